@@ -9,6 +9,7 @@ mod bare;
 mod child;
 mod domains;
 mod echo;
+mod hit_ratio;
 mod kv;
 #[cfg(feature = "lab")]
 mod lab;
@@ -31,6 +32,7 @@ fn main() -> Result<(), Failure> {
     match words.as_slice() {
         ["echo"] => echo::run(),
         ["kv", program] => kv::run(program),
+        ["hit-ratio"] => hit_ratio::run(),
         #[cfg(feature = "lab")]
         ["lab"] => lab::run(None),
         #[cfg(feature = "lab")]
@@ -55,7 +57,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -86,8 +86,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut config = config(args);
     config.keys = keys;
     let server = Server::bind(&args.endpoint).config(config).serve(echo(args.work))?;
-    let ended = life.live(server, None, |_| {})?;
-    let printed = output::print(args.format, &[counters(&ended.status)]);
+    let ended = life.live(vec![server], None, |_| {})?;
+    let printed = output::print(args.format, &ended.statuses.iter().map(counters).collect::<Vec<_>>());
     ended.end(printed)
 }
 

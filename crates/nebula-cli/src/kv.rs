@@ -1,14 +1,14 @@
 //! `nebula serve kv`: serves a key-value store at an endpoint until Ctrl-C.
 
+mod memcached;
+mod serving;
 mod service;
 mod times;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{
-    Endpoint, Policy, Queueing, RunningServer, ScrubMode, Server, ServerConfig, Span, Status, Steering, Tenant,
-};
+use nebula::{Endpoint, Policy, Queueing, RunningServer, ScrubMode, ServerConfig, Span, Status, Steering, Tenant};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
@@ -17,7 +17,6 @@ use crate::life::{Life, LifeArgs};
 use crate::output::{self, Failure, Row, units};
 use crate::signal;
 use crate::{flags, memory};
-use service::KvService;
 use times::ServiceTimes;
 
 const EXAMPLES: &str = "Examples:
@@ -32,6 +31,8 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      UDP for other machines, asleep when idle
   nebula serve kv --inline --metrics 127.0.0.1:9464             charts at http://127.0.0.1:9464/, and figures for Prometheus
   nebula serve kv --config kv.toml                              settings from a file; see nebula config check
+  nebula serve kv --memcached tcp://127.0.0.1:11211              for memcached's clients, one core
+  nebula serve kv --memcached tcp://127.0.0.1:11211 --memcached udp://127.0.0.1:11211 --endpoint shm://kv      one store for all
   nebula serve kv --endpoint udp://0.0.0.0:7400 --key-file kv.key --tenant ann=3 --tenant '*=1'      under overload, ann gets 3/4
 
 When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
@@ -47,9 +48,19 @@ fn policy_help() -> String {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT
-    #[arg(long, default_value = "shm://kv")]
-    endpoint: Endpoint,
+    /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT [default: shm://kv, unless --memcached is given]
+    #[arg(long)]
+    endpoint: Option<Endpoint>,
+    /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or alone; repeat it for several. Each has --workers cores
+    /// of its own, on which requests arrive and are served, and sleeps while idle unless --spin is given
+    #[arg(long, value_name = "ENDPOINT")]
+    memcached: Vec<Endpoint>,
+    /// SLO of memcached's clients; it bounds how many of their requests wait before they are told SERVER_ERROR busy
+    #[arg(long, default_value = "1ms", value_name = "TIME", requires = "memcached")]
+    memcached_slo: Span,
+    /// Connections of memcached's clients at once, at each endpoint
+    #[arg(long, default_value_t = 16_384, requires = "memcached")]
+    memcached_clients_max: u16,
     /// Worker threads
     #[arg(long, default_value_t = 1)]
     workers: u16,
@@ -159,29 +170,46 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     check_writable(args.service_times.as_deref())?;
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     // Before the store allocates a gigabyte.
-    let keys = flags::read_keys(args.key_file.as_deref(), matches!(args.endpoint, Endpoint::Udp(_)))?;
-    let service = service(&args)?.timed(times.clone());
-    let mut config = config(&args);
-    config.keys = keys;
-    let server = Server::bind(&args.endpoint).config(config).serve(service)?;
+    let keys = flags::read_keys(args.key_file.as_deref(), args.is_network())?;
+    let servers = serving::start(&args, keys, times.as_ref())?;
     // A run without its log is not what was asked for.
-    let goes_on = |server: &RunningServer| server.log_error().is_none();
-    let goes_on: Option<&dyn Fn(&RunningServer) -> bool> =
+    let goes_on = |servers: &[RunningServer]| servers.iter().all(|server| server.log_error().is_none());
+    let goes_on: Option<&dyn Fn(&[RunningServer]) -> bool> =
         if args.decision_log.is_some() { Some(&goes_on) } else { None };
-    let ended = life.live(server, goes_on, |server| read_keys_again(server, &args))?;
+    let ended = life.live(servers, goes_on, |servers| read_keys_again(servers, &args))?;
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;
     }
-    let printed = output::print(args.format, &[counters(&ended.status)]);
+    let printed = output::print(args.format, &ended.statuses.iter().map(counters).collect::<Vec<_>>());
     ended.end(printed)
+}
+
+impl Args {
+    /// What is served to Nebula's own clients, if anything.
+    fn own_endpoint(&self) -> Option<Endpoint> {
+        let default = || Endpoint::Shm("kv".to_owned());
+        self.endpoint.clone().or_else(|| self.memcached.is_empty().then(default))
+    }
+
+    fn store_mode(&self) -> Mode {
+        match self.mode {
+            FullStore::Cache => Mode::Cache,
+            FullStore::Store => Mode::Store,
+        }
+    }
+
+    fn is_network(&self) -> bool {
+        matches!(self.endpoint, Some(Endpoint::Udp(_)))
+    }
 }
 
 /// Replaces the server's keys by those that are in its key file now. One that cannot be used changes nothing: a mistake in it is not to shut
 /// anybody out.
-fn read_keys_again(server: &RunningServer, args: &Args) {
-    match flags::read_keys(args.key_file.as_deref(), matches!(args.endpoint, Endpoint::Udp(_))) {
+fn read_keys_again(servers: &[RunningServer], args: &Args) {
+    match flags::read_keys(args.key_file.as_deref(), args.is_network()) {
         Ok(keys) => {
-            server.set_keys(&keys);
+            // Only Nebula's own clients have keys.
+            servers.iter().take(usize::from(args.own_endpoint().is_some())).for_each(|server| server.set_keys(&keys));
             tracing::info!("read the key file again: {} keys", keys.len());
         }
         Err(failure) => tracing::warn!("the keys stay as they were: {failure}"),
@@ -195,14 +223,10 @@ fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
     created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))
 }
 
-fn service(args: &Args) -> Result<KvService, Failure> {
-    let mode = match args.mode {
-        FullStore::Cache => Mode::Cache,
-        FullStore::Store => Mode::Store,
-    };
+fn store(args: &Args) -> Result<Arc<Store>, Failure> {
+    let mode = args.store_mode();
     let budget = memory::budget_bytes().min(args.memory_bytes.unwrap_or(u64::MAX));
-    let store = Store::try_new(memory::checked_config(args.items, args.value_bytes, mode, budget)?)?;
-    Ok(KvService::new(store, KEY_BYTES + args.value_bytes as usize).working(args.work))
+    Ok(Arc::new(Store::try_new(memory::checked_config(args.items, args.value_bytes, mode, budget)?)?))
 }
 
 fn config(args: &Args) -> ServerConfig {
@@ -239,13 +263,13 @@ fn config(args: &Args) -> ServerConfig {
 }
 
 /// The largest default slot: one page. Longer values take several slots.
-const MTU_BYTES_AUTO: u32 = 4096;
+pub(crate) const MTU_BYTES_AUTO: u32 = 4096;
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-fn counters(status: &Status) -> Row {
+pub(crate) fn counters(status: &Status) -> Row {
     Row::new()
         .field("served", status.freed)
         .field("nacked", status.nacked())

@@ -48,8 +48,9 @@ pub(crate) struct Life {
 
 /// How a service ended.
 pub(crate) struct Ended {
-    pub(crate) status: Status,
-    /// Whether the decision log is whole.
+    /// The last counters of each of its servers.
+    pub(crate) statuses: Vec<Status>,
+    /// Whether the decision logs are whole.
     pub(crate) log: Result<(), LogError>,
     /// Why RPCs that had been taken in were not answered, if there were any.
     pub(crate) drained: Result<(), Failure>,
@@ -67,54 +68,68 @@ impl Life {
         Ok(Self { metrics, drain_timeout: Duration::from_nanos(args.drain_timeout.as_ns()) })
     }
 
-    /// Says that the server is ready, waits until it is to end, and drains it. `on_hang_up` is called on SIGHUP, where that is caught; the server ends
-    /// by itself once `goes_on` does not hold any more, if it is given.
+    /// Says that the servers are ready, waits until they are to end, and drains them. `on_hang_up` is called on SIGHUP, where that is caught; the
+    /// servers end by themselves once `goes_on` does not hold any more, if it is given. `--metrics` shows the first one.
     pub(crate) fn live(
         mut self,
-        server: RunningServer,
-        goes_on: Option<&dyn Fn(&RunningServer) -> bool>,
-        on_hang_up: impl Fn(&RunningServer),
+        servers: Vec<RunningServer>,
+        goes_on: Option<&dyn Fn(&[RunningServer]) -> bool>,
+        on_hang_up: impl Fn(&[RunningServer]),
     ) -> Result<Ended, Failure> {
-        if let Some(metrics) = &mut self.metrics {
+        if let (Some(metrics), Some(server)) = (&mut self.metrics, servers.first()) {
             metrics.start(server.endpoint(), server.status().clone())?;
             tracing::info!("status at http://{}/", metrics.address());
         }
-        announce(server.endpoint());
+        servers.iter().for_each(|server| announce(server.endpoint()));
         let wait = || match goes_on {
-            Some(goes_on) => signal::wait_while(|| goes_on(&server)),
+            Some(goes_on) => signal::wait_while(|| goes_on(&servers)),
             None => signal::wait(),
         };
         while wait() == Signal::HangUp {
-            on_hang_up(&server);
+            on_hang_up(&servers);
         }
-        Ok(self.end(server))
+        Ok(self.end(servers))
     }
 
-    fn end(&self, server: RunningServer) -> Ended {
+    fn end(&self, servers: Vec<RunningServer>) -> Ended {
         notify::stopping();
         tracing::info!("draining for at most {:?}", self.drain_timeout);
-        let is_drained = server.drain(self.drain_timeout);
-        if !is_drained {
-            let ended = self.abandon(&server);
-            // Not dropped: that waits for its threads, one of which does not end.
-            std::mem::forget(server);
+        if !self.drain(&servers) {
+            let ended = self.abandon(&servers);
+            // Not dropped: that waits for their threads, one of which does not end.
+            std::mem::forget(servers);
             return ended;
         }
-        let (status, log) = server.stop_with_log();
-        tracing::info!("stopped: {} RPCs served, {} NACKed", status.freed, status.nacked());
-        Ended { status, log, drained: Ok(()) }
+        let (mut statuses, mut log) = (Vec::new(), Ok(()));
+        for server in servers {
+            let (status, ended) = server.stop_with_log();
+            tracing::info!("stopped: {} RPCs served, {} NACKed", status.freed, status.nacked());
+            statuses.push(status);
+            log = log.and(ended);
+        }
+        Ended { statuses, log, drained: Ok(()) }
+    }
+
+    /// Drains all servers at once: none takes in more while another is waited for.
+    fn drain(&self, servers: &[RunningServer]) -> bool {
+        std::thread::scope(|scope| {
+            let drain = |server| scope.spawn(move || RunningServer::drain(server, self.drain_timeout));
+            let draining: Vec<_> = servers.iter().map(drain).collect();
+            // Not `all`, which would leave the rest.
+            draining.into_iter().fold(true, |all, one| one.join().is_ok_and(|is_drained| is_drained) && all)
+        })
     }
 
     /// A handler that does not end would keep the server for good: the process ends without it.
-    fn abandon(&self, server: &RunningServer) -> Ended {
-        let status = server.status().read();
-        let inside = status.completed.saturating_sub(status.freed);
+    fn abandon(&self, servers: &[RunningServer]) -> Ended {
+        let statuses: Vec<_> = servers.iter().map(|server| server.status().read()).collect();
+        let inside: u64 = statuses.iter().map(|status| status.completed.saturating_sub(status.freed)).sum();
         let why = format!(
             "{inside} RPCs were not answered within --drain-timeout {:?}; their clients are told that the server is gone",
             self.drain_timeout
         );
         tracing::error!("{why}");
-        Ended { status, log: Ok(()), drained: Err(Failure::Fault(why)) }
+        Ended { statuses, log: Ok(()), drained: Err(Failure::Fault(why)) }
     }
 }
 

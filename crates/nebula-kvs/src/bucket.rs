@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! word 0   next_extra 32 | version 32     odd version: a writer holds the bucket and its chain
-//! word 1   tag 16 | position 48           0: empty
+//! word 1   tag 16 | reads 2 | position 46 0: empty
 //!  ...
-//! word 7   tag 16 | position 48
+//! word 7   tag 16 | reads 2 | position 46
 //! ```
 //! A writer locks the bucket by making the version odd. Readers never write: they read the version, then entries and
 //! items, then the version again, and retry if it changed (a seqlock). A writer that changes nothing restores the
@@ -13,7 +13,7 @@
 use crate::backoff::Backoff;
 use nebula_sys::{
     search,
-    sync::{AtomicU64, Ordering, fence},
+    sync::{AtomicU64, Ordering, fence, spin_loop},
 };
 
 /// Words per bucket.
@@ -22,9 +22,17 @@ pub(crate) const BUCKET_WORDS: usize = 8;
 pub(crate) type Bucket = [AtomicU64; BUCKET_WORDS];
 
 /// Bits of a position that an entry stores.
-pub(crate) const POSITION_BITS: u32 = 48;
+pub(crate) const POSITION_BITS: u32 = 46;
+/// Above the tag's bits.
+const TAG_SHIFT: u32 = 48;
+/// The item was read once since it was written, or carried over and not read since.
+const READ_ONCE: u64 = 1 << POSITION_BITS;
+/// It was read more than once.
+const READ_OFTEN: u64 = 2 << POSITION_BITS;
 const VERSION_MASK: u64 = u32::MAX as u64;
 const HELD: u64 = 1;
+/// Times that `try_hold` looks: some hundred nanoseconds.
+const TRIES: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// A tag and a position, or empty.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,10 +41,41 @@ pub(crate) struct Entry(pub(crate) u64);
 impl Entry {
     pub(crate) const EMPTY: Self = Self(0);
 
-    /// Stores the low 48 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁸.
+    /// Stores the low 46 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁶.
     #[inline]
     pub(crate) fn new(tag: u16, position: u64) -> Self {
-        Self(u64::from(tag) << POSITION_BITS | position & ((1 << POSITION_BITS) - 1))
+        Self(u64::from(tag) << TAG_SHIFT | position & ((1 << POSITION_BITS) - 1))
+    }
+
+    /// Whether another read changes nothing.
+    #[inline(always)]
+    pub(crate) fn is_read_often(self) -> bool {
+        self.0 & READ_OFTEN != 0
+    }
+
+    /// Whether the item was read: 0 not, 1 once, 2 more often.
+    #[inline]
+    pub(crate) fn reads(self) -> u64 {
+        self.0 >> POSITION_BITS & 3
+    }
+
+    /// The same entry, of an item that was read once more.
+    #[inline]
+    pub(crate) fn read(self) -> Self {
+        let reads = if self.reads() == 0 { READ_ONCE } else { READ_OFTEN };
+        Self(self.0 & !(READ_ONCE | READ_OFTEN) | reads)
+    }
+
+    /// The same entry, of an item that was read as often as any.
+    pub(crate) fn read_often(self) -> Self {
+        self.read().read()
+    }
+
+    /// The same reads, less one, of the item at another place.
+    pub(crate) fn carried_to(self, position: u64) -> Self {
+        let tag = self.0 >> TAG_SHIFT << TAG_SHIFT;
+        let place = position & ((1 << POSITION_BITS) - 1);
+        Self(tag | self.reads().saturating_sub(1) << POSITION_BITS | place)
     }
 
     #[inline(always)]
@@ -65,6 +104,13 @@ pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
 pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u16) -> impl Iterator<Item = (usize, Entry)> {
     // Word 0 is no entry, whatever it holds.
     search::words_with_tag(bucket, tag).except(0).map(|slot| (slot, entry(bucket, slot)))
+}
+
+/// Records that the item of `entry` was read, unless the entry has changed since. Readers may: it is no part of what a version covers.
+#[cold]
+pub(crate) fn mark_read(word: &AtomicU64, entry: Entry) {
+    // Relaxed: a hint for who evicts. An entry that is replaced meanwhile stays as it is.
+    let _ = word.compare_exchange(entry.0, entry.read().0, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// The number of the next extra bucket in the chain.
@@ -117,6 +163,22 @@ pub(crate) fn hold(home: &Bucket) -> Held<'_> {
     }
 }
 
+/// Locks the bucket unless another writer holds it for longer than some spins.
+pub(crate) fn try_hold(home: &Bucket) -> Option<Held<'_>> {
+    for _ in 0..TRIES {
+        let word = home[0].load(Ordering::Relaxed);
+        // Acquire and the fence: as in `hold`.
+        let taken = word & HELD == 0
+            && home[0].compare_exchange(word, word | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if taken {
+            fence(Ordering::Release);
+            return Some(Held { home, word, has_changed: false });
+        }
+        spin_loop();
+    }
+    None
+}
+
 impl<'a> Held<'a> {
     #[inline]
     pub(crate) fn home(&self) -> &'a Bucket {
@@ -127,7 +189,12 @@ impl<'a> Held<'a> {
     #[inline]
     pub(crate) fn set(&mut self, entry: &AtomicU64, to: Entry) {
         self.has_changed = true;
+        // A reader's `mark_read` comes directly behind what it read, so a store suffices: one that it did not read follows the mark. Loom does
+        // not know that of a read-modify-write.
+        #[cfg(not(loom))]
         entry.store(to.0, Ordering::Relaxed);
+        #[cfg(loom)]
+        entry.swap(to.0, Ordering::Relaxed);
     }
 
     /// Records that an item of this bucket is about to change in place.

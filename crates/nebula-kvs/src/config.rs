@@ -1,6 +1,6 @@
 //! The sizes of a store, and its behavior when they are reached.
 
-use crate::{log::Cut, mode::Mode, shape::Shape};
+use crate::{Eviction, KeyHash, item::GRANULE_BYTES, log::Cut, mode::Mode, shape::Shape};
 use nebula_sys::mem::{MemError, Pages};
 
 /// The sizes of a [`Store`](crate::Store).
@@ -28,6 +28,22 @@ pub struct StoreConfig {
     pub pages: Pages,
 }
 
+/// How a [`Store`](crate::Store) works, beside its sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreOptions {
+    /// What goes when a cache is full.
+    pub eviction: Eviction,
+    /// How the callers hash keys. A store that finds an item in its log asks it: one that evicts what is not read, or that adopts memory.
+    pub hash_of: fn(&[u8]) -> KeyHash,
+}
+
+impl Default for StoreOptions {
+    /// Evicts the oldest, and hashes as [`Store::hash`](crate::Store::hash) does.
+    fn default() -> Self {
+        Self { eviction: Eviction::default(), hash_of: KeyHash::of }
+    }
+}
+
 impl StoreConfig {
     /// Sizes a cache for `items` items of `key_bytes` and `value_bytes` each: at least one bucket per item, as in
     /// NEBULA's evaluation (2 M buckets, 1.6 M pairs), and a log that does not wrap before all of them are stored.
@@ -47,6 +63,34 @@ impl StoreConfig {
         }
     }
 }
+
+impl StoreConfig {
+    /// Sizes a cache of items with metadata, of `key_bytes` and `value_bytes` each, such that index and log together take at most
+    /// `memory_bytes`, and at least the smallest store.
+    ///
+    /// A bucket has some three to five of such items, so that of its seven entries one is mostly free. Items may have other sizes: where they
+    /// are shorter on average, buckets fill up before the log does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_kvs::StoreConfig;
+    /// let config = StoreConfig::within(64 << 20, 16, 512);
+    /// assert!(config.buckets * 64 + config.log_bytes <= 64 << 20);
+    /// ```
+    #[must_use]
+    pub fn within(memory_bytes: usize, key_bytes: usize, value_bytes: usize) -> Self {
+        let item_bytes =
+            crate::index_of(Shape { key_bytes, value_bytes }.granules_extended(Mode::Cache)) * GRANULE_BYTES;
+        let items = memory_bytes / (item_bytes + BUCKET_BYTES / 4);
+        let buckets = (items / 5).max(1).next_power_of_two();
+        let left = memory_bytes.saturating_sub(buckets * BUCKET_BYTES);
+        let log_bytes = Cut::whole(left, Mode::Cache);
+        Self { buckets, log_bytes, mode: Mode::Cache, extra_buckets: (buckets / 16).max(8), pages: Pages::Huge2M }
+    }
+}
+
+const BUCKET_BYTES: usize = 64;
 
 /// The smallest log, within 3 %, that keeps `items` items of `granules` each valid in both modes.
 fn log_bytes_for(items: u64, granules: u64) -> usize {
@@ -93,7 +137,7 @@ pub enum StoreError {
     },
 }
 
-/// Entries hold 48 bits of a position; half of them must cover a lap, and a lap may be rounded up to twice the log.
+/// Entries hold 46 bits of a position, each 32 bytes; half of them must cover a lap, and a lap may be rounded up to twice the log.
 pub(crate) const LOG_BYTES_MAX: usize = 1 << 48;
 pub(crate) const BUCKETS_MAX: usize = 1 << 40;
 pub(crate) const EXTRA_BUCKETS_MAX: usize = u32::MAX as usize;

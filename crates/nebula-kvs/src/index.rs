@@ -69,6 +69,11 @@ impl Index {
         self.region.words().as_chunks().0
     }
 
+    /// The home buckets.
+    pub(crate) fn homes(&self) -> &[Bucket] {
+        &self.buckets()[..index_of(self.home_mask) + 1]
+    }
+
     pub(crate) fn words(&self) -> &[nebula_sys::sync::AtomicU64] {
         self.region.words()
     }

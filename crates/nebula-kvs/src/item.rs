@@ -1,17 +1,19 @@
 //! One item of the log: how it is read and written. [`Shape`] says what it consists of.
 //!
-//! An item is one granule of 32 bytes, or a whole number of 64-byte lines that starts on a line boundary. So an item
+//! An item without metadata is one granule of 32 bytes, or a whole number of 64-byte lines that starts on a line boundary. So it
 //! never occupies more lines than its bytes need: 16 B/512 B takes nine lines, and two items of 16 B/8 B share one.
 //! MICA stores the key's hash in the item too; Nebula never reads it there, and without it the small item fits half a
 //! line.
 
 use crate::{
     index_of,
-    shape::{HEADER_WORDS, Shape, VALUE_BYTES_MAX},
+    meta::{META_WORDS, Stamped, Words},
+    mode::Mode,
+    shape::{HEADER_WORDS, KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX},
 };
 use nebula_sys::{
     copy,
-    sync::{AtomicU64, Ordering},
+    sync::{AtomicU64, Ordering, fence},
 };
 
 /// The unit of the log: half a line, the size of an item with a 16 B key and an 8 B value.
@@ -28,18 +30,35 @@ impl Shape {
         let granules = self.words().div_ceil(GRANULE_WORDS) as u64;
         if granules == 1 { 1 } else { granules.next_multiple_of(LINE_GRANULES) }
     }
+
+    /// Granules that the item takes in the log with metadata. In a cache memory counts for more than lines: they may be an odd number.
+    pub(crate) fn granules_extended(self, mode: Mode) -> u64 {
+        let granules = (self.words() + META_WORDS).div_ceil(GRANULE_WORDS) as u64;
+        if granules == 1 || mode == Mode::Cache { granules } else { granules.next_multiple_of(LINE_GRANULES) }
+    }
 }
 
-/// The first position at or after `position` where an item of `granules` may start.
+/// The first position at or after `position` where an item of `granules` may start: one that takes whole lines starts on one.
 #[inline]
 pub(crate) fn align(position: u64, granules: u64) -> u64 {
-    if granules == 1 { position } else { position.next_multiple_of(LINE_GRANULES) }
+    if granules.is_multiple_of(LINE_GRANULES) { position.next_multiple_of(LINE_GRANULES) } else { position }
 }
+
+/// Bits of the header's field `value_bytes` above the longest value: with either, the length is one that no value has, so that a GET of
+/// plain items needs no comparison of its own to notice them.
+///
+/// Metadata follows the value, in the last words of the item's space.
+const EXTENDED: usize = 1 << 23;
+/// A value is being written over the one before. Only who adopts the memory of a process that ended in between meets it.
+const WRITING: usize = 1 << 22;
+
+const _: () = assert!(VALUE_BYTES_MAX < WRITING);
 
 /// The header word of an item. It is a single word, so it is never torn; but in recycled memory it can have any value.
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
-    pub(crate) shape: Shape,
+    /// With the bits above in `value_bytes`; [`Header::shape`] is without them.
+    pub(crate) raw: Shape,
     granules: u64,
 }
 
@@ -48,13 +67,48 @@ impl Header {
     fn load(item: &[AtomicU64]) -> Option<Self> {
         let word = item.first()?.load(Ordering::Relaxed);
         let shape = Shape { key_bytes: index_of(word & 0xFF), value_bytes: index_of((word >> 8) & 0xFF_FFFF) };
-        Some(Self { shape, granules: word >> 32 })
+        Some(Self { raw: shape, granules: word >> 32 })
+    }
+
+    /// The sizes of key and value.
+    #[inline]
+    pub(crate) fn shape(self) -> Shape {
+        Shape { value_bytes: self.raw.value_bytes & !(EXTENDED | WRITING), ..self.raw }
+    }
+
+    /// Whether metadata follows.
+    #[inline]
+    pub(crate) fn is_extended(self) -> bool {
+        self.raw.value_bytes & EXTENDED != 0
+    }
+
+    /// The same header of a value of `value_bytes`, with metadata.
+    fn extended(self, value_bytes: usize) -> Self {
+        Self { raw: Shape { value_bytes: value_bytes | EXTENDED, ..self.raw }, ..self }
     }
 
     #[inline]
     fn store(self, item: &[AtomicU64]) {
-        let word = self.shape.key_bytes as u64 | (self.shape.value_bytes as u64) << 8 | self.granules << 32;
-        item[0].store(word, Ordering::Relaxed);
+        item[0].store(self.word(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn word(self) -> u64 {
+        self.raw.key_bytes as u64 | (self.raw.value_bytes as u64) << 8 | self.granules << 32
+    }
+
+    /// Says that the value under this header is about to change, to whom the memory may come if this process ends in between.
+    #[inline]
+    fn begin_writing(self, item: &[AtomicU64]) {
+        item[0].store(self.word() | (WRITING as u64) << 8, Ordering::Relaxed);
+        // The words of the value follow; a process that ends between them leaves the mark.
+        fence(Ordering::Release);
+    }
+
+    /// Says that the value is whole.
+    #[inline]
+    fn end_writing(self, item: &[AtomicU64]) {
+        item[0].store(self.word(), Ordering::Release);
     }
 
     /// Whether an item of `shape` fits into the space of this one.
@@ -63,11 +117,30 @@ impl Header {
         shape.words() as u64 <= self.granules * GRANULE_WORDS as u64
     }
 
+    /// Whether an item of `shape` with metadata fits into the space of this one.
+    #[inline]
+    pub(crate) fn has_room_for_extended(self, shape: Shape) -> bool {
+        (shape.words() + META_WORDS) as u64 <= self.granules * GRANULE_WORDS as u64
+    }
+
+    /// The value and, where it has some, the metadata of an item with or without it; `None` where the header is invalid, as it may be in
+    /// recycled memory.
+    pub(crate) fn value_and_meta(self, item: &[AtomicU64]) -> Option<(&[AtomicU64], Option<&[AtomicU64]>)> {
+        let shape = self.shape();
+        let value = Self { raw: shape, ..self }.value(item)?;
+        if !self.is_extended() {
+            return Some((value, None));
+        }
+        let end = index_of(self.granules).checked_mul(GRANULE_WORDS)?;
+        let meta = item.get(end.checked_sub(META_WORDS)?..end)?;
+        (shape.words() + META_WORDS <= end).then_some((value, Some(meta)))
+    }
+
     /// The words of the value, or `None` where the header is invalid, as it may be in recycled memory.
     #[inline(always)]
     pub(crate) fn value(self, item: &[AtomicU64]) -> Option<&[AtomicU64]> {
-        let plausible = self.shape.value_bytes <= VALUE_BYTES_MAX;
-        item.get(self.shape.value_word()..self.shape.words()).filter(|_| plausible)
+        let plausible = self.raw.value_bytes <= VALUE_BYTES_MAX;
+        item.get(self.raw.value_word()..self.raw.words()).filter(|_| plausible)
     }
 }
 
@@ -75,22 +148,84 @@ impl Header {
 #[inline(always)]
 pub(crate) fn header_if_key(item: &[AtomicU64], key: &[u8]) -> Option<Header> {
     let header = Header::load(item)?;
-    (header.shape.key_bytes == key.len() && copy::eq_bytes(&item[HEADER_WORDS..], key)).then_some(header)
+    (header.raw.key_bytes == key.len() && copy::eq_bytes(&item[HEADER_WORDS..], key)).then_some(header)
+}
+
+/// Fills one granule with an item of no key, which leads whoever walks over the log to the next.
+pub(crate) fn write_gap(item: &[AtomicU64]) {
+    item[0].store(1 << 32, Ordering::Relaxed);
+}
+
+/// The granules of the item that starts at `item[0]`, and its key, copied to `to`.
+pub(crate) fn key_of<'a>(item: &[AtomicU64], to: &'a mut [u8; KEY_BYTES_MAX]) -> Option<(u64, &'a [u8])> {
+    let header = Header::load(item)?;
+    let key = &mut to[..header.raw.key_bytes];
+    let words = item.get(HEADER_WORDS..header.raw.value_word())?;
+    copy::load_bytes(words, key);
+    Some((header.granules, key))
+}
+
+/// The granules of the item that starts at `item[0]`.
+pub(crate) fn granules(item: &[AtomicU64]) -> u64 {
+    Header::load(item).map_or(0, |header| header.granules)
+}
+
+/// The metadata of the item that starts at `item[0]`, if it has some.
+pub(crate) fn stamped(item: &[AtomicU64]) -> Option<Stamped> {
+    let header = Header::load(item)?;
+    let (_, meta) = header.value_and_meta(item)?;
+    Some(Stamped::load(meta?, header.shape().value_bytes))
+}
+
+/// Whether the item that starts at `item[0]` has metadata.
+pub(crate) fn is_extended(item: &[AtomicU64]) -> bool {
+    Header::load(item).is_some_and(Header::is_extended)
 }
 
 /// Writes a complete item to the start of `item`.
 #[inline]
 pub(crate) fn write(item: &[AtomicU64], key: &[u8], value: &[u8]) {
     let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
-    Header { shape, granules: shape.granules() }.store(item);
+    Header { raw: shape, granules: shape.granules() }.store(item);
     copy::store_bytes(&item[HEADER_WORDS..], key);
     copy::store_bytes(&item[shape.value_word()..], value);
+}
+
+/// Writes a complete item with metadata to the start of `item`.
+pub(crate) fn write_extended(item: &[AtomicU64], granules: u64, key: &[u8], value: &[u8], meta: &Words) {
+    let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
+    let header = Header { raw: shape, granules }.extended(value.len());
+    header.store(item);
+    copy::store_bytes(&item[HEADER_WORDS..], key);
+    copy::store_bytes(&item[shape.value_word()..], value);
+    header.store_meta(item, meta);
 }
 
 /// Replaces the value of the item under `header` by one that it [has room for](Header::has_room_for).
 #[inline]
 pub(crate) fn overwrite(item: &[AtomicU64], header: Header, value: &[u8]) {
-    let shape = Shape { value_bytes: value.len(), ..header.shape };
-    Header { shape, ..header }.store(item);
-    copy::store_bytes(&item[shape.value_word()..], value);
+    let raw = Shape { value_bytes: value.len(), ..header.raw };
+    let header = Header { raw, ..header };
+    header.begin_writing(item);
+    copy::store_bytes(&item[raw.value_word()..], value);
+    header.end_writing(item);
+}
+
+/// Replaces the value and the metadata of the item under `header` by ones that it [has room for](Header::has_room_for_extended).
+pub(crate) fn overwrite_extended(item: &[AtomicU64], header: Header, value: &[u8], meta: &Words) {
+    let header = header.extended(value.len());
+    header.begin_writing(item);
+    copy::store_bytes(&item[header.raw.value_word()..], value);
+    header.store_meta(item, meta);
+    header.end_writing(item);
+}
+
+impl Header {
+    /// Replaces the metadata of an item that has some.
+    pub(crate) fn store_meta(self, item: &[AtomicU64], meta: &Words) {
+        let end = index_of(self.granules) * GRANULE_WORDS;
+        for (word, to) in item[end - META_WORDS..end].iter().zip(meta) {
+            word.store(*to, Ordering::Relaxed);
+        }
+    }
 }

@@ -53,7 +53,15 @@ mod bucket;
 #[cfg(feature = "store")]
 mod log;
 #[cfg(feature = "store")]
+mod runs;
+#[cfg(feature = "store")]
 mod item;
+#[cfg(feature = "store")]
+mod meta;
+#[cfg(feature = "store")]
+mod state;
+#[cfg(feature = "store")]
+mod eviction;
 #[cfg(feature = "store")]
 mod backoff;
 #[cfg(feature = "store")]
@@ -75,13 +83,17 @@ pub use probe::{NoProbe, Probe};
 pub use shape::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 #[cfg(feature = "store")]
 pub use {
-    config::{StoreConfig, StoreError},
+    config::{StoreConfig, StoreError, StoreOptions},
+    eviction::Eviction,
     group::GROUP,
     hash::KeyHash,
+    meta::Meta,
     nebula_sys::mem::Pages,
     sink::{SliceSink, ValueSink},
     stats::Stats,
-    store::{SetError, SetOutcome, Store},
+    store::{
+        Change, Condition, DeleteOutcome, Delta, End, Mark, NumberOutcome, Put, PutOutcome, SetError, SetOutcome, Store,
+    },
 };
 
 #[cfg(feature = "store")]

@@ -16,7 +16,8 @@
 //! a reader checks the head *after* it has copied. MICA checks the distance to the tail instead, which moves with each
 //! append; the head moves once per segment, so its line stays in every reader's L1.
 //!
-//! In [`Mode::Store`](crate::Mode) the log is one segment that is filled once: nothing is recycled, nothing pinned.
+//! In [`Mode::Store`](crate::Mode) the log is one segment: nothing is recycled, nothing pinned. Space that items leave is used again
+//! ([`runs`](crate::runs)).
 //!
 //! Departs: MICA wraps item by item; whole segments give up one segment's capacity (of at most 64) for the guarantee
 //! above.
@@ -25,8 +26,10 @@ use crate::{
     Mode, StoreError,
     backoff::Backoff,
     bucket::POSITION_BITS,
+    eviction::Pass,
     index_of,
     item::{self, GRANULE_BYTES, GRANULE_WORDS},
+    runs::Runs,
     stripe::{Pin, Pins, SEGMENTS_MAX},
 };
 use nebula_sys::{
@@ -63,6 +66,13 @@ impl Cut {
 
     pub(crate) fn log_bytes(self) -> usize {
         index_of(self.segment_granules * self.segments) * GRANULE_BYTES
+    }
+
+    /// The most bytes, up to `log_bytes`, that are whole segments.
+    pub(crate) fn whole(log_bytes: usize, mode: Mode) -> usize {
+        let cut = Self::of(log_bytes, mode);
+        let segment_bytes = index_of(cut.segment_granules) * GRANULE_BYTES;
+        (log_bytes / segment_bytes).max(2) * segment_bytes
     }
 
     /// The most granules that an item may have.
@@ -109,6 +119,9 @@ pub(crate) struct Log {
     /// The position of the next item. On a segment boundary only when that segment has just been opened.
     tail: OwnLine,
     pins: Pins,
+    pass: Pass,
+    /// Free runs of a [`Mode::Store`].
+    runs: Runs,
 }
 
 /// The valid positions, from a head on.
@@ -118,7 +131,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Whether what was written at `position`, of which an entry stores 48 bits, is still there.
+    /// Whether what was written at `position`, of which an entry stores 46 bits, is still there.
     #[inline]
     pub(crate) fn contains(self, position: u64) -> bool {
         self.age_order(position).cast_signed() >= 0
@@ -129,6 +142,16 @@ impl Window {
     pub(crate) fn age_order(self, position: u64) -> u64 {
         position.wrapping_sub(self.head) << (64 - POSITION_BITS)
     }
+}
+
+/// The segment that the tail enters next, as it was written a lap ago.
+pub(crate) struct Victim {
+    /// The position of its first item.
+    pub(crate) start: u64,
+    /// The end of its last item.
+    pub(crate) end: u64,
+    /// The granules of a segment.
+    pub(crate) granules: u64,
 }
 
 /// Space for one item, and the right to write it.
@@ -157,6 +180,8 @@ impl Log {
             head: OwnLine(AtomicU64::new(start)),
             tail: OwnLine(AtomicU64::new(start)),
             pins: Pins::new(),
+            pass: Pass::new(),
+            runs: Runs::new(mode == Mode::Store),
         })
     }
 
@@ -214,25 +239,87 @@ impl Log {
         }
     }
 
+    /// Of the free runs first, then of the tail, at last of runs that are joined.
     fn reserve_once(&self, granules: u64) -> Result<Reserved<'_>, LogFull> {
+        let reserved = |position| Reserved { position, _pin: None };
+        if self.runs.granules() >= granules
+            && let Some(position) = self.runs.hold(self.region.words()).take(granules)
+        {
+            return Ok(reserved(position));
+        }
+        if let Some(position) = self.reserve_at_end(granules) {
+            return Ok(reserved(position));
+        }
+        self.reserve_joined(granules).map(reserved).ok_or(LogFull)
+    }
+
+    fn reserve_at_end(&self, granules: u64) -> Option<u64> {
         let room = |tail| {
             let position = item::align(tail, granules);
             (position + granules <= self.cut.segment_granules).then_some(position + granules)
         };
-        let before = self.tail.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).map_err(|_| LogFull)?;
-        Ok(Reserved { position: item::align(before, granules), _pin: None })
+        let before = self.tail.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+        let position = item::align(before, granules);
+        if position > before {
+            self.runs.hold(self.region.words()).free(before, position - before);
+        }
+        Some(position)
+    }
+
+    /// Joins free neighbors, gives those before the tail back to it, and tries again.
+    #[cold]
+    fn reserve_joined(&self, granules: u64) -> Option<u64> {
+        let held = self.runs.hold(self.region.words());
+        if self.runs.granules() == 0 || !held.is_worth_joining() {
+            return None;
+        }
+        let tail = self.tail.0.load(Ordering::Relaxed);
+        if let Some(begin) = held.join(tail) {
+            // Fails where another thread has taken of the tail meanwhile. Release: as for a run that is taken.
+            if self.tail.0.compare_exchange(tail, begin, Ordering::Release, Ordering::Relaxed).is_err() {
+                held.free(begin, tail - begin);
+            }
+        }
+        if let Some(position) = held.take(granules) {
+            return Some(position);
+        }
+        drop(held);
+        self.reserve_at_end(granules)
+    }
+
+    /// Frees the space of an item of which the caller, who holds its bucket, has removed the entry. In a [`Mode::Cache`] it comes back when
+    /// its segment does.
+    #[inline]
+    pub(crate) fn free(&self, position: u64, granules: u64) {
+        if self.mode == Mode::Store {
+            self.runs.hold(self.region.words()).free(position, granules);
+        }
     }
 
     fn reserve_circular(&self, granules: u64) -> Reserved<'_> {
+        loop {
+            match self.reserve_here(granules) {
+                Ok(reserved) => return reserved,
+                Err(tail) => self.open_segment_after(tail),
+            }
+        }
+    }
+
+    /// Reserves `granules` at the tail of a [`Mode::Cache`], unless its segment has no room for them.
+    pub(crate) fn try_reserve(&self, granules: u64) -> Option<Reserved<'_>> {
+        self.reserve_here(granules).ok()
+    }
+
+    /// Reserves in the tail's segment, or returns the tail that has no room.
+    #[inline]
+    fn reserve_here(&self, granules: u64) -> Result<Reserved<'_>, u64> {
         loop {
             let tail = self.tail.0.load(Ordering::Relaxed);
             let position = item::align(tail, granules);
             // Pin before the tail moves, so that a thread that comes to recycle this segment sees the pin.
             let pin = self.pins.pin(self.segment(tail));
             if position + granules >= self.segment_start(tail) + self.cut.segment_granules {
-                drop(pin);
-                self.open_segment_after(tail);
-                continue;
+                return Err(tail);
             }
             // Relaxed: the order comes from the pin. The thread that opened this segment accessed its pins before it
             // moved the tail here, and a thread that recycles it will access them after it has seen the tail elsewhere.
@@ -243,9 +330,38 @@ impl Log {
                 // Release fence: pairs with a reader's Acquire fence. A reader that sees any word of the item about to
                 // be written also sees that the head has moved past the item's predecessor.
                 fence(Ordering::Release);
-                return Reserved { position, _pin: Some(pin) };
+                if position != tail {
+                    // Who walks over the segment later finds an item in every granule.
+                    item::write_gap(self.item(tail));
+                }
+                return Ok(Reserved { position, _pin: Some(pin) });
             }
         }
+    }
+
+    /// The pass over the segment that the tail enters next.
+    pub(crate) fn pass(&self) -> &Pass {
+        &self.pass
+    }
+
+    /// The segment that the tail enters next, if it holds items that are still valid.
+    pub(crate) fn victim(&self) -> Option<Victim> {
+        let opened = self.segment_after(self.tail.0.load(Ordering::Relaxed));
+        let start = opened - (1 << self.lap_bits);
+        let end = self.pass.end(self.segment(start));
+        let is_valid = self.segment_start(end) == start && self.window().contains(start);
+        is_valid.then_some(Victim { start, end, granules: self.cut.segment_granules })
+    }
+
+    /// Whether no writer is inside the segment of `position`.
+    pub(crate) fn is_drained(&self, position: u64) -> bool {
+        self.pins.is_drained(self.segment(position))
+    }
+
+    /// How far the tail is into its segment.
+    pub(crate) fn tail_granules(&self) -> u64 {
+        let tail = self.tail.0.load(Ordering::Relaxed);
+        tail - self.segment_start(tail)
     }
 
     /// Moves the tail from `tail`'s segment to the next. Every thread that finds the segment full performs all steps;
@@ -266,7 +382,7 @@ impl Log {
             }
             // Relaxed: as in `reserve_circular`.
             match self.tail.0.compare_exchange(seen, opened, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return self.pass.close(self.segment(seen), seen),
                 Err(other) => seen = other,
             }
         }
@@ -341,9 +457,9 @@ mod tests {
     }
 
     #[test]
-    fn ages_are_right_when_positions_exceed_48_bits() {
-        let window = Window { head: (1 << 48) - 4 };
-        let [old, young, gone] = [(1 << 48) - 2, 5, (1 << 48) - 5];
+    fn ages_are_right_when_positions_exceed_46_bits() {
+        let window = Window { head: (1 << 46) - 4 };
+        let [old, young, gone] = [(1 << 46) - 2, 5, (1 << 46) - 5];
         assert!(window.contains(old) && window.contains(young) && !window.contains(gone));
         assert!(window.age_order(old) < window.age_order(young));
     }
@@ -351,7 +467,7 @@ mod tests {
     #[test]
     fn a_log_in_store_mode_is_used_to_its_last_granule() {
         let log = Log::try_new(5 * GRANULE_BYTES, Mode::Store, PAGES).unwrap();
-        assert_eq!([1, 2, 1].map(|granules| log.reserve(granules).unwrap().position), [0, 2, 4]);
+        assert_eq!([1, 2, 1, 1].map(|granules| log.reserve(granules).unwrap().position), [0, 2, 1, 4]);
         assert!(log.reserve(1).is_err());
         assert!(log.window().contains(0));
     }

@@ -8,7 +8,7 @@ pub enum Mode {
     /// It refuses: a full bucket chains to extra buckets, and SET fails once these or the log are full. Nothing is
     /// lost.
     ///
-    /// The log is filled once: the space of deleted items, and of values that were moved because they grew, is not
-    /// reused.
+    /// The space of items that were deleted, have expired, or moved because they grew is used again, for items of any size once free
+    /// neighbors are joined. Items do not move to make room: free space may lie scattered between them, too little in each place.
     Store,
 }

@@ -1,10 +1,11 @@
 //! What an item consists of: a header word, the key, the value.
 //!
 //! ```text
-//! word 0   key_bytes 8 | value_bytes 24 | granules 32
+//! word 0   key_bytes 8 | value_bytes 22, being written 1, has metadata 1 | granules 32
 //! then     key, padded with zeros to 8 bytes
 //! then     value, padded with zeros to 8 bytes
 //! then     room up to `granules` × 32 bytes, into which the value may grow in place
+//! at last  three words of metadata, in items that have some
 //! ```
 //! Nothing here reads memory: [`touch`](crate::touch) needs the sizes where there is no store.
 

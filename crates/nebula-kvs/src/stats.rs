@@ -20,6 +20,10 @@ pub struct Stats {
     pub deleted: u64,
     /// Entries evicted: the oldest of a full bucket, or one whose item the log had overwritten.
     pub evicted: u64,
+    /// Items removed because they had expired, or were flushed. One that is overwritten, or evicted, is not counted here.
+    pub expired: u64,
+    /// Items carried over because they were read, with [`Eviction::Unread`](crate::Eviction::Unread).
+    pub carried: u64,
     /// Times that the log's tail has wrapped.
     pub log_wraps: u64,
     /// Extra buckets in use.

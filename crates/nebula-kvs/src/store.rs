@@ -1,21 +1,40 @@
-//! The store: its parts, prefetches and counters. The operations are in `get` and `set`.
+//! The store: its parts, prefetches and counters. The operations are in modules of their own.
 
+mod carry;
+mod change;
+mod concat;
+mod delete;
+mod flush;
 mod get;
+mod item_get;
+mod locate;
+mod number;
+mod put;
+mod reclaim;
 mod set;
 
+pub use change::{Change, Mark};
+pub use concat::End;
+pub use delete::DeleteOutcome;
+pub use number::{Delta, NumberOutcome};
+pub use put::{Condition, Put, PutOutcome};
 pub use set::{SetError, SetOutcome};
 
 use crate::{
-    KeyHash, NoProbe, Probe, Stats, StoreConfig, StoreError,
+    Eviction, KeyHash, NoProbe, Probe, Stats, StoreConfig, StoreError, StoreOptions,
     bucket::{self, Entry},
     index::Index,
     item::{self, Header},
     log::{Log, Window},
     mode::Mode,
+    state::State,
     stripe::{Counters, Event},
     touch::{Access::Read, Structure, blocks},
 };
-use nebula_sys::{prefetch, sync::AtomicU64};
+use nebula_sys::{
+    prefetch,
+    sync::{AtomicBool, AtomicU32, AtomicU64},
+};
 
 /// A key-value store that any thread may read and write.
 ///
@@ -40,8 +59,17 @@ use nebula_sys::{prefetch, sync::AtomicU64};
 pub struct Store<P = NoProbe> {
     index: Index,
     log: Log,
+    state: State,
     counters: Counters,
+    /// Whether an item without metadata was ever stored: a flush has to look for them.
+    has_plain: AtomicBool,
+    /// The second of the last walk for expired items.
+    reclaimed_at: AtomicU32,
     mode: Mode,
+    /// What the entry of an item that was just stored has beside tag and position: that it was read, where nobody asks.
+    fresh: Entry,
+    /// How keys are hashed, for who finds an item in the log.
+    hash_of: fn(&[u8]) -> KeyHash,
     probe: P,
 }
 
@@ -59,6 +87,24 @@ impl Store {
         Self::try_with_probe(config, NoProbe)
     }
 
+    /// As [`try_new`](Self::try_new), with `options`.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_new`](Self::try_new).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_kvs::{Eviction, Store, StoreConfig, StoreOptions};
+    /// let options = StoreOptions { eviction: Eviction::Unread, ..StoreOptions::default() };
+    /// let store = Store::try_with(StoreConfig::for_items(100, 16, 8), options)?;
+    /// # Ok::<(), nebula_kvs::StoreError>(())
+    /// ```
+    pub fn try_with(config: StoreConfig, options: StoreOptions) -> Result<Self, StoreError> {
+        Self::assemble(config, options, NoProbe)
+    }
+
     /// The hash of `key`, which every operation takes.
     #[inline]
     #[must_use]
@@ -74,12 +120,22 @@ impl<P: Probe> Store<P> {
     ///
     /// As [`try_new`](Store::try_new).
     pub fn try_with_probe(config: StoreConfig, probe: P) -> Result<Self, StoreError> {
+        Self::assemble(config, StoreOptions::default(), probe)
+    }
+
+    fn assemble(config: StoreConfig, options: StoreOptions, probe: P) -> Result<Self, StoreError> {
         config.check()?;
+        let is_unread = config.mode == Mode::Cache && options.eviction == Eviction::Unread;
         Ok(Self {
             index: Index::try_new(&config)?,
             log: Log::try_new(config.log_bytes, config.mode, config.pages)?,
+            state: State::try_new()?,
             counters: Counters::default(),
+            has_plain: AtomicBool::new(false),
+            reclaimed_at: AtomicU32::new(0),
             mode: config.mode,
+            fresh: if is_unread { Entry::EMPTY } else { Entry::EMPTY.read_often() },
+            hash_of: options.hash_of,
             probe,
         })
     }
@@ -115,14 +171,17 @@ impl<P: Probe> Store<P> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let count = |event| self.counters.total(event);
-        let (inserted, deleted, evicted) = (count(Event::Inserted), count(Event::Deleted), count(Event::Evicted));
+        let [inserted, deleted, evicted, expired] =
+            [Event::Inserted, Event::Deleted, Event::Evicted, Event::Expired].map(count);
         Stats {
-            items: inserted.saturating_sub(deleted + evicted),
+            items: inserted.saturating_sub(deleted + evicted + expired),
             inserted,
             updated_in_place: count(Event::UpdatedInPlace),
             appended: count(Event::Appended),
             deleted,
             evicted,
+            expired,
+            carried: count(Event::Carried),
             log_wraps: self.log.wraps(),
             extra_buckets_used: self.index.extra_buckets_used(),
             index_pages: self.index.pages(),
@@ -153,8 +212,20 @@ impl<P: Probe> Store<P> {
         let item = self.log.item(entry.position());
         self.probe.touch(Structure::LogItem, 0..=0, Read);
         let header = item::header_if_key(item, key)?;
-        self.probe.touch(Structure::LogItem, blocks(0..header.shape.value_word()), Read);
+        self.probe.touch(Structure::LogItem, blocks(0..header.raw.value_word()), Read);
         Some((header, item))
+    }
+
+    /// The entry of an item that was just stored.
+    #[inline]
+    fn entry(&self, hash: KeyHash, position: u64) -> Entry {
+        Entry(Entry::new(hash.tag(), position).0 | self.fresh.0)
+    }
+
+    /// Whether the store keeps what is read.
+    #[inline]
+    fn keeps_read(&self) -> bool {
+        self.fresh == Entry::EMPTY
     }
 
     /// The log's window, for a first check.

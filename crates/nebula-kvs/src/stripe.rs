@@ -35,8 +35,10 @@ pub(crate) enum Event {
     Appended,
     Deleted,
     Evicted,
+    Carried,
+    Expired,
 }
-const EVENTS: usize = 5;
+const EVENTS: usize = 7;
 
 #[derive(Default)]
 #[repr(align(64))]

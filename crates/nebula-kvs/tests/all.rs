@@ -3,10 +3,14 @@
 //! `cargo test -p nebula-kvs --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
 #![cfg(not(loom))]
 
+mod eviction;
+mod items;
+mod items_random;
 mod limits;
 mod model;
 mod model_random;
 mod protocol;
+mod reuse;
 mod short_histories;
 mod stress;
 mod touch;

@@ -3,12 +3,12 @@
 use crate::model;
 
 use crate::model::{Model, Op, Tiny, check_all, check_exact, check_lossy};
-use nebula_kvs::{Mode, Store};
+use nebula_kvs::{Eviction, Mode, Store};
 use seeded::{arbitrary::Unstructured, seeded};
 use std::cell::Cell;
 
 fn run(u: &mut Unstructured<'_>, tiny: Tiny, check: impl Fn(&Store, &mut Model, Op)) -> arbitrary::Result<Store> {
-    let store = Store::try_new(tiny.config()).expect("a tiny store");
+    let store = tiny.store();
     let mut model = Model::new(tiny);
     while !u.is_empty() {
         check(&store, &mut model, tiny.fit(u.arbitrary()?));
@@ -17,10 +17,16 @@ fn run(u: &mut Unstructured<'_>, tiny: Tiny, check: impl Fn(&Store, &mut Model, 
     Ok(store)
 }
 
-const STORE: Tiny =
-    Tiny { mode: Mode::Store, buckets: 2, extra_buckets: 3, log_bytes: 64 << 10, keys: 48, value_bytes_end: 120 };
-const CACHE: Tiny =
-    Tiny { mode: Mode::Cache, buckets: 2, extra_buckets: 0, log_bytes: 4 << 10, keys: 40, value_bytes_end: 120 };
+const STORE: Tiny = Tiny {
+    mode: Mode::Store,
+    buckets: 2,
+    extra_buckets: 3,
+    log_bytes: 64 << 10,
+    keys: 48,
+    value_bytes_end: 120,
+    eviction: Eviction::Oldest,
+};
+const CACHE: Tiny = Tiny { mode: Mode::Cache, extra_buckets: 0, log_bytes: 4 << 10, keys: 40, ..STORE };
 
 #[test]
 fn a_store_behaves_exactly_as_a_map_until_it_is_full() {
@@ -72,9 +78,25 @@ fn a_cache_evicts_but_never_returns_a_wrong_value() {
 }
 
 #[test]
+fn a_cache_that_keeps_what_is_read_never_returns_a_wrong_value() {
+    let carried_max = Cell::new(0);
+    seeded(|u| {
+        let tiny = Tiny { eviction: Eviction::Unread, buckets: 8, ..CACHE };
+        let stats = run(u, tiny, check_lossy)?.stats();
+        carried_max.set(carried_max.get().max(stats.carried));
+        Ok(())
+    })
+    .size_max(30_000)
+    .runs(300);
+    assert!(carried_max.get() > 100, "only {} items were carried over", carried_max.get());
+}
+
+#[test]
 fn a_cache_with_the_smallest_log_evicts_but_never_returns_a_wrong_value() {
     seeded(|u| {
-        run(u, Tiny { log_bytes: 1, buckets: 1, value_bytes_end: 40, ..CACHE }, check_lossy)?;
+        for eviction in [Eviction::Oldest, Eviction::Unread] {
+            run(u, Tiny { log_bytes: 1, buckets: 1, value_bytes_end: 40, eviction, ..CACHE }, check_lossy)?;
+        }
         Ok(())
     })
     .size_max(10_000)

@@ -1,7 +1,7 @@
 //! Every history of up to five steps on the smallest stores, with three keys of one bucket, two of which share a tag.
 
 use crate::model::{Model, Op, Tiny, check_all, check_exact, check_lossy};
-use nebula_kvs::{Mode, Store};
+use nebula_kvs::{Eviction, Mode, Store};
 
 const STEPS: u32 = 5;
 const KEYS: [u8; 3] = [0, 3, 5];
@@ -17,7 +17,7 @@ fn run_all(tiny: Tiny, check: impl Fn(&Store, &mut Model, Op)) -> u64 {
     let alphabet = alphabet();
     let histories = (alphabet.len() as u64).pow(STEPS);
     for history in 0..histories {
-        let store = Store::try_new(tiny.config()).expect("a tiny store");
+        let store = tiny.store();
         let mut model = Model::new(tiny);
         let mut rest = history;
         for step in 0..STEPS {
@@ -40,8 +40,15 @@ fn with_fill(op: Op, step: u32) -> Op {
     }
 }
 
-const TINY: Tiny =
-    Tiny { mode: Mode::Store, buckets: 1, extra_buckets: 0, log_bytes: 256, keys: 6, value_bytes_end: 49 };
+const TINY: Tiny = Tiny {
+    mode: Mode::Store,
+    buckets: 1,
+    extra_buckets: 0,
+    log_bytes: 256,
+    keys: 6,
+    value_bytes_end: 49,
+    eviction: Eviction::Oldest,
+};
 
 #[test]
 fn all_short_histories_of_a_store_that_fills_up() {
@@ -50,5 +57,7 @@ fn all_short_histories_of_a_store_that_fills_up() {
 
 #[test]
 fn all_short_histories_of_a_cache_that_wraps() {
-    assert_eq!(run_all(Tiny { mode: Mode::Cache, ..TINY }, check_lossy), 59_049);
+    for eviction in [Eviction::Oldest, Eviction::Unread] {
+        assert_eq!(run_all(Tiny { mode: Mode::Cache, eviction, ..TINY }, check_lossy), 59_049);
+    }
 }

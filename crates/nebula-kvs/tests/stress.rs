@@ -4,7 +4,7 @@
 //! from two writes, or one of another key, is detected. Each key has one writer, so no thread may see its sequence
 //! number decrease.
 
-use nebula_kvs::{Mode, Pages, Store, StoreConfig};
+use nebula_kvs::{Eviction, Mode, Pages, Store, StoreConfig, StoreOptions};
 use std::thread;
 
 const KEYS: u64 = 48;
@@ -17,6 +17,7 @@ struct Case {
     /// Values have fewer words than this.
     words_end: u64,
     log_bytes: usize,
+    eviction: Eviction,
 }
 
 fn key(number: u64) -> [u8; 16] {
@@ -115,7 +116,8 @@ impl Thread<'_> {
 fn run(case: Case, buckets: usize) -> Store {
     assert_eq!(KEYS % case.threads, 0);
     let &Case { mode, log_bytes, .. } = &case;
-    let store = Store::try_new(StoreConfig { buckets, log_bytes, mode, extra_buckets: 16, pages: Pages::Base });
+    let config = StoreConfig { buckets, log_bytes, mode, extra_buckets: 16, pages: Pages::Base };
+    let store = Store::try_with(config, StoreOptions { eviction: case.eviction, ..StoreOptions::default() });
     let store = store.expect("a small store");
     let hits: u64 = thread::scope(|scope| {
         let threads: Vec<_> = (0..case.threads)
@@ -133,28 +135,67 @@ fn run(case: Case, buckets: usize) -> Store {
 
 #[test]
 fn no_value_is_torn_while_a_small_cache_wraps_under_two_threads() {
-    let case = Case { mode: Mode::Cache, threads: 2, operations: 400_000, words_end: 12, log_bytes: 4 << 10 };
+    let case = Case {
+        mode: Mode::Cache,
+        threads: 2,
+        operations: 400_000,
+        words_end: 12,
+        log_bytes: 4 << 10,
+        eviction: Eviction::Oldest,
+    };
     let stats = run(case, 4).stats();
     assert!(stats.log_wraps > 1000 && stats.updated_in_place > 1000, "{stats:?}");
 }
 
 #[test]
 fn no_value_is_torn_while_four_threads_share_one_bucket() {
-    let case = Case { mode: Mode::Cache, threads: 4, operations: 100_000, words_end: 12, log_bytes: 8 << 10 };
+    let case = Case {
+        mode: Mode::Cache,
+        threads: 4,
+        operations: 100_000,
+        words_end: 12,
+        log_bytes: 8 << 10,
+        eviction: Eviction::Oldest,
+    };
     let stats = run(case, 1).stats();
     assert!(stats.log_wraps > 100 && stats.evicted > 1000, "{stats:?}");
 }
 
 #[test]
 fn no_long_value_is_torn_while_three_threads_recycle_segments_of_one_item() {
-    let case = Case { mode: Mode::Cache, threads: 3, operations: 60_000, words_end: 200, log_bytes: 16 << 10 };
+    let case = Case {
+        mode: Mode::Cache,
+        threads: 3,
+        operations: 60_000,
+        words_end: 200,
+        log_bytes: 16 << 10,
+        eviction: Eviction::Oldest,
+    };
     let stats = run(case, 16).stats();
     assert!(stats.log_wraps > 1000, "{stats:?}");
 }
 
 #[test]
 fn no_value_is_lost_or_torn_in_a_store_under_three_threads() {
-    let case = Case { mode: Mode::Store, threads: 3, operations: 100_000, words_end: 40, log_bytes: 64 << 20 };
+    let case = Case {
+        mode: Mode::Store,
+        threads: 3,
+        operations: 100_000,
+        words_end: 40,
+        log_bytes: 64 << 20,
+        eviction: Eviction::Oldest,
+    };
     let stats = run(case, 2).stats();
     assert!(stats.extra_buckets_used > 2 && stats.updated_in_place > 1000, "{stats:?}");
+}
+
+#[test]
+fn no_value_is_torn_or_outdated_while_items_that_are_read_are_carried_over() {
+    for (threads, buckets, words_end, log_bytes) in [(2, 16, 12, 8 << 10), (4, 32, 40, 16 << 10), (3, 64, 12, 8 << 10)]
+    {
+        let eviction = Eviction::Unread;
+        let case = Case { mode: Mode::Cache, threads, operations: 100_000, words_end, log_bytes, eviction };
+        let stats = run(case, buckets).stats();
+        assert!(stats.log_wraps > 100 && stats.carried > 1000, "{stats:?}");
+    }
 }

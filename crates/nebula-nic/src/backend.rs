@@ -93,6 +93,8 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     one_packet_bytes_max: u32,
     /// Whether all RPCs wait in one queue and are alike, so that placement need not be computed.
     has_one_queue: bool,
+    /// Whether an RPC of one packet for that queue is decided about as a burst of one. Not where each RPC that begins looks for room.
+    takes_singles: bool,
     // -- admission --
     admission: Admission,
     share: FairShare,
@@ -141,10 +143,12 @@ impl<D: CentralDispatch> Backend<D> {
         };
         let by_type = by_type::of(&config);
         let share = FairShare::new(config.sources).with_tenants(config.tenants);
+        let has_one_queue = dispatch.queues() == Queues::Shared && by_type.is_none();
         Ok(Self {
             config,
             one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
-            has_one_queue: dispatch.queues() == Queues::Shared && by_type.is_none(),
+            has_one_queue,
+            takes_singles: has_one_queue && config.scrub != ScrubMode::Ahead,
             admission: Admission::new(queue_bound, config.queue_bound_max(), cores).sharing(&share),
             share,
             buffer: RecvBuffer::new(slots).in_order(config.slot_order),
@@ -176,7 +180,7 @@ impl<D: CentralDispatch> Backend<D> {
         if header.pkt_idx != 0 {
             return self.drop(DropReason::IndexOutOfRange);
         }
-        if self.has_one_queue { self.handle_shared(now, &header) } else { self.handle_placed(now, &header) }
+        if self.takes_singles { self.handle_shared(now, &header) } else { self.handle_placed(now, &header) }
     }
 
     /// Whether RPCs can be decided about in bursts: where all wait in one queue, none is handed to another group, and not each of them counts as an
@@ -436,6 +440,13 @@ impl<D: CentralDispatch> Backend<D> {
     /// A bound above the capacity of the arrival queue is reduced to it.
     pub fn set_queue_bound(&mut self, waiting: u32) {
         self.admission.set_bound(&self.share, waiting);
+    }
+
+    /// RPCs that may wait, whoever sends them, before any is refused.
+    #[must_use]
+    #[inline]
+    pub const fn queue_open(&self) -> u32 {
+        self.admission.open()
     }
 
     /// Whether another RPC of `snid` would be refused for lack of room in the queue, and nothing else would follow from it: then nothing is

@@ -52,11 +52,13 @@
 //! Groups of `altocumulus:G` decide in parallel, so each has its own log ([`GroupLine`]).
 
 mod beside;
+mod decides;
 mod group;
 mod replay;
 mod text;
 
 pub use beside::Beside;
+pub use decides::Decides;
 pub use group::{
     GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupReplayError, GroupSetup, replay_group_text,
 };
@@ -192,10 +194,10 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// Applies `input` to a back end, drains it, and records both. For a [`Pull`](Input::Pull), the answer is the only
+    /// Applies `input` to a back end, or to another that [decides](Decides), drains it, and records both. For a [`Pull`](Input::Pull), the answer is the only
     /// decision: where cores fetch their RPCs, nothing is dispatched.
-    pub fn record<D: CentralDispatch>(backend: &mut Backend<D>, at: Timestamp, input: Input) -> Self {
-        let mut decisions: Vec<_> = input.apply(backend, at).into_iter().collect();
+    pub fn record<D: Decides>(backend: &mut D, at: Timestamp, input: Input) -> Self {
+        let mut decisions: Vec<_> = backend.apply(at, input).into_iter().collect();
         if !matches!(input, Input::Pull { .. }) {
             drain(backend, &mut decisions);
         }
@@ -220,8 +222,8 @@ impl Input {
     }
 }
 
-/// Drains a back end in the order of its contract.
-fn drain<D: CentralDispatch>(backend: &mut Backend<D>, decisions: &mut Vec<Decision>) {
+/// Drains what decides in the order of the back end's contract.
+fn drain<D: Decides>(backend: &mut D, decisions: &mut Vec<Decision>) {
     while let Some(abandoned) = backend.poll_abandoned() {
         decisions.push(Decision::Abandoned(abandoned));
     }

@@ -289,6 +289,42 @@ impl FairShare {
         (0..free).find(|&more| !is_light(more)).unwrap_or(free)
     }
 
+    /// Whether an RPC of `snid` is admitted to a queue that is kept elsewhere, a scheduler's in software for instance, and where it goes; it is counted.
+    /// The queue has `bound` places, and `waiting` wait there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_nic::fair_share::Judged;
+    /// use nebula_nic::{FairShare, NodeId, Sources, Timestamp};
+    ///
+    /// let (mut share, now) = (FairShare::new(Sources { shift: 0, bits: 4 }), Timestamp::ZERO);
+    /// // One that is alone has all of it.
+    /// (0..16).for_each(|waiting| assert_eq!(share.judge(now, NodeId(1), (waiting, 16)), Judged::Last));
+    /// assert_eq!(share.judge(now, NodeId(2), (16, 16)), Judged::Refused);
+    /// // From here on places are kept for the other.
+    /// assert_eq!(share.judge(now, NodeId(1), (15, 16)), Judged::Refused);
+    /// assert_eq!(share.judge(now, NodeId(2), (15, 16)), Judged::First);
+    /// ```
+    ///
+    /// # Cost
+    ///
+    /// As [`room`](Self::room) of one RPC, where fewer places are left than are [open](Self::open) to anyone.
+    pub fn judge(&mut self, now: Timestamp, snid: NodeId, (waiting, bound): (u32, u32)) -> Judged {
+        if waiting >= self.open_here(bound) {
+            self.note(now, snid);
+            if self.room(now, snid, (waiting, bound), 1) == 0 {
+                return Judged::Refused;
+            }
+        }
+        let is_first = self.is_kept(now) && self.served_first(snid, waiting > 0, 1).0;
+        // One that finds nothing waiting takes no room from anyone.
+        if waiting > 0 {
+            self.handle_admitted(snid, 1);
+        }
+        if is_first { Judged::First } else { Judged::Last }
+    }
+
     /// Whether room is kept: some RPCs may be [served first](Self::served_first).
     #[inline(always)]
     pub(crate) fn is_kept(&self, now: Timestamp) -> bool {
@@ -347,6 +383,17 @@ impl FairShare {
         }
         self.count_with_tenant(snid, 0);
     }
+}
+
+/// What [`FairShare::judge`] says of an RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// There is no room, or none for its source.
+    Refused,
+    /// Behind all that wait.
+    Last,
+    /// Before those that are admitted as [`Last`](Self::Last).
+    First,
 }
 
 /// Whether a source that has had `own` of `all` RPCs of so many sources may take one of `left` places of `bound`.

@@ -95,7 +95,7 @@ pub mod admission;
 pub mod fair_share;
 pub mod recv_buffer;
 pub mod reassembler;
-mod nack_memory;
+pub mod nack_memory;
 pub mod arrival_queue;
 pub mod burst;
 pub mod host_watch;
@@ -149,7 +149,7 @@ pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode, SlotOrder};
 pub use release::Release;
 pub use requester::{After, Attempts, CopyEnd, Failover, HedgeConfig, HedgeConfigError, Hedging};
 pub use requester::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
-pub use requester::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers};
+pub use requester::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers, Standing};
 pub use requester::{
     Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy, TableFull,
 };

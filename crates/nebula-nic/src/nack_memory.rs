@@ -26,7 +26,7 @@ struct Refused {
 
 /// Keys of refused RPCs of which more packets may arrive.
 #[derive(Clone, Debug)]
-pub(crate) struct NackMemory {
+pub struct NackMemory {
     refused: Box<[Refused]>,
     seed: u64,
     lifetime: Span,
@@ -34,13 +34,13 @@ pub(crate) struct NackMemory {
 
 impl NackMemory {
     /// A memory for at least `keys` keys, each for `lifetime`.
-    pub(crate) fn new(keys: u32, lifetime: Span, seed: u64) -> Self {
+    pub fn new(keys: u32, lifetime: Span, seed: u64) -> Self {
         let keys = (keys as usize).next_power_of_two();
         Self { refused: vec![Refused::default(); keys].into(), seed, lifetime }
     }
 
     /// Remembers that `rpc` was refused, while `packets_left` of its packets may still arrive.
-    pub(crate) fn remember(&mut self, now: Timestamp, rpc: RpcKey, packets_left: u32) {
+    pub fn remember(&mut self, now: Timestamp, rpc: RpcKey, packets_left: u32) {
         if packets_left == 0 {
             return;
         }
@@ -49,7 +49,7 @@ impl NackMemory {
     }
 
     /// Whether a packet belongs to a refused RPC; if so, one packet fewer is expected.
-    pub(crate) fn recall(&mut self, now: Timestamp, rpc: RpcKey) -> bool {
+    pub fn recall(&mut self, now: Timestamp, rpc: RpcKey) -> bool {
         let refused = self.place(rpc);
         if refused.packets_left == 0 || refused.rpc != rpc || refused.until <= now {
             return false;
@@ -59,7 +59,7 @@ impl NackMemory {
     }
 
     /// Forgets the refused RPCs of `snid`.
-    pub(crate) fn forget_peer(&mut self, snid: NodeId) {
+    pub fn forget_peer(&mut self, snid: NodeId) {
         for refused in self.refused.iter_mut().filter(|refused| refused.rpc.snid == snid) {
             refused.packets_left = 0;
         }

@@ -38,7 +38,7 @@ pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
 pub use retransmit::{Overdue, Retransmit, RetransmitConfig};
 pub use retry::RetryPolicy;
 pub use rtt::{Rtt, RttConfig};
-pub use servers::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers};
+pub use servers::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers, Standing};
 pub use transfer::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
 pub use window::{Window, WindowConfig};
 

@@ -6,6 +6,7 @@ mod backend_histories;
 mod backend_random;
 mod burst;
 mod by_type;
+mod decides;
 mod decision_text;
 mod fair_share;
 mod fair_tenants;

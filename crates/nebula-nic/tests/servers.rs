@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use nebula_nic::requester::another;
-use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Span, Timestamp};
+use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Span, Standing, Timestamp};
 
 const START: Timestamp = Timestamp::from_ps(0);
 const WAYS: [Balance; 4] = [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo, Balance::KeyHash];
@@ -242,4 +242,98 @@ fn a_server_that_was_full_is_tried_again_with_more_once_it_has_answered_some() {
         servers.begin(0);
     }
     assert!(!servers.is_full(0) && servers.pick(START, 0, ServerSet::default()) == Some(0));
+}
+
+/// How many of `rpcs` RPCs, each answered at once but where `refuses`, each server gets.
+fn shares(servers: &mut Servers, rpcs: u32, refuses: impl Fn(u16) -> bool) -> Vec<u32> {
+    let mut got = vec![0; usize::from(servers.count())];
+    for key in 0..rpcs {
+        let server = servers.pick(START, key, ServerSet::default()).unwrap();
+        servers.begin(server);
+        servers.end(START, server, if refuses(server) { ServerEnd::Refused } else { ServerEnd::Answered });
+        got[usize::from(server)] += 1;
+    }
+    got
+}
+
+/// Servers by weight and whether they are far.
+fn standing(balance: Balance, standings: &[(u16, bool)]) -> Servers {
+    let mut servers = Servers::new(balance, 11);
+    for (number, &(weight, is_far)) in standings.iter().enumerate() {
+        servers.join_as((number as u64) << 32 | 0xABCD, Standing::default().weight(weight).far(is_far)).unwrap();
+    }
+    servers
+}
+
+#[test]
+fn a_server_gets_what_it_weighs() {
+    for (balance, within) in [(Balance::RoundRobin, 0), (Balance::Random, 400), (Balance::KeyHash, 400)] {
+        let mut servers = standing(balance, &[(1, false), (3, false), (4, false)]);
+        let got = shares(&mut servers, 16_000, |_| false);
+        let wrong = got.iter().zip([2000, 6000, 8000]).any(|(&got, weighs)| got.abs_diff(weighs) > within);
+        assert!(!wrong, "{balance}: {got:?}");
+    }
+}
+
+#[test]
+fn two_choices_give_the_one_that_weighs_more_as_much_more_at_once() {
+    let mut servers = standing(Balance::PowerOfTwo, &[(1, false), (3, false)]);
+    let mut got = [0; 2];
+    // None ends.
+    for key in 0..400 {
+        let server = servers.pick(START, key, ServerSet::default()).unwrap();
+        servers.begin(server);
+        got[usize::from(server)] += 1;
+    }
+    assert!((98..=102).contains(&got[0]), "{got:?}");
+}
+
+#[test]
+fn the_keys_that_move_when_a_weight_grows_move_to_it() {
+    let mut before = standing(Balance::KeyHash, &[(1, false), (1, false), (1, false)]);
+    let mut after = standing(Balance::KeyHash, &[(1, false), (2, false), (1, false)]);
+    let mut moved = 0;
+    for key in 0..4000 {
+        let [was, is] =
+            [&mut before, &mut after].map(|servers| servers.pick(START, key, ServerSet::default()).unwrap());
+        assert!(was == is || is == 1, "key {key}");
+        moved += u32::from(was != is);
+    }
+    // From a third to a half.
+    assert!((560..780).contains(&moved), "{moved}");
+}
+
+#[test]
+fn a_far_server_gets_nothing_while_one_near_has_room() {
+    for balance in [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo] {
+        let mut servers = standing(balance, &[(1, true), (1, false), (1, false), (1, true)]);
+        let got = shares(&mut servers, 1000, |_| false);
+        assert_eq!((got[0], got[3], got[1] + got[2]), (0, 0, 1000), "{balance}");
+        // What was refused there, or where nobody answers, goes to one that is far.
+        assert!([0, 3].contains(&servers.pick(START, 1, all_but(&[1, 2])).unwrap()), "{balance}");
+        [1, 2].into_iter().for_each(|near| servers.lose(START, near));
+        assert!([0, 3].contains(&servers.pick(START, 1, ServerSet::default()).unwrap()), "{balance}");
+    }
+}
+
+#[test]
+fn rpcs_go_far_while_those_near_refuse_and_come_back_afterwards() {
+    for balance in [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo] {
+        let mut servers = standing(balance, &[(1, false), (1, false), (1, true), (1, true)]);
+        let got = shares(&mut servers, 2000, |server| server < 2);
+        assert!(got[2] + got[3] > 900, "{balance}: those near refuse: {got:?}");
+        shares(&mut servers, 2000, |_| false);
+        let got = shares(&mut servers, 1000, |_| false);
+        assert_eq!(got[2] + got[3], 0, "{balance}: they have room again: {got:?}");
+    }
+}
+
+#[test]
+fn keys_are_the_same_servers_for_clients_of_all_zones() {
+    let mut here = standing(Balance::KeyHash, &[(1, false), (2, true), (1, true)]);
+    let mut there = standing(Balance::KeyHash, &[(1, true), (2, false), (1, false)]);
+    for key in 0..500 {
+        let [here, there] = [&mut here, &mut there].map(|servers| servers.pick(START, key, ServerSet::default()));
+        assert_eq!(here, there, "key {key}");
+    }
 }

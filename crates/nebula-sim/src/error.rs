@@ -263,6 +263,14 @@ pub enum SimError {
         /// The text.
         text: String,
     },
+    /// There are weights or zones of servers that there are not, or where no caller chooses among servers.
+    #[error("weights or zones of {given} servers, and there are {servers} that callers choose from")]
+    Standings {
+        /// Given ones.
+        given: usize,
+        /// Servers that callers choose from.
+        servers: u16,
+    },
     /// There are speeds for another number of cores.
     #[error("{speeds} speeds for {workers} cores: give a speed for each core that serves, such as {workers}x1")]
     Speeds {

@@ -21,7 +21,7 @@ use crate::model::span;
 use nebula_nic::schedule::{ManagerConfig, Thresholds};
 use nebula_nic::{
     BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, RetryPolicy, SOURCE_BITS_MAX, Sources,
-    Span,
+    Span, Standing,
 };
 use serde::Deserialize;
 
@@ -74,6 +74,8 @@ pub struct System {
     pub speeds: Option<Speeds>,
     /// How callers call the servers; if not set, one call has one copy and no deadline.
     pub calls: Option<Calls>,
+    /// What each server weighs and which are of another zone than the callers, where [`calls`](Self::calls) are; all alike if empty.
+    pub standings: Vec<Standing>,
     /// The tiers behind these servers, in order.
     pub behind: Vec<Tier>,
 }
@@ -175,6 +177,7 @@ impl System {
             host: None,
             speeds: None,
             calls: None,
+            standings: Vec::new(),
             behind: Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use crate::error::{SimError, toml_reason};
 use crate::model::span;
 use crate::shipped::{Shipped, shipped};
 use crate::system::{Balance, Calls, Hedge, Router, System};
-use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_nic::{Policy, RetryPolicy, Span, Standing};
 use nebula_workload::ServiceTime;
 use serde::{Deserialize, Deserializer};
 
@@ -74,6 +74,12 @@ struct Tier {
     #[serde(default, deserialize_with = "some_spelled")]
     deadline: Option<Span>,
     queue_bound: Option<u32>,
+    /// What each server weighs; all the same unless given.
+    #[serde(default)]
+    weights: Vec<u16>,
+    /// The last so many servers are of another zone than the callers.
+    #[serde(default)]
+    far: u16,
     /// Servers that may refuse a call before it fails.
     #[serde(default = "one_try")]
     tries: u32,
@@ -164,7 +170,20 @@ impl Tiers {
 }
 
 impl Tier {
+    /// What each server weighs, and which are far; none where all are alike.
+    fn standings(&self) -> Vec<Standing> {
+        if self.weights.is_empty() && self.far == 0 {
+            return Vec::new();
+        }
+        // As many as the longer says: a list that is too long is refused.
+        let servers = self.servers.max(u16::try_from(self.weights.len()).unwrap_or(u16::MAX)).max(self.far);
+        let near = self.servers.saturating_sub(self.far);
+        let weight = |server: u16| self.weights.get(usize::from(server)).copied().unwrap_or(1);
+        (0..servers).map(|server| Standing::default().weight(weight(server)).far(server >= near)).collect()
+    }
+
     fn system(self) -> (System, ServiceTime) {
+        let standings = self.standings();
         let Self { fan_out, hedge, same_service, deadline, distance, balancer, servers, tries, .. } = self;
         let hedge = hedge.map(|hedge| Hedge { has_same_service: same_service, ..hedge });
         let router = match balancer {
@@ -173,7 +192,10 @@ impl Tier {
         };
         let reaction = RetryPolicy::AnotherServer { servers, attempts: tries.max(1) };
         let system = System::new(self.policy, self.cores).servers(servers).router(router).reaction(reaction);
-        (System { queue_bound: self.queue_bound, ..system.calls(Calls { fan_out, hedge, deadline }) }, self.service)
+        (
+            System { queue_bound: self.queue_bound, standings, ..system.calls(Calls { fan_out, hedge, deadline }) },
+            self.service,
+        )
     }
 }
 
@@ -199,6 +221,9 @@ mod tests {
         let behind = error("[[behind]]\nname = 'leaf'\nservers = 2\ncores = 1\npolicy = 'jbsq:2'\n");
         assert!(behind.contains("tier leaf") && behind.contains("service"), "{behind}");
         assert!(error("balancer = 'jbsq'").contains("holds RPCs back"));
+        for wrong in ["weights = [1, 2, 3]", "far = 3"] {
+            assert!(error(wrong).contains("weights or zones of 3 servers, and there are 2"), "{}", error(wrong));
+        }
         assert!(Tiers::parse("[front]\nservers = 2").unwrap_err().to_string().contains("cores"));
     }
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
-use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_nic::{Policy, RetryPolicy, Span, Standing};
 use nebula_sim::{Balance, Calls, Length, Load, Router, System, Tally, run};
 use nebula_workload::Seed;
 
@@ -136,4 +136,25 @@ fn the_same_arguments_give_the_same_tally() {
     let leaf = System::new(Policy::Jbsq(2), 4).servers(8).queue_bound(6).calls(calls);
     let front = System::new(Policy::SingleQueue, 16).behind("leaf", leaf, "exp:2us".parse().unwrap());
     assert!(tally(&front, "exp:1us", 0.9) == tally(&front, "exp:1us", 0.9));
+}
+
+/// Two servers of one core, which callers choose at random by what is known of them.
+fn two(standings: [Standing; 2]) -> System {
+    let system = System::new(Policy::SingleQueue, 1).servers(2).calls(Calls::ONE);
+    System { standings: standings.into(), ..system }
+}
+
+#[test]
+fn servers_get_what_they_weigh_and_queue_as_two_of_erlangs() {
+    // One gets a quarter of a core's work and one three quarters: 1 / (1 - 1/4) and 1 / (1 - 3/4).
+    let found = tally(&two([1, 3].map(|weight| Standing::default().weight(weight))), "exp:1us", 0.5);
+    assert_near(found.latency.mean() / 1e6, 0.25 / 0.75 + 0.75 / 0.25, 0.05);
+    let alike = tally(&two([Standing::default(); 2]), "exp:1us", 0.5);
+    assert_near(alike.latency.mean() / 1e6, 2.0, 0.04);
+}
+
+#[test]
+fn a_server_of_another_zone_gets_nothing_while_one_near_refuses_nothing() {
+    let found = tally(&two([false, true].map(|is_far| Standing::default().far(is_far))), "exp:1us", 0.3);
+    assert_near(found.latency.mean() / 1e6, 1.0 / (1.0 - 0.6), 0.05);
 }

@@ -89,14 +89,32 @@ pub fn store_bytes_and(dst: &[AtomicU64], src: &[u8], tail: [u8; 4]) {
     let whole = src.len() / 8;
     moving::store(dst, &src[..whole * 8]);
     let rest = &src[whole * 8..];
-    let low = rest.iter().rev().fold(0, |word, &byte| word << 8 | u128::from(byte));
-    let words = low | u128::from(u32::from_le_bytes(tail)) << (8 * rest.len());
-    #[expect(clippy::cast_possible_truncation, reason = "one half after the other")]
-    let (first, second) = (words as u64, (words >> 64) as u64);
-    dst[whole].store(first, Ordering::Relaxed);
+    let (bits, tail) = (8 * short_len(rest), u64::from(u32::from_le_bytes(tail)));
+    dst[whole].store(low_bytes(rest) | tail << bits, Ordering::Relaxed);
     if rest.len() > 4 {
-        dst[whole + 1].store(second, Ordering::Relaxed);
+        dst[whole + 1].store(tail >> (64 - bits), Ordering::Relaxed);
     }
+}
+
+/// The length of what is shorter than a word.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "below 8")]
+const fn short_len(rest: &[u8]) -> u32 {
+    rest.len() as u32 & 7
+}
+
+/// The bytes of `rest`, fewer than 8, in a word: read by fours, twos and ones, so that no load spans stores of several fields.
+#[inline(always)]
+fn low_bytes(mut rest: &[u8]) -> u64 {
+    let (mut word, mut bits) = (0, 0);
+    if let Some((four, behind)) = rest.split_first_chunk() {
+        (word, bits, rest) = (u64::from(u32::from_le_bytes(*four)), 32, behind);
+    }
+    if let Some((two, behind)) = rest.split_first_chunk() {
+        word |= u64::from(u16::from_le_bytes(*two)) << bits;
+        (bits, rest) = (bits + 16, behind);
+    }
+    word | rest.first().map_or(0, |&one| u64::from(one) << bits)
 }
 
 /// Copies the words that hold `bytes` bytes from `src` to `dst`, both of which other threads may write at the same

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`sync`] | atomics, fences, `Arc` and threads: std's, or loom's under `cfg(loom)` |
 //! | [`mem`] | zero-filled memory on the largest pages that the machine grants |
+//! | [`file`] | files whose memory outlives a process: created whole, and one process's at a time |
 //! | [`shared`] | memory shared by two processes, sealed against shrinking |
 //! | [`copy`] | copies from and to memory that others may write at the same time |
 //! | [`search`] | the words of a cache line that have a tag, all of them compared at once |
@@ -30,6 +31,8 @@
 
 pub mod sync;
 pub mod mem;
+#[cfg(not(any(loom, miri)))]
+pub mod file;
 #[cfg(not(loom))]
 pub mod shared;
 pub mod copy;

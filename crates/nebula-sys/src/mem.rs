@@ -58,10 +58,10 @@ pub use on_heap::WordRegion;
 #[cfg(not(any(loom, miri)))]
 mod mapped {
     use super::{AtomicU64, HUGE_PAGE_BYTES, MemError, Pages};
-    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
     use std::ptr::NonNull;
 
-    /// A zero-filled, page-aligned array of 64-bit words, private to this process.
+    /// A page-aligned array of 64-bit words: zero-filled and private to this process, or a file's.
     ///
     /// # Examples
     ///
@@ -79,7 +79,7 @@ mod mapped {
         pages: Pages,
     }
 
-    // SAFETY: the region owns its mapping, and every access goes through atomics.
+    // SAFETY: the region owns its mapping, and every access goes through atomics, those of other processes to a file too.
     unsafe impl Send for WordRegion {}
     // SAFETY: as above: `&WordRegion` only gives access to `&[AtomicU64]`.
     unsafe impl Sync for WordRegion {}
@@ -112,6 +112,38 @@ mod mapped {
             Ok(region)
         }
 
+        /// Maps `words` words of `file` from byte `offset` on, shared with every process that maps them.
+        ///
+        /// Whoever can shrink the file ends this process with SIGBUS at its next access to what is gone: take files that only this user can
+        /// write.
+        ///
+        /// # Errors
+        ///
+        /// [`MemError`] when the size is zero or too large, the file too short, `offset` not on a page, or the kernel refuses.
+        ///
+        /// # Cost
+        ///
+        /// Some system calls.
+        pub fn of_file(file: &std::fs::File, offset: u64, words: usize) -> Result<Self, MemError> {
+            let bytes = words.checked_mul(8).filter(|&bytes| bytes > 0 && bytes <= isize::MAX as usize);
+            let bytes = bytes.ok_or(MemError::Size { words })?;
+            let refused = |cause: std::io::Error| MemError::Map { bytes, cause };
+            let file_bytes = file.metadata().map_err(refused)?.len();
+            if offset.checked_add(bytes as u64).is_none_or(|end| end > file_bytes) {
+                return Err(refused(std::io::Error::other("the file is too short")));
+            }
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            // SAFETY: a null hint lets the kernel choose an unused range; the file is as long as what is mapped of it.
+            let base = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, offset) };
+            let base = NonNull::new(base.map_err(|cause| refused(cause.into()))?.cast());
+            let base = base.ok_or_else(|| refused(std::io::Error::other("mapped at address zero")))?;
+            let mut region = Self { base, words, mapped_bytes: bytes, pages: Pages::Base };
+            if bytes >= HUGE_PAGE_BYTES && region.advise_huge() {
+                region.pages = Pages::Transparent;
+            }
+            Ok(region)
+        }
+
         fn advise_huge(&self) -> bool {
             // SAFETY: the range is this region's own mapping; MADV_HUGEPAGE changes no contents.
             unsafe { madvise(self.base.as_ptr().cast(), self.mapped_bytes, Advice::LinuxHugepage) }.is_ok()
@@ -121,8 +153,8 @@ mod mapped {
         #[inline]
         #[must_use]
         pub fn words(&self) -> &[AtomicU64] {
-            // SAFETY: the mapping is `words` words long, aligned to a page, zero-filled (a valid AtomicU64), and lives
-            // as long as `self`.
+            // SAFETY: the mapping is `words` words long, aligned to a page, zero-filled or whatever a file has (both valid
+            // AtomicU64s), and lives as long as `self`.
             unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
         }
 
@@ -200,6 +232,19 @@ mod tests {
             words[299_999].store(7, Ordering::Relaxed);
             assert_eq!(words[299_999].load(Ordering::Relaxed), 7);
         }
+    }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn two_mappings_of_a_file_are_the_same_words() {
+        let file = crate::file::try_create_anonymous(8192).unwrap();
+        let [one, two] = [0, 4096].map(|offset| WordRegion::of_file(&file, offset, 512).unwrap());
+        two.words()[0].store(7, Ordering::Relaxed);
+        let whole = WordRegion::of_file(&file, 0, 1024).unwrap();
+        assert_eq!(whole.words()[512].load(Ordering::Relaxed), 7);
+        assert_eq!(one.words()[0].load(Ordering::Relaxed), 0);
+        assert!(WordRegion::of_file(&file, 4096, 513).is_err(), "beyond its end");
+        assert!(WordRegion::of_file(&file, 8, 8).is_err(), "not on a page");
     }
 
     #[test]

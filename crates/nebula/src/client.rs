@@ -22,10 +22,9 @@ pub use ticket::{Completion, Ticket};
 use crate::config::client::Wait;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
-use crate::endpoint::{Endpoint, IntoEndpoints};
-use crate::net::{Environment, Time};
+use crate::endpoint::IntoEndpoints;
+use crate::net::Environment;
 use crate::status::StatusReader;
-use balanced::Balanced;
 #[cfg(feature = "typed")]
 pub(crate) use balanced::{AskOne, Greeting};
 use connection::{Connection, Rest};
@@ -131,13 +130,7 @@ impl Client {
         servers: Vec<(SocketAddr, Environment)>,
         config: ClientConfig,
     ) -> Result<Self, ConnectError> {
-        let time = servers.first().map_or(Time::Machine, |(_, environment)| environment.time.clone());
-        let links = servers.into_iter().map(|(server, environment)| {
-            let udp = UdpClient::connect_over(server, environment, &config)?;
-            Ok((Endpoint::Udp(server), Link::Udp(Box::new(udp))))
-        });
-        let links = links.collect::<Result<_, ConnectError>>()?;
-        Ok(Self { link: Link::Balanced(Box::new(Balanced::over(links, &time, &config)?)) })
+        Ok(Self { link: Link::over(servers, &config)?.0 })
     }
 
     /// Sends `request` and returns at once; the answer comes from [`poll`](Self::poll) under the ticket.

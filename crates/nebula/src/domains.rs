@@ -3,7 +3,7 @@
 use crate::config::error::ServeError;
 use crate::config::server::ServerConfig;
 use crate::rpc::service::Service;
-use crate::server::{RunningServer, Server, spawn};
+use crate::server::{Pool, Pooled, RunningServer, Server, spawn};
 use crate::worker::Worker;
 use nebula_nic::schedule::QUANTUM;
 use nebula_nic::{Lending, Span};
@@ -27,6 +27,8 @@ const IDLE_TURNS: u32 = 4096;
 /// With [`threads`](Self::threads) each thread serves its share of every domain's clients, and is lent apart: the weights hold on each thread
 /// between the domains that have work there. Over all threads they hold only if every domain has work on every thread, so a domain of few clients may
 /// have less than its weight.
+///
+/// [Long](crate::Class::Worker) RPCs of a domain go to its own pool, whose threads are beside these and not lent: its bound keeps them within the domain's SLO.
 ///
 /// A domain learns how long its queue may be from what its RPCs take of the core while the others have theirs, so what it accepts keeps its SLO.
 ///
@@ -63,6 +65,8 @@ struct Hosted {
     server: Server,
     /// What a thread serves it by.
     serve: Box<dyn Fn() -> Serve + Send>,
+    /// Where its long RPCs run, and what runs them.
+    pool: Option<(Arc<Pool>, Arc<dyn Service + Send + Sync>)>,
 }
 
 /// One turn of a domain's worker; how many RPCs it served.
@@ -82,12 +86,29 @@ impl Domains {
     pub fn host<S: Service + Send + Sync + 'static>(mut self, weight: u16, server: Server, service: S) -> Self {
         let weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
         let server = server.of_service(&service);
+        let threads = server.pool_threads_for(&service);
         let service = Arc::new(service);
-        let serve = Box::new(move || {
-            let service = service.clone();
-            Box::new(move |worker: &mut Worker| worker.turn(&*service)) as Serve
-        });
-        self.hosted.push(Hosted { weight, server, serve });
+        let server = if threads > 0 { server.reconfigured(ServerConfig::with_pool) } else { server };
+        let pool = server.pool(threads);
+        let serve: Box<dyn Fn() -> Serve + Send> = match pool.clone() {
+            None => {
+                let service = service.clone();
+                Box::new(move || {
+                    let service = service.clone();
+                    Box::new(move |worker: &mut Worker| worker.turn(&*service))
+                })
+            }
+            Some(pool) => {
+                // One for all threads: the pool ends with it.
+                let pooled = Arc::new(Pooled::new(service.clone(), pool));
+                Box::new(move || {
+                    let pooled = pooled.clone();
+                    Box::new(move |worker: &mut Worker| worker.turn_one_by_one(&*pooled))
+                })
+            }
+        };
+        let pool = pool.map(|pool| (pool, service as Arc<dyn Service + Send + Sync>));
+        self.hosted.push(Hosted { weight, server, serve, pool });
         self
     }
 
@@ -130,19 +151,30 @@ impl Domains {
         let used: Arc<[AtomicU64]> = (0..usize::from(threads) * domains).map(|_| AtomicU64::new(0)).collect();
         let mut running = RunningDomains { servers: Vec::new(), used: used.clone(), domains, threads: Vec::new() };
         let mut at_work: Vec<Vec<AtWork>> = (0..threads).map(|_| Vec::new()).collect();
-        for Hosted { weight, server, serve } in self.hosted {
+        let mut pools = Vec::new();
+        for Hosted { weight, server, serve, pool } in self.hosted {
             let share = quantum * u64::from(weight.get());
-            let (server, workers) = server.reconfigured(|config| lent(config, share, threads)).open()?;
+            let (mut server, workers) = server.reconfigured(|config| lent(config, share, threads)).open()?;
+            let own = pool.as_ref().map(|(pool, _)| pool.clone());
+            own.iter().for_each(|pool| server.set_pool(pool.clone()));
             running.servers.push(server);
             for (thread, worker) in at_work.iter_mut().zip(workers) {
-                thread.push(AtWork { worker: Some(worker), serve: serve() });
+                thread.push(AtWork { worker: Some(worker), serve: serve(), pool: own.clone() });
             }
+            pools.extend(pool);
         }
         for (thread, at_work) in at_work.into_iter().enumerate() {
             let name = if thread == 0 { "nebula-domains".to_owned() } else { format!("nebula-domains-{thread}") };
             let (lending, used) = (lending.clone(), used.clone());
             let run = Box::new(move || run(lending, at_work, &used[thread * domains..][..domains]));
             running.threads.push(spawn(&name, self.pins.get(thread).copied(), run)?);
+        }
+        for (pool, service) in pools {
+            for index in 0..pool.status().threads {
+                let (pool, service) = (pool.clone(), service.clone());
+                let run = Box::new(move || pool.work(&*service));
+                running.threads.push(spawn(&format!("nebula-pool-{index}"), None, run)?);
+            }
         }
         Ok(running)
     }
@@ -160,6 +192,25 @@ struct AtWork {
     /// `None` once its server has stopped.
     worker: Option<Worker>,
     serve: Serve,
+    /// Where its long RPCs run.
+    pool: Option<Arc<Pool>>,
+}
+
+impl AtWork {
+    /// One turn; how many RPCs were served in it.
+    fn turn(&mut self) -> usize {
+        let Some(worker) = &mut self.worker else { return 0 };
+        if !worker.is_stopped() {
+            return (self.serve)(worker);
+        }
+        let is_busy = self.pool.as_ref().is_some_and(|pool| pool.is_busy());
+        let sent = worker.send_given();
+        if !is_busy {
+            worker.finish();
+            self.worker = None;
+        }
+        sent
+    }
 }
 
 /// Lends the core until all servers have stopped.
@@ -168,8 +219,7 @@ fn run(mut lending: Lending, mut domains: Vec<AtWork>, used: &[AtomicU64]) {
     let (mut before, mut idle_turns) = (clock.now_ps(), 0_u32);
     loop {
         let domain = lending.pick();
-        let AtWork { worker, serve } = &mut domains[domain];
-        let served = worker.as_mut().map_or(0, serve);
+        let served = domains[domain].turn();
         let now = clock.now_ps();
         let took_ps = now.saturating_sub(before);
         lending.used(domain, Span::from_ps(took_ps), served > 0);
@@ -180,11 +230,8 @@ fn run(mut lending: Lending, mut domains: Vec<AtWork>, used: &[AtomicU64]) {
             idle_turns = 0;
             continue;
         }
-        if worker.as_mut().is_some_and(Worker::finish_if_stopped) {
-            *worker = None;
-            if domains.iter().all(|domain| domain.worker.is_none()) {
-                return;
-            }
+        if domains.iter().all(|domain| domain.worker.is_none()) {
+            return;
         }
         idle_turns = idle_turns.saturating_add(1);
         if idle_turns >= IDLE_TURNS {

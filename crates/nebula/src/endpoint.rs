@@ -1,6 +1,7 @@
 //! Where servers are: an address, a list of them, a file, a name.
 
 mod address;
+mod listed;
 mod resolve;
 #[cfg(feature = "dns")]
 mod dns;
@@ -10,4 +11,5 @@ pub use address::{Endpoint, EndpointError, IntoEndpoint};
 #[cfg(feature = "dns")]
 pub use dns::Dns;
 pub use list::{Endpoints, IntoEndpoints};
+pub use listed::Listed;
 pub use resolve::{EndpointFile, Resolve, ResolveError, Resolved};

@@ -120,7 +120,7 @@ pub use config::tenant::{Tenant, TenantError};
 pub use domains::{Domains, RunningDomains};
 #[cfg(feature = "dns")]
 pub use endpoint::Dns;
-pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints};
+pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints, Listed};
 pub use endpoint::{Resolve, ResolveError, Resolved};
 pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{
@@ -141,6 +141,7 @@ pub use rpc::service::{Class, Service, Stage};
 pub use server::{PoolStatus, RunningServer, Server};
 pub use status::{CoreStatus, Gap, Histogram, RpcSample, Status, StatusReader, StoreCounters};
 pub use transport::shm::handshake::Refusal;
+pub use transport::stream::framing::{Frame, Framing};
 pub use worker::{Rpc, Worker};
 
 /// The examples of README and of the guide, as doc tests.

@@ -7,6 +7,7 @@ mod pool;
 mod running;
 
 pub use pool::PoolStatus;
+pub(crate) use pool::{Pool, Pooled};
 pub use running::RunningServer;
 pub(crate) use running::spawn;
 
@@ -17,6 +18,7 @@ use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
 use crate::net::Environment;
 use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::service::Service;
+use crate::transport::stream::framing::Framing;
 use crate::worker::Worker;
 use nebula_nic::{CustomPolicy, Policy, Span, Steering};
 use std::sync::Arc;
@@ -41,13 +43,23 @@ use std::sync::Arc;
 pub struct Server {
     endpoint: Result<Endpoint, EndpointError>,
     config: ServerConfig,
+    framing: Option<Arc<dyn Framing>>,
 }
 
 impl Server {
     /// A server for `endpoint`. An invalid endpoint is reported when the server is started.
     #[must_use]
     pub fn bind(endpoint: impl IntoEndpoint) -> Self {
-        Self { endpoint: endpoint.into_endpoint(), config: ServerConfig::default() }
+        Self { endpoint: endpoint.into_endpoint(), config: ServerConfig::default(), framing: None }
+    }
+
+    /// Has the clients speak a protocol that others have made, over `tcp://` or `udp://`: their requests are this server's RPCs. Requests are at most
+    /// [`rpc_bytes_max`](Self::rpc_bytes_max) long, which is at most 1 MiB there, and clients at most
+    /// [`clients_max`](ServerConfig::clients_max) at once.
+    #[must_use]
+    pub fn framing(mut self, framing: impl Framing) -> Self {
+        self.framing = Some(Arc::new(framing));
+        self
     }
 
     /// Replaces the whole configuration.
@@ -186,8 +198,14 @@ impl Server {
         }
         self = self.of_service(&*service);
         match self.config.pool_threads_or_default() {
-            threads @ 1.. if service.has_long() => running::serve_pooled(self.endpoint?, self.config, service, threads),
-            _ => running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&*service))),
+            threads @ 1.. if service.has_long() => {
+                running::serve_pooled((self.endpoint?, self.framing), self.config, service, threads)
+            }
+            _ => running::serve(
+                (self.endpoint?, self.framing),
+                self.config,
+                Arc::new(move |worker: Worker| worker.run(&*service)),
+            ),
         }
     }
 
@@ -197,6 +215,17 @@ impl Server {
         self.config.later_max = self.config.later_max.or_else(|| service.later_max());
         self.config.rpc_types.get_or_insert_with(|| RpcTypes::asked(service.types()));
         self
+    }
+
+    /// The threads of the pool that this service of it needs; 0 where it needs none.
+    pub(crate) fn pool_threads_for(&self, service: &impl Service) -> u16 {
+        if service.has_long() { self.config.pool_threads_or_default() } else { 0 }
+    }
+
+    /// A pool for its long RPCs.
+    pub(crate) fn pool(&self, threads: u16) -> Option<Arc<Pool>> {
+        let endpoint = self.endpoint.as_ref().ok().filter(|_| threads > 0)?;
+        Some(Arc::new(Pool::new(&self.config, endpoint, threads)))
     }
 
     /// The same with a configuration that is made from it.
@@ -238,6 +267,6 @@ impl Server {
     ///
     /// As [`serve`](Self::serve).
     pub fn open(self) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-        running::open(self.endpoint?, self.config)
+        running::open((self.endpoint?, self.framing), self.config)
     }
 }

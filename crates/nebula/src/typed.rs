@@ -43,10 +43,12 @@ pub use classed::Classed;
 pub use context::Context;
 pub use error::{CallError, ConnectError};
 pub use measured::{Measured, MethodStats, Stats};
-pub use message::{Encoding, Lent, Line, LineLayout, Message, Proto, key_hash, zero_filled};
+pub use message::{Encoding, Line, LineLayout, Message, Place, Proto, key_hash, zero_filled};
 pub use method::MethodId;
 pub use nebula_schema::Fingerprint;
-pub use serve::{Methods, Services, Together, answer, answer_window, class, rpc_type, serve, types, unknown_method};
+pub use serve::{
+    Methods, Services, Together, answer, answer_window, class, end, no_message, rpc_type, serve, types, unknown_method,
+};
 pub use service::ServiceInfo;
 pub use slot::{LaterSlot, Slot};
 pub use status::{Code, Status};

@@ -8,6 +8,7 @@ use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 use crate::status::Meter;
 use crate::transport::shm::rings::Rings;
+use crate::transport::stream::port::StreamPort;
 use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Begun, Core};
 use crate::ways::inline::Inline;
@@ -66,8 +67,10 @@ pub(crate) enum Way {
     Ring(Core<Ring>),
     InlineShm(Core<Inline<Rings>>),
     InlineUdp(Core<Inline<UdpPort>>),
+    InlineStream(Core<Inline<StreamPort>>),
     LockShm(Core<Lock<Rings>>),
     LockUdp(Core<Lock<UdpPort>>),
+    LockStream(Core<Lock<StreamPort>>),
     Stealing(Core<Stealing>),
 }
 
@@ -78,8 +81,10 @@ macro_rules! with_core {
             Way::Ring($core) => $call,
             Way::InlineShm($core) => $call,
             Way::InlineUdp($core) => $call,
+            Way::InlineStream($core) => $call,
             Way::LockShm($core) => $call,
             Way::LockUdp($core) => $call,
+            Way::LockStream($core) => $call,
             Way::Stealing($core) => $call,
         }
     };
@@ -191,13 +196,37 @@ impl Worker {
         with_core!(&mut self.inner.get_mut().way, core => core.run(service));
     }
 
+    /// Whether the server has stopped.
+    pub(crate) fn is_stopped(&mut self) -> bool {
+        with_core!(&self.inner.get_mut().way, core => core.is_stopped())
+    }
+
+    /// Gives back what it has.
+    pub(crate) fn finish(&mut self) {
+        with_core!(&mut self.inner.get_mut().way, core => core.finish());
+    }
+
     /// Gives back what it has once the server has stopped; whether it has stopped.
     pub(crate) fn finish_if_stopped(&mut self) -> bool {
-        let is_stopped = with_core!(&self.inner.get_mut().way, core => core.is_stopped());
+        let is_stopped = self.is_stopped();
         if is_stopped {
-            with_core!(&mut self.inner.get_mut().way, core => core.finish());
+            self.finish();
         }
         is_stopped
+    }
+
+    /// Sends the replies that were given since; how many.
+    pub(crate) fn send_given(&mut self) -> usize {
+        with_core!(&mut self.inner.get_mut().way, core => {
+            let ended = core.end_later();
+            core.settle();
+            ended
+        })
+    }
+
+    /// As [`turn`](Self::turn), never in runs: each RPC may be handed on.
+    pub(crate) fn turn_one_by_one(&mut self, service: &dyn Service) -> usize {
+        with_core!(&mut self.inner.get_mut().way, core => core.turn(service))
     }
 
     /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For callers that have their own loop.

@@ -1,8 +1,8 @@
 //! Several messaging domains on one thread, and on several: shares, isolation, and that none is taken for another.
 
 use nebula::{
-    CallError, Client, ClientConfig, Completion, ConnectError, Domains, Hint, Key, Refusal, Reply, RunningDomains,
-    Server, ServerConfig, Span,
+    CallError, Class, Client, ClientConfig, Completion, ConnectError, Domains, Hint, Key, Refusal, Reply,
+    RunningDomains, Server, ServerConfig, Service, Span,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,6 +25,73 @@ fn takes(time: Duration) -> impl Fn(&[u8], &mut Reply<'_>) + Send + 'static {
 fn server(name: &str, domain: u8) -> Server {
     let config = ServerConfig::default().domain(domain).service_mean(Span::from_us(5)).slo(Span::from_ms(200));
     Server::bind(name).config(config)
+}
+
+/// Its long RPCs say which thread has run them, once the gate is open.
+struct Long(Arc<AtomicBool>);
+
+impl Service for Long {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        if request == b"long" {
+            while !self.0.load(Relaxed) {
+                std::thread::yield_now();
+            }
+            reply.write(std::thread::current().name().unwrap_or_default().as_bytes());
+        } else {
+            reply.write(request);
+        }
+    }
+
+    fn has_long(&self) -> bool {
+        true
+    }
+
+    fn class(&self, request: &[u8]) -> Class {
+        if request == b"long" { Class::Worker } else { Class::Dispatch }
+    }
+}
+
+#[test]
+fn what_takes_long_runs_in_its_domains_pool_while_all_domains_are_served() {
+    let _watchdog = Watchdog::new("a pool of a domain");
+    for threads in [1, 2] {
+        let names = [1, 2].map(|domain| endpoint(&format!("pool-{domain}-{threads}")));
+        let gate = Arc::new(AtomicBool::new(false));
+        let domains = Domains::default()
+            .host(1, server(&names[0], 1), Long(gate.clone()))
+            .host(1, server(&names[1], 2), takes(Duration::ZERO))
+            .threads(threads)
+            .serve()
+            .expect("two domains");
+        let client = |domain: u8| {
+            let config = ClientConfig::default().domain(domain).call_timeout(Duration::from_secs(60));
+            Client::connect_with(&names[usize::from(domain) - 1], config).expect("its client")
+        };
+        let (mut waits, mut asks, mut other) = (client(1), client(1), client(2));
+        waits.submit(b"long").expect("room");
+        let held = || domains.servers()[0].pool().expect("one").held;
+        while held() == 0 {
+            std::thread::yield_now();
+        }
+        for _ in 0..100 {
+            assert_eq!((asks.call(b"short"), other.call(b"short")), (Ok(&b"short"[..]), Ok(&b"short"[..])));
+        }
+        assert_eq!((held(), domains.servers()[1].pool()), (1, None));
+        // What the pool has taken on is answered although the domains stop.
+        let stopper = domains.servers()[0].stopper();
+        let stops = std::thread::spawn(move || domains.stop());
+        while !stopper.load(Relaxed) {
+            std::thread::yield_now();
+        }
+        gate.store(true, Relaxed);
+        let reply = loop {
+            if let Some(Completion { result, .. }) = waits.poll() {
+                break result.map(<[u8]>::to_vec);
+            }
+        };
+        assert_eq!(reply, Ok(b"nebula-pool-0".to_vec()));
+        stops.join().expect("no panic");
+    }
 }
 
 #[test]

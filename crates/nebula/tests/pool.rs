@@ -255,6 +255,84 @@ fn without_threads_everything_runs_where_it_arrives() {
     assert!(matches!(refused, Err(ServeError::LaterPolicy { .. })));
 }
 
+/// Lets one long one through each time it is told to.
+#[derive(Default)]
+struct Turnstile {
+    free: Mutex<u32>,
+    freed: Condvar,
+}
+
+impl Turnstile {
+    fn let_through(&self, rpcs: u32) {
+        *self.free.lock().expect("not poisoned") += rpcs;
+        self.freed.notify_all();
+    }
+}
+
+struct OneByOne(Arc<Turnstile>);
+
+impl Service for OneByOne {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        let free = self.0.free.lock().expect("not poisoned");
+        let mut free = self.0.freed.wait_while(free, |free| *free == 0).expect("not poisoned");
+        *free -= 1;
+        drop(free);
+        reply.write(request);
+    }
+
+    fn has_long(&self) -> bool {
+        true
+    }
+
+    fn class(&self, _: &[u8]) -> Class {
+        Class::Worker
+    }
+}
+
+#[test]
+fn a_client_that_asks_for_more_than_its_share_of_a_pool_leaves_room_for_others() {
+    let _watchdog = Watchdog::new("shares of a pool");
+    for (kind, change) in KINDS {
+        let config = server_config(|config| {
+            (config.pool_max, config.slo, config.service_mean) = (16, Span::from_ms(60_000), Span::from_ms(1));
+            change(config);
+        });
+        let turnstile = Arc::new(Turnstile::default());
+        let service = OneByOne(turnstile.clone());
+        let server = Server::bind(&endpoint("pool-shares")).config(config).serve(service).expect("a server");
+        let pool = || server.pool().expect("one");
+        let held = |held| wait_until("what is held", || (pool().held == held).then_some(()));
+        let (mut heavy, mut light) = (client(&server), client(&server));
+        let refused = |client: &mut Client| {
+            let ticket = client.submit(b"one more").expect("room");
+            let ends = ends_of(client, 1);
+            assert_eq!(ends[&ticket], Err(CallError::Nack { reason: NackReason::QueueBound }), "{kind}");
+        };
+        // Alone it may have all of it.
+        for _ in 0..16 {
+            heavy.submit(b"long").expect("room");
+        }
+        held(16);
+        refused(&mut heavy);
+        refused(&mut light);
+        // A place comes free: it is kept for who has had less.
+        turnstile.let_through(1);
+        assert_eq!(ends_of(&mut heavy, 1).len(), 1);
+        held(15);
+        refused(&mut heavy);
+        let ticket = light.submit(b"light").expect("room");
+        held(16);
+        // It has also had so little that it is served before those that waited longer: behind the one that runs.
+        turnstile.let_through(2);
+        assert_eq!(ends_of(&mut light, 1)[&ticket], Ok(b"light".to_vec()), "{kind}");
+        turnstile.let_through(14);
+        assert_eq!(ends_of(&mut heavy, 15).len(), 15);
+        wait_until("the count", || (pool().served == 17).then_some(()));
+        assert_eq!(pool().refused, 3, "{kind}");
+        server.stop();
+    }
+}
+
 /// Whose requests are all long; answers with the name of the thread that serves it.
 struct Named;
 

@@ -1,17 +1,22 @@
 //! Several servers on a simulated network that loses, doubles and delays, and on which servers crash and come back: an RPC runs at most once over all
-//! of them unless it says that more does no harm, each ends once, and what its end says of its execution is true.
+//! of them unless it says that more does no harm, each ends once, and what its end says of its execution is true. Its clients are of a thread, or of
+//! many tasks.
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Link, Network};
 use nebula::net::{Environment, Time};
 use nebula::{
-    Balance, CallError, Client, ClientConfig, Completion, Executed, HedgeConfig, Options, Reply, RetryPolicy,
-    RunningServer, Server, ServerConfig, Service, Span, Ticket, Worker,
+    AsyncClient, Balance, Call, CallError, Client, ClientConfig, Completion, Executed, HedgeConfig, Options, Reply,
+    RetryPolicy, RunningServer, Server, ServerConfig, Service, Span, Ticket, Worker,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Wake, Waker};
 
 const SERVERS: usize = 3;
 const CLIENTS: usize = 2;
@@ -46,11 +51,41 @@ struct Host {
     workers: Vec<Worker>,
 }
 
+/// Who sends RPCs.
 struct Caller {
-    client: Client,
-    open: BTreeMap<Ticket, u64>,
+    side: Side,
     /// How long it sends nothing, in steps.
     rests: usize,
+}
+
+enum Side {
+    /// One thread, with the numbers of the RPCs that are outstanding.
+    Thread { client: Client, open: BTreeMap<Ticket, u64> },
+    /// Many tasks, which nobody looks after before `due_ps` unless something comes.
+    Tasks { client: AsyncClient, tasks: Vec<Task>, due_ps: u64 },
+}
+
+/// A task that awaits one call.
+struct Task {
+    number: u64,
+    call: Pin<Box<Call<[u8; 8]>>>,
+    woken: Arc<Woken>,
+}
+
+/// Whether a task is to be polled.
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Which clients a run has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clients {
+    OfThreads,
+    OfTasks,
 }
 
 struct World {
@@ -78,7 +113,7 @@ fn address(server: usize) -> SocketAddr {
 }
 
 impl World {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, clients: Clients) -> Self {
         let mut draw = Draw::new(seed);
         let network = Network::new(seed, Link::drawn(&mut draw), false);
         let mut world = Self {
@@ -92,8 +127,8 @@ impl World {
         };
         (0..SERVERS).for_each(|server| world.start(server));
         for caller in 0..CLIENTS {
-            let client = world.client(caller);
-            world.callers.push(Caller { client, open: BTreeMap::new(), rests: 0 });
+            let side = world.side(caller, clients);
+            world.callers.push(Caller { side, rests: 0 });
         }
         world
     }
@@ -114,7 +149,7 @@ impl World {
         self.hosts[server] = Some(Host { _running: running, workers });
     }
 
-    fn client(&mut self, caller: usize) -> Client {
+    fn side(&mut self, caller: usize, clients: Clients) -> Side {
         let servers = (0..SERVERS).map(|server| {
             let port = 1 + u16::try_from(caller * SERVERS + server).expect("few");
             (address(server), self.environment(SocketAddr::from(([10, 0, 1, 1], port))))
@@ -126,25 +161,34 @@ impl World {
         let config = if self.draw.once_in(2) { config.retry(back_off) } else { config };
         let hedge = HedgeConfig { quantile: 0.9, budget: 1.0 };
         let config = if self.draw.once_in(2) { config.hedge(hedge) } else { config };
-        Client::connect_all_over(servers, config).expect("a client")
+        if clients == Clients::OfThreads {
+            let client = Client::connect_all_over(servers, config).expect("a client");
+            return Side::Thread { client, open: BTreeMap::new() };
+        }
+        let client = AsyncClient::connect_all_over(servers, config).expect("a client");
+        // Asleep at once, after some steps, or never.
+        let client = client.poll_for([Span::ZERO, Span::from_us(100), Span::MAX][self.draw.below(3)]);
+        Side::Tasks { client, tasks: Vec::new(), due_ps: 0 }
     }
 
     fn step(&mut self, is_calm: bool) {
         let until = self.network.now_ps().load(Relaxed) + STEP_PS;
+        let mut has_come = false;
         while let Some(at) = self.network.next_ps().filter(|&at| at <= until) {
             self.network.now_ps().fetch_max(at, Relaxed);
             self.network.deliver();
+            has_come = true;
         }
         self.network.now_ps().fetch_max(until, Relaxed);
         for server in 0..SERVERS {
             self.turn(server, is_calm);
         }
         for caller in 0..CLIENTS {
-            self.take_ends(caller);
+            self.take_ends(caller, has_come);
             if !is_calm {
                 self.send(caller);
             }
-            self.callers[caller].client.flush();
+            self.end_of_step(caller);
         }
     }
 
@@ -184,32 +228,92 @@ impl World {
             let options = if self.draw.once_in(4) { options.deadline(deadline) } else { options };
             // It may be executed as soon as it is sent.
             self.account.0.borrow_mut().insert(number, Known { is_idempotent, ..Known::default() });
-            match caller.client.submit_with(&number.to_le_bytes(), options) {
-                Ok(ticket) => {
-                    assert!(caller.open.insert(ticket, number).is_none(), "{ticket:?} twice");
-                    if self.draw.once_in(30) {
-                        assert!(caller.client.cancel(ticket));
+            match &mut caller.side {
+                Side::Thread { client, open } => match client.submit_with(&number.to_le_bytes(), options) {
+                    Ok(ticket) => {
+                        assert!(open.insert(ticket, number).is_none(), "{ticket:?} twice");
+                        if self.draw.once_in(30) {
+                            assert!(client.cancel(ticket));
+                        }
                     }
+                    Err(error) => self.account.end(number, Err(CallError::NotSent(error))),
+                },
+                Side::Tasks { client, tasks, .. } => {
+                    let call = Box::pin(client.call_with(number.to_le_bytes(), options));
+                    tasks.push(Task { number, call, woken: Arc::new(Woken(AtomicBool::new(true))) });
                 }
-                Err(error) => self.account.end(number, Err(error.into_not_sent())),
+            }
+        }
+        // A task is dropped, wherever its call is.
+        if let Side::Tasks { tasks, .. } = &mut caller.side
+            && !tasks.is_empty()
+            && self.draw.once_in(8)
+        {
+            let Task { number, call, .. } = tasks.swap_remove(self.draw.below(tasks.len()));
+            drop(call);
+            self.account.end(number, Err(CallError::Cancelled));
+        }
+    }
+
+    fn take_ends(&mut self, which: usize, has_come: bool) {
+        let now_ps = self.network.now_ps().load(Relaxed);
+        match &mut self.callers[which].side {
+            Side::Thread { client, open } => {
+                while let Some(Completion { ticket, result }) = client.poll() {
+                    let number = open.remove(&ticket).expect("the end of an outstanding RPC");
+                    self.account.end_with(number, result);
+                }
+                assert_eq!(client.outstanding() as usize, open.len());
+            }
+            Side::Tasks { client, tasks, due_ps } => {
+                if has_come || now_ps >= *due_ps {
+                    client.attend();
+                }
+                tasks.retain_mut(|task| {
+                    if !task.woken.0.swap(false, Relaxed) {
+                        return true;
+                    }
+                    let waker = Waker::from(task.woken.clone());
+                    let Poll::Ready(result) = task.call.as_mut().poll(&mut Context::from_waker(&waker)) else {
+                        return true;
+                    };
+                    self.account.end_with(task.number, result.as_deref().map_err(Clone::clone));
+                    false
+                });
+                assert!(client.outstanding() as usize <= tasks.len());
             }
         }
     }
 
-    fn take_ends(&mut self, which: usize) {
-        let caller = &mut self.callers[which];
-        while let Some(Completion { ticket, result }) = caller.client.poll() {
-            let number = caller.open.remove(&ticket).expect("the end of an outstanding RPC");
-            if let Ok(reply) = &result {
-                assert_eq!(**reply, number.wrapping_mul(3).to_le_bytes(), "another RPC's reply");
+    /// Sends what waits.
+    fn end_of_step(&mut self, which: usize) {
+        let now_ps = self.network.now_ps().load(Relaxed);
+        match &mut self.callers[which].side {
+            Side::Thread { client, .. } => client.flush(),
+            Side::Tasks { client, due_ps, .. } => {
+                *due_ps = client.attend().map_or(u64::MAX, |after| now_ps.saturating_add(after.as_ps()));
             }
-            self.account.end(number, result.map(drop));
         }
-        assert_eq!(caller.client.outstanding() as usize, caller.open.len());
+    }
+}
+
+impl Caller {
+    fn is_done(&self) -> bool {
+        match &self.side {
+            Side::Thread { open, .. } => open.is_empty(),
+            Side::Tasks { tasks, .. } => tasks.is_empty(),
+        }
     }
 }
 
 impl Account {
+    fn end_with(&self, number: u64, result: Result<&[u8], CallError>) {
+        if let Ok(reply) = &result {
+            assert_eq!(**reply, number.wrapping_mul(3).to_le_bytes(), "another RPC's reply");
+        }
+        self.end(number, result.map(drop));
+    }
+
     fn end(&self, number: u64, result: Result<(), CallError>) {
         let mut known = self.0.borrow_mut();
         let known = known.get_mut(&number).expect("an RPC that was sent");
@@ -217,23 +321,12 @@ impl Account {
     }
 }
 
-/// An RPC that was not sent, as a call ends.
-trait IntoNotSent {
-    fn into_not_sent(self) -> CallError;
-}
-
-impl IntoNotSent for nebula::SubmitError {
-    fn into_not_sent(self) -> CallError {
-        CallError::NotSent(self)
-    }
-}
-
-fn run(seed: u64, shown: &mut Shown) {
-    let mut world = World::new(seed);
+fn run(seed: u64, clients: Clients, shown: &mut Shown) {
+    let mut world = World::new(seed, clients);
     (0..STEPS).for_each(|_| world.step(false));
     world.network.heal();
     let mut steps = 0;
-    while world.callers.iter().any(|caller| !caller.open.is_empty()) {
+    while !world.callers.iter().all(Caller::is_done) {
         assert!(steps < STEPS_MAX, "seed {seed}: RPCs that never end");
         world.step(true);
         steps += 1;
@@ -257,12 +350,21 @@ fn run(seed: u64, shown: &mut Shown) {
     }
 }
 
-#[test]
-fn over_servers_that_crash_an_rpc_runs_at_most_once_and_its_end_is_true() {
+fn all_is_shown(clients: Clients) {
     let mut shown = Shown::default();
-    (0..40).for_each(|seed| run(seed, &mut shown));
+    (0..40).for_each(|seed| run(seed, clients, &mut shown));
     let Shown { answered, nacked, unknown, twice, crashes } = shown;
     let all = [answered, nacked, unknown, twice, crashes];
     assert!(all.iter().all(|&count| count > 8), "something was not shown: {shown:?}");
     assert!(answered > 3 * unknown, "most are answered: {shown:?}");
+}
+
+#[test]
+fn over_servers_that_crash_an_rpc_runs_at_most_once_and_its_end_is_true() {
+    all_is_shown(Clients::OfThreads);
+}
+
+#[test]
+fn over_servers_that_crash_a_call_of_a_task_runs_at_most_once_and_its_end_is_true() {
+    all_is_shown(Clients::OfTasks);
 }

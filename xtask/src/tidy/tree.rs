@@ -16,6 +16,7 @@ const FOLDERS: &[&str] = &[
     "docs",
     "examples",
     "fuzz",
+    "hardware",
     "rtl",
     "scenarios",
     "spec",

@@ -26,6 +26,9 @@ pub(super) fn append(text: &mut String, message: &MessageDescriptor, name: &str)
     // As protobuf's own libraries write them.
     fields.sort_by_key(|field| field.number);
     let _ = writeln!(text, "impl {TYPED}::fields::Fields for {name} {{");
+    if message.fields().any(|field| owns(&field)) {
+        append_spare(text, name);
+    }
     if !fields.is_empty() {
         append_merge(text, &fields);
     }
@@ -33,6 +36,25 @@ pub(super) fn append(text: &mut String, message: &MessageDescriptor, name: &str)
         append_put(text, &fields);
     }
     text.push_str("}\n");
+}
+
+/// Whether a field allocates what it holds.
+fn owns(field: &FieldDescriptor) -> bool {
+    field.is_list() || field.is_map() || matches!(field.kind(), Kind::String | Kind::Bytes | Kind::Message(_))
+}
+
+fn append_spare(text: &mut String, name: &str) {
+    let _ = write!(
+        text,
+        r"    #[inline(always)]
+    fn spare() -> ::core::option::Option<&'static {TYPED}::fields::Spare<Self>> {{
+        ::std::thread_local! {{
+            static SPARE: ::core::cell::Cell<::core::option::Option<{name}>> = const {{ ::core::cell::Cell::new(::core::option::Option::None) }};
+        }}
+        ::core::option::Option::Some(&SPARE)
+    }}
+"
+    );
 }
 
 fn append_merge(text: &mut String, fields: &[Plain]) {

@@ -25,7 +25,8 @@ struct Method {
     id: u32,
     request: String,
     reply: String,
-    /// Whether the reply is read where it lies.
+    /// Whether the request is read where it lies, and whether the reply is.
+    reads_line: bool,
     is_line: bool,
     /// Whether the reply is a stream of them.
     streams: bool,
@@ -59,6 +60,7 @@ fn method(method: &MethodDescriptor, files: &Files) -> Method {
         id: options::method_id(method).unwrap_or(0),
         request: to(method.input()),
         reply: to(method.output()),
+        reads_line: files.encodings.ends(&method.input()).is_some(),
         is_line: files.encodings.ends(&method.output()).is_some(),
         streams: method.is_server_streaming(),
         idempotent: options::is_idempotent(method),
@@ -192,13 +194,6 @@ impl<S: {name}> {name}Server<S> {{
 }
 
 fn append_server(text: &mut String, name: &str, methods: &[Method]) {
-    let arm = |Method { name, id, streams, .. }: &Method| {
-        let (answer, place) = if *streams { ("answer_window", "window") } else { ("answer", "slot") };
-        format!(
-            "            {id} => {TYPED}::{answer}(context, body, reply, |request, {place}| \
-             self.0.{name}(context, request, {place})),\n"
-        )
-    };
     let arms: String = methods.iter().map(arm).collect();
     let info = constant(name);
     let Classes { of_methods, of_service } = classes(methods);
@@ -216,7 +211,7 @@ impl<S: {name}> {TYPED}::Methods for {name}Server<S> {{
 {of_methods}    #[inline(always)]
     fn call(&self, context: &{TYPED}::Context<'_>, body: &[u8], reply: &mut ::nebula::Reply<'_>) {{
         match context.method() {{
-{arms}            _ => {TYPED}::unknown_method(&{info}, context, reply),
+{arms}            _ => {TYPED}::unknown_method(&{info}, context, body, reply),
         }}
     }}
 }}
@@ -237,6 +232,30 @@ impl<S: {name}> ::nebula::Service for {name}Server<S> {{
 {of_service}}}
 "
     );
+}
+
+/// What a server does with an RPC of a method. The handler of one whose request is read in place is called here, so that it can be compiled into the
+/// dispatch.
+fn arm(Method { name, id, streams, reads_line, request, .. }: &Method) -> String {
+    match (streams, reads_line) {
+        (true, _) => format!(
+            "            {id} => {TYPED}::answer_window(context, body, reply, |request, window| \
+             self.0.{name}(context, request, window)),\n"
+        ),
+        (false, false) => format!(
+            "            {id} => {TYPED}::answer(body, reply, |request, slot| self.0.{name}(context, request, slot)),\n"
+        ),
+        (false, true) => format!(
+            r"            {id} => match <{TYPED}::Line as {TYPED}::Encoding<{request}>>::read(body, &mut ::core::option::Option::None) {{
+                ::core::option::Option::Some(request) => {{
+                    let ended = self.0.{name}(context, request, {TYPED}::Slot::new(reply));
+                    {TYPED}::end(ended, reply);
+                }}
+                ::core::option::Option::None => {TYPED}::no_message(reply),
+            }},
+"
+        ),
+    }
 }
 
 /// What a server says of where its handlers run.
@@ -275,7 +294,7 @@ fn classes(methods: &[Method]) -> Classes {
 fn append_client(text: &mut String, name: &str, methods: &[Method]) {
     let info = constant(name);
     let calls: String = methods.iter().map(|method| client_method(&info, method)).collect();
-    let poll = append_ended(text, name, methods);
+    let Polled { poll, places, new_places } = append_ended(text, name, methods);
     let _ = write!(
         text,
         r"/// A client of a [`{name}`]. One thread uses it at a time.
@@ -283,7 +302,7 @@ fn append_client(text: &mut String, name: &str, methods: &[Method]) {
 #[derive(Debug)]
 pub struct {name}Client {{
     channel: {TYPED}::Channel,
-}}
+{places}}}
 #[allow(dead_code)]
 impl {name}Client {{
     /// Connects to the server at `endpoint`, and compares its schema with this client's.
@@ -300,7 +319,7 @@ impl {name}Client {{
     /// A client over a connection that another service's client has had.
     pub fn over(mut channel: {TYPED}::Channel) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
         channel.check(&{info})?;
-        Ok(Self {{ channel }})
+        Ok(Self {{ channel{new_places} }})
     }}
     /// The connection.
     pub const fn channel(&mut self) -> &mut {TYPED}::Channel {{
@@ -315,43 +334,53 @@ impl {name}Client {{
     );
 }
 
-/// Appends the replies of submitted RPCs; returns the client's method that gives them. Streams are not submitted.
-fn append_ended(text: &mut String, name: &str, methods: &[Method]) -> String {
+/// What a client has for the replies of submitted RPCs.
+#[derive(Default)]
+struct Polled {
+    /// The method that gives them.
+    poll: String,
+    /// The fields that they are put together in where they do not lie whole, and what makes them.
+    places: String,
+    new_places: String,
+}
+
+/// Appends the replies of submitted RPCs. Streams are not submitted.
+fn append_ended(text: &mut String, name: &str, methods: &[Method]) -> Polled {
     let polled: Vec<_> = methods.iter().filter(|method| !method.streams).collect();
     if polled.is_empty() {
-        return String::new();
+        return Polled::default();
     }
-    let variant = |Method { variant, reply, is_line, .. }: &&Method| {
-        let lent = if *is_line { "&'c " } else { "" };
-        format!("    /// Of `{variant}`.\n    {variant}({lent}{reply}),\n")
+    let variant =
+        |Method { variant, reply, .. }: &&Method| format!("    /// Of `{variant}`.\n    {variant}(&'c {reply}),\n");
+    let end = |Method { variant, id, reply, is_line, .. }: &&Method| {
+        let decode = if *is_line { "decode" } else { "decode_apart" };
+        format!("            {id} => ended.{decode}::<{reply}, _>(&mut self.place_{id}, {name}Ended::{variant}),\n")
     };
-    let end = |Method { variant, id, reply, .. }: &&Method| {
-        format!("            {id} => ended.decode::<{reply}, _>({name}Ended::{variant}),\n")
-    };
+    let place = |Method { id, reply, .. }: &&Method| format!("    place_{id}: {TYPED}::Place<{reply}>,\n");
+    let new_place = |Method { id, .. }: &&Method| format!(", place_{id}: ::core::default::Default::default()");
     let variants: String = polled.iter().map(variant).collect();
     let ends: String = polled.iter().map(end).collect();
-    let is_lent = polled.iter().any(|method| method.is_line);
-    let (lifetime, elided) = if is_lent { ("<'c>", "<'_>") } else { ("", "") };
     let _ = write!(
         text,
-        r"/// The reply of a submitted RPC of a [`{name}`]; one of a fixed layout is lent until the next call of the client.
+        r"/// The reply of a submitted RPC of a [`{name}`], lent until the next call of the client.
 #[allow(dead_code)]
 #[derive(Clone, Debug, PartialEq)]
-pub enum {name}Ended{lifetime} {{
+pub enum {name}Ended<'c> {{
 {variants}}}
 "
     );
-    format!(
+    let poll = format!(
         r"    /// The next submitted RPC that has ended, in the order of their ends. Never waits.
     #[inline(always)]
-    pub fn poll(&mut self) -> {TYPED}::Decoded<{name}Ended{elided}> {{
+    pub fn poll(&mut self) -> {TYPED}::Decoded<{name}Ended<'_>> {{
         let ended = self.channel.poll()?;
         match ended.id.method() {{
 {ends}            _ => ended.unknown(),
         }}
     }}
 "
-    )
+    );
+    Polled { poll, places: polled.iter().map(place).collect(), new_places: polled.iter().map(new_place).collect() }
 }
 
 /// Appends the client for many tasks.

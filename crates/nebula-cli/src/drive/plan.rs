@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nebula::{Balance, ClientConfig, Endpoint};
 use nebula_nic::{Span, Timestamp};
-use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
+use nebula_workload::{Arrivals, KEY_BYTES, Keys, Length, Mix, Op, Operation, Rate, Schedule, Seed, Workload};
 
 use super::exchange::{self, Exchange};
 use crate::flags::ServerList;
@@ -19,6 +19,8 @@ pub(crate) struct LoadPlan {
     pub(crate) endpoint: ServerList,
     /// Several servers: which of them gets an RPC.
     pub(crate) balance: Balance,
+    /// The zone that clients are of.
+    pub(crate) zone: Option<String>,
     /// RPCs per second, summed over all clients.
     pub(crate) rate: Rate,
     /// Duration of the measurement, after the warm-up.
@@ -31,6 +33,12 @@ pub(crate) struct LoadPlan {
     pub(crate) keys: Keys,
     pub(crate) mix: Mix,
     pub(crate) value_bytes: u32,
+    /// Bytes of each key.
+    pub(crate) key_bytes: usize,
+    /// Pairs that a SCAN asks for.
+    pub(crate) scan_items: u16,
+    /// Bounds on the p99 of single operations, for a search.
+    pub(crate) slo_of: Vec<(Op, Span)>,
     /// Client threads, each with a connection and a share of the rate.
     pub(crate) clients: u16,
     pub(crate) seed: Seed,
@@ -54,6 +62,7 @@ impl Default for LoadPlan {
             exchange: Exchange::Kv,
             endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
             balance: Balance::KeyHash,
+            zone: None,
             rate: Rate::default(),
             duration: Span::from_secs(5),
             warm_up: Span::from_secs(1),
@@ -62,6 +71,9 @@ impl Default for LoadPlan {
             keys: Keys::default(),
             mix: Mix::default(),
             value_bytes: 512,
+            key_bytes: KEY_BYTES,
+            scan_items: 100,
+            slo_of: Vec::new(),
             clients: 1,
             seed: Seed(1),
             slots: 256,
@@ -100,13 +112,15 @@ impl LoadPlan {
     }
 
     pub(super) fn client_config(&self) -> ClientConfig {
-        let reply_bytes = exchange::reply_bytes(self.value_bytes_max());
+        let pairs = if self.mix.share(Op::Scan) > 0.0 || self.trace.is_some() { self.scan_items } else { 0 };
+        let reply_bytes = exchange::reply_bytes(self.key_bytes, self.value_bytes_max(), pairs);
         self.connected(ClientConfig::default().slots(self.slots).reply_bytes_max(reply_bytes))
     }
 
     /// Completes `config` with the key settings of this load.
     pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
         (config.keys, config.insecure) = (self.network_keys.clone(), self.insecure);
+        config.zone = self.zone.clone();
         config.balance(self.balance)
     }
 

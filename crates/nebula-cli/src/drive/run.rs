@@ -86,7 +86,7 @@ fn drive(
     let config =
         GeneratorConfig { warm_up: plan.warm_up, pending_max: plan.pending_max(), ..GeneratorConfig::default() };
     let generator = Generator::new(plan.schedule(index, start)?, config);
-    let requests = Requests::new(plan.value_bytes_max()).of(plan.exchange);
+    let requests = Requests::new(plan);
     Driver::new(client, plan, generator, requests, live).run(start + plan.span() + DRAIN)
 }
 

@@ -21,7 +21,7 @@ const PIECE: Span = Span::from_us(1);
 
 /// A store as a service.
 pub(crate) struct KvService {
-    store: Store,
+    store: Arc<Store>,
     /// Bytes of key and value to prefetch.
     item_bytes: usize,
     /// Additional ticks of computation for each RPC.
@@ -35,10 +35,10 @@ pub(crate) struct KvService {
 
 impl KvService {
     /// A service of `store`, whose typical items have `item_bytes` bytes of key and value.
-    pub(crate) fn new(store: Store, item_bytes: usize) -> Self {
+    pub(crate) fn new(store: impl Into<Arc<Store>>, item_bytes: usize) -> Self {
         let clock = Clock::new();
         let piece_ticks = clock.ticks_of(PIECE.as_ps()).max(1);
-        Self { store, item_bytes, work_ticks: 0, piece_ticks, clock, times: None }
+        Self { store: store.into(), item_bytes, work_ticks: 0, piece_ticks, clock, times: None }
     }
 
     /// Adds `work` of computation to each RPC.

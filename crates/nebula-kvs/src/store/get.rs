@@ -4,16 +4,19 @@ use crate::{
     KeyHash, Probe, Store, ValueSink,
     backoff::Backoff,
     bucket::{self, Bucket},
+    item::Header,
+    meta::Stamped,
     touch::{Access::Read, Structure, blocks},
 };
-use nebula_sys::sync::{Ordering, fence};
+use nebula_sys::sync::{AtomicU64, Ordering, fence};
 
 impl<P: Probe> Store<P> {
     // -- GET --
 
     /// Passes the value of `key` to `sink` and returns true, or returns false if there is none.
     ///
-    /// If it returns false, `sink` may have been written to; ignore its contents.
+    /// If it returns false, `sink` may have been written to; ignore its contents. An item that has expired by the latest time that any
+    /// operation named is not found.
     ///
     /// # Cost
     ///
@@ -61,14 +64,34 @@ impl<P: Probe> Store<P> {
         self.probe.touch(Structure::Bucket, 0..=0, Read);
         let window = self.window();
         for bucket in self.index.chain(home) {
-            for (_, entry) in bucket::entries_with_tag(bucket, hash.tag()) {
+            for (slot, entry) in bucket::entries_with_tag(bucket, hash.tag()) {
                 let Some((header, item)) = self.item_if_key(window, entry, key) else { continue };
-                let Some(value) = header.value(item) else { continue };
-                self.probe.touch(Structure::LogItem, blocks(0..header.shape.words()), Read);
-                sink.write(value, header.shape.value_bytes);
+                match header.value(item) {
+                    Some(value) => {
+                        self.probe.touch(Structure::LogItem, blocks(0..header.raw.words()), Read);
+                        sink.write(value, header.raw.value_bytes);
+                    }
+                    None if self.copy_extended(header, item, sink) => {}
+                    None => continue,
+                }
+                if !entry.is_read_often() {
+                    bucket::mark_read(&bucket[slot], entry);
+                }
                 return Some(entry.position());
             }
         }
         None
+    }
+
+    /// Copies the value of an item with metadata, if it has not expired by the latest time that the store was told.
+    #[cold]
+    fn copy_extended(&self, header: Header, item: &[AtomicU64], sink: &mut impl ValueSink) -> bool {
+        let Some((value, Some(meta))) = header.value_and_meta(item) else { return false };
+        let value_bytes = header.shape().value_bytes;
+        let is_live = Stamped::load(meta, value_bytes).is_live(self.state.generation(), self.state.clock());
+        if is_live {
+            sink.write(value, value_bytes);
+        }
+        is_live
     }
 }

@@ -1,7 +1,7 @@
-//! SET and DELETE: one writer per bucket at a time.
+//! SET: one writer per bucket at a time.
 
 use crate::{
-    KeyHash, Probe, Store,
+    KeyHash, Probe, Put, Store,
     bucket::{self, Entry, Held},
     item,
     mode::Mode,
@@ -52,9 +52,17 @@ pub enum SetError {
 }
 
 /// An item found by a writer that holds its bucket.
-struct Found<'a> {
-    entry_word: &'a AtomicU64,
-    entry: Entry,
+pub(super) struct Found<'a> {
+    pub(super) entry_word: &'a AtomicU64,
+    pub(super) entry: Entry,
+}
+
+/// What became of an update in place.
+enum Update {
+    Done,
+    NoRoom,
+    /// Not tried: the item has metadata.
+    Extended,
 }
 
 impl<P: Probe> Store<P> {
@@ -73,22 +81,45 @@ impl<P: Probe> Store<P> {
     #[inline]
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, SetError> {
         let shape = self.check(key, value)?;
+        let outcome = self.set_checked(hash, key, value, shape)?;
+        self.carry_after(outcome, shape.granules());
+        Ok(outcome)
+    }
+
+    #[inline]
+    fn set_checked(&self, hash: KeyHash, key: &[u8], value: &[u8], shape: Shape) -> Result<SetOutcome, SetError> {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else {
             return self.insert(&mut held, hash, key, value);
         };
-        if self.update_in_place(&mut held, &found, key, value, shape) {
-            self.counters.count(Event::UpdatedInPlace);
-            return Ok(SetOutcome::UpdatedInPlace);
+        match self.update_in_place(&mut held, &found, key, value, shape) {
+            Update::Done => {
+                if !found.entry.is_read_often() {
+                    held.set(found.entry_word, found.entry.read());
+                }
+                self.counters.count(Event::UpdatedInPlace);
+                return Ok(SetOutcome::UpdatedInPlace);
+            }
+            Update::Extended => return self.set_extended(&mut held, hash, key, value),
+            Update::NoRoom => {}
         }
-        let entry = self.append(hash, key, value)?;
+        let entry = self.append_plain(hash, key, value)?;
         held.set(found.entry_word, entry);
+        self.free(found.entry);
         self.counters.count(Event::Appended);
         Ok(SetOutcome::Appended)
     }
 
+    /// After a SET that appended: takes a pass of eviction further, where there is one.
     #[inline]
-    fn check(&self, key: &[u8], value: &[u8]) -> Result<Shape, SetError> {
+    pub(super) fn carry_after(&self, outcome: SetOutcome, granules: u64) {
+        if outcome != SetOutcome::UpdatedInPlace && self.keeps_read() {
+            self.carry_over(granules);
+        }
+    }
+
+    #[inline]
+    pub(super) fn check(&self, key: &[u8], value: &[u8]) -> Result<Shape, SetError> {
         let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
         let (got, max) = (shape.words() * 8, self.log.item_bytes_max());
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
@@ -103,14 +134,14 @@ impl<P: Probe> Store<P> {
     }
 
     #[inline]
-    fn hold(&self, hash: KeyHash) -> Held<'_> {
+    pub(super) fn hold(&self, hash: KeyHash) -> Held<'_> {
         self.probe.touch(Structure::Bucket, 0..=0, Write);
         bucket::hold(self.index.home(hash))
     }
 
     /// The entry of `key` in a held bucket, after checking that its item is valid.
     #[inline]
-    fn find<'a>(&'a self, held: &Held<'a>, hash: KeyHash, key: &[u8]) -> Option<Found<'a>> {
+    pub(super) fn find<'a>(&'a self, held: &Held<'a>, hash: KeyHash, key: &[u8]) -> Option<Found<'a>> {
         let window = self.window();
         for bucket in self.index.chain(held.home()) {
             for (slot, entry) in bucket::entries_with_tag(bucket, hash.tag()) {
@@ -130,20 +161,45 @@ impl<P: Probe> Store<P> {
 
     /// Overwrites the found item, if it is still there and has space.
     #[inline]
-    fn update_in_place(&self, held: &mut Held<'_>, found: &Found<'_>, key: &[u8], value: &[u8], shape: Shape) -> bool {
+    fn update_in_place(
+        &self,
+        held: &mut Held<'_>,
+        found: &Found<'_>,
+        key: &[u8],
+        value: &[u8],
+        shape: Shape,
+    ) -> Update {
         self.touch_pin();
-        let Some(item) = self.log.pin(found.entry.position()) else { return false };
+        let Some(item) = self.log.pin(found.entry.position()) else { return Update::NoRoom };
         // Read again: before the pin, another core may have been recycling the item, and `find` may have seen its
         // remains.
-        let Some(header) = item::header_if_key(item.words, key).filter(|header| header.has_room_for(shape)) else {
-            return false;
-        };
+        let Some(header) = item::header_if_key(item.words, key) else { return Update::NoRoom };
+        if header.is_extended() {
+            return Update::Extended;
+        }
+        if !header.has_room_for(shape) {
+            return Update::NoRoom;
+        }
         for blocks in shape.blocks_overwritten().into_iter().flatten() {
             self.probe.touch(Structure::LogItem, blocks, Write);
         }
         held.will_change();
         item::overwrite(item.words, header, value);
-        true
+        Update::Done
+    }
+
+    /// A SET of a key whose item has metadata: without flags or expiry, under a CAS number of its own.
+    #[cold]
+    fn set_extended<'a>(
+        &'a self,
+        held: &mut Held<'a>,
+        hash: KeyHash,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<SetOutcome, SetError> {
+        let located = self.locate(held, hash, key);
+        let stamped = self.stamp(&Put { now: self.state.clock(), ..Put::default() });
+        self.store_extended(held, located, hash, key, value, &stamped)
     }
 
     /// Appends an item for a key that has none and adds its entry.
@@ -155,7 +211,7 @@ impl<P: Probe> Store<P> {
         value: &[u8],
     ) -> Result<SetOutcome, SetError> {
         let place = self.place(held).ok_or(SetError::Full)?;
-        let entry = self.append(hash, key, value)?;
+        let entry = self.append_plain(hash, key, value)?;
         if place.load(Ordering::Relaxed) != Entry::EMPTY.0 {
             self.counters.count(Event::Evicted);
         }
@@ -169,7 +225,7 @@ impl<P: Probe> Store<P> {
     ///
     /// Departs: MICA replaces an entry with the same tag before it uses an empty one, because that entry is likely
     /// stale; here staleness is checked.
-    fn place<'a>(&'a self, held: &mut Held<'a>) -> Option<&'a AtomicU64> {
+    pub(super) fn place<'a>(&'a self, held: &mut Held<'a>) -> Option<&'a AtomicU64> {
         let window = self.window();
         let is_free = |entry: Entry| entry == Entry::EMPTY || !window.contains(entry.position());
         for bucket in self.index.chain(held.home()) {
@@ -180,7 +236,9 @@ impl<P: Probe> Store<P> {
         match self.mode {
             Mode::Store => self.index.extend(held).map(|fresh| &fresh[1]),
             Mode::Cache => {
-                let oldest = bucket::entries(held.home()).min_by_key(|&(_, entry)| window.age_order(entry.position()));
+                // Where reads are noted, an entry that was not read goes before any that was; elsewhere all count as read.
+                let order = |entry: Entry| (entry.reads(), window.age_order(entry.position()));
+                let oldest = bucket::entries(held.home()).min_by_key(|&(_, entry)| order(entry));
                 oldest.map(|(slot, _)| &held.home()[slot])
             }
         }
@@ -188,31 +246,21 @@ impl<P: Probe> Store<P> {
 
     /// Writes an item at the log's tail and returns its entry.
     #[inline]
-    fn append(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<Entry, SetError> {
+    fn append_plain(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<Entry, SetError> {
         let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
         let reserved = self.log.reserve(shape.granules()).map_err(|_| SetError::Full)?;
         self.touch_pin();
         self.probe.touch(Structure::LogTail, 0..=0, Write);
         self.probe.touch(Structure::AppendedItem, blocks(0..shape.words()), Write);
+        if !self.has_plain.load(Ordering::Relaxed) {
+            self.has_plain.store(true, Ordering::Relaxed);
+        }
         item::write(self.log.item(reserved.position), key, value);
-        Ok(Entry::new(hash.tag(), reserved.position))
-    }
-
-    /// Removes `key` and returns whether it was there.
-    ///
-    /// # Cost
-    ///
-    /// One line of index and the lines of the item's key; the item itself stays in the log.
-    pub fn delete(&self, hash: KeyHash, key: &[u8]) -> bool {
-        let mut held = self.hold(hash);
-        let Some(found) = self.find(&held, hash, key) else { return false };
-        held.set(found.entry_word, Entry::EMPTY);
-        self.counters.count(Event::Deleted);
-        true
+        Ok(self.entry(hash, reserved.position))
     }
 
     #[inline]
-    fn touch_pin(&self) {
+    pub(super) fn touch_pin(&self) {
         if self.mode == Mode::Cache {
             self.probe.touch(Structure::SegmentPin, 0..=0, Write);
         }

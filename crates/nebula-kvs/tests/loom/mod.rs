@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each suite uses its part")]
 
 use loom::{sync::Arc, thread};
-use nebula_kvs::{KeyHash, Mode, Pages, Store, StoreConfig};
+use nebula_kvs::{Eviction, KeyHash, Mode, Pages, Store, StoreConfig, StoreOptions};
 
 /// Two keys of one bucket.
 pub(crate) const KEY: &[u8] = b"k";
@@ -20,6 +20,13 @@ pub(crate) fn hash(key: &[u8]) -> KeyHash {
 pub(crate) fn store(mode: Mode) -> Store {
     let config = StoreConfig { buckets: 4, log_bytes: 256, mode, extra_buckets: 1, pages: Pages::Base };
     Store::try_new(config).expect("a tiny store")
+}
+
+/// The same store, as a cache that keeps what is read.
+pub(crate) fn keeping() -> Store {
+    let config = StoreConfig { buckets: 4, log_bytes: 256, mode: Mode::Cache, extra_buckets: 1, pages: Pages::Base };
+    let options = StoreOptions { eviction: Eviction::Unread, hash_of: hash };
+    Store::try_with(config, options).expect("a tiny store")
 }
 
 /// A value of two words that identify the same write; its item takes half a line.

@@ -1,9 +1,9 @@
 //! Replays a log through another back end, up to the first difference.
 
-use super::{Beside, Decision, Input, LogLine, drain, text::ParseDecisionError};
+use super::{Beside, Decides, Decision, Input, LogLine, drain, text::ParseDecisionError};
 use crate::backend::Backend;
 use crate::config::{BackendConfig, ConfigError, ParseConfigError};
-use crate::dispatch::{CentralDispatch, CustomPolicy};
+use crate::dispatch::CustomPolicy;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -62,39 +62,39 @@ pub fn replay(config: BackendConfig, lines: impl IntoIterator<Item = LogLine>) -
     Ok(replay_through(Backend::try_new(config)?, Beside::new(&config), lines)?)
 }
 
-/// As [`replay`], with a back end and machines supplied by the caller.
+/// As [`replay`], with a back end, or another that [decides](Decides), and machines supplied by the caller.
 ///
 /// # Errors
 ///
 /// The first [`Difference`].
-pub fn replay_through<D: CentralDispatch>(
-    mut backend: Backend<D>,
+pub fn replay_through<D: Decides>(
+    mut decider: D,
     mut beside: Beside,
     lines: impl IntoIterator<Item = LogLine>,
 ) -> Result<usize, Difference> {
     let mut count = 0;
     for logged in lines {
         count += 1;
-        compare(count, &logged, decide(&mut backend, &mut beside, &logged))?;
+        compare(count, &logged, decide(&mut decider, &mut beside, &logged))?;
     }
     Ok(count)
 }
 
 /// The decisions about a logged input: the answer, and as much of what is pending as the log asked for.
-fn decide<D: CentralDispatch>(backend: &mut Backend<D>, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
-    let answer = logged.input.apply(backend, logged.at).or_else(|| beside.decide(logged.at, logged.input));
+fn decide<D: Decides>(decider: &mut D, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
+    let answer = decider.apply(logged.at, logged.input).or_else(|| beside.decide(logged.at, logged.input));
     let mut decisions: Vec<_> = answer.into_iter().collect();
     if matches!(logged.input, Input::Pull { .. }) {
         // A core that got nothing must not receive what was meant for another core.
         return decisions;
     }
     if logged.input == Input::Poll && logged.decisions.is_empty() {
-        drain(backend, &mut decisions);
+        drain(decider, &mut decisions);
     }
     let asked = logged.decisions.iter().skip(decisions.len());
     decisions.extend(asked.map_while(|asked| match asked {
-        Decision::Abandoned(_) => backend.poll_abandoned().map(Decision::Abandoned),
-        Decision::Dispatch(_) => backend.poll_dispatch().map(Decision::Dispatch),
+        Decision::Abandoned(_) => decider.poll_abandoned().map(Decision::Abandoned),
+        Decision::Dispatch(_) => decider.poll_dispatch().map(Decision::Dispatch),
         Decision::Packet(_) | Decision::Free(_) | Decision::Victim(_) | Decision::Turn(_) | Decision::Yield(_) => None,
     }));
     decisions

@@ -32,11 +32,12 @@ impl RecvBuffer {
     /// One word to look at, and O(`slots` / 64) to see whether what was found is free still. In RTL one cycle, beside the other stations.
     #[inline]
     pub fn look_ahead(&mut self, slots: u32) {
-        if self.tail - self.head >= slots || !self.is_blocked(slots) || self.has_found(slots) {
+        if self.tail - self.head >= slots {
             return;
         }
+        let Some(end) = self.blocked_at(slots).filter(|_| !self.has_found(slots)) else { return };
         if self.scan.left == 0 {
-            let word = if self.tail < self.slots { self.tail / 64 } else { 0 };
+            let word = if end < self.slots { end / 64 } else { 0 };
             self.scan = Scan {
                 left: self.slots.div_ceil(64) + 1,
                 word,
@@ -72,11 +73,13 @@ impl RecvBuffer {
         masks(range).all(|(index, mask, _)| self.words[index].used & mask == 0)
     }
 
-    /// Whether a run of `slots` free slots begins neither at the head nor, where all is free up to the end, at the first slot.
+    /// Where the run of free slots at the head ends, if neither that one is of `slots` slots nor, where all is free up to the end, the one at the
+    /// first slot. It does not depend on how far `tail` has been moved.
     #[inline]
-    fn is_blocked(&self, slots: u32) -> bool {
+    fn blocked_at(&self, slots: u32) -> Option<u32> {
         let end = self.free_until(self.tail, self.head.saturating_add(slots)).min(self.slots);
-        end - self.head < slots && (end < self.slots || self.free_until(0, slots) < slots)
+        let is_blocked = end - self.head < slots && (end < self.slots || self.free_until(0, slots) < slots);
+        is_blocked.then_some(end)
     }
 
     fn look_at_word(&mut self, slots: u32) {

@@ -6,9 +6,13 @@
 //! What follows the end of an RPC at one of them is [`failover`](super::failover)'s; when to ask a second one meanwhile is
 //! [`hedging`](super::hedging)'s.
 
-use crate::hash::{Rng, mix};
+mod share;
+
+use crate::hash::Rng;
 use crate::time::{Span, Timestamp};
 use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::num::NonZeroU16;
 
 /// Servers that one client can have: a set of them is a word.
 pub const SERVERS_MAX: u16 = 64;
@@ -25,11 +29,63 @@ const WITHDRAWN_MAX: u32 = 8;
 const ANSWERS_PER_STEP: u32 = 256;
 /// Outstanding RPCs that a server which refuses everything counts as.
 const REFUSING: u32 = 64;
+/// A near server that has refused a larger share of its latest RPCs has more than it can do: 1 / 4, some three of ten.
+const NACKING: u32 = ONE / 4;
+
+/// What is known of a server before anything has been sent to it.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Balance, ServerSet, Servers, Standing, Timestamp};
+///
+/// let (mut servers, now) = (Servers::new(Balance::RoundRobin, 1), Timestamp::ZERO);
+/// servers.join_as(0xA, Standing::default().weight(3));
+/// servers.join_as(0xB, Standing::default());
+/// servers.join_as(0xC, Standing::default().far(true));
+/// let mut picks = [0; 3];
+/// for _ in 0..80 {
+///     picks[usize::from(servers.pick(now, 0, ServerSet::default()).unwrap())] += 1;
+/// }
+/// assert_eq!(picks, [60, 20, 0]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Standing {
+    weight: NonZeroU16,
+    is_far: bool,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self { weight: NonZeroU16::MIN, is_far: false }
+    }
+}
+
+impl Standing {
+    /// Sets its share of the RPCs, against those of the others; 1 unless set, and for 0. Under [`Balance::PowerOfTwo`] also the RPCs that it may have
+    /// outstanding before it counts as more loaded than another.
+    #[must_use]
+    pub fn weight(mut self, weight: u16) -> Self {
+        self.weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
+        self
+    }
+
+    /// Sets whether it is of another zone than the client. Those get RPCs only while every near server is left alone, was tried, or has more than it
+    /// can do: it has refused more than a quarter of its latest RPCs, or has as many as when it refused one.
+    #[must_use]
+    pub const fn far(mut self, is_far: bool) -> Self {
+        self.is_far = is_far;
+        self
+    }
+}
 
 /// How an RPC's server is chosen.
+///
+/// Each goes by the servers' [weights](Standing::weight), and prefers those of the client's own [zone](Standing::far); but the keys of a server are
+/// those of it for clients of all zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Balance {
-    /// One after the other.
+    /// One after the other, a server of weight 3 three times as often as one of 1.
     RoundRobin,
     /// Any, by chance.
     Random,
@@ -128,6 +184,9 @@ impl ServerSet {
 struct Server {
     /// Hash of its name; `None` while no server has this number.
     name: Option<u64>,
+    standing: Standing,
+    /// By how much it is behind its share under [`Balance::RoundRobin`], in weights.
+    turn: i64,
     /// It gets no new RPCs.
     has_left: bool,
     /// It has said that it is not to be used now.
@@ -178,6 +237,21 @@ impl Server {
     /// The load that it seems to have.
     fn load(&self) -> u32 {
         self.outstanding * 2 + self.refused * REFUSING / ONE * 2 + 1
+    }
+
+    fn weight(&self) -> u32 {
+        self.standing.weight.get().into()
+    }
+
+    /// Which of two has more to do for its weight.
+    fn by_load(&self, other: &Self) -> Ordering {
+        let scaled = |load: u32, weight: u32| u64::from(load) * u64::from(weight);
+        scaled(self.load(), other.weight()).cmp(&scaled(other.load(), self.weight()))
+    }
+
+    /// Whether it has more than it can do.
+    fn is_nacking(&self) -> bool {
+        self.refused > NACKING || self.is_full()
     }
 
     /// The number of one that has left is free once nothing is outstanding there.
@@ -239,7 +313,12 @@ impl Servers {
     /// The number of a server that joins, of which nothing has been heard; `None` if there are [`SERVERS_MAX`]. `name` is a hash of its name, by
     /// which all clients agree about the keys of a server.
     pub fn join(&mut self, name: u64) -> Option<u16> {
-        let server = Server { name: Some(name), ..Server::default() };
+        self.join_as(name, Standing::default())
+    }
+
+    /// As [`join`](Self::join), of a server of which something is known.
+    pub fn join_as(&mut self, name: u64, standing: Standing) -> Option<u16> {
+        let server = Server { name: Some(name), standing, ..Server::default() };
         if let Some(free) = (0..self.count()).find(|&number| self.at(number).name.is_none()) {
             self.servers[usize::from(free)] = server;
             return Some(free);
@@ -262,6 +341,11 @@ impl Servers {
         server.free_if_over();
     }
 
+    /// Replaces what is known of `server` beforehand.
+    pub fn set_standing(&mut self, server: u16, standing: Standing) {
+        self.servers[usize::from(server)].standing = standing;
+    }
+
     /// Whether the number is a server's, which may have left and still have RPCs.
     #[must_use]
     pub fn is_there(&self, server: u16) -> bool {
@@ -279,13 +363,12 @@ impl Servers {
         let mut set = ServerSet::default();
         let open = (0..self.count()).filter(|&server| !without.contains(server) && self.at(server).is_open(now));
         open.for_each(|server| set.insert(server));
+        let set = if self.balance == Balance::KeyHash { set } else { self.preferred(set) };
         match self.balance {
             Balance::RoundRobin => self.next_of(set),
             Balance::Random => self.any_of(set),
             Balance::PowerOfTwo => self.better_of_two(set),
-            Balance::KeyHash => (0..self.count())
-                .filter(|&server| set.contains(server))
-                .max_by_key(|&server| mix(self.at(server).name.unwrap_or(0) ^ mix(key_hash.into()))),
+            Balance::KeyHash => self.best_for(key_hash, set),
         }
     }
 
@@ -358,31 +441,5 @@ impl Servers {
 
     fn at(&self, server: u16) -> &Server {
         &self.servers[usize::from(server)]
-    }
-
-    /// The first of `set` from the next one on.
-    fn next_of(&mut self, set: ServerSet) -> Option<u16> {
-        let count = self.count();
-        let found = (0..count).map(|step| (self.next + step) % count).find(|&server| set.contains(server))?;
-        self.next = (found + 1) % count;
-        Some(found)
-    }
-
-    fn any_of(&mut self, ServerSet(set): ServerSet) -> Option<u16> {
-        let place = self.rng.below(set.count_ones().max(1));
-        (0..self.count()).filter(|&server| ServerSet(set).contains(server)).nth(place as usize)
-    }
-
-    fn better_of_two(&mut self, set: ServerSet) -> Option<u16> {
-        let one = self.any_of(set)?;
-        let Some(other) = self.any_of(ServerSet(set.0 & !(1 << one))) else { return Some(one) };
-        let load = |server: u16| self.at(server).load();
-        let better = if load(other) < load(one) { other } else { one };
-        // Where that one would refuse it, any that would not is better.
-        let with_room = |server: &u16| set.contains(*server) && !self.at(*server).is_full();
-        match self.at(better).is_full() {
-            true => (0..self.count()).filter(with_room).min_by_key(|&server| load(server)).or(Some(better)),
-            false => Some(better),
-        }
     }
 }

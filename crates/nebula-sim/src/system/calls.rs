@@ -163,7 +163,10 @@ impl System {
     /// What calls cannot be, and what a server behind such calls cannot have.
     pub(super) fn validate_calls(&self) -> Result<(), SimError> {
         if !self.is_tiered() {
-            return Ok(());
+            return match self.standings.len() {
+                0 => Ok(()),
+                given => Err(SimError::Standings { given, servers: 0 }),
+            };
         }
         let wrong = |reason| Err(SimError::Calls { reason });
         if self.behind.len() >= TIERS_MAX {
@@ -187,6 +190,9 @@ impl System {
     }
 
     fn validate_tier(&self) -> Result<(), SimError> {
+        if self.standings.len() > usize::from(self.servers) {
+            return Err(SimError::Standings { given: self.standings.len(), servers: self.servers });
+        }
         let wrong = |reason| Err(SimError::Calls { reason });
         let Calls { fan_out, hedge, .. } = self.calls.unwrap_or(Calls::ONE);
         let is_scheduled = matches!(self.policy, Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_));

@@ -80,9 +80,9 @@ impl<'a> Tier<'a> {
             _ => nebula_nic::Balance::Random,
         };
         let mut servers = Servers::new(balance, seed.replica(SEED_OF_CHOICE).0);
-        (0..system.servers).for_each(|name| {
-            servers.join(name.into());
-        });
+        for name in 0..system.servers {
+            servers.join_as(name.into(), system.standings.get(usize::from(name)).copied().unwrap_or_default());
+        }
         let hedging = match calls.hedge.map(|hedge| hedge.after) {
             // Its limits are those of a `Hedge` that was read.
             Some(HedgeAfter::Quantile(config)) => Hedging::try_new(config).ok(),

@@ -23,7 +23,7 @@ use super::error::{CallError, ConnectError, SubmitError};
 use super::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, HealthCheck, Options, Wait};
 use crate::config::key::Keys;
-use crate::endpoint::{Endpoint, Endpoints};
+use crate::endpoint::{Endpoint, Endpoints, Listed};
 use crate::net::{Time, Watch};
 use member::{Came, Maker, Member, Unmade, slot};
 use members::Members;
@@ -165,8 +165,10 @@ impl<L: Connection> Balanced<L> {
     // -- servers that come and go --
 
     /// A server joins, as far as there is room.
-    fn join(&mut self, endpoint: Endpoint) {
-        let Some(number) = self.rpcs.servers.join(name_of(&endpoint)) else { return };
+    fn join(&mut self, listed: Listed) {
+        let standing = listed.standing(self.maker.config.zone.as_deref());
+        let endpoint = listed.endpoint;
+        let Some(number) = self.rpcs.servers.join_as(name_of(&endpoint), standing) else { return };
         let connection = Member::new(Some(endpoint), self.maker.config.slots);
         let at = usize::from(number);
         if at < self.connections.len() {
@@ -180,17 +182,22 @@ impl<L: Connection> Balanced<L> {
     }
 
     /// Servers that are not among these are to leave; others join.
-    fn reconcile(&mut self, endpoints: Vec<Endpoint>) {
+    fn reconcile(&mut self, servers: Vec<Listed>) {
         for connection in &mut self.connections {
-            connection.is_to_leave = !connection.endpoint.as_ref().is_some_and(|endpoint| endpoints.contains(endpoint));
+            let is_listed = |endpoint: &Endpoint| servers.iter().any(|listed| listed.endpoint == *endpoint);
+            connection.is_to_leave = !connection.endpoint.as_ref().is_some_and(is_listed);
         }
-        for endpoint in endpoints {
-            let is_known = (0..self.rpcs.servers.count()).any(|number| {
+        for listed in servers {
+            let known = (0..self.rpcs.servers.count()).find(|&number| {
                 self.rpcs.servers.is_member(number)
-                    && self.connections[usize::from(number)].endpoint.as_ref() == Some(&endpoint)
+                    && self.connections[usize::from(number)].endpoint.as_ref() == Some(&listed.endpoint)
             });
-            if !is_known {
-                self.join(endpoint);
+            match known {
+                Some(number) => {
+                    let standing = listed.standing(self.maker.config.zone.as_deref());
+                    self.rpcs.servers.set_standing(number, standing);
+                }
+                None => self.join(listed),
             }
         }
     }

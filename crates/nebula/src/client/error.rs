@@ -24,6 +24,12 @@ pub enum ConnectError {
         /// How many there may be.
         max: u16,
     },
+    /// Nebula's own protocol is not spoken over TCP.
+    #[error("{endpoint} is for clients of other protocols, such as memcached's: connect over shm:// or udp://")]
+    OthersProtocol {
+        /// The endpoint.
+        endpoint: String,
+    },
     /// No server runs at the endpoint.
     #[error("nobody serves {endpoint}: start a server there first, such as: nebula serve kv --endpoint {endpoint}")]
     NobodyServes {

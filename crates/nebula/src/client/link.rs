@@ -11,8 +11,10 @@ use super::udp::UdpClient;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
 use crate::endpoint::{Endpoint, Endpoints};
+use crate::net::{Environment, Time};
 use crate::status::StatusReader;
 use nebula_nic::Span;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 #[cfg(feature = "typed")]
 use std::sync::Arc;
@@ -31,6 +33,20 @@ impl Link {
             Some(endpoint) => Self::connect_to(endpoint.clone(), config, rest),
             None => Ok(Self::Balanced(Box::new(Balanced::connect(endpoints, config, rest)?))),
         }
+    }
+
+    /// A connection over networks of the caller's, and their clock.
+    pub(super) fn over(
+        servers: Vec<(SocketAddr, Environment)>,
+        config: &ClientConfig,
+    ) -> Result<(Self, Time), ConnectError> {
+        let time = servers.first().map_or(Time::Machine, |(_, environment)| environment.time.clone());
+        let links = servers.into_iter().map(|(server, environment)| {
+            let udp = UdpClient::connect_over(server, environment, config)?;
+            Ok((Endpoint::Udp(server), Self::Udp(Box::new(udp))))
+        });
+        let links = links.collect::<Result<_, ConnectError>>()?;
+        Ok((Self::Balanced(Box::new(Balanced::over(links, &time, config)?)), time))
     }
 
     pub(super) fn wait(&mut self, timeout: Span) {
@@ -105,6 +121,7 @@ impl Connection for Link {
         Ok(match endpoint {
             Endpoint::Shm(name) => Self::Shm(ShmClient::connect(&name, config, rest == Rest::Sleeps)?),
             Endpoint::Udp(server) => Self::Udp(Box::new(UdpClient::connect(server, config)?)),
+            Endpoint::Tcp(_) => return Err(ConnectError::OthersProtocol { endpoint: endpoint.to_string() }),
         })
     }
 

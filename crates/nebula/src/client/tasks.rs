@@ -28,9 +28,11 @@ use crate::client::link::Link;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
 use crate::endpoint::IntoEndpoints;
+use crate::net::Environment;
 use crate::status::{Status, StatusReader};
 use nebula_nic::Span;
 use shared::{Shared, WhenFull};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// How long a call polls before it sleeps: about what waking up takes.
@@ -99,6 +101,32 @@ impl AsyncClient {
         let shared = Shared::connect(endpoint.into_endpoints()?, &config)?;
         let poll_for = shared.ticks_of(POLL_FOR);
         Ok(Self { shared, full: WhenFull::Wait, poll_for })
+    }
+
+    /// A client of several servers over networks of the caller's, in the order of their numbers. It returns before they have answered.
+    ///
+    /// Its clock is the first one's, and no thread looks after its tasks: the caller does, by [`attend`](Self::attend).
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::connect_all_over`](crate::Client::connect_all_over).
+    #[expect(clippy::needless_pass_by_value, reason = "as `Client::connect_all_over`")]
+    pub fn connect_all_over(
+        servers: Vec<(SocketAddr, Environment)>,
+        config: ClientConfig,
+    ) -> Result<Self, ConnectError> {
+        let shared = Shared::over(servers, &config)?;
+        let poll_for = shared.ticks_of(POLL_FOR);
+        Ok(Self { shared, full: WhenFull::Wait, poll_for })
+    }
+
+    /// Does for the tasks that sleep what is to be done now: takes what has come, sends what is due, wakes those that can go on. Returns how long until
+    /// it is to be called again although nothing has come; `None` for not at all.
+    ///
+    /// A thread of the library's does that for every client but those [over networks of the caller's](Self::connect_all_over), where it is to be called
+    /// also when something has come, and after calls were polled.
+    pub fn attend(&self) -> Option<Span> {
+        self.shared.attend_in()
     }
 
     /// Sets how long a call of this handle, and of its clones, polls before its task sleeps; 20 µs unless set. Zero is the cheapest where answers

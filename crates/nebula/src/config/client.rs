@@ -41,6 +41,9 @@ pub struct ClientConfig {
     pub domain: u8,
     /// Several servers: how that of an RPC is chosen. Default: power of two choices.
     pub balance: Balance,
+    /// Several servers: the zone that this client is of, by which those of [other zones](crate::Listed::zone) are far. They get RPCs only while
+    /// none near has room. Default: none, and no server is far.
+    pub zone: Option<String>,
     /// Several servers: when a second one is asked although the first may still answer; only for RPCs that are
     /// [idempotent](Options::idempotent). Default: never.
     pub hedge: Option<HedgeConfig>,
@@ -128,6 +131,7 @@ impl Default for ClientConfig {
             datagram_bytes: None,
             domain: 0,
             balance: Balance::default(),
+            zone: None,
             hedge: None,
             health: None,
         }
@@ -225,6 +229,13 @@ impl ClientConfig {
         self
     }
 
+    /// Sets the client's zone.
+    #[must_use]
+    pub fn zone(mut self, zone: impl Into<String>) -> Self {
+        self.zone = Some(zone.into());
+        self
+    }
+
     /// Sets when a second server is asked.
     #[must_use]
     pub fn hedge(mut self, hedge: HedgeConfig) -> Self {
@@ -285,13 +296,14 @@ mod tests {
             datagram_bytes: Some(705),
             domain: 7,
             balance: Balance::KeyHash,
+            zone: Some("seven".to_owned()),
             hedge: Some(HedgeConfig::default()),
             health: Some(HealthCheck::new(Span::from_us(706), b"well?", <[u8]>::is_empty)),
         };
         let rebuilt = rebuilt!(
             ClientConfig from unusual();
             slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, balance, domain;
-            optional reply_bytes_max, datagram_bytes, hedge, health
+            optional reply_bytes_max, datagram_bytes, zone, hedge, health
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
         let unusual = Options { key_hash: 7, deadline: Some(Span::from_us(7)), idempotent: true };

@@ -51,6 +51,18 @@ pub enum ServeError {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
+    /// Nebula's own protocol is not spoken over TCP.
+    #[error("{endpoint} needs to know what its clients speak: give Server::framing, or serve over shm:// or udp://")]
+    NoFraming {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
+    /// Protocols of others are not spoken over shared memory, or sealed.
+    #[error("{endpoint} cannot speak a protocol of others: give tcp:// or udp:// without keys")]
+    Framing {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
     /// Clients over shared memory do not wake the server.
     #[error(
         "a shm:// server cannot sleep until an RPC arrives, as its clients do not wake it: use the adaptive idle policy"

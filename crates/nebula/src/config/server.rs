@@ -329,7 +329,7 @@ impl ServerConfig {
     }
 
     /// Over shared memory each client has its own share: the low bits of its number are its place.
-    fn sources(&self) -> Sources {
+    pub(crate) fn sources(&self) -> Sources {
         let clients = u32::from(self.clients_max.max(1)).next_power_of_two();
         Sources { shift: 0, bits: u8::try_from(clients.trailing_zeros()).unwrap_or(SOURCE_BITS_MAX) }
     }
@@ -354,6 +354,12 @@ impl ServerConfig {
     /// Types of RPCs that are told apart.
     fn types(&self) -> u8 {
         self.rpc_types.as_ref().filter(|_| self.policy == Policy::Darc).map_or(1, RpcTypes::types)
+    }
+
+    /// The same with room for what a pool has taken on.
+    pub(crate) fn with_pool(mut self) -> Self {
+        self.later_max = Some(self.later_max.unwrap_or(0).saturating_add(self.pool_max));
+        self
     }
 
     /// RPCs of a worker that may wait for later replies.

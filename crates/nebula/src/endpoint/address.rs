@@ -1,4 +1,4 @@
-//! The address of a server: `shm://NAME` or `udp://ADDRESS:PORT`.
+//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT` or `tcp://ADDRESS:PORT`.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,7 +7,8 @@ use std::str::FromStr;
 /// The address of a server.
 ///
 /// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64 letters, digits, `-`, `_` or `.`.
-/// `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6 address in brackets; a server with port 0 gets a free one.
+/// `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6 address in brackets; a server with port 0 gets a free one. `tcp://ADDRESS:PORT` is TCP,
+/// for servers that speak a [protocol of others](crate::Framing); no [`Client`](crate::Client) connects there.
 ///
 /// # Examples
 ///
@@ -25,13 +26,15 @@ pub enum Endpoint {
     Shm(String),
     /// UDP at this address.
     Udp(SocketAddr),
+    /// TCP at this address.
+    Tcp(SocketAddr),
 }
 
 /// A text that is not an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// It does not begin with `shm://` or `udp://`.
+    /// It does not begin with `shm://`, `udp://` or `tcp://`.
     #[error("endpoint {0:?}: expected shm://NAME or udp://ADDRESS:PORT")]
     Scheme(String),
     /// There is no address with a port.
@@ -40,6 +43,9 @@ pub enum EndpointError {
     /// The name is empty, too long or holds other characters.
     #[error("endpoint {0:?}: the name must be 1 to 64 letters, digits, '-', '_' or '.'")]
     Name(String),
+    /// What stands behind the endpoint is no parameter of a server.
+    #[error("endpoint {0:?}: expected ?weight=1 to 65535, &zone=NAME or both behind it, each once")]
+    Parameter(String),
     /// A name to be looked up, where this cannot be done.
     #[error("endpoint {0:?}: names are looked up with the feature `dns` of the crate `nebula`, which is not built in")]
     WithoutDns(String),
@@ -58,6 +64,9 @@ impl FromStr for Endpoint {
         if let Some(address) = text.strip_prefix("udp://") {
             return address.parse().map(Self::Udp).map_err(|_| EndpointError::Address(text.to_owned()));
         }
+        if let Some(address) = text.strip_prefix("tcp://") {
+            return address.parse().map(Self::Tcp).map_err(|_| EndpointError::Address(text.to_owned()));
+        }
         let name = text.strip_prefix("shm://").ok_or_else(|| EndpointError::Scheme(text.to_owned()))?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {
@@ -72,6 +81,7 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Shm(name) => write!(f, "shm://{name}"),
             Self::Udp(address) => write!(f, "udp://{address}"),
+            Self::Tcp(address) => write!(f, "tcp://{address}"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Servers by name: `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, what its SRV records say.
 
 use super::address::{Endpoint, EndpointError};
+use super::listed::Listed;
 use super::resolve::{Resolve, ResolveError, Resolved};
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
 use hickory_resolver::lookup::Lookup;
@@ -10,6 +11,7 @@ use hickory_resolver::{Resolver, TokioResolver};
 use nebula_nic::Span;
 use std::fmt;
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -125,8 +127,8 @@ impl Asks {
         Ok((addresses.map(Endpoint::Udp).collect(), lookup.valid_until()))
     }
 
-    /// The servers that SRV records say: all of the best priority.
-    fn services(&self, name: &str) -> Result<(Vec<Endpoint>, Instant), String> {
+    /// The servers that SRV records say: all of the best priority, by their weights. One of weight 0 gets as little as whole numbers allow: 1.
+    fn services(&self, name: &str) -> Result<(Vec<Listed>, Instant), String> {
         let lookup = self.runtime.block_on(self.resolver.srv_lookup(name)).map_err(|error| error.to_string())?;
         let services = || {
             lookup.answers().iter().filter_map(|record| match &record.data {
@@ -138,7 +140,8 @@ impl Asks {
         let (mut endpoints, mut until) = (Vec::new(), lookup.valid_until());
         for service in services().filter(|service| Some(service.priority) == best) {
             let (found, valid_until) = self.servers(&service.target.to_utf8(), service.port)?;
-            endpoints.extend(found);
+            let weight = NonZeroU16::new(service.weight).unwrap_or(NonZeroU16::MIN);
+            endpoints.extend(found.into_iter().map(|endpoint| Listed { weight, ..endpoint.into() }));
             until = until.min(valid_until);
         }
         Ok((endpoints, until))
@@ -150,10 +153,14 @@ impl Resolve for Dns {
         let question = self.question.clone();
         let asks = self.asks()?;
         let found = match &question {
-            Question::Address(name, port) => asks.servers(name, *port),
+            Question::Address(name, port) => {
+                let listed =
+                    |(found, until): (Vec<Endpoint>, _)| (found.into_iter().map(Listed::from).collect(), until);
+                asks.servers(name, *port).map(listed)
+            }
             Question::Service(name) => asks.services(name),
         };
-        let (endpoints, until) = found.map_err(|cause| self.failed(&cause))?;
+        let (endpoints, until): (Vec<Listed>, _) = found.map_err(|cause| self.failed(&cause))?;
         if endpoints.is_empty() {
             return Err(ResolveError::NoServers { name: self.name().to_owned() });
         }
@@ -193,14 +200,18 @@ mod tests {
             answer.add_query(query);
             let record = |data| Record::from_rdata(name.clone(), 30, data);
             let address = |last| record(RData::A(A(Ipv4Addr::new(10, 0, 0, last))));
-            let service = |priority, port, target: &str| {
-                record(RData::SRV(SRV::new(priority, 1, port, Name::from_utf8(target).unwrap())))
+            let service = |priority, weight, port, target: &str| {
+                record(RData::SRV(SRV::new(priority, weight, port, Name::from_utf8(target).unwrap())))
             };
             let records = match (name.to_utf8().as_str(), kind) {
                 ("one.test.", RecordType::A) => vec![address(1)],
                 ("two.test.", RecordType::A) => vec![address(2), address(3)],
                 ("_nebula._udp.test.", RecordType::SRV) => {
-                    vec![service(5, 7400, "one.test."), service(5, 7500, "two.test."), service(9, 7600, "one.test.")]
+                    vec![
+                        service(5, 30, 7400, "one.test."),
+                        service(5, 0, 7500, "two.test."),
+                        service(9, 1, 7600, "one.test."),
+                    ]
                 }
                 _ => Vec::new(),
             };
@@ -226,7 +237,7 @@ mod tests {
         assert_eq!(endpoints, ["udp://10.0.0.2:7400", "udp://10.0.0.3:7400"]);
         assert!(valid_for > Span::from_secs(20) && valid_for <= Span::from_secs(30), "{valid_for}");
         let (endpoints, _) = found("srv://_nebula._udp.test.", server).unwrap();
-        assert_eq!(endpoints, ["udp://10.0.0.1:7400", "udp://10.0.0.2:7500", "udp://10.0.0.3:7500"]);
+        assert_eq!(endpoints, ["udp://10.0.0.1:7400?weight=30", "udp://10.0.0.2:7500", "udp://10.0.0.3:7500"]);
         let said = found("dns://nobody.test.:7400", server).unwrap_err();
         assert!(said.starts_with("cannot look nobody.test. up: ") && !said.contains('\n'), "{said}");
     }

@@ -1,13 +1,14 @@
 //! Several servers, as they are written.
 
 use super::address::{Endpoint, EndpointError};
+use super::listed::Listed;
 use super::resolve::{EndpointFile, Resolve};
 use std::fmt;
 use std::str::FromStr;
 
 /// Where the servers of a service are: endpoints, and what finds more of them.
 ///
-/// As text with commas between them: `shm://NAME` and `udp://ADDRESS:PORT`; `file://PATH`, a file of endpoints, one a line, that is read again each
+/// As text with commas between them: `shm://NAME` and `udp://ADDRESS:PORT`, with a [weight and a zone](Listed) where there are any; `file://PATH`, a file of endpoints, one a line, that is read again each
 /// second; with the feature `dns`, `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, what its SRV records say.
 ///
 /// # Examples
@@ -19,7 +20,7 @@ use std::str::FromStr;
 /// ```
 #[derive(Default)]
 pub struct Endpoints {
-    pub(crate) fixed: Vec<Endpoint>,
+    pub(crate) fixed: Vec<Listed>,
     pub(crate) resolvers: Vec<Box<dyn Resolve>>,
     /// As it was written.
     names: Vec<String>,
@@ -76,11 +77,14 @@ impl<R: Resolve> From<R> for Endpoints {
 impl Endpoints {
     /// The endpoint, if it is one that is always the same.
     pub(crate) fn only(&self) -> Option<&Endpoint> {
-        if self.resolvers.is_empty() && self.fixed.len() == 1 { self.fixed.first() } else { None }
+        match (&self.fixed[..], self.resolvers.is_empty()) {
+            ([only], true) => Some(&only.endpoint),
+            _ => None,
+        }
     }
 
     fn of(endpoint: Endpoint) -> Self {
-        Self { names: vec![endpoint.to_string()], fixed: vec![endpoint], resolvers: Vec::new() }
+        Self { names: vec![endpoint.to_string()], fixed: vec![endpoint.into()], resolvers: Vec::new() }
     }
 }
 
@@ -127,6 +131,13 @@ impl IntoEndpoints for &Endpoint {
 impl IntoEndpoints for &[Endpoint] {
     fn into_endpoints(self) -> Result<Endpoints, EndpointError> {
         let names = self.iter().map(ToString::to_string).collect();
+        Ok(Endpoints { fixed: self.iter().cloned().map(Listed::from).collect(), names, resolvers: Vec::new() })
+    }
+}
+
+impl IntoEndpoints for &[Listed] {
+    fn into_endpoints(self) -> Result<Endpoints, EndpointError> {
+        let names = self.iter().map(ToString::to_string).collect();
         Ok(Endpoints { fixed: self.to_vec(), names, resolvers: Vec::new() })
     }
 }
@@ -141,6 +152,8 @@ mod tests {
         assert_eq!((endpoints.fixed.len(), endpoints.resolvers.len()), (2, 1));
         assert_eq!(endpoints.to_string(), "shm://a,file:///tmp/servers,udp://1.2.3.4:5");
         assert!(endpoints.only().is_none() && "shm://a".parse::<Endpoints>().unwrap().only().is_some());
+        assert_eq!("shm://a?weight=2,shm://b".parse::<Endpoints>().unwrap().fixed[0].weight.get(), 2);
+        assert!("shm://a?zone=b".parse::<Endpoints>().unwrap().only().is_some());
         assert!("shm://a,".parse::<Endpoints>().is_err() && "".parse::<Endpoints>().is_err());
     }
 }

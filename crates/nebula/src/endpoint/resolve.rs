@@ -1,6 +1,7 @@
 //! What finds the servers of a service: a file, or what the caller knows.
 
-use super::address::{Endpoint, EndpointError};
+use super::address::EndpointError;
+use super::listed::Listed;
 use nebula_nic::Span;
 use std::path::{Path, PathBuf};
 
@@ -9,14 +10,14 @@ use std::path::{Path, PathBuf};
 /// # Examples
 ///
 /// ```
-/// use nebula::{Endpoint, Endpoints, Resolve, ResolveError, Resolved, Span};
+/// use nebula::{Endpoints, Resolve, ResolveError, Resolved, Span};
 ///
 /// /// What a file of the operator's own form says.
 /// struct Ours;
 ///
 /// impl Resolve for Ours {
 ///     fn resolve(&mut self) -> Result<Resolved, ResolveError> {
-///         let endpoints = vec!["udp://127.0.0.1:7400".parse()?, "udp://127.0.0.1:7401".parse()?];
+///         let endpoints = vec!["udp://127.0.0.1:7400?weight=3".parse()?, "udp://127.0.0.1:7401".parse()?];
 ///         Ok(Resolved { endpoints, valid_for: Span::from_secs(5) })
 ///     }
 /// }
@@ -37,8 +38,8 @@ pub trait Resolve: Send + 'static {
 /// What a [`Resolve`] has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The servers.
-    pub endpoints: Vec<Endpoint>,
+    /// The servers, with what each weighs and its zone.
+    pub endpoints: Vec<Listed>,
     /// How long they are those: then it is asked again. [`Span::MAX`] without limit.
     pub valid_for: Span,
 }
@@ -87,7 +88,7 @@ pub enum ResolveError {
 /// How long a file's servers are believed: then it is read again.
 const FILE_VALID_FOR: Span = Span::from_secs(1);
 
-/// The endpoints in a file, one a line; lines that are empty or begin with `#` are left out. It is read again each second.
+/// The endpoints in a file, one a line, each with a [weight and a zone](Listed) where it has any; lines that are empty or begin with `#` are left out. It is read again each second.
 #[derive(Clone, Debug)]
 pub struct EndpointFile {
     path: PathBuf,
@@ -118,7 +119,7 @@ impl Resolve for EndpointFile {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Result<Vec<Endpoint>, String> {
+    fn found(text: &str) -> Result<Vec<Listed>, String> {
         let path = std::env::temp_dir().join(format!("nebula-endpoints-{}-{}", std::process::id(), text.len()));
         std::fs::write(&path, text).unwrap();
         let found = EndpointFile::new(&path).resolve();
@@ -128,8 +129,8 @@ mod tests {
 
     #[test]
     fn a_file_has_an_endpoint_a_line() {
-        let endpoints = found("# ours\n\n shm://a \nudp://[::1]:7400").unwrap();
-        assert_eq!(endpoints, ["shm://a".parse().unwrap(), "udp://[::1]:7400".parse().unwrap()]);
+        let endpoints = found("# ours\n\n shm://a?zone=b \nudp://[::1]:7400").unwrap();
+        assert_eq!(endpoints, ["shm://a?zone=b".parse().unwrap(), "udp://[::1]:7400".parse().unwrap()]);
         let said = found("shm://a\ntcp://b\n").unwrap_err();
         assert!(said.contains("line 2: endpoint \"tcp://b\": expected") && !said.contains('\n'), "{said}");
         let said = EndpointFile::new("/nonexistent/servers").resolve().unwrap_err().to_string();

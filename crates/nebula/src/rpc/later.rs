@@ -4,8 +4,8 @@
 //! worker's mailbox, and published by the worker, which then gives slots and credit back. So all the accounting is the worker's, as ever.
 
 use super::fault::Fault;
-use nebula_nic::NackReason;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use nebula_nic::{NackReason, NodeId};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 
@@ -177,6 +177,8 @@ pub(crate) struct Laters {
     mailbox: Arc<Mailbox>,
     /// The number of the RPC in service, among those that could be answered later.
     rpc: AtomicU64,
+    /// Whose it is.
+    client: AtomicU32,
     /// Whether the reply to it was taken.
     is_taken: AtomicBool,
     /// The reply to it, where another thread has taken it before.
@@ -187,6 +189,18 @@ impl Laters {
     /// Those of a thread that serves the RPC of which `later` is the reply, and no other.
     pub(crate) fn of(later: LaterReply) -> Self {
         Self { given: Some(Mutex::new(Some(later))), ..Self::default() }
+    }
+
+    /// The RPC in service is of this client.
+    #[inline(always)]
+    pub(crate) fn set_client(&self, client: NodeId) {
+        // Relaxed: only the handler and the worker that calls it look.
+        self.client.store(client.0, Ordering::Relaxed);
+    }
+
+    /// Whose RPC is in service.
+    pub(crate) fn client(&self) -> NodeId {
+        NodeId(self.client.load(Ordering::Relaxed))
     }
 
     /// Whether `later` is a reply to one of these RPCs.

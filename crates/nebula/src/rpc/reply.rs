@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::later::{LaterError, LaterReply, Laters};
 use super::safe_point;
 use super::slot::{HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
-use nebula_nic::{NackReason, Timestamp};
+use nebula_nic::{NackReason, NodeId, Timestamp};
 use nebula_sys::clock::Clock;
 #[cfg(feature = "typed")]
 use nebula_sys::copy::store_bytes_and;
@@ -78,6 +78,11 @@ impl<'a> Reply<'a> {
     /// [`LaterError`]: the server was not [configured](crate::ServerConfig::later_max) for it, or it was taken already.
     pub fn later(&mut self) -> Result<LaterReply, LaterError> {
         self.laters.ok_or(LaterError::NotConfigured)?.take(self.capacity)
+    }
+
+    /// Whose RPC it is, where its reply can be taken for later.
+    pub(crate) fn client(&self) -> Option<NodeId> {
+        self.laters.map(Laters::client)
     }
 
     /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the queue had been full, and may try another server. What
@@ -255,6 +260,13 @@ impl<'a> Reply<'a> {
     #[inline(always)]
     pub(crate) fn is_untouched(&self) -> bool {
         self.bytes == 0
+    }
+
+    /// Whether nothing is known of who waits for it: it goes into a client's ring.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) const fn has_no_caller(&self) -> bool {
+        self.ending.is_none()
     }
 
     /// Who waits for it, where that is known.

@@ -12,6 +12,7 @@ use crate::rpc::parking::Parker;
 use crate::status::{Layout, Meter};
 use crate::transport::shm::registry::{ChannelCache, Registry};
 use crate::transport::shm::rings::Rings;
+use crate::transport::stream::port::StreamPort;
 use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Core, Parts};
 use crate::ways::inline::Inline;
@@ -59,6 +60,16 @@ impl ServerTransport for UdpPort {
 
     fn lock(core: Core<Lock<Self>>) -> Way {
         Way::LockUdp(core)
+    }
+}
+
+impl ServerTransport for StreamPort {
+    fn inline(core: Core<Inline<Self>>) -> Way {
+        Way::InlineStream(core)
+    }
+
+    fn lock(core: Core<Lock<Self>>) -> Way {
+        Way::LockStream(core)
     }
 }
 

@@ -2,9 +2,12 @@
 //!
 //! An RPC of [`Class::Worker`] is handed on by the worker that it came to. It keeps its slots and that worker's credit, as one whose reply is given
 //! later, and that is what it becomes: the worker publishes the reply, and all accounting is the worker's. As many may wait here as keep the SLO by
-//! what they have been measured to take; whatever comes beyond that is refused at once.
+//! what they have been measured to take; whatever comes beyond that is refused at once. Whose that is, and whose are served first, is
+//! [`FairShare`]'s to say, as at the NIC.
 
 use crate::config::server::ServerConfig;
+use crate::config::tenant;
+use crate::endpoint::Endpoint;
 use crate::nic::median::Median;
 use crate::rpc::answer::{Answer, Asker, Fate};
 use crate::rpc::fault::Fault;
@@ -12,7 +15,9 @@ use crate::rpc::later::{LaterReply, Laters};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::{Class, Service, Stage};
 use crate::status::{Layout, PoolPage, StoreCounters};
-use nebula_nic::{Span, Timestamp};
+use crate::transport::udp::source::SOURCES;
+use nebula_nic::fair_share::Judged;
+use nebula_nic::{FairShare, NodeId, Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::shared::SharedMemory;
 use std::collections::VecDeque;
@@ -59,8 +64,9 @@ impl PoolStatus {
 
 /// The pool, as its server's threads share it.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     config: ServerConfig,
+    clock: Clock,
     threads: u16,
     state: Mutex<State>,
     came: Condvar,
@@ -72,7 +78,10 @@ pub(super) struct Pool {
 
 #[derive(Debug)]
 struct State {
+    /// Served first: of sources that have had little.
+    first: VecDeque<Job>,
     queue: VecDeque<Job>,
+    share: FairShare,
     running: u32,
     /// Threads that sleep.
     asleep: u32,
@@ -92,13 +101,13 @@ struct Job {
 }
 
 /// A service whose long RPCs are handed to a pool. The pool's threads end with it.
-pub(super) struct Pooled {
+pub(crate) struct Pooled {
     service: Arc<dyn Service + Send + Sync>,
     pool: Arc<Pool>,
 }
 
 impl Pooled {
-    pub(super) fn new(service: Arc<dyn Service + Send + Sync>, pool: Arc<Pool>) -> Self {
+    pub(crate) fn new(service: Arc<dyn Service + Send + Sync>, pool: Arc<Pool>) -> Self {
         Self { service, pool }
     }
 }
@@ -138,8 +147,12 @@ impl Service for Pooled {
 
 impl Pool {
     /// A pool of `threads` threads that takes on as many RPCs as the configuration says, until it has measured what they take.
-    pub(super) fn new(config: &ServerConfig, threads: u16) -> Self {
+    /// The clients of the server at `endpoint` share it.
+    pub(crate) fn new(config: &ServerConfig, endpoint: &Endpoint, threads: u16) -> Self {
+        let sources = if matches!(endpoint, Endpoint::Udp(_)) { SOURCES } else { config.sources() };
         let state = State {
+            first: VecDeque::new(),
+            share: FairShare::new(sources).with_tenants(tenant::weights(&config.tenants)),
             queue: VecDeque::with_capacity(config.pool_max.into()),
             running: 0,
             asleep: 0,
@@ -151,6 +164,7 @@ impl Pool {
         };
         Self {
             config: config.clone(),
+            clock: Clock::new(),
             threads,
             state: Mutex::new(state),
             came: Condvar::new(),
@@ -176,7 +190,7 @@ impl Pool {
         }
     }
 
-    pub(super) fn status(&self) -> PoolStatus {
+    pub(crate) fn status(&self) -> PoolStatus {
         self.status_of(&self.state())
     }
 
@@ -194,15 +208,23 @@ impl Pool {
     /// Hands an RPC on, or refuses it.
     fn take_on(&self, request: &[u8], reply: &mut Reply<'_>) {
         let mut state = self.state();
-        if state.held() >= state.bound {
+        let client = reply.client().unwrap_or(NodeId(0));
+        let (now, room) = (Timestamp::from_ps(self.clock.now_ps()), (state.held(), state.bound));
+        let judged = state.share.judge(now, client, room);
+        if judged == Judged::Refused {
             state.refused += 1;
             self.publish(&state);
             return reply.refuse();
         }
         // Fails only where the handler's server was not configured for it, which one with a pool is.
         let Ok(later) = reply.later() else { return };
-        state.queue.push_back(Job { request: request.into(), later, asker: reply.asker() });
-        self.waiting.store(state.queue.len(), Ordering::Release);
+        let job = Job { request: request.into(), later, asker: reply.asker() };
+        if judged == Judged::First {
+            state.first.push_back(job)
+        } else {
+            state.queue.push_back(job)
+        }
+        self.waiting.store(state.waiting(), Ordering::Release);
         let sleeps = state.asleep > 0;
         self.publish(&state);
         drop(state);
@@ -212,8 +234,8 @@ impl Pool {
     }
 
     /// Serves what is handed on, until the pool is closed.
-    pub(super) fn work(&self, service: &dyn Service) {
-        let clock = Clock::new();
+    pub(crate) fn work(&self, service: &dyn Service) {
+        let clock = self.clock;
         let mut answer = Answer::new(u32::MAX);
         while let Some(job) = self.next(&clock) {
             let began = clock.now_ps();
@@ -230,8 +252,8 @@ impl Pool {
         }
         let mut state = self.state();
         loop {
-            if let Some(job) = state.queue.pop_front() {
-                self.waiting.store(state.queue.len(), Ordering::Release);
+            if let Some(job) = state.take() {
+                self.waiting.store(state.waiting(), Ordering::Release);
                 state.running += 1;
                 return Some(job);
             }
@@ -256,9 +278,14 @@ impl Pool {
         self.publish(&state);
     }
 
+    /// Whether any waits or runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.state().held() > 0
+    }
+
     /// Waits until none waits and none runs.
     fn drain(&self) {
-        while self.state().held() > 0 {
+        while self.is_busy() {
             std::thread::park_timeout(Duration::from_micros(50));
         }
     }
@@ -268,9 +295,18 @@ impl Pool {
 const KNOWN: Span = Span::from_ns(100);
 
 impl State {
+    /// RPCs that wait.
+    fn waiting(&self) -> usize {
+        self.first.len() + self.queue.len()
+    }
+
     /// RPCs that wait or run.
     fn held(&self) -> u32 {
-        u32::try_from(self.queue.len()).unwrap_or(u32::MAX) + self.running
+        u32::try_from(self.waiting()).unwrap_or(u32::MAX) + self.running
+    }
+
+    fn take(&mut self) -> Option<Job> {
+        self.first.pop_front().or_else(|| self.queue.pop_front())
     }
 }
 

@@ -20,6 +20,9 @@ use crate::status::{Layout, Status, StatusPage, StatusReader};
 use crate::transport::shm::listener::{EventQueue, Listener, Spread, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
+use crate::transport::stream::framing::Framing;
+use crate::transport::stream::port::{Ears, StreamPort};
+use crate::transport::stream::sockets::Sockets;
 use crate::transport::udp::key_box::KeyBox;
 use crate::transport::udp::numbers::{GROUP_KEY, Numbers, first_number};
 use crate::transport::udp::port::UdpPort;
@@ -116,6 +119,11 @@ impl RunningServer {
         self.pool.as_ref().map(|pool| pool.status())
     }
 
+    /// Its long RPCs are handed to this one.
+    pub(crate) fn set_pool(&mut self, pool: Arc<Pool>) {
+        self.pool = Some(pool);
+    }
+
     /// Replaces the keys of a `udp://` server that was started with keys. Each engine takes them over in its next turn; a client whose key is not among
     /// them gets no more answers. Without any key, and for a server that was started without, nothing changes.
     ///
@@ -205,9 +213,12 @@ impl Drop for RunningServer {
     }
 }
 
+/// An endpoint, and what is spoken there where that is a protocol of others.
+pub(super) type Spoken = (Endpoint, Option<Arc<dyn Framing>>);
+
 /// Starts a server with threads on which `run` runs the workers.
 pub(super) fn serve(
-    endpoint: Endpoint,
+    endpoint: Spoken,
     config: ServerConfig,
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
@@ -250,15 +261,14 @@ impl Drop for AtWork {
 
 /// As [`serve`], with `threads` threads that long RPCs are handed to.
 pub(super) fn serve_pooled(
-    endpoint: Endpoint,
+    endpoint: Spoken,
     mut config: ServerConfig,
     service: Arc<dyn Service + Send + Sync>,
     threads: u16,
 ) -> Result<RunningServer, ServeError> {
-    config.later_max = Some(config.later_max.unwrap_or(0).saturating_add(config.pool_max));
-    let pool = Pool::new(&config, threads);
+    config = config.with_pool();
+    let pool = Arc::new(Pool::new(&config, &endpoint.0, threads));
     let pins = config.pin.get(config.threads()..).unwrap_or_default().to_vec();
-    let pool = Arc::new(pool);
     let pooled = Pooled::new(service.clone(), pool.clone());
     let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
     for index in 0..usize::from(threads) {
@@ -272,9 +282,16 @@ pub(super) fn serve_pooled(
 }
 
 /// Opens an endpoint: listener and engine run, the workers are the caller's.
-pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+pub(super) fn open(
+    (endpoint, framing): Spoken,
+    config: ServerConfig,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let config = checked(&endpoint, config)?;
+    if let Some(framing) = framing {
+        return open_stream(endpoint, framing, config);
+    }
     match &endpoint {
+        Endpoint::Tcp(_) => Err(ServeError::NoFraming { endpoint }),
         Endpoint::Shm(name) => open_shm(name, endpoint.clone(), config),
         &Endpoint::Udp(address) => {
             if config.keys.is_empty() && !config.insecure && !address.ip().is_loopback() {
@@ -378,6 +395,55 @@ fn open_udp(
     Ok((running, workers))
 }
 
+/// Opens a server that speaks a protocol of others: an engine or several, each with the connections that the kernel gives it.
+fn open_stream(
+    endpoint: Endpoint,
+    framing: Arc<dyn Framing>,
+    mut config: ServerConfig,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let address = match &endpoint {
+        &Endpoint::Tcp(address) => address,
+        &Endpoint::Udp(address) if config.keys.is_empty() && config.engines == 1 => address,
+        _ => return Err(ServeError::Framing { endpoint }),
+    };
+    if !config.insecure && !address.ip().is_loopback() {
+        return Err(ServeError::Insecure { endpoint });
+    }
+    // Every request is one packet: no other is to wait for the rest of it in the receive buffer.
+    config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64).max(64);
+    let mut ears = Vec::new();
+    let mut local = address;
+    for _ in 0..config.engines {
+        let ear = claim(&endpoint, || match &endpoint {
+            Endpoint::Udp(_) => Ok(Ears::Datagrams(Box::new(KernelWire::bind(local)?))),
+            _ => Ok(Ears::Stream(Sockets::listen(local, config.engines > 1)?)),
+        })?;
+        local = ear.local()?;
+        ears.push(ear);
+    }
+    let parts = part(&config)?;
+    let layout = config.layout();
+    let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
+    let keeps_order =
+        config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;
+    let ports = ears.into_iter().map(|ears| {
+        let reply_bytes_max = config.reply_bound();
+        StreamPort::new(ears, framing.clone(), config.clients_max.into(), reply_bytes_max, keeps_order)
+    });
+    let ports = ports.collect();
+    let endpoint = if matches!(endpoint, Endpoint::Udp(_)) { Endpoint::Udp(local) } else { Endpoint::Tcp(local) };
+    let ground = Ground {
+        endpoint,
+        page: (status, layout),
+        draining: Draining::default(),
+        registry: Arc::default(),
+        listener_waker: None,
+        watch: Watch::new(&Time::Machine),
+        pin: config.pin,
+    };
+    assemble(parts, ground, ports)
+}
+
 /// What a server stands on, beside its transports.
 struct Ground {
     endpoint: Endpoint,
@@ -409,11 +475,11 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
             Err(ServeError::EnginesAndGroups { engines: config.engines, policy })
         }
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
-        Endpoint::Udp(_) if config.groups() > 1 => Err(ServeError::GroupsOverUdp { policy }),
-        Endpoint::Udp(_) if config.idle == IdlePolicy::Block && !config.kind().sleeps() => {
+        Endpoint::Udp(_) | Endpoint::Tcp(_) if config.groups() > 1 => Err(ServeError::GroupsOverUdp { policy }),
+        Endpoint::Udp(_) | Endpoint::Tcp(_) if config.idle == IdlePolicy::Block && !config.kind().sleeps() => {
             Err(ServeError::Block { policy })
         }
-        Endpoint::Shm(_) | Endpoint::Udp(_) => check_parts(&config).map(|()| config),
+        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Tcp(_) => check_parts(&config).map(|()| config),
     }
 }
 

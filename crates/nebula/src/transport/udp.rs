@@ -18,7 +18,7 @@
 pub(crate) mod frame;
 pub(crate) mod message;
 pub(crate) mod seal;
-mod source;
+pub(crate) mod source;
 pub(crate) mod train;
 pub(crate) mod handshake;
 pub(crate) mod port;

@@ -2,7 +2,7 @@
 
 use super::describe;
 use super::error::{CallError, ConnectError};
-use super::message::{Encoding, Lent, Message};
+use super::message::{Encoding, Message, Place};
 use super::method::{self, Extension, MethodId};
 use super::service::ServiceInfo;
 use super::status;
@@ -34,31 +34,39 @@ pub struct Ended<'c> {
     /// The method that it called.
     pub id: MethodId,
     reply: Result<&'c [u8], client::CallError>,
-    scratch: &'c mut Vec<u8>,
 }
 
 /// The end of a submitted RPC, decoded: its ticket, and its reply or why there is none.
 pub type Decoded<E> = Option<(Ticket, Result<E, CallError>)>;
 
 impl<'c> Ended<'c> {
-    /// Its reply, as `wrap` keeps it, or why there is none. Generated clients call it.
+    /// Its reply, as `wrap` keeps it, or why there is none. `place` is where it is put together if it does not lie whole in what came. Generated clients
+    /// call it.
     ///
     /// The result is made where it is used: a message that went through several results would be copied each time.
     #[inline(always)]
-    pub fn decode<P: Message + 'c, E>(self, wrap: impl FnOnce(Lent<'c, P>) -> E) -> Decoded<E> {
-        let Self { ticket, reply, scratch, .. } = self;
+    pub fn decode<P: Message + 'c, E>(self, place: &'c mut Place<P>, wrap: impl FnOnce(&'c P) -> E) -> Decoded<E> {
+        let Self { ticket, reply, .. } = self;
         match reply {
             Ok(reply) => match status::open_message(reply) {
-                Some(body) => P::As::lend(
-                    body,
-                    scratch,
-                    |message| Some((ticket, Ok(wrap(message)))),
-                    || Some((ticket, Err(CallError::Malformed))),
-                ),
+                Some(body) => match P::As::read(body, place) {
+                    Some(message) => Some((ticket, Ok(wrap(message)))),
+                    None => Some((ticket, Err(CallError::Malformed))),
+                },
                 None => Some((ticket, Err(CallError::of_reply(reply)))),
             },
             Err(error) => Some((ticket, Err(error.into()))),
         }
+    }
+
+    /// As [`decode`](Self::decode), of a reply that is not read in place: nothing of that is inlined into a client's poll.
+    #[inline(never)]
+    pub fn decode_apart<P: Message + 'c, E>(
+        self,
+        place: &'c mut Place<P>,
+        wrap: impl FnOnce(&'c P) -> E,
+    ) -> Decoded<E> {
+        self.decode(place, wrap)
     }
 
     /// The end of an RPC whose method is none of the service's.
@@ -197,7 +205,7 @@ impl Channel {
     pub fn poll(&mut self) -> Option<Ended<'_>> {
         let done = self.client.poll()?;
         let id = self.methods[place(done.ticket, self.methods.len())];
-        Some(Ended { ticket: done.ticket, id, reply: done.result, scratch: &mut self.frame })
+        Some(Ended { ticket: done.ticket, id, reply: done.result })
     }
 
     /// RPCs submitted and not ended.

@@ -5,9 +5,22 @@
 //! eight times the instructions of a handler of bytes.
 
 use prost::encoding::{DecodeContext, decode_key, decode_varint};
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::thread::LocalKey;
+
+/// Where a thread keeps a message, so that the next one of its type allocates nothing.
+pub type Spare<T> = LocalKey<Cell<Option<T>>>;
 
 /// A message of protobuf's encoding. `nebula-build` implements it; one that is written by hand needs none of its methods.
-pub trait Fields: prost::Message + Default {
+pub trait Fields: prost::Message + Default + Debug + 'static {
+    /// Where this thread keeps one; `None` for those that own nothing.
+    #[must_use]
+    #[inline(always)]
+    fn spare() -> Option<&'static Spare<Self>> {
+        None
+    }
+
     /// Reads the field of which `key` is the key and `rest` begins with the value, if it is a plain one. `rest` then begins behind it; `None`
     /// where it holds no such value.
     #[inline(always)]
@@ -30,16 +43,24 @@ impl Fields for () {}
 /// The message that `body` holds; `None` where it holds none.
 #[inline(always)]
 pub(super) fn decode<T: Fields>(body: &[u8]) -> Option<T> {
-    let (mut message, mut rest) = (T::default(), body);
+    let mut message = T::default();
+    merge(&mut message, body)?;
+    Some(message)
+}
+
+/// Reads the fields that `body` holds into `message`, which has none; `None` where it holds no message.
+#[inline(always)]
+pub(super) fn merge<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
+    let mut rest = body;
     while let Some((&key, behind)) = rest.split_first() {
         let mut behind = behind;
         if message.merge_plain(key, &mut behind)? {
             rest = behind;
         } else {
-            merge_by_prost(&mut message, &mut rest)?;
+            merge_by_prost(message, &mut rest)?;
         }
     }
-    Some(message)
+    Some(())
 }
 
 /// Reads the field that `rest` begins with.

@@ -1,6 +1,8 @@
 //! Messages, as bytes: the two encodings.
 
 use super::fields::{self, Fields, Short};
+use std::cell::Cell;
+use std::fmt::Debug;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A request or a reply of a typed service. `nebula-build` implements it for the messages of a `.proto`.
@@ -15,32 +17,25 @@ pub trait Message: Sized {
     }
 }
 
-/// A message as it is lent to who reads it: `&T` where it lies in place, `T` where it has to be decoded.
-pub type Lent<'b, T> = <<T as Message>::As as Encoding<T>>::Lent<'b>;
+/// Where a message is put together that does not lie whole in the bytes that came.
+pub type Place<T> = <<T as Message>::As as Encoding<T>>::Place;
 
 /// A way to lay out messages of the type `T`.
 pub trait Encoding<T> {
-    /// Calls `with` with the message that `body` holds, `otherwise` where it holds none.
-    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R, otherwise: impl FnOnce() -> R) -> R;
+    /// Where one is put together. What was there before is used again.
+    type Place: Default + Debug;
+
+    /// A place that holds nothing yet.
+    fn place() -> Self::Place;
+
+    /// The message that `body` holds, where it lies or in `place`; `None` where it holds none.
+    fn read<'b>(body: &'b [u8], place: &'b mut Self::Place) -> Option<&'b T>;
+
+    /// Keeps a place, for another message, after one of `bytes` bytes.
+    fn keep(place: Self::Place, bytes: usize);
 
     /// As [`read`](Self::read), with the message for `with` to keep.
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R;
-
-    /// A message as it is lent to who reads it where it lies: a reference, or itself where it has to be decoded.
-    type Lent<'b>
-    where
-        T: 'b;
-
-    /// Calls `with` with the message that `body` holds, `otherwise` where it holds none. `scratch` is where it is put together if it does not
-    /// lie whole in `body`.
-    fn lend<'b, R>(
-        body: &'b [u8],
-        scratch: &'b mut Vec<u8>,
-        with: impl FnOnce(Self::Lent<'b>) -> R,
-        otherwise: impl FnOnce() -> R,
-    ) -> R
-    where
-        T: 'b;
 
     /// The message that `body` holds; `None` where it holds none.
     #[inline(always)]
@@ -59,55 +54,35 @@ pub trait Encoding<T> {
 pub enum Line {}
 
 /// The layout of a message that [`Line`] encodes.
-pub trait LineLayout: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy {
+pub trait LineLayout: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy + Debug {
     /// Where each field ends, in bytes from the message's first.
     const ENDS: &'static [u32];
 }
 
 impl<T: LineLayout> Encoding<T> for Line {
+    type Place = Option<T>;
+
     #[inline(always)]
-    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R, otherwise: impl FnOnce() -> R) -> R {
-        let filled;
-        let message = match body.get(..size_of::<T>()).map(T::ref_from_bytes) {
-            Some(Ok(message)) => message,
-            _ => match zero_filled(body) {
-                Some(message) => {
-                    filled = message;
-                    &filled
-                }
-                None => return otherwise(),
-            },
-        };
-        with(message)
+    fn place() -> Option<T> {
+        None
     }
+
+    #[inline(always)]
+    fn read<'b>(body: &'b [u8], place: &'b mut Option<T>) -> Option<&'b T> {
+        match body.get(..size_of::<T>()).map(T::ref_from_bytes) {
+            Some(Ok(message)) => Some(message),
+            _ => fill(body, place),
+        }
+    }
+
+    #[inline(always)]
+    fn keep(_: Option<T>, _: usize) {}
 
     #[inline(always)]
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R {
-        Self::read(body, |message: &T| with(*message), otherwise)
-    }
-
-    type Lent<'b>
-        = &'b T
-    where
-        T: 'b;
-
-    #[inline(always)]
-    fn lend<'b, R>(
-        body: &'b [u8],
-        scratch: &'b mut Vec<u8>,
-        with: impl FnOnce(&'b T) -> R,
-        otherwise: impl FnOnce() -> R,
-    ) -> R
-    where
-        T: 'b,
-    {
-        let whole = match body.get(..size_of::<T>()) {
-            Some(whole) => whole,
-            None => fill::<T>(body, scratch),
-        };
-        match T::ref_from_bytes(whole) {
-            Ok(message) => with(message),
-            Err(_) => otherwise(),
+        match Self::read(body, &mut None) {
+            Some(message) => with(*message),
+            None => otherwise(),
         }
     }
 
@@ -127,48 +102,45 @@ pub fn zero_filled<T: LineLayout>(body: &[u8]) -> Option<T> {
     Some(message)
 }
 
-/// The bytes of [`zero_filled`], in `scratch`; none where there is no message.
+/// The message of [`zero_filled`], in `place`.
 #[cold]
-fn fill<'b, T: LineLayout>(body: &[u8], scratch: &'b mut Vec<u8>) -> &'b [u8] {
-    scratch.clear();
-    if let Some(message) = zero_filled::<T>(body) {
-        scratch.extend_from_slice(message.as_bytes());
-    }
-    scratch
+fn fill<'b, T: LineLayout>(body: &[u8], place: &'b mut Option<T>) -> Option<&'b T> {
+    *place = zero_filled(body);
+    place.as_ref()
 }
 
-/// Protobuf's own encoding. Reading allocates what the message owns.
+/// Protobuf's own encoding. Reading allocates what the message owns, unless its place has had a message that owned as much.
 #[derive(Clone, Copy, Debug)]
 pub enum Proto {}
 
+/// The longest message after which its place is kept: what a thread keeps for each type of message.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
 impl<T: Fields> Encoding<T> for Proto {
+    type Place = T;
+
+    #[inline(always)]
+    fn place() -> T {
+        T::spare().and_then(|spare| spare.try_with(Cell::take).ok()).flatten().unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn read<'b>(body: &'b [u8], place: &'b mut T) -> Option<&'b T> {
+        place.clear();
+        fields::merge(place, body)?;
+        Some(place)
+    }
+
+    #[inline(always)]
+    fn keep(place: T, bytes: usize) {
+        if bytes <= KEPT_BYTES_MAX {
+            T::spare().and_then(|spare| spare.try_with(|spare| spare.set(Some(place))).ok());
+        }
+    }
+
     // Nothing of protobuf is inlined into a service's dispatch or a client's poll: methods of the line encoding beside it would take longer.
     #[inline(never)]
-    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R, otherwise: impl FnOnce() -> R) -> R {
-        match fields::decode(body) {
-            Some(message) => with(&message),
-            None => otherwise(),
-        }
-    }
-
-    #[inline(never)]
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R {
-        match fields::decode(body) {
-            Some(message) => with(message),
-            None => otherwise(),
-        }
-    }
-
-    type Lent<'b>
-        = T
-    where
-        T: 'b;
-
-    #[inline(never)]
-    fn lend<'b, R>(body: &'b [u8], _: &'b mut Vec<u8>, with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R
-    where
-        T: 'b,
-    {
         match fields::decode(body) {
             Some(message) => with(message),
             None => otherwise(),
@@ -248,7 +220,7 @@ mod tests {
         let (old, new) = (Old { id: 7.into() }, New { id: 7.into(), flags: 1.into(), more: 2.into() });
         let zeros = New { id: 7.into(), flags: 0.into(), more: 0.into() };
         assert_eq!(Line::decode(&bytes(&old)), Some(zeros));
-        assert_eq!(Line::read(&bytes(&old), |read: &New| Some(*read), || None), Some(zeros));
+        assert_eq!(Line::read(&bytes(&old), &mut Some(new)), Some(&zeros), "not what was in the place before");
         assert_eq!(Line::decode(&bytes(&new)), Some(old));
         assert_eq!(Line::decode(&[]), Some(Old { id: 0.into() }));
     }

@@ -39,7 +39,9 @@ pub trait Methods {
 #[inline(always)]
 pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     match method::open_plain(request) {
-        Some((id, body)) if id.service() == M::SERVICE.id => dispatch(methods, id, &[], body, reply),
+        Some((id, body)) if id.service() == M::SERVICE.id && reply.has_no_caller() => {
+            methods.call(&Context::new(id, &[], None), body, reply);
+        }
         _ => serve_otherwise(methods, request, reply),
     }
 }
@@ -81,8 +83,8 @@ fn type_of(first: usize, methods: &[u16], method: u16) -> RpcType {
     at.and_then(|at| u8::try_from(first + at).ok()).filter(|&kind| kind < TYPES_MAX).map_or(RpcType(0), RpcType)
 }
 
-/// Answers an RPC with an extension, or of another service.
-#[cold]
+/// Answers an RPC with an extension, or of a client that more is known of, or of another service.
+#[inline(never)]
 fn serve_otherwise<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     match method::open(request) {
         Some(Opened { id, extension, body }) if id.service() == M::SERVICE.id => {
@@ -94,9 +96,6 @@ fn serve_otherwise<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_
 
 #[inline(always)]
 fn dispatch<M: Methods>(methods: &M, id: MethodId, extension: &[u8], body: &[u8], reply: &mut Reply<'_>) {
-    if id.method() == describe::METHOD {
-        return describe::answer(&M::SERVICE, body, reply);
-    }
     let caller = reply.take_caller();
     let context = Context::new(id, extension, caller.as_ref());
     // What its header says was looked at before it came here.
@@ -119,29 +118,39 @@ fn refuse(opened: Option<Opened<'_>>, reply: &mut Reply<'_>) {
     status.reply(reply);
 }
 
-/// Answers an RPC by `handler`, of whose request `body` has the bytes.
+/// The handler has returned. Generated code calls it.
 #[inline(always)]
+pub fn end(ended: Result<(), Status>, reply: &mut Reply<'_>) {
+    match ended {
+        Ok(()) if !reply.is_untouched() => {}
+        Ok(()) => no_reply(reply),
+        Err(status) => fail(status, reply),
+    }
+}
+
+#[cold]
+#[expect(clippy::needless_pass_by_value, reason = "nothing of a status is left to do where it is called")]
+fn fail(status: Status, reply: &mut Reply<'_>) {
+    status.reply(reply);
+}
+
+/// Answers an RPC by `handler`, of whose request `body` has the bytes, which have to be decoded. Nothing of that is inlined into a service's dispatch,
+/// where methods whose requests are read in place would take longer.
+#[inline(never)]
 pub fn answer<Q: Message, P: Message>(
-    _: &Context<'_>,
     body: &[u8],
     reply: &mut Reply<'_>,
     handler: impl FnOnce(&Q, Slot<'_, '_, P>) -> Result<(), Status>,
 ) {
-    let is_message = Q::As::read(
-        body,
-        |request| {
-            match handler(request, Slot::new(reply)) {
-                Ok(()) if !reply.is_untouched() => {}
-                Ok(()) => no_reply(reply),
-                Err(status) => status.reply(reply),
-            }
-            true
-        },
-        || false,
-    );
-    if !is_message {
-        no_message(reply);
+    let mut place = Q::As::place();
+    match Q::As::read(body, &mut place) {
+        Some(request) => {
+            let ended = handler(request, Slot::new(reply));
+            end(ended, reply);
+        }
+        None => return no_message(reply),
     }
+    Q::As::keep(place, body.len());
 }
 
 /// Answers an RPC of a method that returns a stream, with one window of it.
@@ -152,7 +161,9 @@ pub fn answer_window<Q: Message, P: Message>(
     handler: impl FnOnce(&Q, &mut Window<'_, '_, P>) -> Result<(), Status>,
 ) {
     let mut window = Window::new(context.cursor(), reply);
-    let ended = Q::As::read(body, |request| Some(handler(request, &mut window)), || None);
+    let mut place = Q::As::place();
+    let ended = Q::As::read(body, &mut place).map(|request| handler(request, &mut window));
+    Q::As::keep(place, body.len());
     match ended {
         Some(Ok(())) => window.close().unwrap_or_else(|status| status.reply(reply)),
         Some(Err(status)) => status.reply(reply),
@@ -165,14 +176,18 @@ fn no_reply(reply: &mut Reply<'_>) {
     Status::internal("the handler returned without a reply").reply(reply);
 }
 
+/// The request's bytes are no message of its method. Generated code calls it.
 #[cold]
-fn no_message(reply: &mut Reply<'_>) {
+pub fn no_message(reply: &mut Reply<'_>) {
     Status::invalid_argument("the request's bytes are no message of its method").reply(reply);
 }
 
-/// Answers an RPC of a method that the service does not have.
+/// Answers an RPC of a method that the service does not declare: the one that every service has, or none.
 #[cold]
-pub fn unknown_method(service: &ServiceInfo, context: &Context<'_>, reply: &mut Reply<'_>) {
+pub fn unknown_method(service: &ServiceInfo, context: &Context<'_>, body: &[u8], reply: &mut Reply<'_>) {
+    if context.method() == describe::METHOD {
+        return describe::answer(service, body, reply);
+    }
     Status::unimplemented(format!("{} has no method {} here", service.name, context.method())).reply(reply);
 }
 
@@ -238,7 +253,7 @@ pub trait Together {
     /// Answers one RPC by the service that it means.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
 
-    /// As [`serve`](Self::serve), of a request with an extension, or of another service.
+    /// As [`serve`](Self::serve), of a request with an extension, or of a client that more is known of, or of another service.
     fn serve_otherwise(&self, request: &[u8], reply: &mut Reply<'_>);
 }
 
@@ -302,14 +317,14 @@ macro_rules! services {
             fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
                 let ($($name,)+) = self;
                 match method::open_plain(request) {
-                    $(Some((id, body)) if id.service() == $name::SERVICE.id => {
-                        dispatch($name, id, &[], body, reply);
+                    $(Some((id, body)) if id.service() == $name::SERVICE.id && reply.has_no_caller() => {
+                        $name.call(&Context::new(id, &[], None), body, reply);
                     })+
                     _ => self.serve_otherwise(request, reply),
                 }
             }
 
-            #[cold]
+            #[inline(never)]
             #[expect(non_snake_case, reason = "as above")]
             fn serve_otherwise(&self, request: &[u8], reply: &mut Reply<'_>) {
                 let ($($name,)+) = self;

@@ -277,6 +277,7 @@ impl<X: Source> Core<X> {
         let began = if is_due { self.meter.now_ps() } else { 0 };
         if let Some((reply, channel)) = to {
             let laters = self.later.as_ref().filter(|later| later.is_configured).map(|later| &later.laters);
+            laters.iter().for_each(|laters| laters.set_client(arrival.rpc.snid));
             let mut reply = reply.with_laters(laters);
             let request = held.lease.payload(arrival.bytes as usize);
             let served = catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply)));

@@ -1,6 +1,6 @@
 //! Which servers there are, by those who know: each is asked by a thread, as often as it wants.
 
-use crate::endpoint::{Endpoint, Resolve, ResolveError, Resolved};
+use crate::endpoint::{Listed, Resolve, ResolveError, Resolved};
 use nebula_nic::Span;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,19 +14,19 @@ const EVERY_MIN: Span = Span::from_ms(100);
 /// The servers that are known, and those who know more.
 #[derive(Debug)]
 pub(super) struct Members {
-    fixed: Vec<Endpoint>,
+    fixed: Vec<Listed>,
     /// What each resolver said last.
-    found: Vec<Vec<Endpoint>>,
+    found: Vec<Vec<Listed>>,
     /// Resolvers that have said nothing yet.
     silent: Vec<bool>,
-    news: Receiver<(usize, Result<Vec<Endpoint>, ResolveError>)>,
+    news: Receiver<(usize, Result<Vec<Listed>, ResolveError>)>,
     /// The threads end when these are gone.
     _alive: Vec<Sender<()>>,
     error: Option<ResolveError>,
 }
 
 impl Members {
-    pub(super) fn new(fixed: Vec<Endpoint>, resolvers: Vec<Box<dyn Resolve>>) -> io::Result<Self> {
+    pub(super) fn new(fixed: Vec<Listed>, resolvers: Vec<Box<dyn Resolve>>) -> io::Result<Self> {
         let ((tell, news), count) = (channel(), resolvers.len());
         let mut alive = Vec::new();
         for (number, resolver) in resolvers.into_iter().enumerate() {
@@ -40,7 +40,7 @@ impl Members {
     }
 
     /// The servers, once all that know of some have said so, or have failed to for `patience`.
-    pub(super) fn first(&mut self, patience: Duration) -> Result<Vec<Endpoint>, Option<ResolveError>> {
+    pub(super) fn first(&mut self, patience: Duration) -> Result<Vec<Listed>, Option<ResolveError>> {
         while self.silent.contains(&true)
             && let Ok(news) = self.news.recv_timeout(patience)
         {
@@ -51,7 +51,7 @@ impl Members {
     }
 
     /// The servers, if there is news of them.
-    pub(super) fn changed(&mut self) -> Option<Vec<Endpoint>> {
+    pub(super) fn changed(&mut self) -> Option<Vec<Listed>> {
         let mut has_changed = false;
         while let Ok(news) = self.news.try_recv() {
             has_changed |= self.note(news);
@@ -61,7 +61,7 @@ impl Members {
     }
 
     /// Whether that is news.
-    fn note(&mut self, (number, found): (usize, Result<Vec<Endpoint>, ResolveError>)) -> bool {
+    fn note(&mut self, (number, found): (usize, Result<Vec<Listed>, ResolveError>)) -> bool {
         self.silent[number] = false;
         match found {
             Ok(endpoints) => std::mem::replace(&mut self.found[number], endpoints) != self.found[number],
@@ -73,10 +73,11 @@ impl Members {
     }
 
     /// All, each once, in their order.
-    fn all(&self) -> Vec<Endpoint> {
-        let mut all: Vec<Endpoint> = Vec::new();
+    fn all(&self) -> Vec<Listed> {
+        let mut all: Vec<Listed> = Vec::new();
         for endpoint in self.fixed.iter().chain(self.found.iter().flatten()) {
-            if !all.contains(endpoint) {
+            // What is said of it first counts.
+            if !all.iter().any(|known| known.endpoint == endpoint.endpoint) {
                 all.push(endpoint.clone());
             }
         }
@@ -88,7 +89,7 @@ impl Members {
 fn ask(
     number: usize,
     mut resolver: Box<dyn Resolve>,
-    tell: &Sender<(usize, Result<Vec<Endpoint>, ResolveError>)>,
+    tell: &Sender<(usize, Result<Vec<Listed>, ResolveError>)>,
     leave: &Receiver<()>,
 ) {
     loop {

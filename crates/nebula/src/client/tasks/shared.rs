@@ -15,9 +15,10 @@ use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
 use crate::endpoint::Endpoints;
+use crate::net::{Environment, Time, Watch as Clock};
 use nebula_nic::Span;
-use nebula_sys::clock::Clock;
 use std::cell::Cell;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
@@ -35,7 +36,8 @@ pub(super) struct Shared {
 pub(super) struct State {
     link: Link,
     pub(super) calls: Calls,
-    registration: Registration,
+    /// `None` over a network of the caller's, who attends to the client.
+    registration: Option<Registration>,
     /// Whether something comes for the client as soon as an RPC has been answered.
     is_watched: bool,
     /// When the driver comes at the latest.
@@ -73,22 +75,34 @@ impl Shared {
         let link = Link::connect(endpoints, config, Rest::Sleeps)?;
         let watch = if link.is_watched_on_request() { Watch::OnRequest } else { Watch::Always };
         let registration = Registration::new().map_err(system)?;
-        let clock = Clock::new();
-        let patience = clock.ticks_of(config.call_timeout.as_ps());
+        let shared = Self::new(link, &Time::Machine, Some(registration), config);
+        shared.with(|state| state.attach(Arc::downgrade(&shared), watch)).map_err(system)?;
+        Ok(shared)
+    }
+
+    /// Of servers over a network of the caller's, who also [attends](Attended::attend) to it.
+    pub(super) fn over(
+        servers: Vec<(SocketAddr, Environment)>,
+        config: &ClientConfig,
+    ) -> Result<Arc<Self>, ConnectError> {
+        let (link, time) = Link::over(servers, config)?;
+        Ok(Self::new(link, &time, None, config))
+    }
+
+    fn new(link: Link, time: &Time, registration: Option<Registration>, config: &ClientConfig) -> Arc<Self> {
+        let clock = Clock::new(time);
         let state = State {
             link,
             calls: Calls::default(),
             registration,
             is_watched: false,
             planned: u64::MAX,
-            clock,
-            patience,
+            patience: clock.ticks_of(config.call_timeout.as_ps()),
+            clock: clock.clone(),
             woken: Vec::new(),
             stale: Vec::new(),
         };
-        let shared = Arc::new(Self { state: Mutex::new(state), clock });
-        shared.with(|state| state.attach(Arc::downgrade(&shared), watch)).map_err(system)?;
-        Ok(shared)
+        Arc::new(Self { state: Mutex::new(state), clock })
     }
 
     /// Has `act` do something with the state, and then wakes the tasks that can go on.
@@ -127,8 +141,9 @@ thread_local! {
 
 impl State {
     fn attach(&self, shared: Weak<Shared>, watch: Watch) -> std::io::Result<()> {
+        let Some(registration) = &self.registration else { return Ok(()) };
         let socket = self.link.socket().ok_or(std::io::ErrorKind::Unsupported)?;
-        self.registration.attach(shared, socket, watch)
+        registration.attach(shared, socket, watch)
     }
 
     #[inline]
@@ -279,7 +294,7 @@ impl State {
         let due = self.due();
         if due < self.planned {
             self.planned = due;
-            self.registration.attend_at(due);
+            self.registration.iter().for_each(|registration| registration.attend_at(due));
         }
     }
 
@@ -287,8 +302,9 @@ impl State {
     fn watch(&mut self) {
         self.is_watched = true;
         self.link.arm();
+        let Some(registration) = &self.registration else { return };
         if let (true, Some(socket)) = (self.link.is_watched_on_request(), self.link.socket()) {
-            self.registration.watch_once(socket);
+            registration.watch_once(socket);
         }
     }
 
@@ -330,6 +346,15 @@ impl State {
     }
 }
 
+impl Shared {
+    /// As [`attend`](Attended::attend): how long until it is to be done again although nothing has come.
+    pub(super) fn attend_in(&self) -> Option<Span> {
+        let due = self.attend()?;
+        let ticks = due.saturating_sub(self.clock.ticks());
+        Some(Span::from_ps(self.clock.ps(ticks)))
+    }
+}
+
 impl Attended for Shared {
     fn attend(&self) -> Option<u64> {
         self.with(|state| {
@@ -350,8 +375,8 @@ impl Attended for Shared {
 
 impl Drop for State {
     fn drop(&mut self) {
-        if let Some(socket) = self.link.socket() {
-            self.registration.detach(socket);
+        if let (Some(registration), Some(socket)) = (&self.registration, self.link.socket()) {
+            registration.detach(socket);
         }
     }
 }

@@ -1,0 +1,59 @@
+//! Where requests of memcached's clients end, in a stream or in datagrams, and what refusals are called.
+
+use super::REQUEST_BYTES_MAX;
+use nebula::{Fault, Frame, Framing, NackReason};
+use nebula_memcached::datagram::{HEADER_BYTES, Header};
+use nebula_memcached::frame::{Framed, next};
+use nebula_memcached::{answer, request::Request};
+
+/// memcached's protocol, as the transport has to know it.
+#[derive(Debug)]
+pub(in crate::kv) struct Memcached;
+
+impl Framing for Memcached {
+    #[inline]
+    fn next(&self, bytes: &[u8]) -> Frame {
+        match next(bytes, REQUEST_BYTES_MAX as usize) {
+            Framed::Incomplete { bytes_min } => Frame::Incomplete { bytes_min },
+            Framed::Request { bytes, discard } => Frame::Request { bytes, key_hash: 0, discard },
+            Framed::Quit => Frame::End,
+            Framed::Broken(answer) => Frame::Broken(answer),
+        }
+    }
+
+    /// Nothing, where the client wants no answer.
+    fn refused(&self, request: &[u8], _: NackReason) -> &'static [u8] {
+        let is_silent = match Request::parse(request) {
+            Request::Store(store) => store.noreply,
+            Request::Delete { noreply, .. }
+            | Request::Number { noreply, .. }
+            | Request::Touch { noreply, .. }
+            | Request::FlushAll { noreply, .. }
+            | Request::Verbosity { noreply }
+            | Request::Refused { noreply, .. } => noreply,
+            _ => false,
+        };
+        if is_silent { b"" } else { answer::BUSY }
+    }
+
+    fn failed(&self, fault: Fault) -> &'static [u8] {
+        match fault {
+            Fault::ReplyTooLarge => answer::NO_MEMORY_TO_ANSWER,
+            _ => answer::FAILED,
+        }
+    }
+
+    fn crowded(&self) -> &'static [u8] {
+        answer::CROWDED
+    }
+
+    fn datagram_header_bytes(&self) -> usize {
+        HEADER_BYTES
+    }
+
+    fn answer_header(&self, asked: &[u8], index: u16, count: u16, header: &mut [u8]) -> Option<()> {
+        let Header { request, .. } = Header::read(asked)?;
+        header.copy_from_slice(&Header { request, piece: index, pieces: count }.bytes());
+        Some(())
+    }
+}

@@ -1,0 +1,60 @@
+//! The clock that items expire by: whole seconds, read from the time-stamp counter.
+
+use nebula_sys::clock::Clock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What the clock says at its start: 0 is never, and 1 is over.
+const FIRST: u32 = 2;
+
+/// Seconds since the server began.
+#[derive(Debug)]
+pub(super) struct Seconds {
+    clock: Clock,
+    began: u64,
+    ticks_each: u64,
+    /// The second that was read last, and in the high half nothing.
+    second: AtomicU64,
+    /// When the next one begins, in ticks.
+    next: AtomicU64,
+}
+
+impl Seconds {
+    pub(super) fn new() -> Self {
+        let clock = Clock::new();
+        let ticks_each = clock.ticks_of(1_000_000_000_000).max(1);
+        let began = clock.ticks();
+        let next = AtomicU64::new(began + ticks_each);
+        Self { clock, began, ticks_each, second: AtomicU64::new(FIRST.into()), next }
+    }
+
+    /// The second that it is. Costs a look at the counter.
+    #[inline]
+    pub(super) fn now(&self) -> u32 {
+        let ticks = self.clock.ticks();
+        // Relaxed: a thread that sees one of the two and not the other is a second off, as it may be in any case.
+        if ticks < self.next.load(Ordering::Relaxed) {
+            return u32::try_from(self.second.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        }
+        self.read(ticks)
+    }
+
+    #[cold]
+    fn read(&self, ticks: u64) -> u32 {
+        let passed = ticks.saturating_sub(self.began) / self.ticks_each;
+        let second = u32::try_from(passed).unwrap_or(u32::MAX - FIRST).saturating_add(FIRST);
+        self.second.store(second.into(), Ordering::Relaxed);
+        self.next.store(self.began + (passed + 1) * self.ticks_each, Ordering::Relaxed);
+        second
+    }
+
+    /// Seconds since it began.
+    pub(super) fn uptime(&self) -> u32 {
+        self.now() - FIRST
+    }
+
+    /// The second on the Unix clock.
+    pub(super) fn unix_now() -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+}

@@ -1,0 +1,81 @@
+//! What the whole store knows beside its items: CAS numbers, the time that it was told, and flushes.
+//!
+//! These are words of memory that a later process may adopt together with the items. No operation on items without metadata writes them.
+
+use crate::{StoreError, meta::GENERATIONS};
+use nebula_sys::{
+    mem::{Pages, WordRegion},
+    sync::{AtomicU64, Ordering},
+};
+
+/// Words of the region: one line for what is mostly read, one for the CAS number, one for the log's head.
+pub(crate) const STATE_WORDS: usize = 24;
+const GENERATION: usize = 0;
+const CLOCK: usize = 1;
+const FLUSH_AT: usize = 2;
+const CAS: usize = 8;
+
+/// The store's own words.
+pub(crate) struct State {
+    region: WordRegion,
+}
+
+impl State {
+    pub(crate) fn try_new() -> Result<Self, StoreError> {
+        let region = WordRegion::new(STATE_WORDS, Pages::Base);
+        Ok(Self { region: region.map_err(|cause| StoreError::Memory { what: "state", cause })? })
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        &self.region.words()[at]
+    }
+
+    /// A number that no earlier store of an item got, above zero.
+    pub(crate) fn next_cas(&self) -> u64 {
+        self.word(CAS).fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The latest second that any caller named.
+    pub(crate) fn clock(&self) -> u32 {
+        low(self.word(CLOCK).load(Ordering::Relaxed))
+    }
+
+    /// The generation of items that are stored now.
+    #[inline]
+    pub(crate) fn generation(&self) -> u32 {
+        low(self.word(GENERATION).load(Ordering::Relaxed))
+    }
+
+    /// Takes note of the caller's time; true if a flush was to happen by then, and this call is the one that began the next generation.
+    #[inline]
+    pub(crate) fn is_flush_due(&self, now: u32) -> bool {
+        self.clock() < now && self.advance(now)
+    }
+
+    #[cold]
+    fn advance(&self, now: u32) -> bool {
+        self.word(CLOCK).fetch_max(u64::from(now), Ordering::Relaxed);
+        let at = self.word(FLUSH_AT).load(Ordering::Relaxed);
+        let is_due = at > 0 && at <= u64::from(now);
+        is_due && self.word(FLUSH_AT).compare_exchange(at, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() && {
+            self.begin_generation();
+            true
+        }
+    }
+
+    /// Begins the next generation: items of earlier ones are gone.
+    pub(crate) fn begin_generation(&self) {
+        let next = |generation: u64| Some((generation + 1) % u64::from(GENERATIONS));
+        let _ = self.word(GENERATION).fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+
+    /// The next generation begins at `at`; 0: at no time.
+    pub(crate) fn flush_at(&self, at: u32) {
+        self.word(FLUSH_AT).store(u64::from(at), Ordering::Relaxed);
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "words that hold numbers of 32 bits")]
+fn low(word: u64) -> u32 {
+    word as u32
+}

@@ -1,0 +1,82 @@
+//! Additions to a value's front or back.
+
+use super::put::{Put, PutOutcome};
+use crate::{KeyHash, Probe, SetError, Store};
+use nebula_sys::copy;
+use std::cell::RefCell;
+
+/// Where bytes are added to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Before it: `prepend`.
+    Front,
+    /// Behind it: `append`.
+    Back,
+}
+
+thread_local! {
+    /// The value that is put together; kept, so that an addition allocates only where it is longer than any before.
+    static VALUE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl<P: Probe> Store<P> {
+    /// Adds `bytes` to an end of `key`'s value, which keeps its flags and its expiry; with `cas`, if the item has that CAS number.
+    ///
+    /// # Errors
+    ///
+    /// [`SetError`]; the store is then unchanged.
+    ///
+    /// # Cost
+    ///
+    /// Copies the value once more than [`put`](Self::put) does.
+    pub fn concat(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        bytes: &[u8],
+        end: End,
+        cas: Option<u64>,
+        now: u32,
+    ) -> Result<PutOutcome, SetError> {
+        self.note_time(now);
+        let mut held = self.hold(hash);
+        let Some(located) = self.locate_live(&held, hash, key, now) else {
+            return Ok(if cas.is_some() { PutOutcome::NotFound } else { PutOutcome::NotStored });
+        };
+        let before = located.stamped.meta;
+        if cas.is_some_and(|cas| cas != before.cas) {
+            return Ok(PutOutcome::Exists);
+        }
+        VALUE.with_borrow_mut(|whole| {
+            let (value, value_bytes) = located.value();
+            let begin = if end == End::Front { bytes.len() } else { 0 };
+            whole.clear();
+            whole.resize(bytes.len() + value_bytes, 0);
+            copy::load_bytes(value, &mut whole[begin..begin + value_bytes]);
+            let added = if end == End::Front { 0 } else { value_bytes };
+            whole[added..added + bytes.len()].copy_from_slice(bytes);
+            self.check_extended(key, whole)?;
+            let stamped = self.stamp(&Put { flags: before.flags, expires: before.expires, now, ..Put::default() });
+            self.store_extended(&mut held, Some(located), hash, key, whole, &stamped)?;
+            Ok(PutOutcome::Stored { cas: stamped.meta.cas })
+        })
+    }
+
+    /// [`concat`](Self::concat) to the back, whatever the CAS number.
+    ///
+    /// # Errors
+    ///
+    /// As [`concat`](Self::concat).
+    pub fn append(&self, hash: KeyHash, key: &[u8], bytes: &[u8], now: u32) -> Result<PutOutcome, SetError> {
+        self.concat(hash, key, bytes, End::Back, None, now)
+    }
+
+    /// [`concat`](Self::concat) to the front, whatever the CAS number.
+    ///
+    /// # Errors
+    ///
+    /// As [`concat`](Self::concat).
+    pub fn prepend(&self, hash: KeyHash, key: &[u8], bytes: &[u8], now: u32) -> Result<PutOutcome, SetError> {
+        self.concat(hash, key, bytes, End::Front, None, now)
+    }
+}

@@ -1,0 +1,138 @@
+//! GET with metadata: what has expired is not found, and that an item was read is noted.
+
+use crate::{
+    KeyHash, Meta, Probe, Store, ValueSink,
+    backoff::Backoff,
+    bucket::{self, Bucket},
+    meta::Stamped,
+    touch::{Access::Read, Structure, blocks},
+};
+use nebula_sys::sync::{Ordering, fence};
+
+/// A read is noted in the item when the last one noted is this many seconds old, so that readers of a busy item do not write it.
+const NOTED_EVERY_S: u32 = 60;
+
+/// The metadata copied, and where the item is.
+struct Copied {
+    stamped: Stamped,
+    position: u64,
+    /// Whether the item has metadata.
+    is_extended: bool,
+}
+
+impl<P: Probe> Store<P> {
+    /// Passes the value of `key` to `sink` and returns its metadata as it was before this read, or returns nothing if there is no item or it
+    /// has expired at `now`.
+    ///
+    /// If it returns nothing, `sink` may have been written to; ignore its contents.
+    ///
+    /// # Cost
+    ///
+    /// That of [`get`](Self::get). The first read of an item, and one a minute, hold its bucket for a moment to note that it was read.
+    pub fn get_item(&self, hash: KeyHash, key: &[u8], now: u32, sink: &mut impl ValueSink) -> Option<Meta> {
+        let copied = self.read_item(hash, key, now, sink, true)?;
+        let Meta { last_access, is_fetched, .. } = copied.stamped.meta;
+        if copied.is_extended && (!is_fetched || now.saturating_sub(last_access) >= NOTED_EVERY_S) {
+            self.note_access(hash, key, now, copied.stamped.meta.cas);
+        }
+        Some(copied.stamped.meta)
+    }
+
+    /// The metadata of `key`'s item; not a read that is noted.
+    ///
+    /// # Cost
+    ///
+    /// That of a [`get`](Self::get) without the value.
+    pub fn peek(&self, hash: KeyHash, key: &[u8], now: u32) -> Option<Meta> {
+        Some(self.read_item(hash, key, now, &mut Ignored, false)?.stamped.meta)
+    }
+
+    /// Repeats attempts until one is consistent.
+    fn read_item(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        now: u32,
+        sink: &mut impl ValueSink,
+        is_use: bool,
+    ) -> Option<Copied> {
+        self.note_time(now);
+        let home = self.index.home(hash);
+        let mut backoff = Backoff::default();
+        loop {
+            if let Some(found) = self.try_read_item(home, hash, key, sink, is_use) {
+                let is_dead = found.as_ref().is_some_and(|copied| !self.is_live(&copied.stamped, now));
+                if is_dead {
+                    self.reclaim(hash, key, now);
+                }
+                return found.filter(|_| !is_dead);
+            }
+            backoff.wait();
+        }
+    }
+
+    /// One attempt, as in [`get`](Self::get).
+    fn try_read_item(
+        &self,
+        home: &Bucket,
+        hash: KeyHash,
+        key: &[u8],
+        sink: &mut impl ValueSink,
+        is_use: bool,
+    ) -> Option<Option<Copied>> {
+        let begun = bucket::begin_read(home)?;
+        let copied = self.copy_item(home, hash, key, sink, is_use);
+        // Acquire fence: as in `get_optimistically`.
+        fence(Ordering::Acquire);
+        let is_true = copied.as_ref().is_none_or(|copied| self.log.window().contains(copied.position));
+        (is_true && bucket::is_unchanged(home, begun)).then_some(copied)
+    }
+
+    fn copy_item(
+        &self,
+        home: &Bucket,
+        hash: KeyHash,
+        key: &[u8],
+        sink: &mut impl ValueSink,
+        is_use: bool,
+    ) -> Option<Copied> {
+        self.probe.touch(Structure::Bucket, 0..=0, Read);
+        let window = self.window();
+        for bucket in self.index.chain(home) {
+            for (slot, entry) in bucket::entries_with_tag(bucket, hash.tag()) {
+                let Some((header, item)) = self.item_if_key(window, entry, key) else { continue };
+                let Some((value, meta)) = header.value_and_meta(item) else { continue };
+                let shape = header.shape();
+                self.probe.touch(Structure::LogItem, blocks(0..shape.words()), Read);
+                sink.write(value, shape.value_bytes);
+                if is_use && !entry.is_read_often() {
+                    bucket::mark_read(&bucket[slot], entry);
+                }
+                let stamped = self.stamped(header, meta);
+                return Some(Copied { stamped, position: entry.position(), is_extended: meta.is_some() });
+            }
+        }
+        None
+    }
+
+    /// Notes in the item with CAS number `cas` that it was read at `now`.
+    #[cold]
+    fn note_access(&self, hash: KeyHash, key: &[u8], now: u32, cas: u64) {
+        let held = self.hold(hash);
+        let Some(located) = self.locate(&held, hash, key) else { return };
+        if located.header.is_extended() && located.stamped.meta.cas == cas {
+            let meta = Meta { is_fetched: true, last_access: now, ..located.stamped.meta };
+            let words = Stamped { meta, ..located.stamped }.words();
+            // The version stays: of these words only the last changes, and no reader's copy is torn by it.
+            located.header.store_meta(located.item.words, &words);
+        }
+    }
+}
+
+/// A sink for who wants no value.
+pub(super) struct Ignored;
+
+impl ValueSink for Ignored {
+    #[inline]
+    fn write(&mut self, _: &[nebula_sys::sync::AtomicU64], _: usize) {}
+}

@@ -1,0 +1,213 @@
+//! Stores with metadata: under a condition, with flags, expiry and a CAS number.
+
+use super::locate::Located;
+use crate::{
+    KeyHash, Meta, Probe, SetError, SetOutcome, Store,
+    bucket::{Entry, Held},
+    item,
+    meta::{META_WORDS, Stamped},
+    shape::Shape,
+    stripe::Event,
+    touch::{Access::Write, Structure, blocks},
+};
+use nebula_sys::sync::Ordering;
+
+/// When a [`put`](Store::put) stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// Always.
+    #[default]
+    Always,
+    /// If the key has no item: `add`.
+    Absent,
+    /// If the key has an item: `replace`.
+    Present,
+    /// If the key's item has this CAS number.
+    Cas(u64),
+    /// As [`Cas`](Self::Cas); where the item has a later number, the value is stored too, and declared stale.
+    CasOrStale(u64),
+}
+
+/// How a [`put`](Store::put) stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Put {
+    /// When it stores at all.
+    pub condition: Condition,
+    /// The client's flags.
+    pub flags: u32,
+    /// When the item expires, in seconds of the caller's clock; 0: never.
+    pub expires: u32,
+    /// The caller's time in seconds.
+    pub now: u32,
+    /// The item's CAS number; `None`: one that no item has had.
+    pub cas: Option<u64>,
+    /// Whether a client has been told to fetch the value anew: for an item that stands for a value to come.
+    pub is_won: bool,
+}
+
+/// The outcome of a [`put`](Store::put) or of an addition to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutOutcome {
+    /// Stored, under this CAS number.
+    Stored {
+        /// The item's CAS number.
+        cas: u64,
+    },
+    /// Not stored: the key had an item and was to have none, or the other way round.
+    NotStored,
+    /// Not stored: the key's item has another CAS number.
+    Exists,
+    /// Not stored: the key has no item, and a CAS number was named.
+    NotFound,
+}
+
+impl<P: Probe> Store<P> {
+    // -- Items with metadata --
+
+    /// Stores `value` under `key` with metadata, if the condition of `put` holds.
+    ///
+    /// An item that has expired at `put.now` counts as absent. The condition is looked at and the value stored in one step: of two threads that
+    /// name the same CAS number, one stores.
+    ///
+    /// # Errors
+    ///
+    /// [`SetError`]; the store is then unchanged.
+    ///
+    /// # Cost
+    ///
+    /// That of [`set`](Self::set), three words more, and an atomic addition to the store's CAS number.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_kvs::{Condition, Put, PutOutcome, Store, StoreConfig};
+    /// let store = Store::try_new(StoreConfig::for_items(100, 16, 8))?;
+    /// let hash = Store::hash(b"key");
+    /// let PutOutcome::Stored { cas } = store.put(hash, b"key", b"one", Put { flags: 7, ..Put::default() })? else { unreachable!() };
+    /// let only_if = |cas| Put { condition: Condition::Cas(cas), ..Put::default() };
+    /// assert!(matches!(store.put(hash, b"key", b"two", only_if(cas))?, PutOutcome::Stored { .. }));
+    /// assert_eq!(store.put(hash, b"key", b"three", only_if(cas))?, PutOutcome::Exists);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn put(&self, hash: KeyHash, key: &[u8], value: &[u8], put: Put) -> Result<PutOutcome, SetError> {
+        let granules = self.check_extended(key, value)?;
+        self.note_time(put.now);
+        match self.put_checked(hash, key, value, &put, granules) {
+            Err(SetError::Full) if self.make_room(put.now) => self.put_checked(hash, key, value, &put, granules),
+            outcome => outcome,
+        }
+    }
+
+    fn put_checked(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        value: &[u8],
+        put: &Put,
+        granules: u64,
+    ) -> Result<PutOutcome, SetError> {
+        let mut held = self.hold(hash);
+        let located = self.locate(&held, hash, key);
+        let live = located.as_ref().map(|located| located.stamped).filter(|stamped| self.is_live(stamped, put.now));
+        let is_stale = match refusal(put.condition, live.map(|stamped| stamped.meta.cas)) {
+            Ok(is_stale) => is_stale,
+            Err(refused) => return Ok(refused),
+        };
+        let mut stamped = self.stamp(put);
+        stamped.meta.is_stale = is_stale;
+        let outcome = self.store_extended(&mut held, located, hash, key, value, &stamped)?;
+        drop(held);
+        self.carry_after(outcome, granules);
+        Ok(PutOutcome::Stored { cas: stamped.meta.cas })
+    }
+
+    /// The metadata of an item that `put` stores.
+    pub(super) fn stamp(&self, put: &Put) -> Stamped {
+        let &Put { flags, expires, now, cas, is_won, .. } = put;
+        let cas = cas.unwrap_or_else(|| self.state.next_cas());
+        let meta = Meta { flags, expires, cas, last_access: now, is_won, ..Meta::default() };
+        Stamped { meta, generation: self.state.generation() }
+    }
+
+    /// The granules of an item with metadata, if the store takes it.
+    pub(super) fn check_extended(&self, key: &[u8], value: &[u8]) -> Result<u64, SetError> {
+        let shape = self.check(key, value)?;
+        let (got, max) = ((shape.words() + META_WORDS) * 8, self.log.item_bytes_max());
+        if got > max { Err(SetError::ItemBytes { got, max }) } else { Ok(shape.granules_extended(self.mode)) }
+    }
+
+    /// Stores `value` with metadata in place of `located`, or as the key's first item.
+    pub(super) fn store_extended<'a>(
+        &'a self,
+        held: &mut Held<'a>,
+        located: Option<Located<'a>>,
+        hash: KeyHash,
+        key: &[u8],
+        value: &[u8],
+        stamped: &Stamped,
+    ) -> Result<SetOutcome, SetError> {
+        let Some(located) = located else {
+            return self.insert_extended(held, hash, key, value, stamped);
+        };
+        let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
+        if located.header.has_room_for_extended(shape) {
+            held.will_change();
+            item::overwrite_extended(located.item.words, located.header, value, &stamped.words());
+            if !located.entry.is_read_often() {
+                held.set(located.entry_word, located.entry.read());
+            }
+            self.counters.count(Event::UpdatedInPlace);
+            return Ok(SetOutcome::UpdatedInPlace);
+        }
+        let (entry_word, old) = (located.entry_word, located.entry);
+        // Its pin goes: to reserve space may mean to wait until there is none.
+        drop(located);
+        let entry = self.append_extended(hash, key, value, stamped)?;
+        held.set(entry_word, entry);
+        self.free(old);
+        self.counters.count(Event::Appended);
+        Ok(SetOutcome::Appended)
+    }
+
+    fn insert_extended<'a>(
+        &'a self,
+        held: &mut Held<'a>,
+        hash: KeyHash,
+        key: &[u8],
+        value: &[u8],
+        stamped: &Stamped,
+    ) -> Result<SetOutcome, SetError> {
+        let place = self.place(held).ok_or(SetError::Full)?;
+        let entry = self.append_extended(hash, key, value, stamped)?;
+        if place.load(Ordering::Relaxed) != Entry::EMPTY.0 {
+            self.counters.count(Event::Evicted);
+        }
+        held.set(place, entry);
+        self.counters.count(Event::Inserted);
+        Ok(SetOutcome::Inserted)
+    }
+
+    /// Writes an item with metadata at the log's tail and returns its entry.
+    fn append_extended(&self, hash: KeyHash, key: &[u8], value: &[u8], stamped: &Stamped) -> Result<Entry, SetError> {
+        let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
+        let granules = shape.granules_extended(self.mode);
+        let reserved = self.log.reserve(granules).map_err(|_| SetError::Full)?;
+        self.touch_pin();
+        self.probe.touch(Structure::LogTail, 0..=0, Write);
+        self.probe.touch(Structure::AppendedItem, blocks(0..shape.words()), Write);
+        item::write_extended(self.log.item(reserved.position), granules, key, value, &stamped.words());
+        Ok(self.entry(hash, reserved.position))
+    }
+}
+
+/// Whether an item that is stored is stale, or why none is stored, where the key's item has CAS number `cas`.
+fn refusal(condition: Condition, cas: Option<u64>) -> Result<bool, PutOutcome> {
+    match (condition, cas) {
+        (Condition::Always, _) | (Condition::Absent, None) | (Condition::Present, Some(_)) => Ok(false),
+        (Condition::Absent, Some(_)) | (Condition::Present, None) => Err(PutOutcome::NotStored),
+        (Condition::Cas(_) | Condition::CasOrStale(_), None) => Err(PutOutcome::NotFound),
+        (Condition::Cas(wanted) | Condition::CasOrStale(wanted), Some(cas)) if wanted == cas && cas > 0 => Ok(false),
+        (Condition::CasOrStale(wanted), Some(cas)) if wanted < cas => Ok(true),
+        (Condition::Cas(_) | Condition::CasOrStale(_), Some(_)) => Err(PutOutcome::Exists),
+    }
+}

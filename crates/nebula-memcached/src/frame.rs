@@ -1,0 +1,85 @@
+//! Where a request ends in a stream of bytes.
+
+use crate::answer;
+use crate::request::{Verb, value_bytes};
+use crate::tokens::{Tokens, line};
+
+/// A line without an end that is longer than this is no line, unless it asks for keys.
+const LINE_BYTES_MAX: usize = 2048;
+/// Blanks before a command that asks for keys.
+const BLANKS_MAX: usize = 100;
+/// Behind a value stands the end of a line.
+const END_BYTES: usize = 2;
+
+/// What a stream begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framed {
+    /// A part of a request: nothing more is known of it before there are `bytes_min` bytes.
+    Incomplete {
+        /// Bytes from the beginning of the request.
+        bytes_min: usize,
+    },
+    /// A request of so many bytes, of which [`Request::parse`](crate::request::Request::parse) makes sense. Behind it `discard` bytes are to be
+    /// skipped: a value that is too long.
+    Request {
+        /// Bytes of the request.
+        bytes: usize,
+        /// Bytes behind it.
+        discard: usize,
+    },
+    /// The client takes its leave.
+    Quit,
+    /// This is no request, and where one would begin is not known: the client is told and left.
+    Broken(&'static [u8]),
+}
+
+/// What `bytes` begin with. A request is at most `request_bytes_max` bytes long; of one that stores more, the value is skipped.
+///
+/// # Cost
+///
+/// A search for the end of the line, and the words of a line that stores something.
+#[must_use]
+#[inline]
+pub fn next(bytes: &[u8], request_bytes_max: usize) -> Framed {
+    let Some((text, line_bytes)) = line(bytes) else { return without_end(bytes, request_bytes_max) };
+    if line_bytes > request_bytes_max {
+        return Framed::Broken(answer::NO_MEMORY_TO_ANSWER);
+    }
+    // What most requests begin with needs no other look.
+    if text.starts_with(b"get ") {
+        return Framed::Request { bytes: line_bytes, discard: 0 };
+    }
+    let mut tokens = Tokens::new(text);
+    let command = tokens.next().unwrap_or_default();
+    if command == b"quit" {
+        return Framed::Quit;
+    }
+    let value = match Verb::of(command) {
+        Some(verb) => value_bytes(verb, Tokens::new(text)),
+        None if command == b"ms" => crate::meta::value_bytes(Tokens::new(text)),
+        None => None,
+    };
+    let Some(value) = value else { return Framed::Request { bytes: line_bytes, discard: 0 } };
+    let whole = line_bytes + value + END_BYTES;
+    if whole > request_bytes_max {
+        Framed::Request { bytes: line_bytes, discard: value + END_BYTES }
+    } else if bytes.len() < whole {
+        Framed::Incomplete { bytes_min: whole }
+    } else {
+        Framed::Request { bytes: whole, discard: 0 }
+    }
+}
+
+/// A line whose end has not come.
+#[cold]
+fn without_end(bytes: &[u8], request_bytes_max: usize) -> Framed {
+    if bytes.len() > request_bytes_max {
+        return Framed::Broken(answer::NO_MEMORY_TO_ANSWER);
+    }
+    let blanks = bytes.iter().take_while(|&&byte| byte == b' ').count();
+    let asks_for_keys = bytes[blanks..].starts_with(b"get ") || bytes[blanks..].starts_with(b"gets ");
+    if bytes.len() > LINE_BYTES_MAX && (blanks > BLANKS_MAX || !asks_for_keys) {
+        return Framed::Broken(b"");
+    }
+    Framed::Incomplete { bytes_min: bytes.len() + 1 }
+}

@@ -1,0 +1,49 @@
+//! memcached's protocols, without a socket, a clock or a store: requests are read from bytes, answers are written to bytes.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`frame`] | where does a request end in a stream of bytes? |
+//! | [`request`] | what does it ask for? The text commands |
+//! | [`meta`] | the same of the meta commands, `mg` to `me` |
+//! | [`answer`] | what is said, in memcached's own words |
+//! | [`time`] | when does an item expire? |
+//! | [`datagram`] | the header of a datagram |
+//!
+//! A request is a piece of the stream: its line and, where it stores something, the value behind it. It borrows from those bytes.
+//!
+//! ```
+//! use nebula_memcached::frame::{Framed, next};
+//! use nebula_memcached::request::{Request, Verb};
+//!
+//! let stream = b"set greeting 0 60 5\r\nhello\r\nget greeting\r\n";
+//! let Framed::Request { bytes, .. } = next(stream, 1 << 20) else { unreachable!() };
+//! let Request::Store(store) = Request::parse(&stream[..bytes]) else { unreachable!() };
+//! assert_eq!((store.verb, store.key, store.value), (Verb::Set, &b"greeting"[..], Some(&b"hello"[..])));
+//! assert_eq!(next(&stream[..12], 1 << 20), Framed::Incomplete { bytes_min: 13 });
+//! ```
+//!
+//! The wording of answers and the limits are those of memcached 1.6.18, which the tests of the program `nebula` compare with.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod datagram;
+pub mod frame;
+pub mod meta;
+pub mod request;
+pub mod time;
+mod tokens;
+
+/// The longest key, in bytes.
+pub const KEY_BYTES_MAX: usize = 250;
+/// The longest item, in bytes, of key, value and what memcached keeps beside them.
+pub const ITEM_BYTES_MAX: usize = 1 << 20;
+/// What memcached keeps of an item beside key and value: its header, the CAS number, an end of the key, and the line end behind the value.
+pub const ITEM_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
+
+/// Whether memcached, with its largest item at 1 MiB, has room for such an item.
+#[must_use]
+pub const fn fits(key_bytes: usize, value_bytes: usize) -> bool {
+    key_bytes + value_bytes + ITEM_OVERHEAD_BYTES <= ITEM_BYTES_MAX
+}

@@ -1,0 +1,153 @@
+//! The clients of one engine: who there is, whom to look at, whom to send to, and what all of them together keep.
+
+use super::connection::{Connection, Peer};
+use nebula_nic::{NodeId, TransferId};
+use std::collections::VecDeque;
+
+/// Bytes of incomplete requests that are kept, of all connections together; those of small ones beside.
+const INPUT_MAX: usize = 64 << 20;
+/// Bytes of answers that nobody takes, of all connections together.
+const UNSENT_MAX: usize = 256 << 20;
+/// Incomplete requests of this length are kept in any case: connections have a bound.
+const SMALL_BYTES: usize = 4 << 10;
+
+/// The clients of one engine, by their number at the NIC.
+#[derive(Debug)]
+pub(super) struct Connections {
+    places: Vec<Option<Box<Connection>>>,
+    free: Vec<u32>,
+    /// Those to look at, in turn.
+    ready: VecDeque<u32>,
+    /// Those whose answers wait to be sent.
+    dirty: Vec<u32>,
+    input_bytes: usize,
+    unsent_bytes: usize,
+    count: u32,
+}
+
+impl Connections {
+    /// Room for `most` clients.
+    pub(super) fn new(most: u32) -> Self {
+        Self {
+            places: (0..most).map(|_| None).collect(),
+            free: (0..most).rev().collect(),
+            ready: VecDeque::new(),
+            dirty: Vec::new(),
+            input_bytes: 0,
+            unsent_bytes: 0,
+            count: 0,
+        }
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether there is a place for another client.
+    pub(super) fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// A client more, which `peer` makes for its number; `None` where there is no place or no client.
+    pub(super) fn add_with(&mut self, peer: impl FnOnce(u32) -> Option<Peer>) -> Option<u32> {
+        let id = *self.free.last()?;
+        let peer = peer(id)?;
+        self.free.pop();
+        self.count += 1;
+        self.places[id as usize] = Some(Box::new(Connection::new(peer, TransferId(0))));
+        Some(id)
+    }
+
+    pub(super) fn get(&mut self, snid: NodeId) -> Option<&mut Connection> {
+        self.places.get_mut(snid.0 as usize)?.as_deref_mut()
+    }
+
+    /// Takes a client out, to be [put back](Self::put).
+    #[inline]
+    pub(super) fn take(&mut self, id: u32) -> Option<Box<Connection>> {
+        let connection = self.places.get_mut(id as usize)?.take()?;
+        self.input_bytes -= connection.input.len();
+        self.unsent_bytes -= connection.unsent();
+        Some(connection)
+    }
+
+    /// Puts a client back, or forgets it if it is over. Lists it where something is to be done with it.
+    #[inline]
+    pub(super) fn put(&mut self, id: u32, mut connection: Box<Connection>, has_more: bool) {
+        if connection.is_over() {
+            self.count -= 1;
+            self.free.push(id);
+            return;
+        }
+        self.input_bytes += connection.input.len();
+        self.unsent_bytes += connection.unsent();
+        let is_wanted = has_more && !connection.is_closing && !std::mem::replace(&mut connection.is_listed, true);
+        self.places[id as usize] = Some(connection);
+        if is_wanted {
+            self.ready.push_back(id);
+        }
+    }
+
+    /// Something has come from a client, or may be sent to it.
+    pub(super) fn wake(&mut self, id: u32, may_read: bool, has_ended: bool, may_send: bool) {
+        let Some(Some(connection)) = self.places.get_mut(id as usize) else { return };
+        connection.may_read |= may_read || has_ended;
+        connection.has_ended |= has_ended;
+        if may_send && connection.unsent() > 0 {
+            self.mark_dirty(id);
+        }
+        if may_read || has_ended {
+            self.list(id);
+        }
+    }
+
+    /// Has a client looked at.
+    pub(super) fn list(&mut self, id: u32) {
+        if let Some(Some(connection)) = self.places.get_mut(id as usize)
+            && !std::mem::replace(&mut connection.is_listed, true)
+        {
+            self.ready.push_back(id);
+        }
+    }
+
+    /// Has the answers of a client sent.
+    #[inline]
+    pub(super) fn mark_dirty(&mut self, id: u32) {
+        if let Some(Some(connection)) = self.places.get_mut(id as usize)
+            && !std::mem::replace(&mut connection.is_dirty, true)
+        {
+            self.dirty.push(id);
+        }
+    }
+
+    /// Those to look at.
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(super) fn next_ready(&mut self) -> Option<u32> {
+        self.ready.pop_front()
+    }
+
+    /// Those to send to.
+    pub(super) fn next_dirty(&mut self) -> Option<u32> {
+        self.dirty.pop()
+    }
+
+    /// Whether a request of `bytes` bytes, of which a part has come, may be kept until it is whole.
+    pub(super) fn may_keep(&self, bytes: usize) -> bool {
+        bytes <= SMALL_BYTES || self.input_bytes + bytes <= INPUT_MAX
+    }
+
+    /// What may be kept of answers beside those of this moment.
+    #[inline]
+    pub(super) fn unsent_room(&self) -> usize {
+        UNSENT_MAX.saturating_sub(self.unsent_bytes)
+    }
+
+    /// So many bytes more wait to be sent to a client that was not taken out.
+    #[inline]
+    pub(super) fn count_unsent(&mut self, bytes: usize) {
+        self.unsent_bytes += bytes;
+    }
+}

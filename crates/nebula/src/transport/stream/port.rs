@@ -1,0 +1,281 @@
+//! The server's end: bytes in, answers out.
+//!
+//! One turn asks the kernel once whom something came from, reads each of those once, and sends each that is answered everything by one call.
+
+use super::connection::{Connection, HEADER_BYTES_MAX, Peer};
+use super::connections::Connections;
+use super::framing::Framing;
+use super::requests::{Stop, Taken, Taker, Turn};
+use super::sockets::{News, Sockets};
+use crate::net::{Route, Wire};
+use crate::nic::ingress::{AtOnce, Intake};
+use crate::nic::transport::Transport;
+use crate::rpc::answer::{Answer, Fate};
+use crate::status::NetworkCounters;
+use nebula_nic::{NackReason, NodeId, RpcKey, Sources, Timestamp};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes read from a connection at once.
+const READ_BYTES: usize = 64 << 10;
+/// What of a request is kept and no more than this is read together with what follows it.
+const AGAIN_BYTES: usize = READ_BYTES / 2;
+/// The longest request grows in steps of this, so that who announces much and sends little takes little.
+const GROWTH_BYTES: usize = 64 << 10;
+/// Bytes of a datagram of answers, as memcached has them: they fit every Ethernet.
+const DATAGRAM_BYTES: usize = 1400;
+
+/// What a server listens with.
+#[derive(Debug)]
+pub(crate) enum Ears {
+    Stream(Sockets),
+    Datagrams(Box<dyn Wire>),
+}
+
+/// The transport of a server that speaks a protocol of others.
+#[derive(Debug)]
+pub(crate) struct StreamPort {
+    ears: Ears,
+    connections: Connections,
+    taker: Taker,
+    /// Where bytes are read to.
+    scratch: Vec<u8>,
+}
+
+impl Ears {
+    /// Where it listens.
+    pub(crate) fn local(&self) -> std::io::Result<SocketAddr> {
+        match self {
+            Self::Stream(sockets) => sockets.local(),
+            Self::Datagrams(wire) => Ok(wire.local()),
+        }
+    }
+}
+
+impl StreamPort {
+    /// A port of at most `clients_max` clients at once, whose replies have at most `reply_bytes_max` bytes. With `keeps_order` the engine serves the
+    /// RPCs of a client in the order in which they come.
+    pub(crate) fn new(
+        ears: Ears,
+        framing: Arc<dyn Framing>,
+        clients_max: u32,
+        reply_bytes_max: u32,
+        keeps_order: bool,
+    ) -> Self {
+        Self {
+            ears,
+            connections: Connections::new(clients_max),
+            taker: Taker::new(framing, reply_bytes_max, keeps_order),
+            scratch: vec![0; READ_BYTES],
+        }
+    }
+
+    /// Lets clients in, and lists those that something came from.
+    fn hear(&mut self) {
+        let Self { ears: Ears::Stream(sockets), connections, taker, .. } = self else { return };
+        sockets.look(|News { id, may_read, has_ended, may_send }| connections.wake(id, may_read, has_ended, may_send));
+        let crowded = taker.framing.crowded();
+        sockets.accept(crowded, |sockets, stream| {
+            if !connections.has_room() {
+                return Err(stream);
+            }
+            connections.add_with(|id| sockets.watch(&stream, id).map(|()| Peer::Stream(stream)).ok());
+            Ok(())
+        });
+    }
+
+    /// Looks at a client that something came from: reads once, and takes what is whole. Returns the RPCs.
+    fn look_at(&mut self, id: u32, turn: &mut Turn<'_, impl AtOnce>) -> usize {
+        let Some(mut connection) = self.connections.take(id) else { return 0 };
+        connection.is_listed = false;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let taken = self.read_and_take(turn, (id, &mut connection), &mut scratch);
+        self.scratch = scratch;
+        connection.is_blocked = taken.stop == Stop::Blocked;
+        if connection.has_ended && !connection.may_read && matches!(taken.stop, Stop::Incomplete(_)) {
+            // What is left of it never becomes whole.
+            connection.is_closing = true;
+        }
+        if connection.unsent() > 0 {
+            connection.send();
+        }
+        let has_more = taken.stop == Stop::Later || connection.may_read && !connection.is_blocked;
+        self.connections.put(id, connection, has_more);
+        taken.rpcs
+    }
+
+    fn read_and_take(
+        &mut self,
+        turn: &mut Turn<'_, impl AtOnce>,
+        (id, connection): (u32, &mut Connection),
+        scratch: &mut Vec<u8>,
+    ) -> Taken {
+        let mut input = std::mem::take(&mut connection.input);
+        let (kept, reads) = (input.len(), connection.may_read && connection.room(self.taker.pending_max) > 0);
+        if kept < AGAIN_BYTES && reads {
+            scratch[..kept].copy_from_slice(&input);
+            input.clear();
+            let got = connection.read(scratch, kept);
+            let taken = self.taker.take(turn, (id, connection), &self.connections, &scratch[..got]);
+            if !connection.is_closing {
+                input.extend_from_slice(&scratch[taken.bytes..got]);
+                connection.keep(input);
+            }
+            return taken;
+        }
+        let mut got = kept;
+        if reads {
+            input.resize(kept + GROWTH_BYTES, 0);
+            got = connection.read(&mut input, kept);
+        }
+        let taken = self.taker.take(turn, (id, connection), &self.connections, &input[..got]);
+        if !connection.is_closing {
+            input.truncate(got);
+            input.drain(..taken.bytes);
+            connection.keep(input);
+        }
+        taken
+    }
+
+    /// Sends what waits for a client; its answers to a datagram once all of them are known.
+    fn send_to(&mut self, id: u32) {
+        let Some(mut connection) = self.connections.take(id) else { return };
+        connection.is_dirty = false;
+        let Self { ears, taker, .. } = self;
+        match (ears, &connection.peer) {
+            (Ears::Datagrams(wire), &Peer::Datagram(route, asked)) => {
+                if connection.pending() == 0 {
+                    send_datagrams(&mut **wire, route, &asked, &connection.take_output(), &*taker.framing);
+                }
+            }
+            _ => connection.send(),
+        }
+        let has_room = connection.is_blocked && connection.room(taker.pending_max) > 0;
+        connection.is_blocked &= !has_room;
+        self.connections.put(id, connection, has_room);
+    }
+
+    /// Takes datagrams, each of which is a client for as long as it takes to answer it. Returns the RPCs.
+    fn poll_datagrams(&mut self, turn: &mut Turn<'_, impl AtOnce>) -> usize {
+        let Self { ears: Ears::Datagrams(wire), connections, taker, .. } = self else { return 0 };
+        let header_bytes = taker.framing.datagram_header_bytes().min(HEADER_BYTES_MAX);
+        let mut rpcs = 0;
+        let _ = wire.recv(&mut |route, datagram| {
+            let Some((header, requests)) = datagram.split_at_mut_checked(header_bytes) else {
+                taker.violations += 1;
+                return;
+            };
+            let mut asked = [0; HEADER_BYTES_MAX];
+            asked[..header_bytes].copy_from_slice(header);
+            let Some(id) = connections.add_with(|_| Some(Peer::Datagram(route, asked))) else { return };
+            let Some(mut connection) = connections.take(id) else { return };
+            let taken = taker.take(turn, (id, &mut connection), connections, requests);
+            rpcs += taken.rpcs;
+            connection.is_closing = true;
+            let is_answered = connection.unsent() > 0;
+            connections.put(id, connection, false);
+            if is_answered {
+                connections.mark_dirty(id);
+            }
+        });
+        rpcs
+    }
+}
+
+/// Sends the answers to a datagram in as many as they take.
+fn send_datagrams(wire: &mut dyn Wire, route: Route, asked: &[u8], answers: &[u8], framing: &dyn Framing) {
+    let header_bytes = framing.datagram_header_bytes().min(HEADER_BYTES_MAX);
+    let pieces = answers.chunks(DATAGRAM_BYTES - header_bytes);
+    let Ok(count) = u16::try_from(pieces.len()) else { return };
+    let mut datagram = Vec::with_capacity(DATAGRAM_BYTES);
+    for (index, piece) in (0..count).zip(pieces) {
+        datagram.clear();
+        datagram.resize(header_bytes, 0);
+        if framing.answer_header(&asked[..header_bytes], index, count, &mut datagram).is_none() {
+            return;
+        }
+        let _ = datagram.write_all(piece);
+        // A datagram that cannot be sent is one that is lost.
+        let _ = wire.send(route, &datagram, datagram.len());
+    }
+}
+
+impl Transport for StreamPort {
+    const MAKES_SYSTEM_CALLS: bool = true;
+    /// What is light is served first, which would change the order of a connection's RPCs: so all are refused alike.
+    const SOURCES: Option<Sources> = Some(Sources::ONE);
+
+    fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
+        let mut turn = Turn { now, intake, at_once };
+        if matches!(self.ears, Ears::Datagrams(_)) {
+            return self.poll_datagrams(&mut turn);
+        }
+        self.hear();
+        let mut rpcs = 0;
+        for _ in 0..self.connections.ready() {
+            let Some(id) = self.connections.next_ready() else { break };
+            rpcs += self.look_at(id, &mut turn);
+        }
+        rpcs
+    }
+
+    #[inline]
+    fn ended(&mut self, snid: NodeId, answer: Option<Box<Answer>>) {
+        let Some(mut answer) = answer else { return };
+        let room = self.connections.unsent_room();
+        if let Some(connection) = self.connections.get(snid) {
+            let before = connection.unsent();
+            let (first, ending, _) = answer.room();
+            connection.end(first, ending, &*self.taker.framing, room);
+            let more = connection.unsent() - before;
+            self.connections.count_unsent(more);
+            self.connections.mark_dirty(snid.0);
+        }
+        self.taker.give_back(answer);
+    }
+
+    /// No request takes several packets.
+    fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
+        if let Some(mut answer) = answer {
+            answer.ending.fate = Fate::Refused(NackReason::Incomplete);
+            self.ended(rpc.snid, Some(answer));
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self, _: Timestamp) {
+        while let Some(id) = self.connections.next_dirty() {
+            self.send_to(id);
+        }
+        if let Ears::Datagrams(wire) = &mut self.ears {
+            let _ = wire.flush();
+        }
+    }
+
+    fn clients(&self) -> u32 {
+        self.connections.count()
+    }
+
+    fn violations(&self) -> u64 {
+        self.taker.violations
+    }
+
+    fn counters(&self) -> NetworkCounters {
+        NetworkCounters { crowded: self.taker.crowded, ..NetworkCounters::default() }
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
+        match &mut self.ears {
+            // Whoever is listed is looked at first.
+            Ears::Stream(_) if self.connections.ready() > 0 => {}
+            Ears::Stream(sockets) => sockets.wait(timeout, parker),
+            Ears::Datagrams(wire) => {
+                let _ = wire.wait(timeout, Some(parker));
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,290 @@
+//! Requests of a connection become RPCs: several at once where the core serves them at once, or where all of them join the queue.
+
+use super::connection::{Connection, PENDING_MAX};
+use super::connections::Connections;
+use super::framing::{Frame, Framing};
+use crate::nic::ingress::{AtOnce, Intake};
+use crate::rpc::answer::{Answer, Ending, Keep};
+use crate::rpc::requests::Replies;
+use crate::rpc::slot::Slots;
+use nebula_nic::{
+    Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, SlotRange, Timestamp, Verdict, slots_of,
+};
+use std::sync::Arc;
+
+/// RPCs refused in a turn, after which the core serves: some microseconds.
+const REFUSED_PER_TURN: u32 = 64;
+/// So many connections at least share the queue before any request is refused.
+const CONNECTIONS_SERVED_MIN: u32 = 4;
+/// A reply of at most this length leaves its room to the next; the room of a longer one is given back.
+const SPARE_BYTES: u32 = 64 << 10;
+
+/// What takes requests in.
+#[derive(Debug)]
+pub(super) struct Taker {
+    pub(super) framing: Arc<dyn Framing>,
+    /// The room for replies that go out at once.
+    at_once: Answer,
+    /// Room for those of RPCs that wait.
+    spare: Vec<Box<Answer>>,
+    reply_bytes_max: u32,
+    /// RPCs of a connection that may be in the server at once.
+    pub(super) pending_max: u32,
+    /// Requests that were too many to be kept until they are whole.
+    pub(super) crowded: u64,
+    pub(super) violations: u64,
+}
+
+/// Why no more is taken of what a client has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// All that is whole was taken; so many bytes are needed for more.
+    Incomplete(usize),
+    /// There is no room for more of its RPCs, or for its answers.
+    Blocked,
+    /// Others are to be served first.
+    Later,
+}
+
+/// What was taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) bytes: usize,
+    pub(super) rpcs: usize,
+    pub(super) stop: Stop,
+}
+
+/// The engine, and the time.
+pub(super) struct Turn<'t, A> {
+    pub(super) now: Timestamp,
+    pub(super) intake: &'t mut Intake,
+    pub(super) at_once: &'t mut A,
+}
+
+/// Requests that are one run: how many, how many bytes together, and the slots of each.
+#[derive(Clone, Copy)]
+struct Gathered {
+    count: u32,
+    bytes: usize,
+    slots_each: u32,
+}
+
+impl Taker {
+    /// For replies of up to `reply_bytes_max` bytes; a connection's RPCs are served in their order, or one at a time.
+    pub(super) fn new(framing: Arc<dyn Framing>, reply_bytes_max: u32, keeps_order: bool) -> Self {
+        Self {
+            framing,
+            at_once: Answer::new(reply_bytes_max),
+            spare: Vec::new(),
+            reply_bytes_max,
+            pending_max: if keeps_order { PENDING_MAX } else { 1 },
+            crowded: 0,
+            violations: 0,
+        }
+    }
+
+    /// Takes the requests that `bytes` begins with.
+    pub(super) fn take(
+        &mut self,
+        turn: &mut Turn<'_, impl AtOnce>,
+        (id, connection): (u32, &mut Connection),
+        connections: &Connections,
+        bytes: &[u8],
+    ) -> Taken {
+        let (mut at, mut rpcs) = (0, 0);
+        let stop = loop {
+            let skipped = connection.discard.min(bytes.len() - at);
+            (at, connection.discard) = (at + skipped, connection.discard - skipped);
+            let left = &bytes[at..];
+            if left.is_empty() || connection.is_closing {
+                break Stop::Incomplete(0);
+            }
+            let room = connection.room(self.pending_max.min(share_of(turn.intake)));
+            if room == 0 {
+                break Stop::Blocked;
+            }
+            if turn.intake.refusals.turned_away() >= REFUSED_PER_TURN {
+                break Stop::Later;
+            }
+            let kept_max = connections.unsent_room();
+            if let Some((count, run_bytes)) = self.take_run(turn, (id, connection), left, (room, kept_max)) {
+                (at, rpcs) = (at + run_bytes, rpcs + count as usize);
+                continue;
+            }
+            match self.framing.next(left) {
+                Frame::Request { bytes, key_hash, discard } => {
+                    rpcs += 1;
+                    self.take_one(turn, id, connection, (&left[..bytes.min(left.len())], key_hash));
+                    (at, connection.discard) = (at + bytes, discard);
+                }
+                Frame::Incomplete { bytes_min } if connections.may_keep(bytes_min) => {
+                    break Stop::Incomplete(bytes_min);
+                }
+                Frame::Incomplete { bytes_min } => {
+                    self.crowded += 1;
+                    connection.say(self.framing.refused(left, NackReason::BufferFull));
+                    connection.discard = bytes_min;
+                }
+                Frame::End => connection.is_closing = true,
+                Frame::Broken(answer) => {
+                    self.violations += 1;
+                    connection.say(answer);
+                    connection.is_closing = true;
+                }
+            }
+        };
+        Taken { bytes: at.min(bytes.len()), rpcs, stop }
+    }
+
+    /// Takes requests that are one run: at once, or into the queue. How many, and how many bytes they have; `None` for none.
+    #[inline]
+    fn take_run(
+        &mut self,
+        turn: &mut Turn<'_, impl AtOnce>,
+        (id, connection): (u32, &mut Connection),
+        bytes: &[u8],
+        (room, kept_max): (u32, usize),
+    ) -> Option<(u32, usize)> {
+        let Turn { now, intake, at_once } = turn;
+        if !intake.backend.takes_bursts() || self.pending_max == 1 {
+            return None;
+        }
+        let (core, most) = at_once.most();
+        let is_first = most > 0 && connection.pending() == 0;
+        let gathered = self.gather(intake, bytes, if is_first { room.min(most) } else { room })?;
+        let Gathered { count, slots_each, .. } = gathered;
+        let first = RpcKey { snid: NodeId(id), tid: connection.next_tid() };
+        let burst = Burst { first, step: 1, slots_each };
+        if is_first
+            && let Some(run) = intake.plan_run(*now, core, &burst, count)
+            && copy_payloads(bytes, &run, intake).is_some()
+        {
+            connection.begin(count);
+            let Self { framing, at_once: answer, .. } = self;
+            let mut keeper = Keeper { connection, framing: &**framing, room: kept_max };
+            let to = Replies::Kept(answer, &mut keeper);
+            at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), to);
+            intake.end_at_once(*now, core, &run);
+            return Some((count, gathered.bytes));
+        }
+        let run = intake.receive_burst(*now, &burst, count).filter(|run| run.rpcs > 0)?;
+        let mut at = 0;
+        for index in 0..run.rpcs {
+            let rpc_bytes = intake.backend.rpcs_of(&run)[index as usize].bytes() as usize;
+            self.keep(intake, (id, connection), run.slots(index), &bytes[at..at + rpc_bytes]);
+            at += rpc_bytes;
+        }
+        intake.note_fresh_run(&run);
+        Some((run.rpcs, at))
+    }
+
+    /// The requests that `bytes` begins with that can be one run; what they differ in is written to the back end's places.
+    #[inline]
+    fn gather(&self, intake: &mut Intake, bytes: &[u8], most: u32) -> Option<Gathered> {
+        let longest = intake.backend.one_packet_bytes_max() as usize;
+        let mut run = Gathered { count: 0, bytes: 0, slots_each: 0 };
+        for place in intake.backend.burst_places().iter_mut().take(most as usize) {
+            let left = &bytes[run.bytes..];
+            if left.is_empty() {
+                break;
+            }
+            let Frame::Request { bytes: rpc_bytes, key_hash, discard: 0 } = self.framing.next(left) else { break };
+            let Ok(payload) = u32::try_from(rpc_bytes) else { break };
+            let slots = slots_of(payload);
+            if rpc_bytes == 0 || rpc_bytes > longest.min(left.len()) || run.count > 0 && slots != run.slots_each {
+                break;
+            }
+            *place = BurstRpc::new(payload, key_hash);
+            run = Gathered { count: run.count + 1, bytes: run.bytes + rpc_bytes, slots_each: slots };
+        }
+        (run.count > 0).then_some(run)
+    }
+
+    /// One request, by itself: into the queue, or refused.
+    fn take_one(
+        &mut self,
+        turn: &mut Turn<'_, impl AtOnce>,
+        id: u32,
+        connection: &mut Connection,
+        (request, key_hash): (&[u8], u32),
+    ) {
+        let Turn { now, intake, .. } = turn;
+        let rpc_bytes = u32::try_from(request.len()).unwrap_or(u32::MAX);
+        let tid = connection.next_tid();
+        let header = Header { kind: Kind::Request, snid: NodeId(id), tid, rpc_bytes, pkt_idx: 0, key_hash };
+        match intake.receive(*now, header) {
+            Verdict::Write { slots, complete: true, .. } => {
+                self.keep(intake, (id, connection), slots, request);
+                intake.note_fresh(slots, rpc_bytes);
+            }
+            Verdict::Nack { reason } => {
+                intake.refusals.count();
+                connection.say(self.framing.refused(request, reason));
+            }
+            // No request takes several packets.
+            Verdict::Write { .. } | Verdict::Drop { .. } => {
+                self.violations += 1;
+                connection.die();
+            }
+        }
+    }
+
+    /// Writes a request to its slots, with room for its answer.
+    fn keep(
+        &mut self,
+        intake: &mut Intake,
+        (id, connection): (u32, &mut Connection),
+        slots: SlotRange,
+        request: &[u8],
+    ) {
+        let mut answer = self.spare.pop().unwrap_or_else(|| Box::new(Answer::new(self.reply_bytes_max)));
+        answer.reset();
+        (answer.number, answer.tid) = (NodeId(id), connection.next_tid());
+        connection.begin(1);
+        intake.payloads.set_answer(slots, answer);
+        intake.payloads.write_bytes(slots, 0, request);
+    }
+
+    /// Takes the room for an answer back.
+    #[inline]
+    pub(super) fn give_back(&mut self, answer: Box<Answer>) {
+        if answer.reply_bytes() <= SPARE_BYTES {
+            self.spare.push(answer);
+        }
+    }
+}
+
+/// What one connection may have of the queue: more of its own requests would only wait for each other, and others would be refused for them.
+fn share_of(intake: &Intake) -> u32 {
+    (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1)
+}
+
+/// Copies the requests of a run, which `bytes` begins with, into the slots that were given to it; `None` where other threads have some of the
+/// receive buffer.
+#[inline]
+fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()> {
+    let memory = intake.payloads.burst(run, 0)?;
+    let slots = memory.chunks_exact_mut((run.burst.slots_each * SLOT_BYTES) as usize);
+    for (rpc, slots) in intake.backend.rpcs_of(run).iter().zip(slots) {
+        let (request, behind) = bytes.split_at_checked(rpc.bytes() as usize)?;
+        slots[..request.len()].copy_from_slice(request);
+        bytes = behind;
+    }
+    Some(())
+}
+
+/// Appends the answers of a run to what goes to its client.
+#[derive(Debug)]
+struct Keeper<'k> {
+    connection: &'k mut Connection,
+    framing: &'k dyn Framing,
+    /// What may be kept of answers that nobody takes.
+    room: usize,
+}
+
+impl Keep for Keeper<'_> {
+    #[inline]
+    fn keep(&mut self, first: Slots<'_>, ending: &Ending) {
+        self.connection.end(first, ending, self.framing, self.room.saturating_sub(self.connection.unsent()));
+    }
+}

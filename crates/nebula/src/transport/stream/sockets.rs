@@ -1,0 +1,172 @@
+//! The kernel's side of TCP: a socket that listens, and the news of all connections by one call.
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
+use std::fs::File;
+use std::io::{ErrorKind, Result, Write};
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+/// Events taken by one call.
+const EVENTS: usize = 256;
+/// Connections accepted in a turn.
+const ACCEPTED_PER_TURN: usize = 64;
+/// Numbers that no connection has.
+const LISTENER: u64 = u64::MAX;
+const PARKER: u64 = u64::MAX - 1;
+
+/// What has become of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News {
+    pub(super) id: u32,
+    pub(super) may_read: bool,
+    pub(super) has_ended: bool,
+    pub(super) may_send: bool,
+}
+
+/// The listening socket and the set of all.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    listener: TcpListener,
+    epoll: OwnedFd,
+    /// What was told and not looked at.
+    events: Vec<(u64, EventFlags)>,
+    may_accept: bool,
+    knows_parker: bool,
+    /// Closed where the process has no descriptor left, so that a client can be told.
+    reserve: Option<File>,
+}
+
+impl Sockets {
+    /// Listens at `address`; with others at the same one, where it is `shared`.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's reason.
+    pub(crate) fn listen(address: SocketAddr, shared: bool) -> Result<Self> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        if shared {
+            sockopt::set_socket_reuseport(&socket, true)?;
+        }
+        bind(&socket, &address)?;
+        listen(&socket, BACKLOG)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &socket, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        Ok(Self {
+            listener: TcpListener::from(socket),
+            epoll,
+            events: Vec::with_capacity(EVENTS),
+            may_accept: false,
+            knows_parker: false,
+            reserve: File::open("/dev/null").ok(),
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's reason.
+    pub(crate) fn local(&self) -> Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Tells `visit` what has happened, at most some hundred things.
+    pub(super) fn look(&mut self, mut visit: impl FnMut(News)) {
+        self.take_events(Some(Duration::ZERO));
+        self.tell(&mut visit);
+    }
+
+    /// Waits until something happens or the eventfd `parker` is readable; what happened is told at the next look.
+    pub(super) fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) {
+        if !self.knows_parker {
+            let added = epoll::add(&self.epoll, parker, EventData::new_u64(PARKER), EventFlags::IN);
+            self.knows_parker = added.is_ok();
+        }
+        self.take_events(timeout);
+    }
+
+    fn take_events(&mut self, timeout: Option<Duration>) {
+        if !self.events.is_empty() {
+            return;
+        }
+        let timeout = timeout.and_then(|timeout| timeout.try_into().ok());
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        // Where it is interrupted, nothing has happened.
+        if let Ok((told, _)) = epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
+            self.events.extend(told.iter().map(|&Event { flags, data }| (data.u64(), flags)));
+        }
+    }
+
+    fn tell(&mut self, visit: &mut impl FnMut(News)) {
+        for (number, flags) in self.events.drain(..) {
+            match number {
+                LISTENER => self.may_accept = true,
+                PARKER => {}
+                id => visit(News {
+                    id: u32::try_from(id).unwrap_or(u32::MAX),
+                    may_read: flags.contains(EventFlags::IN),
+                    has_ended: flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR),
+                    may_send: flags.contains(EventFlags::OUT),
+                }),
+            }
+        }
+    }
+
+    /// Has `add` take the connections that have come, at most some dozens; it gives back those that there is no place for. `crowded` is what one is told that there is no descriptor for.
+    pub(super) fn accept(
+        &mut self,
+        crowded: &[u8],
+        mut add: impl FnMut(&Self, TcpStream) -> std::result::Result<(), TcpStream>,
+    ) {
+        if !std::mem::take(&mut self.may_accept) {
+            return;
+        }
+        for _ in 0..ACCEPTED_PER_TURN {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    if let Err(stream) = add(self, stream) {
+                        tell(&stream, crowded);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) if self.reserve.is_some() => self.turn_one_away(crowded),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// No descriptor is left, or the client is gone: closes the one that is kept for this, and tells it.
+    #[cold]
+    fn turn_one_away(&mut self, crowded: &[u8]) {
+        self.reserve = None;
+        if let Ok((stream, _)) = self.listener.accept() {
+            tell(&stream, crowded);
+        }
+        self.reserve = File::open("/dev/null").ok();
+    }
+
+    /// Tells of what happens to `stream` from now on, under the number `id`.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's reason.
+    pub(super) fn watch(&self, stream: &TcpStream, id: u32) -> Result<()> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        // Told once of each thing, so that nothing has to be said to the kernel between two requests.
+        let events = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        Ok(epoll::add(&self.epoll, stream.as_fd(), EventData::new_u64(id.into()), events)?)
+    }
+}
+
+/// Tells a client what there is to tell before it is closed, if the kernel takes it.
+fn tell(mut stream: &TcpStream, answer: &[u8]) {
+    let _ = stream.set_nonblocking(true).and_then(|()| stream.write(answer));
+}

@@ -1,0 +1,103 @@
+// Proves about recv_buffer, for any order of RPCs and of frees, right and wrong ones: slots that are handed out are not in use, a free is
+// taken exactly where it frees one whole RPC of that core, and every input is answered within a bound.
+module recv_buffer_check #(
+    parameter int Slots = 8,
+    parameter int Cores = 2,
+    parameter int LongestRpc = 3,    // in slots
+    parameter int CyclesMax = 12,    // within which an input is answered
+    localparam int AddrW = $clog2(Slots + 130) + 1,
+    localparam int CoreW = $clog2(Cores)
+) (
+    input logic             clk_i,
+    input logic [AddrW-1:0] any_slot_i,  // the slot that is watched: chosen in the first cycle
+    // The next input, taken when there is none or the one before is answered.
+    input logic             any_valid_i,
+    input logic             any_free_i,
+    input logic [3:0]       any_start_i,
+    input logic [1:0]       any_slots_i,
+    input logic [CoreW-1:0] any_core_i,
+    input logic [CoreW-1:0] any_give_core_i
+);
+  logic started_q = 1'b0;
+  logic [AddrW-1:0] slot_q;
+  logic valid_q, free_q;
+  logic [3:0] start_q;
+  logic [1:0] slots_q;
+  logic [CoreW-1:0] core_q;
+  logic give_q;
+  logic [AddrW-1:0] give_start_q;
+  logic done, ok, ready;
+  logic [AddrW-1:0] at;
+  wire asks = valid_q && ready;
+  recv_buffer #(.Slots(Slots), .Cores(Cores), .Safe(1)) i_buffer (
+      .clk_i, .rst_ni(started_q), .buffer_slots_i(AddrW'(Slots)), .first_when_empty_i(1'b0),
+      .slots_per_rpc_max_i(AddrW'(LongestRpc)), .alloc_i(asks && !free_q), .free_i(asks && free_q), .release_i(1'b0),
+      .start_i(32'(start_q)), .slots_i(32'(slots_q)), .core_i(16'(core_q)), .done_o(done), .ok_o(ok), .start_o(at),
+      .give_i(give_q), .give_start_i(give_start_q), .give_core_i(any_give_core_i), .ready_o(ready));
+
+  // What the watched slot holds.
+  logic live_q, given_q;
+  logic [AddrW-1:0] live_start_q, live_slots_q;
+  logic [CoreW-1:0] live_core_q;
+  wire given = given_q || give_q;
+  wire [CoreW-1:0] live_core = given_q ? live_core_q : any_give_core_i;
+  wire begins = asks && !free_q && done && ok;
+  wire ends = asks && free_q && done && ok;
+  wire [AddrW-1:0] from = begins ? at : AddrW'(start_q);
+  wire covers = slot_q >= from && slot_q < from + AddrW'(slots_q);
+  wire is_exact = live_q && given && AddrW'(start_q) == live_start_q && AddrW'(slots_q) == live_slots_q && core_q == live_core;
+  logic [7:0] waited_q;
+
+  always_ff @(posedge clk_i) begin
+    started_q <= 1'b1;
+    if (!started_q) begin
+      slot_q   <= any_slot_i < AddrW'(Slots) ? any_slot_i : '0;
+      valid_q  <= 1'b0;
+      live_q   <= 1'b0;
+      given_q  <= 1'b0;
+      give_q   <= 1'b0;
+      waited_q <= '0;
+    end else begin
+      if (!valid_q || done) begin
+        valid_q <= any_valid_i;
+        free_q  <= any_free_i;
+        start_q <= any_start_i;
+        slots_q <= any_free_i || any_slots_i != '0 ? any_slots_i : 2'd1;
+        core_q  <= any_core_i;
+      end
+      waited_q <= asks && !done ? waited_q + 8'd1 : '0;
+      // The core gets it in the next cycle.
+      give_q       <= begins;
+      give_start_q <= at;
+      if (begins && covers) begin
+        live_q       <= 1'b1;
+        live_start_q <= at;
+        live_slots_q <= AddrW'(slots_q);
+        given_q      <= 1'b0;
+      end else begin
+        if (ends && covers) live_q <= 1'b0;
+        if (give_q && live_q && !given_q) begin
+          given_q     <= 1'b1;
+          live_core_q <= any_give_core_i;
+        end
+      end
+    end
+  end
+  always_comb begin
+    if (started_q) begin
+`ifdef LIVE_RANGES_NEVER_OVERLAP
+      assert (!(begins && covers) || !live_q);
+      assert (!begins || (at < AddrW'(Slots) && AddrW'(slots_q) <= AddrW'(Slots) - at));
+`endif
+`ifdef A_FREE_IS_OF_ONE_WHOLE_RPC
+      assert (!(ends && covers) || is_exact);
+`endif
+`ifdef A_RIGHT_FREE_IS_TAKEN
+      assert (!(asks && free_q && done && covers && is_exact) || ok);
+`endif
+`ifdef EVERY_INPUT_IS_ANSWERED
+      assert (waited_q < 8'(CyclesMax));
+`endif
+    end
+  end
+endmodule

@@ -1,0 +1,17 @@
+//! The NIC in hardware: the modules of `hardware/rtl` in simulation, beside the state machines whose twins they are.
+//!
+//! [`Rtl`](rtl::Rtl) decides as a [`Backend`](nebula_nic::Backend) does and counts cycles; [`lockstep`] compares the two over random
+//! [`traffic`]. `cargo xtask rtl` runs all of it.
+#![deny(unsafe_code)]
+
+pub mod cycles;
+pub mod fuzz;
+pub mod lockstep;
+#[allow(unsafe_code, reason = "calls into what Verilator wrote")]
+pub mod model;
+pub mod modules;
+pub mod plan;
+pub mod replay;
+pub mod rng;
+pub mod rtl;
+pub mod traffic;

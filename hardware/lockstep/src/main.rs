@@ -1,0 +1,104 @@
+//! Runs the hardware beside the state machines; `cargo xtask rtl` calls this.
+//!
+//! | command | |
+//! |---|---|
+//! | `check N` | all modules, all policies, sizes and mixes, N inputs or more in all; the inputs of the fuzz target; the recorded logs |
+//! | `replay LOG` | the log of a server |
+//! | `cycles FILE` | writes how many cycles decisions take |
+
+#![forbid(unsafe_code)]
+
+use nebula_rtl::lockstep::Failure;
+use nebula_rtl::{cycles, fuzz, model, modules, plan, replay};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Where this package is.
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ended = match *words {
+        ["check", inputs] => inputs.parse().map_err(|_| format!("not a number of inputs: {inputs}")).and_then(check),
+        ["replay", log] => replay_log(Path::new(log)),
+        ["cycles", file] => cycles::write(Path::new(file)),
+        _ => Err("commands: check N, replay LOG, cycles FILE".to_owned()),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            println!("rtl: {what}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check(inputs: u64) -> Result<(), String> {
+    let in_modules = check_modules(inputs / 100)?;
+    let in_backends = check_backends(inputs)?;
+    let tried = match model::names().any(|name| name.starts_with("backend")) {
+        true => fuzz::check(&Path::new(HERE).join("../../fuzz/seeds/backend_packets"), 1 + inputs / 5_000, 7)?,
+        false => fuzz::Tried::default(),
+    };
+    println!("rtl: {} inputs of the fuzz target to {} servers agree", tried.inputs, tried.servers);
+    check_logs()?;
+    let all = in_modules + in_backends + tried.inputs;
+    println!("rtl: 0 differences in {all} inputs: {in_modules} to modules, {in_backends} to back ends");
+    Ok(())
+}
+
+/// Each module beside its state machine, with registers that begin with three different values.
+fn check_modules(inputs: u64) -> Result<u64, String> {
+    let mut count = 0;
+    for name in modules::names() {
+        for x_seed in plan::X_SEEDS {
+            modules::check(name, inputs, x_seed, x_seed).map_err(|what| format!("{name}: {what}"))?;
+            count += inputs;
+        }
+    }
+    println!("rtl: {count} inputs to {} modules agree, each alone", modules::names().count());
+    Ok(count)
+}
+
+fn check_backends(inputs: u64) -> Result<u64, String> {
+    let runs = plan::runs(inputs);
+    let reports = plan::run_all(&runs);
+    let mut count = 0;
+    let mut wrong = Vec::new();
+    for (run, report) in runs.iter().zip(&reports) {
+        let name =
+            format!("{} {} {}, seeds {} and {}", run.model, run.config.policy, run.mix.name, run.seed, run.x_seed);
+        match report {
+            Ok(report) => {
+                count += report.inputs;
+                wrong.extend(cycles::missed(run, report).map(|what| format!("{name}: {what}")));
+            }
+            Err(Failure::Unsupported(what)) => wrong.push(format!("{name}: {what}")),
+            Err(Failure::Mismatch(what)) => wrong.push(format!("{name}: {what}")),
+        }
+    }
+    cycles::print(&runs, &reports);
+    match wrong.first() {
+        None => Ok(count),
+        Some(first) => Err(format!("{} of {} runs fail; the first: {first}", wrong.len(), runs.len())),
+    }
+}
+
+/// The logs in `hardware/logs`.
+fn check_logs() -> Result<(), String> {
+    let folder = Path::new(HERE).join("../logs");
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    let mut logs: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    logs.sort();
+    logs.iter()
+        .filter(|log| log.extension().is_some_and(|extension| extension == "log"))
+        .try_for_each(|log| replay_log(log))
+}
+
+fn replay_log(log: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let (lines, cycles) = replay::replay(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
+    println!("rtl: {}: {lines} lines agree, in {cycles} cycles", log.display());
+    Ok(())
+}

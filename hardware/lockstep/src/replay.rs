@@ -1,0 +1,37 @@
+//! Logs of decisions that servers have recorded, decided about again by the hardware.
+
+use crate::rtl::Rtl;
+use nebula_nic::decision::{Beside, Difference, read_text, replay_through};
+use nebula_nic::{Backend, BackendConfig, LogLine, ScrubMode, Sources, Tenants};
+
+/// Entries of the reassembler that every model has but the smallest.
+const ENTRIES: u32 = 16;
+
+/// Replays a log in its text form; returns the lines that agreed, and the cycles that they took.
+///
+/// The hardware scrubs ahead of need, knows one source, and reassembles fewer RPCs at once. Of a server that is configured otherwise, a log is
+/// replayed in which that makes no difference: a state machine configured as the hardware has to agree first.
+///
+/// # Errors
+///
+/// What cannot be read or is not in hardware, or the first difference.
+pub fn replay(text: &str, x_seed: u64) -> Result<(usize, u64), String> {
+    let (config, lines) = read_text(text).map_err(|error| error.to_string())?;
+    let entries = config.reassembler_entries.min(ENTRIES);
+    let config = config
+        .scrub(ScrubMode::Ahead)
+        .sources(Sources::ONE)
+        .tenants(Tenants::ONE)
+        .incomplete_per_peer(u32::MAX)
+        .reassembler_entries(entries);
+    agrees(&config, lines.clone())
+        .map_err(|difference| format!("in this log it matters what is not in hardware: {difference}"))?;
+    let mut rtl = Rtl::try_new(config, x_seed).map_err(|unsupported| unsupported.to_string())?;
+    let lines = replay_through(&mut rtl, Beside::new(&config), lines).map_err(|difference| difference.to_string())?;
+    Ok((lines, rtl.cycles()))
+}
+
+fn agrees(config: &BackendConfig, lines: Vec<LogLine>) -> Result<usize, Box<Difference>> {
+    let backend = Backend::try_new(*config).expect("a valid configuration");
+    replay_through(backend, Beside::new(config), lines).map_err(Box::new)
+}

@@ -1,0 +1,36 @@
+//! The generator behind the random inputs: the same inputs from the same seed on every machine.
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// A generator with that seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next word.
+    pub fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let key = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        key ^ (key >> 31)
+    }
+
+    /// A number below `below`.
+    pub fn below(&mut self, below: u32) -> u32 {
+        u32::try_from(((self.word() >> 32) * u64::from(below)) >> 32).expect("below a u32")
+    }
+
+    /// Whether something happens that does in `percent` of 100 cases.
+    pub fn happens(&mut self, percent: u32) -> bool {
+        self.below(100) < percent
+    }
+
+    /// Which of `count` things, at least one.
+    pub fn which(&mut self, count: usize) -> usize {
+        self.below(u32::try_from(count).expect("few")) as usize
+    }
+}

@@ -1,0 +1,45 @@
+# Maps one module onto the standard cells of a liberty file with yosys: `yosys -c map.tcl`, driven by `cargo xtask synth`.
+#
+# From the environment: RTL (files), TOP, PARAMETERS (NAME VALUE NAME VALUE …), LIBERTY, NETLIST (file to write), WINDOW.
+# Memories stay memories, which `stat` does not price; with WINDOW=1 the bit vectors (words of 32 bits or more, up to 256 of them)
+# become flops with their multiplexers, so that a path through them is timed as a whole.
+yosys -import
+# The environment is read before `yosys -import` could shadow anything of Tcl's.
+foreach name {RTL TOP PARAMETERS LIBERTY NETLIST WINDOW} { set $name $::env($name) }
+
+foreach file $RTL { read_verilog -sv $file }
+foreach {name value} $PARAMETERS { chparam -set $name $value $TOP }
+hierarchy -check -top $TOP
+yosys rename -top $TOP
+yosys proc
+flatten
+opt
+wreduce
+opt
+# A latch is a mistake everywhere in this design: a combinational block that forgets a case.
+select -assert-none t:\$dlatch t:\$adlatch t:\$dlatchsr
+memory -nomap
+opt_clean
+# What all words are compared with at once, as in a CAM, is no memory that a generator makes: flops.
+select t:\$mem_v2 r:RD_PORTS>12 %i
+memory_map
+select -clear
+tee -o $NETLIST.memories dump t:\$mem_v2
+if {$WINDOW} {
+  select t:\$mem_v2 r:WIDTH>=32 %i r:SIZE<=256 %i
+  memory_map
+  select -clear
+}
+opt -full
+techmap
+opt -fast
+dfflibmap -liberty $LIBERTY
+# Mapped by delay, then buffered at 16 sinks, and sized: without that, a net of a thousand sinks decides the path.
+abc -liberty $LIBERTY -script +strash\;&get,-n\;&nf\;&put\;buffer,-N,16\;upsize,-D,1\;dnsize,-D,1
+opt_clean
+expose -evert t:\$mem_v2
+setundef -zero
+splitnets -ports -format __
+opt_clean -purge
+write_verilog -noattr -noexpr $NETLIST
+tee -o $NETLIST.stat stat -liberty $LIBERTY

@@ -1,0 +1,65 @@
+//! From the 180 nm at which the open cells are characterized to 22 nm, by rules of thumb that are named.
+//!
+//! | what | rule | why |
+//! |---|---|---|
+//! | delay | × 1/8 | the delay of an inverter that drives four others is about 0.36 ns for each micrometer of gate length |
+//! | area | × (22/180)² | both sides of a cell shrink with the gate length |
+//! | energy of a transition | × 1/8 × (0.8 V / 1.8 V)² | capacitance goes with length, energy with the square of the supply |
+//!
+//! They hold within some 30 %. Wires, which do not shrink that way, and leakage, which grows, are not in them.
+
+/// The area of the cell that gates are counted in, a NAND with two inputs, in µm².
+pub(super) const NAND2_UM2: f64 = 24.0;
+/// The clock at which power is estimated, in GHz: one decision each half nanosecond, 64 B packets at 1 Tbps.
+pub(super) const GOAL_GHZ: f64 = 2.0;
+/// The period that the timing script gives the clock, in ns.
+pub(super) const SCRIPT_PERIOD_NS: f64 = 10.0;
+
+const DELAY: f64 = 1.0 / 8.0;
+const VOLTS: f64 = 0.8 / 1.8;
+const LENGTH: f64 = 22.0 / 180.0;
+
+/// Gate equivalents of an area at 180 nm.
+pub(super) fn gates(um2: f64) -> f64 {
+    um2 / NAND2_UM2
+}
+
+/// The area of gates at 22 nm, in mm².
+pub(super) fn mm2_at_22nm(gates: f64) -> f64 {
+    gates * NAND2_UM2 * LENGTH * LENGTH / 1e6
+}
+
+/// A delay at 22 nm, in ns.
+pub(super) fn ns_at_22nm(ns: f64) -> f64 {
+    ns * DELAY
+}
+
+/// The clock that a path allows at 22 nm, in GHz.
+pub(super) fn ghz_at_22nm(path_ns: f64) -> f64 {
+    1.0 / ns_at_22nm(path_ns)
+}
+
+/// Switching power at 22 nm and [`GOAL_GHZ`], of watts at 180 nm and the script's clock; in mW.
+pub(super) fn mw_at_22nm(watts: f64) -> f64 {
+    watts * 1e3 * GOAL_GHZ * SCRIPT_PERIOD_NS * DELAY * VOLTS * VOLTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_nanoseconds_at_180_nm_are_two_gigahertz_at_22() {
+        assert!((ghz_at_22nm(4.0) - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_gate_is_a_third_of_a_square_micrometer_at_22_nm() {
+        assert!((mm2_at_22nm(1e6) - 0.3585).abs() < 1e-3);
+    }
+
+    #[test]
+    fn power_goes_with_the_clock_and_the_square_of_the_supply() {
+        assert!((mw_at_22nm(1e-3) - 20.0 / 8.0 * 0.8 * 0.8 / (1.8 * 1.8)).abs() < 1e-9);
+    }
+}
