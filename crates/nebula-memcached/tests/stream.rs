@@ -133,8 +133,22 @@ fn a_stream_is_cut_alike_however_it_comes() {
 #[test]
 fn whatever_comes_is_cut_and_read_without_a_panic() {
     let words: [&[u8]; 16] = [
-        b"get ", b"set ", b"ms ", b"mg ", b"ma ", b"md ", b"me ", b"cas ", b"key ", b"0 ", b"3 ", b"\r\n", b"abc\r\n",
-        b" q k O1 b T5 N-1", b" noreply", b"\x00\xff",
+        b"get ",
+        b"set ",
+        b"ms ",
+        b"mg ",
+        b"ma ",
+        b"md ",
+        b"me ",
+        b"cas ",
+        b"key ",
+        b"0 ",
+        b"3 ",
+        b"\r\n",
+        b"abc\r\n",
+        b" q k O1 b T5 N-1",
+        b" noreply",
+        b"\x00\xff",
     ];
     seeded::seeded(|u| {
         let mut stream = Vec::new();

@@ -82,7 +82,8 @@ fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
             }
             connected => {
                 let connected = connected.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
-                return connected.map_err(|error| Failure::fault(format!("cannot connect to tcp://{address}: {error}")));
+                return connected
+                    .map_err(|error| Failure::fault(format!("cannot connect to tcp://{address}: {error}")));
             }
         }
     }

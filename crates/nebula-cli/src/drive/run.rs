@@ -87,13 +87,7 @@ fn time_to_prepare(plan: &LoadPlan) -> Span {
 }
 
 /// The body of a client thread.
-fn drive(
-    plan: &LoadPlan,
-    index: u16,
-    client: Reached,
-    live: Arc<Live>,
-    start: Timestamp,
-) -> Result<Driven, Failure> {
+fn drive(plan: &LoadPlan, index: u16, client: Reached, live: Arc<Live>, start: Timestamp) -> Result<Driven, Failure> {
     if let Some(&core) = plan.pin.get(usize::from(index) % plan.pin.len().max(1)) {
         let pinned = nebula_sys::affinity::pin_to(core);
         pinned.map_err(|error| Failure::bad_input(format!("cannot pin a client to core {core}: {error}")))?;

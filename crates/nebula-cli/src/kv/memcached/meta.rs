@@ -3,7 +3,9 @@
 use super::get::push_number;
 use super::service::MemcachedService;
 use super::stats::Count;
-use nebula_kvs::{Change, Condition, DeleteOutcome, Delta, End, KeyHash, Mark, NumberOutcome, Put, PutOutcome, SetError};
+use nebula_kvs::{
+    Change, Condition, DeleteOutcome, Delta, End, KeyHash, Mark, NumberOutcome, Put, PutOutcome, SetError,
+};
 use nebula_kvs::{Meta as Known, Store};
 use nebula_memcached::meta::{Key, Kind, Meta, Mode};
 use nebula_memcached::{answer, fits};
@@ -94,9 +96,8 @@ impl MemcachedService {
         let expires = meta.exptime.map(|exptime| self.expires(exptime, now));
         let wins = |known: &Known| {
             let left = expires.unwrap_or(known.expires);
-            let is_due = meta.recache.is_some_and(|least| {
-                left > 0 && i64::from(left) - i64::from(now) < i64::from(least)
-            });
+            let is_due =
+                meta.recache.is_some_and(|least| left > 0 && i64::from(left) - i64::from(now) < i64::from(least));
             (known.is_stale || is_due) && !known.is_won
         };
         let before = self.store.change(hash, key, now, value, |known| Change {
@@ -195,14 +196,12 @@ impl MemcachedService {
 
     fn meta_arithmetic(&self, meta: &Meta<'_>, hash: KeyHash, now: u32, out: &mut Vec<u8>) {
         let key = meta.key.bytes();
-        let delta =
-            if meta.mode == Mode::Decrement { Delta::Down(meta.delta) } else { Delta::Up(meta.delta) };
+        let delta = if meta.mode == Mode::Decrement { Delta::Down(meta.delta) } else { Delta::Up(meta.delta) };
         let mut outcome = self.store.add_to_number(hash, key, delta, meta.cas, now);
         if let (Ok(NumberOutcome::NotFound), Some(exptime)) = (&outcome, meta.vivify) {
             let mut text = Vec::new();
             push_number(&mut text, meta.initial);
-            let put =
-                Put { condition: Condition::Absent, expires: self.expires(exptime, now), now, ..Put::default() };
+            let put = Put { condition: Condition::Absent, expires: self.expires(exptime, now), now, ..Put::default() };
             outcome = match self.store.put(hash, key, &text, put) {
                 Ok(PutOutcome::Stored { cas }) => Ok(NumberOutcome::Stored { number: meta.initial, cas }),
                 // Another client was faster.

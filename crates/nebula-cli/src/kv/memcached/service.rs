@@ -99,9 +99,7 @@ impl MemcachedService {
             let hash = Store::hash(key);
             let found = match get.exptime {
                 None => self.store.get_item(hash, key, now, &mut sink),
-                Some(exptime) => {
-                    self.store.get_and_touch(hash, key, self.expires(exptime, now), now, &mut sink)
-                }
+                Some(exptime) => self.store.get_and_touch(hash, key, self.expires(exptime, now), now, &mut sink),
             };
             match found {
                 Some(meta) => {
