@@ -96,8 +96,7 @@ pub(super) struct NebulaPeer {
 
 impl NebulaPeer {
     pub(super) fn new(client: Client, plan: &LoadPlan) -> Self {
-        let requests = Requests::new(plan);
-        Self { client, requests, flights: vec![None; plan.slots as usize].into() }
+        Self { client, requests: plan.requests(), flights: vec![None; plan.slots as usize].into() }
     }
 }
 

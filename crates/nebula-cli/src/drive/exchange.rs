@@ -8,8 +8,6 @@ use nebula_kvs::protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status};
 use nebula_ordered::protocol::{self as ordered, NoPair, PAIR_HEADER_BYTES, Pairs};
 use nebula_workload::{Key, Op, Operation, key_bytes};
 
-use super::plan::LoadPlan;
-
 /// A reply that a correct service never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WrongAnswer {
@@ -45,6 +43,16 @@ pub(crate) enum Exchange {
     Echo,
 }
 
+/// Of what length requests are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) key_bytes: usize,
+    /// The longest value.
+    pub(super) value_bytes: u32,
+    /// Pairs that a SCAN asks for.
+    pub(super) scan_items: u16,
+}
+
 /// The request buffers of one client.
 #[derive(Debug)]
 pub(super) struct Requests {
@@ -56,15 +64,16 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Buffers for what a plan sends.
-    pub(super) fn new(plan: &LoadPlan) -> Self {
-        let (key_bytes, value_bytes) = (plan.key_bytes, plan.value_bytes_max() as usize);
+    /// Buffers for requests of these sizes.
+    pub(super) fn new(exchange: Exchange, sizes: Sizes) -> Self {
+        let Sizes { key_bytes, value_bytes, scan_items } = sizes;
+        let value_bytes = value_bytes as usize;
         Self {
-            exchange: plan.exchange,
+            exchange,
             key: vec![0; key_bytes],
             value: vec![0; value_bytes],
             message: vec![0; HEADER_BYTES + key_bytes + value_bytes],
-            scan_items: plan.scan_items,
+            scan_items,
         }
     }
 
@@ -191,7 +200,7 @@ mod tests {
     }
 
     fn requests(value_bytes: u32) -> Requests {
-        Requests::new(&LoadPlan { value_bytes, ..LoadPlan::default() })
+        Requests::new(Exchange::Kv, Sizes { key_bytes: 16, value_bytes, scan_items: 100 })
     }
 
     fn value_of(key: u64, bytes: u32) -> Vec<u8> {
@@ -239,8 +248,7 @@ mod tests {
 
     #[test]
     fn a_scan_is_encoded_with_its_key_and_the_pairs_asked_for() {
-        let plan = LoadPlan { key_bytes: 8, scan_items: 7, ..LoadPlan::default() };
-        let mut requests = Requests::new(&plan);
+        let mut requests = Requests::new(Exchange::Kv, Sizes { key_bytes: 8, value_bytes: 0, scan_items: 7 });
         let encoded = requests.encode(&operation(Op::Scan, 5, 0)).unwrap();
         let expected = ordered::Request::Scan { from: &[5, 0, 0, 0, 0, 0, 0, 0], items: 7 };
         assert_eq!(ordered::Request::decode(encoded), Ok(expected));
@@ -267,8 +275,7 @@ mod tests {
 
     #[test]
     fn an_echo_is_the_request_and_nothing_else() {
-        let mut requests =
-            Requests::new(&LoadPlan { value_bytes: 64, exchange: Exchange::Echo, ..LoadPlan::default() });
+        let mut requests = Requests::new(Exchange::Echo, Sizes { key_bytes: 16, value_bytes: 64, scan_items: 0 });
         let asked = operation(Op::Set, 7, 40);
         let request = requests.encode(&asked).unwrap().to_vec();
         assert_eq!((request.len(), requests.check(&asked, &request)), (40, Ok(true)));

@@ -6,10 +6,18 @@ use nebula::{Balance, ClientConfig, Endpoint};
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, KEY_BYTES, Keys, Length, Mix, Op, Operation, Rate, Schedule, Seed, Workload};
 
-use super::exchange::{self, Exchange};
-use super::memcached::Memcached;
+use super::exchange::{self, Exchange, Requests, Sizes};
 use crate::flags::ServerList;
 use crate::output::Failure;
+
+/// How the load generator speaks to a memcached server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Memcached {
+    /// Connections of each client.
+    pub(crate) connections: u16,
+    /// Requests of a connection that are under way at once, at most.
+    pub(crate) pipeline: u16,
+}
 
 /// One load, with the fields of the command line.
 #[derive(Clone, Debug)]
@@ -113,6 +121,12 @@ impl LoadPlan {
     pub(super) fn value_bytes_max(&self) -> u32 {
         let of_trace = self.trace.iter().flat_map(|trace| trace.iter()).map(|operation| operation.value_bytes).max();
         self.value_bytes.max(of_trace.unwrap_or(0))
+    }
+
+    /// Buffers for the requests of one client.
+    pub(super) fn requests(&self) -> Requests {
+        let Self { key_bytes, scan_items, .. } = *self;
+        Requests::new(self.exchange, Sizes { key_bytes, value_bytes: self.value_bytes_max(), scan_items })
     }
 
     pub(super) fn client_config(&self) -> ClientConfig {

@@ -70,7 +70,7 @@ impl Loader {
     fn new(client: Client, plan: &LoadPlan) -> Self {
         Self {
             client,
-            requests: Requests::new(plan),
+            requests: plan.requests(),
             value_bytes: plan.value_bytes,
             keys: plan.key_count,
             next: 0,
