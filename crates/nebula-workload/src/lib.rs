@@ -34,6 +34,7 @@ mod error;
 mod spelling;
 mod column;
 mod smooth;
+mod whole;
 pub mod rng;
 pub mod streams;
 pub mod rate;
