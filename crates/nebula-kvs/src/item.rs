@@ -183,6 +183,13 @@ pub(crate) fn granules(item: &[AtomicU64]) -> u64 {
     Header::load(item).map_or(0, |header| header.granules)
 }
 
+/// The value of the item that starts at `item[0]`, and its length in bytes.
+pub(crate) fn value(item: &[AtomicU64]) -> Option<(&[AtomicU64], usize)> {
+    let header = Header::load(item)?;
+    let (value, _) = header.value_and_meta(item)?;
+    Some((value, header.shape().value_bytes))
+}
+
 /// The metadata of the item that starts at `item[0]`, if it has some.
 pub(crate) fn stamped(item: &[AtomicU64]) -> Option<Stamped> {
     let header = Header::load(item)?;

@@ -55,6 +55,8 @@ mod log;
 #[cfg(feature = "store")]
 mod runs;
 #[cfg(feature = "store")]
+mod snapshot;
+#[cfg(feature = "store")]
 mod item;
 #[cfg(feature = "store")]
 mod meta;
@@ -92,9 +94,11 @@ pub use {
     meta::Meta,
     nebula_sys::mem::Pages,
     sink::{SliceSink, ValueSink},
+    snapshot::{Snapshot, SnapshotError},
     stats::Stats,
     store::{
-        Change, Condition, DeleteOutcome, Delta, End, Mark, NumberOutcome, Put, PutOutcome, SetError, SetOutcome, Store,
+        Change, Condition, DeleteOutcome, Delta, End, Mark, NumberOutcome, Put, PutOutcome, SetError, SetOutcome,
+        Store, check_snapshot,
     },
 };
 

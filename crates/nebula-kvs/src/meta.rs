@@ -60,7 +60,7 @@ impl Stamped {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "each takes its half of a word")]
-    fn of([first, cas, last]: Words, value_bytes: usize) -> Self {
+    pub(crate) fn of([first, cas, last]: Words, value_bytes: usize) -> Self {
         let meta = Meta {
             flags: first as u32,
             expires: (first >> 32) as u32,

@@ -14,6 +14,7 @@ mod number;
 mod put;
 mod reclaim;
 mod set;
+mod snapshot;
 
 pub use change::{Change, Mark};
 pub use concat::End;
@@ -21,6 +22,7 @@ pub use delete::DeleteOutcome;
 pub use number::{Delta, NumberOutcome};
 pub use put::{Condition, Put, PutOutcome};
 pub use set::{SetError, SetOutcome};
+pub use snapshot::check_snapshot;
 
 #[cfg(not(any(loom, miri)))]
 pub use adopt::Adopted;

@@ -13,5 +13,6 @@ mod model_random;
 mod protocol;
 mod reuse;
 mod short_histories;
+mod snapshot;
 mod stress;
 mod touch;

@@ -1,0 +1,119 @@
+//! Snapshots: a store's items written to a file, and read into another store.
+
+use crate::{
+    KeyHash, Probe, SetError, Store,
+    bucket::{self, Bucket, Entry},
+    item,
+    meta::Stamped,
+    shape::KEY_BYTES_MAX,
+    snapshot::{self, Kept, Snapshot, SnapshotError, Writer},
+};
+use nebula_sys::copy;
+use std::io::{Read, Write};
+
+impl<P: Probe> Store<P> {
+    /// Writes all items that have not expired by the latest time that any operation named.
+    ///
+    /// Others may use the store meanwhile. Each item is written as it is at some moment of the call: one that is stored, or deleted, during it
+    /// may be there or not.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError::Io`]; what was written then is no snapshot.
+    ///
+    /// # Cost
+    ///
+    /// Reads the whole store, and holds each bucket while its items are copied.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_kvs::{Store, StoreConfig};
+    /// let store = Store::try_new(StoreConfig::for_items(100, 16, 8))?;
+    /// store.set(Store::hash(b"key"), b"key", b"value")?;
+    /// let mut file = Vec::new();
+    /// assert_eq!(store.snapshot(&mut file)?.items, 1);
+    /// let other = Store::try_new(StoreConfig::for_items(10, 16, 8))?;
+    /// assert_eq!(other.load(&file[..], 0)?.items, 1);
+    /// assert!(other.get(Store::hash(b"key"), b"key", &mut Vec::new()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self, to: impl Write) -> Result<Snapshot, SnapshotError> {
+        let mut writer = Writer::begin(to)?;
+        for home in self.index.homes() {
+            self.snapshot_of(home, &mut writer);
+            writer.write_if_long()?;
+        }
+        writer.end()
+    }
+
+    /// Copies the items of a bucket and its chain.
+    fn snapshot_of(&self, home: &Bucket, writer: &mut Writer<impl Write>) {
+        let held = bucket::hold(home);
+        for bucket in self.index.chain(home) {
+            for (_, entry) in bucket::entries(bucket).filter(|&(_, entry)| entry != Entry::EMPTY) {
+                let Some(pinned) = self.log.pin(entry.position()) else { continue };
+                let mut key = [0; KEY_BYTES_MAX];
+                let Some((_, key)) = item::key_of(pinned.words, &mut key) else { continue };
+                let Some((value, value_bytes)) = item::value(pinned.words) else { continue };
+                let stamped = item::stamped(pinned.words);
+                if stamped.is_none_or(|stamped| self.is_live(&stamped, self.state.clock())) {
+                    let words = stamped.map(|stamped| Stamped { generation: 0, ..stamped }.words());
+                    writer.add(key, words, value_bytes, |room| copy::load_bytes(value, room));
+                }
+            }
+        }
+        drop(held);
+    }
+
+    /// Stores the items of a snapshot, in place of those that have the same keys; those that have expired at `now` are left out.
+    ///
+    /// Each chunk is checked before any of its items is stored. Who wants all or nothing reads the file with [`check_snapshot`] first.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError`], which says how far it came; the items before are stored then.
+    ///
+    /// # Cost
+    ///
+    /// That of a [`put`](Self::put) for each item.
+    ///
+    /// [`check_snapshot`]: crate::check_snapshot
+    pub fn load(&self, from: impl Read, now: u32) -> Result<Snapshot, SnapshotError> {
+        self.note_time(now);
+        let mut expired = 0;
+        let read = snapshot::read(from, |kept| {
+            let is_dead = kept.stamped.is_some_and(|stamped| !stamped.is_live(0, now));
+            expired += u64::from(is_dead);
+            if is_dead { Ok(()) } else { self.load_one(&kept) }
+        })?;
+        Ok(Snapshot { expired, ..read })
+    }
+
+    fn load_one(&self, kept: &Kept<'_>) -> Result<(), SetError> {
+        let hash: KeyHash = (self.hash_of)(kept.key);
+        let Some(stamped) = kept.stamped else { return self.set(hash, kept.key, kept.value).map(drop) };
+        let granules = self.check_extended(kept.key, kept.value)?;
+        self.state.note_cas(stamped.meta.cas);
+        let mut held = self.hold(hash);
+        let located = self.locate(&held, hash, kept.key);
+        let stamped = Stamped { generation: self.state.generation(), ..stamped };
+        let outcome = self.store_extended(&mut held, located, hash, kept.key, kept.value, &stamped)?;
+        drop(held);
+        self.carry_after(outcome, granules);
+        Ok(())
+    }
+}
+
+/// Reads a snapshot to its end without storing anything: whether it is whole, and how much is in it.
+///
+/// # Errors
+///
+/// [`SnapshotError`].
+///
+/// # Cost
+///
+/// Reads the file.
+pub fn check_snapshot(from: impl Read) -> Result<Snapshot, SnapshotError> {
+    snapshot::read(from, |_| Ok(()))
+}
