@@ -9,8 +9,8 @@ use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
 use crate::{
-    compare, completions, demo, doctor, echo, keygen, kv, life, load, man, ordered, reproduce, simulate, size, status,
-    sweep, thresholds, top,
+    compare, completions, demo, doctor, echo, explain, keygen, kv, life, load, man, ordered, reproduce, simulate, size,
+    status, sweep, thresholds, top,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   nebula status shm://kv                                 counters of a running server, and a health check
   nebula top shm://kv                                    the same, live
   nebula serve ordered --inline                          a store with range scans
+  nebula explain kv.log --line 7                         one decision in the runtime, simulator and hardware
   nebula keygen kv.key                                   a key for udp:// between machines
 
 Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
@@ -50,6 +51,7 @@ enum Command {
     Reproduce(reproduce::Args),
     Sweep(sweep::Args),
     Thresholds(thresholds::Args),
+    Explain(explain::Args),
     Keygen(keygen::Args),
     Status(status::Args),
     Top(top::Args),
@@ -94,6 +96,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),

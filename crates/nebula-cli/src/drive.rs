@@ -16,6 +16,7 @@ mod client;
 mod connect;
 mod exchange;
 mod live;
+mod memcached;
 mod plan;
 mod preload;
 mod run;
@@ -23,6 +24,7 @@ mod search;
 
 pub(crate) use exchange::Exchange;
 pub(crate) use live::Progress;
+pub(crate) use memcached::Memcached;
 pub(crate) use plan::LoadPlan;
 pub(crate) use preload::preload;
 pub(crate) use run::{LoadOutcome, run};

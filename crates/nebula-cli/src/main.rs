@@ -50,6 +50,7 @@ mod report;
 mod demo;
 mod flags;
 mod drive;
+mod explain;
 mod sweep;
 mod thresholds;
 mod hiccup;

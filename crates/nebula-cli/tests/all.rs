@@ -4,6 +4,7 @@
 
 mod compare;
 mod evidence;
+mod explain;
 mod installation;
 mod operations;
 mod pages;

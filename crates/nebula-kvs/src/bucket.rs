@@ -47,6 +47,11 @@ impl Entry {
         Self(u64::from(tag) << TAG_SHIFT | position & ((1 << POSITION_BITS) - 1))
     }
 
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn has_tag(self, tag: u16) -> bool {
+        self.0 >> TAG_SHIFT == u64::from(tag)
+    }
+
     /// Whether another read changes nothing.
     #[inline(always)]
     pub(crate) fn is_read_often(self) -> bool {
@@ -118,6 +123,18 @@ pub(crate) fn mark_read(word: &AtomicU64, entry: Entry) {
 pub(crate) fn next_extra(bucket: &Bucket) -> Option<usize> {
     let link = bucket[0].load(Ordering::Relaxed) >> 32;
     (link > 0).then(|| crate::index_of(link - 1))
+}
+
+/// Ends a chain behind `bucket`.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn cut(bucket: &Bucket) {
+    bucket[0].fetch_and(VERSION_MASK, Ordering::Relaxed);
+}
+
+/// Frees a bucket whose holder is gone, in memory that nobody else uses; whether it was held.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn mend(home: &Bucket) -> bool {
+    home[0].fetch_and(!HELD, Ordering::Relaxed) & HELD != 0
 }
 
 /// Begins an optimistic read: the word to pass to [`is_unchanged`], or `None` while a writer holds the bucket.

@@ -129,6 +129,49 @@ pub enum StoreError {
         /// Extra buckets asked for.
         extra_buckets: usize,
     },
+    /// The file of the store's memory could not be used.
+    #[error("cannot {step} {path}: {cause}")]
+    File {
+        /// What was attempted.
+        step: &'static str,
+        /// The file.
+        path: String,
+        /// The cause.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// Another process has the file.
+    #[error("{path} is another process's store; wait until it has ended")]
+    InUse {
+        /// The file.
+        path: String,
+    },
+    /// The file does not begin as a store's memory does.
+    #[error("{path} is no store's memory; name another file")]
+    NotAStore {
+        /// The file.
+        path: String,
+    },
+    /// Another version of this program has left the memory, or it was damaged, or never finished.
+    #[error("the memory in {path} cannot be adopted: {why}; remove the file to begin with an empty store")]
+    Unfit {
+        /// The file.
+        path: String,
+        /// What does not fit.
+        why: &'static str,
+    },
+    /// The store in the file has other sizes.
+    #[error("the store in {path} has {what} {got} where {expected} is asked for; ask for the same, or remove the file")]
+    Geometry {
+        /// The file.
+        path: String,
+        /// What differs.
+        what: &'static str,
+        /// What was asked for.
+        expected: u64,
+        /// What the file has.
+        got: u64,
+    },
     /// More bytes of log than positions can address.
     #[error("a log of {log_bytes} bytes exceeds the limit of 2^48; ask for less")]
     LogTooLarge {

@@ -20,16 +20,50 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(crate) fn try_new(config: &StoreConfig) -> Result<Self, StoreError> {
-        let homes = config.buckets.max(1).next_power_of_two();
+    /// Words of an index of `config`'s size.
+    pub(crate) fn words_of(config: &StoreConfig) -> usize {
+        let (homes, extra_buckets) = Self::buckets_of(config);
+        (homes + extra_buckets) * BUCKET_WORDS
+    }
+
+    /// Home buckets and extra buckets.
+    pub(crate) fn buckets_of(config: &StoreConfig) -> (usize, usize) {
         let extra_buckets = if config.mode == Mode::Store { config.extra_buckets } else { 0 };
-        let region = WordRegion::new((homes + extra_buckets) * BUCKET_WORDS, config.pages);
-        Ok(Self {
-            region: region.map_err(|cause| StoreError::Memory { what: "index", cause })?,
-            home_mask: homes as u64 - 1,
-            extra_buckets,
-            extra_buckets_used: AtomicUsize::new(0),
-        })
+        (config.buckets.max(1).next_power_of_two(), extra_buckets)
+    }
+
+    /// Words of this process alone.
+    pub(crate) fn try_new(config: &StoreConfig) -> Result<WordRegion, StoreError> {
+        let region = WordRegion::new(Self::words_of(config), config.pages);
+        region.map_err(|cause| StoreError::Memory { what: "index", cause })
+    }
+
+    /// The index in `region`: all zeros, or what a store has left there.
+    pub(crate) fn of(region: WordRegion, config: &StoreConfig) -> Self {
+        let (homes, extra_buckets) = Self::buckets_of(config);
+        Self { region, home_mask: homes as u64 - 1, extra_buckets, extra_buckets_used: AtomicUsize::new(0) }
+    }
+
+    /// Counts the extra buckets that are linked, in an index that a store has left; cuts a chain where a link leads nowhere, or to a bucket of
+    /// another chain.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn adopt(&self) {
+        let mut is_linked = vec![false; self.extra_buckets];
+        for home in self.homes() {
+            let mut bucket = home;
+            while let Some(extra) = bucket::next_extra(bucket) {
+                match is_linked.get_mut(extra) {
+                    Some(is_linked) if !*is_linked => *is_linked = true,
+                    _ => {
+                        bucket::cut(bucket);
+                        break;
+                    }
+                }
+                bucket = self.extra(extra);
+            }
+        }
+        let used = is_linked.iter().rposition(|&is_linked| is_linked).map_or(0, |last| last + 1);
+        self.extra_buckets_used.store(used, Ordering::Relaxed);
     }
 
     /// The bucket of `hash`.

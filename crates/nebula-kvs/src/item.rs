@@ -156,6 +156,19 @@ pub(crate) fn write_gap(item: &[AtomicU64]) {
     item[0].store(1 << 32, Ordering::Relaxed);
 }
 
+/// The granules and the key, copied to `to`, of the item that starts at `item[0]`, if it is whole: no value was being written when its process
+/// ended, and all of it fits its granules.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn whole<'a>(item: &[AtomicU64], to: &'a mut [u8; KEY_BYTES_MAX]) -> Option<(u64, &'a [u8])> {
+    let header = Header::load(item)?;
+    let shape = header.shape();
+    let is_written = header.raw.value_bytes & WRITING == 0 && shape.key_bytes > 0;
+    let words = shape.words() + if header.is_extended() { META_WORDS } else { 0 };
+    let fits = words as u64 <= header.granules.saturating_mul(GRANULE_WORDS as u64);
+    header.value_and_meta(item).filter(|_| is_written && fits)?;
+    key_of(item, to)
+}
+
 /// The granules of the item that starts at `item[0]`, and its key, copied to `to`.
 pub(crate) fn key_of<'a>(item: &[AtomicU64], to: &'a mut [u8; KEY_BYTES_MAX]) -> Option<(u64, &'a [u8])> {
     let header = Header::load(item)?;

@@ -62,6 +62,8 @@ mod meta;
 mod state;
 #[cfg(feature = "store")]
 mod eviction;
+#[cfg(all(feature = "store", not(any(loom, miri))))]
+mod backing;
 #[cfg(feature = "store")]
 mod backoff;
 #[cfg(feature = "store")]
@@ -95,6 +97,9 @@ pub use {
         Change, Condition, DeleteOutcome, Delta, End, Mark, NumberOutcome, Put, PutOutcome, SetError, SetOutcome, Store,
     },
 };
+
+#[cfg(all(feature = "store", not(any(loom, miri))))]
+pub use store::Adopted;
 
 #[cfg(feature = "store")]
 const _: () = assert!(usize::BITS == 64, "positions and sizes are 64 bits wide");

@@ -68,6 +68,11 @@ impl Cut {
         index_of(self.segment_granules * self.segments) * GRANULE_BYTES
     }
 
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn segment_granules(self) -> u64 {
+        self.segment_granules
+    }
+
     /// The most bytes, up to `log_bytes`, that are whole segments.
     pub(crate) fn whole(log_bytes: usize, mode: Mode) -> usize {
         let cut = Self::of(log_bytes, mode);
@@ -103,6 +108,8 @@ fn prev_power_of_two(bytes: usize) -> usize {
 /// The log has no space for an item, and may not recycle.
 #[derive(Debug)]
 pub(crate) struct LogFull;
+
+const LINE_WORDS: usize = 8;
 
 #[repr(align(64))]
 struct OwnLine(AtomicU64);
@@ -162,16 +169,26 @@ pub(crate) struct Reserved<'a> {
 }
 
 impl Log {
-    pub(crate) fn try_new(log_bytes: usize, mode: Mode, pages: Pages) -> Result<Self, StoreError> {
+    /// Words of a log that is cut so: behind it a line that tells a later process where the log's head is.
+    pub(crate) fn words_of(cut: Cut) -> usize {
+        cut.log_bytes() / 8 + LINE_WORDS
+    }
+
+    /// Words of this process alone.
+    pub(crate) fn try_new(log_bytes: usize, mode: Mode, pages: Pages) -> Result<WordRegion, StoreError> {
+        let region = WordRegion::new(Self::words_of(Cut::of(log_bytes, mode)), pages);
+        region.map_err(|cause| StoreError::Memory { what: "log", cause })
+    }
+
+    /// The log in `region`, with no valid item.
+    pub(crate) fn of(region: WordRegion, log_bytes: usize, mode: Mode) -> Self {
         let cut = Cut::of(log_bytes, mode);
-        let words = cut.log_bytes() / 8;
-        let region = WordRegion::new(words, pages).map_err(|cause| StoreError::Memory { what: "log", cause })?;
         let lap_bits = (cut.segment_granules * cut.segments).next_power_of_two().trailing_zeros();
         let start = match mode {
             Mode::Store => 0,
             Mode::Cache => 1 << lap_bits,
         };
-        Ok(Self {
+        Self {
             region,
             mode,
             cut,
@@ -182,7 +199,18 @@ impl Log {
             pins: Pins::new(),
             pass: Pass::new(),
             runs: Runs::new(mode == Mode::Store),
-        })
+        }
+    }
+
+    /// Where a later process finds the head: at or beyond where it is for this one.
+    fn head_told(&self) -> Option<&AtomicU64> {
+        self.region.words().get(self.cut.log_bytes() / 8)
+    }
+
+    fn tell_head(&self, head: u64) {
+        if let Some(told) = self.head_told() {
+            told.fetch_max(head, Ordering::Relaxed);
+        }
     }
 
     /// The positions that are valid at this moment.
@@ -371,7 +399,9 @@ impl Log {
         let opened = self.segment_after(tail);
         let a_lap = 1 << self.lap_bits;
         // Relaxed: published by `is_drained` to every writer that pins the segment later.
-        self.head.0.fetch_max(self.segment_after(opened - a_lap), Ordering::Relaxed);
+        let head = self.segment_after(opened - a_lap);
+        self.tell_head(head);
+        self.head.0.fetch_max(head, Ordering::Relaxed);
         let mut backoff = Backoff::default();
         let mut seen = self.tail.0.load(Ordering::Relaxed);
         while self.segment_start(seen) == self.segment_start(tail) {
@@ -386,6 +416,44 @@ impl Log {
                 Err(other) => seen = other,
             }
         }
+    }
+
+    /// Takes over what a store has left in the region: the head that it told.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn adopt_head(&self) {
+        let told = self.head_told().map_or(0, |head| head.load(Ordering::Relaxed));
+        let head = self.segment_start(told.max(self.head.0.load(Ordering::Relaxed)));
+        self.head.0.store(head, Ordering::Relaxed);
+        self.tail.0.store(head, Ordering::Relaxed);
+    }
+
+    /// The position of which an entry stores the low bits, if an item of `granules` there lies whole in the log and in the lap from the head
+    /// on.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn position_of(&self, stored: u64, granules: u64) -> Option<u64> {
+        let head = self.head.0.load(Ordering::Relaxed);
+        let position = head + (self.window().age_order(stored) >> (64 - POSITION_BITS));
+        let end = position.checked_add(granules)?;
+        let is_inside = self.granule(position) < self.cut.segment_granules * self.cut.segments
+            && end <= self.segment_start(position) + self.cut.segment_granules
+            && position - head < 1 << self.lap_bits;
+        (granules > 0 && (self.mode == Mode::Store && end <= self.cut.segment_granules || is_inside))
+            .then_some(position)
+    }
+
+    /// Takes over the items that a store has left: `items` are their positions and granules, in order. What lies between them is free.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn adopt_items(&self, items: impl Iterator<Item = (u64, u64)>) {
+        let mut end = self.head.0.load(Ordering::Relaxed);
+        for (position, granules) in items {
+            match self.mode {
+                Mode::Store if position > end => self.runs.hold(self.region.words()).free(end, position - end),
+                Mode::Store => {}
+                Mode::Cache => self.pass.close(self.segment(position), position + granules),
+            }
+            end = position + granules;
+        }
+        self.tail.0.store(end, Ordering::Relaxed);
     }
 
     fn granule(&self, position: u64) -> u64 {
@@ -419,7 +487,9 @@ mod tests {
     use super::*;
     use crate::shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX};
 
-    const PAGES: Pages = Pages::Base;
+    fn log(log_bytes: usize, mode: Mode) -> Log {
+        Log::of(Log::try_new(log_bytes, mode, Pages::Base).expect("a small log"), log_bytes, mode)
+    }
 
     #[test]
     fn a_cache_log_has_2_to_64_segments_and_is_hardly_larger_than_asked() {
@@ -447,7 +517,7 @@ mod tests {
     fn positions_are_valid_from_reservation_until_their_segment_is_recycled() {
         // Three segments (not a power of two) of four granules: an item of two granules leaves space for one more
         // granule.
-        let log = Log::try_new(3 * 128, Mode::Cache, PAGES).unwrap();
+        let log = log(3 * 128, Mode::Cache);
         let positions: Vec<u64> = (0..30).map(|_| log.reserve(2).unwrap().position).collect();
         for (i, &position) in positions.iter().enumerate() {
             assert_eq!(log.window().contains(position), i + 3 >= positions.len(), "item {i} at {position}");
@@ -466,7 +536,7 @@ mod tests {
 
     #[test]
     fn a_log_in_store_mode_is_used_to_its_last_granule() {
-        let log = Log::try_new(5 * GRANULE_BYTES, Mode::Store, PAGES).unwrap();
+        let log = log(5 * GRANULE_BYTES, Mode::Store);
         assert_eq!([1, 2, 1, 1].map(|granules| log.reserve(granules).unwrap().position), [0, 2, 1, 4]);
         assert!(log.reserve(1).is_err());
         assert!(log.window().contains(0));
@@ -474,7 +544,7 @@ mod tests {
 
     #[test]
     fn a_pinned_segment_is_not_drained_until_the_pin_is_gone() {
-        let log = Log::try_new(256, Mode::Cache, PAGES).unwrap();
+        let log = log(256, Mode::Cache);
         let reserved = log.reserve(1).unwrap();
         assert!(!log.pins.is_drained(0) && log.pins.is_drained(1));
         drop(reserved);

@@ -8,12 +8,12 @@ use nebula_sys::{
     sync::{AtomicU64, Ordering},
 };
 
-/// Words of the region: one line for what is mostly read, one for the CAS number, one for the log's head.
-pub(crate) const STATE_WORDS: usize = 24;
-const GENERATION: usize = 0;
-const CLOCK: usize = 1;
-const FLUSH_AT: usize = 2;
-const CAS: usize = 8;
+/// Words of the region: two lines that say whose memory it is, where it is a file's, one for what is mostly read, one for the CAS number.
+pub(crate) const STATE_WORDS: usize = 32;
+const GENERATION: usize = 16;
+const CLOCK: usize = 17;
+const FLUSH_AT: usize = 18;
+const CAS: usize = 24;
 
 /// The store's own words.
 pub(crate) struct State {
@@ -21,9 +21,19 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn try_new() -> Result<Self, StoreError> {
-        let region = WordRegion::new(STATE_WORDS, Pages::Base);
-        Ok(Self { region: region.map_err(|cause| StoreError::Memory { what: "state", cause })? })
+    /// Words of this process alone.
+    pub(crate) fn try_new() -> Result<WordRegion, StoreError> {
+        WordRegion::new(STATE_WORDS, Pages::Base).map_err(|cause| StoreError::Memory { what: "state", cause })
+    }
+
+    /// The state in `region`: all zeros, or what a store has left there.
+    pub(crate) fn of(region: WordRegion) -> Self {
+        Self { region }
+    }
+
+    /// Items with CAS number `cas` exist: later ones get higher numbers.
+    pub(crate) fn note_cas(&self, cas: u64) {
+        self.word(CAS).fetch_max(cas, Ordering::Relaxed);
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {

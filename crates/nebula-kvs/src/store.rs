@@ -1,5 +1,7 @@
 //! The store: its parts, prefetches and counters. The operations are in modules of their own.
 
+#[cfg(not(any(loom, miri)))]
+mod adopt;
 mod carry;
 mod change;
 mod concat;
@@ -20,6 +22,15 @@ pub use number::{Delta, NumberOutcome};
 pub use put::{Condition, Put, PutOutcome};
 pub use set::{SetError, SetOutcome};
 
+#[cfg(not(any(loom, miri)))]
+pub use adopt::Adopted;
+
+#[cfg(not(any(loom, miri)))]
+use crate::backing::Home;
+/// No file outlives a model of a process.
+#[cfg(any(loom, miri))]
+type Home = ();
+
 use crate::{
     Eviction, KeyHash, NoProbe, Probe, Stats, StoreConfig, StoreError, StoreOptions,
     bucket::{self, Entry},
@@ -32,6 +43,7 @@ use crate::{
     touch::{Access::Read, Structure, blocks},
 };
 use nebula_sys::{
+    mem::WordRegion,
     prefetch,
     sync::{AtomicBool, AtomicU32, AtomicU64},
 };
@@ -70,6 +82,8 @@ pub struct Store<P = NoProbe> {
     fresh: Entry,
     /// How keys are hashed, for who finds an item in the log.
     hash_of: fn(&[u8]) -> KeyHash,
+    /// The file that the memory is in, if it is to outlive the process.
+    _home: Option<Home>,
     probe: P,
 }
 
@@ -125,19 +139,34 @@ impl<P: Probe> Store<P> {
 
     fn assemble(config: StoreConfig, options: StoreOptions, probe: P) -> Result<Self, StoreError> {
         config.check()?;
+        let state = State::try_new()?;
+        let index = Index::try_new(&config)?;
+        let log = Log::try_new(config.log_bytes, config.mode, config.pages)?;
+        Ok(Self::of([state, index, log], &config, options, None, probe))
+    }
+
+    /// A store in the three regions: its state, its index, its log.
+    fn of(
+        [state, index, log]: [WordRegion; 3],
+        config: &StoreConfig,
+        options: StoreOptions,
+        home: Option<Home>,
+        probe: P,
+    ) -> Self {
         let is_unread = config.mode == Mode::Cache && options.eviction == Eviction::Unread;
-        Ok(Self {
-            index: Index::try_new(&config)?,
-            log: Log::try_new(config.log_bytes, config.mode, config.pages)?,
-            state: State::try_new()?,
+        Self {
+            index: Index::of(index, config),
+            log: Log::of(log, config.log_bytes, config.mode),
+            state: State::of(state),
             counters: Counters::default(),
             has_plain: AtomicBool::new(false),
             reclaimed_at: AtomicU32::new(0),
             mode: config.mode,
             fresh: if is_unread { Entry::EMPTY } else { Entry::EMPTY.read_often() },
             hash_of: options.hash_of,
+            _home: home,
             probe,
-        })
+        }
     }
 
     /// The probe.

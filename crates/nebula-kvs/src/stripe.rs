@@ -54,6 +54,11 @@ impl Counters {
         self.0[stripe()].0[event as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn add(&self, event: Event, count: u64) {
+        self.0[stripe()].0[event as usize].fetch_add(count, Ordering::Relaxed);
+    }
+
     pub(crate) fn total(&self, event: Event) -> u64 {
         self.0.iter().map(|stripe| stripe.0[event as usize].load(Ordering::Relaxed)).sum()
     }

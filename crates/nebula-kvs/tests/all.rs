@@ -3,6 +3,7 @@
 //! `cargo test -p nebula-kvs --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
 #![cfg(not(loom))]
 
+mod adopt;
 mod eviction;
 mod items;
 mod items_random;

@@ -6,7 +6,6 @@ mod parts;
 mod pool;
 mod running;
 
-pub use pool::PoolStatus;
 pub(crate) use pool::{Pool, Pooled};
 pub use running::RunningServer;
 pub(crate) use running::spawn;

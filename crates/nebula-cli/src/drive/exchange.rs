@@ -164,7 +164,7 @@ fn word(key: Key, bytes: usize) -> [u8; 8] {
 }
 
 #[inline]
-fn fill(key: Key, value: &mut [u8]) {
+pub(super) fn fill(key: Key, value: &mut [u8]) {
     let word = word(key, value.len());
     let (whole, rest) = value.as_chunks_mut::<8>();
     whole.fill(word);
@@ -174,7 +174,7 @@ fn fill(key: Key, value: &mut [u8]) {
 /// Whether the first and the last word belong to the key. A mixture of two values differs in one of them, unless both ends come from
 /// the same value.
 #[inline]
-fn is_of(key: Key, value: &[u8]) -> bool {
+pub(super) fn is_of(key: Key, value: &[u8]) -> bool {
     let word = word(key, value.len());
     let (whole, rest) = value.as_chunks::<8>();
     let ends = [whole.first(), whole.last()];

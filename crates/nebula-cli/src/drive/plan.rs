@@ -7,6 +7,7 @@ use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, KEY_BYTES, Keys, Length, Mix, Op, Operation, Rate, Schedule, Seed, Workload};
 
 use super::exchange::{self, Exchange};
+use super::memcached::Memcached;
 use crate::flags::ServerList;
 use crate::output::Failure;
 
@@ -17,6 +18,8 @@ pub(crate) struct LoadPlan {
     pub(crate) exchange: Exchange,
     /// The server to connect to, or several.
     pub(crate) endpoint: ServerList,
+    /// How the server is spoken to where it is one of memcached's protocol.
+    pub(crate) memcached: Option<Memcached>,
     /// Several servers: which of them gets an RPC.
     pub(crate) balance: Balance,
     /// The zone that clients are of.
@@ -61,6 +64,7 @@ impl Default for LoadPlan {
         Self {
             exchange: Exchange::Kv,
             endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
+            memcached: None,
             balance: Balance::KeyHash,
             zone: None,
             rate: Rate::default(),

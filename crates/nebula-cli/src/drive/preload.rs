@@ -9,6 +9,7 @@ use nebula_workload::{Key, Op, Operation};
 
 use super::connect::connect;
 use super::exchange::{self, Requests};
+use super::memcached;
 use super::plan::LoadPlan;
 use crate::output::Failure;
 use crate::signal;
@@ -32,6 +33,9 @@ const REPORT_EVERY: u64 = 4096;
 ///
 /// A fault if the server cannot be reached, ends, sends a wrong reply or none; `Interrupted` after a signal.
 pub(crate) fn preload(plan: &LoadPlan, progress: &mut dyn FnMut(u64)) -> Result<(), Failure> {
+    if plan.memcached.is_some() {
+        return memcached::preload(plan, progress);
+    }
     let client = connect(&plan.endpoint, &plan.connected(ClientConfig::default().slots(1024)))?;
     let keys = plan.key_count;
     let mut loader = Loader::new(client, plan);

@@ -13,7 +13,7 @@ use nebula_workload::{Arrivals, Column, KEY_BYTES, Keys, Mix, Op, Operation, Rat
 
 use super::preset::{self, Preset};
 use super::{rows, verdict};
-use crate::drive::{Exchange, FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
+use crate::drive::{Exchange, FoundSlo, LoadOutcome, LoadPlan, Memcached, Probe, Progress, find_slo, preload, run};
 use crate::flags::{Format, ServerList, SloOf};
 use crate::output::{self, Failure, units};
 use crate::{flags, report, signal};
@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --endpoint shm://a,shm://b --preload --rate 100k                    two servers, each with half of the keys
   nebula load kv --preset herd --preload --rate 500k            the load of a paper; other flags change parts of it
   nebula load kv --endpoint shm://ordered --preset masstree --preload --find-slo 10ms --slo-of get=12.5us
+  nebula load kv --protocol memcached --endpoint tcp://127.0.0.1:11211 --preload --keys 100k --rate 50k
   nebula load kv --rate 500k --report load.html                 also write a report with charts
 
 Every RPC that is due ends in one column: replied, NACKed, refused by the client because its slots or its window are full for longer than --patience (client full), lost \
@@ -42,6 +43,15 @@ pub(crate) struct Args {
     /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
     endpoint: ServerList,
+    /// What the server speaks; memcached: Nebula's `serve kv --memcached`, or any memcached server, at tcp://ADDRESS:PORT
+    #[arg(long, value_enum, default_value_t = Protocol::Nebula)]
+    protocol: Protocol,
+    /// Connections of each client, with --protocol memcached
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=16_384))]
+    connections: u16,
+    /// Requests of a connection that are under way at once at most, with --protocol memcached; those that are due go out together
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pipeline: u16,
     /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash, so that each has its keys]
     #[arg(long, value_name = "HOW")]
     balance: Option<Balance>,
@@ -127,6 +137,14 @@ pub(crate) struct Args {
 
 #[expect(clippy::cast_possible_truncation, reason = "16")]
 const KEY_BYTES_DEFAULT: u8 = KEY_BYTES as u8;
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Protocol {
+    /// Nebula's own
+    Nebula,
+    /// memcached's text protocol
+    Memcached,
+}
 
 fn slots(text: &str) -> Result<u32, String> {
     let slots = text.parse().ok().filter(|slots: &u32| slots.is_power_of_two() && (2..=1 << 16).contains(slots));
@@ -168,6 +186,8 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
     let plan = LoadPlan {
         exchange: Exchange::Kv,
         endpoint: args.endpoint.clone(),
+        memcached: (args.protocol == Protocol::Memcached)
+            .then_some(Memcached { connections: args.connections, pipeline: args.pipeline }),
         balance: args.balance.unwrap_or(Balance::KeyHash),
         zone: args.zone.clone(),
         rate: args.rate,
@@ -207,6 +227,9 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
             "--balance needs servers to choose from: give several to --endpoint, with commas",
         ));
     }
+    if plan.memcached.is_some() {
+        check_for_memcached(plan)?;
+    }
     let allowed = allowed_cores();
     if let Some(core) = plan.pin.iter().find(|core| !allowed.contains(core)) {
         return Err(Failure::bad_input(format!(
@@ -215,6 +238,21 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
         )));
     }
     args.report.as_deref().map_or(Ok(()), |path| report::check_directory("--report", path))
+}
+
+/// What memcached's protocol cannot say.
+fn check_for_memcached(plan: &LoadPlan) -> Result<(), Failure> {
+    let has_digits = |digits: u32| plan.key_count.saturating_sub(1).checked_shr(4 * digits).unwrap_or(0) == 0;
+    if plan.key_bytes > 250 || !u32::try_from(plan.key_bytes).is_ok_and(has_digits) {
+        return Err(Failure::bad_input(format!(
+            "--key-bytes: {} keys of {} digits are not what memcached can store: give 8 to 250, and more for more keys",
+            plan.key_count, plan.key_bytes
+        )));
+    }
+    if plan.mix.share(Op::Scan) > 0.0 {
+        return Err(Failure::bad_input("--mix: memcached has no scan: give get, set or delete"));
+    }
+    Ok(())
 }
 
 fn read_trace(path: &Path, column: Option<&Column>) -> Result<Arc<[Operation]>, Failure> {

@@ -3,7 +3,7 @@
 use super::assembly::{Assembly, Meters, ServerTransport};
 use super::drain::Draining;
 use super::parts::{Part, check_parts, part};
-use super::pool::{Pool, PoolStatus, Pooled};
+use super::pool::{Pool, Pooled};
 use crate::config::error::{LogError, ServeError};
 use crate::config::key::Keys;
 use crate::config::kind::Kind;
@@ -16,7 +16,7 @@ use crate::nic::recorder::FirstLogError;
 use crate::rpc::parking::Parker;
 use crate::rpc::service::Service;
 use crate::rpc::slot::mtu_for;
-use crate::status::{Layout, Status, StatusPage, StatusReader};
+use crate::status::{Layout, PoolStatus, Status, StatusPage, StatusReader};
 use crate::transport::shm::listener::{EventQueue, Listener, Spread, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
@@ -323,7 +323,7 @@ fn open_shm(
         return Err(ServeError::Mtu { got: config.mtu_bytes });
     }
     config.mtu_bytes = mtu_for(config.mtu_bytes);
-    let layout = config.layout();
+    let layout = Layout::of(&config);
     let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let draining = Draining::default();
     let listener = claim(&endpoint, || open_listener(name, &config, status.clone()))?.until(draining.flag());
@@ -373,7 +373,7 @@ fn open_udp(
     // Packets that are lost are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
     let parts = part(&config)?;
-    let layout = config.layout();
+    let layout = Layout::of(&config);
     let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let numbers = Numbers::for_engines(config.engines, first_number(entropy));
     let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
@@ -422,7 +422,7 @@ fn open_stream(
         ears.push(ear);
     }
     let parts = part(&config)?;
-    let layout = config.layout();
+    let layout = Layout::of(&config);
     let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let keeps_order =
         config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;

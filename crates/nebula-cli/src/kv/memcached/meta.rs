@@ -211,7 +211,6 @@ impl MemcachedService {
         }
         match outcome {
             Ok(NumberOutcome::Stored { number, .. }) => self.answer_number(meta, hash, number, now, out),
-            Ok(NumberOutcome::NotFound) if meta.is_quiet => {}
             Ok(NumberOutcome::NotFound) => answer_missing(out, b"NF", meta),
             Ok(NumberOutcome::Exists) => answer_missing(out, b"EX", meta),
             Ok(NumberOutcome::NotANumber) => out.extend_from_slice(answer::NO_NUMBER),
@@ -244,11 +243,12 @@ impl MemcachedService {
         let Some(known) = self.store.peek(hash, key, now) else { return out.extend_from_slice(b"EN\r\n") };
         out.extend_from_slice(b"ME ");
         out.extend_from_slice(key);
-        let left = if known.expires == 0 { -1 } else { i64::from(known.expires) - i64::from(now) };
+        // As memcached has it: the time since then, and so a negative one.
+        let since_expiry = if known.expires == 0 { -1 } else { i64::from(now) - i64::from(known.expires) };
         let since = now.saturating_sub(known.last_access);
         let fetched = if known.is_fetched { "yes" } else { "no" };
         let bytes = key.len() + known.value_bytes as usize + nebula_memcached::ITEM_OVERHEAD_BYTES;
-        let rest = format!(" exp={left} la={since} cas={} fetch={fetched} cls=1 size={bytes}\r\n", known.cas);
+        let rest = format!(" exp={since_expiry} la={since} cas={} fetch={fetched} cls=1 size={bytes}\r\n", known.cas);
         out.extend_from_slice(rest.as_bytes());
     }
 }

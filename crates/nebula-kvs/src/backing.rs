@@ -1,0 +1,207 @@
+//! A store's memory in a file: what the file begins with, and whether it fits.
+//!
+//! ```text
+//! page 0    magic | version | layout | home buckets | extra buckets | log bytes | segment granules | mode | check
+//!           | condition | boot 2     then the store's state
+//! then      index, then log, each from a page on
+//! ```
+//! The check covers the words before it. The condition is *begun* until the file is complete, *in use* while a process has it, *clean* once that
+//! has ended orderly. The machine's boot is there because a file on a disk may, after a crash of the machine, have some pages and not others.
+
+use crate::{
+    KeyHash, StoreConfig, StoreError,
+    bucket::BUCKET_WORDS,
+    index::Index,
+    item::GRANULE_BYTES,
+    log::{Cut, Log},
+    meta::META_WORDS,
+    mode::Mode,
+    state::STATE_WORDS,
+};
+use nebula_sys::{
+    file,
+    mem::WordRegion,
+    sync::{AtomicU64, Ordering},
+};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// "NEBULAKV".
+const MAGIC: u64 = u64::from_be_bytes(*b"NEBULAKV");
+/// Changes with what the words mean.
+const VERSION: u64 = 1;
+const PAGE_BYTES: u64 = 4096;
+
+const CHECK: usize = 8;
+const CONDITION: usize = 9;
+const BOOT: usize = 10;
+
+const BEGUN: u64 = 0;
+const IN_USE: u64 = 1;
+const CLEAN: u64 = 2;
+
+/// The file that a store's memory is in, and the right to it.
+pub(crate) struct Home {
+    /// Keeps the file locked.
+    _file: File,
+    /// The store's header, mapped once more: it is marked clean when the store is dropped.
+    header: WordRegion,
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // Release: whatever was written before is in the memory that the next process finds clean.
+        self.header.words()[CONDITION].store(CLEAN, Ordering::Release);
+    }
+}
+
+/// Regions of a store in a file.
+pub(crate) struct Mapped {
+    pub(crate) regions: [WordRegion; 3],
+    pub(crate) home: Home,
+    /// Whether the process before ended orderly.
+    pub(crate) was_clean: bool,
+}
+
+/// A file, as messages name it.
+struct Named<'a>(&'a Path);
+
+impl Named<'_> {
+    fn path(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn failed(&self, step: &'static str) -> impl Fn(io::Error) -> StoreError {
+        let path = self.path();
+        move |cause| match cause.kind() {
+            io::ErrorKind::WouldBlock => StoreError::InUse { path: path.clone() },
+            _ => StoreError::File { step, path: path.clone(), cause },
+        }
+    }
+
+    fn unfit(&self, why: &'static str) -> StoreError {
+        StoreError::Unfit { path: self.path(), why }
+    }
+}
+
+/// What of the layout the geometry does not say; another program's may differ.
+fn layout() -> u64 {
+    let sizes = [BUCKET_WORDS, GRANULE_BYTES, META_WORDS, STATE_WORDS, cfg!(target_endian = "big") as usize];
+    let hash = KeyHash::of(b"nebula").0;
+    sizes.iter().fold(hash, |mixed, &size| KeyHash::of(&[mixed.to_le_bytes(), size.to_le_bytes()].concat()).0)
+}
+
+/// The words before the check.
+fn geometry(config: &StoreConfig) -> [(&'static str, u64); CHECK] {
+    let (homes, extra_buckets) = Index::buckets_of(config);
+    let cut = Cut::of(config.log_bytes, config.mode);
+    [
+        ("magic", MAGIC),
+        ("version", VERSION),
+        ("layout", layout()),
+        ("buckets", homes as u64),
+        ("extra buckets", extra_buckets as u64),
+        ("log bytes", cut.log_bytes() as u64),
+        ("segment granules", cut.segment_granules()),
+        ("mode", u64::from(config.mode == Mode::Store)),
+    ]
+}
+
+fn check_of(words: &[u64]) -> u64 {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    KeyHash::of(&bytes).0
+}
+
+/// Bytes of each part.
+fn parts(config: &StoreConfig) -> [usize; 3] {
+    [STATE_WORDS, Index::words_of(config), Log::words_of(Cut::of(config.log_bytes, config.mode))].map(|words| words * 8)
+}
+
+fn map(named: &Named<'_>, file: &File, config: &StoreConfig) -> Result<[WordRegion; 3], StoreError> {
+    let mut offset = 0;
+    let mut regions = Vec::new();
+    for (bytes, what) in parts(config).into_iter().zip(["state", "index", "log"]) {
+        let region = WordRegion::of_file(file, offset, bytes / 8);
+        regions.push(region.map_err(|cause| StoreError::Memory { what, cause })?);
+        offset += (bytes as u64).next_multiple_of(PAGE_BYTES);
+    }
+    regions.try_into().map_err(|_| named.unfit("it has not three parts"))
+}
+
+fn file_bytes(config: &StoreConfig) -> u64 {
+    parts(config).iter().map(|&bytes| (bytes as u64).next_multiple_of(PAGE_BYTES)).sum()
+}
+
+fn boot(named: &Named<'_>) -> Result<[u64; 2], StoreError> {
+    let id = file::boot_id().map_err(named.failed("learn when the machine was started, for"))?;
+    Ok([KeyHash::of(id.as_bytes()).0, id.len() as u64])
+}
+
+fn take(file: File, regions: [WordRegion; 3], was_clean: bool) -> Result<Mapped, StoreError> {
+    let header = WordRegion::of_file(&file, 0, STATE_WORDS);
+    let header = header.map_err(|cause| StoreError::Memory { what: "state", cause })?;
+    header.words()[CONDITION].store(IN_USE, Ordering::Release);
+    Ok(Mapped { regions, home: Home { _file: file, header }, was_clean })
+}
+
+/// Creates the file of an empty store.
+pub(crate) fn create(path: &Path, config: &StoreConfig) -> Result<Mapped, StoreError> {
+    let named = Named(path);
+    let boot = boot(&named)?;
+    let file = file::create_alone(path, file_bytes(config)).map_err(named.failed("create"))?;
+    let regions = map(&named, &file, config)?;
+    let words = regions[0].words();
+    let store = |at: usize, word: u64| words[at].store(word, Ordering::Relaxed);
+    let geometry = geometry(config).map(|(_, word)| word);
+    geometry.iter().enumerate().for_each(|(at, &word)| store(at, word));
+    store(CHECK, check_of(&geometry));
+    store(BOOT, boot[0]);
+    store(BOOT + 1, boot[1]);
+    take(file, regions, true)
+}
+
+/// Maps the file that another process has left, if it fits.
+pub(crate) fn open(path: &Path, config: &StoreConfig) -> Result<Mapped, StoreError> {
+    let named = Named(path);
+    let file = file::open_alone(path).map_err(named.failed("open"))?;
+    let bytes = file.metadata().map_err(named.failed("measure"))?.len();
+    if bytes < PAGE_BYTES {
+        return Err(StoreError::NotAStore { path: named.path() });
+    }
+    let header = WordRegion::of_file(&file, 0, STATE_WORDS);
+    let header = header.map_err(|cause| StoreError::Memory { what: "state", cause })?;
+    let condition = check(&named, header.words(), config)?;
+    if bytes != file_bytes(config) {
+        return Err(named.unfit("the file is not as long as its sizes say"));
+    }
+    let regions = map(&named, &file, config)?;
+    take(file, regions, condition == CLEAN)
+}
+
+/// Whether the header fits; in which condition the memory was left.
+fn check(named: &Named<'_>, words: &[AtomicU64], config: &StoreConfig) -> Result<u64, StoreError> {
+    let word = |at: usize| words[at].load(Ordering::Acquire);
+    if word(0) != MAGIC {
+        return Err(StoreError::NotAStore { path: named.path() });
+    }
+    if word(1) != VERSION || word(2) != layout() {
+        return Err(named.unfit("another version of this program has left it"));
+    }
+    let found: Vec<u64> = (0..CHECK).map(word).collect();
+    if word(CHECK) != check_of(&found) {
+        return Err(named.unfit("its check does not match: it is damaged"));
+    }
+    for ((what, expected), got) in geometry(config).into_iter().zip(found) {
+        if expected != got {
+            return Err(StoreError::Geometry { path: named.path(), what, expected, got });
+        }
+    }
+    if boot(named)? != [word(BOOT), word(BOOT + 1)] {
+        return Err(named.unfit("the machine was started since; a snapshot outlives that"));
+    }
+    match word(CONDITION) {
+        BEGUN => Err(named.unfit("its process ended before it was complete")),
+        condition => Ok(condition),
+    }
+}

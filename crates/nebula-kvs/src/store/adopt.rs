@@ -1,0 +1,162 @@
+//! Warm restart: a store in a file's memory, which the next process takes over as it was left.
+//!
+//! A process that is killed leaves its memory as its last instruction left it. What can be half done then:
+//!
+//! - a bucket is held: its version is made even again;
+//! - a value is being written over the one before: the item's header says so, and the item is dropped;
+//! - an item is written and no entry leads to it yet: its space is free;
+//! - the log's head was told and has not moved yet: the items between are given up as if it had.
+//!
+//! All else is one word that is there or not. So whoever adopts walks over the index, looks at each item, and finds again what was in its
+//! predecessor's own memory: the tail, free runs, counts.
+
+use crate::{
+    KeyHash, NoProbe, Store, StoreConfig, StoreError, StoreOptions,
+    backing::{self, Mapped},
+    bucket::{self, Bucket, Entry},
+    item,
+    shape::KEY_BYTES_MAX,
+    stripe::Event,
+};
+use nebula_sys::sync::{AtomicU64, Ordering};
+use std::path::Path;
+
+/// What was found in memory that was adopted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// Whether the process before ended orderly.
+    pub was_clean: bool,
+    /// Items that are there.
+    pub items: u64,
+    /// Items that were dropped: half written, or damaged.
+    pub dropped: u64,
+    /// Buckets that a writer held when its process ended.
+    pub mended: u64,
+}
+
+/// An item that an entry leads to.
+struct Left<'a> {
+    position: u64,
+    granules: u64,
+    word: &'a AtomicU64,
+}
+
+impl Store {
+    /// Creates an empty store whose memory is in the file `path`, which must not exist: another process can [`adopt`](Self::adopt) it when this
+    /// one has ended, however it ends.
+    ///
+    /// The file is to be on a file system in memory, such as `/dev/shm` or a mounted hugetlbfs; elsewhere the kernel writes it to a disk while
+    /// it changes. `config.pages` is not asked for: the file system decides.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] when the file exists, or its bytes cannot be reserved.
+    ///
+    /// # Cost
+    ///
+    /// The kernel fills the memory with zeros: about a second for some gigabytes.
+    pub fn create_in(path: &Path, config: StoreConfig, options: StoreOptions) -> Result<Self, StoreError> {
+        config.check()?;
+        let Mapped { regions, home, .. } = backing::create(path, &config)?;
+        Ok(Self::of(regions, &config, options, Some(home), NoProbe))
+    }
+
+    /// Takes over the store that another process has left in the file `path`, with the same sizes.
+    ///
+    /// Keys must hash as `options.hash_of` does, and times be of a clock that goes on from one process to the next.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] when there is no such file, another process still has it, or it does not fit; it is left as it is then.
+    ///
+    /// # Cost
+    ///
+    /// Reads the index and each item's first line: about half a second for a million items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_kvs::{Store, StoreConfig, StoreOptions};
+    /// let path = std::env::temp_dir().join(format!("nebula-doc-{}", std::process::id()));
+    /// let config = StoreConfig::for_items(100, 16, 8);
+    /// let store = Store::create_in(&path, config, StoreOptions::default())?;
+    /// store.set(Store::hash(b"key"), b"key", b"value")?;
+    /// drop(store);
+    /// let (store, adopted) = Store::adopt(&path, config, StoreOptions::default())?;
+    /// assert!(adopted.was_clean && store.get(Store::hash(b"key"), b"key", &mut Vec::new()));
+    /// std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn adopt(path: &Path, config: StoreConfig, options: StoreOptions) -> Result<(Self, Adopted), StoreError> {
+        config.check()?;
+        let Mapped { regions, home, was_clean } = backing::open(path, &config)?;
+        let store = Self::of(regions, &config, options, Some(home), NoProbe);
+        let adopted = Adopted { was_clean, ..store.mend() };
+        Ok((store, adopted))
+    }
+
+    /// Finds again what the process before had in its own memory. Nobody else uses the store yet.
+    fn mend(&self) -> Adopted {
+        let mut adopted = Adopted::default();
+        self.index.adopt();
+        self.log.adopt_head();
+        let mut left = Vec::new();
+        for home in self.index.homes() {
+            adopted.mended += u64::from(bucket::mend(home));
+            for bucket in self.index.chain(home) {
+                for (slot, entry) in bucket::entries(bucket).filter(|&(_, entry)| entry != Entry::EMPTY) {
+                    let word = &bucket[slot];
+                    match self.item_left(home, entry, word) {
+                        Some(item) => left.push(item),
+                        None => adopted.dropped += u64::from(self.drop_left(entry, word)),
+                    }
+                }
+            }
+        }
+        left.sort_unstable_by_key(|item| item.position);
+        let mut end = 0;
+        left.retain(|item| {
+            let is_apart = item.position >= end;
+            if is_apart {
+                end = item.position + item.granules;
+            } else {
+                item.word.store(Entry::EMPTY.0, Ordering::Relaxed);
+                adopted.dropped += 1;
+            }
+            is_apart
+        });
+        self.log.adopt_items(left.iter().map(|item| (item.position, item.granules)));
+        self.counters.add(Event::Inserted, left.len() as u64);
+        adopted.items = left.len() as u64;
+        adopted
+    }
+
+    /// The item of an entry of `home`, if it is valid and whole. Takes note of its metadata.
+    fn item_left<'a>(&self, home: &Bucket, entry: Entry, word: &'a AtomicU64) -> Option<Left<'a>> {
+        let mut key = [0; KEY_BYTES_MAX];
+        if !self.log.window().contains(entry.position()) {
+            return None;
+        }
+        let words = self.log.item(entry.position());
+        let (granules, key) = item::whole(words, &mut key)?;
+        let position = self.log.position_of(entry.position(), granules)?;
+        let hash: KeyHash = (self.hash_of)(key);
+        let is_its_own = std::ptr::eq(self.index.home(hash), home) && entry.has_tag(hash.tag());
+        if !is_its_own {
+            return None;
+        }
+        match item::stamped(words) {
+            Some(stamped) => self.state.note_cas(stamped.meta.cas),
+            None => self.has_plain.store(true, Ordering::Relaxed),
+        }
+        // What reads count for depends on how this process evicts.
+        word.store(Entry(entry.carried_to(position).0 | self.fresh.0).0, Ordering::Relaxed);
+        Some(Left { position, granules, word })
+    }
+
+    /// Empties an entry; whether an item is lost, and not merely one that the log had recycled.
+    fn drop_left(&self, entry: Entry, word: &AtomicU64) -> bool {
+        word.store(Entry::EMPTY.0, Ordering::Relaxed);
+        self.log.window().contains(entry.position())
+    }
+}
