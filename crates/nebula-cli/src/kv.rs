@@ -87,6 +87,9 @@ pub(crate) struct Args {
     /// Size of the longest value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
     value_bytes: u32,
+    /// Bound of all memory of the server, such as 4GiB: 7/8 of it for the store, 1/16 each for receive buffers and for the rings of clients
+    #[arg(long, value_name = "SIZE", value_parser = flags::bytes, conflicts_with = "memory_bytes")]
+    memory: Option<u64>,
     /// Limit on the memory of the store, such as 2GiB [default: 7/8 of the free memory]
     #[arg(long, value_parser = flags::bytes)]
     memory_bytes: Option<u64>,
@@ -225,7 +228,8 @@ fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
 
 fn store(args: &Args) -> Result<Arc<Store>, Failure> {
     let mode = args.store_mode();
-    let budget = memory::budget_bytes().min(args.memory_bytes.unwrap_or(u64::MAX));
+    let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
+    let budget = memory::budget_bytes().min(given);
     Ok(Arc::new(Store::try_new(memory::checked_config(args.items, args.value_bytes, mode, budget)?)?))
 }
 
@@ -247,6 +251,13 @@ fn config(args: &Args) -> ServerConfig {
         .insecure(args.insecure)
         .tenants(args.tenants.clone())
         .pin(args.pin.clone());
+    if let Some(memory) = args.memory {
+        // A server of Nebula's clients, and one for each of memcached's addresses.
+        let servers = u64::from(args.own_endpoint().is_some()) + args.memcached.len() as u64;
+        let each = memory::buffer_share(memory) / servers.max(1);
+        config.recv_buffer_bytes_max = config.recv_buffer_bytes_max.min(each);
+        config.rings_bytes_max = each;
+    }
     // Stated, because the receive buffer is sized before the first RPC can be measured.
     config.service_mean += args.work;
     if args.unbounded {

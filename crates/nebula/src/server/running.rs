@@ -564,6 +564,7 @@ fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -
         reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
         slo_ps: config.slo.as_ps(),
         clients_max: config.clients_max,
+        rings_bytes_max: config.rings_bytes_max,
         engines: config.parts(),
         spread: if config.groups() > 1 { Spread::Hashed } else { Spread::InTurn },
         allowed_uids: config.allowed_uids.clone(),
