@@ -103,7 +103,14 @@ fn replay_log(log: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
     let (lines, cycles) = replay::replay(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
     println!("rtl: {}: {lines} lines agree, in {cycles} cycles", log.display());
-    Ok(())
+    // What `nebula explain` is shown as the hardware's.
+    let recorded = log.with_extension("rtl");
+    match std::fs::read_to_string(&recorded) {
+        Ok(last) if last != replay::record(&text, 1)? => {
+            Err(format!("{} is not what the hardware decides: write it again with `record`", recorded.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn record_log(log: &Path, file: &Path) -> Result<(), String> {
