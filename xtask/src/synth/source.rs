@@ -25,10 +25,18 @@ impl Sources {
         Ok(Self { folder: folder.to_owned(), texts })
     }
 
+    /// All files.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.texts.keys().map(|name| self.path(name)).collect()
+    }
+
     /// The files of a module and of all that it has instances of.
     pub(crate) fn of(&self, module: &str) -> Vec<String> {
-        let path = |name: &String| self.folder.join(format!("{name}.sv")).to_string_lossy().into_owned();
-        self.modules(module).iter().map(path).collect()
+        self.modules(module).iter().map(|name| self.path(name)).collect()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join(format!("{name}.sv")).to_string_lossy().into_owned()
     }
 
     /// Their texts, one after the other, without comments.
