@@ -3,8 +3,9 @@
 //!
 //! [`touches`] gives the description; a test checks the store itself against it through a [`Probe`](crate::Probe). It
 //! covers the common case: an item in its home bucket, no other entry with the same tag, no concurrent change. It
-//! leaves out what happens once per segment of the log (moving the head, checking whether the pins have drained) and
-//! the counters behind [`Stats`](crate::Stats), which are local to the thread.
+//! leaves out what happens once per segment of the log (moving the head, checking whether the pins have drained), items
+//! with metadata, what eviction by reads adds, a store's lists of free runs, and the counters behind
+//! [`Stats`](crate::Stats), which are local to the thread.
 //!
 //! A block that an operation first reads and later writes is listed for both; a block that it writes first is listed
 //! once.

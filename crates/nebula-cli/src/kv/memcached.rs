@@ -17,6 +17,7 @@ mod service;
 mod stats;
 
 pub(super) use framing::Memcached;
+pub(super) use seconds::unix_second;
 pub(super) use service::MemcachedService;
 pub(super) use stats::Facts;
 
