@@ -1,10 +1,10 @@
 // Proves about recv_buffer, for any order of RPCs and of frees, right and wrong ones: slots that are handed out are not in use, a free is
 // taken exactly where it frees one whole RPC of that core, and every input is answered within a bound.
 module recv_buffer_check #(
-    parameter int Slots = 8,
+    parameter int Slots = 4,
     parameter int Cores = 2,
-    parameter int LongestRpc = 3,    // in slots
-    parameter int CyclesMax = 12,    // within which an input is answered
+    parameter int LongestRpc = 2,    // in slots
+    parameter int CyclesMax = 3,     // within which an input is answered
     localparam int AddrW = $clog2(Slots + 130) + 1,
     localparam int CoreW = $clog2(Cores)
 ) (
@@ -13,7 +13,7 @@ module recv_buffer_check #(
     // The next input, taken when there is none or the one before is answered.
     input logic             any_valid_i,
     input logic             any_free_i,
-    input logic [3:0]       any_start_i,
+    input logic [2:0]       any_start_i,
     input logic [1:0]       any_slots_i,
     input logic [CoreW-1:0] any_core_i,
     input logic [CoreW-1:0] any_give_core_i
@@ -21,7 +21,7 @@ module recv_buffer_check #(
   logic started_q = 1'b0;
   logic [AddrW-1:0] slot_q;
   logic valid_q, free_q;
-  logic [3:0] start_q;
+  logic [2:0] start_q;
   logic [1:0] slots_q;
   logic [CoreW-1:0] core_q;
   logic give_q;
@@ -62,7 +62,7 @@ module recv_buffer_check #(
         valid_q <= any_valid_i;
         free_q  <= any_free_i;
         start_q <= any_start_i;
-        slots_q <= any_free_i || any_slots_i != '0 ? any_slots_i : 2'd1;
+        slots_q <= any_free_i || (any_slots_i != '0 && any_slots_i <= 2'(LongestRpc)) ? any_slots_i : 2'd1;
         core_q  <= any_core_i;
       end
       waited_q <= asks && !done ? waited_q + 8'd1 : '0;

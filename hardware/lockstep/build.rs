@@ -51,11 +51,22 @@ fn main() {
     }
     let text = format!("unsafe extern \"C\" {{\n{externs}}}\n\nstatic TABLES: &[Table] = &[\n{table}];\n");
     fs::write(out.join("models.rs"), text).expect("OUT_DIR can be written");
+    runtime(&out);
+}
+
+/// What all models need of Verilator: compiled once.
+fn runtime(out: &Path) {
     let include = include();
+    if out.join("libverilated.a").exists() {
+        println!("cargo:rustc-link-search=native={}", out.display());
+        println!("cargo:rustc-link-lib=static=verilated");
+        println!("cargo:rustc-link-lib=stdc++");
+        return;
+    }
     cc::Build::new()
         .cpp(true)
         .std("c++17")
-        .opt_level(2)
+        .opt_level(1)
         .warnings(false)
         .includes([include.clone(), include.join("vltstd")])
         .files(["verilated.cpp", "verilated_threads.cpp"].map(|file| include.join(file)))

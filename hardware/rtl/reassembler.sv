@@ -183,7 +183,7 @@ module reassembler #(
       end
       reports_q <= reports_q + (EntryW + 1)'(abandons) - (EntryW + 1)'(reports);
 
-      // From the oldest to the newest, whoever of them goes on the way.
+      // From the oldest to the newest, whichever of them goes on the way.
       if (peer_gone_i && !walks_q && live_q != '0) begin
         walks_q <= 1'b1;
         walk_q  <= oldest_q;

@@ -51,7 +51,11 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(decisions::Decisions),
         side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run", ""),
         Box::new(kv::Kv),
-        side_by_side("hit-ratio", "the store as a cache, beside memcached with the same memory and the same requests", ""),
+        side_by_side(
+            "hit-ratio",
+            "the store as a cache, beside memcached with the same memory and the same requests",
+            "",
+        ),
         Box::new(lab::Lab),
         side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run", "peers"),
         side_by_side("typed", "generated services beside a handler of bytes written by hand, in the same run", "typed"),

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
 //! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
-//! simulated network), [`relay`] (calls over a hostile link), [`soak`] (a server under load for minutes), [`mod@rtl`] (the NIC in hardware), [`mod@synth`] (gates and paths of the RTL), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser), [`python`] (the package for Python), [`first_run`] (how long a newcomer waits), [`book`] (links of
+//! simulated network), [`relay`] (calls over a hostile link), [`soak`] (a server under load for minutes), [`mod@rtl`] (the NIC in hardware), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser), [`python`] (the package for Python), [`memcached`] (the server beside memcached), [`first_run`] (how long a newcomer waits), [`mod@synth`] (gates and paths of the RTL), [`formal`] (proofs about it), [`book`] (links of
 //! the site of docs/) and [`dist`] (what is handed out for a version).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
@@ -14,8 +14,10 @@ mod coverage;
 mod dist;
 mod explore;
 mod first_run;
+mod formal;
 mod fuzz;
 mod markdown;
+mod memcached;
 mod network;
 mod pages;
 mod python;
@@ -69,6 +71,10 @@ enum Chore {
     Python(python::Args),
     /// Count gates, and time the longest path, of the RTL.
     Synth(synth::Args),
+    /// Prove properties of the RTL's modules, and find a wrong change with each.
+    Formal(formal::Args),
+    /// Compare the server with memcached: its protocol's edges, client libraries, hostile clients.
+    Memcached(memcached::Args),
     /// Rewrite the links of the book for mdBook, which calls this.
     #[command(hide = true)]
     Book(book::Args),
@@ -108,6 +114,8 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Pages(args) => pages::run(&shell, args),
         Chore::Python(args) => python::run(&shell, args),
         Chore::Synth(args) => synth::run(&shell, args),
+        Chore::Formal(args) => formal::run(&shell, args),
+        Chore::Memcached(args) => memcached::run(&shell, args),
         Chore::Book(args) => book::run(args),
         Chore::FirstRun(args) => first_run::run(&shell, args),
         Chore::Dist(args) => dist::run(&shell, args),

@@ -1,4 +1,7 @@
-//! `cargo xtask pages`: opens reports in headless Chromium, wide and narrow, light and dark, points at a mark of each chart and exports it.
+//! `cargo xtask pages`: opens reports in headless Chromium, wide and narrow, light and dark, points at a mark of each chart and exports it; and the
+//! [live page](live) of a server under load.
+
+mod live;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -77,7 +80,7 @@ pub(crate) fn run(shell: &Shell, _: &Args) -> Result<(), Failure> {
         }
         println!("{name}: {charts} charts drawn, pointed at and exported, at 1200 and 390 px, light and dark");
     }
-    Ok(())
+    live::run(shell, browser)
 }
 
 /// A report with the probe in it.

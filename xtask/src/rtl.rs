@@ -22,6 +22,9 @@ pub(crate) struct Args {
     /// Replay a log that `nebula serve --decision-log` has written; may be given again.
     #[arg(long, value_name = "FILE")]
     replay: Vec<PathBuf>,
+    /// Write what the hardware decides about the last of those logs, for `nebula explain --hardware`.
+    #[arg(long, value_name = "FILE", requires = "replay")]
+    write: Option<PathBuf>,
     /// Break the RTL in each of the ways of hardware/mutants.txt instead, and see whether the lockstep notices.
     #[arg(long, conflicts_with_all = ["cycles", "replay"])]
     mutants: bool,
@@ -45,6 +48,9 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     run_command(shell.command(&program).args(["check", &args.inputs.to_string()]))?;
     for log in &args.replay {
         run_command(shell.command(&program).arg("replay").arg(from_here(log)?))?;
+    }
+    if let (Some(file), Some(log)) = (&args.write, args.replay.last()) {
+        run_command(shell.command(&program).arg("record").arg(from_here(log)?).arg(from_here(file)?))?;
     }
     match &args.cycles {
         Some(file) => run_command(shell.command(&program).arg("cycles").arg(from_here(file)?)),

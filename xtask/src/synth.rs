@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `design` | which modules are mapped, with which parameters |
 //! | `tool` | runs the scripts of hardware/synth |
+//! | `source` | which files a module is made of |
 //! | `report` | what they print, as numbers |
 //! | `scale` | from 180 nm to 22 nm, by named rules of thumb |
 //! | `result` | the file of results, hardware/synth/results.json |
@@ -19,6 +20,7 @@ mod picture;
 mod report;
 mod result;
 mod scale;
+mod source;
 mod tool;
 mod verdict;
 
@@ -30,6 +32,8 @@ use std::time::Instant;
 use design::Design;
 pub(crate) use page::{PAGES, bless, stale};
 use result::{Results, Row};
+pub(crate) use source::Sources;
+pub(crate) use tool::done;
 use tool::{Tools, Window};
 
 use crate::shell::{Failure, Shell};

@@ -9,8 +9,8 @@ use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
 use crate::{
-    compare, completions, demo, doctor, echo, keygen, kv, life, load, man, reproduce, simulate, size, status, sweep,
-    thresholds, top,
+    compare, completions, demo, doctor, echo, explain, keygen, kv, life, load, man, ordered, reproduce, simulate, size,
+    status, sweep, thresholds, top,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -26,6 +26,8 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --endpoint shm://kv --find-slo 100us
   nebula status shm://kv                                 counters of a running server, and a health check
   nebula top shm://kv                                    the same, live
+  nebula serve ordered --inline                          a store with range scans
+  nebula explain kv.log --line 7                         one decision in the runtime, simulator and hardware
   nebula keygen kv.key                                   a key for udp:// between machines
 
 Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
@@ -49,6 +51,7 @@ enum Command {
     Reproduce(reproduce::Args),
     Sweep(sweep::Args),
     Thresholds(thresholds::Args),
+    Explain(explain::Args),
     Keygen(keygen::Args),
     Status(status::Args),
     Top(top::Args),
@@ -68,6 +71,7 @@ enum Command {
 enum Serve {
     Kv(Box<kv::Args>),
     Echo(Box<echo::Args>),
+    Ordered(Box<ordered::Args>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,6 +96,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
@@ -100,9 +105,15 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Config(life::ConfigCommand::Check(args)) => life::check(&args, &Cli::command()),
         Command::Serve(Serve::Kv(args)) => kv::run(*args),
         Command::Serve(Serve::Echo(args)) => echo::run(&args),
-        Command::Load(Load::Kv(args)) => load::run_command(*args),
+        Command::Serve(Serve::Ordered(args)) => ordered::run(&args),
+        Command::Load(Load::Kv(args)) => load::run_command(*args, innermost(&given)),
         Command::Load(Load::Echo(args)) => echo::run_load(*args),
     }
+}
+
+/// The raw arguments of the last of the commands that are given.
+fn innermost(given: &ArgMatches) -> &ArgMatches {
+    given.subcommand().map_or(given, |(_, given)| innermost(given))
 }
 
 /// The command, and the raw arguments. The raw arguments tell a given value from a default.

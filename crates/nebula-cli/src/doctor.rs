@@ -1,11 +1,14 @@
 //! `nebula doctor`: checks this machine and says how to fix what it finds.
 
+mod counters;
 mod echo;
 mod finding;
+mod kernel;
 mod pauses;
 mod machine;
+mod speed;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use nebula_nic::Span;
@@ -13,15 +16,16 @@ use nebula_nic::Span;
 use crate::flags::Format;
 use crate::output::{self, Failure, Row};
 use crate::{hiccup, signal};
+use counters::Counters;
 use finding::Finding;
 
 const EXAMPLES: &str = "Examples:
   nebula doctor
   nebula doctor --seconds 10 --format json
 
-The pauses of the cores set a lower bound on the p99 latency of any software that runs on them: the p99 floor. A measured p99 below that floor is missing some RPCs.";
+The pauses of the cores set a lower bound on the p99 latency of any software that runs on them: the p99 floor. A measured p99 below that floor is missing some RPCs. Each check has its effect measured here and now; where it is not well, there is what to do, and the command for it where there is one.";
 
-/// Check this machine (cores, pauses, clock, huge pages, memory) and say how to fix problems
+/// Check this machine (cores, pauses, isolation, timer, interrupts, steal, frequency, pages, NUMA, clock, memory) and say how to fix problems
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -46,7 +50,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut findings = machine::findings();
     bar.set_message(format!("watching two cores for pauses for {time:.0?}"));
     bar.tick();
-    findings.extend(pauses::findings(&hiccup::watch(time)?));
+    let (before, began) = (Counters::now(), Instant::now());
+    let hiccups = hiccup::watch(time)?;
+    let (after, watched) = (Counters::now(), began.elapsed());
+    findings.extend(pauses::findings(&hiccups));
+    findings.extend(kernel::findings((&before, &after, watched), &hiccups));
+    signal::check()?;
+    bar.set_message("timing cores and memory");
+    bar.tick();
+    findings.extend(speed::findings());
     signal::check()?;
     bar.set_message(format!("timing RPCs over shared memory for {time:.0?}"));
     bar.tick();

@@ -16,6 +16,7 @@ mod client;
 mod connect;
 mod exchange;
 mod live;
+mod memcached;
 mod plan;
 mod preload;
 mod run;
@@ -23,7 +24,7 @@ mod search;
 
 pub(crate) use exchange::Exchange;
 pub(crate) use live::Progress;
-pub(crate) use plan::LoadPlan;
+pub(crate) use plan::{LoadPlan, Memcached};
 pub(crate) use preload::preload;
 pub(crate) use run::{LoadOutcome, run};
 pub(crate) use search::{FoundSlo, Probe, find_slo};

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `key` | reading a key file |
 //! | `servers` | the servers of a client |
+//! | `slo_of` | bounds for single operations |
 
 mod key;
 mod servers;
+mod slo_of;
 
 pub(crate) use crate::output::Format;
 pub(crate) use key::read as read_keys;
 pub(crate) use nebula_lab::words::{Loads, Slo, arrivals, bytes, count, mix, service};
 pub(crate) use servers::ServerList;
+pub(crate) use slo_of::SloOf;

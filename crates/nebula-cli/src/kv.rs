@@ -272,13 +272,13 @@ fn config(args: &Args) -> ServerConfig {
 }
 
 /// The largest default slot: one page. Longer values take several slots.
-const MTU_BYTES_AUTO: u32 = 4096;
+pub(crate) const MTU_BYTES_AUTO: u32 = 4096;
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-fn counters(status: &Status) -> Row {
+pub(crate) fn counters(status: &Status) -> Row {
     Row::new()
         .field("served", status.freed)
         .field("nacked", status.nacked())

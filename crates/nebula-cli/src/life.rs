@@ -113,7 +113,7 @@ impl Life {
     /// Drains all servers at once: none takes in more while another is waited for.
     fn drain(&self, servers: &[RunningServer]) -> bool {
         std::thread::scope(|scope| {
-            let drain = |server| scope.spawn(|| RunningServer::drain(server, self.drain_timeout));
+            let drain = |server| scope.spawn(move || RunningServer::drain(server, self.drain_timeout));
             let draining: Vec<_> = servers.iter().map(drain).collect();
             // Not `all`, which would leave the rest.
             draining.into_iter().fold(true, |all, one| one.join().is_ok_and(|is_drained| is_drained) && all)

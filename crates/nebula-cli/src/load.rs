@@ -3,10 +3,12 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `args` | the command line |
+//! | `preset` | the loads of papers, by name |
 //! | `rows` | the results as rows |
 //! | `verdict` | whether the load was what was asked for |
 
 mod args;
+mod preset;
 mod rows;
 mod verdict;
 

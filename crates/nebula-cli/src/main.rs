@@ -10,6 +10,7 @@
 //! | `kv`, `echo` | `serve kv`: the key-value service; `serve echo` and `load echo` |
 //! | `life`, `metrics` | a service's life: settings, ready, drained; its counters over HTTP |
 //! | `status`, `top`, `observe` | a running server: its counters once, live, and where they come from |
+//! | `ordered` | `serve ordered`: an ordered store, with scans |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
 //! | `sweep` | a question at every point of a grid |
@@ -43,11 +44,13 @@ mod metrics;
 mod observe;
 mod status;
 mod top;
+mod ordered;
 mod load;
 mod report;
 mod demo;
 mod flags;
 mod drive;
+mod explain;
 mod sweep;
 mod thresholds;
 mod hiccup;

@@ -4,6 +4,7 @@
 
 mod compare;
 mod evidence;
+mod explain;
 mod installation;
 #[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod kept;

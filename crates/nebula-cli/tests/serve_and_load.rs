@@ -299,7 +299,7 @@ fn a_bad_line_of_a_trace_is_named_by_its_number() {
     for (text, said) in [
         (
             "time_us,op,key,value_bytes\n0,get,1,0\n5,put,1,0\n",
-            "trace line 3: \"5,put,1,0\": op must be get, set or delete",
+            "trace line 3: \"5,put,1,0\": op must be get, set, delete or scan",
         ),
         ("0,get,1,0\n7,get,1,0\n6,get,1,0\n", "trace line 3: \"6,get,1,0\": time goes back"),
         ("0,get,1\n", "trace line 1: \"0,get,1\": has 3 fields"),
@@ -554,4 +554,56 @@ fn a_load_for_two_servers_gives_each_its_keys() {
         signal(&server, Signal::TERM);
         wait(server).assert_ok();
     }
+}
+
+#[test]
+fn a_load_of_gets_and_scans_is_answered_in_order_and_has_latencies_of_each() {
+    let endpoint = endpoint("ordered");
+    let args = [
+        "serve",
+        "ordered",
+        "--endpoint",
+        &endpoint,
+        "--inline",
+        "--format",
+        "json",
+        "--memory-bytes",
+        "64MiB",
+        "--slo",
+        "10s",
+    ];
+    let mut child = command(&args).spawn().unwrap();
+    let mut ready = String::new();
+    BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+    assert_eq!(ready.trim_end(), format!("ready {endpoint}"));
+    let load = [
+        "load",
+        "kv",
+        "--endpoint",
+        &endpoint,
+        "--preset",
+        "masstree",
+        "--keys",
+        "5k",
+        "--preload",
+        "--format",
+        "json",
+    ];
+    let ended = nebula(&[&load[..], &["--mix", "get=80,scan=20", "--rate", "5k", "--duration", "300ms"]].concat());
+    let row = json(&ended.assert_ok().stdout);
+    let by_op = &row["latency_ns_by_op"];
+    assert!(by_op["get"]["mean"].as_f64() > Some(0.0) && by_op["scan"]["mean"].as_f64() > Some(0.0), "{row}");
+    assert!(by_op.get("set").is_none() && count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
+    signal(&child, Signal::INT);
+    wait(child).assert_ok();
+}
+
+#[test]
+fn a_server_without_scans_is_named_as_such() {
+    let endpoint = endpoint("no-scans");
+    let child = serve(&endpoint, &[]);
+    let ended = nebula(&load(&endpoint, &["--mix", "scan=1", "--rate", "1k", "--duration", "100ms"]));
+    ended.assert_error(1, "nebula serve ordered");
+    signal(&child, Signal::INT);
+    wait(child).assert_ok();
 }

@@ -224,7 +224,7 @@ fn what_does_not_belong_or_cannot_be_is_refused_in_one_line() {
         ("--machine isca20 --rate 22", "from 1k to 1G RPC/s, not 22 RPC/s"),
         ("--machine isca20 --rate 5..25M:1", "5..25MRPS:9"),
         ("--machine isca20 --find-slo --rate 5M", "cannot be used with"),
-        ("--machine isca20 --mix get=1,delete=1", "does not support delete"),
+        ("--machine isca20 --mix get=1,delete=1", "supports neither delete nor scan"),
         ("--machine isca20 --application network-function --mix get=1", "applies to a key-value store only"),
         ("--machine isca20 --application replication --value-bytes 64", "applies to a key-value store only"),
         ("--machine isca20 --value-bytes 0", "give 1 to 16384"),

@@ -47,6 +47,9 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["simulate", "--replications", "1"], "give 2 to 10000"),
         (&["simulate", "--threads", "0"], "is not in 1..=1024"),
         (&["simulate", "--lock-handoff", "1us"], "add it to --policy"),
+        (&["simulate", "--nic-cycles", "no/such/file"], "cannot read no/such/file"),
+        (&["simulate", "--nic-ghz", "1"], "--nic-cycles"),
+        (&["simulate", "--nic-cycles", "x", "--nic-ghz", "0"], "above 0"),
         (&["simulate", "--on-nack", "retry:1us"], "give a --queue-bound"),
         (&["simulate", "--on-nack", "another", "--queue-bound", "9"], "--servers 2 or more"),
         (&["simulate", "--outstanding", "3"], "--clients"),
@@ -167,13 +170,26 @@ fn the_doctor_gives_a_verdict_on_each_thing_it_looks_at() {
     let findings: Vec<serde_json::Value> =
         ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let checks: Vec<&str> = findings.iter().map(|finding| finding["check"].as_str().unwrap()).collect();
-    for check in ["cores", "clock", "huge pages", "memory", "shared memory", "udp", "p99 floor", "round trip"] {
+    let static_checks = ["cores", "clock", "huge pages", "memory", "shared memory", "udp"];
+    let measured = [
+        "isolation",
+        "timer ticks",
+        "interrupts",
+        "steal",
+        "frequency",
+        "page size",
+        "NUMA",
+        "p99 floor",
+        "round trip",
+    ];
+    for check in static_checks.into_iter().chain(measured) {
         assert!(checks.contains(&check), "{check} is not in {checks:?}");
     }
     for finding in &findings {
         let has_advice = finding["advice"] != "";
         assert_eq!(finding["verdict"], if has_advice { "warn" } else { "ok" }, "{finding}");
         assert_ne!(finding["measured"], "", "{finding}");
+        assert!(has_advice || finding["command"] == "", "{finding}");
     }
     assert_eq!(findings[4]["values"]["is_mapped"], true);
 }

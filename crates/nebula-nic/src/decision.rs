@@ -63,7 +63,7 @@ pub use group::{
     GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupReplayError, GroupSetup, replay_group_text,
 };
 pub use replay::{
-    Difference, LOG_HEADER, ReplayError, read_text, replay, replay_text, replay_text_with, replay_through,
+    Difference, LOG_HEADER, ReplayError, decide_again, read_text, replay, replay_text, replay_text_with, replay_through,
 };
 pub use text::ParseDecisionError;
 

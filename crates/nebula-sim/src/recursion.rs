@@ -6,11 +6,12 @@
 //! |---|---|---|
 //! | `single-queue`, `mcs-lock` without its lock, `jbsq:1` | Kiefer and Wolfowitz: an RPC begins when it has arrived and the first core is free | [`any_core`] |
 //! | `jbsq:N` | the same with credit: when it has arrived, the RPC before it has been dispatched and a core has credit | [`by_credit`] |
+//! | `jbsq:2` on up to 64 cores | the same, by two times of each core | [`two_each`] |
 //! | `rss`, `static`, `random`, `round-robin`, `key-hash` | Lindley, for each core: when it has arrived and the RPC before it has ended | [`per_core`] |
 //! | `two-choices` | the same, and who is at a core is kept for the choice | [`loads`] |
 //!
 //! The result is the one of the event-driven [`world`](crate::world), to the byte: the same streams give the same draws, and
-//! `nebula-nic` chooses the cores. Only what changes no time is left out: which of several idle cores takes
+//! `nebula-nic` chooses the cores, but for [`two_each`], whose choice is the same. Only what changes no time is left out: which of several idle cores takes
 //! an RPC of one queue. Latencies between NIC and core and core time an RPC are terms of both recursions ([`Terms`]). A test runs
 //! both, RPC by RPC ([`tests`]).
 //!
@@ -30,6 +31,7 @@ pub mod lanes;
 mod loads;
 mod one_queue;
 mod per_core;
+mod two_each;
 mod waiting;
 #[cfg(test)]
 mod tests;
@@ -49,6 +51,7 @@ use nebula_nic::{
 };
 use one_queue::OneQueue;
 use per_core::PerCore;
+use two_each::TwoEach;
 
 /// What a run under first come, first served needs: [`serve`](Self::serve) says when each RPC of a block begins and ends.
 trait Recursion {
@@ -146,6 +149,12 @@ fn simulate(system: &System, demand: Demand<'_>, note: &mut dyn FnMut(&Block)) -
         Policy::RoundRobin => by_core(RoundRobin::new(cores), cores, terms, draws, demand, note),
         Policy::Random => by_core(Random::new(cores, own), cores, terms, draws, demand, note),
         Policy::KeyHash => by_core(KeyHash::new(cores), cores, terms, draws, demand, note),
+        Policy::Jbsq(2) if cores <= 16 => {
+            serve_all(OneQueue::new(TwoEach::<16>::new(cores, terms), bound), draws, demand, note)
+        }
+        Policy::Jbsq(2) if cores <= 64 => {
+            serve_all(OneQueue::new(TwoEach::<64>::new(cores, terms), bound), draws, demand, note)
+        }
         Policy::Jbsq(credit) if credit > 1 => {
             let cores = ByCredit::new(Jbsq::new(cores, credit), cores, terms);
             serve_all(OneQueue::new(cores, bound), draws, demand, note)

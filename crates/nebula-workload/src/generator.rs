@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use nebula_nic::{Span, Timestamp};
 
 use crate::outstanding::{Entry, Outstanding};
-use crate::{Counts, Latency, LatencyRecorder, LoadReport, Operation, Schedule, Tails, Token};
+use crate::{ByOp, Counts, Latency, LatencyRecorder, LoadReport, Operation, Schedule, Tails, Token};
 
 /// The limits and thresholds of a [`Generator`].
 ///
@@ -99,6 +99,7 @@ pub struct Generator {
     held_until: Option<Timestamp>,
     counts: Counts,
     latency: Tails,
+    by_op: ByOp,
     lateness: LatencyRecorder,
     /// The latest time passed in.
     now: Timestamp,
@@ -126,6 +127,7 @@ impl Generator {
             held_until: None,
             counts: Counts::default(),
             latency: Tails::new(warm_until, config.guard, config.pending_max),
+            by_op: ByOp::new(warm_until),
             lateness: LatencyRecorder::with_warm_up_until(warm_until),
             now: start,
             last_answer: start,
@@ -212,7 +214,7 @@ impl Generator {
     /// instead, without limit.
     pub fn handle_refused(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
         let operation = self.complete(now, token)?;
-        self.latency.record_infinite(operation.at, now);
+        self.record_infinite(&operation, now);
         self.counts.refused_by_client += u64::from(self.is_measured(&operation));
         Some(operation)
     }
@@ -223,6 +225,7 @@ impl Generator {
         let operation = self.complete(now, token)?;
         self.last_answer = now;
         self.latency.record_reply(operation.at, now);
+        self.by_op.record(operation.op, operation.at, Latency::Finite(now - operation.at));
         let is_measured = self.is_measured(&operation);
         self.counts.replied += u64::from(is_measured);
         self.counts.not_found += u64::from(is_measured && !is_found);
@@ -234,7 +237,7 @@ impl Generator {
     pub fn handle_nack(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
         let operation = self.complete(now, token)?;
         self.last_answer = now;
-        self.latency.record_infinite(operation.at, now);
+        self.record_infinite(&operation, now);
         self.counts.nacked += u64::from(self.is_measured(&operation));
         Some(operation)
     }
@@ -242,9 +245,14 @@ impl Generator {
     /// Gives up an operation that was never answered: infinite latency.
     pub fn handle_lost(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
         let operation = self.complete(now, token)?;
-        self.latency.record_infinite(operation.at, now);
+        self.record_infinite(&operation, now);
         self.counts.lost += u64::from(self.is_measured(&operation));
         Some(operation)
+    }
+
+    fn record_infinite(&mut self, operation: &Operation, now: Timestamp) {
+        self.latency.record_infinite(operation.at, now);
+        self.by_op.record(operation.op, operation.at, Latency::Infinite);
     }
 
     fn complete(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
@@ -288,7 +296,7 @@ impl Generator {
     }
 
     fn count_never_sent(&mut self, operation: &Operation) {
-        self.latency.record_infinite(operation.at, self.now);
+        self.record_infinite(operation, self.now);
         self.counts.never_sent += u64::from(self.is_measured(operation));
     }
 
@@ -335,6 +343,7 @@ impl Generator {
             rate_rps: self.schedule.rate_rps(),
             counts: self.counts,
             latency: self.latency,
+            by_op: self.by_op,
             lateness: self.lateness,
             late_after: self.late_after,
             duration: end - self.warm_until,

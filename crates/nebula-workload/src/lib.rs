@@ -15,7 +15,7 @@
 //! | which key, which operation? | [`keys`], [`mix`], [`operation`] |
 //! | or: which recorded operations? | [`trace`] |
 //! | what is due at this moment? | [`schedule`] |
-//! | how long did each RPC take? | [`recorder`] |
+//! | how long did each RPC take? | [`recorder`]; by operation: [`by_op`] |
 //! | was it the machine and not the server? | [`hiccup`], [`gap_log`], [`gap_summary`], [`tails`] |
 //! | the open-loop client as one state machine | [`generator`], [`report`] |
 //! | which rate still meets the SLO? | [`slo_search`] |
@@ -34,6 +34,7 @@ mod error;
 mod spelling;
 mod column;
 mod smooth;
+mod whole;
 pub mod rng;
 pub mod streams;
 pub mod rate;
@@ -54,12 +55,14 @@ pub mod hiccup;
 pub mod gap_log;
 pub mod gap_summary;
 pub mod tails;
+pub mod by_op;
 mod outstanding;
 pub mod generator;
 pub mod report;
 pub mod slo_search;
 
 pub use arrivals::{ArrivalProcess, ArrivalTrace, Arrivals, Mmpp2, OnOff};
+pub use by_op::ByOp;
 pub use column::{Column, Unit};
 pub use error::WorkloadError;
 pub use gap_log::{Gap, GapLog};

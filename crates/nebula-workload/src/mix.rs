@@ -22,12 +22,12 @@ use crate::{Op, Rng, WorkloadError};
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mix {
     /// In the order of [`Op::ALL`].
-    weights: [u32; 3],
+    weights: [u32; 4],
 }
 
 impl Mix {
     /// Only reads.
-    pub const READ_ONLY: Self = Self { weights: [1, 0, 0] };
+    pub const READ_ONLY: Self = Self { weights: [1, 0, 0, 0] };
 
     /// Returns the share of `op`, in 0 to 1.
     #[must_use]
@@ -39,11 +39,12 @@ impl Mix {
     #[inline]
     pub fn pick(&self, rng: &mut Rng) -> Op {
         let drawn = rng.below(self.total());
-        let [get, set, _] = self.weights.map(u64::from);
+        let [get, set, delete, _] = self.weights.map(u64::from);
         match drawn {
             drawn if drawn < get => Op::Get,
             drawn if drawn < get + set => Op::Set,
-            _ => Op::Delete,
+            drawn if drawn < get + set + delete => Op::Delete,
+            _ => Op::Scan,
         }
     }
 
@@ -57,7 +58,7 @@ impl Mix {
 /// Half reads, half writes: the mix of NEBULA's key-value evaluation.
 impl Default for Mix {
     fn default() -> Self {
-        Self { weights: [50, 50, 0] }
+        Self { weights: [50, 50, 0, 0] }
     }
 }
 
@@ -68,7 +69,7 @@ impl FromStr for Mix {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || WorkloadError::spelling("mix", text, EXPECTED);
-        let mut weights = [None; 3];
+        let mut weights = [None; 4];
         for part in text.split(',') {
             let (op, weight) = parse_part(part).ok_or_else(wrong)?;
             if weights[op as usize].replace(weight).is_some() {

@@ -25,11 +25,13 @@ pub enum Op {
     Set,
     /// Removes the pair.
     Delete,
+    /// Reads the pairs from its key on, in ascending order.
+    Scan,
 }
 
 impl Op {
     /// Every operation, in the order in which a mix is written.
-    pub const ALL: [Self; 3] = [Self::Get, Self::Set, Self::Delete];
+    pub const ALL: [Self; 4] = [Self::Get, Self::Set, Self::Delete, Self::Scan];
 
     /// Returns the spelling of the operation.
     #[must_use]
@@ -38,6 +40,7 @@ impl Op {
             Self::Get => "get",
             Self::Set => "set",
             Self::Delete => "delete",
+            Self::Scan => "scan",
         }
     }
 }
@@ -47,7 +50,7 @@ impl FromStr for Op {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let op = Self::ALL.into_iter().find(|op| op.as_str() == text);
-        op.ok_or_else(|| WorkloadError::spelling("operation", text, "get, set or delete"))
+        op.ok_or_else(|| WorkloadError::spelling("operation", text, "get, set, delete or scan"))
     }
 }
 
@@ -76,6 +79,6 @@ pub struct Operation {
     pub op: Op,
     /// The key it applies to.
     pub key: Key,
-    /// The bytes a SET writes. For GET and DELETE: 0, or what the trace says.
+    /// The bytes a SET writes. For others: 0, or what the trace says.
     pub value_bytes: u32,
 }

@@ -2,7 +2,7 @@
 
 use nebula_nic::Span;
 
-use crate::{Latency, LatencyRecorder, Tails};
+use crate::{ByOp, Latency, LatencyRecorder, Tails};
 
 /// The outcomes of the operations, warm-up excluded.
 ///
@@ -83,6 +83,8 @@ pub struct LoadReport {
     pub counts: Counts,
     /// From the intended send to the reply.
     pub latency: Tails,
+    /// The same by operation, pauses of the machine included.
+    pub by_op: ByOp,
     /// From the time an operation was due, and there was room for it, to its send.
     pub lateness: LatencyRecorder,
     /// The lateness that the p99 must not exceed; see [`generator_was_late`](Self::generator_was_late).
@@ -119,6 +121,7 @@ impl LoadReport {
     pub fn merge(&mut self, other: Self) {
         self.rate_rps += other.rate_rps;
         self.counts.merge(&other.counts);
+        self.by_op.merge(&other.by_op);
         self.latency.merge(other.latency);
         self.lateness.merge(&other.lateness);
         self.duration = self.duration.max(other.duration);

@@ -42,6 +42,7 @@ use std::sync::Arc;
 
 use nebula_nic::Span;
 
+use crate::whole::floor;
 use crate::{Rng, Streams, WorkloadError, column};
 use empirical::Empirical;
 use moments::Moments;
@@ -334,8 +335,5 @@ fn rounded(ps: f64) -> Span {
 /// The same below 2⁵² picoseconds, in operations that every machine has for vectors.
 #[inline(always)]
 fn rounded_in_vectors(ps: f64) -> f64 {
-    const WHOLE: f64 = (1_u64 << 52) as f64;
-    let ps = ps + 0.5;
-    let nearest = (ps + WHOLE) - WHOLE;
-    nearest - if nearest > ps { 1.0 } else { 0.0 }
+    floor(ps + 0.5)
 }

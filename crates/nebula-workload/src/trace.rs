@@ -161,7 +161,7 @@ impl<R: Read> TraceReader<R> {
     fn operation(&mut self) -> Result<Operation, WorkloadError> {
         let (time, op, key, value_bytes) = self.four_fields()?;
         let (at, first) = self.time(time)?;
-        let op: Op = op.parse().map_err(|_| self.wrong("op must be get, set or delete".into()))?;
+        let op: Op = op.parse().map_err(|_| self.wrong("op must be get, set, delete or scan".into()))?;
         let key = parse_key(key).ok_or_else(|| self.wrong("key must not be empty".into()))?;
         let value_bytes = match value_bytes {
             Some(bytes) => bytes.parse().map_err(|_| self.wrong(EXPECTED_BYTES.into()))?,

@@ -66,6 +66,7 @@ fn mixes_keep_their_weights_in_one_order() {
         ("set=1,get=3", "get=3,set=1"),
         ("delete=1", "delete=1"),
         ("get=0, set=2 ,delete = 1", "set=2,delete=1"),
+        ("scan=1,get=99", "get=99,scan=1"),
     ] {
         assert_eq!(text.parse::<Mix>().unwrap().to_string(), shown);
     }
@@ -83,9 +84,9 @@ fn invalid_mixes_are_refused_in_one_line() {
 
 #[test]
 fn operations_are_drawn_by_their_weights() {
-    let mix: Mix = "get=50,set=45,delete=5".parse().unwrap();
+    let mix: Mix = "get=40,set=45,delete=5,scan=10".parse().unwrap();
     let mut rng = Seed(1).stream("operations");
-    let mut counts = [0.0; 3];
+    let mut counts = [0.0; 4];
     for _ in 0..100_000 {
         counts[mix.pick(&mut rng) as usize] += 1e-5;
     }

@@ -55,8 +55,8 @@ fn each_error_says_what_is_expected() {
         ("1e3,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
         ("0.0000001,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
         ("18446744073709.551616,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
-        ("9,GET,1,0", "op must be get, set or delete"),
-        ("9,put,1,0", "op must be get, set or delete"),
+        ("9,GET,1,0", "op must be get, set, delete or scan"),
+        ("9,put,1,0", "op must be get, set, delete or scan"),
         ("9,get,,0", "key must not be empty"),
         ("9,get,1,-1", "value_bytes must be a whole number below 2^32"),
         ("9,get,1,4294967296", "value_bytes must be a whole number below 2^32"),
@@ -127,7 +127,7 @@ fn random_operation(rng: &mut Rng, last: Timestamp) -> Operation {
     // Every number of decimals occurs.
     let bits = rng.below(42);
     let step = rng.below(1 << bits);
-    let op = Op::ALL[usize::try_from(rng.below(3)).expect("an index")];
+    let op = Op::ALL[usize::try_from(rng.below(4)).expect("an index")];
     let value_bytes = u32::try_from(rng.below(1 << 32)).expect("below 2^32");
     let key = Key(rng.next_u64() >> (bits % 64));
     Operation { at: last + Span::from_ps(step), op, key, value_bytes }

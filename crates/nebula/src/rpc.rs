@@ -10,6 +10,7 @@ pub(crate) mod answer;
 pub(crate) mod later;
 pub(crate) mod reply;
 pub(crate) mod requests;
+pub(crate) mod store_counters;
 pub(crate) mod service;
 pub(crate) mod rpc_types;
 pub(crate) mod parking;

@@ -6,7 +6,6 @@ mod parts;
 mod pool;
 mod running;
 
-pub use pool::PoolStatus;
 pub(crate) use pool::{Pool, Pooled};
 pub use running::RunningServer;
 pub(crate) use running::spawn;
@@ -198,7 +197,9 @@ impl Server {
         }
         self = self.of_service(&*service);
         match self.config.pool_threads_or_default() {
-            threads @ 1.. if service.has_long() => running::serve_pooled((self.endpoint?, self.framing), self.config, service, threads),
+            threads @ 1.. if service.has_long() => {
+                running::serve_pooled((self.endpoint?, self.framing), self.config, service, threads)
+            }
             _ => running::serve(
                 (self.endpoint?, self.framing),
                 self.config,

@@ -14,6 +14,7 @@
 mod layout;
 mod histogram;
 mod sample;
+mod pool;
 mod store;
 mod page;
 mod meter;
@@ -25,7 +26,7 @@ pub use histogram::Histogram;
 pub(crate) use layout::Layout;
 pub(crate) use meter::{Meter, Served};
 pub(crate) use page::{Extra, NetworkCounters, StatusPage};
+pub use pool::PoolStatus;
 pub use reader::{CoreStatus, Gap, StatusReader};
 pub use sample::RpcSample;
 pub(crate) use store::PoolPage;
-pub use store::StoreCounters;

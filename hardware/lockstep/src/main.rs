@@ -4,17 +4,20 @@
 //! |---|---|
 //! | `check N` | all modules, all policies, sizes and mixes, N inputs or more in all; the inputs of the fuzz target; the recorded logs |
 //! | `replay LOG` | the log of a server |
+//! | `record LOG FILE` | writes what the hardware decides about it, for `nebula explain` |
 //! | `cycles FILE` | writes how many cycles decisions take |
 
 #![forbid(unsafe_code)]
 
 use nebula_rtl::lockstep::Failure;
 use nebula_rtl::{cycles, fuzz, model, modules, plan, replay};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Where this package is.
-const HERE: &str = env!("CARGO_MANIFEST_DIR");
+/// A folder of the repository.
+fn folder(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a package two folders below the root").join(path)
+}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -22,8 +25,9 @@ fn main() -> ExitCode {
     let ended = match *words {
         ["check", inputs] => inputs.parse().map_err(|_| format!("not a number of inputs: {inputs}")).and_then(check),
         ["replay", log] => replay_log(Path::new(log)),
+        ["record", log, file] => record_log(Path::new(log), Path::new(file)),
         ["cycles", file] => cycles::write(Path::new(file)),
-        _ => Err("commands: check N, replay LOG, cycles FILE".to_owned()),
+        _ => Err("commands: check N, replay LOG, record LOG FILE, cycles FILE".to_owned()),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,7 +42,7 @@ fn check(inputs: u64) -> Result<(), String> {
     let in_modules = check_modules(inputs / 100)?;
     let in_backends = check_backends(inputs)?;
     let tried = match model::names().any(|name| name.starts_with("backend")) {
-        true => fuzz::check(&Path::new(HERE).join("../../fuzz/seeds/backend_packets"), 1 + inputs / 5_000, 7)?,
+        true => fuzz::check(&folder("fuzz/seeds/backend_packets"), 1 + inputs / 5_000, 7)?,
         false => fuzz::Tried::default(),
     };
     println!("rtl: {} inputs of the fuzz target to {} servers agree", tried.inputs, tried.servers);
@@ -87,9 +91,8 @@ fn check_backends(inputs: u64) -> Result<u64, String> {
 
 /// The logs in `hardware/logs`.
 fn check_logs() -> Result<(), String> {
-    let folder = Path::new(HERE).join("../logs");
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
-    let mut logs: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let entries = std::fs::read_dir(folder("hardware/logs")).map_err(|error| format!("hardware/logs: {error}"))?;
+    let mut logs: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     logs.sort();
     logs.iter()
         .filter(|log| log.extension().is_some_and(|extension| extension == "log"))
@@ -100,5 +103,18 @@ fn replay_log(log: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
     let (lines, cycles) = replay::replay(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
     println!("rtl: {}: {lines} lines agree, in {cycles} cycles", log.display());
-    Ok(())
+    // What `nebula explain` is shown as the hardware's.
+    let recorded = log.with_extension("rtl");
+    match std::fs::read_to_string(&recorded) {
+        Ok(last) if last != replay::record(&text, 1)? => {
+            Err(format!("{} is not what the hardware decides: write it again with `record`", recorded.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn record_log(log: &Path, file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let record = replay::record(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
+    std::fs::write(file, record).map_err(|error| format!("write {}: {error}", file.display()))
 }

@@ -1,7 +1,7 @@
 //! Logs of decisions that servers have recorded, decided about again by the hardware.
 
 use crate::rtl::Rtl;
-use nebula_nic::decision::{Beside, Difference, read_text, replay_through};
+use nebula_nic::decision::{Beside, Difference, LOG_HEADER, decide_again, read_text, replay_through};
 use nebula_nic::{Backend, BackendConfig, LogLine, ScrubMode, Sources, Tenants};
 
 /// Entries of the reassembler that every model has but the smallest.
@@ -16,6 +16,31 @@ const ENTRIES: u32 = 16;
 ///
 /// What cannot be read or is not in hardware, or the first difference.
 pub fn replay(text: &str, x_seed: u64) -> Result<(usize, u64), String> {
+    let (mut rtl, config, lines) = started(text, x_seed)?;
+    let lines = replay_through(&mut rtl, Beside::new(&config), lines).map_err(|difference| difference.to_string())?;
+    Ok((lines, rtl.cycles()))
+}
+
+/// What the hardware decides about the inputs of a log, as a log: each line with the cycles that it took in a comment.
+///
+/// # Errors
+///
+/// As [`replay`], but for a difference, which is in the result.
+pub fn record(text: &str, x_seed: u64) -> Result<String, String> {
+    let (mut rtl, config, lines) = started(text, x_seed)?;
+    let mut beside = Beside::new(&config);
+    let mut record = format!("{LOG_HEADER} {config}\n");
+    for LogLine { at, input, decisions } in lines {
+        let before = rtl.cycles();
+        let decisions = decide_again(&mut rtl, &mut beside, &LogLine { at, input, decisions });
+        let line = LogLine { at, input, decisions };
+        record += &format!("{line} # cycles={}\n", rtl.cycles() - before);
+    }
+    Ok(record)
+}
+
+/// The hardware that decides about a log.
+fn started(text: &str, x_seed: u64) -> Result<(Rtl, BackendConfig, Vec<LogLine>), String> {
     let (config, lines) = read_text(text).map_err(|error| error.to_string())?;
     let entries = config.reassembler_entries.min(ENTRIES);
     let config = config
@@ -26,9 +51,8 @@ pub fn replay(text: &str, x_seed: u64) -> Result<(usize, u64), String> {
         .reassembler_entries(entries);
     agrees(&config, lines.clone())
         .map_err(|difference| format!("in this log it matters what is not in hardware: {difference}"))?;
-    let mut rtl = Rtl::try_new(config, x_seed).map_err(|unsupported| unsupported.to_string())?;
-    let lines = replay_through(&mut rtl, Beside::new(&config), lines).map_err(|difference| difference.to_string())?;
-    Ok((lines, rtl.cycles()))
+    let rtl = Rtl::try_new(config, x_seed).map_err(|unsupported| unsupported.to_string())?;
+    Ok((rtl, config, lines))
 }
 
 fn agrees(config: &BackendConfig, lines: Vec<LogLine>) -> Result<usize, Box<Difference>> {

@@ -54,7 +54,7 @@ const CORE_COUNTS: [u32; 4] = [16, 64, 256, 1_024];
 
 /// Everything that is mapped.
 pub(super) fn all() -> Vec<Design> {
-    [jbsq(), choices(), queues(), buffers(), reassemblers(), backends()].concat()
+    [jbsq(), choices(), queues(), buffers(), parts(), reassemblers(), backends()].concat()
 }
 
 fn design(module: &'static str, cores: u32, parameters: &[(&'static str, u32)]) -> Design {
@@ -79,7 +79,15 @@ fn choices() -> Vec<Design> {
         Design { what: "3 stages", is_quick: true, ..design("rss", 64, &[("Cores", 64), ("Stages", 3)]) },
         design("nack", 64, &[("Keys", 64)]),
         design("admission", 64, &[]),
+        quick(design("frontend", 64, &[("BoundMax", 2), ("EntryW", ENTRY_BITS)])),
+        design("altocumulus_manager", 64, &[]),
     ]
+}
+
+/// Parts of the receive buffer that lie on its longest path.
+fn parts() -> Vec<Design> {
+    let of = |module, what, width| Design { what, is_quick: true, ..design(module, 64, &[("Width", width)]) };
+    vec![of("lowest", "of 128 bits", 128), of("longest_run", "of 64 bits", 64)]
 }
 
 fn queues() -> Vec<Design> {
@@ -101,12 +109,12 @@ fn buffers() -> Vec<Design> {
     let of = |is_safe| {
         move |cores| Design {
             what: if is_safe == 1 { "frees checked" } else { "frees trusted" },
-            has_window: cores == 16,
+            has_window: cores == 16 && is_safe == 1,
             is_quick: cores == 64,
             ..design("recv_buffer", cores, &[("Slots", slots(cores)), ("Cores", cores), ("Safe", is_safe)])
         }
     };
-    [CORE_COUNTS.map(of(1)).to_vec(), vec![of(0)(16), of(0)(64)]].concat()
+    [CORE_COUNTS.map(of(1)).to_vec(), vec![of(0)(64)]].concat()
 }
 
 fn reassemblers() -> Vec<Design> {
@@ -114,7 +122,7 @@ fn reassemblers() -> Vec<Design> {
         what,
         ..design("reassembler", 64, &[("Entries", entries), ("Slots", slots(64)), ("Cores", 64)])
     };
-    [("16 entries", 16), ("64 entries", 64)].map(of).to_vec()
+    [("16 entries", 16)].map(of).to_vec()
 }
 
 /// All stations joined: the smallest, which is what NEBULA has without its reassembler, and with a queue a core and 16 entries.
@@ -123,11 +131,11 @@ fn backends() -> Vec<Design> {
         move |cores| {
             let sizes = [("Slots", slots(cores)), ("Cores", cores), ("Places", places(cores)), ("Entries", 16)];
             let has = [("PerCore", all), ("Reassembles", all), ("Safe", all)];
-            Design { what, on_fpga: cores == 16 && all == 0, ..design("backend", cores, &[&sizes[..], &has].concat()) }
+            Design { what, ..design("backend", cores, &[&sizes[..], &has].concat()) }
         }
     };
     let small = of(("one queue, RPCs of one packet, frees trusted", 0));
-    [CORE_COUNTS.map(small).to_vec(), vec![of(("all", 1))(16), of(("all", 1))(64)]].concat()
+    vec![small(16), small(64), of(("all", 1))(16)]
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::design::Design;
 use super::report::{self, Fpga, Mapped};
+use super::source::Sources;
 use crate::shell::{Attempt, Failure, Shell, line_of};
 
 /// Where Debian's `qflow-tech-osu018` puts the open cells: 180 nm, typical.
@@ -13,7 +14,7 @@ const LIBERTY: &str = "/usr/share/qflow/tech/osu018/osu018_stdcells.lib";
 /// The tools, and the folder that their files go to.
 pub(super) struct Tools<'a> {
     shell: &'a Shell,
-    rtl: String,
+    rtl: Sources,
     folder: PathBuf,
 }
 
@@ -32,7 +33,7 @@ impl<'a> Tools<'a> {
         }
         let folder = shell.target().join("synth");
         std::fs::create_dir_all(&folder).attempt("make a folder for netlists")?;
-        Ok(Ok(Self { shell, rtl: sources(rtl)?.join(" "), folder }))
+        Ok(Ok(Self { shell, rtl: Sources::read(rtl)?, folder }))
     }
 
     /// What the tools call themselves.
@@ -50,12 +51,14 @@ impl<'a> Tools<'a> {
         let suffix = if window == Window::Flops { "-flops" } else { "" };
         let netlist = self.folder.join(format!("{}{suffix}.v", design.name()));
         let is_flops = if window == Window::Flops { "1" } else { "0" };
-        let mut yosys = self.yosys("map.tcl", design, &netlist);
-        done(yosys.env("WINDOW", is_flops).env("LIBERTY", LIBERTY), &netlist.with_extension("log"))?;
         let timing = netlist.with_extension("timing");
-        let mut sta = self.shell.command("sta");
-        sta.args(["-exit", "hardware/synth/timing.tcl"]);
-        done(sta.env("LIBERTY", LIBERTY).env("NETLIST", &netlist).env("TOP", design.module), &timing)?;
+        self.unless_done(&netlist, &["map.tcl", "timing.tcl"], design, || {
+            let mut yosys = self.yosys("map.tcl", design, &netlist);
+            done(yosys.env("WINDOW", is_flops).env("LIBERTY", LIBERTY), &netlist.with_extension("log"))?;
+            let mut sta = self.shell.command("sta");
+            sta.args(["-exit", "hardware/synth/timing.tcl"]);
+            done(sta.env("LIBERTY", LIBERTY).env("NETLIST", &netlist).env("TOP", design.module), &timing)
+        })?;
         let beside = |extension: &str| read(&netlist.with_extension(extension));
         report::mapped(&beside("v.stat")?, &beside("v.memories")?, &read(&timing)?)
             .map_err(|missing| Failure::new(format!("{}: {missing}", design.name())))
@@ -64,13 +67,36 @@ impl<'a> Tools<'a> {
     /// Maps onto the cells of an ECP5.
     pub(super) fn map_fpga(&self, design: &Design) -> Result<Fpga, Failure> {
         let netlist = self.folder.join(format!("{}-ecp5", design.name()));
-        done(&mut self.yosys("ecp5.tcl", design, &netlist), &netlist.with_extension("log"))?;
+        self.unless_done(&netlist, &["ecp5.tcl"], design, || {
+            done(&mut self.yosys("ecp5.tcl", design, &netlist), &netlist.with_extension("log"))
+        })?;
         Ok(report::fpga(&read(&netlist.with_extension("ecp5"))?))
+    }
+
+    /// Runs the tools, unless they ran before on the same sources, scripts and parameters: a file beside the netlist holds all of these.
+    fn unless_done(
+        &self,
+        netlist: &Path,
+        scripts: &[&str],
+        design: &Design,
+        run: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let made_of = netlist.with_extension("made-of");
+        let mut inputs = format!("{}\n{}\n", design.words(), self.rtl.text_of(design.module));
+        for script in scripts {
+            inputs += &read(&self.shell.root().join("hardware/synth").join(script))?;
+        }
+        if std::fs::read_to_string(&made_of).is_ok_and(|former| former == inputs) {
+            return Ok(());
+        }
+        run()?;
+        std::fs::write(&made_of, inputs).attempt(format!("write {}", made_of.display()))
     }
 
     fn yosys(&self, script: &str, design: &Design, netlist: &Path) -> Command {
         let mut yosys = self.shell.command("yosys");
-        yosys.args(["-q", "-c", &format!("hardware/synth/{script}")]).env("RTL", &self.rtl).env("TOP", design.module);
+        let files = self.rtl.of(design.module).join(" ");
+        yosys.args(["-q", "-c", &format!("hardware/synth/{script}")]).env("RTL", files).env("TOP", design.module);
         yosys.env("PARAMETERS", design.words()).env("NETLIST", netlist);
         yosys
     }
@@ -87,17 +113,8 @@ fn missing(shell: &Shell) -> Option<String> {
     (!packages.is_empty()).then(|| format!("apt-get install {}", packages.join(" ")))
 }
 
-/// The files of a folder that are SystemVerilog, in order.
-pub(super) fn sources(folder: &Path) -> Result<Vec<String>, Failure> {
-    let entries = folder.read_dir().attempt(format!("list {}", folder.display()))?.flatten();
-    let paths = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "sv"));
-    let mut files: Vec<String> = paths.map(|path| path.to_string_lossy().into_owned()).collect();
-    files.sort();
-    Ok(files)
-}
-
 /// Runs to the end with all output in a file, whose last lines explain a failure.
-pub(super) fn done(command: &mut Command, log: &Path) -> Result<(), Failure> {
+pub(crate) fn done(command: &mut Command, log: &Path) -> Result<(), Failure> {
     let line = line_of(command);
     let output = command.output().attempt(format!("start `{line}`"))?;
     let text = [output.stdout, output.stderr].concat();

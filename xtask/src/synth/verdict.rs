@@ -55,12 +55,13 @@ fn cam_power(results: &Results) -> Option<Line> {
         "CAM of 540 entries at 2 GHz, 22 nm",
         "45.3 mW (NEBULA, section V-D, by CACTI)",
         &format!(
-            "{} gates and {} flops, {:.0} mW",
+            "{}: {} gates and {} flops, {:.1} mW",
+            row.what,
             thousands(rounded(row.mapped.gates)),
             thousands(row.mapped.flops),
             scale::mw_at_22nm(row.mapped.watts)
         ),
-        "no verdict, because ours is of flops and comparators and assumes an activity, theirs is a custom array",
+        "no verdict, because ours has other entries, of flops and comparators, and assumes an activity; theirs is a custom array",
     ]))
 }
 

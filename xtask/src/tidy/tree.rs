@@ -17,7 +17,6 @@ const FOLDERS: &[&str] = &[
     "examples",
     "fuzz",
     "hardware",
-    "rtl",
     "scenarios",
     "spec",
     "xtask",

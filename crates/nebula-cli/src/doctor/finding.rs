@@ -11,11 +11,13 @@ pub(super) struct Finding {
     values: Vec<(&'static str, Value)>,
     /// How to fix it; empty if all is well.
     advice: &'static str,
+    /// The command that does it, where there is one.
+    command: String,
 }
 
 impl Finding {
     pub(super) fn new(check: impl Into<String>, measured: impl Into<String>) -> Self {
-        Self { check: check.into(), measured: measured.into(), values: Vec::new(), advice: "" }
+        Self { check: check.into(), measured: measured.into(), values: Vec::new(), advice: "", command: String::new() }
     }
 
     /// Adds a figure, for scripts.
@@ -34,6 +36,15 @@ impl Finding {
         self
     }
 
+    /// The same, with the command that mends it.
+    #[must_use]
+    pub(super) fn mend_unless(mut self, is_well: bool, advice: &'static str, command: String) -> Self {
+        if !is_well && self.advice.is_empty() {
+            (self.advice, self.command) = (advice, command);
+        }
+        self
+    }
+
     pub(super) fn row(&self) -> Row {
         let verdict = if self.advice.is_empty() { "ok" } else { "warn" };
         Row::new()
@@ -41,17 +52,19 @@ impl Finding {
             .field("measured", self.measured.as_str())
             .field("verdict", verdict)
             .field("advice", self.advice)
+            .field("command", self.command.as_str())
             .field("values", Value::object(self.values.clone()))
             .word("check", self.check.as_str())
             .word("verdict", verdict)
-            .word("measured", wrapped(&self.measured, self.advice))
+            .word("measured", wrapped(&self.measured, self.advice, &self.command))
     }
 }
 
-/// The text wrapped for a terminal. The advice begins on a separate line.
-fn wrapped(text: &str, advice: &str) -> String {
+/// The text wrapped for a terminal. Advice and command begin on separate lines.
+fn wrapped(text: &str, advice: &str, command: &str) -> String {
     let advice = if advice.is_empty() { String::new() } else { format!("→ {advice}") };
-    let lines = lines_of(text).into_iter().chain(lines_of(&advice));
+    let command = if command.is_empty() { String::new() } else { format!("$ {command}") };
+    let lines = lines_of(text).into_iter().chain(lines_of(&advice)).chain(lines_of(&command));
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -78,10 +91,11 @@ mod tests {
     #[test]
     fn no_line_is_longer_than_the_terminal_and_no_word_is_lost() {
         let text = "word ".repeat(40).trim_end().to_owned();
-        let shown = wrapped(&text, "advice");
+        let shown = wrapped(&text, "advice", "");
         assert!(shown.lines().all(|line| line.chars().count() <= 78));
         assert_eq!(shown.split_whitespace().count(), 42);
         assert_eq!(shown.lines().last(), Some("→ advice"));
-        assert_eq!(wrapped("all is well", ""), "all is well");
+        assert_eq!(wrapped("all is well", "", ""), "all is well");
+        assert_eq!(wrapped("slow", "mend it", "mend --now"), "slow\n→ mend it\n$ mend --now");
     }
 }

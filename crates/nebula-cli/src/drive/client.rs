@@ -44,14 +44,14 @@ pub(super) struct Driven {
 
 /// An outstanding RPC.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
-    token: Token,
-    operation: Operation,
+pub(super) struct Flight {
+    pub(super) token: Token,
+    pub(super) operation: Operation,
 }
 
 /// How an RPC ended.
-#[derive(Clone, Copy, Debug)]
-enum Ending {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
     Replied {
         is_found: bool,
     },
@@ -60,14 +60,95 @@ enum Ending {
     Lost,
 }
 
-/// The state of a client while it runs.
+/// What came of an operation that was to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Submitted {
+    Sent,
+    /// There is no room for it now.
+    Full,
+}
+
+/// The servers, as a client reaches them.
+pub(super) trait Peer {
+    /// Sends an operation, at the next poll at the latest.
+    fn submit(&mut self, token: Token, operation: Operation) -> Result<Submitted, Failure>;
+
+    /// The next completed RPC, with its reply checked.
+    fn poll(&mut self) -> Result<Option<(Flight, Ending)>, Failure>;
+
+    /// RPCs under way.
+    fn outstanding(&self) -> u32;
+
+    /// The counters of the server, where it shows them.
+    fn status(&self) -> Option<&StatusReader> {
+        None
+    }
+}
+
+/// Servers of Nebula's own protocol.
 #[derive(Debug)]
-pub(super) struct Driver {
+pub(super) struct NebulaPeer {
     client: Client,
-    generator: Generator,
     requests: Requests,
     /// Indexed by ticket modulo the number of slots. Outstanding tickets never collide.
     flights: Box<[Option<Flight>]>,
+}
+
+impl NebulaPeer {
+    pub(super) fn new(client: Client, plan: &LoadPlan) -> Self {
+        Self { client, requests: plan.requests(), flights: vec![None; plan.slots as usize].into() }
+    }
+}
+
+impl Peer for NebulaPeer {
+    #[inline]
+    fn submit(&mut self, token: Token, operation: Operation) -> Result<Submitted, Failure> {
+        let request = self.requests.encode(&operation).map_err(Failure::bad_input)?;
+        match self.client.submit_keyed(request, exchange::key_hash(operation.key)) {
+            Ok(ticket) => {
+                let at = index(ticket.0, self.flights.len());
+                self.flights[at] = Some(Flight { token, operation });
+                Ok(Submitted::Sent)
+            }
+            Err(SubmitError::Full) => Ok(Submitted::Full),
+            Err(error @ SubmitError::TooLarge { .. }) => Err(Failure::bad_input(error)),
+            Err(error) => Err(Failure::fault(error)),
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Result<Option<(Flight, Ending)>, Failure> {
+        let Some(done) = self.client.poll() else { return Ok(None) };
+        let at = index(done.ticket.0, self.flights.len());
+        let Some(flight) = self.flights[at].take() else {
+            return Err(Failure::fault(format!("received two replies to RPC {}", done.ticket.0)));
+        };
+        let ending = match done.result {
+            Ok(reply) => {
+                let is_found = self.requests.check(&flight.operation, reply).map_err(Failure::fault)?;
+                Ending::Replied { is_found }
+            }
+            Err(CallError::Nack { .. } | CallError::Expired) => Ending::Nacked,
+            Err(CallError::TimedOut | CallError::Stale) => Ending::Lost,
+            Err(error) => return Err(Failure::fault(error)),
+        };
+        Ok(Some((flight, ending)))
+    }
+
+    fn outstanding(&self) -> u32 {
+        self.client.outstanding()
+    }
+
+    fn status(&self) -> Option<&StatusReader> {
+        self.client.status()
+    }
+}
+
+/// The state of a client while it runs.
+#[derive(Debug)]
+pub(super) struct Driver<P> {
+    peer: P,
+    generator: Generator,
     live: Arc<Live>,
     clock: Clock,
     gaps: GapDetector,
@@ -84,22 +165,14 @@ pub(super) struct Driver {
     give_up_at: Timestamp,
 }
 
-impl Driver {
+impl<P: Peer> Driver<P> {
     /// A client that sends the operations of `generator`, its share of the plan.
-    pub(super) fn new(
-        client: Client,
-        plan: &LoadPlan,
-        generator: Generator,
-        requests: Requests,
-        live: Arc<Live>,
-    ) -> Self {
+    pub(super) fn new(peer: P, plan: &LoadPlan, generator: Generator, live: Arc<Live>) -> Self {
         let clock = Clock::new();
         Self {
-            server_gaps_seen: client.status().map_or(0, StatusReader::gaps_seen),
-            client,
+            server_gaps_seen: peer.status().map_or(0, StatusReader::gaps_seen),
+            peer,
             generator,
-            requests,
-            flights: vec![None; plan.slots as usize].into(),
             live,
             clock,
             gaps: GapDetector::new(GAP, GAPS_MAX),
@@ -141,19 +214,14 @@ impl Driver {
     fn send(&mut self, now: Timestamp) -> Result<(), Failure> {
         for _ in 0..PER_TURN {
             let Some((token, operation)) = self.generator.poll_send(now) else { return Ok(()) };
-            let request = self.requests.encode(&operation).map_err(Failure::bad_input)?;
-            match self.client.submit_keyed(request, exchange::key_hash(operation.key)) {
-                Ok(ticket) => {
-                    let at = index(ticket.0, self.flights.len());
-                    self.flights[at] = Some(Flight { token, operation });
+            match self.peer.submit(token, operation)? {
+                Submitted::Sent => {
                     self.asked_at.get_or_insert(now);
                 }
-                Err(SubmitError::Full) => {
+                Submitted::Full => {
                     self.handle_full(now, token, operation);
                     return Ok(());
                 }
-                Err(error @ SubmitError::TooLarge { .. }) => return Err(Failure::bad_input(error)),
-                Err(error) => return Err(Failure::fault(error)),
             }
         }
         Ok(())
@@ -184,7 +252,7 @@ impl Driver {
     fn take_in(&mut self) -> Result<(), Failure> {
         let mut endings = [None; PER_TURN];
         for ending in &mut endings {
-            *ending = self.poll()?;
+            *ending = self.peer.poll()?;
             if ending.is_none() {
                 break;
             }
@@ -203,31 +271,11 @@ impl Driver {
     /// that poll on one core would alternate every few milliseconds. On a dedicated core it costs half a microsecond of idle time.
     #[inline]
     fn let_others_run(&mut self, now: Timestamp) {
-        if self.client.outstanding() == 0 {
+        if self.peer.outstanding() == 0 {
             self.quiet_since = now;
         } else if now - self.quiet_since > QUIET {
             std::thread::yield_now();
         }
-    }
-
-    /// The next completed RPC, with its reply checked.
-    #[inline]
-    fn poll(&mut self) -> Result<Option<(Flight, Ending)>, Failure> {
-        let Some(done) = self.client.poll() else { return Ok(None) };
-        let at = index(done.ticket.0, self.flights.len());
-        let Some(flight) = self.flights[at].take() else {
-            return Err(Failure::fault(format!("received two replies to RPC {}", done.ticket.0)));
-        };
-        let ending = match done.result {
-            Ok(reply) => {
-                let is_found = self.requests.check(&flight.operation, reply).map_err(Failure::fault)?;
-                Ending::Replied { is_found }
-            }
-            Err(CallError::Nack { .. } | CallError::Expired) => Ending::Nacked,
-            Err(CallError::TimedOut | CallError::Stale) => Ending::Lost,
-            Err(error) => return Err(Failure::fault(error)),
-        };
-        Ok(Some((flight, ending)))
     }
 
     #[inline]
@@ -252,13 +300,13 @@ impl Driver {
     /// The server has said something: it is asked since now, if others wait for it. There may be no room for any more, behind one that it does not answer.
     #[inline]
     fn note_answer(&mut self, now: Timestamp) {
-        self.asked_at = (self.client.outstanding() > 0).then_some(now);
+        self.asked_at = (self.peer.outstanding() > 0).then_some(now);
     }
 
     #[inline(never)]
     fn look_at_server(&mut self, now: Timestamp) {
         self.look_at = now + LOOK_EVERY;
-        let Some(status) = self.client.status() else { return };
+        let Some(status) = self.peer.status() else { return };
         let seen = status.gaps_seen();
         for gap in status.gaps(self.server_gaps_seen, self.clock) {
             self.server_gaps.push(Gap { start: Timestamp::from_ps(gap.from_ps), end: Timestamp::from_ps(gap.to_ps) });
@@ -287,7 +335,7 @@ impl Driver {
             report: self.generator.into_report(),
             own_gaps: self.gaps,
             server_gaps: self.server_gaps,
-            server: self.client.status().map(StatusReader::read).unwrap_or_default(),
+            server: self.peer.status().map(StatusReader::read).unwrap_or_default(),
         }
     }
 }

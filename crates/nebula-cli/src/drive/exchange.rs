@@ -3,15 +3,19 @@
 //! A value is one word repeated, computed from its key and its length. So any reader can check that a value belongs to its key, is
 //! complete, and has the stated length, without knowing which client wrote it.
 
+use nebula_kvs::KEY_BYTES_MAX;
 use nebula_kvs::protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status};
-use nebula_workload::{KEY_BYTES, Key, Op, Operation};
+use nebula_ordered::protocol::{self as ordered, NoPair, PAIR_HEADER_BYTES, Pairs};
+use nebula_workload::{Key, Op, Operation, key_bytes};
 
 /// A reply that a correct service never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WrongAnswer {
     #[error("the store is full: start the server with more --items, or with --mode cache")]
     Full,
-    #[error("the service could not decode a request: is the server `nebula serve kv` of the same version?")]
+    #[error(
+        "the service could not decode a request: is the server `nebula serve kv` of the same version, or for SCAN `nebula serve ordered`?"
+    )]
     Malformed,
     #[error("unexpected reply to {op}: {status:?} with a value of {value_bytes} bytes")]
     Status { op: Op, status: Status, value_bytes: usize },
@@ -21,6 +25,10 @@ pub(super) enum WrongAnswer {
     Value { key: u64, value_bytes: usize },
     #[error("the reply of {value_bytes} bytes is not the request: is the server `nebula serve echo`?")]
     Echo { value_bytes: usize },
+    #[error("SCAN from key {from} returned pairs that are out of order, before that key, or more than {items}")]
+    Order { from: u64, items: u16 },
+    #[error("invalid reply: {0}")]
+    Pairs(#[from] NoPair),
     #[error("invalid reply: {0}")]
     Protocol(#[from] ProtocolError),
 }
@@ -35,38 +43,37 @@ pub(crate) enum Exchange {
     Echo,
 }
 
+/// Of what length requests are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) key_bytes: usize,
+    /// The longest value.
+    pub(super) value_bytes: u32,
+    /// Pairs that a SCAN asks for.
+    pub(super) scan_items: u16,
+}
+
 /// The request buffers of one client.
 #[derive(Debug)]
 pub(super) struct Requests {
     exchange: Exchange,
+    key: Vec<u8>,
     value: Vec<u8>,
     message: Vec<u8>,
+    scan_items: u16,
 }
 
 impl Requests {
-    /// Buffers for values of up to `value_bytes_max` bytes.
-    pub(super) fn new(value_bytes_max: u32) -> Self {
-        let value_bytes = value_bytes_max as usize;
-        let message = vec![0; HEADER_BYTES + KEY_BYTES + value_bytes];
-        Self { exchange: Exchange::Kv, value: vec![0; value_bytes], message }
-    }
-
-    /// The same for another exchange.
-    pub(super) fn of(self, exchange: Exchange) -> Self {
-        Self { exchange, ..self }
-    }
-
-    /// Checks the reply to `operation`; returns whether the key was found.
-    ///
-    /// # Errors
-    ///
-    /// As [`check`].
-    #[inline]
-    pub(super) fn check(&self, operation: &Operation, reply: &[u8]) -> Result<bool, WrongAnswer> {
-        match self.exchange {
-            Exchange::Kv => check(operation, reply),
-            Exchange::Echo if reply.len() == operation.value_bytes as usize && is_of(operation.key, reply) => Ok(true),
-            Exchange::Echo => Err(WrongAnswer::Echo { value_bytes: reply.len() }),
+    /// Buffers for requests of these sizes.
+    pub(super) fn new(exchange: Exchange, sizes: Sizes) -> Self {
+        let Sizes { key_bytes, value_bytes, scan_items } = sizes;
+        let value_bytes = value_bytes as usize;
+        Self {
+            exchange,
+            key: vec![0; key_bytes],
+            value: vec![0; value_bytes],
+            message: vec![0; HEADER_BYTES + key_bytes + value_bytes],
+            scan_items,
         }
     }
 
@@ -78,8 +85,14 @@ impl Requests {
             fill(operation.key, &mut self.value[..bytes]);
             return Ok(&self.value[..bytes]);
         }
-        let key = &operation.key.to_bytes();
+        key_bytes(operation.key, &mut self.key);
+        let key = &self.key[..];
         let request = match operation.op {
+            Op::Scan => {
+                let bytes =
+                    ordered::Request::Scan { from: key, items: self.scan_items }.encode_into(&mut self.message)?;
+                return Ok(&self.message[..bytes]);
+            }
             Op::Get => Request::Get { key },
             Op::Delete => Request::Delete { key },
             Op::Set => {
@@ -91,6 +104,49 @@ impl Requests {
         let bytes = request.encode_into(&mut self.message)?;
         Ok(&self.message[..bytes])
     }
+
+    /// Checks the reply to `operation`; returns whether the key was found, or for a SCAN any pair.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongAnswer`] if the service is faulty or full, or if other clients write to its store.
+    #[inline]
+    pub(super) fn check(&self, operation: &Operation, reply: &[u8]) -> Result<bool, WrongAnswer> {
+        if self.exchange == Exchange::Echo {
+            let is_same = reply.len() == operation.value_bytes as usize && is_of(operation.key, reply);
+            return if is_same { Ok(true) } else { Err(WrongAnswer::Echo { value_bytes: reply.len() }) };
+        }
+        let Reply { status, value } = Reply::decode(reply)?;
+        match (operation.op, status) {
+            (Op::Get, Status::Ok) if is_of(operation.key, value) => Ok(true),
+            (Op::Get, Status::Ok) => Err(WrongAnswer::Value { key: operation.key.0, value_bytes: value.len() }),
+            (Op::Set | Op::Delete, Status::Ok) if value.is_empty() => Ok(true),
+            (Op::Get | Op::Delete, Status::NotFound) => Ok(false),
+            (Op::Scan, Status::Ok) => check_pairs(operation.key, self.key.len(), self.scan_items, value),
+            (_, Status::Full) => Err(WrongAnswer::Full),
+            (_, Status::Malformed) => Err(WrongAnswer::Malformed),
+            (op, status) => Err(WrongAnswer::Status { op, status, value_bytes: value.len() }),
+        }
+    }
+}
+
+/// Checks the pairs of a SCAN from `from` on; returns whether there is any.
+fn check_pairs(from: Key, bytes: usize, items: u16, value: &[u8]) -> Result<bool, WrongAnswer> {
+    let mut buffer = [0; KEY_BYTES_MAX];
+    key_bytes(from, &mut buffer[..bytes]);
+    let wrong = || WrongAnswer::Order { from: from.0, items };
+    let (mut least, mut pairs) = (&buffer[..bytes], 0);
+    for pair in Pairs::of(value) {
+        let (key, value) = pair?;
+        let is_behind = if pairs == 0 { key >= least } else { key > least };
+        let (Some(number), true) = (key.first_chunk(), is_behind) else { return Err(wrong()) };
+        let key_number = Key(u64::from_le_bytes(*number));
+        if !is_of(key_number, value) {
+            return Err(WrongAnswer::Value { key: key_number.0, value_bytes: value.len() });
+        }
+        (least, pairs) = (key, pairs + 1);
+    }
+    if pairs > usize::from(items) { Err(wrong()) } else { Ok(pairs > 0) }
 }
 
 /// The hash by which the policy `key-hash` chooses a worker.
@@ -100,31 +156,13 @@ pub(super) fn key_hash(key: Key) -> u32 {
     (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }
 
-/// Bytes of the longest reply, if values have up to `value_bytes` bytes.
-pub(super) fn reply_bytes(value_bytes: u32) -> u32 {
-    value_bytes.saturating_add(8)
+/// Bytes of the longest reply, if values have up to `value_bytes` bytes, and SCANs ask for up to `pairs` pairs.
+pub(super) fn reply_bytes(key_bytes: usize, value_bytes: u32, pairs: u16) -> u32 {
+    let pair_bytes = u32::try_from(PAIR_HEADER_BYTES + key_bytes).unwrap_or(u32::MAX).saturating_add(value_bytes);
+    value_bytes.max(pair_bytes.saturating_mul(pairs.into())).saturating_add(8)
 }
 
 const _: () = assert!(HEADER_BYTES == 8, "`reply_bytes` assumes this header");
-
-/// Checks the reply to `operation`; returns whether the key was found.
-///
-/// # Errors
-///
-/// [`WrongAnswer`] if the service is faulty or full, or if other clients write to its store.
-#[inline]
-pub(super) fn check(operation: &Operation, reply: &[u8]) -> Result<bool, WrongAnswer> {
-    let Reply { status, value } = Reply::decode(reply)?;
-    match (operation.op, status) {
-        (Op::Get, Status::Ok) if is_of(operation.key, value) => Ok(true),
-        (Op::Get, Status::Ok) => Err(WrongAnswer::Value { key: operation.key.0, value_bytes: value.len() }),
-        (Op::Set | Op::Delete, Status::Ok) if value.is_empty() => Ok(true),
-        (Op::Get | Op::Delete, Status::NotFound) => Ok(false),
-        (_, Status::Full) => Err(WrongAnswer::Full),
-        (_, Status::Malformed) => Err(WrongAnswer::Malformed),
-        (op, status) => Err(WrongAnswer::Status { op, status, value_bytes: value.len() }),
-    }
-}
 
 /// The word that the value of `key`, of `bytes` bytes, repeats.
 #[inline]
@@ -135,7 +173,7 @@ fn word(key: Key, bytes: usize) -> [u8; 8] {
 }
 
 #[inline]
-fn fill(key: Key, value: &mut [u8]) {
+pub(super) fn fill(key: Key, value: &mut [u8]) {
     let word = word(key, value.len());
     let (whole, rest) = value.as_chunks_mut::<8>();
     whole.fill(word);
@@ -145,7 +183,7 @@ fn fill(key: Key, value: &mut [u8]) {
 /// Whether the first and the last word belong to the key. A mixture of two values differs in one of them, unless both ends come from
 /// the same value.
 #[inline]
-fn is_of(key: Key, value: &[u8]) -> bool {
+pub(super) fn is_of(key: Key, value: &[u8]) -> bool {
     let word = word(key, value.len());
     let (whole, rest) = value.as_chunks::<8>();
     let ends = [whole.first(), whole.last()];
@@ -161,8 +199,12 @@ mod tests {
         Operation { at: Timestamp::ZERO, op, key: Key(key), value_bytes }
     }
 
+    fn requests(value_bytes: u32) -> Requests {
+        Requests::new(Exchange::Kv, Sizes { key_bytes: 16, value_bytes, scan_items: 100 })
+    }
+
     fn value_of(key: u64, bytes: u32) -> Vec<u8> {
-        let mut requests = Requests::new(bytes);
+        let mut requests = requests(bytes);
         let encoded = requests.encode(&operation(Op::Set, key, bytes)).unwrap();
         let Ok(Request::Set { value, .. }) = Request::decode(encoded) else { panic!("no SET: {encoded:?}") };
         value.to_vec()
@@ -171,7 +213,47 @@ mod tests {
     fn answer(operation: &Operation, status: Status, value: &[u8]) -> Result<bool, WrongAnswer> {
         let mut reply = vec![0; 8 + value.len()];
         Reply { status, value }.encode_into(&mut reply).unwrap();
-        check(operation, &reply)
+        requests(512).check(operation, &reply)
+    }
+
+    /// The value of a SCAN's reply with these keys.
+    fn pairs_of(keys: &[u64]) -> Vec<u8> {
+        let pair = |&key: &u64| {
+            let value = value_of(key, 20);
+            let header = ordered::pair_header(16, value.len()).unwrap();
+            [&header[..], &Key(key).to_bytes(), &value].concat()
+        };
+        keys.iter().flat_map(pair).collect()
+    }
+
+    #[test]
+    fn the_pairs_of_a_scan_ascend_from_its_key_and_are_whole() {
+        let scan = operation(Op::Scan, 2, 0);
+        assert_eq!(answer(&scan, Status::Ok, &pairs_of(&[2, 3, 9])), Ok(true));
+        assert_eq!(answer(&scan, Status::Ok, &[]), Ok(false));
+        for wrong in [&[1, 2][..], &[3, 2], &[2, 2], &[2; 101], &(2..103).collect::<Vec<_>>()] {
+            assert!(
+                matches!(answer(&scan, Status::Ok, &pairs_of(wrong)), Err(WrongAnswer::Order { from: 2, .. })),
+                "{wrong:?}"
+            );
+        }
+        let mut torn = pairs_of(&[2, 3]);
+        torn.truncate(30);
+        assert!(matches!(answer(&scan, Status::Ok, &torn), Err(WrongAnswer::Pairs(_))));
+        let (whole, end) = (pairs_of(&[2]), pairs_of(&[3]).len() - 1);
+        let mut foreign = whole.clone();
+        foreign[end] ^= 1;
+        assert!(matches!(answer(&scan, Status::Ok, &foreign), Err(WrongAnswer::Value { key: 2, .. })));
+    }
+
+    #[test]
+    fn a_scan_is_encoded_with_its_key_and_the_pairs_asked_for() {
+        let mut requests = Requests::new(Exchange::Kv, Sizes { key_bytes: 8, value_bytes: 0, scan_items: 7 });
+        let encoded = requests.encode(&operation(Op::Scan, 5, 0)).unwrap();
+        let expected = ordered::Request::Scan { from: &[5, 0, 0, 0, 0, 0, 0, 0], items: 7 };
+        assert_eq!(ordered::Request::decode(encoded), Ok(expected));
+        assert_eq!(reply_bytes(8, 8, 100), 8 + 100 * (4 + 8 + 8));
+        assert_eq!(reply_bytes(16, 512, 0), 520);
     }
 
     #[test]
@@ -193,7 +275,7 @@ mod tests {
 
     #[test]
     fn an_echo_is_the_request_and_nothing_else() {
-        let mut requests = Requests::new(64).of(Exchange::Echo);
+        let mut requests = Requests::new(Exchange::Echo, Sizes { key_bytes: 16, value_bytes: 64, scan_items: 0 });
         let asked = operation(Op::Set, 7, 40);
         let request = requests.encode(&asked).unwrap().to_vec();
         assert_eq!((request.len(), requests.check(&asked, &request)), (40, Ok(true)));
@@ -209,6 +291,6 @@ mod tests {
         assert_eq!(answer(&operation(Op::Delete, 1, 0), Status::NotFound, &[]), Ok(false));
         assert!(matches!(answer(&operation(Op::Set, 1, 8), Status::NotFound, &[]), Err(WrongAnswer::Status { .. })));
         assert_eq!(answer(&operation(Op::Set, 1, 8), Status::Full, &[]), Err(WrongAnswer::Full));
-        assert!(matches!(check(&operation(Op::Get, 1, 0), &[0; 3]), Err(WrongAnswer::Protocol(_))));
+        assert!(matches!(requests(8).check(&operation(Op::Get, 1, 0), &[0; 3]), Err(WrongAnswer::Protocol(_))));
     }
 }

@@ -4,11 +4,20 @@ use std::sync::Arc;
 
 use nebula::{Balance, ClientConfig, Endpoint};
 use nebula_nic::{Span, Timestamp};
-use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
+use nebula_workload::{Arrivals, KEY_BYTES, Keys, Length, Mix, Op, Operation, Rate, Schedule, Seed, Workload};
 
-use super::exchange::{self, Exchange};
+use super::exchange::{self, Exchange, Requests, Sizes};
 use crate::flags::ServerList;
 use crate::output::Failure;
+
+/// How the load generator speaks to a memcached server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Memcached {
+    /// Connections of each client.
+    pub(crate) connections: u16,
+    /// Requests of a connection that are under way at once, at most.
+    pub(crate) pipeline: u16,
+}
 
 /// One load, with the fields of the command line.
 #[derive(Clone, Debug)]
@@ -17,6 +26,8 @@ pub(crate) struct LoadPlan {
     pub(crate) exchange: Exchange,
     /// The server to connect to, or several.
     pub(crate) endpoint: ServerList,
+    /// How the server is spoken to where it is one of memcached's protocol.
+    pub(crate) memcached: Option<Memcached>,
     /// Several servers: which of them gets an RPC.
     pub(crate) balance: Balance,
     /// The zone that clients are of.
@@ -33,6 +44,12 @@ pub(crate) struct LoadPlan {
     pub(crate) keys: Keys,
     pub(crate) mix: Mix,
     pub(crate) value_bytes: u32,
+    /// Bytes of each key.
+    pub(crate) key_bytes: usize,
+    /// Pairs that a SCAN asks for.
+    pub(crate) scan_items: u16,
+    /// Bounds on the p99 of single operations, for a search.
+    pub(crate) slo_of: Vec<(Op, Span)>,
     /// Client threads, each with a connection and a share of the rate.
     pub(crate) clients: u16,
     pub(crate) seed: Seed,
@@ -55,6 +72,7 @@ impl Default for LoadPlan {
         Self {
             exchange: Exchange::Kv,
             endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
+            memcached: None,
             balance: Balance::KeyHash,
             zone: None,
             rate: Rate::default(),
@@ -65,6 +83,9 @@ impl Default for LoadPlan {
             keys: Keys::default(),
             mix: Mix::default(),
             value_bytes: 512,
+            key_bytes: KEY_BYTES,
+            scan_items: 100,
+            slo_of: Vec::new(),
             clients: 1,
             seed: Seed(1),
             slots: 256,
@@ -102,8 +123,15 @@ impl LoadPlan {
         self.value_bytes.max(of_trace.unwrap_or(0))
     }
 
+    /// Buffers for the requests of one client.
+    pub(super) fn requests(&self) -> Requests {
+        let Self { key_bytes, scan_items, .. } = *self;
+        Requests::new(self.exchange, Sizes { key_bytes, value_bytes: self.value_bytes_max(), scan_items })
+    }
+
     pub(super) fn client_config(&self) -> ClientConfig {
-        let reply_bytes = exchange::reply_bytes(self.value_bytes_max());
+        let pairs = if self.mix.share(Op::Scan) > 0.0 || self.trace.is_some() { self.scan_items } else { 0 };
+        let reply_bytes = exchange::reply_bytes(self.key_bytes, self.value_bytes_max(), pairs);
         self.connected(ClientConfig::default().slots(self.slots).reply_bytes_max(reply_bytes))
     }
 

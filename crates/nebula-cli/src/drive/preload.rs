@@ -9,6 +9,7 @@ use nebula_workload::{Key, Op, Operation};
 
 use super::connect::connect;
 use super::exchange::{self, Requests};
+use super::memcached;
 use super::plan::LoadPlan;
 use crate::output::Failure;
 use crate::signal;
@@ -32,9 +33,12 @@ const REPORT_EVERY: u64 = 4096;
 ///
 /// A fault if the server cannot be reached, ends, sends a wrong reply or none; `Interrupted` after a signal.
 pub(crate) fn preload(plan: &LoadPlan, progress: &mut dyn FnMut(u64)) -> Result<(), Failure> {
+    if plan.memcached.is_some() {
+        return memcached::preload(plan, progress);
+    }
     let client = connect(&plan.endpoint, &plan.connected(ClientConfig::default().slots(1024)))?;
     let keys = plan.key_count;
-    let mut loader = Loader::new(client, keys, plan.value_bytes);
+    let mut loader = Loader::new(client, plan);
     while loader.stored < keys {
         loader.fill_window()?;
         if loader.take_one()? && loader.stored.is_multiple_of(REPORT_EVERY) {
@@ -63,12 +67,12 @@ struct Loader {
 }
 
 impl Loader {
-    fn new(client: Client, keys: u64, value_bytes: u32) -> Self {
+    fn new(client: Client, plan: &LoadPlan) -> Self {
         Self {
             client,
-            requests: Requests::new(value_bytes),
-            value_bytes,
-            keys,
+            requests: plan.requests(),
+            value_bytes: plan.value_bytes,
+            keys: plan.key_count,
             next: 0,
             again: Vec::with_capacity(WINDOW_MAX),
             under_way: VecDeque::with_capacity(WINDOW_MAX),
@@ -118,8 +122,8 @@ impl Loader {
         self.idle_polls = 0;
         match result {
             Ok(reply) => {
-                exchange::check(&Operation { at: Timestamp::ZERO, op: Op::Set, key: Key(key), value_bytes: 0 }, reply)
-                    .map_err(Failure::fault)?;
+                let set = Operation { at: Timestamp::ZERO, op: Op::Set, key: Key(key), value_bytes: self.value_bytes };
+                self.requests.check(&set, reply).map_err(Failure::fault)?;
                 self.stored += 1;
                 self.window += usize::from(self.stored.is_multiple_of(GROW_EVERY) && self.window < WINDOW_MAX);
                 Ok(true)

@@ -9,10 +9,10 @@ use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_workload::{GapLog, GapSummary, GapTally, Generator, GeneratorConfig, LoadReport};
 
-use super::client::{Driven, Driver};
+use super::client::{Driven, Driver, NebulaPeer};
 use super::connect::connect;
-use super::exchange::Requests;
 use super::live::{Live, Progress};
+use super::memcached::MemcachedPeer;
 use super::plan::LoadPlan;
 use crate::output::Failure;
 use crate::signal;
@@ -42,8 +42,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A fault if the server cannot be reached, ends, or sends a wrong reply; invalid input if it does not support such a load.
 pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<LoadOutcome, Failure> {
     let clock = Clock::new();
-    let config = plan.client_config();
-    let clients = (0..plan.clients.max(1)).map(|_| connect(&plan.endpoint, &config)).collect::<Result<Vec<_>, _>>()?;
+    let clients = (0..plan.clients.max(1)).map(|_| reach(plan)).collect::<Result<Vec<_>, _>>()?;
     let start = Timestamp::from_ps(clock.now_ps()) + time_to_prepare(plan);
     let lives: Vec<Arc<Live>> = clients.iter().map(|_| Arc::new(Live::new())).collect();
     let (tell, told) = mpsc::channel();
@@ -64,6 +63,22 @@ pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<L
     join(driven)
 }
 
+/// A client's end of the connections to the servers.
+enum Reached {
+    Nebula(Box<NebulaPeer>),
+    Memcached(MemcachedPeer),
+}
+
+fn reach(plan: &LoadPlan) -> Result<Reached, Failure> {
+    Ok(match plan.memcached {
+        Some(how) => Reached::Memcached(MemcachedPeer::connect(plan, how)?),
+        None => {
+            let client = connect(&plan.endpoint, &plan.client_config())?;
+            Reached::Nebula(Box::new(NebulaPeer::new(client, plan)))
+        }
+    })
+}
+
 /// The time for every client to start its thread and to allocate its tables, at half a gigabyte per second.
 fn time_to_prepare(plan: &LoadPlan) -> Span {
     const BYTES_PER_PENDING: u64 = 24;
@@ -72,13 +87,7 @@ fn time_to_prepare(plan: &LoadPlan) -> Span {
 }
 
 /// The body of a client thread.
-fn drive(
-    plan: &LoadPlan,
-    index: u16,
-    client: nebula::Client,
-    live: Arc<Live>,
-    start: Timestamp,
-) -> Result<Driven, Failure> {
+fn drive(plan: &LoadPlan, index: u16, client: Reached, live: Arc<Live>, start: Timestamp) -> Result<Driven, Failure> {
     if let Some(&core) = plan.pin.get(usize::from(index) % plan.pin.len().max(1)) {
         let pinned = nebula_sys::affinity::pin_to(core);
         pinned.map_err(|error| Failure::bad_input(format!("cannot pin a client to core {core}: {error}")))?;
@@ -86,8 +95,11 @@ fn drive(
     let config =
         GeneratorConfig { warm_up: plan.warm_up, pending_max: plan.pending_max(), ..GeneratorConfig::default() };
     let generator = Generator::new(plan.schedule(index, start)?, config);
-    let requests = Requests::new(plan.value_bytes_max()).of(plan.exchange);
-    Driver::new(client, plan, generator, requests, live).run(start + plan.span() + DRAIN)
+    let give_up_at = start + plan.span() + DRAIN;
+    match client {
+        Reached::Nebula(peer) => Driver::new(*peer, plan, generator, live).run(give_up_at),
+        Reached::Memcached(peer) => Driver::new(peer, plan, generator, live).run(give_up_at),
+    }
 }
 
 /// Observes the clients while they run.

@@ -24,7 +24,7 @@ pub(crate) struct FoundSlo {
 pub(crate) struct Probe {
     pub(crate) rate: Rate,
     pub(crate) outcome: LoadOutcome,
-    /// Whether the raw p99, with NACKs as infinite latency, was within the SLO.
+    /// Whether the raw p99, with NACKs as infinite latency, was within the SLO, and that of each operation within its own.
     pub(crate) is_met: bool,
 }
 
@@ -63,7 +63,8 @@ pub(crate) fn find_slo(
         if outcome.was_interrupted {
             return Err(Failure::Interrupted);
         }
-        let is_met = search.is_met_by(outcome.report.latency.raw());
+        let report = &outcome.report;
+        let is_met = search.is_met_by(report.latency.raw()) && report.by_op.meets(&plan.slo_of);
         search.handle_result(rate, is_met);
         let probe = Probe { rate, outcome, is_met };
         judged(&probe);

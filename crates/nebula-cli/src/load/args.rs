@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::ArgMatches;
 use nebula::Balance;
 use nebula_kvs::VALUE_BYTES_MAX;
 use nebula_nic::{Span, Timestamp};
 use nebula_sys::affinity::allowed_cores;
-use nebula_workload::{Arrivals, Column, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
+use nebula_workload::keys::KEY_BYTES_MIN;
+use nebula_workload::{Arrivals, Column, KEY_BYTES, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
 
+use super::preset::{self, Preset};
 use super::{rows, verdict};
-use crate::drive::{Exchange, FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
-use crate::flags::{Format, ServerList};
+use crate::drive::{Exchange, FoundSlo, LoadOutcome, LoadPlan, Memcached, Probe, Progress, find_slo, preload, run};
+use crate::flags::{Format, ServerList, SloOf};
 use crate::output::{self, Failure, units};
 use crate::{flags, report, signal};
 
@@ -22,6 +25,9 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --trace day.csv --preload --keys 100k
   nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       another machine, over UDP
   nebula load kv --endpoint shm://a,shm://b --preload --rate 100k                    two servers, each with half of the keys
+  nebula load kv --preset herd --preload --rate 500k            the load of a paper; other flags change parts of it
+  nebula load kv --endpoint shm://ordered --preset masstree --preload --find-slo 10ms --slo-of get=12.5us
+  nebula load kv --protocol memcached --endpoint tcp://127.0.0.1:11211 --preload --keys 100k --rate 50k
   nebula load kv --rate 500k --report load.html                 also write a report with charts
 
 Every RPC that is due ends in one column: replied, NACKed, refused by the client because its slots or its window are full for longer than --patience (client full), lost \
@@ -32,11 +38,20 @@ Latency is measured from the scheduled send time. All but replies count as infin
 
 /// Generate open-loop load for the key-value service and measure its latency
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{EXAMPLES}\n\n{}", preset::list()))]
 pub(crate) struct Args {
     /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
     endpoint: ServerList,
+    /// What the server speaks; memcached: Nebula's `serve kv --memcached`, or any memcached server, at tcp://ADDRESS:PORT
+    #[arg(long, value_enum, default_value_t = Protocol::Nebula)]
+    protocol: Protocol,
+    /// Connections of each client, with --protocol memcached
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=16_384))]
+    connections: u16,
+    /// Requests of a connection that are under way at once at most, with --protocol memcached; those that are due go out together
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pipeline: u16,
     /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash, so that each has its keys]
     #[arg(long, value_name = "HOW")]
     balance: Option<Balance>,
@@ -55,18 +70,27 @@ pub(crate) struct Args {
     /// Arrival process: poisson, paced
     #[arg(long, default_value = "poisson", conflicts_with = "trace")]
     arrivals: Arrivals,
+    /// Take sizes, keys and mix of a paper's load where they are not given; those are listed below
+    #[arg(long, value_name = "NAME", conflicts_with = "trace", value_parser = preset::parse)]
+    pub(super) preset: Option<Preset>,
     /// Number of keys
     #[arg(long, default_value = "1.6M", value_parser = flags::count)]
-    keys: u64,
+    pub(super) keys: u64,
     /// Key distribution: uniform, zipf:THETA
     #[arg(long, default_value = "uniform", conflicts_with = "trace")]
-    key_dist: Keys,
-    /// Weights of GET, SET and DELETE: percentages, or smaller numbers
+    pub(super) key_dist: Keys,
+    /// Size of a key, in bytes
+    #[arg(long, default_value_t = KEY_BYTES_DEFAULT, value_parser = clap::value_parser!(u8).range(KEY_BYTES_MIN as i64..))]
+    pub(super) key_bytes: u8,
+    /// Weights of GET, SET, DELETE and SCAN: percentages, or smaller numbers; SCAN needs nebula serve ordered
     #[arg(long, default_value = "get=50,set=50", conflicts_with = "trace", value_parser = flags::mix)]
-    mix: Mix,
+    pub(super) mix: Mix,
     /// Size of a value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
-    value_bytes: u32,
+    pub(super) value_bytes: u32,
+    /// Pairs that a SCAN asks for
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) scan_items: u16,
     /// Client threads, each with a connection and a share of the rate
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     clients: u16,
@@ -97,6 +121,9 @@ pub(crate) struct Args {
     /// Search for the highest rate whose p99 is within this bound
     #[arg(long, value_name = "SLO", conflicts_with = "trace")]
     find_slo: Option<Span>,
+    /// With --find-slo: bounds on the p99 of single operations too, such as get=12.5us,scan=1ms
+    #[arg(long, value_name = "OP=SLO,…", requires = "find_slo")]
+    slo_of: Option<SloOf>,
     /// Store every key before the load
     #[arg(long)]
     preload: bool,
@@ -108,14 +135,26 @@ pub(crate) struct Args {
     format: Format,
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "16")]
+const KEY_BYTES_DEFAULT: u8 = KEY_BYTES as u8;
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Protocol {
+    /// Nebula's own
+    Nebula,
+    /// memcached's text protocol
+    Memcached,
+}
+
 fn slots(text: &str) -> Result<u32, String> {
     let slots = text.parse().ok().filter(|slots: &u32| slots.is_power_of_two() && (2..=1 << 16).contains(slots));
     slots.ok_or_else(|| format!("expected a power of two from 2 to 65536, not {text:?}"))
 }
 
 /// Runs the load or the search, and prints the results.
-pub(crate) fn run_command(args: Args) -> Result<(), Failure> {
+pub(crate) fn run_command(mut args: Args, given: &ArgMatches) -> Result<(), Failure> {
     signal::catch()?;
+    preset::complete(&mut args, given);
     let plan = plan(&args)?;
     if args.preload {
         preload_all(&plan)?;
@@ -147,6 +186,8 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
     let plan = LoadPlan {
         exchange: Exchange::Kv,
         endpoint: args.endpoint.clone(),
+        memcached: (args.protocol == Protocol::Memcached)
+            .then_some(Memcached { connections: args.connections, pipeline: args.pipeline }),
         balance: args.balance.unwrap_or(Balance::KeyHash),
         zone: args.zone.clone(),
         rate: args.rate,
@@ -157,6 +198,9 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         keys: args.key_dist,
         mix: args.mix,
         value_bytes: args.value_bytes,
+        key_bytes: args.key_bytes.into(),
+        scan_items: args.scan_items,
+        slo_of: args.slo_of.clone().unwrap_or_default().0,
         clients: args.clients,
         seed: Seed(args.seed),
         slots: args.slots,
@@ -183,6 +227,9 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
             "--balance needs servers to choose from: give several to --endpoint, with commas",
         ));
     }
+    if plan.memcached.is_some() {
+        check_for_memcached(plan)?;
+    }
     let allowed = allowed_cores();
     if let Some(core) = plan.pin.iter().find(|core| !allowed.contains(core)) {
         return Err(Failure::bad_input(format!(
@@ -191,6 +238,21 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
         )));
     }
     args.report.as_deref().map_or(Ok(()), |path| report::check_directory("--report", path))
+}
+
+/// What memcached's protocol cannot say.
+fn check_for_memcached(plan: &LoadPlan) -> Result<(), Failure> {
+    let has_digits = |digits: u32| plan.key_count.saturating_sub(1).checked_shr(4 * digits).unwrap_or(0) == 0;
+    if plan.key_bytes > 250 || !u32::try_from(plan.key_bytes).is_ok_and(has_digits) {
+        return Err(Failure::bad_input(format!(
+            "--key-bytes: {} keys of {} digits are not what memcached can store: give 8 to 250, and more for more keys",
+            plan.key_count, plan.key_bytes
+        )));
+    }
+    if plan.mix.share(Op::Scan) > 0.0 {
+        return Err(Failure::bad_input("--mix: memcached has no scan: give get, set or delete"));
+    }
+    Ok(())
 }
 
 fn read_trace(path: &Path, column: Option<&Column>) -> Result<Arc<[Operation]>, Failure> {

@@ -1,7 +1,7 @@
 //! The results of a load, defined once for tables, JSON and CSV.
 
 use nebula_nic::Span;
-use nebula_workload::{Counts, Latency, LatencyRecorder, LatencySummary};
+use nebula_workload::{ByOp, Counts, Latency, LatencyRecorder, LatencySummary};
 
 use crate::drive::{FoundSlo, LoadOutcome};
 use crate::output::{Row, Value, units};
@@ -46,6 +46,7 @@ fn with_fields(row: Row, outcome: &LoadOutcome) -> Row {
         .field("never_sent", counts.never_sent)
         .field("latency_ns", latency_value(latency.raw()))
         .field("latency_ns_gaps_excluded", latency_value(latency.gaps_excluded()))
+        .field("latency_ns_by_op", by_op(&report.by_op))
         .field("share_kept", latency.share_kept())
         .field("unjudged", latency.unjudged())
         .field("nack_share", share(counts.nacked, counts.offered))
@@ -109,6 +110,11 @@ fn latency_value(recorder: &LatencyRecorder) -> Value {
         ("p999", finite(|summary| summary.p999)),
         ("max", finite(|summary| summary.max)),
     ])
+}
+
+/// The latencies of each operation that there were any of.
+fn by_op(latencies: &ByOp) -> Value {
+    Value::object(latencies.each().map(|(op, recorder)| (op.as_str(), latency_value(recorder))))
 }
 
 /// A measured figure, rounded to a tenth.

@@ -54,6 +54,22 @@
 
   const paint = () => ({ ink: getComputedStyle(document.body).getPropertyValue("--soft").trim(), line: getComputedStyle(document.body).getPropertyValue("--line").trim() });
   const charts = [];
+  const HEIGHT = 190;
+  const widthOf = (made) => Math.max(160, made.box.clientWidth - 20);
+  const fit = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+    const made = charts.find((one) => one.box === target);
+    if (made && made.plot && made.plot.width !== widthOf(made)) made.plot.setSize({ width: widthOf(made), height: HEIGHT });
+    measure();
+  }));
+  // What a test of the page looks at.
+  function measure() {
+    const about = document.documentElement.dataset;
+    about.charts = charts.filter((made) => made.plot).length;
+    about.wide = Math.max(0, document.documentElement.scrollWidth - innerWidth, ...charts.map((made) => made.plot ? made.plot.width - made.box.clientWidth : 0));
+    about.paper = getComputedStyle(document.body).backgroundColor;
+  }
+  const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6];
+  const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
   function chart(title, format, names, options = {}) {
     const box = document.createElement("section");
     box.className = "chart";
@@ -61,6 +77,7 @@
     head.textContent = title;
     box.append(head);
     el("charts").append(box);
+    fit.observe(box);
     const made = { box, format, names, options, plot: null, data: [[], ...names.map(() => [])] };
     charts.push(made);
     return made;
@@ -69,11 +86,11 @@
     if (made.plot) made.plot.destroy();
     const { ink, line } = paint();
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
-    const y = made.options.log ? { distr: 3, range: (u, low, high) => [Math.max(10, low / 1.5 || 100), Math.max(1000, high * 1.5 || 1e6)] } : { range: (u, low, high) => [0, made.options.top || Math.max(1e-9, high * 1.1) || 1] };
+    const y = made.options.log ? { distr: 3, range: (u, low, high) => low == null ? [1e3, 1e6] : uPlot.rangeLog(low, Math.max(high, low * 2), 10, true) } : { range: (u, low, high) => [0, made.options.top || high * 1.1 || made.options.least || 1] };
     made.plot = new uPlot({
-      width: Math.max(200, made.box.clientWidth - 20), height: 190, cursor: { sync: { key: "nebula" }, drag: { x: true, y: false } },
+      width: widthOf(made), height: HEIGHT, cursor: { sync: { key: "nebula" }, drag: { x: true, y: false } },
       scales: { x: { time: true }, y },
-      axes: [{ ...axis }, { ...axis, size: 66, values: (u, at) => at.map((v) => v == null ? "" : made.format(v)) }],
+      axes: [{ ...axis }, { ...axis, size: 84, ...(made.options.steps ? { incrs: made.options.steps } : {}), values: (u, at) => at.map((v) => v == null ? "" : made.format(v)) }],
       series: [{}, ...made.names.map((name, at) => ({ label: name, stroke: COLORS[at % COLORS.length], width: 1.7, points: { show: false }, spanGaps: true, value: (u, v) => made.format(v), dash: name.startsWith("bound") || name.startsWith("SLO") || name.startsWith("size") ? [6, 5] : undefined }))],
     }, made.data, made.box);
   }
@@ -87,6 +104,7 @@
 
   let shown = null;
   function begin(now, what) {
+    fit.disconnect();
     el("charts").textContent = "";
     charts.length = 0;
     const tops = { top: 1 };
@@ -95,11 +113,11 @@
       load: chart("Load (RPC/s)", rate, ["offered", "served", "NACKed"]),
       latency: chart("Latency in the server", time, ["p50", "p90", "p99", "p99.9", "SLO"], { log: true }),
       nacks: chart("NACKs by cause (RPC/s)", rate, what.causes.map(([cause]) => cause)),
-      queue: chart("Queue (RPCs)", whole, ["waiting", "most, 1 to 2 s", "bound"]),
-      buffer: chart("Receive buffer", bytes, ["used", "most, 1 to 2 s", "size"]),
-      reassembler: chart("Reassembler (RPCs of several packets)", whole, ["incomplete"]),
+      queue: chart("Queue (RPCs)", whole, ["waiting", "most, 1 to 2 s", "bound"], { steps: WHOLE, least: 4 }),
+      buffer: chart("Receive buffer", bytes, ["used", "most, 1 to 2 s", "size"], { steps: POWERS, least: 1024 }),
+      reassembler: chart("Reassembler (RPCs of several packets)", whole, ["incomplete"], { steps: WHOLE, least: 4 }),
       busy: chart("Cores", percent, what.cores.map(([name]) => name), tops),
-      clients: chart("Clients", whole, ["connected"]),
+      clients: chart("Clients", whole, ["connected"], { steps: WHOLE, least: 2 }),
       store: now.store ? chart("Store: lookups that find an item", percent, ["hits"], tops) : null,
     };
   }
@@ -139,6 +157,7 @@
     push(shown.busy, at, what.cores.map(([, one]) => one));
     push(shown.clients, at, [now.clients]);
     if (shown.store) push(shown.store, at, [what.hits]);
+    measure();
   }
   async function turn() {
     try {
@@ -152,8 +171,6 @@
     setTimeout(turn, EVERY_MS);
   }
 
-  let resized = 0;
-  addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => charts.forEach((made) => made.plot && made.plot.setSize({ width: Math.max(200, made.box.clientWidth - 20), height: 190 })), 100); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(draw));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { charts.forEach(draw); measure(); });
   turn();
 })();

@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --tiers search --load 0.3,0.6              a front end and 40 leaves, 20 of them for each call
   nebula simulate --tenants noisy            a tenant at ten times its share, and one beside it
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
+  nebula simulate --nic-cycles hardware/cycles.toml --nic-ghz 2 --load 0.9     the NIC in hardware, as counted in RTL
   nebula simulate --policy jbsq:1,altocumulus:16 --cores 256 --hop-latency 2ns --decision-time 20ns --per-core-time 1ns --find-slo
   nebula simulate --policy altocumulus:16 --cores 240 --thresholds exponential-15 --load 0.9
   nebula simulate --load 0.95 --precision 1% --format json

@@ -1,5 +1,6 @@
 //! The operating points to simulate: each policy at each load, validated before the first run.
 
+mod nic;
 mod thresholds;
 mod tiers;
 
@@ -35,6 +36,10 @@ pub(super) fn points(args: &Question) -> Result<Vec<Point>, Failure> {
     };
     let points = match &args.queueing.thresholds {
         Some(text) => thresholds::with(points, text)?,
+        None => points,
+    };
+    let points = match &args.queueing.nic_cycles {
+        Some(file) => nic::with(points, file, args.queueing.nic_ghz, &args.queueing.nic_mix)?,
         None => points,
     };
     for point in &points {

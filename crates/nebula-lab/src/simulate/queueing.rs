@@ -1,5 +1,7 @@
 //! The flags of the queueing level: cores, policies, service times.
 
+use std::path::PathBuf;
+
 use nebula_nic::{Policy, Span};
 use nebula_sim::{Flows, Population, Profile, Speeds};
 use nebula_workload::ServiceTime;
@@ -84,7 +86,7 @@ pub(super) struct QueueingArgs {
         conflicts_with_all = [
             "policy", "thresholds", "cores", "speeds", "service", "clients", "flows", "keys", "queue_bound", "fair_shares", "on_nack", "servers",
             "balancer", "distance", "hedge", "same_service", "fan_out", "deadline", "dispatch_latency", "notify_latency",
-            "decision_time", "hop_latency", "per_core_time", "lock_handoff"
+            "decision_time", "hop_latency", "per_core_time", "lock_handoff", "nic_cycles"
         ]
     )]
     pub(super) tiers: Option<String>,
@@ -95,7 +97,7 @@ pub(super) struct QueueingArgs {
         conflicts_with_all = [
             "policy", "thresholds", "cores", "speeds", "service", "load", "load_over_time", "clients", "flows", "keys", "queue_bound",
             "fair_shares", "on_nack", "servers", "balancer", "distance", "hedge", "same_service", "fan_out", "deadline", "tiers",
-            "dispatch_latency", "notify_latency", "decision_time", "hop_latency", "per_core_time", "lock_handoff", "arrivals",
+            "dispatch_latency", "notify_latency", "decision_time", "hop_latency", "per_core_time", "lock_handoff", "nic_cycles", "arrivals",
             "find_slo", "slo", "precision"
         ]
     )]
@@ -118,4 +120,13 @@ pub(super) struct QueueingArgs {
     /// Time for which mcs-lock holds its lock for each RPC [default: 150ns, assumed]
     #[arg(long, value_name = "TIME")]
     pub(super) lock_handoff: Option<Span>,
+    /// Charge what a NIC in hardware takes to decide and to dispatch: cycles that cargo xtask rtl --cycles has counted, such as hardware/cycles.toml
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["decision_time", "dispatch_latency", "notify_latency"])]
+    pub(super) nic_cycles: Option<PathBuf>,
+    /// Clock of that NIC, in GHz
+    #[arg(long, value_name = "GHZ", default_value = "2", value_parser = super::words::ghz, requires = "nic_cycles")]
+    pub(super) nic_ghz: f64,
+    /// Inputs that its cycles were counted with, by their name in the file
+    #[arg(long, value_name = "MIX", default_value = "mixed", requires = "nic_cycles")]
+    pub(super) nic_mix: String,
 }

@@ -105,6 +105,12 @@ impl FromStr for HedgeOrNone {
     }
 }
 
+/// The word of `--nic-ghz`: above 0, at most 100.
+pub(super) fn ghz(text: &str) -> Result<f64, String> {
+    let ghz: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    if ghz > 0.0 && ghz <= 100.0 { Ok(ghz) } else { Err("give a clock above 0 and up to 100 GHz".to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

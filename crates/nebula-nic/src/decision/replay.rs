@@ -75,13 +75,13 @@ pub fn replay_through<D: Decides>(
     let mut count = 0;
     for logged in lines {
         count += 1;
-        compare(count, &logged, decide(&mut decider, &mut beside, &logged))?;
+        compare(count, &logged, decide_again(&mut decider, &mut beside, &logged))?;
     }
     Ok(count)
 }
 
-/// The decisions about a logged input: the answer, and as much of what is pending as the log asked for.
-fn decide<D: Decides>(decider: &mut D, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
+/// The decisions about a logged input: the answer, and as much of what is pending as the log asked for. For each line of a log in order.
+pub fn decide_again<D: Decides>(decider: &mut D, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
     let answer = decider.apply(logged.at, logged.input).or_else(|| beside.decide(logged.at, logged.input));
     let mut decisions: Vec<_> = answer.into_iter().collect();
     if matches!(logged.input, Input::Pull { .. }) {

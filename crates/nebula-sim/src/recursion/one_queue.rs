@@ -5,9 +5,13 @@
 use super::block::Block;
 use super::waiting::Waiting;
 use super::{Recursion, Stop};
+use nebula_sys::wide::{Work, run_in_256_bits};
 
 /// The cores behind one queue.
 pub(super) trait Cores {
+    /// Whether [`take`](Self::take) has loops of which the compiler makes vectors.
+    const IS_IN_VECTORS: bool = false;
+
     /// Gives out the RPC that arrives at `arrived`, behind all before it.
     fn take(&mut self, arrived: u64, service: u64) -> Taken;
 }
@@ -36,6 +40,7 @@ impl<C: Cores> OneQueue<C> {
         Self { cores, bound, waiting: Waiting::new() }
     }
 
+    #[inline(always)]
     fn serve_all(&mut self, block: &mut Block) {
         let Self { cores, waiting, .. } = self;
         let drawn = block.arrived.iter().zip(&block.service);
@@ -49,6 +54,7 @@ impl<C: Cores> OneQueue<C> {
     }
 
     /// The columns of a block keep what is served, one behind the other.
+    #[inline(always)]
     fn serve_below(&mut self, bound: u32, block: &mut Block) {
         let mut served = 0;
         for index in 0..block.arrived.len() {
@@ -68,6 +74,21 @@ impl<C: Cores> OneQueue<C> {
     }
 }
 
+/// A block to be served.
+struct Serve<'a, C>(&'a mut OneQueue<C>, &'a mut Block);
+
+impl<C: Cores> Work for Serve<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        match self.0.bound {
+            None => self.0.serve_all(self.1),
+            Some(bound) => self.0.serve_below(bound, self.1),
+        }
+    }
+}
+
 impl<C: Cores> Recursion for OneQueue<C> {
     fn block_rpcs(&self) -> usize {
         BLOCK_RPCS
@@ -75,9 +96,11 @@ impl<C: Cores> Recursion for OneQueue<C> {
 
     fn serve(&mut self, block: &mut Block) -> Result<(), Stop> {
         self.waiting.reserve(block.arrived.len())?;
-        match self.bound {
-            None => self.serve_all(block),
-            Some(bound) => self.serve_below(bound, block),
+        let serve = Serve(self, block);
+        if C::IS_IN_VECTORS {
+            run_in_256_bits(serve)
+        } else {
+            serve.run()
         }
         Ok(())
     }

@@ -123,6 +123,8 @@ fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
             Costs::ZERO,
             50_000,
         );
+        // Service longer than the 32 bits of picoseconds that `two_each` looks at, and cores that are all far from its base.
+        assert_policy(policy, 4, &open("bimodal:1us@0.9,10ms@0.1", 0.9), Costs::ZERO, 20_000);
         // Thousands wait in a burst.
         assert_policy(policy, 16, &bursts(0.5), Costs::ZERO, 100_000);
         assert_policy(policy, 16, &open("mix:get=0.9*fixed:500ns;scan=0.1*exp:5us", 0.9), Costs::ZERO, 50_000);

@@ -6,6 +6,7 @@ use nebula_nic::Span;
 
 use super::carry::Carry;
 use super::gap_ps_mean;
+use crate::whole::MEAN_PS_SHORT;
 use crate::{Rate, Rng};
 
 #[derive(Clone, Debug)]
@@ -26,7 +27,11 @@ impl Poisson {
 
     pub(super) fn fill(&mut self, rng: &mut Rng, gaps: &mut [Span]) {
         let (gap_ps_mean, mut carry) = (self.gap_ps_mean, self.carry.clone());
-        rng.fill_by_exponential(gaps, |draw| carry.whole(draw * gap_ps_mean));
+        if gap_ps_mean < MEAN_PS_SHORT {
+            rng.fill_by_exponential(gaps, |draw| carry.whole_of_short(draw * gap_ps_mean));
+        } else {
+            rng.fill_by_exponential(gaps, |draw| carry.whole(draw * gap_ps_mean));
+        }
         self.carry = carry;
     }
 }

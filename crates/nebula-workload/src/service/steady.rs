@@ -8,6 +8,7 @@ use super::moments::Moments;
 use super::part::{Kind, Law, Part};
 use super::{rounded, rounded_in_vectors};
 use crate::spelling::Time;
+use crate::whole::{MEAN_PS_SHORT, span};
 use crate::{Rng, Streams};
 
 pub(super) const FIXED: Kind = Kind {
@@ -54,7 +55,11 @@ impl Exponential {
     }
 
     pub(super) fn fill(&self, rng: &mut Rng, times: &mut [Span]) {
-        rng.fill_by_exponential(times, |draw| rounded(draw * self.mean_ps));
+        if self.mean_ps < MEAN_PS_SHORT {
+            rng.fill_by_exponential(times, |draw| span(rounded_in_vectors(draw * self.mean_ps)));
+        } else {
+            rng.fill_by_exponential(times, |draw| rounded(draw * self.mean_ps));
+        }
     }
 
     #[inline(always)]

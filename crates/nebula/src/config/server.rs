@@ -16,7 +16,6 @@ use crate::config::key::Keys;
 use crate::config::tenant::{self, Tenant};
 use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
-use crate::status::Layout;
 
 /// When the server refuses RPCs because the queue is long: its admission control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,11 +232,6 @@ impl ServerConfig {
     /// Parts of the server, each with an engine: its groups, or the engines asked for.
     pub(crate) fn parts(&self) -> u16 {
         self.groups().max(self.engines)
-    }
-
-    /// How the status page is laid out.
-    pub(crate) fn layout(&self) -> Layout {
-        Layout { engines: self.parts(), workers: self.workers }
     }
 
     /// Engines with their own threads.

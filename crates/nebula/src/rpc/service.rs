@@ -2,7 +2,7 @@
 
 use super::requests::Requests;
 use crate::rpc::reply::Reply;
-use crate::status::StoreCounters;
+use crate::rpc::store_counters::StoreCounters;
 use nebula_nic::schedule::RpcType;
 
 /// How far ahead of its execution an RPC is when [`Service::prefetch`] is called.

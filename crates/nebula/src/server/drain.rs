@@ -1,7 +1,6 @@
 //! Draining: nothing is taken in any more, and what is inside is answered.
 
-use super::pool::PoolStatus;
-use crate::status::Status;
+use crate::status::{PoolStatus, Status};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

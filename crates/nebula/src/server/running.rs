@@ -3,7 +3,7 @@
 use super::assembly::{Assembly, Meters, ServerTransport};
 use super::drain::Draining;
 use super::parts::{Part, check_parts, part};
-use super::pool::{Pool, PoolStatus, Pooled};
+use super::pool::{Pool, Pooled};
 use crate::config::error::{LogError, ServeError};
 use crate::config::key::Keys;
 use crate::config::kind::Kind;
@@ -16,7 +16,7 @@ use crate::nic::recorder::FirstLogError;
 use crate::rpc::parking::Parker;
 use crate::rpc::service::Service;
 use crate::rpc::slot::mtu_for;
-use crate::status::{Layout, Status, StatusPage, StatusReader};
+use crate::status::{Layout, PoolStatus, Status, StatusPage, StatusReader};
 use crate::transport::shm::listener::{EventQueue, Listener, Spread, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
@@ -267,7 +267,7 @@ pub(super) fn serve_pooled(
     threads: u16,
 ) -> Result<RunningServer, ServeError> {
     config = config.with_pool();
-    let pool = Arc::new(Pool::new(&config, &endpoint, threads));
+    let pool = Arc::new(Pool::new(&config, &endpoint.0, threads));
     let pins = config.pin.get(config.threads()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
     let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
@@ -323,7 +323,7 @@ fn open_shm(
         return Err(ServeError::Mtu { got: config.mtu_bytes });
     }
     config.mtu_bytes = mtu_for(config.mtu_bytes);
-    let layout = config.layout();
+    let layout = Layout::of(&config);
     let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let draining = Draining::default();
     let listener = claim(&endpoint, || open_listener(name, &config, status.clone()))?.until(draining.flag());
@@ -373,7 +373,7 @@ fn open_udp(
     // Packets that are lost are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
     let parts = part(&config)?;
-    let layout = config.layout();
+    let layout = Layout::of(&config);
     let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let numbers = Numbers::for_engines(config.engines, first_number(entropy));
     let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
@@ -422,7 +422,8 @@ fn open_stream(
         ears.push(ear);
     }
     let parts = part(&config)?;
-    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
+    let layout = Layout::of(&config);
+    let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let keeps_order =
         config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;
     let ports = ears.into_iter().map(|ears| {
@@ -433,7 +434,8 @@ fn open_stream(
     let endpoint = if matches!(endpoint, Endpoint::Udp(_)) { Endpoint::Udp(local) } else { Endpoint::Tcp(local) };
     let ground = Ground {
         endpoint,
-        status,
+        page: (status, layout),
+        draining: Draining::default(),
         registry: Arc::default(),
         listener_waker: None,
         watch: Watch::new(&Time::Machine),

@@ -6,7 +6,7 @@
 //! ```
 
 use super::histogram::BUCKETS;
-use super::sample::{SAMPLE_WORDS, SAMPLES};
+use crate::config::server::ServerConfig;
 
 /// Gaps that the page remembers.
 pub(super) const GAPS: usize = 4096;
@@ -17,6 +17,12 @@ pub(super) const POOL_WORDS: usize = 16;
 const SHARED_WORDS: usize = 2 * POOL_WORDS;
 /// Words of a worker's sums.
 const SUM_WORDS: usize = 16;
+/// Words of a sample.
+pub(super) const SAMPLE_WORDS: usize = 8;
+/// Samples of a worker: the latest, and behind them the slow ones.
+pub(super) const SAMPLES: usize = LATEST + SLOW;
+pub(super) const LATEST: usize = 32;
+pub(super) const SLOW: usize = 32;
 /// Words of a worker.
 pub(super) const WORKER_WORDS: usize = SUM_WORDS + Kind::COUNT * BUCKETS + SAMPLES * SAMPLE_WORDS;
 /// Of this arrangement: a reader that knows another one reads nothing.
@@ -125,6 +131,11 @@ pub(crate) struct Layout {
 impl Layout {
     /// The word that says it.
     pub(super) const WORD: usize = 31;
+
+    /// That of a server.
+    pub(crate) fn of(config: &ServerConfig) -> Self {
+        Self { engines: config.parts(), workers: config.workers }
+    }
 
     /// Bytes of the page.
     pub(crate) const fn bytes(self) -> usize {

@@ -7,9 +7,9 @@
 use super::histogram::bucket_of;
 use super::layout::{Kind, Layout, Sum, WORKER_WORDS, histogram_at};
 use super::sample::{self, RpcSample, latest_at, slow_at};
-use super::store::StoreCounters;
 use crate::net::Watch;
 use crate::rpc::service::Service;
+use crate::rpc::store_counters::StoreCounters;
 use nebula_nic::{Arrival, Run, Timestamp};
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};

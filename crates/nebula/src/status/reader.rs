@@ -3,9 +3,9 @@
 use super::counters::Status;
 use super::histogram::Histogram;
 use super::layout::{Field, GAPS, Kind, Layout, Sum, gap_word, histogram_at};
+use super::pool::PoolStatus;
 use super::sample::{self, RpcSample};
-use super::store::StoreCounters;
-use crate::server::PoolStatus;
+use crate::rpc::store_counters::StoreCounters;
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 use nebula_sys::shared::ReadOnlyMemory;

@@ -1,15 +1,8 @@
 //! Samples of single RPCs, with the times that the server knows of their way: the latest, and the slowest of late.
 
-use super::layout::SAMPLES_AT;
+use super::layout::{LATEST, SAMPLE_WORDS, SAMPLES, SAMPLES_AT, SLOW};
 use nebula_nic::{NodeId, RpcKey, Span, TransferId};
 use nebula_sys::sync::{AtomicU64, Ordering};
-
-/// Words of a sample.
-pub(super) const SAMPLE_WORDS: usize = 8;
-/// Samples of a worker: the latest, and behind them the slow ones.
-pub(super) const SAMPLES: usize = LATEST + SLOW;
-const LATEST: usize = 32;
-const SLOW: usize = 32;
 
 /// One RPC and its times at the [stations](nebula_nic) that the server sees, in picoseconds of the server's own clock: in another process only
 /// their differences say something.

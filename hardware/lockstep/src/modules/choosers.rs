@@ -94,7 +94,7 @@ pub(super) fn rss_staged(model: &mut Model, inputs: u64, seed: u64) -> Result<()
 pub(super) fn draw(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
     model.set_named("cores_i", CORES.into());
     model.set_named("seed_i", seed);
-    // Each turn draws both ways, from a seed of its own: a state machine draws one or two.
+    // First one a cycle, then two, each time from the seed.
     for (port, draws_two) in [("take_one_i", false), ("take_two_i", true)] {
         ["take_one_i", "take_two_i"].iter().for_each(|port| model.set_named(port, 0));
         model.reset();

@@ -3,7 +3,9 @@
 use super::get::push_number;
 use super::service::MemcachedService;
 use super::stats::Count;
-use nebula_kvs::{Change, Condition, DeleteOutcome, Delta, End, KeyHash, Mark, NumberOutcome, Put, PutOutcome, SetError};
+use nebula_kvs::{
+    Change, Condition, DeleteOutcome, Delta, End, KeyHash, Mark, NumberOutcome, Put, PutOutcome, SetError,
+};
 use nebula_kvs::{Meta as Known, Store};
 use nebula_memcached::meta::{Key, Kind, Meta, Mode};
 use nebula_memcached::{answer, fits};
@@ -94,9 +96,8 @@ impl MemcachedService {
         let expires = meta.exptime.map(|exptime| self.expires(exptime, now));
         let wins = |known: &Known| {
             let left = expires.unwrap_or(known.expires);
-            let is_due = meta.recache.is_some_and(|least| {
-                left > 0 && i64::from(left) - i64::from(now) < i64::from(least)
-            });
+            let is_due =
+                meta.recache.is_some_and(|least| left > 0 && i64::from(left) - i64::from(now) < i64::from(least));
             (known.is_stale || is_due) && !known.is_won
         };
         let before = self.store.change(hash, key, now, value, |known| Change {
@@ -195,14 +196,12 @@ impl MemcachedService {
 
     fn meta_arithmetic(&self, meta: &Meta<'_>, hash: KeyHash, now: u32, out: &mut Vec<u8>) {
         let key = meta.key.bytes();
-        let delta =
-            if meta.mode == Mode::Decrement { Delta::Down(meta.delta) } else { Delta::Up(meta.delta) };
+        let delta = if meta.mode == Mode::Decrement { Delta::Down(meta.delta) } else { Delta::Up(meta.delta) };
         let mut outcome = self.store.add_to_number(hash, key, delta, meta.cas, now);
         if let (Ok(NumberOutcome::NotFound), Some(exptime)) = (&outcome, meta.vivify) {
             let mut text = Vec::new();
             push_number(&mut text, meta.initial);
-            let put =
-                Put { condition: Condition::Absent, expires: self.expires(exptime, now), now, ..Put::default() };
+            let put = Put { condition: Condition::Absent, expires: self.expires(exptime, now), now, ..Put::default() };
             outcome = match self.store.put(hash, key, &text, put) {
                 Ok(PutOutcome::Stored { cas }) => Ok(NumberOutcome::Stored { number: meta.initial, cas }),
                 // Another client was faster.
@@ -212,7 +211,6 @@ impl MemcachedService {
         }
         match outcome {
             Ok(NumberOutcome::Stored { number, .. }) => self.answer_number(meta, hash, number, now, out),
-            Ok(NumberOutcome::NotFound) if meta.is_quiet => {}
             Ok(NumberOutcome::NotFound) => answer_missing(out, b"NF", meta),
             Ok(NumberOutcome::Exists) => answer_missing(out, b"EX", meta),
             Ok(NumberOutcome::NotANumber) => out.extend_from_slice(answer::NO_NUMBER),
@@ -245,11 +243,12 @@ impl MemcachedService {
         let Some(known) = self.store.peek(hash, key, now) else { return out.extend_from_slice(b"EN\r\n") };
         out.extend_from_slice(b"ME ");
         out.extend_from_slice(key);
-        let left = if known.expires == 0 { -1 } else { i64::from(known.expires) - i64::from(now) };
+        // As memcached has it: the time since then, and so a negative one.
+        let since_expiry = if known.expires == 0 { -1 } else { i64::from(now) - i64::from(known.expires) };
         let since = now.saturating_sub(known.last_access);
         let fetched = if known.is_fetched { "yes" } else { "no" };
         let bytes = key.len() + known.value_bytes as usize + nebula_memcached::ITEM_OVERHEAD_BYTES;
-        let rest = format!(" exp={left} la={since} cas={} fetch={fetched} cls=1 size={bytes}\r\n", known.cas);
+        let rest = format!(" exp={since_expiry} la={since} cas={} fetch={fetched} cls=1 size={bytes}\r\n", known.cas);
         out.extend_from_slice(rest.as_bytes());
     }
 }

@@ -1,9 +1,9 @@
 //! The handler: one request of a memcached client is executed on the store, and answered in memcached's words.
 
 use super::get::{LineSink, push_number};
+use super::limits::{ANSWER_BYTES_MAX, VERSION};
 use super::seconds::Seconds;
 use super::stats::{Count, Counters, Facts, Told};
-use super::{ANSWER_BYTES_MAX, VERSION};
 use nebula::{Reply, Requests, Service, Stage};
 use nebula_kvs::{Condition, Delta, End, NumberOutcome, Put, PutOutcome, SetError, Store};
 use nebula_kvs::{DeleteOutcome, KeyHash};
@@ -99,9 +99,7 @@ impl MemcachedService {
             let hash = Store::hash(key);
             let found = match get.exptime {
                 None => self.store.get_item(hash, key, now, &mut sink),
-                Some(exptime) => {
-                    self.store.get_and_touch(hash, key, self.expires(exptime, now), now, &mut sink)
-                }
+                Some(exptime) => self.store.get_and_touch(hash, key, self.expires(exptime, now), now, &mut sink),
             };
             match found {
                 Some(meta) => {

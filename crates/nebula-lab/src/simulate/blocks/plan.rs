@@ -124,9 +124,9 @@ fn application(args: &Question) -> Result<Application, Failure> {
 }
 
 fn get_share(mix: Mix) -> Result<f64, Failure> {
-    match mix.share(Op::Delete) > 0.0 {
+    match mix.share(Op::Delete) + mix.share(Op::Scan) > 0.0 {
         true => Err(Failure::bad_input(
-            "--mix: the simulated store does not support delete: give get and set, such as get=50,set=50",
+            "--mix: the simulated store supports neither delete nor scan: give get and set, such as get=50,set=50",
         )),
         false => Ok(mix.share(Op::Get)),
     }

@@ -94,7 +94,8 @@ impl StreamPort {
         let mut scratch = std::mem::take(&mut self.scratch);
         let taken = self.read_and_take(turn, (id, &mut connection), &mut scratch);
         self.scratch = scratch;
-        connection.is_blocked = taken.stop == Stop::Blocked;
+        let has_room = connection.room(self.taker.pending_max) > 0;
+        connection.is_blocked = taken.stop == Stop::Blocked || !has_room && connection.may_read;
         if connection.has_ended && !connection.may_read && matches!(taken.stop, Stop::Incomplete(_)) {
             // What is left of it never becomes whole.
             connection.is_closing = true;
@@ -102,7 +103,10 @@ impl StreamPort {
         if connection.unsent() > 0 {
             connection.send();
         }
-        let has_more = taken.stop == Stop::Later || connection.may_read && !connection.is_blocked;
+        let has_more = taken.stop == Stop::Later || connection.may_read || connection.is_blocked;
+        // One that stays blocked is looked at again when some of its RPCs have ended, or of its answers been taken.
+        connection.is_blocked &= connection.room(self.taker.pending_max) == 0;
+        let has_more = has_more && !connection.is_blocked;
         self.connections.put(id, connection, has_more);
         taken.rpcs
     }

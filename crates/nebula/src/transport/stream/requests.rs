@@ -117,7 +117,9 @@ impl Taker {
                     self.take_one(turn, id, connection, (&left[..bytes.min(left.len())], key_hash));
                     (at, connection.discard) = (at + bytes, discard);
                 }
-                Frame::Incomplete { bytes_min } if connections.may_keep(bytes_min) => break Stop::Incomplete(bytes_min),
+                Frame::Incomplete { bytes_min } if connections.may_keep(bytes_min) => {
+                    break Stop::Incomplete(bytes_min);
+                }
                 Frame::Incomplete { bytes_min } => {
                     self.crowded += 1;
                     connection.say(self.framing.refused(left, NackReason::BufferFull));

@@ -120,7 +120,11 @@ impl Sockets {
     }
 
     /// Has `add` take the connections that have come, at most some dozens; it gives back those that there is no place for. `crowded` is what one is told that there is no descriptor for.
-    pub(super) fn accept(&mut self, crowded: &[u8], mut add: impl FnMut(&Self, TcpStream) -> std::result::Result<(), TcpStream>) {
+    pub(super) fn accept(
+        &mut self,
+        crowded: &[u8],
+        mut add: impl FnMut(&Self, TcpStream) -> std::result::Result<(), TcpStream>,
+    ) {
         if !std::mem::take(&mut self.may_accept) {
             return;
         }

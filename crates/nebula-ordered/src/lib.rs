@@ -1,0 +1,42 @@
+//! An ordered key-value store, for services that also answer range scans.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`OrderedStore`] | GET, SET, DELETE and SCAN, within a bound on memory |
+//! | [`protocol`] | the messages of the service: those of the key-value service, and SCAN |
+//!
+//! The map itself is `crossbeam-skiplist`'s: lock-free, and memory that nobody reads any more is freed by epochs. RPCValet's second
+//! application is Masstree, an ordered store in which 1 % of the requests are scans of 100 keys; what matters there is that a scan takes
+//! fifty times as long as a GET, which holds for any ordered map.
+//!
+//! **Invariant:** a GET or a SCAN returns complete values that one SET stored under their keys. *Enforced by* values that never change once they are
+//! in the map: a SET puts another one in its place.
+//!
+//! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced by* its dependencies.
+//!
+//! # Examples
+//!
+//! ```
+//! use nebula_ordered::OrderedStore;
+//!
+//! let store = OrderedStore::new(1 << 20);
+//! for (key, value) in [("b", "2"), ("a", "1"), ("c", "3")] {
+//!     store.set(key.as_bytes(), value.as_bytes())?;
+//! }
+//! let mut keys = String::new();
+//! store.scan(b"b", 10, |key, _value| {
+//!     keys.push_str(std::str::from_utf8(key).unwrap_or("?"));
+//!     true
+//! });
+//! assert_eq!(keys, "bc");
+//! # Ok::<(), nebula_ordered::Full>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod budget;
+mod store;
+pub mod protocol;
+
+pub use budget::Full;
+pub use store::{ITEM_OVERHEAD_BYTES, OrderedStore};

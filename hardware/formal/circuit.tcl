@@ -1,0 +1,20 @@
+# Makes one circuit of a harness and the module that it checks, for ABC: `yosys -c circuit.tcl`, driven by `cargo xtask formal`.
+#
+# From the environment: RTL (files), TOP (the harness), PROPERTY (the `ifdef` around the assertion that is proved), CIRCUIT (file to write).
+# What reset does not set begins at zero.
+yosys -import
+foreach name {RTL TOP PROPERTY CIRCUIT} { set $name $::env($name) }
+
+foreach file $RTL { read_verilog -sv -formal -D $PROPERTY $file }
+prep -flatten -top $TOP
+async2sync
+chformal -assume -early
+memory_map
+setundef -undriven -zero
+opt -full
+techmap
+opt -fast
+dffunmap
+abc -g AND -fast
+opt_clean
+write_aiger -zinit -I -B $CIRCUIT
