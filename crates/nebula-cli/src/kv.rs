@@ -1,5 +1,6 @@
 //! `nebula serve kv`: serves a key-value store at an endpoint until Ctrl-C.
 
+mod keep;
 mod memcached;
 mod serving;
 mod service;
@@ -17,12 +18,15 @@ use crate::life::{Life, LifeArgs};
 use crate::output::{self, Failure, Row, units};
 use crate::signal;
 use crate::{flags, memory};
+use keep::KeepArgs;
 use times::ServiceTimes;
 
 const EXAMPLES: &str = "Examples:
   nebula serve kv --inline                                      one core, 1.6 M items of 16 B/512 B at shm://kv
   nebula serve kv --endpoint shm://cache --workers 4 --policy jbsq:2 --slo 50us --pin 0,1,2,3,4
   nebula serve kv --items 10M --value-bytes 64 --memory-bytes 4GiB --mode store
+  nebula serve kv --eviction unread --adopt /dev/shm/kv.store    keeps what is read, and the items when the server is restarted
+  nebula serve kv --load kv.snapshot --snapshot kv.snapshot      items outlive a restart of the machine too
   nebula serve kv --inline --service-times get.csv              input for nebula simulate --service trace:get.csv
   nebula serve kv --workers 2 --policy work-stealing            idle workers steal from busy ones
   nebula serve kv --inline --unbounded                          no NACKs until 64 MiB of requests wait
@@ -139,6 +143,8 @@ pub(crate) struct Args {
     #[arg(long)]
     end_with_parent: bool,
     #[command(flatten)]
+    keep: KeepArgs,
+    #[command(flatten)]
     life: LifeArgs,
     /// Output format of the counters
     #[arg(long, value_enum, default_value_t)]
@@ -174,7 +180,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     // Before the store allocates a gigabyte.
     let keys = flags::read_keys(args.key_file.as_deref(), args.is_network())?;
-    let servers = serving::start(&args, keys, times.as_ref())?;
+    let store = store(&args)?;
+    let servers = serving::start(&args, keys, times.as_ref(), &store)?;
     // A run without its log is not what was asked for.
     let goes_on = |servers: &[RunningServer]| servers.iter().all(|server| server.log_error().is_none());
     let goes_on: Option<&dyn Fn(&[RunningServer]) -> bool> =
@@ -183,8 +190,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;
     }
+    let kept = args.keep.end(&store);
     let printed = output::print(args.format, &ended.statuses.iter().map(counters).collect::<Vec<_>>());
-    ended.end(printed)
+    ended.end(printed.and(kept))
 }
 
 impl Args {
@@ -230,7 +238,8 @@ fn store(args: &Args) -> Result<Arc<Store>, Failure> {
     let mode = args.store_mode();
     let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
     let budget = memory::budget_bytes().min(given);
-    Ok(Arc::new(Store::try_new(memory::checked_config(args.items, args.value_bytes, mode, budget)?)?))
+    let config = memory::checked_config(args.items, args.value_bytes, mode, budget)?;
+    Ok(Arc::new(args.keep.begin(config, memcached::unix_second())?))
 }
 
 fn config(args: &Args) -> ServerConfig {

@@ -6,6 +6,8 @@ mod compare;
 mod evidence;
 mod explain;
 mod installation;
+#[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
+mod kept;
 mod operations;
 mod pages;
 #[expect(clippy::unwrap_used, reason = "the programs beside this one use it too, and what cannot go on fails there")]

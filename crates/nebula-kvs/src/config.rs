@@ -130,7 +130,7 @@ pub enum StoreError {
         extra_buckets: usize,
     },
     /// The file of the store's memory could not be used.
-    #[error("cannot {step} {path}: {cause}")]
+    #[error("cannot {step} {path}")]
     File {
         /// What was attempted.
         step: &'static str,

@@ -2,9 +2,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`Store`] | GET, SET, DELETE; [`StoreConfig`] sizes it, [`ValueSink`] receives values |
+//! | [`Store`] | GET, SET, DELETE, and the operations on items with metadata; [`StoreConfig`] sizes it, [`ValueSink`] receives values |
 //! | `hash`, `index`, `bucket` | from a key to its entry: hash, one line of seven tagged entries, chains of extra lines |
-//! | `log`, `item` | from an entry to its item: circular log, 64-byte-aligned items |
+//! | `log`, `item`, `meta` | from an entry to its item: circular log, 64-byte-aligned items, what some have behind their value |
+//! | `runs`, `eviction` | space that is used again: free runs of a full store, and what a full cache keeps |
+//! | `backing`, `snapshot` | what outlives the process: its memory in a file, or its items |
 //! | [`touch`] | the memory that each operation touches, described once, for simulators |
 //! | [`protocol`] | the message formats of the service: requests and replies |
 //!

@@ -339,7 +339,7 @@ impl Log {
     }
 
     /// Reserves in the tail's segment, or returns the tail that has no room.
-    #[inline]
+    #[inline(always)]
     fn reserve_here(&self, granules: u64) -> Result<Reserved<'_>, u64> {
         loop {
             let tail = self.tail.0.load(Ordering::Relaxed);

@@ -47,7 +47,7 @@ use crate::{
 use nebula_sys::{
     mem::WordRegion,
     prefetch,
-    sync::{AtomicBool, AtomicU32, AtomicU64},
+    sync::{AtomicU32, AtomicU64},
 };
 
 /// A key-value store that any thread may read and write.
@@ -75,8 +75,6 @@ pub struct Store<P = NoProbe> {
     log: Log,
     state: State,
     counters: Counters,
-    /// Whether an item without metadata was ever stored: a flush has to look for them.
-    has_plain: AtomicBool,
     /// The second of the last walk for expired items.
     reclaimed_at: AtomicU32,
     mode: Mode,
@@ -161,7 +159,6 @@ impl<P: Probe> Store<P> {
             log: Log::of(log, config.log_bytes, config.mode),
             state: State::of(state),
             counters: Counters::default(),
-            has_plain: AtomicBool::new(false),
             reclaimed_at: AtomicU32::new(0),
             mode: config.mode,
             fresh: if is_unread { Entry::EMPTY } else { Entry::EMPTY.read_often() },

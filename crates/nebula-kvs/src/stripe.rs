@@ -1,6 +1,6 @@
 //! Shared counters striped by thread, so that threads do not contend for a cache line.
 
-use nebula_sys::sync::{AtomicU32, AtomicU64, Ordering};
+use nebula_sys::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Stripes per counter. With more threads than stripes, threads share; every counter stays exact, as each change is one
 /// atomic addition.
@@ -37,8 +37,10 @@ pub(crate) enum Event {
     Evicted,
     Carried,
     Expired,
+    /// An item was written that has metadata.
+    Extended,
 }
-const EVENTS: usize = 7;
+const EVENTS: usize = 8;
 
 #[derive(Default)]
 #[repr(align(64))]
@@ -52,6 +54,20 @@ impl Counters {
     #[inline]
     pub(crate) fn count(&self, event: Event) {
         self.0[stripe()].0[event as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// As [`count`](Self::count), after what this thread has counted before.
+    pub(crate) fn count_after(&self, event: Event) {
+        // Release fence: pairs with the Acquire fence of `total_before`.
+        fence(Ordering::Release);
+        self.count(event);
+    }
+
+    /// As [`total`](Self::total), before what this thread reads later.
+    pub(crate) fn total_before(&self, event: Event) -> u64 {
+        let total = self.total(event);
+        fence(Ordering::Acquire);
+        total
     }
 
     #[cfg(not(any(loom, miri)))]

@@ -3,8 +3,9 @@
 //!
 //! [`touches`] gives the description; a test checks the store itself against it through a [`Probe`](crate::Probe). It
 //! covers the common case: an item in its home bucket, no other entry with the same tag, no concurrent change. It
-//! leaves out what happens once per segment of the log (moving the head, checking whether the pins have drained) and
-//! the counters behind [`Stats`](crate::Stats), which are local to the thread.
+//! leaves out what happens once per segment of the log (moving the head, checking whether the pins have drained), items
+//! with metadata, what eviction by reads adds, a store's lists of free runs, and the counters behind
+//! [`Stats`](crate::Stats), which are local to the thread.
 //!
 //! A block that an operation first reads and later writes is listed for both; a block that it writes first is listed
 //! once.
@@ -165,11 +166,13 @@ const BLOCK_WORDS: usize = 8;
 
 impl Shape {
     /// The words of the value.
+    #[inline]
     fn value(self) -> Range<usize> {
         self.value_word()..self.words()
     }
 
     /// The blocks that an update in place writes: the header's, and the value's where they differ.
+    #[inline]
     pub(crate) fn blocks_overwritten(self) -> [Option<RangeInclusive<u32>>; 2] {
         let value = blocks(self.value());
         if value.is_empty() {
@@ -183,6 +186,7 @@ impl Shape {
 }
 
 /// The blocks of an item that hold its words `words`.
+#[inline]
 pub(crate) fn blocks(words: Range<usize>) -> RangeInclusive<u32> {
     let block = |word: usize| u32::try_from(word / BLOCK_WORDS).unwrap_or(u32::MAX);
     if words.is_empty() { RangeInclusive::new(1, 0) } else { block(words.start)..=block(words.end - 1) }

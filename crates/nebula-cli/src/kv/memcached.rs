@@ -20,5 +20,6 @@ mod stats;
 
 pub(super) use framing::Memcached;
 pub(super) use limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX};
+pub(super) use seconds::unix_second;
 pub(super) use service::MemcachedService;
 pub(super) use stats::Facts;

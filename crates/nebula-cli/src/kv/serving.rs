@@ -9,13 +9,17 @@ use nebula_workload::KEY_BYTES;
 use super::memcached::{ANSWER_BYTES_MAX, Facts, Memcached, MemcachedService, REQUEST_BYTES_MAX};
 use super::service::KvService;
 use super::times::ServiceTimes;
-use super::{Args, config, store};
+use super::{Args, config};
 use crate::memory;
 use crate::output::Failure;
 
 /// Starts all servers that are asked for, over one store: that of Nebula's own clients first, if there is one.
-pub(super) fn start(args: &Args, keys: Keys, times: Option<&Arc<ServiceTimes>>) -> Result<Vec<RunningServer>, Failure> {
-    let store = store(args)?;
+pub(super) fn start(
+    args: &Args,
+    keys: Keys,
+    times: Option<&Arc<ServiceTimes>>,
+    store: &Arc<Store>,
+) -> Result<Vec<RunningServer>, Failure> {
     let own = args.own_endpoint().map(|endpoint| {
         let service = KvService::new(store.clone(), KEY_BYTES + args.value_bytes as usize);
         let service = service.working(args.work).timed(times.cloned());
@@ -23,7 +27,7 @@ pub(super) fn start(args: &Args, keys: Keys, times: Option<&Arc<ServiceTimes>>) 
         config.keys = keys;
         Ok(Server::bind(&endpoint).config(config).serve(service)?)
     });
-    let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, &store));
+    let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, store));
     own.into_iter().chain(memcached).collect()
 }
 

@@ -145,9 +145,9 @@ impl Store {
         if !is_its_own {
             return None;
         }
-        match item::stamped(words) {
-            Some(stamped) => self.state.note_cas(stamped.meta.cas),
-            None => self.has_plain.store(true, Ordering::Relaxed),
+        if let Some(stamped) = item::stamped(words) {
+            self.state.note_cas(stamped.meta.cas);
+            self.counters.add(Event::Extended, 1);
         }
         // What reads count for depends on how this process evicts.
         word.store(Entry(entry.carried_to(position).0 | self.fresh.0).0, Ordering::Relaxed);

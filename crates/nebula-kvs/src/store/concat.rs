@@ -47,7 +47,7 @@ impl<P: Probe> Store<P> {
         if cas.is_some_and(|cas| cas != before.cas) {
             return Ok(PutOutcome::Exists);
         }
-        VALUE.with_borrow_mut(|whole| {
+        let stored = VALUE.with_borrow_mut(|whole| {
             let (value, value_bytes) = located.value();
             let begin = if end == End::Front { bytes.len() } else { 0 };
             whole.clear();
@@ -55,11 +55,15 @@ impl<P: Probe> Store<P> {
             copy::load_bytes(value, &mut whole[begin..begin + value_bytes]);
             let added = if end == End::Front { 0 } else { value_bytes };
             whole[added..added + bytes.len()].copy_from_slice(bytes);
-            self.check_extended(key, whole)?;
+            let granules = self.check_extended(key, whole)?;
             let stamped = self.stamp(&Put { flags: before.flags, expires: before.expires, now, ..Put::default() });
-            self.store_extended(&mut held, Some(located), hash, key, whole, &stamped)?;
-            Ok(PutOutcome::Stored { cas: stamped.meta.cas })
-        })
+            let outcome = self.store_extended(&mut held, Some(located), hash, key, whole, &stamped)?;
+            Ok((outcome, granules, stamped.meta.cas))
+        });
+        let (outcome, granules, cas) = stored?;
+        drop(held);
+        self.carry_after(outcome, granules);
+        Ok(PutOutcome::Stored { cas })
     }
 
     /// [`concat`](Self::concat) to the back, whatever the CAS number.

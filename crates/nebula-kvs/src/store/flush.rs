@@ -6,7 +6,6 @@ use crate::{
     item,
     stripe::Event,
 };
-use nebula_sys::sync::Ordering;
 
 impl<P: Probe> Store<P> {
     /// Takes note of the caller's time. It costs a load where the second is not new.
@@ -39,7 +38,10 @@ impl<P: Probe> Store<P> {
 
     #[cold]
     fn drop_plain(&self) {
-        if self.has_plain.load(Ordering::Relaxed) {
+        // In this order: each item with metadata that is counted here is then counted as inserted or appended, too.
+        let extended = self.counters.total_before(Event::Extended);
+        let [inserted, appended] = [Event::Inserted, Event::Appended].map(|event| self.counters.total(event));
+        if inserted + appended > extended {
             self.index.homes().iter().for_each(|home| self.drop_plain_of(home));
         }
     }

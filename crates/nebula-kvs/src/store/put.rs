@@ -166,6 +166,7 @@ impl<P: Probe> Store<P> {
         held.set(entry_word, entry);
         self.free(old);
         self.counters.count(Event::Appended);
+        self.counters.count_after(Event::Extended);
         Ok(SetOutcome::Appended)
     }
 
@@ -184,6 +185,7 @@ impl<P: Probe> Store<P> {
         }
         held.set(place, entry);
         self.counters.count(Event::Inserted);
+        self.counters.count_after(Event::Extended);
         Ok(SetOutcome::Inserted)
     }
 

@@ -82,11 +82,13 @@ impl<P: Probe> Store<P> {
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, SetError> {
         let shape = self.check(key, value)?;
         let outcome = self.set_checked(hash, key, value, shape)?;
-        self.carry_after(outcome, shape.granules());
+        if outcome != SetOutcome::UpdatedInPlace && self.keeps_read() {
+            self.carry_over(shape.granules());
+        }
         Ok(outcome)
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_checked(&self, hash: KeyHash, key: &[u8], value: &[u8], shape: Shape) -> Result<SetOutcome, SetError> {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else {
@@ -110,8 +112,7 @@ impl<P: Probe> Store<P> {
         Ok(SetOutcome::Appended)
     }
 
-    /// After a SET that appended: takes a pass of eviction further, where there is one.
-    #[inline]
+    /// After a store that appended: takes a pass of eviction further, where there is one.
     pub(super) fn carry_after(&self, outcome: SetOutcome, granules: u64) {
         if outcome != SetOutcome::UpdatedInPlace && self.keeps_read() {
             self.carry_over(granules);
@@ -225,6 +226,7 @@ impl<P: Probe> Store<P> {
     ///
     /// Departs: MICA replaces an entry with the same tag before it uses an empty one, because that entry is likely
     /// stale; here staleness is checked.
+    #[inline(always)]
     pub(super) fn place<'a>(&'a self, held: &mut Held<'a>) -> Option<&'a AtomicU64> {
         let window = self.window();
         let is_free = |entry: Entry| entry == Entry::EMPTY || !window.contains(entry.position());
@@ -252,9 +254,6 @@ impl<P: Probe> Store<P> {
         self.touch_pin();
         self.probe.touch(Structure::LogTail, 0..=0, Write);
         self.probe.touch(Structure::AppendedItem, blocks(0..shape.words()), Write);
-        if !self.has_plain.load(Ordering::Relaxed) {
-            self.has_plain.store(true, Ordering::Relaxed);
-        }
         item::write(self.log.item(reserved.position), key, value);
         Ok(self.entry(hash, reserved.position))
     }

@@ -4,13 +4,15 @@ use nebula_sys::clock::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the clock says at its start: 0 is never, and 1 is over.
+/// What the clock says at its start at the least: 0 is never, and 1 is over.
 const FIRST: u32 = 2;
 
-/// Seconds since the server began.
+/// The second on the Unix clock when the server began, and those since: items may outlive the server, and the next one's clock goes on. A step of
+/// the Unix clock meanwhile changes nothing.
 #[derive(Debug)]
 pub(super) struct Seconds {
     clock: Clock,
+    first: u32,
     began: u64,
     ticks_each: u64,
     /// The second that was read last, and in the high half nothing.
@@ -25,7 +27,8 @@ impl Seconds {
         let ticks_each = clock.ticks_of(1_000_000_000_000).max(1);
         let began = clock.ticks();
         let next = AtomicU64::new(began + ticks_each);
-        Self { clock, began, ticks_each, second: AtomicU64::new(FIRST.into()), next }
+        let first = unix_second();
+        Self { clock, first, began, ticks_each, second: AtomicU64::new(first.into()), next }
     }
 
     /// The second that it is. Costs a look at the counter.
@@ -42,7 +45,7 @@ impl Seconds {
     #[cold]
     fn read(&self, ticks: u64) -> u32 {
         let passed = ticks.saturating_sub(self.began) / self.ticks_each;
-        let second = u32::try_from(passed).unwrap_or(u32::MAX - FIRST).saturating_add(FIRST);
+        let second = u32::try_from(passed).unwrap_or(u32::MAX).saturating_add(self.first);
         self.second.store(second.into(), Ordering::Relaxed);
         self.next.store(self.began + (passed + 1) * self.ticks_each, Ordering::Relaxed);
         second
@@ -50,11 +53,16 @@ impl Seconds {
 
     /// Seconds since it began.
     pub(super) fn uptime(&self) -> u32 {
-        self.now() - FIRST
+        self.now() - self.first
     }
 
     /// The second on the Unix clock.
     pub(super) fn unix_now() -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
     }
+}
+
+/// The second on the Unix clock, as items' times are.
+pub(in crate::kv) fn unix_second() -> u32 {
+    u32::try_from(Seconds::unix_now()).unwrap_or(u32::MAX).max(FIRST)
 }

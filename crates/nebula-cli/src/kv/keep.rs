@@ -1,0 +1,111 @@
+//! What of the store outlives its process, and what stays in a full cache: `--adopt`, `--load`, `--snapshot`, `--eviction`.
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+use nebula_kvs::{Adopted, Eviction, SnapshotError, Store, StoreConfig, StoreOptions, check_snapshot};
+
+use crate::output::Failure;
+
+/// Flags of what a store keeps.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KeepArgs {
+    /// What a full cache evicts: the oldest items, or the oldest of those that were not read
+    #[arg(long, value_enum, default_value_t = Evicted::Oldest)]
+    eviction: Evicted,
+    /// Keep the store's memory in this file, on /dev/shm for instance, and take over what a server before has left in it. Its sizes must be the
+    /// same
+    #[arg(long, value_name = "FILE")]
+    adopt: Option<PathBuf>,
+    /// Store the items of this snapshot before serving
+    #[arg(long, value_name = "FILE")]
+    load: Option<PathBuf>,
+    /// Write a snapshot of all items to this file at the end
+    #[arg(long, value_name = "FILE")]
+    snapshot: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Evicted {
+    /// The oldest items
+    Oldest,
+    /// The oldest items that were not read
+    Unread,
+}
+
+impl KeepArgs {
+    /// The store of these sizes: in memory of its own or in a file's, with the items of a snapshot if one is named.
+    pub(super) fn begin(&self, config: StoreConfig, now: u32) -> Result<Store, Failure> {
+        // Before the store takes its memory.
+        self.load.as_deref().map(check).transpose()?;
+        self.snapshot.as_deref().map(check_place).transpose()?;
+        let store = self.store(config)?;
+        if let Some(path) = &self.load {
+            let loaded = store.load(BufReader::new(open(path)?), now).map_err(|error| named(path, &error))?;
+            tracing::info!("loaded {} items from {}; {} had expired", loaded.items, path.display(), loaded.expired);
+        }
+        Ok(store)
+    }
+
+    fn store(&self, config: StoreConfig) -> Result<Store, Failure> {
+        let eviction = match self.eviction {
+            Evicted::Oldest => Eviction::Oldest,
+            Evicted::Unread => Eviction::Unread,
+        };
+        let options = StoreOptions { eviction, ..StoreOptions::default() };
+        let Some(path) = &self.adopt else { return Ok(Store::try_with(config, options)?) };
+        if !path.exists() {
+            return Ok(Store::create_in(path, config, options)?);
+        }
+        let (store, Adopted { was_clean, items, dropped, mended, .. }) = Store::adopt(path, config, options)?;
+        let how = if was_clean { "ended" } else { "was killed" };
+        tracing::info!("adopted {items} items from {}; the server before {how}", path.display());
+        if dropped + mended > 0 {
+            tracing::warn!("{dropped} items were half written and dropped; {mended} buckets were held");
+        }
+        Ok(store)
+    }
+
+    /// Writes the snapshot, if one is asked for. It takes its name once it is whole: a file of that name stays until then.
+    pub(super) fn end(&self, store: &Store) -> Result<(), Failure> {
+        let Some(path) = &self.snapshot else { return Ok(()) };
+        let unfinished = unfinished(path);
+        let write = || {
+            let file = File::create(&unfinished)?;
+            let written = store.snapshot(BufWriter::new(&file))?;
+            file.sync_all()?;
+            fs::rename(&unfinished, path)?;
+            Ok(written)
+        };
+        let written = write().map_err(|error: SnapshotError| Failure::fault(format!("{}: {error}", path.display())))?;
+        tracing::info!("wrote {} items to {}", written.items, path.display());
+        Ok(())
+    }
+}
+
+/// Reads the snapshot to its end: a damaged one is refused as a whole.
+fn check(path: &Path) -> Result<(), Failure> {
+    check_snapshot(BufReader::new(open(path)?)).map(drop).map_err(|error| named(path, &error))
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    File::open(path).map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", path.display())))
+}
+
+fn named(path: &Path, error: &SnapshotError) -> Failure {
+    Failure::bad_input(format!("{}: {error}", path.display()))
+}
+
+/// The file that a snapshot is while it is written.
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".unfinished");
+    name.into()
+}
+
+/// Whether a snapshot can be written there.
+fn check_place(path: &Path) -> Result<(), Failure> {
+    let created = File::create(unfinished(path)).and_then(|_| fs::remove_file(unfinished(path)));
+    created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))
+}
