@@ -5,6 +5,7 @@
 mod compare;
 mod evidence;
 mod installation;
+mod memcached;
 mod pages;
 #[expect(
     dead_code,
