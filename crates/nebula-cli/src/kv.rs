@@ -5,6 +5,8 @@ mod memcached;
 mod serving;
 mod service;
 mod times;
+#[cfg(feature = "typed")]
+mod typed;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -253,7 +255,7 @@ fn config(args: &Args) -> ServerConfig {
         .inline(args.inline)
         .steering(if args.steering == OnOff::On { Steering::On } else { Steering::Off })
         .mtu_bytes(args.mtu_bytes.unwrap_or_else(mtu_bytes))
-        .rpc_bytes_max(request_bytes(KEY_BYTES_MAX))
+        .rpc_bytes_max(request_bytes(KEY_BYTES_MAX + TYPED_MORE_BYTES))
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
         .recv_buffer_bytes_max(args.recv_buffer_bytes_max)
         .scrub(args.scrub)
@@ -284,6 +286,12 @@ fn config(args: &Args) -> ServerConfig {
 
 /// The largest default slot: one page. Longer values take several slots.
 pub(crate) const MTU_BYTES_AUTO: u32 = 4096;
+
+/// Bytes that a request by the schema has more than one of the byte protocol.
+#[cfg(feature = "typed")]
+const TYPED_MORE_BYTES: usize = typed::MORE_BYTES;
+#[cfg(not(feature = "typed"))]
+const TYPED_MORE_BYTES: usize = 0;
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
