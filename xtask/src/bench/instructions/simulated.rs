@@ -23,7 +23,7 @@ const MOST: &[(&str, f64)] = &[
     ("preemptive:5us/64/mix", 1460.0),
     ("darc/64/mix", 1460.0),
     ("altocumulus:4/64/mix", 1330.0),
-    ("server/nebula", 27_000.0),
+    ("server/nebula", 24_300.0),
     ("server/rpcvalet", 34_500.0),
 ];
 
