@@ -23,8 +23,7 @@ mod run;
 mod search;
 
 pub(crate) use live::Progress;
-pub(crate) use memcached::Memcached;
-pub(crate) use plan::LoadPlan;
+pub(crate) use plan::{LoadPlan, Memcached};
 pub(crate) use preload::preload;
 pub(crate) use run::{LoadOutcome, run};
 pub(crate) use search::{FoundSlo, Probe, find_slo};

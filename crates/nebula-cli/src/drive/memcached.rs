@@ -15,7 +15,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 use super::client::{Ending, Flight, Peer, Submitted};
 use super::exchange::{fill, is_of};
-use super::plan::LoadPlan;
+use super::plan::{LoadPlan, Memcached};
 use crate::output::Failure;
 use crate::signal;
 
@@ -25,15 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 64 << 10;
 /// Keys stored at once before a load.
 const PRELOADED_AT_ONCE: u64 = 64;
-
-/// How the load generator speaks to a memcached server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memcached {
-    /// Connections of each client.
-    pub(crate) connections: u16,
-    /// Requests of a connection that are under way at once, at most.
-    pub(crate) pipeline: u16,
-}
 
 /// The connections of one client.
 #[derive(Debug)]

@@ -7,9 +7,17 @@ use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
 
 use super::exchange;
-use super::memcached::Memcached;
 use crate::flags::ServerList;
 use crate::output::Failure;
+
+/// How the load generator speaks to a memcached server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Memcached {
+    /// Connections of each client.
+    pub(crate) connections: u16,
+    /// Requests of a connection that are under way at once, at most.
+    pub(crate) pipeline: u16,
+}
 
 /// One load, with the fields of the command line.
 #[derive(Clone, Debug)]

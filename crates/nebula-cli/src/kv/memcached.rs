@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`bounds`] | the longest request and answer |
 //! | [`framing`] | requests of a stream, and what a refusal is called |
 //! | [`service`] | the commands of the text protocol |
 //! | [`get`] | values written behind their lines |
@@ -9,6 +10,7 @@
 //! | [`stats`] | counters, and what `stats` says |
 //! | [`seconds`] | the clock that items expire by |
 
+mod bounds;
 mod framing;
 mod get;
 mod meta;
@@ -20,9 +22,4 @@ pub(super) use framing::Memcached;
 pub(super) use service::MemcachedService;
 pub(super) use stats::Facts;
 
-/// The longest request: a value of 1 MiB is too long with its key, as it is for memcached.
-pub(super) const REQUEST_BYTES_MAX: u32 = 1 << 20;
-/// The longest answer. A `get` of more gets an error instead.
-pub(super) const ANSWER_BYTES_MAX: u32 = 16 << 20;
-/// The protocol as memcached of this version speaks it.
-pub(super) const VERSION: &str = "1.6.18-nebula";
+pub(super) use bounds::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX};

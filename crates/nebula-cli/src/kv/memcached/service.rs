@@ -1,9 +1,9 @@
 //! The handler: one request of a memcached client is executed on the store, and answered in memcached's words.
 
+use super::bounds::{ANSWER_BYTES_MAX, VERSION};
 use super::get::{LineSink, push_number};
 use super::seconds::Seconds;
 use super::stats::{Count, Counters, Facts, Told};
-use super::{ANSWER_BYTES_MAX, VERSION};
 use nebula::{Reply, Requests, Service, Stage};
 use nebula_kvs::{Condition, Delta, End, NumberOutcome, Put, PutOutcome, SetError, Store};
 use nebula_kvs::{DeleteOutcome, KeyHash};
