@@ -255,7 +255,7 @@ impl Taker {
     }
 }
 
-/// What one connection may have of the queue: more of its own requests would only wait for each other, and others would be refused for them.
+/// What one connection may have of the queue: more of them would only wait for each other, and others would be refused for them.
 fn share_of(intake: &Intake) -> u32 {
     (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1)
 }
