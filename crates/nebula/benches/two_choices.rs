@@ -46,7 +46,7 @@ impl Draw {
     }
 }
 
-/// Serves one RPC after the other, each for a time of its own.
+/// Serves one RPC after the other, each for its own time.
 struct Sleeps {
     draw: Draw,
     began: Instant,

@@ -17,7 +17,7 @@ type Server<'a> = KvServer<&'a KvService>;
 /// Bytes that a request has more than one of the byte protocol, at most: lengths of key and value, and the method.
 pub(super) const MORE_BYTES: usize = 16;
 
-/// Answers a request that is none of the byte protocol, if it is of the schema.
+/// Answers a request that the byte protocol does not know, if it is of the schema.
 pub(super) fn serve(service: &KvService, request: &[u8], reply: &mut Reply<'_>) -> bool {
     let is_typed = typed::is_for::<Server<'_>>(request);
     if is_typed {

@@ -68,7 +68,7 @@ pub const fn types(methods: &[usize]) -> u8 {
     types
 }
 
-/// Whether a request is for a method of this service, as far as its end says: for servers that also have a protocol of their own.
+/// Whether a request is for a method of this service, as far as its end says: for servers that also have their own protocol.
 #[must_use]
 pub fn is_for<M: Methods>(request: &[u8]) -> bool {
     method::id_of(request).is_some_and(|id| id.service() == M::SERVICE.id)
