@@ -201,7 +201,6 @@ impl MemorySystem {
 
     /// A store whose block is not in the core's L1.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "a block, its places and its core; inlined")]
     fn store_missed<R: Reach>(
         &mut self,
         now_ps: u64,
