@@ -11,8 +11,8 @@ use crate::shell::{Failure, Shell, run};
 /// Cases of the example, and the most instructions an RPC.
 const MOST: &[(&str, f64)] = &[
     ("single-queue/64", 352.0),
-    ("jbsq:2/64", 498.0),
-    ("jbsq:2/64/bound", 530.0),
+    ("jbsq:2/64", 387.0),
+    ("jbsq:2/64/bound", 420.0),
     ("rss/64", 430.0),
     ("random/64", 436.0),
     ("round-robin/64", 391.0),
