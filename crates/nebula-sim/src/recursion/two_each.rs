@@ -159,7 +159,6 @@ fn least<const CORES: usize>(times: &[i32; CORES]) -> i32 {
 
 /// The first place of a time that is among these.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "by index the compiler finds vectors")]
 fn place_of<const CORES: usize>(times: &[i32; CORES], time: i32) -> usize {
     let mut first = index_of(CORES - 1);
     for core in 0..CORES {
