@@ -83,7 +83,8 @@ fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
 /// Keys as memcached allows them: in digits.
 fn push_key(out: &mut Vec<u8>, key: Key) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend((0..16).rev().map(|digit| DIGITS[(key.0 >> (4 * digit)) as usize & 15]));
+    let bytes = key.0.to_be_bytes();
+    out.extend(bytes.iter().flat_map(|&byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
 }
 
 fn push_set(out: &mut Vec<u8>, key: Key, value: &[u8]) {

@@ -348,9 +348,9 @@ fn open_stream(
     framing: Arc<dyn Framing>,
     mut config: ServerConfig,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let address = match &endpoint {
-        &Endpoint::Tcp(address) => address,
-        &Endpoint::Udp(address) if config.keys.is_empty() && config.engines == 1 => address,
+    let address = match endpoint {
+        Endpoint::Tcp(address) => address,
+        Endpoint::Udp(address) if config.keys.is_empty() && config.engines == 1 => address,
         _ => return Err(ServeError::Framing { endpoint }),
     };
     if !config.insecure && !address.ip().is_loopback() {

@@ -115,7 +115,7 @@ impl StreamPort {
         &mut self,
         turn: &mut Turn<'_, impl AtOnce>,
         (id, connection): (u32, &mut Connection),
-        scratch: &mut Vec<u8>,
+        scratch: &mut [u8],
     ) -> Taken {
         let mut input = std::mem::take(&mut connection.input);
         let (kept, reads) = (input.len(), connection.may_read && connection.room(self.taker.pending_max) > 0);

@@ -26,6 +26,7 @@ pub(super) struct Taker {
     /// The room for replies that go out at once.
     at_once: Answer,
     /// Room for those of RPCs that wait.
+    #[expect(clippy::vec_box, reason = "they travel in their boxes")]
     spare: Vec<Box<Answer>>,
     reply_bytes_max: u32,
     /// RPCs of a connection that may be in the server at once.
