@@ -84,8 +84,10 @@ fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
 /// Keys as memcached allows them: in digits, `bytes` of them.
 fn push_key(out: &mut Vec<u8>, key: Key, bytes: usize) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |place: usize| if place < 16 { DIGITS[(key.0 >> (4 * place)) as usize & 15] } else { b'0' };
-    out.extend((0..bytes).rev().map(digit));
+    let word = key.0.to_be_bytes();
+    let digits = word.iter().flat_map(|&byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    out.extend(std::iter::repeat_n(b'0', bytes.saturating_sub(16)));
+    out.extend(digits.skip(16_usize.saturating_sub(bytes)));
 }
 
 fn push_set(out: &mut Vec<u8>, key: Key, key_bytes: usize, value: &[u8]) {

@@ -98,7 +98,7 @@ impl Told<'_> {
     }
 
     fn connected(&self) -> u64 {
-        self.facts.status.get().map_or(0, |status| status.read().clients.into())
+        self.facts.status.get().map_or(0, |status| status.read().clients)
     }
 
     fn general(&self, out: &mut Vec<u8>) {
