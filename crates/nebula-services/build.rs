@@ -2,5 +2,6 @@
 
 fn main() -> Result<(), nebula_build::Error> {
     nebula_build::compile("proto/nebula/health.proto")?;
+    nebula_build::compile("proto/nebula/kv.proto")?;
     nebula_build::compile("proto/nebula/reflection.proto")
 }

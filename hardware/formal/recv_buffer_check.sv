@@ -4,7 +4,7 @@ module recv_buffer_check #(
     parameter int Slots = 4,
     parameter int Cores = 2,
     parameter int LongestRpc = 2,    // in slots
-    parameter int CyclesMax = 3,     // within which an input is answered
+    parameter int CyclesMax = 2,     // within which an input is answered
     localparam int AddrW = $clog2(Slots + 130) + 1,
     localparam int CoreW = $clog2(Cores)
 ) (

@@ -44,7 +44,7 @@ struct Property {
 const KEEPS_CREDIT: Mutant =
     Mutant { module: "jbsq", text: "taken[i] = level_q[i] & ~take;", wrong: "taken[i] = level_q[i];" };
 /// All runs of so many cycles: the bit vectors are cleared, then there is an input a cycle.
-const BUFFER_RUNS: Runs = Runs::OfCycles(11);
+const BUFFER_RUNS: Runs = Runs::OfCycles(9);
 
 const PROPERTIES: [Property; 7] = [
     Property { name: "AT_MOST_N", module: "jbsq", runs: Runs::OfAnyLength, mutant: KEEPS_CREDIT },

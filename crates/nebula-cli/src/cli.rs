@@ -77,7 +77,7 @@ enum Serve {
 #[derive(Debug, Subcommand)]
 enum Load {
     Kv(Box<load::Args>),
-    Echo(Box<echo::LoadArgs>),
+    Echo(Box<load::EchoArgs>),
 }
 
 /// Parses the command line and runs the command.
@@ -107,7 +107,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Serve(Serve::Echo(args)) => echo::run(&args),
         Command::Serve(Serve::Ordered(args)) => ordered::run(&args),
         Command::Load(Load::Kv(args)) => load::run_command(*args, innermost(&given)),
-        Command::Load(Load::Echo(args)) => echo::run_load(*args),
+        Command::Load(Load::Echo(args)) => load::run_echo(*args),
     }
 }
 

@@ -1,12 +1,5 @@
-//! `nebula serve echo`: a service that answers with the request, to measure everything but a service; and `nebula load echo`.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `load` | the open-loop client |
-
-mod load;
-
-pub(crate) use load::{LoadArgs, run_load};
+//! `nebula serve echo`: a service that answers with the request, to measure everything but a service. Its client is
+//! [`load echo`](crate::load).
 
 use std::hint::spin_loop;
 

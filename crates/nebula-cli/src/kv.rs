@@ -5,6 +5,8 @@ mod memcached;
 mod serving;
 mod service;
 mod times;
+#[cfg(feature = "typed")]
+mod typed;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,8 +57,8 @@ pub(crate) struct Args {
     /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT [default: shm://kv, unless --memcached is given]
     #[arg(long)]
     endpoint: Option<Endpoint>,
-    /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or alone; repeat it for several. Each has --workers cores
-    /// of its own, on which requests arrive and are served, and sleeps while idle unless --spin is given
+    /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or alone; repeat it for several. Each has its own --workers
+    /// cores, on which requests arrive and are served, and sleeps while idle unless --spin is given
     #[arg(long, value_name = "ENDPOINT")]
     memcached: Vec<Endpoint>,
     /// SLO of memcached's clients; it bounds how many of their requests wait before they are told SERVER_ERROR busy
@@ -91,6 +93,9 @@ pub(crate) struct Args {
     /// Size of the longest value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
     value_bytes: u32,
+    /// Bound of all memory of the server, such as 4GiB: 7/8 of it for the store, 1/16 each for receive buffers and for the rings of clients
+    #[arg(long, value_name = "SIZE", value_parser = flags::bytes, conflicts_with = "memory_bytes")]
+    memory: Option<u64>,
     /// Limit on the memory of the store, such as 2GiB [default: 7/8 of the free memory]
     #[arg(long, value_parser = flags::bytes)]
     memory_bytes: Option<u64>,
@@ -233,7 +238,8 @@ fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
 
 fn store(args: &Args) -> Result<Arc<Store>, Failure> {
     let mode = args.store_mode();
-    let budget = memory::budget_bytes().min(args.memory_bytes.unwrap_or(u64::MAX));
+    let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
+    let budget = memory::budget_bytes().min(given);
     let config = memory::checked_config(args.items, args.value_bytes, mode, budget)?;
     Ok(Arc::new(args.keep.begin(config, memcached::unix_second())?))
 }
@@ -249,13 +255,20 @@ fn config(args: &Args) -> ServerConfig {
         .inline(args.inline)
         .steering(if args.steering == OnOff::On { Steering::On } else { Steering::Off })
         .mtu_bytes(args.mtu_bytes.unwrap_or_else(mtu_bytes))
-        .rpc_bytes_max(request_bytes(KEY_BYTES_MAX))
+        .rpc_bytes_max(request_bytes(KEY_BYTES_MAX + TYPED_MORE_BYTES))
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
         .recv_buffer_bytes_max(args.recv_buffer_bytes_max)
         .scrub(args.scrub)
         .insecure(args.insecure)
         .tenants(args.tenants.clone())
         .pin(args.pin.clone());
+    if let Some(memory) = args.memory {
+        // A server of Nebula's clients, and one for each of memcached's addresses.
+        let servers = u64::from(args.own_endpoint().is_some()) + args.memcached.len() as u64;
+        let each = memory::buffer_share(memory) / servers.max(1);
+        config.recv_buffer_bytes_max = config.recv_buffer_bytes_max.min(each);
+        config.rings_bytes_max = each;
+    }
     // Stated, because the receive buffer is sized before the first RPC can be measured.
     config.service_mean += args.work;
     if args.unbounded {
@@ -273,6 +286,12 @@ fn config(args: &Args) -> ServerConfig {
 
 /// The largest default slot: one page. Longer values take several slots.
 pub(crate) const MTU_BYTES_AUTO: u32 = 4096;
+
+/// Bytes that a request by the schema has more than one of the byte protocol.
+#[cfg(feature = "typed")]
+const TYPED_MORE_BYTES: usize = typed::MORE_BYTES;
+#[cfg(not(feature = "typed"))]
+const TYPED_MORE_BYTES: usize = 0;
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)

@@ -50,7 +50,7 @@ pub(crate) struct Life {
 pub(crate) struct Ended {
     /// The last counters of each of its servers.
     pub(crate) statuses: Vec<Status>,
-    /// Whether the decision logs are whole.
+    /// Whether the decision logs are complete.
     pub(crate) log: Result<(), LogError>,
     /// Why RPCs that had been taken in were not answered, if there were any.
     pub(crate) drained: Result<(), Failure>,
@@ -61,7 +61,7 @@ impl Life {
     ///
     /// # Errors
     ///
-    /// Invalid input: the address of `--metrics` cannot be had.
+    /// Invalid input: the address of `--metrics` is not available.
     pub(crate) fn begin(args: &LifeArgs) -> Result<Self, Failure> {
         log::begin(args.log);
         let metrics = args.metrics.map(Metrics::bind).transpose()?;
@@ -138,7 +138,7 @@ impl Ended {
     ///
     /// # Errors
     ///
-    /// The first of: RPCs that were not answered, a decision log that is not whole, results that could not be printed.
+    /// The first of: RPCs that were not answered, an incomplete decision log, results that could not be printed.
     pub(crate) fn end(self, printed: Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = self.drained {
             // Not by returning: the server's threads would be waited for.

@@ -26,6 +26,16 @@ pub(crate) fn budget_bytes() -> u64 {
     free.map_or(u64::MAX, |free| free / SHARE.1 * SHARE.0)
 }
 
+/// What of the memory of a whole server its store may use.
+pub(crate) fn store_share(memory: u64) -> u64 {
+    memory / SHARE.1 * SHARE.0
+}
+
+/// The same of receive buffers, and of the rings of clients.
+pub(crate) fn buffer_share(memory: u64) -> u64 {
+    memory / 16
+}
+
 /// The most items whose store needs at most `budget` bytes.
 pub(crate) fn items_that_fit(value_bytes: u32, mode: Mode, budget: u64) -> u64 {
     let fits = |items: u64| store_bytes(&config_for(items, value_bytes, mode)) <= budget;
@@ -98,6 +108,14 @@ mod tests {
                 let refused = checked_config(items + 1, value_bytes, mode, budget).unwrap_err();
                 assert!(refused.line().unwrap().contains(&format!("--items {items} would fit")), "{refused}");
             }
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_server_are_no_more_than_its_memory() {
+        for memory in [1 << 20, 12_345_678_901, u64::MAX] {
+            let parts = u128::from(store_share(memory)) + 2 * u128::from(buffer_share(memory));
+            assert!(parts <= u128::from(memory) && parts > u128::from(memory / 100 * 99), "{parts} of {memory}");
         }
     }
 

@@ -46,7 +46,7 @@ impl Metrics {
     ///
     /// # Errors
     ///
-    /// Invalid input: the address cannot be had.
+    /// Invalid input: the address is not available.
     pub(crate) fn bind(address: SocketAddr) -> Result<Self, Failure> {
         let fail = |error| Failure::bad_input(format!("--metrics: cannot listen at {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(fail)?;

@@ -1,4 +1,4 @@
-//! What a running server says of itself, for whoever watches it: `status`, `top`, `size --from` and the pages of `--metrics`.
+//! What a running server says of itself, for who watches it: `status`, `top`, `size --from` and the pages of `--metrics`.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -18,4 +18,4 @@ pub(crate) use snapshot::Snapshot;
 #[cfg(test)]
 pub(crate) use snapshot::{Core, NackedBy, Pool, StoreSnapshot};
 pub(crate) use source::{Place, Source};
-pub(crate) use times::Times;
+pub(crate) use times::{Times, shown};

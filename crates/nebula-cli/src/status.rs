@@ -5,7 +5,7 @@ use std::time::Duration;
 use nebula_nic::Span;
 
 use crate::flags::Format;
-use crate::observe::{Change, Place, Snapshot, Source, Times};
+use crate::observe::{Change, Place, Snapshot, Source, Times, shown};
 use crate::output::{self, Failure, Row, Value, units};
 use crate::signal;
 
@@ -126,13 +126,8 @@ fn with_shown(row: Row, now: &Snapshot, change: &Change) -> Row {
         .shown("clients", now.clients.to_string())
 }
 
-/// A time in nanoseconds for a table; a dash where nothing was sampled.
-pub(crate) fn shown(ns: Option<f64>) -> String {
-    ns.map_or("–".to_owned(), output::text::time)
-}
-
 /// Mean and quantiles, `null` without samples.
-pub(crate) fn times(times: &Times) -> Value {
+fn times(times: &Times) -> Value {
     let at = |share| Value::from(times.quantile_ns(share).map(|ns| rounded(ns, 10.0)));
     Value::object([
         ("mean", times.mean_ns().map(|ns| rounded(ns, 10.0)).into()),

@@ -122,7 +122,7 @@ fn paint(term: &Term, lines: &[String], rows: usize) -> Result<(), Failure> {
     Ok(term.flush()?)
 }
 
-/// Keys as they are pressed, read by a thread of its own: it ends with the process.
+/// Keys as they are pressed, read by a separate thread: it ends with the process.
 fn keys() -> Receiver<Key> {
     let (tell, told) = channel();
     std::thread::spawn(move || {

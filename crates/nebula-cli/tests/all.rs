@@ -8,6 +8,7 @@ mod explain;
 mod installation;
 #[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod kept;
+mod memcached;
 mod operations;
 mod pages;
 #[expect(clippy::unwrap_used, reason = "the programs beside this one use it too, and what cannot go on fails there")]

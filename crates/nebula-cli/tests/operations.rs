@@ -296,6 +296,25 @@ fn the_files_that_are_shipped_are_right() {
 }
 
 #[test]
+fn memory_is_bounded_by_one_flag_for_store_buffers_and_rings() {
+    let endpoint = endpoint("memory");
+    let words = ["kv", "--endpoint", endpoint.as_str(), "--inline", "--items", "20k", "--value-bytes", "64"];
+    // A slot of a ring takes 96 B and more, so that one of 65,536 slots is larger than a sixteenth of this.
+    let server = serve(&[&words[..], &["--memory", "32MiB"]].concat());
+    let small = Client::connect_with(&endpoint, ClientConfig::default().slots(64));
+    let large = Client::connect_with(&endpoint, ClientConfig::default().slots(65_536));
+    assert!(small.is_ok());
+    assert!(large.is_err_and(|error| error.to_string().contains("no memory for the ring")));
+    let row = json(&nebula(&["status", &endpoint, "--interval", "0ns", "--format", "json"]).assert_ok().stdout);
+    assert!(row["buffer_bytes"].as_u64().unwrap() <= 2 << 20, "{row}");
+    assert_eq!(end(server).code, Some(0));
+    let mut too_little = vec!["serve"];
+    too_little.extend(words);
+    too_little.extend(["--memory", "1MiB"]);
+    nebula(&too_little).assert_error(2, "would fit");
+}
+
+#[test]
 fn a_load_on_an_echo_is_answered_and_compared() {
     let endpoint = endpoint("echo");
     let server = serve(&["echo", "--endpoint", &endpoint, "--inline", "--slo", "100ms"]);

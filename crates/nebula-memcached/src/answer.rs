@@ -30,7 +30,7 @@ pub const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
 pub const BAD_SET_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ms M token\r\n";
 /// A mode that `ma` does not have.
 pub const BAD_NUMBER_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ma M token\r\n";
-/// A mode that is not one letter.
+/// A mode that is not one character.
 pub const LONG_MODE: &[u8] = b"CLIENT_ERROR incorrect length for M token\r\n";
 /// An item that is too long.
 pub const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";

@@ -1,4 +1,4 @@
-//! The meta commands: a key, and flags of one letter that may carry a word.
+//! The meta commands: a key, and flags of one character that may carry a word.
 
 use crate::KEY_BYTES_MAX;
 use crate::answer;
@@ -6,7 +6,7 @@ use crate::request::value;
 use crate::tokens::{Tokens, flags, signed, unsigned};
 use data_encoding::BASE64;
 
-/// The longest opaque, with its letter.
+/// The longest opaque, with its flag.
 const OPAQUE_BYTES_MAX: usize = 32;
 /// Values longer than this are no values.
 const VALUE_BYTES_MAX: i32 = i32::MAX - 2;
@@ -85,7 +85,7 @@ pub struct Meta<'a> {
     pub exptime: Option<i32>,
     /// `N`: the expiry of an item that is made where there is none.
     pub vivify: Option<i32>,
-    /// `R`: with less time left than this, one client is told to fetch the value anew.
+    /// `R`: with less time left than this, one client is told to fetch the value again.
     pub recache: Option<i32>,
     /// `I`: to declare stale instead of to delete; to store what is older as stale.
     pub invalidates: bool,
@@ -109,9 +109,9 @@ pub(crate) fn value_bytes(mut tokens: Tokens<'_>) -> Option<usize> {
 }
 
 impl<'a> Meta<'a> {
-    /// Reads the command with the letter `letter` behind its `m`, without the command itself; `behind` are the bytes behind its line.
-    pub(crate) fn parse(letter: u8, mut tokens: Tokens<'a>, behind: &'a [u8]) -> Result<Self, &'static [u8]> {
-        let kind = match letter {
+    /// Reads the command `m` with the character `sign` behind it, without the command itself; `behind` are the bytes behind its line.
+    pub(crate) fn parse(sign: u8, mut tokens: Tokens<'a>, behind: &'a [u8]) -> Result<Self, &'static [u8]> {
+        let kind = match sign {
             b'g' => Kind::Get,
             b's' => Kind::Set,
             b'd' => Kind::Delete,
@@ -161,13 +161,13 @@ impl<'a> Meta<'a> {
         // These two do not say which of two things is wrong.
         let is_terse = matches!(self.kind, Kind::Delete | Kind::Arithmetic);
         for flag in self.flags {
-            let letter = flag[0];
-            let bit = 1_u128.checked_shl(letter.into()).unwrap_or(0);
+            let sign = flag[0];
+            let bit = 1_u128.checked_shl(sign.into()).unwrap_or(0);
             if bit == 0 || seen & bit != 0 {
                 return Err(if is_terse { answer::BAD_OR_TWICE } else { answer::TWICE });
             }
             seen |= bit;
-            self.read_flag(letter, &flag[1..]).map_err(|error| match error {
+            self.read_flag(sign, &flag[1..]).map_err(|error| match error {
                 answer::BAD_FLAG | answer::BAD_TOKEN | answer::LONG_MODE | answer::BAD_LINE if is_terse => {
                     answer::BAD_OR_TWICE
                 }
@@ -177,10 +177,10 @@ impl<'a> Meta<'a> {
         Ok(())
     }
 
-    fn read_flag(&mut self, letter: u8, word: &'a [u8]) -> Result<(), &'static [u8]> {
+    fn read_flag(&mut self, sign: u8, word: &'a [u8]) -> Result<(), &'static [u8]> {
         let time = || signed(word).ok_or(answer::BAD_TOKEN);
         let number = || unsigned(word).ok_or(answer::BAD_TOKEN);
-        match letter {
+        match sign {
             b'b' => self.decode()?,
             b'q' => self.is_quiet = true,
             b'v' => self.with_value = true,
@@ -203,8 +203,8 @@ impl<'a> Meta<'a> {
     }
 
     fn mode_of(&self, word: &[u8]) -> Result<Mode, &'static [u8]> {
-        let &[letter] = word else { return Err(answer::LONG_MODE) };
-        match (self.kind, letter) {
+        let &[sign] = word else { return Err(answer::LONG_MODE) };
+        match (self.kind, sign) {
             (Kind::Arithmetic, b'I' | b'i' | b'+') => Ok(Mode::Increment),
             (Kind::Arithmetic, b'D' | b'd' | b'-') => Ok(Mode::Decrement),
             (Kind::Arithmetic, _) => Err(answer::BAD_NUMBER_MODE),
@@ -219,7 +219,7 @@ impl<'a> Meta<'a> {
     }
 
     fn decode(&mut self) -> Result<(), &'static [u8]> {
-        // Of 250 letters it makes 187 bytes at most, or room for 189 where they are not a multiple of four.
+        // Of 250 characters it makes 187 bytes at most, or room for 189 where they are not a multiple of four.
         let refused = if self.kind == Kind::Debug { answer::BAD_LINE } else { answer::BAD_BASE64 };
         let room = BASE64.decode_len(self.key.written.len()).map_err(|_| refused)?;
         let room = self.key.decoded.get_mut(..room).ok_or(refused)?;

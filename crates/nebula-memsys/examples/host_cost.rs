@@ -64,7 +64,7 @@ fn best_ns(config: &MemoryConfig, blocks: u64, is_expected: bool, access: Access
         let begin = Instant::now();
         for run in accesses.chunks(8) {
             if is_expected {
-                run.iter().for_each(|&(_, block)| memory.expect(block));
+                run.iter().for_each(|&(_, block)| memory.expect(block, 1));
             }
             for &(core, block) in run {
                 now_ps += 4_000;

@@ -9,117 +9,133 @@
 //! swept. A transfer that finds its slot free starts at once, even in the middle of the slot: throughput never exceeds
 //! one transfer per slot, and a wait may be too short by less than one slot.
 
+use std::ops::Range;
+
 /// Slots per window: the bits of a word.
 const SLOTS: u64 = u64::BITS as u64;
 
 /// Windows in the ring, a power of two: with 64 slots each, the ring reaches 512 transfers ahead of its oldest.
 const WINDOWS: usize = 8;
 
-/// 64 slots: which interval they represent, and which of them are taken.
-#[derive(Debug, Clone, Copy, Default)]
-struct Window {
-    epoch: u64,
-    taken: u64,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Calendar {
-    windows: [Window; WINDOWS],
-    newest: u64,
-    /// Length of a slot; 0 if transfers take no time and nothing is reserved.
+/// The length of a slot, and what follows from it: the same for all links of a network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SlotLength {
+    /// 0 if transfers take no time and nothing is reserved.
     slot_ps: u64,
     /// How far ahead of the present a transfer may be.
     reach_ps: u64,
     /// 2⁶⁴ / `slot_ps`, rounded up: dividing by `slot_ps` becomes one multiplication, exact for all times below 2⁶⁴ /
-    /// `slot_ps`.
+    /// `slot_ps`. 0 if a slot is not longer than the unit of time.
     reciprocal: u64,
 }
 
-impl Calendar {
+impl SlotLength {
     pub(crate) const fn new(slot_ps: u64) -> Self {
         let reciprocal = if slot_ps > 1 { u64::MAX / slot_ps + 1 } else { 0 };
-        let windows = [Window { epoch: 0, taken: 0 }; WINDOWS];
-        Self { windows, newest: 0, slot_ps, reach_ps: slot_ps * (SLOTS * (WINDOWS as u64 - 1)), reciprocal }
+        Self { slot_ps, reach_ps: slot_ps * (SLOTS * (WINDOWS as u64 - 1)), reciprocal }
     }
 
-    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
-    #[inline]
-    pub(crate) fn reserve(&mut self, at_ps: u64) -> u64 {
-        let slot = self.slot_at(at_ps);
-        // Usually it is in an interval that the ring covers, and one of the next slots there is free.
-        let slot = self.take_near(slot).unwrap_or_else(|| self.take_later(slot));
-        at_ps.max(self.start_ps(slot))
+    /// Whether slots are longer than the unit of time.
+    pub(crate) const fn is_long(&self) -> bool {
+        self.reciprocal != 0
+    }
+
+    /// The slot that contains `at_ps`.
+    #[inline(always)]
+    const fn slot_at(&self, at_ps: u64) -> u64 {
+        if self.is_long() { self.long_slot_at(at_ps) } else { at_ps }
+    }
+
+    /// As [`slot_at`](Self::slot_at), where slots [are long](Self::is_long).
+    #[inline(always)]
+    const fn long_slot_at(&self, at_ps: u64) -> u64 {
+        ((at_ps as u128 * self.reciprocal as u128) >> 64) as u64
+    }
+
+    /// The start of `slot`.
+    #[inline(always)]
+    const fn start_ps(&self, slot: u64) -> u64 {
+        slot * self.slot_ps
+    }
+}
+
+/// Which slots are taken, in windows of 64: which interval each represents, and its bits.
+#[derive(Debug, Clone)]
+pub(crate) struct Ring {
+    epochs: [u64; WINDOWS],
+    taken: [u64; WINDOWS],
+    newest: u64,
+}
+
+impl Ring {
+    pub(crate) const EMPTY: Self = Self { epochs: [0; WINDOWS], taken: [0; WINDOWS], newest: 0 };
+
+    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start. A transfer further ahead of `now_ps` than the
+    /// ring reaches is not reserved: the ring would have to move past the present, and earlier transfers would wait for slots that nothing
+    /// uses.
+    #[inline(always)]
+    pub(crate) fn reserve_near(&mut self, length: &SlotLength, at_ps: u64, now_ps: u64) -> u64 {
+        self.reserve_slot(length, length.slot_at(at_ps), at_ps, now_ps)
+    }
+
+    /// As [`reserve_near`](Self::reserve_near), where slots [are long](SlotLength::is_long).
+    #[inline(always)]
+    pub(crate) fn reserve_long(&mut self, length: &SlotLength, at_ps: u64, now_ps: u64) -> u64 {
+        self.reserve_slot(length, length.long_slot_at(at_ps), at_ps, now_ps)
+    }
+
+    #[inline(always)]
+    fn reserve_slot(&mut self, length: &SlotLength, slot: u64, at_ps: u64, now_ps: u64) -> u64 {
+        // Usually the slot is free, in an interval that the ring already covers or that is newer than all.
+        let (epoch, bit) = (slot / SLOTS, 1 << (slot % SLOTS));
+        let at = index(epoch);
+        let taken = self.taken[at];
+        if self.epochs[at] == epoch && taken & bit == 0 {
+            self.taken[at] = taken | bit;
+            return at_ps;
+        }
+        if epoch > self.newest && at_ps <= now_ps + length.reach_ps {
+            self.newest = epoch;
+            self.epochs[at] = epoch;
+            self.taken[at] = bit;
+            return at_ps;
+        }
+        self.reserve_elsewhere(length, slot, at_ps, now_ps)
+    }
+
+    #[inline(never)]
+    fn reserve_elsewhere(&mut self, length: &SlotLength, slot: u64, at_ps: u64, now_ps: u64) -> u64 {
+        if at_ps > now_ps + length.reach_ps || length.slot_ps == 0 {
+            return at_ps;
+        }
+        let slot = self.take_near(slot).unwrap_or_else(|| self.take(slot));
+        at_ps.max(length.start_ps(slot))
     }
 
     /// Takes the first free slot from `slot` on, if there is one in the same interval.
     #[inline(always)]
     fn take_near(&mut self, slot: u64) -> Option<u64> {
-        let (epoch, newest) = (slot / SLOTS, self.newest);
-        let window = &mut self.windows[index(epoch)];
-        let free = !window.taken & (u64::MAX << (slot % SLOTS));
+        let epoch = slot / SLOTS;
+        let at = index(epoch);
+        let free = !self.taken[at] & (u64::MAX << (slot % SLOTS));
         // The ring may have left an interval whose window nothing has used since.
-        if window.epoch != epoch || free == 0 || newest >= epoch + WINDOWS as u64 {
+        if self.epochs[at] != epoch || free == 0 || self.newest >= epoch + WINDOWS as u64 {
             return None;
         }
-        window.taken |= free & free.wrapping_neg();
+        self.taken[at] |= free & free.wrapping_neg();
         Some(epoch * SLOTS + u64::from(free.trailing_zeros()))
-    }
-
-    #[inline(never)]
-    fn take_later(&mut self, slot: u64) -> u64 {
-        if self.slot_ps == 0 { slot } else { self.take(slot) }
-    }
-
-    /// As [`reserve`](Self::reserve), but a transfer further ahead of `now_ps` than the ring reaches is not reserved:
-    /// the ring would have to move past the present, and earlier transfers would wait for slots that nothing uses.
-    #[inline(always)]
-    pub(crate) fn reserve_near(&mut self, at_ps: u64, now_ps: u64) -> u64 {
-        // Usually the slot is free, in an interval that the ring already covers or that is newer than all.
-        let slot = self.slot_at(at_ps);
-        let (epoch, bit) = (slot / SLOTS, 1 << (slot % SLOTS));
-        let window = &mut self.windows[index(epoch)];
-        if window.epoch == epoch && window.taken & bit == 0 {
-            window.taken |= bit;
-            return at_ps;
-        }
-        if epoch > self.newest && at_ps <= now_ps + self.reach_ps {
-            self.newest = epoch;
-            *window = Window { epoch, taken: bit };
-            return at_ps;
-        }
-        self.reserve_elsewhere(slot, at_ps, now_ps)
-    }
-
-    #[inline(never)]
-    fn reserve_elsewhere(&mut self, slot: u64, at_ps: u64, now_ps: u64) -> u64 {
-        if at_ps > now_ps + self.reach_ps || self.slot_ps == 0 {
-            return at_ps;
-        }
-        let slot = self.take_near(slot).unwrap_or_else(|| self.take(slot));
-        at_ps.max(self.start_ps(slot))
-    }
-
-    /// The slot that contains `at_ps`.
-    #[inline]
-    pub(crate) const fn slot_at(&self, at_ps: u64) -> u64 {
-        if self.reciprocal == 0 { at_ps } else { ((at_ps as u128 * self.reciprocal as u128) >> 64) as u64 }
-    }
-
-    /// The start of `slot`.
-    pub(crate) const fn start_ps(&self, slot: u64) -> u64 {
-        slot * self.slot_ps
     }
 
     /// Takes the first free slot from `from` on. Slots before the ring count as taken: throughput is exact, however far
     /// ahead reservations are.
     #[inline]
-    pub(crate) fn take(&mut self, from: u64) -> u64 {
+    fn take(&mut self, from: u64) -> u64 {
         let mut slot = from.max(self.oldest() * SLOTS);
         loop {
-            let window = self.window(slot / SLOTS);
-            let free = !window.taken & (u64::MAX << (slot % SLOTS));
+            let taken = self.window(slot / SLOTS);
+            let free = !*taken & (u64::MAX << (slot % SLOTS));
             if free != 0 {
-                window.taken |= free & free.wrapping_neg();
+                *taken |= free & free.wrapping_neg();
                 return slot / SLOTS * SLOTS + u64::from(free.trailing_zeros());
             }
             slot = (slot / SLOTS + 1) * SLOTS;
@@ -128,13 +144,13 @@ impl Calendar {
 
     /// The first run of consecutive free slots in `from..until`.
     #[inline(always)]
-    pub(crate) fn free_run(&self, from: u64, until: u64) -> Option<std::ops::Range<u64>> {
+    fn free_run(&self, from: u64, until: u64) -> Option<Range<u64>> {
         // Usually all of them are in one interval that the ring covers.
         let (epoch, first) = (from / SLOTS, from % SLOTS);
-        let window = &self.windows[index(epoch)];
-        if from < until && (until - 1) / SLOTS == epoch && window.epoch == epoch {
+        let at = index(epoch);
+        if from < until && (until - 1) / SLOTS == epoch && self.epochs[at] == epoch {
             // The bits from the first slot on, and beyond the last one they are all taken.
-            let taken = (window.taken >> first) | (u64::MAX << (until - 1 - from) << 1);
+            let taken = (self.taken[at] >> first) | (u64::MAX << (until - 1 - from) << 1);
             let start = from + u64::from((!taken).trailing_zeros());
             let end = start + u64::from((taken >> ((start - from) % SLOTS)).trailing_zeros());
             return (start < until).then_some(start..end.min(until));
@@ -142,7 +158,7 @@ impl Calendar {
         self.free_run_beyond(from, until)
     }
 
-    fn free_run_beyond(&self, from: u64, until: u64) -> Option<std::ops::Range<u64>> {
+    fn free_run_beyond(&self, from: u64, until: u64) -> Option<Range<u64>> {
         let start = self.next(from, until, true)?;
         let end = self.next(start, until, false).unwrap_or(until);
         Some(start..end)
@@ -165,9 +181,9 @@ impl Calendar {
 
     /// The taken slots of an epoch: none if it is ahead of the ring, all if it is before the ring.
     fn taken(&self, epoch: u64) -> u64 {
-        let window = &self.windows[index(epoch)];
-        match window.epoch == epoch {
-            true => window.taken,
+        let at = index(epoch);
+        match self.epochs[at] == epoch {
+            true => self.taken[at],
             false if epoch < self.oldest() => u64::MAX,
             false => 0,
         }
@@ -177,20 +193,79 @@ impl Calendar {
         (self.newest + 1).saturating_sub(WINDOWS as u64)
     }
 
-    /// The window of an epoch that is not before the ring.
+    /// The taken slots of an epoch that is not before the ring, to change them.
     #[inline]
-    fn window(&mut self, epoch: u64) -> &mut Window {
+    fn window(&mut self, epoch: u64) -> &mut u64 {
         self.newest = self.newest.max(epoch);
-        let window = &mut self.windows[index(epoch)];
-        if window.epoch != epoch {
-            *window = Window { epoch, taken: 0 };
+        let at = index(epoch);
+        if self.epochs[at] != epoch {
+            self.epochs[at] = epoch;
+            self.taken[at] = 0;
         }
-        window
+        &mut self.taken[at]
+    }
+}
+
+/// A ring, and the length of its slots.
+#[derive(Debug, Clone)]
+pub(crate) struct Calendar {
+    ring: Ring,
+    length: SlotLength,
+}
+
+impl Calendar {
+    pub(crate) const fn new(slot_ps: u64) -> Self {
+        Self { ring: Ring::EMPTY, length: SlotLength::new(slot_ps) }
+    }
+
+    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
+    #[inline(always)]
+    pub(crate) fn reserve(&mut self, at_ps: u64) -> u64 {
+        let slot = self.slot_at(at_ps);
+        // Usually it is in an interval that the ring covers, and one of the next slots there is free.
+        let slot = self.ring.take_near(slot).unwrap_or_else(|| self.take_later(slot));
+        at_ps.max(self.start_ps(slot))
+    }
+
+    #[inline(never)]
+    fn take_later(&mut self, slot: u64) -> u64 {
+        if self.length.slot_ps == 0 { slot } else { self.take(slot) }
+    }
+
+    /// As [`Ring::reserve_near`].
+    #[inline(never)]
+    pub(crate) fn reserve_near(&mut self, at_ps: u64, now_ps: u64) -> u64 {
+        self.ring.reserve_near(&self.length, at_ps, now_ps)
+    }
+
+    /// The slot that contains `at_ps`.
+    #[inline(always)]
+    pub(crate) const fn slot_at(&self, at_ps: u64) -> u64 {
+        self.length.slot_at(at_ps)
+    }
+
+    /// The start of `slot`.
+    #[inline(always)]
+    pub(crate) const fn start_ps(&self, slot: u64) -> u64 {
+        self.length.start_ps(slot)
+    }
+
+    /// Takes the first free slot from `from` on.
+    #[inline]
+    pub(crate) fn take(&mut self, from: u64) -> u64 {
+        self.ring.take(from)
+    }
+
+    /// The first run of consecutive free slots in `from..until`.
+    #[inline(always)]
+    pub(crate) fn free_run(&self, from: u64, until: u64) -> Option<Range<u64>> {
+        self.ring.free_run(from, until)
     }
 }
 
 /// The index of an epoch's window in the ring.
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits are needed")]
+#[inline(always)]
 const fn index(epoch: u64) -> usize {
     epoch as usize % WINDOWS
 }

@@ -31,14 +31,14 @@ impl Dram {
     }
 
     /// Reads `block`; returns when its last byte has arrived.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&mut self, at_ps: u64, block: Block) -> u64 {
         let (channel, place) = self.map.place(block);
         self.channels[channel].read(at_ps, place, &self.timing, &mut self.counters)
     }
 
     /// Posts a write of `block`; returns when the channel has accepted it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&mut self, at_ps: u64, block: Block) -> u64 {
         let (channel, place) = self.map.place(block);
         self.channels[channel].write(at_ps, place, &self.timing, &mut self.counters)

@@ -7,15 +7,17 @@ use crate::block::Block;
 use crate::config::L1Config;
 
 pub(crate) struct L1s {
-    /// `[core][set][age]`, the most recent first.
+    /// `[core][set]`, the most recent tag first, if sets have two ways, as most do; otherwise empty.
+    pairs: Box<[[u32; 2]]>,
+    /// `[core][set][age]`, the most recent first, for any other number of ways.
     tags: Box<[u32]>,
     ways: usize,
-    /// Tags of one core.
-    stride: usize,
+    /// Sets of one core.
+    sets: usize,
     set_mask: u32,
 }
 
-/// A set of one L1: where its tags begin.
+/// A set of one L1: its number over all cores.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place(usize);
 
@@ -23,68 +25,79 @@ impl L1s {
     pub(crate) fn new(config: &L1Config, cores: u16) -> Self {
         let blocks = usize::try_from(config.bytes / u64::from(Block::BYTES)).unwrap_or(usize::MAX);
         let ways = config.ways as usize;
-        let sets = u32::try_from(blocks / ways).unwrap_or(u32::MAX);
-        let tags = vec![Block::NONE.0; blocks * usize::from(cores)].into();
-        Self { tags, ways, stride: blocks, set_mask: sets - 1 }
+        let sets = blocks / ways;
+        let set_mask = u32::try_from(sets).unwrap_or(u32::MAX) - 1;
+        let all = sets * usize::from(cores);
+        let (pairs, tags) = if ways == 2 { (all, 0) } else { (0, all * ways) };
+        let (pairs, tags) = (vec![[Block::NONE.0; 2]; pairs].into(), vec![Block::NONE.0; tags].into());
+        Self { pairs, tags, ways, sets, set_mask }
     }
 
     /// The set of `core` that `block` is in, if it is in its L1.
     #[inline(always)]
     pub(crate) fn place(&self, core: u16, block: Block) -> Place {
-        Place(usize::from(core) * self.stride + (block.0 & self.set_mask) as usize * self.ways)
+        Place(usize::from(core) * self.sets + (block.0 & self.set_mask) as usize)
     }
 
     /// Makes `block` the most recently used of its set; returns whether it was present.
     #[inline(always)]
     pub(crate) fn touch(&mut self, place: Place, block: Block) -> bool {
-        match self.set(place) {
-            // Most have two ways.
-            [first, second] => {
-                if *first != block.0 && *second == block.0 {
-                    std::mem::swap(first, second);
-                }
-                *first == block.0
-            }
-            set => touch_any(set, block),
+        let Some([first, second]) = self.pair(place) else { return touch_any(self.set(place), block) };
+        if *first == block.0 {
+            return true;
         }
+        if *second == block.0 {
+            (*first, *second) = (*second, *first);
+            return true;
+        }
+        false
     }
 
     /// Whether `core` has `block`; changes nothing.
     #[inline]
     pub(crate) fn has(&self, core: u16, block: Block) -> bool {
-        let Place(from) = self.place(core, block);
-        self.tags[from..from + self.ways].contains(&block.0)
+        let Place(place) = self.place(core, block);
+        match self.pairs.get(place) {
+            Some(pair) => pair.contains(&block.0),
+            None => self.tags[place * self.ways..][..self.ways].contains(&block.0),
+        }
     }
 
     /// Inserts `block`, which is not present; evicts the least recently used block of the set.
     #[inline(always)]
     pub(crate) fn insert(&mut self, place: Place, block: Block) {
-        match self.set(place) {
-            [first, second] => (*first, *second) = (block.0, *first),
-            set => push_front(set, block.0),
+        match self.pair(place) {
+            Some(pair) => *pair = [block.0, pair[0]],
+            None => push_front(self.set(place), block.0),
         }
     }
 
     /// Removes `block`; returns whether it was present.
     #[inline(always)]
     pub(crate) fn drop_copy(&mut self, core: u16, block: Block) -> bool {
-        match self.set(self.place(core, block)) {
-            [first, second] => {
-                if *first == block.0 {
-                    (*first, *second) = (*second, Block::NONE.0);
-                    return true;
-                }
-                let is_there = *second == block.0;
-                *second = if is_there { Block::NONE.0 } else { *second };
-                is_there
-            }
-            set => drop_any(set, block),
+        let place = self.place(core, block);
+        let Some([first, second]) = self.pair(place) else { return drop_any(self.set(place), block) };
+        if *first == block.0 {
+            (*first, *second) = (*second, Block::NONE.0);
+            return true;
         }
+        let is_there = *second == block.0;
+        if is_there {
+            *second = Block::NONE.0;
+        }
+        is_there
     }
 
+    /// The tags of a set of two ways.
     #[inline(always)]
-    fn set(&mut self, Place(from): Place) -> &mut [u32] {
-        &mut self.tags[from..from + self.ways]
+    fn pair(&mut self, Place(place): Place) -> Option<&mut [u32; 2]> {
+        self.pairs.get_mut(place)
+    }
+
+    /// The tags of a set of any other number of ways.
+    #[inline(never)]
+    fn set(&mut self, Place(place): Place) -> &mut [u32] {
+        &mut self.tags[place * self.ways..][..self.ways]
     }
 }
 

@@ -5,12 +5,14 @@
 //! its way, so that a limit on an agent's ways always refers to the same lines, as in hardware.
 
 mod order;
+mod prints;
 
 use crate::block::Block;
 use crate::config::{LlcConfig, WAYS_MAX};
 use crate::line::Meta;
 use crate::modulus::Modulus;
 use order::Order;
+use prints::Prints;
 
 /// The capacity of a set in ways.
 const ROOM: usize = WAYS_MAX as usize;
@@ -24,6 +26,7 @@ struct Set {
     tags: [u32; ROOM],
     metas: [Meta; ROOM],
     order: Order,
+    prints: Prints,
 }
 
 /// What an insertion evicts.
@@ -37,6 +40,23 @@ pub(crate) struct Victim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SetId(pub(crate) u32);
 
+/// A line of the cache: the number of its set, and in the low four bits its way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line(u64);
+
+impl Line {
+    #[inline(always)]
+    const fn of(SetId(set): SetId, way: usize) -> Self {
+        Self((set as u64) << 4 | way as u64)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "made of an index of a set")]
+    #[inline(always)]
+    const fn set_and_way(self) -> (usize, usize) {
+        ((self.0 >> 4) as usize, self.0 as usize % ROOM)
+    }
+}
+
 pub(crate) struct Llc {
     sets: Box<[Set]>,
     ways: usize,
@@ -46,7 +66,12 @@ pub(crate) struct Llc {
 impl Llc {
     pub(crate) fn new(config: &LlcConfig) -> Self {
         let sets = u32::try_from(config.bytes / u64::from(Block::BYTES) / u64::from(config.ways)).unwrap_or(u32::MAX);
-        let empty = Set { tags: [Block::NONE.0; ROOM], metas: [Meta::EMPTY; ROOM], order: Order::BY_WAY };
+        let empty = Set {
+            tags: [Block::NONE.0; ROOM],
+            metas: [Meta::EMPTY; ROOM],
+            order: Order::BY_WAY,
+            prints: Prints::EMPTY,
+        };
         Self { sets: vec![empty; sets as usize].into(), ways: config.ways as usize, modulus: Modulus::new(sets) }
     }
 
@@ -59,48 +84,53 @@ impl Llc {
         SetId(self.modulus.remainder(block.0 ^ (block.0 >> 14) ^ (block.0 >> 23)))
     }
 
-    /// Makes `block` the most recently used of its set; returns its line, if it was present.
+    /// Makes `block` the most recently used of its set; returns where it is, if it was present.
     #[inline(always)]
-    pub(crate) fn touch(&mut self, set: SetId, block: Block) -> Option<&mut Meta> {
-        let set = self.set(set);
-        let first = set.order.first();
-        if set.tags[first] == block.0 {
-            return Some(&mut set.metas[first]);
-        }
-        let way = way_of(&set.tags, block)?;
-        set.order.use_way(way);
-        Some(&mut set.metas[way])
+    pub(crate) fn touch(&mut self, set: SetId, block: Block) -> Option<Line> {
+        let lines = self.set(set);
+        let way = lines.prints.way_of(&lines.tags, block)?;
+        lines.order.use_way(way);
+        Some(Line::of(set, way))
     }
 
     /// Whether `block` is present; changes nothing.
     #[inline]
     pub(crate) fn has(&self, set: SetId, block: Block) -> bool {
-        way_of(&self.sets[set.0 as usize].tags, block).is_some()
+        let set = &self.sets[set.0 as usize];
+        set.prints.way_of(&set.tags, block).is_some()
     }
 
-    /// Inserts `block`, which is not present, as a clean line in a way below `ways`; returns what was evicted.
-    #[inline]
-    pub(crate) fn insert(&mut self, set: SetId, block: Block, ways: usize) -> Option<Victim> {
+    /// Inserts `block`, which is not present, as a clean line in a way below `ways`; returns where, and what was evicted.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, set: SetId, block: Block, ways: usize) -> (Line, Option<Victim>) {
         let all = self.ways;
-        let set = self.set(set);
-        let way = set.order.replace(all, ways);
-        let victim = Victim { block: Block(set.tags[way]), meta: set.metas[way] };
-        set.tags[way] = block.0;
-        set.metas[way] = Meta::EMPTY;
-        (victim.block != Block::NONE).then_some(victim)
+        let lines = self.set(set);
+        let way = lines.order.replace(all, ways);
+        let victim = Victim { block: Block(lines.tags[way]), meta: lines.metas[way] };
+        lines.tags[way] = block.0;
+        lines.metas[way] = Meta::EMPTY;
+        lines.prints.put(way, block);
+        (Line::of(set, way), (victim.block != Block::NONE).then_some(victim))
     }
 
-    /// Reads a word of the set whose value is not used.
-    #[inline]
-    pub(crate) fn expect(&self, set: SetId) {
-        std::hint::black_box(self.sets[set.0 as usize].tags[0]);
+    /// A word of the set whose value says nothing: to read it is the purpose.
+    #[inline(always)]
+    pub(crate) fn expect(&self, set: SetId) -> u32 {
+        self.sets[set.0 as usize].tags[0]
     }
 
-    /// The most recently used line, to change it.
-    #[inline]
-    pub(crate) fn front_mut(&mut self, set: SetId) -> &mut Meta {
-        let set = self.set(set);
-        &mut set.metas[set.order.first()]
+    /// The metadata of a line.
+    #[inline(always)]
+    pub(crate) fn meta(&self, line: Line) -> Meta {
+        let (set, way) = line.set_and_way();
+        self.sets[set].metas[way]
+    }
+
+    /// The metadata of a line, to change them.
+    #[inline(always)]
+    pub(crate) fn meta_mut(&mut self, line: Line) -> &mut Meta {
+        let (set, way) = line.set_and_way();
+        &mut self.sets[set].metas[way]
     }
 
     /// All lines that hold a block.
@@ -115,18 +145,4 @@ impl Llc {
     fn set(&mut self, set: SetId) -> &mut Set {
         &mut self.sets[set.0 as usize]
     }
-}
-
-/// The way of `block`. Compares all tags without a branch.
-///
-/// By index: iterators over pieces become calls where nothing is optimized across crates.
-#[inline(always)]
-fn way_of(tags: &[u32; ROOM], block: Block) -> Option<usize> {
-    // Four lanes, as wide as the narrowest vector of any host.
-    let mut lanes = [0_u32; 4];
-    for at in 0..ROOM {
-        lanes[at % 4] |= if tags[at] == block.0 { 1 << at } else { 0 };
-    }
-    let found = lanes[0] | lanes[1] | lanes[2] | lanes[3];
-    (found != 0).then(|| found.trailing_zeros() as usize)
 }

@@ -8,7 +8,7 @@
 //! (`links_contend`), otherwise only at its ends.
 
 use crate::block::Block;
-use crate::calendar::Calendar;
+use crate::calendar::{Ring, SlotLength};
 use crate::config::MemoryConfig;
 use crate::llc::SetId;
 use crate::modulus::Modulus;
@@ -26,8 +26,8 @@ pub(crate) struct End {
 
 /// The outgoing and incoming links of an end are separate.
 struct Port {
-    out: Calendar,
-    into: Calendar,
+    out: Ring,
+    into: Ring,
 }
 
 pub(crate) struct Mesh {
@@ -41,13 +41,18 @@ pub(crate) struct Mesh {
     banks: u16,
     nic: End,
     longest_way_ps: u64,
-    now_ps: u64,
     /// From a block's head flit to its last flit.
     tail_ps: u64,
+    /// The time of the access for which blocks are sent.
+    now_ps: u64,
+    /// A block on a link.
+    block: SlotLength,
+    /// Whether blocks wait at the ends only, and there for longer than the unit of time.
+    is_plain: bool,
     /// Cores, then banks, then the NIC.
     ports: Box<[Port]>,
     /// For each tile the links to the east, west, south and north; none if blocks do not contend for them.
-    links: Box<[Calendar]>,
+    links: Box<[Ring]>,
     columns: u16,
     hop_ps: u64,
 }
@@ -66,11 +71,11 @@ impl Mesh {
             (0..row).map(move |to: u32| u32::try_from(u64::from(hops(from, to)) * hop_ps).unwrap_or(u32::MAX))
         });
         let flits = if mesh.link_bytes == 0 { 0 } else { Block::BYTES.div_ceil(mesh.link_bytes) + 1 };
-        let slot_ps = cycles_ps(flits, config.clock_ghz);
+        let block = SlotLength::new(cycles_ps(flits, config.clock_ghz));
         let end = |tile: u16, port| End { row: u32::from(tile) << row.trailing_zeros(), tile, port };
         let core = |core| end(core % small(tiles), core);
         let ports = usize::from(config.cores) + tiles as usize + 1;
-        let port = || Port { out: Calendar::new(slot_ps), into: Calendar::new(slot_ps) };
+        let port = || Port { out: Ring::EMPTY, into: Ring::EMPTY };
         Self {
             ways_ps: ways_ps.collect(),
             row_shift: row.trailing_zeros(),
@@ -79,10 +84,12 @@ impl Mesh {
             banks: config.cores,
             nic: end(small(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]), config.cores + small(tiles)),
             longest_way_ps: cycles_ps((mesh.columns + mesh.rows - 2) * mesh.hop_cycles, config.clock_ghz),
-            now_ps: 0,
             tail_ps: cycles_ps(flits.saturating_sub(1), config.clock_ghz),
+            now_ps: 0,
+            block,
+            is_plain: block.is_long() && !mesh.links_contend,
             ports: std::iter::repeat_with(port).take(ports).collect(),
-            links: (0..if mesh.links_contend { 4 * tiles } else { 0 }).map(|_| Calendar::new(slot_ps)).collect(),
+            links: (0..if mesh.links_contend { 4 * tiles } else { 0 }).map(|_| Ring::EMPTY).collect(),
             columns: small(mesh.columns),
             hop_ps,
         }
@@ -99,15 +106,9 @@ impl Mesh {
     }
 
     /// Records the time of the access for which the next blocks are sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn begin(&mut self, now_ps: u64) {
         self.now_ps = now_ps;
-    }
-
-    /// The time given to [`begin`](Self::begin).
-    #[inline]
-    pub(crate) const fn now_ps(&self) -> u64 {
-        self.now_ps
     }
 
     /// The bank of a set.
@@ -132,28 +133,31 @@ impl Mesh {
         self.longest_way_ps
     }
 
-    /// Sends a block at `at_ps`; returns when its last flit arrives.
-    #[inline]
-    pub(crate) fn send(&mut self, from: End, to: End, at_ps: u64) -> u64 {
-        self.send_over(self.way_ps(from, to), from, to, at_ps)
+    /// Sends a block at `at_ps` over a [way](Self::way_ps) that is known; returns when its last flit arrives.
+    #[inline(always)]
+    pub(crate) fn send_over(&mut self, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
+        if !self.is_plain {
+            return self.send_through(way_ps, from, to, at_ps);
+        }
+        let left_ps = self.ports[usize::from(from.port)].out.reserve_long(&self.block, at_ps, self.now_ps);
+        self.ports[usize::from(to.port)].into.reserve_long(&self.block, left_ps + way_ps, self.now_ps) + self.tail_ps
     }
 
-    /// As [`send`](Self::send), where the [way](Self::way_ps) is known.
-    pub(crate) fn send_over(&mut self, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
-        let now_ps = self.now_ps;
-        let left_ps = self.ports[usize::from(from.port)].out.reserve_near(at_ps, now_ps);
+    /// The same for slots of any length, and where blocks wait for each other on the links between routers.
+    #[cold]
+    fn send_through(&mut self, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
+        let left_ps = self.ports[usize::from(from.port)].out.reserve_near(&self.block, at_ps, self.now_ps);
         let come_ps = if self.links.is_empty() { left_ps + way_ps } else { self.pass(from.tile, to.tile, left_ps) };
-        self.ports[usize::from(to.port)].into.reserve_near(come_ps, now_ps) + self.tail_ps
+        self.ports[usize::from(to.port)].into.reserve_near(&self.block, come_ps, self.now_ps) + self.tail_ps
     }
 
     /// Passes the links from tile to tile, along the row first; returns when the head flit is there.
-    #[cold]
     fn pass(&mut self, from: u16, to: u16, left_ps: u64) -> u64 {
         let (mut at, mut at_ps) = (from, left_ps);
         while at != to {
             let (direction, next) = self.step(at, to);
             let link = &mut self.links[usize::from(at) * 4 + direction];
-            at_ps = link.reserve_near(at_ps, self.now_ps) + self.hop_ps;
+            at_ps = link.reserve_near(&self.block, at_ps, self.now_ps) + self.hop_ps;
             at = next;
         }
         at_ps

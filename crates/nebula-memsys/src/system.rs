@@ -8,7 +8,7 @@ use crate::dram::Dram;
 use crate::error::MemoryConfigError;
 use crate::l1::L1s;
 use crate::line::{Holder, Writer};
-use crate::llc::{Llc, SetId, Victim};
+use crate::llc::{Line, Llc, SetId, Victim};
 use crate::mesh::{End, Mesh};
 use crate::time::{cycles_ps, ps};
 use crate::traffic::{Cause, Traffic};
@@ -97,9 +97,10 @@ fn found<T>(found: Option<T>) -> T {
     found.unwrap_or_else(|| unreachable!("memory has every block"))
 }
 
-/// A block at the front of its set: who has copies, and when its bank can respond.
+/// A block at the front of its set: where, who has copies, and when its bank can respond.
 #[derive(Debug, Clone, Copy)]
 struct Found {
+    line: Line,
     level: Level,
     holder: Holder,
     ready_ps: u64,
@@ -141,16 +142,17 @@ impl MemorySystem {
         self.llc.has(self.llc.set_of(block), block)
     }
 
-    /// Hints that `block` will be accessed soon, so that the host prefetches its set. Does not change the simulated
+    /// Hints that `blocks` consecutive blocks will be accessed soon, so that the host prefetches their sets. Does not change the simulated
     /// state.
     ///
     /// # Cost
     ///
-    /// One read that nothing waits for. Useful when a few accesses are known in advance, such as the blocks of one
+    /// One read a block that nothing waits for. Useful when a few accesses are known in advance, such as the blocks of one
     /// payload: their sets are spread over megabytes, and fetching them is most of the cost of an access.
-    #[inline]
-    pub fn expect(&self, block: Block) {
-        self.llc.expect(self.llc.set_of(block));
+    #[inline(always)]
+    pub fn expect(&self, first: Block, blocks: u32) {
+        let each = (first.0..first.0 + blocks).map(Block);
+        std::hint::black_box(each.fold(0, |read, block| read ^ self.llc.expect(self.llc.set_of(block))));
     }
 
     /// Whether the bank of `block` is at the tile of `core`, so that the way between them has no hops.
@@ -201,21 +203,28 @@ impl MemorySystem {
         agent: Agent,
         fetched_for: Option<Label>,
     ) -> Option<Found> {
-        if let Some(meta) = self.llc.touch(set, block) {
-            let holder = meta.holder();
+        if let Some(line) = self.llc.touch(set, block) {
+            let holder = self.llc.meta(line).holder();
             let level = if holder == Holder::Nic { Level::Nic } else { Level::Llc };
-            return Some(Found { level, holder, ready_ps: at_ps });
+            return Some(Found { line, level, holder, ready_ps: at_ps });
         }
         if !R::ALLOCATES {
             return None;
         }
         let level = if fetched_for.is_some() { Level::Dram } else { Level::Llc };
-        let ready_ps = self.allocate(at_ps, set, block, agent, fetched_for);
-        Some(Found { level, holder: Holder::Nobody, ready_ps })
+        let (line, ready_ps) = self.allocate(at_ps, set, block, agent, fetched_for);
+        Some(Found { line, level, holder: Holder::Nobody, ready_ps })
     }
 
-    /// Allocates `block`, which is not on the chip, at the front of its set; returns when its bank has it.
-    fn allocate(&mut self, at_ps: u64, set: SetId, block: Block, agent: Agent, fetched_for: Option<Label>) -> u64 {
+    /// Allocates `block`, which is not on the chip, at the front of its set; returns where, and when its bank has it.
+    fn allocate(
+        &mut self,
+        at_ps: u64,
+        set: SetId,
+        block: Block,
+        agent: Agent,
+        fetched_for: Option<Label>,
+    ) -> (Line, u64) {
         let ways = if agent == Agent::Nic { self.nic_ways } else { self.ways };
         let ready_ps = match fetched_for {
             Some(label) => self.fetch(at_ps, block, agent, label),
@@ -225,10 +234,11 @@ impl MemorySystem {
             }
         };
         // After the fetch: memory reads first.
-        if let Some(victim) = self.llc.insert(set, block, ways) {
+        let (line, victim) = self.llc.insert(set, block, ways);
+        if let Some(victim) = victim {
             self.evict(at_ps, victim);
         }
-        ready_ps
+        (line, ready_ps)
     }
 
     /// Reads `block` from memory for its bank; returns when it is there.
@@ -304,19 +314,20 @@ impl MemorySystem {
 
     /// Sends a block from its bank, where it is ready, or from the NIC's cache; it is a way of `way_ps` from the bank to `to`.
     #[inline(always)]
-    fn deliver(&mut self, found: Found, way_ps: u64, home: End, to: End) -> u64 {
-        if found.level != Level::Nic {
-            return self.mesh.send_over(way_ps, home, to, found.ready_ps);
-        }
-        let at_nic_ps = found.ready_ps + self.mesh.way_ps(home, self.mesh.nic());
-        let read_ps = self.use_nic_cache(at_nic_ps);
-        self.mesh.send(self.mesh.nic(), to, read_ps)
+    fn deliver(&mut self, now_ps: u64, found: Found, way_ps: u64, home: End, to: End) -> u64 {
+        let (from, way_ps, left_ps) = if found.level == Level::Nic {
+            let nic = self.mesh.nic();
+            let read_ps = self.use_nic_cache(now_ps, found.ready_ps + self.mesh.way_ps(home, nic));
+            (nic, self.mesh.way_ps(nic, to), read_ps)
+        } else {
+            (home, way_ps, found.ready_ps)
+        };
+        self.mesh.send_over(way_ps, from, to, left_ps)
     }
 
-    /// A read or write of the NIC's cache that arrives there at `at_ps`; returns when it is done.
-    #[inline]
-    fn use_nic_cache(&mut self, at_ps: u64) -> u64 {
-        let now_ps = self.mesh.now_ps();
+    /// A read or write of the NIC's cache that arrives there at `at_ps`; returns when it is done. The agent asked at `now_ps`.
+    #[inline(always)]
+    fn use_nic_cache(&mut self, now_ps: u64, at_ps: u64) -> u64 {
         self.nic_cache.as_mut().map_or(at_ps, |cache| cache.reserve_near(at_ps, now_ps)) + self.nic_cache_ps
     }
 }

@@ -11,7 +11,7 @@ fn history(is_probed: bool) -> (Vec<Done>, Counters) {
         let now_ps = step * 2_000;
         let block = Block(u32::try_from(rng.below(400_000)).expect("a small number"));
         if is_probed {
-            memory.expect(block);
+            memory.expect(block, 1);
             let _ = (memory.is_on_chip(block), memory.traffic(), memory.counters());
         }
         match rng.below(4) {

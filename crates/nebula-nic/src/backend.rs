@@ -442,7 +442,7 @@ impl<D: CentralDispatch> Backend<D> {
         self.admission.set_bound(&self.share, waiting);
     }
 
-    /// RPCs that may wait, whoever sends them, before any is refused.
+    /// RPCs of any client that may wait before one is refused.
     #[must_use]
     #[inline]
     pub const fn queue_open(&self) -> u32 {

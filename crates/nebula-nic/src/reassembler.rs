@@ -227,6 +227,21 @@ impl Reassembler {
         Ok(Part::Last(rpc))
     }
 
+    /// Takes consecutive packets of an RPC of which more than those are missing, the first of them `header`'s. `false`, and nothing is changed, if
+    /// [`handle_packet`](Self::handle_packet) would not take each of them, or would complete the RPC.
+    #[must_use]
+    pub fn take_packets(&mut self, header: &Header, packets: u32) -> bool {
+        let Some(place) = self.find(header.rpc()) else { return false };
+        let Entry { rpc, packets_left, .. } = &mut self.entries[self.index[place] as usize];
+        let is_within = u64::from(header.pkt_idx) + u64::from(packets) <= u64::from(self.mtu.packets(rpc.bytes));
+        if header.rpc_bytes != rpc.bytes || !is_within || *packets_left <= packets {
+            return false;
+        }
+        let is_taken = self.arrived.set_run(rpc.slots, header.pkt_idx..header.pkt_idx + packets);
+        *packets_left -= if is_taken { packets } else { 0 };
+        is_taken
+    }
+
     /// Creates an entry for an RPC of two packets or more, of which packet `pkt_idx` has arrived.
     ///
     /// # Panics

@@ -14,6 +14,7 @@ mod frontend;
 mod group;
 mod host_watch;
 mod manager;
+mod packets;
 mod pull;
 mod reassembler;
 mod recv_buffer;

@@ -2,8 +2,8 @@
 
 use nebula_nic::decision::{Beside, Decides, LogLine, replay_through};
 use nebula_nic::{
-    Abandoned, Backend, BackendConfig, CoreId, Decision, Dispatch, Header, Input, Mtu, NodeId, Policy, ScrubMode,
-    Timestamp, TransferId,
+    Abandoned, Backend, BackendConfig, Decision, Dispatch, Header, Input, Mtu, NodeId, Policy, ScrubMode, Timestamp,
+    TransferId,
 };
 use std::collections::VecDeque;
 
@@ -50,7 +50,7 @@ fn log(config: BackendConfig) -> Vec<LogLine> {
     let mut lines = Vec::new();
     for number in 0..2_000_u32 {
         let at = Timestamp::from_ps(u64::from(number) * 1000);
-        let which = (number * 7919 >> 4) as usize % given.len().max(1);
+        let which = ((number * 7919) >> 4) as usize % given.len().max(1);
         let ended = given.get(which).copied().filter(|_| number % 9 > 4);
         let input = match ended {
             Some((core, slots)) => Input::Free { core, slots },

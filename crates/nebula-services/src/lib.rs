@@ -1,9 +1,10 @@
-//! Services that every server can have beside its own.
+//! Services that every server can have beside its own, and that of the store.
 //!
 //! | service | what it says |
 //! |---|---|
 //! | [`Health`](health::Health) | whether a service can be used now: for balancers and for who rolls out a new version |
 //! | [`Reflection`](reflection::Reflection) | which services the server has, and their schemas: for tools |
+//! | [`Kv`](kv::Kv) | the items of a store: what `nebula serve kv` is asked by its schema |
 //!
 //! ```
 //! use nebula::{Server, typed::Services};
@@ -40,6 +41,12 @@ pub mod health {
     nebula::include_proto!("nebula.health");
 }
 
+/// What `nebula/kv.proto` declares.
+#[expect(missing_docs, reason = "fields say what they are by their names")]
+pub mod kv {
+    nebula::include_proto!("nebula.kv");
+}
+
 /// What `nebula/reflection.proto` declares.
 #[expect(missing_docs, reason = "fields say what they are by their names")]
 pub mod reflection {
@@ -49,4 +56,5 @@ pub mod reflection {
 pub use checked::{HealthOf, check, health_check};
 pub use described::{ReflectionOf, describe};
 pub use health::{HEALTH, HealthClient, HealthServer, State};
+pub use kv::{KV, KvClient, KvServer};
 pub use reflection::{REFLECTION, ReflectionClient, ReflectionServer};

@@ -4,9 +4,10 @@
 //! cargo bench -p nebula --bench two_choices -- [shm|udp] [RPCS] [LOAD]
 //! ```
 //!
-//! RPCS are those of one server, 10,000 unless given; LOAD is the share of what a server takes, 0.9 unless given. A handler sleeps for an exponential time of
-//! 1 ms on average in its server's pool of one thread, which takes on 20: so servers share no core, and how fast this machine is does not matter. What a
-//! server takes is measured first. Arrivals are Poisson, from a seed.
+//! RPCS are those of one server, 10,000 unless given; LOAD is the share of what a server takes, 0.9 unless given. A handler sleeps in its server's pool of
+//! one thread, which takes on 20: so servers share no core. Each service takes an exponential time of 1 ms on average from when the one before was to end,
+//! or the RPC was sent: so a thread that is woken late does not make its server slower, and other work of the machine matters little. Arrivals are Poisson,
+//! from a seed.
 
 use nebula::{
     Balance, Class, Client, ClientConfig, Completion, Reply, RunningServer, Server, ServerConfig, Service, Span,
@@ -20,9 +21,7 @@ use std::time::{Duration, Instant};
 /// RPCs that a server's pool takes on, waiting and running.
 const HELD_MAX: u16 = 20;
 const SERVICE: Duration = Duration::from_millis(1);
-const SERVERS: usize = 4;
-/// RPCs by which what a server takes is measured.
-const MEASURED: u32 = 2_000;
+const SERVERS: u32 = 4;
 /// How long nothing may end before this gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -47,11 +46,23 @@ impl Draw {
     }
 }
 
-struct Sleeps(Draw);
+/// Serves one RPC after the other, each for its own time.
+struct Sleeps {
+    draw: Draw,
+    began: Instant,
+    /// When the last one was to end, in nanoseconds since it began.
+    ended_ns: AtomicU64,
+}
 
 impl Service for Sleeps {
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
-        std::thread::sleep(self.0.exponential(SERVICE));
+        let sent_ns = request.try_into().map_or(0, u64::from_le_bytes);
+        let service = self.draw.exponential(SERVICE);
+        // The pool has one thread.
+        let start_ns = self.ended_ns.load(Relaxed).max(sent_ns);
+        let end_ns = start_ns + u64::try_from(service.as_nanos()).unwrap_or(0);
+        self.ended_ns.store(end_ns, Relaxed);
+        std::thread::sleep((self.began + Duration::from_nanos(end_ns)).saturating_duration_since(Instant::now()));
         reply.write(request);
     }
 
@@ -64,7 +75,7 @@ impl Service for Sleeps {
     }
 }
 
-fn serve(transport: &str, count: usize) -> Result<Vec<RunningServer>, Failure> {
+fn serve(transport: &str, count: usize, began: Instant) -> Result<Vec<RunningServer>, Failure> {
     let config = ServerConfig::default().inline(true).slo(Span::from_secs(5)).service_mean(Span::from_us(5));
     let config = config.pool_threads(1).pool_max(HELD_MAX);
     let serve = |number: usize| {
@@ -73,7 +84,8 @@ fn serve(transport: &str, count: usize) -> Result<Vec<RunningServer>, Failure> {
             _ => format!("shm://bench-choices-{number}-{}", std::process::id()),
         };
         let draw = Draw(AtomicU64::new(number as u64 + 1));
-        Ok(Server::bind(&name).config(config.clone()).serve(Sleeps(draw))?)
+        let service = Sleeps { draw, began, ended_ns: AtomicU64::new(0) };
+        Ok(Server::bind(&name).config(config.clone()).serve(service)?)
     };
     (0..count).map(serve).collect()
 }
@@ -82,27 +94,6 @@ fn connect(servers: &[RunningServer]) -> Result<Client, Failure> {
     let names: Vec<_> = servers.iter().map(|server| server.endpoint().to_string()).collect();
     let config = ClientConfig::default().slots(256).balance(Balance::PowerOfTwo);
     Ok(Client::connect_with(&names.join(","), config)?)
-}
-
-/// RPCs that a server answers in a second.
-fn capacity(transport: &str) -> Result<f64, Failure> {
-    let servers = serve(transport, 1)?;
-    let mut client = connect(&servers)?;
-    let (began, mut sent, mut ended) = (Instant::now(), 0, 0);
-    let mut last = began;
-    while ended < MEASURED {
-        while sent < MEASURED && sent - ended < u32::from(HELD_MAX) / 2 {
-            client.submit(b"one")?;
-            sent += 1;
-        }
-        client.flush();
-        while let Some(Completion { result, .. }) = client.poll() {
-            result?;
-            (ended, last) = (ended + 1, Instant::now());
-        }
-        rest(&last)?;
-    }
-    Ok(f64::from(MEASURED) / began.elapsed().as_secs_f64())
 }
 
 /// Sleeps a moment, unless nothing has ended for too long.
@@ -120,17 +111,19 @@ struct Refusals {
     failed: u32,
 }
 
-/// Sends `rpcs` to each of so many servers, `rps` to each in a second.
-fn offer(transport: &str, count: usize, rpcs: u32, rps: f64) -> Result<Refusals, Failure> {
-    let servers = serve(transport, count)?;
+/// Sends `rpcs` to each of so many servers, at `load` of what each takes.
+fn offer(transport: &str, count: u32, rpcs: u32, load: f64) -> Result<Refusals, Failure> {
+    let began = Instant::now();
+    let servers = serve(transport, count as usize, began)?;
     let mut client = connect(&servers)?;
-    let (draw, rpcs) = (Draw(AtomicU64::new(99)), rpcs * u32::try_from(count)?);
-    let gap = Duration::from_secs_f64(1.0 / (rps * count as f64));
+    let (draw, rpcs) = (Draw(AtomicU64::new(99)), rpcs * count);
+    let gap = SERVICE.div_f64(load * f64::from(count));
     let (mut due, mut sent, mut ended, mut failed) = (Instant::now(), 0, 0, 0);
     let mut last = due;
     while ended < rpcs {
         while sent < rpcs && due <= Instant::now() {
-            match client.submit(b"one") {
+            let sent_ns = u64::try_from(began.elapsed().as_nanos())?;
+            match client.submit(&sent_ns.to_le_bytes()) {
                 Ok(_) => {}
                 // Open loop: what the client itself has no room for counts as refused.
                 Err(SubmitError::Full) => (ended, failed) = (ended + 1, failed + 1),
@@ -157,11 +150,10 @@ fn main() -> Result<(), Failure> {
     let is_load = |load: &f64| (0.1..1.0).contains(load);
     let load = words.iter().filter_map(|word| word.parse().ok()).find(is_load).unwrap_or(0.9);
     let mut out = std::io::stdout();
-    let rps = capacity(transport)?;
-    writeln!(out, "a server over {transport}:// takes {rps:.0} RPC/s; offered {load} of that to each")?;
+    writeln!(out, "servers over {transport}://, each offered {load} of the 1,000 RPC/s that it takes")?;
     let mut shares = [0.0; 2];
     for (share, count) in shares.iter_mut().zip([1, SERVERS]) {
-        let Refusals { rpcs, nacks, failed } = offer(transport, count, rpcs, rps * load)?;
+        let Refusals { rpcs, nacks, failed } = offer(transport, count, rpcs, load)?;
         #[expect(clippy::cast_precision_loss, reason = "a count")]
         let of_rpcs = nacks as f64 / f64::from(rpcs);
         *share = of_rpcs;

@@ -217,8 +217,8 @@ impl Client {
 
     /// Ends an RPC whose answer is not needed any more with [`CallError::Cancelled`]. Returns `false` when it has ended already.
     ///
-    /// Over UDP the server is told once, and does not begin the RPC if it has not yet. Over shared memory the RPC's slots are free when
-    /// its answer arrives.
+    /// Over UDP the server is told, up to three times while it has not answered the RPC, and does not begin it if it has not yet. Over shared memory the
+    /// RPC's slots are free when its answer arrives.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
         self.link.cancel(ticket)
     }

@@ -303,7 +303,7 @@ fn a_long_reply_is_pulled_and_what_is_lost_of_it_again() {
 }
 
 #[test]
-fn what_is_cancelled_ends_once_and_the_server_is_told_once() {
+fn what_is_cancelled_ends_once_and_the_server_is_told_until_it_has_answered() {
     let mut scene = measured(ClientConfig::default());
     let ticket = scene.client.submit(b"too late.").unwrap();
     let sent = scene.on_their_way();
@@ -323,6 +323,31 @@ fn what_is_cancelled_ends_once_and_the_server_is_told_once() {
     assert_eq!(scene.end(), Some((tickets[1], Err(CallError::Cancelled))));
     let sent = scene.sent();
     assert!(sent.len() == 2 && sent.iter().all(|message| message.kind == REQUEST), "{sent:?}");
+}
+
+#[test]
+fn a_cancel_that_is_lost_is_sent_again() {
+    for is_acknowledged in [false, true] {
+        let mut scene = measured(ClientConfig::default());
+        let ticket = scene.client.submit(b"too late.").unwrap();
+        let tid = scene.on_their_way()[0].tid;
+        assert!(scene.client.cancel(ticket));
+        assert_eq!(scene.end(), Some((ticket, Err(CallError::Cancelled))));
+        let mut told = Vec::new();
+        for ms in 0..100 {
+            let sent = scene.sent();
+            assert!(sent.iter().all(|message| message.kind == CANCEL && message.tid == tid), "{sent:?}");
+            told.extend(sent.iter().map(|_| ms));
+            if is_acknowledged && ms == 0 {
+                // The request has come, and the cancel has not.
+                scene.answer(&[Message::ack_whole(tid)]);
+            }
+            scene.pass_us(1000);
+            assert!(scene.end().is_none());
+        }
+        assert_eq!(told, [0, 1, 9]);
+        assert_eq!(scene.client.outstanding(), 0);
+    }
 }
 
 #[test]

@@ -58,6 +58,7 @@ struct Caller {
     rests: usize,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
 enum Side {
     /// One thread, with the numbers of the RPCs that are outstanding.
     Thread { client: Client, open: BTreeMap<Ticket, u64> },

@@ -2,6 +2,7 @@
 
 use crate::lockstep::{Failure, Report, Run};
 use crate::plan;
+use nebula_nic::NackReason;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -32,7 +33,7 @@ pub fn missed(run: &Run, report: &Report) -> Option<String> {
 /// A line for each size and mix, over the policies.
 pub fn print(runs: &[Run], reports: &[Result<Report, Failure>]) {
     println!(
-        "model        mix           inputs   a cycle (worst)  waits, cycles  dispatch  nacks   drops   refused frees  scrubs  abandoned"
+        "model        mix           inputs   a cycle (worst)  waits, cycles  dispatch  dispatches  buffer full  other NACKs   drops  refused frees  scrubs  abandoned"
     );
     let pairs: Vec<(&Run, &Report)> =
         runs.iter().zip(reports).filter_map(|(run, report)| Some((run, report.as_ref().ok()?))).collect();
@@ -50,11 +51,13 @@ pub fn print(runs: &[Run], reports: &[Result<Report, Failure>]) {
         let waits = group.iter().map(|report| report.waited_max()).max().unwrap_or(0);
         let dispatch = group.iter().map(|report| report.dispatch_cycles_max).max().unwrap_or(0);
         println!(
-            "{:12} {:12} {:8}   {worst:.4}           {waits:13}  {dispatch:8}  {:6}  {:6}  {:13}  {:6}  {:9}",
+            "{:12} {:12} {:8}   {worst:.4}           {waits:13}  {dispatch:8}  {:10}  {:11}  {:11}  {:6}  {:13}  {:6}  {:9}",
             key.0,
             key.1,
             sum(|report| report.inputs),
-            sum(|report| report.nacks.iter().sum()),
+            sum(|report| report.dispatches),
+            sum(|report| report.nacks_for(NackReason::BufferFull)),
+            sum(|report| report.nacks.iter().sum::<u64>() - report.nacks_for(NackReason::BufferFull)),
             sum(|report| report.drops),
             sum(|report| report.frees[1]),
             sum(|report| report.scrubs[0]),

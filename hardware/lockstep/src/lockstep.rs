@@ -176,11 +176,12 @@ impl Pair {
         Ok(())
     }
 
-    /// An input a cycle, and RPCs given to cores as soon as they can be. Returns what was given.
+    /// An input a cycle, and RPCs given to cores as soon as they can be. Returns what is given in the next cycle: the next input may be
+    /// the end of that RPC.
     fn stream(&mut self, at: Timestamp, input: Input) -> Result<Option<Dispatch>, String> {
         let decided = self.soft.apply(at, input);
         let offered = self.rtl.offer(at, input);
-        let given = same("before it", self.expected.take(), offered.dispatch.map(|(dispatch, _)| dispatch))?;
+        same("before it", self.expected.take(), offered.dispatch.map(|(dispatch, _)| dispatch))?;
         same("decided", decided, offered.decision)?;
         if let Some((_, late)) = offered.dispatch {
             self.report.dispatches += 1;
@@ -190,7 +191,7 @@ impl Pair {
         self.abandon(input)?;
         self.expected = self.soft.poll_dispatch();
         same("a second dispatch", self.soft.poll_dispatch(), None)?;
-        Ok(given)
+        Ok(self.expected)
     }
 
     /// Cores fetch what waits: nothing is given to them otherwise.

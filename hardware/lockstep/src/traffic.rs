@@ -18,7 +18,7 @@ pub struct Mix {
     pub frees_max: u32,
     /// Frees of what a core does not hold, in percent.
     pub hostile: u32,
-    /// Slots of the buffer for each core, if the model has as many: few of them fill up soon.
+    /// Slots of the buffer for each core, at least 1,000 in all, if the model has as many: few of them fill up soon.
     pub slots_per_core: u32,
     /// The queue's bound: a part of 1,000 of the slots, or of the places that the queue has for it.
     pub bound_permille: u32,
@@ -52,6 +52,7 @@ pub const MIXES: &[Mix] = &[
         slow: 10,
         frees_max: 45,
         hostile: 3,
+        slots_per_core: 12,
         bound_permille: 900,
         ..ONE_PACKET
     },
@@ -67,7 +68,7 @@ pub const MIXES: &[Mix] = &[
     },
     Mix {
         name: "parts",
-        mtu: 64,
+        mtu: 512,
         slots_max: 150,
         slow: 10,
         frees_max: 45,

@@ -96,9 +96,11 @@ fn check(shell: &Shell, copy: &Path, mutant: &Mutant, models: &str) -> Result<St
     }
     let printed = [output.stdout, output.stderr].concat();
     let printed = String::from_utf8_lossy(&printed).into_owned();
-    let first =
-        printed.lines().find(|line| line.contains("differs") || line.contains("panicked") || line.contains("never"));
-    Ok(format!("found: {}", first.unwrap_or("it ends with an error").trim()))
+    let is_difference = |line: &&str| ["differs", "runs fail", "panicked"].iter().any(|word| line.contains(word));
+    match printed.lines().find(is_difference) {
+        Some(first) => Ok(format!("found: {}", first.trim())),
+        None => Err(Failure::new(format!("the lockstep ends without a difference: {}", printed.trim()))),
+    }
 }
 
 /// The RTL with one place changed.

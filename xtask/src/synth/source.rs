@@ -25,15 +25,25 @@ impl Sources {
         Ok(Self { folder: folder.to_owned(), texts })
     }
 
-    /// The files of a module and of all that it has instances of.
-    pub(crate) fn of(&self, module: &str) -> Vec<String> {
-        let path = |name: &String| self.folder.join(format!("{name}.sv")).to_string_lossy().into_owned();
-        self.modules(module).iter().map(path).collect()
+    /// All files.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.texts.keys().map(|name| self.path(name)).collect()
     }
 
-    /// Their texts, one after the other.
+    /// The files of a module and of all that it has instances of.
+    pub(crate) fn of(&self, module: &str) -> Vec<String> {
+        self.modules(module).iter().map(|name| self.path(name)).collect()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join(format!("{name}.sv")).to_string_lossy().into_owned()
+    }
+
+    /// Their texts, one after the other, without comments.
     pub(crate) fn text_of(&self, module: &str) -> String {
-        self.modules(module).iter().filter_map(|name| self.texts.get(name)).map(String::as_str).collect()
+        let modules = self.modules(module);
+        let lines = modules.iter().filter_map(|name| self.texts.get(name)).flat_map(|text| text.lines());
+        lines.map(|line| line.split("//").next().unwrap_or_default().trim_end().to_owned() + "\n").collect()
     }
 
     /// The same with a text in one module replaced, which has to be there once.
@@ -95,9 +105,18 @@ mod tests {
     }
 
     #[test]
+    fn comments_are_not_part_of_what_a_module_is_made_of() {
+        let sources = sources(&[("top", "// Why.\nwire a;  // What.\n")]);
+        assert_eq!(sources.text_of("top"), "\nwire a;\n");
+    }
+
+    #[test]
     fn a_text_that_is_not_there_once_is_not_replaced() {
         let sources = sources(&[("top", "a b a")]);
-        assert_eq!(sources.with("top", "b", "c").map(|changed| changed.text_of("top")).ok().as_deref(), Some("a c a"));
+        assert_eq!(
+            sources.with("top", "b", "c").map(|changed| changed.text_of("top")).ok().as_deref(),
+            Some("a c a\n")
+        );
         assert!(sources.with("top", "a", "c").is_err() && sources.with("other", "a", "c").is_err());
     }
 

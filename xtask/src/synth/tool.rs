@@ -46,6 +46,13 @@ impl<'a> Tools<'a> {
         first("yosys", &["-V"]).into_iter().chain(sta).collect()
     }
 
+    /// Fails where any module has a latch.
+    pub(super) fn find_latches(&self) -> Result<(), Failure> {
+        let mut yosys = self.shell.command("yosys");
+        yosys.args(["-q", "-c", "hardware/synth/latches.tcl"]).env("RTL", self.rtl.all().join(" "));
+        done(&mut yosys, &self.folder.join("latches.log"))
+    }
+
     /// Maps onto standard cells, times the result, and estimates its power.
     pub(super) fn map(&self, design: &Design, window: Window) -> Result<Mapped, Failure> {
         let suffix = if window == Window::Flops { "-flops" } else { "" };

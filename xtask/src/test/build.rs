@@ -4,6 +4,9 @@ use super::Ending;
 use crate::shell::{Failure, Shell, run};
 use crate::tidy;
 
+/// What the program has when it is built with it.
+const CLI: &str = "nebula-cli/typed";
+
 pub(super) fn fmt(shell: &Shell) -> Result<Ending, Failure> {
     for manifest in shell.manifests() {
         run(&mut shell.cargo(&["fmt", "--manifest-path", manifest, "--all", "--check"]))?;
@@ -17,12 +20,12 @@ pub(super) fn tidy(shell: &Shell) -> Result<Ending, Failure> {
 }
 
 pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
-    run(&mut shell.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run(&mut shell.cargo(&["clippy", "--workspace", "--features", CLI, "--all-targets", "--", "-D", "warnings"]))?;
     Ok(Ending::Passed)
 }
 
 pub(super) fn test(shell: &Shell) -> Result<Ending, Failure> {
-    run(&mut shell.cargo(&["test", "--workspace"]))?;
+    run(&mut shell.cargo(&["test", "--workspace", "--features", CLI]))?;
     Ok(Ending::Passed)
 }
 

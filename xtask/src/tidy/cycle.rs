@@ -21,6 +21,7 @@ const COMMANDS: &[&str] = &[
     "completions",
     "demo",
     "doctor",
+    "echo",
     "keygen",
     "kv",
     "load",
@@ -28,8 +29,10 @@ const COMMANDS: &[&str] = &[
     "reproduce",
     "simulate",
     "size",
+    "status",
     "sweep",
     "thresholds",
+    "top",
 ];
 
 /// The runtime, in which no two files import each other.

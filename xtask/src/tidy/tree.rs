@@ -17,6 +17,7 @@ const FOLDERS: &[&str] = &[
     "examples",
     "fuzz",
     "hardware",
+    "packaging",
     "scenarios",
     "spec",
     "xtask",

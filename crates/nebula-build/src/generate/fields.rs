@@ -49,7 +49,7 @@ fn append_spare(text: &mut String, name: &str) {
         r"    #[inline(always)]
     fn spare() -> ::core::option::Option<&'static {TYPED}::fields::Spare<Self>> {{
         ::std::thread_local! {{
-            static SPARE: ::core::cell::Cell<::core::option::Option<{name}>> = const {{ ::core::cell::Cell::new(::core::option::Option::None) }};
+            static SPARE: ::core::cell::RefCell<{name}> = ::core::default::Default::default();
         }}
         ::core::option::Option::Some(&SPARE)
     }}

@@ -51,7 +51,7 @@ impl Counters {
     }
 }
 
-/// Devices have numbers; what the kernel interrupts itself with has letters.
+/// Devices have numbers; what the kernel interrupts itself with has names.
 fn is_device(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_digit())
 }

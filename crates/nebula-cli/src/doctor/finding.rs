@@ -36,9 +36,9 @@ impl Finding {
         self
     }
 
-    /// The same, with the command that mends it.
+    /// The same, with the command that fixes it.
     #[must_use]
-    pub(super) fn mend_unless(mut self, is_well: bool, advice: &'static str, command: String) -> Self {
+    pub(super) fn fix_unless(mut self, is_well: bool, advice: &'static str, command: String) -> Self {
         if !is_well && self.advice.is_empty() {
             (self.advice, self.command) = (advice, command);
         }
@@ -96,6 +96,6 @@ mod tests {
         assert_eq!(shown.split_whitespace().count(), 42);
         assert_eq!(shown.lines().last(), Some("→ advice"));
         assert_eq!(wrapped("all is well", "", ""), "all is well");
-        assert_eq!(wrapped("slow", "mend it", "mend --now"), "slow\n→ mend it\n$ mend --now");
+        assert_eq!(wrapped("slow", "fix it", "fix --now"), "slow\n→ fix it\n$ fix --now");
     }
 }

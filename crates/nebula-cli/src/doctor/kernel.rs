@@ -48,7 +48,7 @@ fn isolation(hiccups: &[CoreHiccups]) -> Finding {
     Finding::new("isolation", measured)
         .value("isolated", isolated.as_str())
         .value("share_lost_max", lost)
-        .mend_unless(
+        .fix_unless(
             lost <= LOST_MAX,
             "other programs run on these cores: keep them off",
             format!("add isolcpus=managed_irq,domain,{cores} to the kernel's command line; until then: systemctl set-property --runtime system.slice AllowedCPUs=OTHER-CORES"),
@@ -66,7 +66,7 @@ fn timer(cores: &[(usize, OfCore)], hiccups: &[CoreHiccups]) -> Finding {
         (above_1 - above_30).max(0.0)
     );
     let list = list(cores.iter().map(|(core, _)| *core));
-    Finding::new("timer ticks", measured).value("ticks_per_s", most).value("nohz_full", nohz.as_str()).mend_unless(
+    Finding::new("timer ticks", measured).value("ticks_per_s", most).value("nohz_full", nohz.as_str()).fix_unless(
         most <= TIMER_PER_S_MAX,
         "each tick stops a core for some microseconds: leave the timer off on cores that run one thread",
         format!("add nohz_full={list} rcu_nocbs={list} to the kernel's command line"),
@@ -87,7 +87,7 @@ fn interrupts(cores: &[(usize, OfCore)]) -> Finding {
     );
     Finding::new("interrupts", format!("{most:.0} of devices per second on a core watched{of}"))
         .value("device_interrupts_per_s", most)
-        .mend_unless(most <= DEVICES_PER_S_MAX, "devices interrupt the cores that serve: send them elsewhere", command)
+        .fix_unless(most <= DEVICES_PER_S_MAX, "devices interrupt the cores that serve: send them elsewhere", command)
 }
 
 fn steal(cores: &[(usize, OfCore)]) -> Finding {
@@ -100,7 +100,7 @@ fn steal(cores: &[(usize, OfCore)]) -> Finding {
     Finding::new("steal", format!("{machine}; its hypervisor gave {} of a core's time to others", units::percent(most)))
         .value("is_virtual", is_virtual)
         .value("steal_share", most)
-        .mend_unless(
+        .fix_unless(
             most <= STEAL_MAX,
             "the host has given this machine's cores to others too: ask for dedicated ones",
             "on the host: virsh vcpupin DOMAIN VCPU CORE, for each core of this machine".to_owned(),

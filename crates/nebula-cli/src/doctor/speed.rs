@@ -46,7 +46,7 @@ fn frequency() -> Finding {
     let governor = read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").unwrap_or_default();
     let governor = if governor.trim().is_empty() { "none here" } else { governor.trim() };
     let measured = format!("governor: {governor}; after a rest of 30 ms the same work takes {slower:.2} times as long");
-    Finding::new("frequency", measured).value("governor", governor).value("slowdown_after_rest", slower).mend_unless(
+    Finding::new("frequency", measured).value("governor", governor).value("slowdown_after_rest", slower).fix_unless(
         slower <= SLOWER_MAX && ["performance", "none here"].contains(&governor),
         "a core that was idle is slow at first: keep its frequency up",
         "cpupower frequency-set -g performance   (or: echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor)".to_owned(),
@@ -92,7 +92,7 @@ fn page_size() -> Finding {
     let clock = Clock::new();
     let (small, huge) = (circle(Pages::Base), circle(Pages::Huge2M));
     let (Some(small), Some(huge)) = (small, huge) else {
-        return Finding::new("page size", "not measured: no memory of 128 MiB").mend_unless(
+        return Finding::new("page size", "not measured: no memory of 128 MiB").fix_unless(
             false,
             "free some memory",
             "free -h".to_owned(),
@@ -108,7 +108,7 @@ fn page_size() -> Finding {
     Finding::new("page size", measured)
         .value("access_ns_small", on_small.as_ns_f64())
         .value("access_ns_store", on_huge.as_ns_f64())
-        .mend_unless(
+        .fix_unless(
             granted != Pages::Base || ratio > SMALLER_MAX,
             "a store gets small pages: have the kernel grant huge ones",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; sysctl -w vm.nr_hugepages=1024".to_owned(),
@@ -153,7 +153,7 @@ fn numa() -> Finding {
         .value("nodes", nodes.len())
         .value("access_ns_local", local.as_ns_f64())
         .value("access_ns_remote", remote.as_ns_f64())
-        .mend_unless(
+        .fix_unless(
             false,
             "this process may run on several nodes: keep a server and its memory on one, that of its network card",
             format!("numactl --cpunodebind=0 --membind=0 nebula serve kv …   (or --pin {near_list})"),

@@ -21,7 +21,7 @@ const PIECE: Span = Span::from_us(1);
 
 /// A store as a service.
 pub(crate) struct KvService {
-    store: Arc<Store>,
+    pub(super) store: Arc<Store>,
     /// Bytes of key and value to prefetch.
     item_bytes: usize,
     /// Additional ticks of computation for each RPC.
@@ -48,7 +48,7 @@ impl KvService {
     }
 
     /// Records a sample of service times in `times`.
-    pub(crate) fn timed(mut self, times: Option<Arc<ServiceTimes>>) -> Self {
+    pub(super) fn timed(mut self, times: Option<Arc<ServiceTimes>>) -> Self {
         self.times = times;
         self
     }
@@ -60,11 +60,22 @@ impl KvService {
             Ok(Request::Get { key }) => self.get(hash, key, reply),
             Ok(Request::Set { key, value }) => answer(reply, self.set(hash, key, value)),
             Ok(Request::Delete { key }) => answer(reply, self.delete(hash, key)),
-            Err(_) => answer(reply, Status::Malformed),
+            Err(_) => self.serve_other(request, reply),
         }
         if self.work_ticks > 0 {
             self.work();
         }
+    }
+
+    /// What is no request of bytes may be one of the schema.
+    #[inline(never)]
+    fn serve_other(&self, request: &[u8], reply: &mut Reply<'_>) {
+        #[cfg(feature = "typed")]
+        if super::typed::serve(self, request, reply) {
+            return;
+        }
+        let _ = request;
+        answer(reply, Status::Malformed);
     }
 
     #[inline(always)]
@@ -110,7 +121,7 @@ impl KvService {
     }
 
     #[inline(never)]
-    fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Status {
+    pub(super) fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Status {
         match self.store.set(hash, key, value) {
             Ok(_) => Status::Ok,
             Err(SetError::Full | SetError::ItemBytes { .. }) => Status::Full,
@@ -119,7 +130,7 @@ impl KvService {
     }
 
     #[inline(never)]
-    fn delete(&self, hash: KeyHash, key: &[u8]) -> Status {
+    pub(super) fn delete(&self, hash: KeyHash, key: &[u8]) -> Status {
         if self.store.delete(hash, key) { Status::Ok } else { Status::NotFound }
     }
 }
@@ -168,7 +179,13 @@ impl Service for KvService {
 
     fn rpc_type(&self, request: &[u8]) -> RpcType {
         let operation = request.first().copied().filter(|&operation| operation <= OPERATIONS);
-        RpcType(operation.unwrap_or(0))
+        match operation {
+            Some(operation) => RpcType(operation),
+            #[cfg(feature = "typed")]
+            None => super::typed::rpc_type(request),
+            #[cfg(not(feature = "typed"))]
+            None => RpcType(0),
+        }
     }
 
     #[inline]

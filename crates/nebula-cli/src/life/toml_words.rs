@@ -86,7 +86,7 @@ impl Settings {
     }
 }
 
-/// Letters to change, add or leave out (Levenshtein).
+/// Characters to change, add or leave out (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -163,14 +163,14 @@ pub(crate) fn run_command(mut args: Args, given: &ArgMatches) -> Result<(), Fail
 }
 
 /// Where results go.
-pub(crate) struct Output {
-    pub(crate) format: Format,
+pub(super) struct Output {
+    pub(super) format: Format,
     /// An HTML report, if one is asked for.
-    pub(crate) report: Option<PathBuf>,
+    pub(super) report: Option<PathBuf>,
 }
 
 /// Runs a load, or the search for the highest that meets `slo`, and prints the results.
-pub(crate) fn carry_out(plan: &LoadPlan, slo: Option<Span>, output: &Output) -> Result<(), Failure> {
+pub(super) fn carry_out(plan: &LoadPlan, slo: Option<Span>, output: &Output) -> Result<(), Failure> {
     match slo {
         Some(slo) => search(plan, slo, output),
         None => measure(plan, output),

@@ -66,7 +66,7 @@ impl Exchange {
         self.write()
     }
 
-    /// Reads on; the answer, once the request is whole.
+    /// Reads on; the answer, once the request is complete.
     fn read(&mut self, pages: &mut Pages) -> std::io::Result<Option<Vec<u8>>> {
         let mut bytes = [0; 2048];
         loop {
@@ -99,7 +99,7 @@ impl Exchange {
         Step::Over
     }
 
-    /// What was sent in vain is read first: a socket that is closed with bytes unread resets the connection, and takes the answer along.
+    /// What was sent beyond the request is read first: a socket that is closed with bytes unread resets the connection, and takes the answer along.
     fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
         let mut rest = [0; 4096];
@@ -111,7 +111,7 @@ impl Exchange {
     }
 }
 
-/// The answer to a request; `None` while that is not whole.
+/// The answer to a request; `None` while that is incomplete.
 fn answered(request: &[u8], pages: &mut Pages) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);

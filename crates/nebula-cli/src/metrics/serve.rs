@@ -2,7 +2,7 @@
 //!
 //! Nothing is ever waited for but in one `poll` over all connections. Each has a deadline for the whole exchange, one request of some kilobytes,
 //! and one answer; then it is closed. With as many connections as there may be, a further one takes the place of the oldest that has
-//! not even asked, or else of the oldest. So whoever connects and says nothing takes nothing from who asks.
+//! not even asked, or else of the oldest. So a client that connects and says nothing takes nothing from one that asks.
 
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;

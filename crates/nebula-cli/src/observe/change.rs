@@ -12,7 +12,7 @@ pub(crate) struct Change {
     pub(crate) nacked_rps: f64,
     /// RPCs refused, by cause.
     pub(crate) nacked_by: NackedBy,
-    /// Of each core, from 0 to 1: first the engines that have cores of their own, then the workers.
+    /// Of each core, from 0 to 1: first the engines with separate cores, then the workers.
     pub(crate) utilization: Vec<(String, f64)>,
     pub(crate) latency: Times,
     pub(crate) waiting: Times,

@@ -3,6 +3,8 @@
 use nebula::{Histogram, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::output::text;
+
 /// Sampled times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Times {
@@ -68,6 +70,11 @@ impl Times {
         }
         spans
     }
+}
+
+/// A time in nanoseconds for a table; a dash where nothing was sampled.
+pub(crate) fn shown(ns: Option<f64>) -> String {
+    ns.map_or("–".to_owned(), text::time)
 }
 
 #[cfg(test)]

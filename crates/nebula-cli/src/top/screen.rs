@@ -1,9 +1,8 @@
 //! The picture of `nebula top`: lines of text for a terminal of some width.
 
 use super::series::{Series, gauge};
-use crate::observe::{Change, Snapshot};
+use crate::observe::{Change, Snapshot, shown};
 use crate::output::units;
-use crate::status::shown;
 
 /// Columns of a figure's name, and of its value.
 const NAME: usize = 12;

@@ -31,13 +31,14 @@ impl Bank {
     }
 
     /// When the bank can accept a command that arrives at `at_ps`.
+    #[inline(always)]
     pub(super) fn free_ps(&self, at_ps: u64) -> u64 {
         self.free_ps.max(at_ps)
     }
 
     /// Reads or writes a column of `row` at `at_ps`, when the bank is free; returns when the block's transfer can be
     /// complete.
-    #[inline]
+    #[inline(always)]
     pub(super) fn access(&mut self, at_ps: u64, row: u32, refreshes: u32, timing: &Timing) -> (u64, RowState) {
         if self.refreshes != refreshes {
             self.row = NO_ROW;
@@ -53,6 +54,7 @@ impl Bank {
     }
 
     /// An access while a row is open, or was open until its idle timeout.
+    #[inline(always)]
     fn meet(&mut self, at_ps: u64, row: u32, timing: &Timing) -> (u64, RowState) {
         let precharge_ps = self.activated_ps + timing.ras_ps;
         // `free_ps` is the end of the last use.
@@ -69,6 +71,7 @@ impl Bank {
     }
 
     /// Opens a row; returns when its first column command can be issued.
+    #[inline(always)]
     const fn activate(&mut self, at_ps: u64, timing: &Timing) -> u64 {
         self.activated_ps = at_ps;
         at_ps + timing.activate_ps

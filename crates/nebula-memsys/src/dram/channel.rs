@@ -56,7 +56,6 @@ impl Channel {
         }
     }
 
-    #[inline]
     pub(super) fn read(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         self.use_idle_bus(at_ps, timing, counters);
         counters.reads += 1;
@@ -77,37 +76,44 @@ impl Channel {
     }
 
     /// One access to a bank at `at_ps`; returns when the bank is done with the block.
-    #[inline]
+    #[inline(always)]
     fn access(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         let bank = &mut self.banks[place.bank as usize];
         let refresh = &mut self.refreshes[(place.bank >> self.rank_shift) as usize];
         let from_ps = refresh.after(bank.free_ps(at_ps), timing);
         let (ready_ps, state) = bank.access(from_ps, place.row, refresh.count(), timing);
-        match state {
-            RowState::Hit => counters.row_hits += 1,
-            RowState::Closed => counters.row_closed += 1,
-            RowState::Conflict => counters.row_conflicts += 1,
-        }
+        *match state {
+            RowState::Hit => &mut counters.row_hits,
+            RowState::Closed => &mut counters.row_closed,
+            RowState::Conflict => &mut counters.row_conflicts,
+        } += 1;
         ready_ps
     }
 
     /// Gives idle slots of the bus to waiting writes.
-    #[inline]
+    #[inline(always)]
     fn use_idle_bus(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
-        let Some(first) = self.queue.first() else { return };
-        if self.queue.len() < self.idle_least {
+        let waiting = self.queue.len();
+        if waiting == 0 || waiting < self.idle_least {
             return;
-        }
-        if timing.burst_ps == 0 {
-            return self.write_all(now_ps, timing, counters);
         }
         // A request that arrives now cannot take a slot before this one.
         let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
-        let (ahead, waiting) = (frontier.saturating_sub(self.settled), self.queue.len() as u64);
+        let ahead = frontier.saturating_sub(self.settled);
         // Too few slots for a run that has ended with room for a write, and for one that has not ended with room for all.
-        if ahead <= timing.turn_slots + 1 && ahead < timing.turn_slots + waiting {
+        if ahead <= timing.turn_slots + 1 && ahead < timing.turn_slots + waiting as u64 && timing.burst_ps > 0 {
             return;
         }
+        self.settle(now_ps, frontier, timing, counters);
+    }
+
+    /// Settles the slots before `frontier`, and writes in those that are idle.
+    #[inline(never)]
+    fn settle(&mut self, now_ps: u64, frontier: u64, timing: &Timing, counters: &mut DramCounters) {
+        if timing.burst_ps == 0 {
+            return self.write_all(now_ps, timing, counters);
+        }
+        let Some(first) = self.queue.first() else { return };
         self.settled = self.settled.max(self.bus.slot_at(first.at_ps) + 1);
         while self.queue.len() > 0 {
             let Some(idle) = self.bus.free_run(self.settled, frontier) else { break };
@@ -124,6 +130,7 @@ impl Channel {
     }
 
     /// Writes up to `writes` blocks in the slots from `slot` on, which are free.
+    #[inline(always)]
     fn write_in(&mut self, slot: u64, writes: u64, timing: &Timing, counters: &mut DramCounters) {
         counters.turnarounds += 2 * u64::from(writes > 0);
         for slot in slot..slot + writes {

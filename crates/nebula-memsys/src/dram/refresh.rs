@@ -17,8 +17,15 @@ impl Refresh {
     }
 
     /// Delays `at_ps` to the end of a refresh in progress.
-    #[inline]
+    #[inline(always)]
     pub(super) fn after(&mut self, at_ps: u64, timing: &Timing) -> u64 {
+        // Usually it is between the end of the latest refresh and the next.
+        let since_end_ps = at_ps.wrapping_sub(self.began_ps).wrapping_sub(timing.refresh_ps);
+        if since_end_ps < timing.quiet_ps { at_ps } else { self.after_any(at_ps, timing) }
+    }
+
+    #[inline(never)]
+    fn after_any(&mut self, at_ps: u64, timing: &Timing) -> u64 {
         if timing.refresh_interval_ps == 0 {
             return at_ps;
         }

@@ -19,6 +19,8 @@ pub(super) struct Timing {
     pub(super) refresh_ps: u64,
     /// 0 if nothing is refreshed.
     pub(super) refresh_interval_ps: u64,
+    /// From the end of a refresh to the next; 0 if nothing is refreshed.
+    pub(super) quiet_ps: u64,
     /// One block on the bus.
     pub(super) burst_ps: u64,
     /// Both turns of the bus in bursts, rounded up.
@@ -28,15 +30,17 @@ pub(super) struct Timing {
 impl Timing {
     pub(super) fn new(config: &DramConfig) -> Self {
         let burst_ps = ps(f64::from(Block::BYTES) / config.gb_per_s);
-        let is_refreshed = config.refresh_ns > 0.0;
+        let refresh_ps = ps(config.refresh_ns);
+        let refresh_interval_ps = if config.refresh_ns > 0.0 { ps(config.refresh_interval_ns) } else { 0 };
         Self {
             hit_ps: ps(config.hit_ns),
             activate_ps: ps(config.closed_ns - config.hit_ns),
             precharge_ps: ps(config.conflict_ns - config.closed_ns),
             ras_ps: ps(config.ras_ns),
             row_idle_ps: config.row_idle_ns.map_or(u64::MAX, ps),
-            refresh_ps: ps(config.refresh_ns),
-            refresh_interval_ps: if is_refreshed { ps(config.refresh_interval_ns) } else { 0 },
+            refresh_ps,
+            refresh_interval_ps,
+            quiet_ps: refresh_interval_ps.saturating_sub(refresh_ps),
             burst_ps,
             turn_slots: if burst_ps == 0 { 0 } else { ps(2.0 * config.turnaround_ns).div_ceil(burst_ps) },
         }

@@ -22,7 +22,7 @@ impl Order {
     pub(super) const BY_WAY: Self = Self(0xfedc_ba98_7654_3210);
 
     /// The way that was used last.
-    #[inline(always)]
+    #[cfg(test)]
     pub(super) const fn first(self) -> usize {
         (self.0 & 0xf) as usize
     }

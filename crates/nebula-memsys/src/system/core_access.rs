@@ -12,7 +12,8 @@ use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::l1::{L1s, Place};
 use crate::line::Holder;
-use crate::llc::SetId;
+use crate::llc::{Line, SetId};
+use crate::mesh::{End, Mesh};
 
 impl MemorySystem {
     /// Core `core` reads `block` into its L1.
@@ -55,6 +56,26 @@ impl MemorySystem {
     #[inline]
     pub fn prefetch(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
         self.load(now_ps, core, block, label)
+    }
+
+    /// As [`prefetch`](Self::prefetch) of `blocks` consecutive blocks at the same time; returns when the L1 has the last of them.
+    ///
+    /// # Panics
+    ///
+    /// As [`prefetch`](Self::prefetch).
+    pub fn prefetch_run(&mut self, now_ps: u64, core: u16, first: Block, blocks: u32, label: Label) -> u64 {
+        let asked_ps = now_ps + self.l1_ps;
+        let mut last_ps = now_ps;
+        for block in (first.0..first.0 + blocks).map(Block) {
+            let place = self.l1s.place(core, block);
+            let done = if self.l1s.touch(place, block) {
+                self.counters.cores.count(Done { at_ps: asked_ps, level: Level::L1 })
+            } else {
+                found(self.load_missed::<Anywhere>(asked_ps, core, place, block, label))
+            };
+            last_ps = last_ps.max(done.at_ps);
+        }
+        last_ps
     }
 
     /// Core `core` writes a part of `block`; if the block is not on the chip, it is fetched first.
@@ -110,12 +131,15 @@ impl MemorySystem {
         let asked_ps = now_ps + self.l1_ps;
         let set = self.llc.set_of(block);
         let place = self.l1s.place(core, block);
-        let done = if self.l1s.touch(place, block) {
-            self.store_held(asked_ps, core, set, block)
+        let way = Way::between(&self.mesh, core, set);
+        let (line, done) = if self.l1s.touch(place, block) {
+            self.store_held(asked_ps, core, way, set, block)
         } else {
-            self.store_missed::<R>(asked_ps, core, place, set, block, fetched_for)?
+            self.store_missed::<R>(now_ps, way, place, set, block, fetched_for)?
         };
-        self.own(done.at_ps, core, set, label);
+        // The data are sent to the home bank at once: that loads the links as much as a later write-back would.
+        self.mesh.send_over(way.ps, way.to, way.home, done.at_ps);
+        self.llc.meta_mut(line).own(core, label);
         Some(self.counters.cores.count(done))
     }
 
@@ -127,15 +151,27 @@ impl MemorySystem {
         block: Block,
         label: Label,
     ) -> Option<Done> {
+        self.load_missed::<R>(asked_ps, core, place, block, label)
+    }
+
+    /// A load whose block is not in the core's L1.
+    #[inline(always)]
+    fn load_missed<R: Reach>(
+        &mut self,
+        asked_ps: u64,
+        core: u16,
+        place: Place,
+        block: Block,
+        label: Label,
+    ) -> Option<Done> {
         self.mesh.begin(asked_ps);
         let set = self.llc.set_of(block);
-        let (home, to) = (self.mesh.home(set), self.mesh.core(core));
-        let way_ps = self.mesh.way_ps(to, home);
-        let at_home_ps = asked_ps + way_ps + self.llc_ps;
+        let way = Way::between(&self.mesh, core, set);
+        let at_home_ps = asked_ps + way.ps + self.llc_ps;
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, Some(label))?;
-        let at_ps = self.deliver(found, way_ps, home, to);
+        let at_ps = self.deliver(asked_ps, found, way.ps, way.home, way.to);
         let holder = Self::holder_with(&self.l1s, found.holder, core, block);
-        self.llc.front_mut(set).hold(holder);
+        self.llc.meta_mut(found.line).hold(holder);
         self.l1s.insert(place, block);
         Some(self.counters.cores.count(Done { at_ps, level: found.level }))
     }
@@ -152,49 +188,51 @@ impl MemorySystem {
 
     /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the others have dropped
     /// it.
-    fn store_held(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block) -> Done {
-        let line = self.llc.touch(set, block);
-        debug_assert!(line.is_some(), "the last-level cache includes the L1s");
-        let holder = line.map_or(Holder::Nobody, |meta| meta.holder());
+    fn store_held(&mut self, asked_ps: u64, core: u16, way: Way, set: SetId, block: Block) -> (Line, Done) {
+        let Some(line) = self.llc.touch(set, block) else { unreachable!("the last-level cache includes the L1s") };
+        let holder = self.llc.meta(line).holder();
         if holder == Holder::Core(core) {
-            return Done { at_ps: asked_ps, level: Level::L1 };
+            return (line, Done { at_ps: asked_ps, level: Level::L1 });
         }
-        let (home, to) = (self.mesh.home(set), self.mesh.core(core));
-        let way_ps = self.mesh.way_ps(to, home);
-        let at_home_ps = asked_ps + way_ps + self.llc_ps;
-        let at_ps = self.invalidate(at_home_ps, way_ps, home, to, holder, block, Some(core));
-        Done { at_ps, level: Level::Llc }
+        let at_home_ps = asked_ps + way.ps + self.llc_ps;
+        let at_ps = self.invalidate(at_home_ps, way.ps, way.home, way.to, holder, block, Some(core));
+        (line, Done { at_ps, level: Level::Llc })
     }
 
     /// A store whose block is not in the core's L1.
     #[inline(always)]
     fn store_missed<R: Reach>(
         &mut self,
-        asked_ps: u64,
-        core: u16,
+        now_ps: u64,
+        way: Way,
         place: Place,
         set: SetId,
         block: Block,
         fetched_for: Option<Label>,
-    ) -> Option<Done> {
-        let (home, to) = (self.mesh.home(set), self.mesh.core(core));
-        let way_ps = self.mesh.way_ps(to, home);
-        let at_home_ps = asked_ps + way_ps + self.llc_ps;
+    ) -> Option<(Line, Done)> {
+        let Way { home, to, ps: way_ps } = way;
+        let at_home_ps = now_ps + self.l1_ps + way_ps + self.llc_ps;
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, fetched_for)?;
         let owned_ps = self.invalidate(at_home_ps, way_ps, home, to, found.holder, block, None);
         self.l1s.insert(place, block);
-        if fetched_for.is_none() {
-            return Some(Done { at_ps: owned_ps, level: found.level });
-        }
-        Some(Done { at_ps: self.deliver(found, way_ps, home, to).max(owned_ps), level: found.level })
+        let at_ps =
+            if fetched_for.is_none() { owned_ps } else { self.deliver(now_ps, found, way_ps, home, to).max(owned_ps) };
+        Some((found.line, Done { at_ps, level: found.level }))
     }
+}
 
-    /// Makes `core` the only holder and last writer of the front of `set`. The data are sent to the home bank at once:
-    /// that loads the links as much as a later write-back would.
+/// From a core to the bank of a block, the same both ways.
+#[derive(Clone, Copy)]
+struct Way {
+    home: End,
+    to: End,
+    ps: u64,
+}
+
+impl Way {
     #[inline(always)]
-    fn own(&mut self, at_ps: u64, core: u16, set: SetId, label: Label) {
-        let home = self.mesh.home(set);
-        self.mesh.send(self.mesh.core(core), home, at_ps);
-        self.llc.front_mut(set).own(core, label);
+    fn between(mesh: &Mesh, core: u16, set: SetId) -> Self {
+        let (home, to) = (mesh.home(set), mesh.core(core));
+        Self { home, to, ps: mesh.way_ps(to, home) }
     }
 }

@@ -51,19 +51,22 @@ impl MemorySystem {
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Nic, fetched_for)?;
         let done = match found.level {
             // The NIC's cache has the only copy.
-            Level::Nic => Done { at_ps: self.use_nic_cache(now_ps), level: Level::Nic },
+            Level::Nic => Done { at_ps: self.use_nic_cache(now_ps, now_ps), level: Level::Nic },
             level => {
                 let owned_ps = self.invalidate(at_home_ps, way_ps, home, self.mesh.nic(), found.holder, block, None);
-                let fetched_ps =
-                    if level == Level::Dram { self.deliver(found, way_ps, home, self.mesh.nic()) } else { owned_ps };
+                let fetched_ps = if level == Level::Dram {
+                    self.deliver(now_ps, found, way_ps, home, self.mesh.nic())
+                } else {
+                    owned_ps
+                };
                 if self.nic_forwards {
-                    self.use_nic_cache(now_ps);
+                    self.use_nic_cache(now_ps, now_ps);
                 }
                 Done { at_ps: owned_ps.max(fetched_ps), level }
             }
         };
         let holder = if self.nic_forwards { Holder::Nic } else { Holder::Nobody };
-        let meta = self.llc.front_mut(set);
+        let meta = self.llc.meta_mut(found.line);
         meta.hold(holder);
         meta.dirty(Writer::Nic, label);
         Some(self.counters.nic.count(done))
@@ -75,14 +78,29 @@ impl MemorySystem {
     ///
     /// If the label does not exist.
     pub fn nic_read(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
+        self.nic_read_block(now_ps, block, label)
+    }
+
+    /// As [`nic_read`](Self::nic_read) of `blocks` consecutive blocks at the same time; returns when it has the last of them.
+    ///
+    /// # Panics
+    ///
+    /// As [`nic_read`](Self::nic_read).
+    pub fn nic_read_run(&mut self, now_ps: u64, first: Block, blocks: u32, label: Label) -> u64 {
+        let each = first.0..first.0 + blocks;
+        each.fold(now_ps, |last_ps, block| self.nic_read_block(now_ps, Block(block), label).at_ps.max(last_ps))
+    }
+
+    #[inline(always)]
+    fn nic_read_block(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
         self.mesh.begin(now_ps);
         let set = self.llc.set_of(block);
         let home = self.mesh.home(set);
         let way_ps = self.mesh.way_ps(self.mesh.nic(), home);
         let at_home_ps = now_ps + way_ps + self.llc_ps;
-        let (level, ready_ps) = match self.llc.touch(set, block).map(|meta| meta.holder()) {
+        let (level, ready_ps) = match self.llc.touch(set, block).map(|line| self.llc.meta(line).holder()) {
             Some(Holder::Nic) => {
-                let at_ps = self.use_nic_cache(now_ps);
+                let at_ps = self.use_nic_cache(now_ps, now_ps);
                 return self.counters.nic.count(Done { at_ps, level: Level::Nic });
             }
             Some(_) => (Level::Llc, at_home_ps),

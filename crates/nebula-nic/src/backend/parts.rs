@@ -6,9 +6,44 @@ use crate::id::SlotRange;
 use crate::reassembler::{Incomplete, Part};
 use crate::time::Timestamp;
 use crate::verdict::{Arrival, DropReason, NackReason, Verdict};
-use crate::wire::Header;
+use crate::wire::{Header, Kind};
 
 impl<D: CentralDispatch> Backend<D> {
+    /// Decides about consecutive packets of one RPC that have arrived, the first of them `header`'s: as about one after the other, up to the first
+    /// one that is not written. Returns the decision about the last.
+    ///
+    /// # Panics
+    ///
+    /// If there are no packets.
+    ///
+    /// # Cost
+    ///
+    /// One search for the RPC where it has an entry, instead of one a packet.
+    pub fn handle_packets(&mut self, now: Timestamp, header: Header, packets: u32) -> Verdict {
+        assert!(packets > 0, "a decision is about a packet");
+        let (mut header, mut left) = (header, packets);
+        while left > 1 {
+            let before_last = left - 1;
+            if self.takes_parts(&header, before_last) {
+                self.counters.packets += u64::from(before_last);
+                header.pkt_idx += before_last;
+                break;
+            }
+            let verdict = self.handle_packet(now, header);
+            if !matches!(verdict, Verdict::Write { .. }) {
+                return verdict;
+            }
+            header.pkt_idx = header.pkt_idx.saturating_add(1);
+            left -= 1;
+        }
+        self.handle_packet(now, header)
+    }
+
+    fn takes_parts(&mut self, header: &Header, packets: u32) -> bool {
+        let has_parts = header.kind == Kind::Request && header.rpc_bytes > self.one_packet_bytes_max;
+        has_parts && self.reassembler.take_packets(header, packets)
+    }
+
     #[inline(never)]
     pub(super) fn handle_part(&mut self, now: Timestamp, header: &Header) -> Verdict {
         let packets = self.config.mtu.packets(header.rpc_bytes);

@@ -18,6 +18,7 @@ pub trait Choose {
     fn choose(&mut self, header: &Header) -> CoreId;
 
     /// The core, for a choice by load: `load` returns the RPCs waiting for a core plus those given to it.
+    #[inline]
     fn choose_by_load(&mut self, header: &Header, _load: impl Fn(CoreId) -> u32) -> CoreId {
         self.choose(header)
     }

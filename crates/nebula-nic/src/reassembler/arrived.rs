@@ -6,6 +6,7 @@ use crate::id::{SLOT_BYTES, SlotRange};
 use crate::wire::Mtu;
 use alloc::boxed::Box;
 use alloc::vec;
+use core::ops::Range;
 
 /// What an incomplete RPC lacks, as reported to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,17 @@ impl Arrived {
         let is_first = self.bits[word] & bit == 0;
         self.bits[word] |= bit;
         is_first
+    }
+
+    /// Marks consecutive packets as arrived; `false`, and marks none, if one of them was marked already.
+    pub(super) fn set_run(&mut self, slots: SlotRange, packets: Range<u32>) -> bool {
+        if packets.clone().any(|pkt_idx| self.has(slots, pkt_idx)) {
+            return false;
+        }
+        for pkt_idx in packets {
+            self.set(slots, pkt_idx);
+        }
+        true
     }
 
     /// Marks all packets of an RPC as not arrived.

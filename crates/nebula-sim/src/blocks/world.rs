@@ -22,6 +22,7 @@ mod ingress;
 mod interleaved;
 mod cpu;
 mod near;
+mod pending;
 pub(super) mod message;
 
 use super::machine::ps_of;
@@ -40,9 +41,8 @@ use nebula_memsys::{MemorySystem, Traffic};
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, SlotRange, Span, Timestamp};
 use nebula_nic::{CoreId, Frontend, Steering};
 use nebula_workload::{Rate, Rng, Seed};
+use pending::Pending;
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Runs a scenario at `rate` from an empty system until all RPCs of the measured window have ended.
 ///
@@ -116,7 +116,7 @@ const AHEAD_PS: u64 = 16_000;
 const CONNECTION_SLOTS: u32 = 1 << 17;
 
 /// Events that do not belong to a core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     /// A core has credit again.
     Credit(CoreId, u32, u32),
@@ -150,9 +150,7 @@ struct World<'a> {
     // -- pending events --
     /// Sources: the next step of each core; then the link, the clients, the hog.
     calendar: Calendar,
-    events: BinaryHeap<Reverse<(u64, u32, Event)>>,
-    /// Numbers events, so that events of the same time happen in the order in which they were made.
-    numbered: u32,
+    events: Pending,
     /// Draws random places: items, slots.
     places: Rng,
     services: Rng,
@@ -245,8 +243,7 @@ impl<'a> World<'a> {
             backend,
             cores: (0..cores).map(at_core).collect(),
             calendar: Calendar::new(sources),
-            events: BinaryHeap::new(),
-            numbered: 0,
+            events: Pending::default(),
             places: seed.stream("places"),
             services: seed.stream("service"),
             appended: 0,
@@ -283,9 +280,8 @@ impl<'a> World<'a> {
     /// Carries out the next event.
     #[inline(always)]
     fn turn(&mut self) {
-        let event_ps = self.events.peek().map_or(u64::MAX, |Reverse((at_ps, ..))| *at_ps);
-        if event_ps <= self.calendar.next_ps() {
-            if let Some(Reverse((at_ps, _, event))) = self.events.pop() {
+        if self.events.next_ps() <= self.calendar.next_ps() {
+            if let Some((at_ps, event)) = self.events.pop() {
                 self.carry_out(Timestamp::from_ps(at_ps), event);
             }
         } else if let Some((now, source)) = self.calendar.next() {
@@ -319,8 +315,7 @@ impl<'a> World<'a> {
 
     #[inline(always)]
     fn push(&mut self, at: Timestamp, event: Event) {
-        self.numbered = self.numbered.wrapping_add(1);
-        self.events.push(Reverse((at.as_ps(), self.numbered, event)));
+        self.events.push(at.as_ps(), event);
     }
 
     const fn link_source(&self) -> usize {

@@ -14,6 +14,11 @@
 //!
 //! The times in these vectors are picoseconds after a base, in 32 bits; the base moves along.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "loops over cores are alike, so that each becomes a few vector instructions"
+)]
+
 use super::Terms;
 use super::one_queue::{Cores, Taken};
 
@@ -61,7 +66,7 @@ impl<const CORES: usize> TwoEach<CORES> {
         Self { terms, cores, credit_from: from, idle_from: from, base: 0, last_dispatched: 0 }
     }
 
-    /// The base moves to `now`, at or before which no RPC arrives any more.
+    /// The base moves to `now`, before which no RPC arrives any more.
     #[inline(never)]
     fn move_base(&mut self, now: u64) {
         self.base = now;
@@ -83,7 +88,7 @@ impl<const CORES: usize> TwoEach<CORES> {
             let outstanding = i32::from(self.idle_from[core] > now) + i32::from(self.credit_from[core] > now);
             least = least.min(outstanding * index_of(CORES) + index_of(core));
         }
-        let least = least as usize;
+        let least = place(least);
         if least < 2 * CORES { least % CORES } else { CORES }
     }
 
@@ -154,10 +159,17 @@ fn least<const CORES: usize>(times: &[i32; CORES]) -> i32 {
 
 /// The first place of a time that is among these.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "by index the compiler finds vectors")]
 fn place_of<const CORES: usize>(times: &[i32; CORES], time: i32) -> usize {
     let mut first = index_of(CORES - 1);
-    for place in 0..CORES {
-        first = first.min(if times[place] == time { index_of(place) } else { i32::MAX });
+    for core in 0..CORES {
+        first = first.min(if times[core] == time { index_of(core) } else { i32::MAX });
     }
-    first as usize
+    place(first)
+}
+
+#[inline(always)]
+#[expect(clippy::cast_sign_loss, reason = "a number of cores, or far above all")]
+const fn place(number: i32) -> usize {
+    number as usize
 }

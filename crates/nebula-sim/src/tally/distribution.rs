@@ -56,25 +56,14 @@ impl Distribution {
 
     /// Records the time from each of `from` to the one beside it in `to`: the same as as many calls of [`record`](Self::record).
     pub(crate) fn record_spans(&mut self, from: &[u64], to: &[u64]) {
-        for (from, to) in from.chunks(TOGETHER).zip(to.chunks(TOGETHER)) {
-            // A sum of so many in 64 bits, and each of them whole in an `f64`.
-            if from.iter().zip(to).fold(0, |all, (from, to)| all | (to - from)) < WHOLE {
-                self.record_short(from, to);
-            } else {
-                from.iter().zip(to).for_each(|(from, to)| self.record(to - from));
-            }
-        }
-    }
-
-    fn record_short(&mut self, from: &[u64], to: &[u64]) {
-        let (counts, mut sum) = (&mut *self.counts, 0_u64);
+        let (counts, mut sum) = (&mut *self.counts, 0_u128);
         for (from, to) in from.iter().zip(to) {
             let value = to - from;
-            counts[cell_by_exponent(value)] += 1;
-            sum += value;
+            counts[cell(value.min(VALUE_MAX))] += 1;
+            sum += u128::from(value);
         }
         self.count += from.len() as u64;
-        self.sum += u128::from(sum);
+        self.sum += sum;
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -195,26 +184,6 @@ impl Distribution {
     }
 }
 
-/// Spans that are recorded together.
-const TOGETHER: usize = 512;
-
-/// Below it numbers are whole in an `f64`, and so many of them have a sum of 64 bits.
-const WHOLE: u64 = 1 << 52;
-const _: () = assert!(TOGETHER <= 1 << 12);
-
-/// The [cell](cell) of a value below [`WHOLE`], in fewer instructions: from 1,024 on, exponent and first bits of the value as an `f64` are the
-/// cell but for a constant.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "there are 54,000 cells")]
-fn cell_by_exponent(value: u64) -> usize {
-    const EXACT: f64 = WHOLE as f64;
-    const KEPT: u32 = f64::MANTISSA_DIGITS - 1 - HALF_BITS;
-    const FIRST: u64 = ((1 << HALF_BITS) as f64).to_bits() >> KEPT;
-    let float = f64::from_bits(value | EXACT.to_bits()) - EXACT;
-    let cell = (float.to_bits() >> KEPT).wrapping_sub(FIRST - (1 << HALF_BITS));
-    (if value < 1 << HALF_BITS { value } else { cell }) as usize
-}
-
 /// Prints figures instead of counts, of which there are tens of thousands.
 impl fmt::Debug for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -263,25 +232,6 @@ mod tests {
                 assert_eq!(ours.share_above(value), above, "{bits} bits above {value}");
             }
             assert_eq!((ours.count(), ours.max()), (theirs.len(), theirs.max()), "{bits} bits");
-        }
-    }
-
-    #[test]
-    fn spans_recorded_together_are_as_if_recorded_one_by_one() {
-        let mut rng = Seed(7).stream("distribution");
-        for bits in [1, 10, 11, 12, 13, 30, 51, 52, 53, 63] {
-            let [mut together, mut alone] = [(); 2].map(|()| Distribution::new());
-            for count in [0, 1, 511, 512, 513, 1200] {
-                let from: Vec<u64> = (0..count).map(|_| rng.next_u64() >> 1).collect();
-                let later = |&from: &u64, rng: &mut nebula_workload::Rng| from + (rng.next_u64() >> (64 - bits));
-                let to: Vec<u64> = from.iter().map(|from| later(from, &mut rng)).collect();
-                together.record_spans(&from, &to);
-                from.iter().zip(&to).for_each(|(from, to)| alone.record(to - from));
-            }
-            assert_eq!(together, alone, "{bits} bits");
-        }
-        for value in (0..5_000).chain([WHOLE - 1, WHOLE / 2, WHOLE / 2 - 1]) {
-            assert_eq!(cell_by_exponent(value), cell(value), "{value}");
         }
     }
 

@@ -19,6 +19,7 @@ mod outgoing;
 mod rpc;
 mod server_time;
 mod session;
+mod unwanted;
 
 use crate::client::call::{Caller, call};
 use crate::client::error::{CallError, ConnectError, Hint, SubmitError};

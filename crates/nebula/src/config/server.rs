@@ -130,6 +130,9 @@ pub struct ServerConfig {
     pub queueing: Queueing,
     /// Over `shm://`: clients that can be connected at once. Default: 4,096.
     pub clients_max: u16,
+    /// Over `shm://`: memory for the rings of all clients together, in bytes. A client whose ring does not fit any more is refused
+    /// ([`Refusal::NoMemory`](crate::Refusal::NoMemory)). Default: no bound but the machine's memory.
+    pub rings_bytes_max: u64,
     /// Under `preemptive:Q`: RPCs that a worker can have suspended, at most 62. With 0 each runs to its end. Default: 16.
     pub suspended_max: u16,
     /// RPCs of a worker that may wait for [later](crate::Reply::later) replies at once, under `jbsq:N` and `single-queue`: a worker is given as many more,
@@ -197,6 +200,7 @@ impl Default for ServerConfig {
             scrub: ScrubMode::OnFull,
             queueing: Queueing::SloBounded,
             clients_max: 4096,
+            rings_bytes_max: u64::MAX,
             suspended_max: 16,
             later_max: None,
             pool_threads: None,

@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 /// A server of several: its endpoint, its share of the RPCs, and where it stands.
 ///
-/// As text the endpoint, and behind it `?weight=3&zone=a` or one of both: a weight from 1 to 65,535, 1 unless given; a zone of 1 to 64 letters, digits,
-/// `-`, `_` or `.`, which is compared with the client's ([`ClientConfig::zone`](crate::ClientConfig::zone)).
+/// As text the endpoint, and behind it `?weight=3&zone=a` or one of both: a weight from 1 to 65,535, 1 unless given; and a zone, named as `shm://` endpoints
+/// are, which is compared with the client's ([`ClientConfig::zone`](crate::ClientConfig::zone)).
 ///
 /// # Examples
 ///

@@ -103,7 +103,7 @@ pub(super) struct Report {
     recent: Recent,
     /// Whether the worker is on this thread.
     is_inline: bool,
-    /// Whether this engine has no thread of its own, and so no time either.
+    /// Whether this engine has no separate thread, and so no time either.
     is_shared: bool,
     slo: Span,
 }

@@ -401,10 +401,10 @@ fn open_stream(
     framing: Arc<dyn Framing>,
     mut config: ServerConfig,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let address = match &endpoint {
-        &Endpoint::Tcp(address) => address,
-        &Endpoint::Udp(address) if config.keys.is_empty() && config.engines == 1 => address,
-        _ => return Err(ServeError::Framing { endpoint }),
+    let address = match endpoint {
+        Endpoint::Tcp(address) => address,
+        Endpoint::Udp(address) if config.keys.is_empty() && config.engines == 1 => address,
+        Endpoint::Shm(_) | Endpoint::Udp(_) => return Err(ServeError::Framing { endpoint }),
     };
     if !config.insecure && !address.ip().is_loopback() {
         return Err(ServeError::Insecure { endpoint });
@@ -564,6 +564,7 @@ fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -
         reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
         slo_ps: config.slo.as_ps(),
         clients_max: config.clients_max,
+        rings_bytes_max: config.rings_bytes_max,
         engines: config.parts(),
         spread: if config.groups() > 1 { Spread::Hashed } else { Spread::InTurn },
         allowed_uids: config.allowed_uids.clone(),

@@ -5,12 +5,12 @@
 //! eight times the instructions of a handler of bytes.
 
 use prost::encoding::{DecodeContext, decode_key, decode_varint};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::thread::LocalKey;
 
 /// Where a thread keeps a message, so that the next one of its type allocates nothing.
-pub type Spare<T> = LocalKey<Cell<Option<T>>>;
+pub type Spare<T> = LocalKey<RefCell<T>>;
 
 /// A message of protobuf's encoding. `nebula-build` implements it; one that is written by hand needs none of its methods.
 pub trait Fields: prost::Message + Default + Debug + 'static {
@@ -57,17 +57,20 @@ pub(super) fn merge<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
         if message.merge_plain(key, &mut behind)? {
             rest = behind;
         } else {
-            merge_by_prost(message, &mut rest)?;
+            rest = merge_by_prost(message, rest)?;
         }
     }
     Some(())
 }
 
-/// Reads the field that `rest` begins with.
+/// Reads the field that `rest` begins with; what is behind it.
+///
+/// By value, here and below: what is lent to a function that is called lies in memory everywhere.
 #[inline(never)]
-fn merge_by_prost<T: Fields>(message: &mut T, rest: &mut &[u8]) -> Option<()> {
-    let (tag, wire_type) = decode_key(rest).ok()?;
-    message.merge_field(tag, wire_type, rest, DecodeContext::default()).ok()
+fn merge_by_prost<'b, T: Fields>(message: &mut T, mut rest: &'b [u8]) -> Option<&'b [u8]> {
+    let (tag, wire_type) = decode_key(&mut rest).ok()?;
+    message.merge_field(tag, wire_type, &mut rest, DecodeContext::default()).ok()?;
+    Some(rest)
 }
 
 /// A message of up to [`Short::BYTES_MAX`] bytes, as it is written.
@@ -95,14 +98,8 @@ impl Short {
         &self.bytes[..self.at]
     }
 
-    /// Makes it the encoding of `message`, if that is not too long.
-    #[inline(always)]
-    pub(super) fn put<T: Fields>(&mut self, message: &T) -> Option<()> {
-        message.put_plain(self).or_else(|| self.put_by_prost(message))
-    }
-
-    #[inline(never)]
-    fn put_by_prost<T: Fields>(&mut self, message: &T) -> Option<()> {
+    /// Makes it the encoding of `message`, whatever its fields, if that is not too long.
+    pub(super) fn put_by_prost<T: Fields>(&mut self, message: &T) -> Option<()> {
         let bytes = message.encoded_len();
         message.encode_raw(&mut self.bytes.get_mut(..bytes)?);
         self.at = bytes;
@@ -283,13 +280,17 @@ fn bits(rest: &mut &[u8]) -> Option<u64> {
             *rest = behind;
             Some(bits.into())
         }
-        _ => long_bits(rest),
+        _ => {
+            let (bits, behind) = long_bits(rest)?;
+            *rest = behind;
+            Some(bits)
+        }
     }
 }
 
 #[inline(never)]
-fn long_bits(rest: &mut &[u8]) -> Option<u64> {
-    decode_varint(rest).ok()
+fn long_bits(mut rest: &[u8]) -> Option<(u64, &[u8])> {
+    Some((decode_varint(&mut rest).ok()?, rest))
 }
 
 #[inline(always)]

@@ -1,7 +1,6 @@
 //! Messages, as bytes: the two encodings.
 
-use super::fields::{self, Fields, Short};
-use std::cell::Cell;
+use super::fields::{self, Fields, Short, Spare};
 use std::fmt::Debug;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -25,14 +24,11 @@ pub trait Encoding<T> {
     /// Where one is put together. What was there before is used again.
     type Place: Default + Debug;
 
-    /// A place that holds nothing yet.
-    fn place() -> Self::Place;
+    /// Calls `with` with a place, which this thread may have used before, for a message of `bytes` bytes.
+    fn with_place<R>(bytes: usize, with: impl FnOnce(&mut Self::Place) -> R) -> R;
 
     /// The message that `body` holds, where it lies or in `place`; `None` where it holds none.
     fn read<'b>(body: &'b [u8], place: &'b mut Self::Place) -> Option<&'b T>;
-
-    /// Keeps a place, for another message, after one of `bytes` bytes.
-    fn keep(place: Self::Place, bytes: usize);
 
     /// As [`read`](Self::read), with the message for `with` to keep.
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R;
@@ -63,8 +59,8 @@ impl<T: LineLayout> Encoding<T> for Line {
     type Place = Option<T>;
 
     #[inline(always)]
-    fn place() -> Option<T> {
-        None
+    fn with_place<R>(_: usize, with: impl FnOnce(&mut Option<T>) -> R) -> R {
+        with(&mut None)
     }
 
     #[inline(always)]
@@ -74,9 +70,6 @@ impl<T: LineLayout> Encoding<T> for Line {
             _ => fill(body, place),
         }
     }
-
-    #[inline(always)]
-    fn keep(_: Option<T>, _: usize) {}
 
     #[inline(always)]
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R {
@@ -120,8 +113,11 @@ impl<T: Fields> Encoding<T> for Proto {
     type Place = T;
 
     #[inline(always)]
-    fn place() -> T {
-        T::spare().and_then(|spare| spare.try_with(Cell::take).ok()).flatten().unwrap_or_default()
+    fn with_place<R>(bytes: usize, with: impl FnOnce(&mut T) -> R) -> R {
+        match T::spare().filter(|_| bytes <= KEPT_BYTES_MAX) {
+            Some(spare) => with_spare(spare, with),
+            None => with(&mut T::default()),
+        }
     }
 
     #[inline(always)]
@@ -129,13 +125,6 @@ impl<T: Fields> Encoding<T> for Proto {
         place.clear();
         fields::merge(place, body)?;
         Some(place)
-    }
-
-    #[inline(always)]
-    fn keep(place: T, bytes: usize) {
-        if bytes <= KEPT_BYTES_MAX {
-            T::spare().and_then(|spare| spare.try_with(|spare| spare.set(Some(place))).ok());
-        }
     }
 
     // Nothing of protobuf is inlined into a service's dispatch or a client's poll: methods of the line encoding beside it would take longer.
@@ -149,15 +138,34 @@ impl<T: Fields> Encoding<T> for Proto {
 
     #[inline(never)]
     fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
-        let (mut short, long);
-        short = Short::new();
-        put(match short.put(message) {
-            Some(()) => short.written(),
-            None => {
-                long = message.encode_to_vec();
-                &long
-            }
-        })
+        let mut short = Short::new();
+        match message.put_plain(&mut short) {
+            Some(()) => put(short.written()),
+            None => write_by_prost(message, put),
+        }
+    }
+}
+
+/// Calls `with` with what the thread keeps; with a new one where that is in use, since a handler reads another message of its type.
+#[inline(always)]
+fn with_spare<T: Fields, R>(spare: &'static Spare<T>, with: impl FnOnce(&mut T) -> R) -> R {
+    spare.with(|spare| match spare.try_borrow_mut() {
+        Ok(mut place) => with(&mut place),
+        Err(_) => with_new(with),
+    })
+}
+
+#[cold]
+fn with_new<T: Default, R>(with: impl FnOnce(&mut T) -> R) -> R {
+    with(&mut T::default())
+}
+
+#[inline(never)]
+fn write_by_prost<T: Fields, R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
+    let mut short = Short::new();
+    match short.put_by_prost(message) {
+        Some(()) => put(short.written()),
+        None => put(&message.encode_to_vec()),
     }
 }
 

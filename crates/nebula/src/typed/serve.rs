@@ -68,6 +68,12 @@ pub const fn types(methods: &[usize]) -> u8 {
     types
 }
 
+/// Whether a request is for a method of this service, as far as its end says: for servers that also have their own protocol.
+#[must_use]
+pub fn is_for<M: Methods>(request: &[u8]) -> bool {
+    method::id_of(request).is_some_and(|id| id.service() == M::SERVICE.id)
+}
+
 /// The type of a request of a server that has one service.
 #[must_use]
 pub fn rpc_type<M: Methods>(request: &[u8]) -> RpcType {
@@ -142,15 +148,13 @@ pub fn answer<Q: Message, P: Message>(
     reply: &mut Reply<'_>,
     handler: impl FnOnce(&Q, Slot<'_, '_, P>) -> Result<(), Status>,
 ) {
-    let mut place = Q::As::place();
-    match Q::As::read(body, &mut place) {
+    Q::As::with_place(body.len(), |place| match Q::As::read(body, place) {
         Some(request) => {
             let ended = handler(request, Slot::new(reply));
             end(ended, reply);
         }
-        None => return no_message(reply),
-    }
-    Q::As::keep(place, body.len());
+        None => no_message(reply),
+    });
 }
 
 /// Answers an RPC of a method that returns a stream, with one window of it.
@@ -161,9 +165,8 @@ pub fn answer_window<Q: Message, P: Message>(
     handler: impl FnOnce(&Q, &mut Window<'_, '_, P>) -> Result<(), Status>,
 ) {
     let mut window = Window::new(context.cursor(), reply);
-    let mut place = Q::As::place();
-    let ended = Q::As::read(body, &mut place).map(|request| handler(request, &mut window));
-    Q::As::keep(place, body.len());
+    let ended =
+        Q::As::with_place(body.len(), |place| Q::As::read(body, place).map(|request| handler(request, &mut window)));
     match ended {
         Some(Ok(())) => window.close().unwrap_or_else(|status| status.reply(reply)),
         Some(Err(status)) => status.reply(reply),

@@ -11,8 +11,8 @@ use crate::shell::{Failure, Shell, run};
 /// Cases of the example, and the most instructions an RPC.
 const MOST: &[(&str, f64)] = &[
     ("single-queue/64", 352.0),
-    ("jbsq:2/64", 498.0),
-    ("jbsq:2/64/bound", 530.0),
+    ("jbsq:2/64", 387.0),
+    ("jbsq:2/64/bound", 420.0),
     ("rss/64", 430.0),
     ("random/64", 436.0),
     ("round-robin/64", 391.0),
@@ -23,8 +23,8 @@ const MOST: &[(&str, f64)] = &[
     ("preemptive:5us/64/mix", 1460.0),
     ("darc/64/mix", 1460.0),
     ("altocumulus:4/64/mix", 1330.0),
-    ("server/nebula", 27_000.0),
-    ("server/rpcvalet", 34_500.0),
+    ("server/nebula", 24_300.0),
+    ("server/rpcvalet", 30_900.0),
 ];
 
 /// RPCs of a count; another one is of twice as many, and the difference is free of set-up.

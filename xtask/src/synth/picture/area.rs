@@ -11,9 +11,9 @@ use crate::synth::result::{Results, Row};
 /// Core counts and the colors of their marks.
 const CORES: [(u32, RGBColor); 4] = [(16, BLUE), (64, ORANGE), (256, GREEN), (1_024, PURPLE)];
 
-const WIDTH: u32 = 760;
-const LEFT: i32 = 170;
-const RIGHT: i32 = 700;
+const WIDTH: u32 = 800;
+const LEFT: i32 = 210;
+const RIGHT: i32 = 740;
 const TOP: i32 = 64;
 const ROW: i32 = 34;
 /// Powers of ten at the edges.

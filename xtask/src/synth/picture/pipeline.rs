@@ -22,38 +22,39 @@ const STATIONS: [Station; 10] = [
     Station("recv_buffer", "where does it go?", (406, PATH), BLUE),
     Station("arrival_queue", "who waits?", (564, PATH), BLUE),
     Station("frontend", "queue and prefetch", (722, PATH), GREEN),
+    Station("nack", "refused before?", (90, CHOICE), PURPLE),
     Station("rss", "which core: a hash", (406, CHOICE), ORANGE),
     Station("round_robin", "which core: a turn", (564, CHOICE), ORANGE),
     Station("jbsq", "which core: a credit", (722, CHOICE), ORANGE),
-    Station("nack", "why not?", (248, BACK), PURPLE),
-    Station("altocumulus_manager", "what moves?", (564, BACK), MUTED),
+    Station("altocumulus_manager", "which RPCs move to another group?", (564, BACK), MUTED),
 ];
 
-/// Arrows: corner by corner, and the words at the first one.
-const ARROWS: [(&[(i32, i32)], &str); 11] = [
+/// Arrows: corner by corner, and the words at the last stretch.
+const ARROWS: [(&[(i32, i32)], &str); 8] = [
     (&[(20, 87), (90, 87)], "packets"),
     (&[(218, 87), (248, 87)], ""),
     (&[(376, 87), (406, 87)], ""),
     (&[(534, 87), (564, 87)], ""),
     (&[(692, 87), (722, 87)], ""),
-    (&[(628, 114), (628, 150)], ""),
-    (&[(534, 177), (564, 177)], ""),
-    (&[(692, 177), (722, 177)], ""),
+    (&[(154, 150), (154, 114)], ""),
     (&[(786, 150), (786, 114)], ""),
-    (&[(312, 114), (312, 240)], ""),
-    (&[(248, 267), (20, 267)], "NACKs"),
+    (&[(312, 114), (312, 267), (20, 267)], "NACKs: no place, or no room"),
 ];
+
+/// Other words, and where they begin.
+const NOTES: [(&str, (i32, i32)); 2] =
+    [("one packet, or one free, each cycle", (20, 20)), ("the policy says which one of these chooses", (406, 134))];
 
 pub(in super::super) fn draw() -> Result<String, Failure> {
     sheet("Stations of the NIC", SIZE, |surface| {
-        text(surface, "one packet, or one free, each cycle", (20, 20), 15, INK, HPos::Left)?;
+        NOTES.iter().try_for_each(|(words, at)| text(surface, words, *at, 14, INK, HPos::Left))?;
         ARROWS.iter().try_for_each(|(corners, words)| arrow(surface, corners, words))?;
         STATIONS.iter().try_for_each(|station| boxed(surface, station))
     })
 }
 
 fn boxed<'a>(surface: &Surface<'a>, Station(name, what, (x, y), color): &Station) -> Drawn<'a> {
-    let width = if name.len() > 14 { BOX.0 + 40 } else { BOX.0 };
+    let width = if name.len() > 14 { 2 * BOX.0 } else { BOX.0 };
     let corners = [(*x, *y), (x + width, y + BOX.1)];
     surface.draw(&Rectangle::new(corners, super::PAPER.filled()))?;
     surface.draw(&Rectangle::new(corners, color.stroke_width(2)))?;

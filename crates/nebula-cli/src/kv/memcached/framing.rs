@@ -1,6 +1,6 @@
 //! Where requests of memcached's clients end, in a stream or in datagrams, and what refusals are called.
 
-use super::limits::REQUEST_BYTES_MAX;
+use super::bounds::REQUEST_BYTES_MAX;
 use nebula::{Fault, Frame, Framing, NackReason};
 use nebula_memcached::datagram::{HEADER_BYTES, Header};
 use nebula_memcached::frame::{Framed, next};

@@ -10,7 +10,7 @@ use nebula_kvs::{Meta as Known, Store};
 use nebula_memcached::meta::{Key, Kind, Meta, Mode};
 use nebula_memcached::{answer, fits};
 
-/// What a client is told of an item that is to be fetched anew.
+/// What a client is told of an item that is to be fetched again.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     /// This client is to fetch it.

@@ -1,7 +1,8 @@
 //! The handler: one request of a memcached client is executed on the store, and answered in memcached's words.
 
+use super::bounds::{ANSWER_BYTES_MAX, VERSION};
 use super::get::{LineSink, push_number};
-use super::limits::{ANSWER_BYTES_MAX, VERSION};
+use super::bounds::{ANSWER_BYTES_MAX, VERSION};
 use super::seconds::Seconds;
 use super::stats::{Count, Counters, Facts, Told};
 use nebula::{Reply, Requests, Service, Stage};

@@ -1,6 +1,6 @@
 //! What is counted for memcached's clients, and how `stats` says it.
 
-use super::limits::VERSION;
+use super::bounds::VERSION;
 use super::seconds::Seconds;
 use nebula::StatusReader;
 use nebula_kvs::Store;

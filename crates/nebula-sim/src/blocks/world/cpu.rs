@@ -55,10 +55,11 @@ impl AtCore {
         }
     }
 
-    /// When there is room for one more store.
-    #[inline]
+    /// When there is room for one more store: when the one that was made `ago` stores before it is done.
+    #[inline(always)]
     fn store_room_ps(&self, ago: usize) -> u64 {
-        if self.stores < ago { 0 } else { self.stores_ps[(self.stores - ago) % RING] }
+        // Of the stores that a core has not made, the ring says that they are done.
+        self.stores_ps[self.stores.wrapping_sub(ago) % RING]
     }
 
     #[inline]
@@ -82,18 +83,15 @@ impl AtCore {
     /// When the next load of a copy loop is issued; [`NEVER`] if not before a store.
     #[inline(always)]
     fn next_load_ps(&self, copying: &Copying, limits: &Limits) -> u64 {
-        let loaded = self.loaded;
         // The following stores may need every time in the ring.
         let is_ring_full =
-            loaded - self.stored.min(loaded) == WINDOW_MAX && (self.stored as usize) < copying.stores.len();
-        if loaded == copying.loads || is_ring_full {
+            self.loaded.wrapping_sub(self.stored) == WINDOW_MAX && (self.stored as usize) < copying.stores.len();
+        if self.loaded == copying.loads || is_ring_full {
             return NEVER;
         }
-        if loaded == 0 {
-            return self.copy_begun_ps;
-        }
-        let (window, in_order_ps) = (limits.load_window, self.issued_ps + limits.issue_ps);
-        if loaded < window { in_order_ps } else { in_order_ps.max(self.loads_ps[(loaded - window) as usize % RING]) }
+        // Before the window is full, the ring has a load of an earlier loop there, which is done.
+        let full_until_ps = self.loads_ps[self.loaded.wrapping_sub(limits.load_window) as usize % RING];
+        (self.issued_ps.wrapping_add(limits.issue_ps)).max(full_until_ps)
     }
 
     /// When the next store of a copy loop is issued; [`NEVER`] if not before a load.
@@ -186,11 +184,9 @@ impl World<'_> {
     /// The NIC prefetches the complete payload into the core's L1.
     fn steer(&mut self, now: Timestamp, core: CoreId, place: u32) {
         let message = self.messages.at_mut(place);
-        for block in 0..message.arrival.bytes.div_ceil(SLOT_BYTES) {
-            let block = message.block(Part::Payload, block);
-            let done = self.memory.prefetch(now.as_ps(), core.0, block, Part::Payload.label());
-            message.fetched = message.fetched.max(Timestamp::from_ps(done.at_ps));
-        }
+        let (first, blocks) = (message.payload, message.arrival.bytes.div_ceil(SLOT_BYTES));
+        let fetched_ps = self.memory.prefetch_run(now.as_ps(), core.0, first, blocks, Part::Payload.label());
+        message.fetched = message.fetched.max(Timestamp::from_ps(fetched_ps));
     }
 
     /// The core begins the next RPC in its completion queue, if there is one.
@@ -327,8 +323,9 @@ impl World<'_> {
         let limits = &self.limits;
         let at_core = &mut self.cores[core];
         if at_core.loaded == 0 && at_core.stored == 0 {
-            at_core.copy_begun_ps = at_core.clock_ps;
-            at_core.loads_done_ps = at_core.clock_ps;
+            (at_core.copy_begun_ps, at_core.loads_done_ps) = (at_core.clock_ps, at_core.clock_ps);
+            // The first load is issued at once.
+            at_core.issued_ps = at_core.clock_ps.wrapping_sub(limits.issue_ps);
         }
         let mut load_ps = at_core.next_load_ps(copying, limits);
         let mut store_ps = at_core.next_store_ps(copying, limits);

@@ -78,9 +78,7 @@ impl World<'_> {
         let kind = &self.compiled.types[usize::from(message.type_index)];
         let blocks = kind.reply_bytes.div_ceil(SLOT_BYTES);
         for _ in 0..kind.copies {
-            for block in 0..blocks {
-                self.memory.nic_read(now.as_ps(), message.block(Part::Reply, block), Part::Reply.label());
-            }
+            self.memory.nic_read_run(now.as_ps(), message.reply, blocks, Part::Reply.label());
             if let Some(answer) = kind.answer {
                 self.push(now + answer.after, Event::Answer(answer.type_index));
             }

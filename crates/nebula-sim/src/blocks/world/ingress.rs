@@ -1,4 +1,5 @@
-//! Stations 2 to 6, in simulated time: packets arrive over the link, their blocks are written, the back end decides.
+//! Stations 2 to 6, in simulated time: packets arrive over the link, their blocks are written, the back end decides about the first packet of a
+//! message and, when all are written, about the others.
 //!
 //! Next: [`interleaved`](super::interleaved), for packets of several messages at a time.
 
@@ -119,12 +120,12 @@ impl World<'_> {
         if self.is_per_connection() {
             let slot = self.draw_below(self.connection_slots());
             message.payload = self.place_in(slot, &message);
-            (0..packets).for_each(|packet| self.memory.expect(Block(message.payload.0 + packet)));
+            self.memory.expect(message.payload, packets);
             self.touch_receive_metadata(now, slot);
             return Some(self.messages.insert(message));
         }
         let place = self.messages.insert(message);
-        if packets > 1 && !self.handle_packet(now, place, 0) {
+        if packets > 1 && !self.handle_packets(now, place, 0, 1) {
             self.refuse(place);
             return None;
         }
@@ -193,13 +194,9 @@ impl World<'_> {
     /// Prefetches, on the simulating machine, the simulated cache sets that the RPC will use: they are spread over megabytes.
     #[inline]
     fn expect(&self, type_index: u16, bucket: Block, item: Block, reply: Block) {
-        self.memory.expect(bucket);
-        for block in 0..self.compiled.item_blocks {
-            self.memory.expect(Block(item.0 + block));
-        }
-        for block in 0..self.compiled.types[usize::from(type_index)].reply_bytes.div_ceil(SLOT_BYTES) {
-            self.memory.expect(Block(reply.0 + block));
-        }
+        self.memory.expect(bucket, 1);
+        self.memory.expect(item, self.compiled.item_blocks);
+        self.memory.expect(reply, self.compiled.types[usize::from(type_index)].reply_bytes.div_ceil(SLOT_BYTES));
     }
 
     /// Writes the block of a packet, unless it has to wait for its time.
@@ -226,9 +223,6 @@ impl World<'_> {
         };
         let message = self.messages.at_mut(place);
         message.written = message.written.max(Timestamp::from_ps(done.at_ps));
-        if packet > 0 && packet + 1 < packets && !self.is_per_connection() {
-            self.handle_packet(at, place, packet);
-        }
         true
     }
 
@@ -241,12 +235,11 @@ impl World<'_> {
         if self.messages.at(place).is_measured {
             self.tally.queue_depth.record(depth);
         }
-        // With slots per connection, the back end has received no packet yet.
-        let first = if self.is_per_connection() { 0 } else { packets - 1 };
-        for packet in first..packets {
-            if !self.handle_packet(now, place, packet) {
-                return self.refuse(place);
-            }
+        // With slots per connection, the back end has received no packet yet. Otherwise the first of several: no decision depends on when those
+        // between the first and the last came.
+        let first = if self.is_per_connection() || packets == 1 { 0 } else { 1 };
+        if !self.handle_packets(now, place, first, packets - first) {
+            return self.refuse(place);
         }
         if packets == 1 && !self.is_per_connection() {
             let block = self.messages.at(place).payload;
@@ -269,11 +262,15 @@ impl World<'_> {
         }
     }
 
-    /// Passes a packet to the back end; false after a NACK.
+    /// Passes consecutive packets to the back end, of which the first is `packet`; false after a NACK.
     #[inline(always)]
-    fn handle_packet(&mut self, now: Timestamp, place: u32, packet: u32) -> bool {
+    fn handle_packets(&mut self, now: Timestamp, place: u32, packet: u32, packets: u32) -> bool {
         let header = self.header(self.messages.at(place), place, packet);
-        match self.backend.handle_packet(now, header) {
+        let verdict = match packets {
+            1 => self.backend.handle_packet(now, header),
+            _ => self.backend.handle_packets(now, header, packets),
+        };
+        match verdict {
             Verdict::Write { slots, .. } => {
                 if !self.is_per_connection() {
                     self.messages.at_mut(place).payload = self.compiled.regions.shared_receive.at(slots.start.0);

@@ -209,8 +209,11 @@ impl Rpcs {
             entry.error = Some(error);
         }
         let is_late = entry.until.is_some_and(|until| until <= now);
+        // Another copy may be executed: its end is the RPC's, and not that this one was impossible.
+        let waits = end == CopyEnd::Impossible && entry.copies.iter().any(Option::is_some);
         match self.after(now, place, end) {
             After::Waits => None,
+            _ if waits => None,
             After::Goes(server) if !is_late => {
                 self.outgoing.push_back(Outgoing { place, server });
                 None

@@ -18,7 +18,7 @@ const LOOKS: u32 = 16;
 /// # Cancellation
 ///
 /// It may be dropped at any time. An RPC that has not been sent is not executed then. One that has been sent is [cancelled](crate::Client::cancel):
-/// over UDP the server is told once and does not begin the RPC if it has not yet; over shared memory the RPC is executed, and its slots are free
+/// over UDP the server is told and does not begin the RPC if it has not yet; over shared memory the RPC is executed, and its slots are free
 /// when it is answered. Nothing else is lost: no answer goes to another call, and the next call that waits for room gets it.
 #[derive(Debug)]
 #[must_use = "nothing is sent before it is awaited"]

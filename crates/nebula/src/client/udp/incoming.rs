@@ -112,6 +112,9 @@ impl Session {
 
     #[inline]
     fn handle(&mut self, message: &Message<'_>) {
+        if !self.unwanted.is_empty() {
+            self.end_unwanted(message);
+        }
         match *message {
             Message::Reply { tid, rpc_bytes, pkt_idx, payload } => self.handle_reply(tid, rpc_bytes, pkt_idx, payload),
             Message::Nack { tid, code } => self.handle_nack(tid, code),
@@ -125,6 +128,14 @@ impl Session {
                 }
             }
             Message::Request(_) | Message::Pull { .. } | Message::Cancel { .. } => self.ignored += 1,
+        }
+    }
+
+    /// What was taken back and is answered need not be taken back again.
+    #[cold]
+    fn end_unwanted(&mut self, message: &Message<'_>) {
+        if let Message::Reply { tid, .. } | Message::Nack { tid, .. } | Message::Fault { tid, .. } = *message {
+            self.unwanted.answered(tid);
         }
     }
 

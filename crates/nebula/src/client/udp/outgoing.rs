@@ -2,6 +2,7 @@
 
 use super::rpc::Phase;
 use super::session::Session;
+use super::unwanted::Unwanted;
 use crate::net::Wire;
 use crate::transport::udp::message::Message;
 
@@ -10,7 +11,7 @@ impl Session {
     #[inline]
     pub(super) fn has_to_send(&self) -> bool {
         let has_rpcs = !(self.queue.is_empty() && self.begun.is_empty()) && self.flights.room(self.now) > 0;
-        (has_rpcs || !self.cancelled.is_empty()) && self.handshake.open().is_some()
+        (has_rpcs || self.unwanted.has_due()) && self.handshake.open().is_some()
     }
 
     /// Sends what waits, as far as the window allows.
@@ -22,7 +23,7 @@ impl Session {
         {
             self.send_rpc(wire, place);
         }
-        while let Some((tid, stamp_ns)) = self.cancelled.pop_front() {
+        while let Some(Unwanted { tid, stamp_ns, .. }) = self.unwanted.pop(self.now) {
             self.outbox.push(wire, &Message::Cancel { tid, stamp_ns });
         }
         self.outbox.depart(wire);

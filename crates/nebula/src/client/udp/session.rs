@@ -5,6 +5,7 @@ use super::handshake::{Admitted, Handshake};
 use super::outbox::Outbox;
 use super::rpc::Rpc;
 use super::server_time::ServerTime;
+use super::unwanted::Unwanteds;
 use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::Ticket;
 use crate::config::client::{ClientConfig, Options};
@@ -45,7 +46,7 @@ pub(super) struct Session {
     pub(super) queue: VecDeque<u32>,
     pub(super) begun: VecDeque<u32>,
     /// What the server is told to drop.
-    pub(super) cancelled: VecDeque<(TransferId, u64)>,
+    pub(super) unwanted: Unwanteds,
     pub(super) done: Done,
     pub(super) outbox: Outbox,
     pub(super) handshake: Handshake,
@@ -100,7 +101,7 @@ impl Session {
             rpcs: (0..slots).map(|_| Rpc::new()).collect(),
             queue: VecDeque::with_capacity(slots as usize),
             begun: VecDeque::with_capacity(slots as usize),
-            cancelled: VecDeque::with_capacity(slots as usize),
+            unwanted: Unwanteds::default(),
             done: Done::new(slots),
             outbox: Outbox::new(server, Seal::new(&config.keys, salt), datagram_bytes),
             handshake: Handshake::new(now, secret, config.domain),
@@ -159,7 +160,7 @@ impl Session {
     /// Whether nothing is awaited.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
-        self.requester.outstanding() == 0 && self.cancelled.is_empty() && !self.handshake.is_asking()
+        self.requester.outstanding() == 0 && self.unwanted.is_empty() && !self.handshake.is_asking()
     }
 
     pub(super) fn is_asking(&self) -> bool {
@@ -372,7 +373,7 @@ impl Session {
         let Some(place) = self.place_of(ticket) else { return false };
         let rpc = &self.rpcs[place as usize];
         if rpc.is_sent() {
-            self.cancelled.push_back((rpc.tid, rpc.stamp_ns));
+            self.unwanted.add(rpc.tid, rpc.stamp_ns);
         }
         self.end_with(place, CallError::Cancelled);
         true
@@ -395,6 +396,9 @@ impl Session {
         }
         while let Some(overdue) = self.flights.poll_overdue(self.now) {
             self.handle_overdue(overdue);
+        }
+        if !self.unwanted.is_empty() {
+            self.unwanted.keep_time(self.now);
         }
         if self.handshake.is_asking() {
             self.keep_asking(wire);
@@ -465,7 +469,7 @@ impl Session {
     #[cold]
     pub(super) fn lose_server(&mut self) {
         self.lose(|is_sent| is_sent.then_some(CallError::ServerGone));
-        self.cancelled.clear();
+        self.unwanted.clear();
     }
 
     /// The server has let this client in.
@@ -501,7 +505,13 @@ impl Session {
         }
         let waits = !(self.queue.is_empty() && self.begun.is_empty());
         let paced = Some(self.flights.paced_until()).filter(|&until| waits && until > self.now);
-        let due = [self.requester.poll_timeout(), self.flights.poll_timeout(), self.handshake.poll_timeout(), paced];
+        let due = [
+            self.requester.poll_timeout(),
+            self.flights.poll_timeout(),
+            self.handshake.poll_timeout(),
+            self.unwanted.poll_timeout(),
+            paced,
+        ];
         due.into_iter().flatten().min()
     }
 

@@ -267,6 +267,13 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [the memory for the rings of all clients](Self#structfield.rings_bytes_max), in bytes.
+    #[must_use]
+    pub fn rings_bytes_max(mut self, bytes: u64) -> Self {
+        self.rings_bytes_max = bytes;
+        self
+    }
+
     /// Sets [the user ids that may connect beside the server's own](Self#structfield.allowed_uids).
     #[must_use]
     pub fn allowed_uids(mut self, uids: impl Into<Vec<u32>>) -> Self {
@@ -338,6 +345,7 @@ mod tests {
             idle: IdlePolicy::Block,
             pin: vec![715],
             allowed_uids: vec![716],
+            rings_bytes_max: 722,
             metrics: false,
             decision_log: Some("717".into()),
         }
@@ -347,7 +355,7 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, recv_buffer_bytes_max, scrub, queueing, clients_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids, metrics;
+            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, recv_buffer_bytes_max, scrub, queueing, clients_max, rings_bytes_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids, metrics;
             optional custom_policy, reply_bytes_max, later_max, pool_threads, rpc_types, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

@@ -88,6 +88,8 @@ pub(crate) struct Terms {
     pub(crate) reply_bytes_max: u32,
     pub(crate) slo_ps: u64,
     pub(crate) clients_max: u16,
+    /// Memory for the rings of all clients together.
+    pub(crate) rings_bytes_max: u64,
     /// Engines that clients are spread over.
     pub(crate) engines: u16,
     pub(crate) spread: Spread,
@@ -126,11 +128,25 @@ pub(crate) fn dial(name: &str) -> std::io::Result<OwnedFd> {
 struct ClientIds {
     generations: Vec<u16>,
     free: Vec<u16>,
+    /// Memory of each one's ring, and of all.
+    ring_bytes: Vec<u64>,
+    rings_bytes: u64,
 }
 
 impl ClientIds {
     fn new(ids: u16) -> Self {
-        Self { generations: vec![0; usize::from(ids)], free: (0..ids).rev().collect() }
+        let count = usize::from(ids);
+        Self { generations: vec![0; count], free: (0..ids).rev().collect(), ring_bytes: vec![0; count], rings_bytes: 0 }
+    }
+
+    /// Notes that a client has a ring of `bytes`, if all rings stay within `bytes_max`.
+    fn take_ring(&mut self, snid: NodeId, bytes: u64, bytes_max: u64) -> bool {
+        let has_room = self.rings_bytes.saturating_add(bytes) <= bytes_max;
+        if has_room {
+            self.ring_bytes[client_index(snid)] = bytes;
+            self.rings_bytes += bytes;
+        }
+        has_room
     }
 
     /// A number for a client of this tenant, which is in the highest bits where there are tenants.
@@ -143,6 +159,7 @@ impl ClientIds {
     fn give_back(&mut self, snid: NodeId) {
         #[expect(clippy::cast_possible_truncation, reason = "the low half is the index")]
         let index = snid.0 as u16;
+        self.rings_bytes -= std::mem::take(&mut self.ring_bytes[usize::from(index)]);
         let generation = &mut self.generations[usize::from(index)];
         *generation = generation.wrapping_add(1);
         self.free.push(index);
@@ -344,8 +361,10 @@ impl Listener {
 
     fn welcome(&mut self, socket: OwnedFd, welcome: Welcome, may_sleep: bool) {
         let snid = NodeId(welcome.snid);
-        let memory = SharedMemory::create("nebula-ring", shared_bytes(welcome.geometry, may_sleep));
-        let Ok(mut memory) = memory else {
+        let bytes = shared_bytes(welcome.geometry, may_sleep);
+        let has_room = self.ids.take_ring(snid, bytes as u64, self.terms.rings_bytes_max);
+        let memory = has_room.then(|| SharedMemory::create("nebula-ring", bytes).ok()).flatten();
+        let Some(mut memory) = memory else {
             self.ids.give_back(snid);
             drop(handshake::send(&socket, &handshake::encode_answer(Err(Refusal::NoMemory)), &[]));
             return;
@@ -382,6 +401,16 @@ mod tests {
     }
 
     #[test]
+    fn rings_that_would_take_too_much_together_are_refused_until_one_goes() {
+        let mut ids = ClientIds::new(3);
+        let clients = [(); 3].map(|()| ids.take(None).expect("an id"));
+        assert!(ids.take_ring(clients[0], 600, 1000) && !ids.take_ring(clients[1], 600, 1000));
+        assert!(ids.take_ring(clients[1], 400, 1000));
+        ids.give_back(clients[0]);
+        assert!(ids.take_ring(clients[2], 600, 1000));
+    }
+
+    #[test]
     fn a_user_without_a_weight_is_of_the_tenant_of_all_others() {
         let terms = |tenants| Terms {
             domain: 0,
@@ -390,6 +419,7 @@ mod tests {
             reply_bytes_max: 0,
             slo_ps: 0,
             clients_max: 1,
+            rings_bytes_max: u64::MAX,
             engines: 1,
             spread: Spread::InTurn,
             allowed_uids: Vec::new(),

@@ -87,7 +87,7 @@ impl StreamPort {
         });
     }
 
-    /// Looks at a client that something came from: reads once, and takes what is whole. Returns the RPCs.
+    /// Looks at a client that something came from: reads once, and takes the requests that are complete. Returns the RPCs.
     fn look_at(&mut self, id: u32, turn: &mut Turn<'_, impl AtOnce>) -> usize {
         let Some(mut connection) = self.connections.take(id) else { return 0 };
         connection.is_listed = false;
@@ -115,7 +115,7 @@ impl StreamPort {
         &mut self,
         turn: &mut Turn<'_, impl AtOnce>,
         (id, connection): (u32, &mut Connection),
-        scratch: &mut Vec<u8>,
+        scratch: &mut [u8],
     ) -> Taken {
         let mut input = std::mem::take(&mut connection.input);
         let (kept, reads) = (input.len(), connection.may_read && connection.room(self.taker.pending_max) > 0);
@@ -273,7 +273,7 @@ impl Transport for StreamPort {
 
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
         match &mut self.ears {
-            // Whoever is listed is looked at first.
+            // Connections that are listed are looked at first.
             Ears::Stream(_) if self.connections.ready() > 0 => {}
             Ears::Stream(sockets) => sockets.wait(timeout, parker),
             Ears::Datagrams(wire) => {

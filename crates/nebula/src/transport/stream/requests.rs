@@ -26,6 +26,7 @@ pub(super) struct Taker {
     /// The room for replies that go out at once.
     at_once: Answer,
     /// Room for those of RPCs that wait.
+    #[expect(clippy::vec_box, reason = "answers go out and come back in their boxes")]
     spare: Vec<Box<Answer>>,
     reply_bytes_max: u32,
     /// RPCs of a connection that may be in the server at once.
@@ -254,7 +255,7 @@ impl Taker {
     }
 }
 
-/// What one connection may have of the queue: more of its own requests would only wait for each other, and others would be refused for them.
+/// What one connection may have of the queue: more of them would only wait for each other, and others would be refused for them.
 fn share_of(intake: &Intake) -> u32 {
     (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1)
 }

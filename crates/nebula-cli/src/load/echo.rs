@@ -6,9 +6,9 @@ use nebula::Balance;
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Keys, Rate, Seed};
 
+use super::args::{Output, carry_out};
 use crate::drive::{Exchange, LoadPlan};
 use crate::flags::{Format, ServerList};
-use crate::load::{Output, carry_out};
 use crate::output::Failure;
 use crate::{flags, report, signal};
 

@@ -1,0 +1,160 @@
+//! The store as its schema has it: the service `nebula.kv.Kv`, at the endpoint of the byte protocol.
+//!
+//! No request is one of both. A request of bytes begins with its operation, 1 to 3, and has the length that its header says; it is taken for one, whatever
+//! its value ends with. A message of protobuf's begins with the key of a field, which is 8 or more; and the question for the schema with its fingerprint,
+//! whose first bytes are no such header (a client that connects asks it).
+
+use super::service::KvService;
+use nebula::typed::{self, Context, Slot, Status};
+use nebula::{Reply, RpcType};
+use nebula_kvs::protocol::Status as Outcome;
+use nebula_kvs::{KEY_BYTES_MAX, Store};
+use nebula_services::KvServer;
+use nebula_services::kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, SetReply, SetRequest};
+
+type Server<'a> = KvServer<&'a KvService>;
+
+/// Bytes that a request has more than one of the byte protocol, at most: lengths of key and value, and the method.
+pub(super) const MORE_BYTES: usize = 16;
+
+/// Answers a request that the byte protocol does not know, if it is of the schema.
+pub(super) fn serve(service: &KvService, request: &[u8], reply: &mut Reply<'_>) -> bool {
+    let is_typed = typed::is_for::<Server<'_>>(request);
+    if is_typed {
+        typed::serve(&KvServer(service), request, reply);
+    }
+    is_typed
+}
+
+/// The type of a request of the schema: its methods have the numbers of the operations.
+pub(super) fn rpc_type(request: &[u8]) -> RpcType {
+    typed::rpc_type::<Server<'_>>(request)
+}
+
+fn is_key(key: &[u8]) -> Result<(), Status> {
+    match key.len() {
+        1..=KEY_BYTES_MAX => Ok(()),
+        bytes => Err(Status::invalid_argument(format!("a key has 1 to {KEY_BYTES_MAX} bytes, and not {bytes}"))),
+    }
+}
+
+fn done(outcome: Outcome) -> Result<(), Status> {
+    match outcome {
+        Outcome::Ok => Ok(()),
+        Outcome::NotFound => Err(Status::not_found("no such key")),
+        Outcome::Full => Err(Status::resource_exhausted("the store has no room for it")),
+        Outcome::Malformed => Err(Status::invalid_argument("the store takes no such item")),
+    }
+}
+
+impl Kv for &KvService {
+    fn get(&self, _: &Context, GetRequest { key }: &GetRequest, reply: Slot<GetReply>) -> Result<(), Status> {
+        is_key(key)?;
+        let mut value = Vec::new();
+        match self.store.get(Store::hash(key), key, &mut value) {
+            true => reply.write(&GetReply { value }),
+            false => done(Outcome::NotFound),
+        }
+    }
+
+    fn set(&self, _: &Context, SetRequest { key, value }: &SetRequest, reply: Slot<SetReply>) -> Result<(), Status> {
+        is_key(key)?;
+        done(KvService::set(self, Store::hash(key), key, value))?;
+        reply.write(&SetReply {})
+    }
+
+    fn delete(
+        &self,
+        _: &Context,
+        DeleteRequest { key }: &DeleteRequest,
+        reply: Slot<DeleteReply>,
+    ) -> Result<(), Status> {
+        is_key(key)?;
+        done(KvService::delete(self, Store::hash(key), key))?;
+        reply.write(&DeleteReply {})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula::typed::{CallError, Code};
+    use nebula::{Client, ClientConfig, RunningServer, ServerConfig};
+    use nebula_kvs::StoreConfig;
+    use nebula_kvs::protocol::{self, Request};
+    use nebula_services::KvClient;
+
+    const VALUE_BYTES: u32 = (1 << 20) - 1;
+
+    fn served(at: &str) -> (RunningServer, ClientConfig) {
+        let store = Store::try_new(StoreConfig::for_items(16, 16, VALUE_BYTES as usize)).unwrap();
+        let config = ServerConfig::default().inline(true).rpc_bytes_max(VALUE_BYTES + 1024).rpc_bytes_mean(VALUE_BYTES);
+        let config = config.slo(nebula::Span::from_ms(100)).mtu_bytes(4080);
+        let server = nebula::Server::bind(at).config(config).serve(KvService::new(store, 528)).unwrap();
+        (server, ClientConfig::default().slots(1024).reply_bytes_max(VALUE_BYTES + 64))
+    }
+
+    fn code<T: std::fmt::Debug>(ended: Result<T, CallError>) -> Code {
+        match ended {
+            Err(CallError::Status(status)) => status.code(),
+            other => panic!("{other:?} is no status"),
+        }
+    }
+
+    #[test]
+    fn what_is_set_by_the_schema_is_got_by_it_until_it_is_deleted() {
+        for at in [format!("shm://cli-typed-{}", std::process::id()), "udp://127.0.0.1:0".to_owned()] {
+            let (server, config) = served(&at);
+            let mut client = KvClient::connect_with(server.endpoint().clone(), config).unwrap();
+            for bytes in [0, 1, 8, 511, 512, 5000, VALUE_BYTES as usize] {
+                let (key, value) = (b"sixteen-byte-key".to_vec(), vec![7; bytes]);
+                assert_eq!(code(client.get(&GetRequest { key: key.clone() })), Code::NotFound);
+                client.set(&SetRequest { key: key.clone(), value: value.clone() }).unwrap();
+                assert!(client.get(&GetRequest { key: key.clone() }).unwrap().value == value, "{bytes} B");
+                client.delete(&DeleteRequest { key: key.clone() }).unwrap();
+                assert_eq!(code(client.delete(&DeleteRequest { key })), Code::NotFound);
+            }
+            let value = vec![7; VALUE_BYTES as usize + 1];
+            assert_eq!(code(client.set(&SetRequest { key: b"too long".to_vec(), value })), Code::InvalidArgument);
+            for key in [vec![], vec![1; KEY_BYTES_MAX + 1]] {
+                assert_eq!(code(client.get(&GetRequest { key })), Code::InvalidArgument);
+            }
+            server.stop();
+        }
+    }
+
+    #[test]
+    fn both_protocols_have_one_endpoint_and_the_same_items() {
+        let (server, config) = served(&format!("shm://cli-both-{}", std::process::id()));
+        let mut typed = KvClient::connect_with(server.endpoint().clone(), config.clone()).unwrap();
+        let mut bytes = Client::connect_with(server.endpoint().clone(), config).unwrap();
+        let mut ask = |request: Request<'_>| {
+            let mut message = vec![0; request.encoded_bytes()];
+            request.encode_into(&mut message).unwrap();
+            let reply = protocol::Reply::decode(bytes.call(&message).unwrap()).unwrap();
+            (reply.status, reply.value.to_vec())
+        };
+        typed.set(&SetRequest { key: b"tea".to_vec(), value: b"green".to_vec() }).unwrap();
+        assert_eq!(ask(Request::Get { key: b"tea" }), (Outcome::Ok, b"green".to_vec()));
+        // A value that ends as a request of the schema does is a value.
+        let end = nebula::typed::request_bytes(
+            nebula::typed::MethodId::new(nebula_services::KV.id, 3),
+            &DeleteRequest { key: b"tea".to_vec() },
+        );
+        assert_eq!(ask(Request::Set { key: b"end", value: &end }), (Outcome::Ok, vec![]));
+        assert_eq!(ask(Request::Get { key: b"tea" }).0, Outcome::Ok, "it was not executed");
+        assert!(typed.get(&GetRequest { key: b"end".to_vec() }).unwrap().value == end);
+        server.stop();
+    }
+
+    #[test]
+    fn requests_of_the_schema_are_of_the_types_of_the_operations() {
+        let of = |method| {
+            rpc_type(&nebula::typed::request_bytes(
+                nebula::typed::MethodId::new(nebula_services::KV.id, method),
+                &GetRequest { key: b"k".to_vec() },
+            ))
+        };
+        assert_eq!([1, 2, 3].map(of), [1, 2, 3].map(RpcType));
+    }
+}

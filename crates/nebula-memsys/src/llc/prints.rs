@@ -1,0 +1,84 @@
+//! Seven bits of each tag of a set in two words, so that a search compares all of them at once and then, nearly always, one tag or none.
+//!
+//! ```text
+//!   ways 0 to 7     0ppppppp 0ppppppp … 0ppppppp      p: a print, seven bits that depend on the complete tag
+//!   ways 8 to 15    0ppppppp 0ppppppp … 0ppppppp
+//! ```
+//!
+//! The vectors of the host would compare the tags themselves, but without naming its instructions a compiler needs more of them.
+
+use super::ROOM;
+use crate::block::Block;
+
+/// The prints of a set's tags by way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Prints([u64; 2]);
+
+const _: () = assert!(ROOM == 16, "two words of eight bytes");
+
+/// One in each byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
+/// The bit of each byte that a print leaves free.
+const FREE: u64 = ONES << 7;
+
+impl Prints {
+    /// The prints of a set without blocks; they are not looked at before a tag is.
+    pub(super) const EMPTY: Self = Self([0; 2]);
+
+    /// A block is in this way.
+    #[inline(always)]
+    pub(super) const fn put(&mut self, way: usize, block: Block) {
+        let (word, shift) = (&mut self.0[way / 8 % 2], 8 * (way % 8));
+        *word = (*word & !(0x7f << shift)) | (print(block) << shift);
+    }
+
+    /// The way of `block` in a set of these tags.
+    #[inline(always)]
+    pub(super) fn way_of(&self, tags: &[u32; ROOM], block: Block) -> Option<usize> {
+        // A byte that differs has its free bit set by the addition, and the sum stays within it.
+        let wanted = print(block) * ONES;
+        let differ = |word: u64| ((word ^ wanted) + (FREE - ONES)) & FREE;
+        let same = ((differ(self.0[0]) >> 7) | differ(self.0[1])) ^ (ONES | FREE);
+        if same == 0 {
+            return None;
+        }
+        let at = same.trailing_zeros() as usize;
+        let way = at / 8 + at % 8 / 7 * 8;
+        if tags[way % ROOM] == block.0 { Some(way) } else { search(tags, block) }
+    }
+}
+
+/// The seven bits of a block.
+#[inline(always)]
+const fn print(block: Block) -> u64 {
+    (block.0.wrapping_mul(0x9e37_79b1) >> 25) as u64
+}
+
+/// Looks at every tag: two blocks of the set have the same print.
+#[inline(never)]
+fn search(tags: &[u32; ROOM], block: Block) -> Option<usize> {
+    tags.iter().position(|&tag| tag == block.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_workload::Seed;
+
+    #[test]
+    fn a_block_is_found_where_a_plain_search_finds_it() {
+        let mut rng = Seed(5).stream("tags");
+        let (mut tags, mut prints) = ([Block::NONE.0; ROOM], Prints::EMPTY);
+        for _ in 0..20_000 {
+            // A few hundred blocks, so that many are present and many have the print of another.
+            let block = Block(u32::try_from(rng.below(300)).unwrap() << 12);
+            let expected = tags.iter().position(|&tag| tag == block.0);
+            assert_eq!(prints.way_of(&tags, block), expected);
+            if expected.is_none() {
+                let way = usize::try_from(rng.below(ROOM as u64)).unwrap();
+                tags[way] = block.0;
+                prints.put(way, block);
+            }
+        }
+    }
+}
