@@ -36,7 +36,7 @@ fn endpoint(test: &str) -> String {
 /// Serves a small store, with `words` of this test's own.
 fn serve(endpoint: &str, words: &[&str]) -> Child {
     let small = ["serve", "kv", "--endpoint", endpoint, "--inline", "--items", "1000", "--end-with-parent"];
-    let mut child = command(&[&small, words].concat()).spawn().unwrap();
+    let mut child = command(&[&small[..], words].concat()).spawn().unwrap();
     let mut ready = String::new();
     BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
     assert!(ready.starts_with("ready "), "{ready:?}");
