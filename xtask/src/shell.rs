@@ -59,7 +59,7 @@ impl Shell {
 
     /// The workspaces of the repository; the extra ones have dependencies that users of Nebula do not need.
     pub(crate) fn manifests(&self) -> impl Iterator<Item = &'static str> {
-        let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml"].into_iter();
+        let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml", "hardware/Cargo.toml"].into_iter();
         manifests.filter(|manifest| self.root.join(manifest).exists())
     }
 

@@ -272,6 +272,8 @@ impl Traffic {
         let at = if self.rng.happens(70) { 0 } else { self.rng.which(left) };
         let mut header = self.open[which].header;
         header.pkt_idx = self.open[which].left[at];
+        // What counts is what the first packet says.
+        header.key_hash += u32::from(self.mix.has_ends && self.rng.happens(50));
         if self.mix.has_ends && self.rng.happens(3) {
             match self.rng.below(4) {
                 0 => header.rpc_bytes += 1,
