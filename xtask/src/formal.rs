@@ -43,10 +43,10 @@ struct Property {
 
 const KEEPS_CREDIT: Mutant =
     Mutant { module: "jbsq", text: "taken[i] = level_q[i] & ~take;", wrong: "taken[i] = level_q[i];" };
-/// All runs of so many cycles: the bit vectors are cleared, then there is an input a cycle.
+/// The bit vectors are cleared in the first cycles; then there is an input a cycle.
 const BUFFER_RUNS: Runs = Runs::OfCycles(9);
 
-const PROPERTIES: [Property; 7] = [
+const PROPERTIES: [Property; 4] = [
     Property { name: "AT_MOST_N", module: "jbsq", runs: Runs::OfAnyLength, mutant: KEEPS_CREDIT },
     Property { name: "NO_GRANT_WITHOUT_CREDIT", module: "jbsq", runs: Runs::OfAnyLength, mutant: KEEPS_CREDIT },
     Property {
@@ -63,32 +63,6 @@ const PROPERTIES: [Property; 7] = [
             module: "recv_buffer",
             text: "wire fits = restarts || run >= wanted;",
             wrong: "wire fits = restarts || run + AddrW'(1) >= wanted;",
-        },
-    },
-    Property {
-        name: "A_FREE_IS_OF_ONE_WHOLE_RPC",
-        module: "recv_buffer",
-        runs: BUFFER_RUNS,
-        mutant: Mutant { module: "recv_buffer", text: " && (follow & beyond) == '0;", wrong: ";" },
-    },
-    Property {
-        name: "A_RIGHT_FREE_IS_TAKEN",
-        module: "recv_buffer",
-        runs: BUFFER_RUNS,
-        mutant: Mutant {
-            module: "recv_buffer",
-            text: "assign is_held = (is_given_now || is_given)",
-            wrong: "assign is_held = is_given_now",
-        },
-    },
-    Property {
-        name: "EVERY_INPUT_IS_ANSWERED",
-        module: "recv_buffer",
-        runs: BUFFER_RUNS,
-        mutant: Mutant {
-            module: "recv_buffer",
-            text: "assign done_o = alloc_done ||",
-            wrong: "assign done_o = (alloc_done && take) ||",
         },
     },
 ];
