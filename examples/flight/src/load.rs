@@ -3,6 +3,7 @@
 use crate::edge::EdgeReport;
 use crate::flight::{CheckInRequest, PassengersAsyncClient, RecordRequest, StaffAsyncClient};
 use crate::peer::{Peer, Trouble};
+use crate::places::Places;
 use crate::tier::Tier;
 use nebula::Span;
 use nebula::typed::Code;
@@ -42,11 +43,11 @@ pub(crate) struct Fronts {
 }
 
 impl Fronts {
-    /// Connects to the front ends of the application `app`.
-    pub(crate) fn connect(app: &str) -> std::io::Result<Self> {
+    /// Connects to the front ends.
+    pub(crate) fn connect(places: &Places) -> std::io::Result<Self> {
         Ok(Self {
-            passengers: Peer::connect(Tier::Passengers, app, PassengersAsyncClient::over),
-            staff: Peer::connect(Tier::Staff, app, StaffAsyncClient::over),
+            passengers: Peer::connect(Tier::Passengers, places, PassengersAsyncClient::over),
+            staff: Peer::connect(Tier::Staff, places, StaffAsyncClient::over),
             tasks: Builder::new_multi_thread().worker_threads(1).enable_time().build()?,
             ended: channel(),
         })

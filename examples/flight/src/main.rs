@@ -10,6 +10,7 @@ mod edge;
 mod load;
 mod measure;
 mod peer;
+mod places;
 mod serving;
 mod show;
 mod tier;

@@ -2,6 +2,7 @@
 
 use crate::app::{App, Plan};
 use crate::load::{Fronts, Offer};
+use crate::places::Transport;
 use crate::show::{Format, Line, Show};
 use crate::tier::{Threads, Tier};
 use nebula::Span;
@@ -18,6 +19,9 @@ struct AppArgs {
     /// Threads of the pool of flights, baggage and stores, where handlers run there
     #[arg(long, default_value_t = 16)]
     pool_threads: u16,
+    /// How tiers reach each other
+    #[arg(long, value_enum, default_value_t)]
+    transport: Transport,
     /// What a tier's handlers wait for, such as flights=1ms; may be given several times [default: flights=200us]
     #[arg(long, value_name = "TIER=SPAN", value_parser = tier_wait)]
     wait: Vec<(Tier, Span)>,
@@ -72,9 +76,9 @@ fn tier_wait(text: &str) -> Result<(Tier, Span), String> {
 
 impl AppArgs {
     fn plan(&self, threads: Threads) -> Plan {
-        let Self { slo, pool_threads, wait, interval, .. } = self.clone();
+        let Self { slo, pool_threads, wait, interval, transport, .. } = self.clone();
         let app = format!("flight-{}-{}", std::process::id(), threads.name());
-        Plan { app, threads, pool_threads, slo, report_every: interval, waits: wait }
+        Plan { app, transport, threads, pool_threads, slo, report_every: interval, waits: wait }
     }
 }
 
@@ -176,7 +180,7 @@ struct Stage {
 impl Stage {
     fn start(args: &AppArgs, threads: Threads) -> Result<Self, Box<dyn Error>> {
         let app = App::start(args.plan(threads))?;
-        let fronts = Fronts::connect(&app.plan().app)?;
+        let fronts = Fronts::connect(app.places())?;
         Ok(Self { app, fronts, slo: args.slo, loads: 0, victims: Victims::default() })
     }
 

@@ -1,6 +1,7 @@
 //! A tier, as one that calls it has it: a connection that is made again when the tier has come back, and what was seen of it.
 
 use crate::edge::{Edge, EdgeReport, End};
+use crate::places::Places;
 use crate::tier::Tier;
 use nebula::typed::{AsyncChannel, CallError, ConnectError, Status};
 use nebula::{AsyncClient, CallError as Rpc, ClientConfig, SubmitError};
@@ -44,10 +45,10 @@ impl<C> Clone for Peer<C> {
 }
 
 impl<C: Clone + Send + 'static> Peer<C> {
-    /// The tier of the application, once it is there; `over` makes its client of a connection.
-    pub(crate) fn connect(tier: Tier, app: &str, over: fn(AsyncChannel) -> Result<C, ConnectError>) -> Self {
+    /// The tier that is at `places`, once it is there; `over` makes its client of a connection.
+    pub(crate) fn connect(tier: Tier, places: &Places, over: fn(AsyncChannel) -> Result<C, ConnectError>) -> Self {
         let (client, connects) = (Mutex::new(None), AtomicBool::new(true));
-        let inner = Arc::new(Inner { tier, endpoint: tier.endpoint(app), over, client, connects, edge: Edge::new() });
+        let inner = Arc::new(Inner { tier, endpoint: places.of(tier), over, client, connects, edge: Edge::new() });
         inner.clone().connect_until_there();
         Self(inner)
     }

@@ -1,10 +1,11 @@
 //! The process of one tier.
 
 use crate::edge::EdgeReport;
+use crate::places::{Places, place};
 use crate::tier::{Threads, Tier};
 use crate::tiers::{self, Serving};
 use crate::work::Work;
-use nebula::{Server, ServerConfig, Span};
+use nebula::{Endpoint, Server, ServerConfig, Span};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::io::Write;
@@ -23,6 +24,12 @@ pub(crate) struct Args {
     /// Name of the application: its tiers find each other by it
     #[arg(long, default_value = "flight")]
     app: String,
+    /// Where to serve [default: shared memory, by the names of application and tier]
+    #[arg(long)]
+    endpoint: Option<Endpoint>,
+    /// Where a tier is that this one calls, such as flights=udp://127.0.0.1:7400; may be given several times [default: as --endpoint]
+    #[arg(long, value_name = "TIER=ENDPOINT", value_parser = place)]
+    place: Vec<(Tier, String)>,
     /// Where handlers run that take long or call other tiers
     #[arg(long, value_enum, default_value = "worker")]
     threads: Threads,
@@ -65,9 +72,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let executor = Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
     let wait = args.wait.map_or(args.tier.wait(), |wait| Duration::from_nanos(wait.as_ns()));
     let work = Work { threads: args.threads, wait, tasks: executor.handle().clone() };
-    let server = Server::bind(&args.tier.endpoint(&args.app)).config(config(args));
-    let serving = tiers::serve(args.tier, &args.app, server, work)?;
-    say("ready")?;
+    let mut places = Places::new(&args.app);
+    args.place.iter().cloned().for_each(|(tier, endpoint)| places.insert(tier, endpoint));
+    let endpoint = args.endpoint.clone().map_or_else(|| places.of(args.tier).parse(), Ok)?;
+    let server = Server::bind(endpoint).config(config(args));
+    let serving = tiers::serve(args.tier, &places, server, work)?;
+    say(&format!("ready {}", serving.server.endpoint()))?;
     let mut before = Instant::now();
     let mut counted = Counted::of(&serving);
     loop {

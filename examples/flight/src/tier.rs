@@ -71,11 +71,6 @@ impl Tier {
             _ => Duration::ZERO,
         }
     }
-
-    /// Where it is, of the application named `app`.
-    pub(crate) fn endpoint(self, app: &str) -> String {
-        format!("shm://{app}-{}", self.name())
-    }
 }
 
 /// Where handlers run that take long or call others.

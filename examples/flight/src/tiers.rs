@@ -9,6 +9,7 @@ use crate::edge::EdgeReport;
 use crate::flight::{
     BaggageServer, CheckInServer, FlightsServer, ItemsServer, PassengersServer, PassportsServer, StaffServer,
 };
+use crate::places::Places;
 use crate::tier::Tier;
 use crate::work::Work;
 use check_in::Desk;
@@ -26,24 +27,24 @@ pub(crate) struct Serving {
     pub(crate) edges: Box<dyn Fn() -> Vec<EdgeReport>>,
 }
 
-/// Starts a tier of the application `app`.
-pub(crate) fn serve(tier: Tier, app: &str, server: Server, work: Work) -> Result<Serving, Box<dyn Error>> {
+/// Starts a tier; the others are at `places`.
+pub(crate) fn serve(tier: Tier, places: &Places, server: Server, work: Work) -> Result<Serving, Box<dyn Error>> {
     let calls_none = || Box::new(Vec::new) as Box<dyn Fn() -> Vec<EdgeReport>>;
     let (server, edges) = match tier {
         Tier::Passengers => {
-            let counter = Arc::new(Counter::new(app, work));
+            let counter = Arc::new(Counter::new(places, work));
             (server.serve(PassengersServer(counter.clone()))?, Box::new(move || counter.report()) as Box<_>)
         }
         Tier::Staff => {
-            let office = Arc::new(Office::new(app, work));
+            let office = Arc::new(Office::new(places, work));
             (server.serve(StaffServer(office.clone()))?, Box::new(move || office.report()) as Box<_>)
         }
         Tier::CheckIn => {
-            let desk = Desk::new(app, work);
+            let desk = Desk::new(places, work);
             (server.serve(CheckInServer(desk.clone()))?, Box::new(move || desk.report()) as Box<_>)
         }
         Tier::Passports => {
-            let passports = Arc::new(Passports::new(app, work));
+            let passports = Arc::new(Passports::new(places, work));
             (server.serve(PassportsServer(passports.clone()))?, Box::new(move || passports.report()) as Box<_>)
         }
         Tier::Flights => (server.serve(FlightsServer(Flights(work)))?, calls_none()),

@@ -38,8 +38,9 @@ fn sum(edges: &[(&str, &str, &Value)], to: &str, field: &str) -> u64 {
 
 #[test]
 fn every_tier_is_called_as_the_picture_says() {
-    for threads in ["worker", "dispatch"] {
-        let lines = run(&["--threads", threads, "--rate", "200", "--duration", "600ms", "--interval", "150ms"]);
+    for (threads, transport) in [("worker", "shm"), ("dispatch", "shm"), ("worker", "udp"), ("dispatch", "udp")] {
+        let how = ["--threads", threads, "--transport", transport];
+        let lines = run(&[&how[..], &["--rate", "200", "--duration", "600ms", "--interval", "150ms"]].concat());
         let seen = [of_kind(&lines, "clients"), of_kind(&lines, "tier")].concat();
         let edges = edges(&seen);
         let called: BTreeSet<_> = edges.iter().map(|(from, to, _)| format!("{from}-{to}")).collect();
@@ -56,16 +57,20 @@ fn every_tier_is_called_as_the_picture_says() {
         ];
         assert_eq!(called, expected.iter().map(ToString::to_string).collect());
         for tier in ["passengers", "staff", "check-in", "flights", "baggage", "passports", "citizens", "airport"] {
-            assert!(sum(&edges, tier, "replied") > 0, "{threads}: {tier}");
-            assert_eq!(sum(&edges, tier, "failed"), 0, "{threads}: {tier}");
+            assert!(sum(&edges, tier, "replied") > 0, "{threads}, {transport}: {tier}");
+            assert_eq!(sum(&edges, tier, "failed"), 0, "{threads}, {transport}: {tier}");
         }
     }
 }
 
 #[test]
 fn an_overloaded_tier_is_a_nack_at_the_front_long_before_a_reply_would_be() {
+    ["shm", "udp"].into_iter().for_each(is_overloaded);
+}
+
+fn is_overloaded(transport: &str) {
     // The pool of flights serves 53 a second, and 48 wait or run. A reply takes 300 ms at least.
-    let slow = ["--slo", "2s", "--wait", "flights=300ms"];
+    let slow = ["--transport", transport, "--slo", "2s", "--wait", "flights=300ms"];
     let lines = run(&[&slow[..], &["--rate", "250", "--duration", "1s", "--interval", "100ms"]].concat());
     let fronts = edges(&of_kind(&lines, "clients"));
     let (refused, failed) = (sum(&fronts, "passengers", "refused"), sum(&fronts, "passengers", "failed"));
@@ -106,5 +111,25 @@ fn who_asks_a_tier_that_was_killed_is_told_so_until_it_is_back() {
         let after = edges(&of_kind(&lines[restarted..end], "clients"));
         let whole: Vec<_> = after.into_iter().filter(|(_, _, edge)| edge["failed"] == 0).collect();
         assert!(sum(&whole, front, "replied") > 0, "{tier}: {whole:?}");
+    }
+}
+
+/// Over UDP a tier that is gone says nothing: what was sent to it ends with its deadline, or when it is back and does not know of it.
+#[test]
+fn over_udp_too_a_tier_that_was_killed_is_asked_again_once_it_is_back() {
+    let tiers = ["passengers", "flights"];
+    let kill = ["--transport", "udp", "--kill", "passengers,flights"];
+    let lines = run(&[&kill[..], &["--rate", "300", "--duration", "8s", "--interval", "50ms"]].concat());
+    let at = |kind: &str, tier: &str| {
+        let is_it = |line: &Value| line["kind"] == kind && line["tier"] == tier;
+        lines.iter().position(is_it).unwrap_or_else(|| panic!("{tier} was not {kind}"))
+    };
+    for (index, tier) in tiers.into_iter().enumerate() {
+        let end = tiers.get(index + 1).map_or(lines.len(), |next| at("killed", next));
+        let from_then = edges(&of_kind(&lines[at("killed", tier)..end], "clients"));
+        assert!(sum(&from_then, "passengers", "failed") > 0, "{tier}: {from_then:?}");
+        let after = edges(&of_kind(&lines[at("restarted", tier)..end], "clients"));
+        let whole: Vec<_> = after.into_iter().filter(|(_, _, edge)| edge["failed"] == 0).collect();
+        assert!(sum(&whole, "passengers", "replied") > 0, "{tier}: {whole:?}");
     }
 }

@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   nebula demo flight                                a minute or two; writes nebula-flight.html
   nebula demo flight --quick --no-report            a few seconds
   nebula demo flight --slo 2ms                      a tighter SLO
+  nebula demo flight --transport udp                tiers over UDP
 
 Shown for two ways to run handlers. dispatch: where the RPC arrives. worker: what takes long in a pool, what calls others replies later.";
 
@@ -34,6 +35,9 @@ pub(crate) struct Args {
     /// Duration of each load
     #[arg(long, value_name = "SPAN")]
     duration: Option<Span>,
+    /// How tiers reach each other
+    #[arg(long, value_enum, default_value_t)]
+    transport: Transport,
     /// Short loads and a coarse search
     #[arg(long)]
     quick: bool,
@@ -49,6 +53,16 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+/// The transport between tiers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Transport {
+    /// Shared memory
+    #[default]
+    Shm,
+    /// UDP over the loopback interface
+    Udp,
 }
 
 /// Runs the demo.
@@ -119,6 +133,7 @@ impl Program {
         let path = args.program.clone().map_or_else(beside, Ok)?;
         let mut command = Command::new(&path);
         command.args(["compare", "--format", "json", "--interval", "250ms", "--slo", &flag(args.slo)]);
+        command.args(["--transport", if args.transport == Transport::Udp { "udp" } else { "shm" }]);
         let (duration, precision) = if args.quick { (Span::from_ms(300), "0.5") } else { (Span::from_secs(1), "0.1") };
         command.args(["--duration", &flag(args.duration.unwrap_or(duration)), "--precision", precision]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();

@@ -6,6 +6,7 @@ use crate::flight::{
     ItemsAsyncClient, PassportRequest, PassportsAsyncClient, SetRequest,
 };
 use crate::peer::{Peer, Trouble};
+use crate::places::Places;
 use crate::tier::Tier;
 use crate::tiers::store::Stored;
 use crate::work::{Work, all_of};
@@ -22,12 +23,12 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(app: &str, work: Work) -> Self {
+    pub(super) fn new(places: &Places, work: Work) -> Self {
         Self {
-            flights: Peer::connect(Tier::Flights, app, FlightsAsyncClient::over),
-            baggage: Peer::connect(Tier::Baggage, app, BaggageAsyncClient::over),
-            passports: Peer::connect(Tier::Passports, app, PassportsAsyncClient::over),
-            airport: Peer::connect(Tier::Airport, app, ItemsAsyncClient::over),
+            flights: Peer::connect(Tier::Flights, places, FlightsAsyncClient::over),
+            baggage: Peer::connect(Tier::Baggage, places, BaggageAsyncClient::over),
+            passports: Peer::connect(Tier::Passports, places, PassportsAsyncClient::over),
+            airport: Peer::connect(Tier::Airport, places, ItemsAsyncClient::over),
             work,
         }
     }

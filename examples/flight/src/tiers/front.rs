@@ -6,6 +6,7 @@ use crate::flight::{
     RecordRequest, Staff,
 };
 use crate::peer::Peer;
+use crate::places::Places;
 use crate::tier::Tier;
 use crate::tiers::store::Stored;
 use crate::work::Work;
@@ -19,8 +20,8 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    pub(super) fn new(app: &str, work: Work) -> Self {
-        Self { check_in: Peer::connect(Tier::CheckIn, app, CheckInAsyncClient::over), work }
+    pub(super) fn new(places: &Places, work: Work) -> Self {
+        Self { check_in: Peer::connect(Tier::CheckIn, places, CheckInAsyncClient::over), work }
     }
 
     pub(super) fn report(&self) -> Vec<EdgeReport> {
@@ -44,8 +45,8 @@ pub(super) struct Office {
 }
 
 impl Office {
-    pub(super) fn new(app: &str, work: Work) -> Self {
-        Self { airport: Peer::connect(Tier::Airport, app, ItemsAsyncClient::over), work }
+    pub(super) fn new(places: &Places, work: Work) -> Self {
+        Self { airport: Peer::connect(Tier::Airport, places, ItemsAsyncClient::over), work }
     }
 
     pub(super) fn report(&self) -> Vec<EdgeReport> {

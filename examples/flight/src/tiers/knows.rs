@@ -6,6 +6,7 @@ use crate::flight::{
     PassportReply, PassportRequest, Passports as PassportsService,
 };
 use crate::peer::Peer;
+use crate::places::Places;
 use crate::tier::Tier;
 use crate::work::Work;
 use nebula::typed::{Context, Slot, Status};
@@ -53,8 +54,8 @@ pub(super) struct Passports {
 }
 
 impl Passports {
-    pub(super) fn new(app: &str, work: Work) -> Self {
-        Self { citizens: Peer::connect(Tier::Citizens, app, ItemsAsyncClient::over), work }
+    pub(super) fn new(places: &Places, work: Work) -> Self {
+        Self { citizens: Peer::connect(Tier::Citizens, places, ItemsAsyncClient::over), work }
     }
 
     pub(super) fn report(&self) -> Vec<EdgeReport> {
