@@ -10,12 +10,12 @@ use crate::shell::{Failure, Shell, run};
 
 /// Cases of the example, and the most instructions an RPC.
 const MOST: &[(&str, f64)] = &[
-    ("single-queue/64", 352.0),
-    ("jbsq:2/64", 387.0),
-    ("jbsq:2/64/bound", 420.0),
-    ("rss/64", 430.0),
-    ("random/64", 436.0),
-    ("round-robin/64", 391.0),
+    ("single-queue/64", 344.0),
+    ("jbsq:2/64", 388.0),
+    ("jbsq:2/64/bound", 421.0),
+    ("rss/64", 379.0),
+    ("random/64", 379.0),
+    ("round-robin/64", 359.0),
     ("single-queue/64/lanes", 130.0),
     ("single-queue/64/fixed/lanes", 40.0),
     ("single-queue/64/bimodal/lanes", 115.0),
