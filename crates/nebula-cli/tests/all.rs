@@ -8,6 +8,7 @@ mod explain;
 mod installation;
 #[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod kept;
+#[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod memcached;
 mod operations;
 mod pages;

@@ -2,7 +2,6 @@
 
 use super::bounds::{ANSWER_BYTES_MAX, VERSION};
 use super::get::{LineSink, push_number};
-use super::bounds::{ANSWER_BYTES_MAX, VERSION};
 use super::seconds::Seconds;
 use super::stats::{Count, Counters, Facts, Told};
 use nebula::{Reply, Requests, Service, Stage};
