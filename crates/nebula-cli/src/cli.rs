@@ -45,7 +45,7 @@ struct Cli {
 enum Command {
     Demo(demo::Args),
     Doctor(doctor::Args),
-    Size(size::Args),
+    Size(Box<size::Args>),
     Simulate(Box<simulate::Args>),
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),

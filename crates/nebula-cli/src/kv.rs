@@ -16,7 +16,7 @@ use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
 use crate::flags::Format;
-use crate::life::{Life, LifeArgs};
+use crate::life::{GoesOn, Life, LifeArgs};
 use crate::output::{self, Failure, Row, units};
 use crate::signal;
 use crate::{flags, memory};
@@ -186,8 +186,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let servers = serving::start(&args, keys, times.as_ref(), &store)?;
     // A run without its log is not what was asked for.
     let goes_on = |servers: &[RunningServer]| servers.iter().all(|server| server.log_error().is_none());
-    let goes_on: Option<&dyn Fn(&[RunningServer]) -> bool> =
-        if args.decision_log.is_some() { Some(&goes_on) } else { None };
+    let goes_on: Option<GoesOn<'_>> = if args.decision_log.is_some() { Some(&goes_on) } else { None };
     let ended = life.live(servers, goes_on, |servers| read_keys_again(servers, &args))?;
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;

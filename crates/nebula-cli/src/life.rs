@@ -40,6 +40,9 @@ pub(crate) struct LifeArgs {
     log: log::Level,
 }
 
+/// Whether the servers of a service go on by themselves.
+pub(crate) type GoesOn<'a> = &'a dyn Fn(&[RunningServer]) -> bool;
+
 /// A service about to begin.
 pub(crate) struct Life {
     metrics: Option<Metrics>,
@@ -73,7 +76,7 @@ impl Life {
     pub(crate) fn live(
         mut self,
         servers: Vec<RunningServer>,
-        goes_on: Option<&dyn Fn(&[RunningServer]) -> bool>,
+        goes_on: Option<GoesOn<'_>>,
         on_hang_up: impl Fn(&[RunningServer]),
     ) -> Result<Ended, Failure> {
         if let (Some(metrics), Some(server)) = (&mut self.metrics, servers.first()) {
@@ -115,8 +118,8 @@ impl Life {
         std::thread::scope(|scope| {
             let drain = |server| scope.spawn(move || RunningServer::drain(server, self.drain_timeout));
             let draining: Vec<_> = servers.iter().map(drain).collect();
-            // Not `all`, which would leave the rest.
-            draining.into_iter().fold(true, |all, one| one.join().is_ok_and(|is_drained| is_drained) && all)
+            let drained: Vec<bool> = draining.into_iter().map(|one| one.join().is_ok_and(|drained| drained)).collect();
+            drained.into_iter().all(|is_drained| is_drained)
         })
     }
 

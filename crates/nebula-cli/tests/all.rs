@@ -10,6 +10,7 @@ mod installation;
 mod kept;
 #[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod memcached;
+#[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod operations;
 mod pages;
 #[expect(clippy::unwrap_used, reason = "the programs beside this one use it too, and what cannot go on fails there")]
