@@ -45,7 +45,7 @@ pub(crate) fn align(position: u64, granules: u64) -> u64 {
 }
 
 /// Bits of the header's field `value_bytes` above the longest value: with either, the length is one that no value has, so that a GET of
-/// plain items needs no comparison of its own to notice them.
+/// plain items needs no further comparison to notice them.
 ///
 /// Metadata follows the value, in the last words of the item's space.
 const EXTENDED: usize = 1 << 23;
@@ -151,7 +151,7 @@ pub(crate) fn header_if_key(item: &[AtomicU64], key: &[u8]) -> Option<Header> {
     (header.raw.key_bytes == key.len() && copy::eq_bytes(&item[HEADER_WORDS..], key)).then_some(header)
 }
 
-/// Fills one granule with an item of no key, which leads whoever walks over the log to the next.
+/// Fills one granule with an item of no key, which leads a walk over the log to the next.
 pub(crate) fn write_gap(item: &[AtomicU64]) {
     item[0].store(1 << 32, Ordering::Relaxed);
 }

@@ -39,7 +39,7 @@ pub struct Meta {
     pub is_fetched: bool,
     /// Whether a client has declared it stale.
     pub is_stale: bool,
-    /// Whether a client was told that it is to fetch the value anew.
+    /// Whether a client was told that it is to fetch the value again.
     pub is_won: bool,
     /// The value's length in bytes.
     pub value_bytes: u32,

@@ -1,4 +1,4 @@
-//! The store: its parts, prefetches and counters. The operations are in modules of their own.
+//! The store: its parts, prefetches and counters. Each operation has its module.
 
 #[cfg(not(any(loom, miri)))]
 mod adopt;

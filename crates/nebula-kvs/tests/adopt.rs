@@ -66,7 +66,7 @@ fn what_one_store_leaves_the_next_one_has() {
         drop(store);
 
         let (store, adopted) = Store::adopt(&named.0, config(mode), options(eviction)).expect("it fits");
-        assert!(adopted.was_clean && adopted.dropped == 0 && adopted.mended == 0, "{mode:?} {adopted:?}");
+        assert!(adopted.was_clean && adopted.dropped == 0 && adopted.released == 0, "{mode:?} {adopted:?}");
         assert_eq!((adopted.items, store.stats().items, store.stats().log_wraps), (items, items, wraps));
         let after: Vec<_> = (0..last).map(|number| found(&store, number, 2)).collect();
         assert_eq!(before, after, "{mode:?} {eviction:?}");

@@ -95,7 +95,7 @@ fn the_next_process_finds_whole_values_whatever_was_half_done() {
             std::env::temp_dir().display(),
             std::process::id()
         ));
-        let mut mended = 0;
+        let mut released = 0;
         for round in 0..20 {
             let this = std::env::current_exe().expect("this program");
             let told = format!("{mode}:{}", path.display());
@@ -113,9 +113,9 @@ fn the_next_process_finds_whole_values_whatever_was_half_done() {
             assert_eq!(found, adopted.items, "round {round}");
             assert!(!adopted.was_clean && found > KEYS / 4, "round {round}: {adopted:?}");
             assert!(adopted.dropped <= 2, "round {round}: two threads were writing: {adopted:?}");
-            mended += adopted.mended;
+            released += adopted.released;
         }
         std::fs::remove_file(&path).expect("it is there");
-        eprintln!("{mode}: {mended} buckets were held when their process was killed");
+        eprintln!("{mode}: {released} buckets were held when their process was killed");
     }
 }

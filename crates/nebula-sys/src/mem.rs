@@ -114,7 +114,7 @@ mod mapped {
 
         /// Maps `words` words of `file` from byte `offset` on, shared with every process that maps them.
         ///
-        /// Whoever can shrink the file ends this process with SIGBUS at its next access to what is gone: take files that only this user can
+        /// A process that can shrink the file ends this process with SIGBUS at its next access to what is gone: take files that only this user can
         /// write.
         ///
         /// # Errors

@@ -35,7 +35,7 @@ enum Evicted {
 }
 
 impl KeepArgs {
-    /// The store of these sizes: in memory of its own or in a file's, with the items of a snapshot if one is named.
+    /// The store of these sizes: in its own memory or in a file's, with the items of a snapshot if one is named.
     pub(super) fn begin(&self, config: StoreConfig, now: u32) -> Result<Store, Failure> {
         // Before the store takes its memory.
         self.load.as_deref().map(check).transpose()?;
@@ -58,11 +58,11 @@ impl KeepArgs {
         if !path.exists() {
             return Ok(Store::create_in(path, config, options)?);
         }
-        let (store, Adopted { was_clean, items, dropped, mended, .. }) = Store::adopt(path, config, options)?;
+        let (store, Adopted { was_clean, items, dropped, released, .. }) = Store::adopt(path, config, options)?;
         let how = if was_clean { "ended" } else { "was killed" };
         tracing::info!("adopted {items} items from {}; the server before {how}", path.display());
-        if dropped + mended > 0 {
-            tracing::warn!("{dropped} items were half written and dropped; {mended} buckets were held");
+        if dropped + released > 0 {
+            tracing::warn!("{dropped} items were half written and dropped; {released} buckets were held");
         }
         Ok(store)
     }

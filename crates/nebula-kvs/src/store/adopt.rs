@@ -7,7 +7,7 @@
 //! - an item is written and no entry leads to it yet: its space is free;
 //! - the log's head was told and has not moved yet: the items between are given up as if it had.
 //!
-//! All else is one word that is there or not. So whoever adopts walks over the index, looks at each item, and finds again what was in its
+//! All else is one word that is there or not. So the process that adopts walks over the index, looks at each item, and finds again what was in its
 //! predecessor's own memory: the tail, free runs, counts.
 
 use crate::{
@@ -31,7 +31,7 @@ pub struct Adopted {
     /// Items that were dropped: half written, or damaged.
     pub dropped: u64,
     /// Buckets that a writer held when its process ended.
-    pub mended: u64,
+    pub released: u64,
 }
 
 /// An item that an entry leads to.
@@ -102,7 +102,7 @@ impl Store {
         self.log.adopt_head();
         let mut left = Vec::new();
         for home in self.index.homes() {
-            adopted.mended += u64::from(bucket::mend(home));
+            adopted.released += u64::from(bucket::mend(home));
             for bucket in self.index.chain(home) {
                 for (slot, entry) in bucket::entries(bucket).filter(|&(_, entry)| entry != Entry::EMPTY) {
                     let word = &bucket[slot];

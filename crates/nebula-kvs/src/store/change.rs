@@ -12,7 +12,7 @@ pub struct Change {
     pub flags: Option<u32>,
     /// Whether the item is stale. To declare it so gives it a new CAS number, and nobody the win.
     pub is_stale: Option<bool>,
-    /// Whether a client has been told to fetch the value anew.
+    /// Whether a client has been told to fetch the value again.
     pub is_won: Option<bool>,
     /// A CAS number for the item.
     pub cas: Option<Mark>,

@@ -41,7 +41,7 @@ pub struct Put {
     pub now: u32,
     /// The item's CAS number; `None`: one that no item has had.
     pub cas: Option<u64>,
-    /// Whether a client has been told to fetch the value anew: for an item that stands for a value to come.
+    /// Whether a client has been told to fetch the value again: for an item that stands for a value to come.
     pub is_won: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Space of items that have expired: found by whoever asks for one, and by a walk where a store is full.
+//! Space of items that have expired: found by a caller that asks for one, and by a walk where a store is full.
 
 use crate::{
     KeyHash, Probe, Store,

@@ -189,7 +189,7 @@ impl<P: Probe> Store<P> {
         Update::Done
     }
 
-    /// A SET of a key whose item has metadata: without flags or expiry, under a CAS number of its own.
+    /// A SET of a key whose item has metadata: without flags or expiry, under its own CAS number.
     #[cold]
     fn set_extended<'a>(
         &'a self,
