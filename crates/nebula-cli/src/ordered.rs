@@ -64,6 +64,9 @@ pub(crate) struct Args {
     /// Serve udp:// to other machines without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
+    /// Exit when the parent process exits
+    #[arg(long)]
+    end_with_parent: bool,
     #[command(flatten)]
     life: LifeArgs,
     /// Output format of the counters
@@ -73,6 +76,9 @@ pub(crate) struct Args {
 
 /// Serves until a signal, then prints the server's counters.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.end_with_parent {
+        nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
+    }
     signal::catch()?;
     let life = Life::begin(&args.life)?;
     let mut config = config(args);

@@ -571,6 +571,7 @@ fn a_load_of_gets_and_scans_is_answered_in_order_and_has_latencies_of_each() {
         "64MiB",
         "--slo",
         "10s",
+        "--end-with-parent",
     ];
     let mut child = command(&args).spawn().unwrap();
     let mut ready = String::new();
