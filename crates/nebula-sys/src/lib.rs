@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`sync`] | atomics, fences, `Arc` and threads: std's, or loom's under `cfg(loom)` |
 //! | [`mem`] | zero-filled memory on the largest pages that the machine grants |
-//! | [`file`] | files whose memory outlives a process: created whole, and one process's at a time |
+//! | [`mod@file`] | files whose memory outlives a process: created whole, and one process's at a time |
 //! | [`shared`] | memory shared by two processes, sealed against shrinking |
 //! | [`copy`] | copies from and to memory that others may write at the same time |
 //! | [`search`] | the words of a cache line that have a tag, all of them compared at once |
