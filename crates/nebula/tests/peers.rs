@@ -20,7 +20,7 @@ fn nobody_serves_a_name_that_nobody_serves() {
 
 #[test]
 fn a_text_that_is_no_endpoint_is_said_at_once_by_both_sides() {
-    for text in ["kv", "tcp://127.0.0.1:7400", "shm://", "shm://a/b"] {
+    for text in ["kv", "http://127.0.0.1:7400", "shm://", "shm://a/b"] {
         assert!(matches!(Client::connect(text), Err(ConnectError::Endpoint(_))), "{text}");
         assert!(matches!(Server::bind(text).serve(echo), Err(ServeError::Endpoint(_))), "{text}");
     }

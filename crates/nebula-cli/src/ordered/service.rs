@@ -88,13 +88,17 @@ fn bytes(bytes: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula::{Client, ClientConfig, RunningServer, Server};
+    use nebula::{Client, RunningServer, Server};
     use nebula_ordered::protocol::Pairs;
 
-    fn served(test: &str, bytes_max: u64, reply_bytes_max: u32) -> (RunningServer, Client) {
+    const SLOT_BYTES: u32 = 448;
+
+    /// A service of a store, and a client with one slot for a reply.
+    fn served(test: &str, bytes_max: u64) -> (RunningServer, Client) {
         let name = format!("shm://ordered-{test}-{}", std::process::id());
-        let server = Server::bind(&name).inline(true).serve(OrderedService::new(OrderedStore::new(bytes_max))).unwrap();
-        (server, Client::connect_with(&name, ClientConfig::default().reply_bytes_max(reply_bytes_max)).unwrap())
+        let service = OrderedService::new(OrderedStore::new(bytes_max));
+        let server = Server::bind(&name).inline(true).mtu_bytes(SLOT_BYTES).serve(service).unwrap();
+        (server, Client::connect(&name).unwrap())
     }
 
     fn ask(client: &mut Client, request: Request<'_>) -> (Status, Vec<u8>) {
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_scan_returns_pairs_in_order_and_as_many_as_there_is_room_for() {
-        let (_server, mut client) = served("scan", 1 << 20, 400);
+        let (_server, mut client) = served("scan", 1 << 20);
         for key in (0..50_u8).rev() {
             assert_eq!(set(&mut client, &[key], &[key; 20]), Status::Ok);
         }
@@ -138,7 +142,7 @@ mod tests {
 
     #[test]
     fn pairs_are_set_got_and_deleted_as_at_the_key_value_service() {
-        let (_server, mut client) = served("pairs", 300, 600);
+        let (_server, mut client) = served("pairs", 300);
         let get = Request::Pair(key_value::Request::Get { key: b"key" });
         let delete = Request::Pair(key_value::Request::Delete { key: b"key" });
         assert_eq!(ask(&mut client, get), (Status::NotFound, vec![]));
@@ -151,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_said_to_be_malformed() {
-        let (_server, mut client) = served("malformed", 1 << 20, 100);
+        let (_server, mut client) = served("malformed", 1 << 20);
         for request in [&[][..], &[4], &[4, 0, 1, 0, 0, 0, 0, 0], &[5; 16], &[4, 1, 1, 0, 1, 0, 0, 0, 7]] {
             let reply = client.call(request).unwrap();
             assert_eq!(key_value::Reply::decode(reply).unwrap().status, Status::Malformed, "{request:?}");
