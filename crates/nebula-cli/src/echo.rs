@@ -3,13 +3,13 @@
 
 use std::hint::spin_loop;
 
-use nebula::{Endpoint, IdlePolicy, Policy, Reply, Server, ServerConfig, Span, Status};
+use nebula::{Endpoint, IdlePolicy, Policy, Reply, Server, ServerConfig, Span};
 use nebula_sys::clock::Clock;
 
 use crate::flags::{self, Format};
 use crate::life::{Life, LifeArgs};
-use crate::output::{self, Failure, Row, units};
-use crate::signal;
+use crate::output::{self, Failure};
+use crate::{life, signal};
 
 const EXAMPLES: &str = "Examples:
   nebula serve echo --inline                              one core, at shm://echo
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     config.keys = keys;
     let server = Server::bind(&args.endpoint).config(config).serve(echo(args.work))?;
     let ended = life.live(vec![server], None, |_| {})?;
-    let printed = output::print(args.format, &ended.statuses.iter().map(counters).collect::<Vec<_>>());
+    let printed = output::print(args.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed)
 }
 
@@ -115,19 +115,4 @@ fn config(args: &Args) -> ServerConfig {
         config.idle = IdlePolicy::Spin;
     }
     config
-}
-
-fn counters(status: &Status) -> Row {
-    Row::new()
-        .field("served", status.freed)
-        .field("nacked", status.nacked())
-        .field("queue_depth_max", status.queue_depth_max)
-        .field("queue_bound", status.queue_bound)
-        .field("service_ns_mean", status.service.as_ns_f64())
-        .field("buffer_bytes", status.buffer_bytes())
-        .shown("served", status.freed.to_string())
-        .shown("NACKed", status.nacked().to_string())
-        .shown("queue max", status.queue_depth_max.to_string())
-        .shown("service", units::span(status.service))
-        .shown("receive buffer", units::bytes(status.buffer_bytes()))
 }

@@ -11,15 +11,15 @@ mod typed;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{Endpoint, Policy, Queueing, RunningServer, ScrubMode, ServerConfig, Span, Status, Steering, Tenant};
+use nebula::{Endpoint, Policy, Queueing, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
 use crate::flags::Format;
 use crate::life::{GoesOn, Life, LifeArgs};
-use crate::output::{self, Failure, Row, units};
+use crate::output::{self, Failure};
 use crate::signal;
-use crate::{flags, memory};
+use crate::{flags, life, memory};
 use keep::KeepArgs;
 use times::ServiceTimes;
 
@@ -192,7 +192,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         times.write(path)?;
     }
     let kept = args.keep.end(&store);
-    let printed = output::print(args.format, &ended.statuses.iter().map(counters).collect::<Vec<_>>());
+    let printed = output::print(args.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed.and(kept))
 }
 
@@ -245,7 +245,7 @@ fn store(args: &Args) -> Result<Arc<Store>, Failure> {
 
 fn config(args: &Args) -> ServerConfig {
     let request_bytes = |key_bytes: usize| bytes(protocol::HEADER_BYTES + key_bytes + args.value_bytes as usize);
-    let mtu_bytes = || request_bytes(KEY_BYTES).min(MTU_BYTES_AUTO);
+    let mtu_bytes = || request_bytes(KEY_BYTES).min(memory::MTU_BYTES_AUTO);
     let mut config = ServerConfig::default()
         .policy(args.policy)
         .slo(args.slo)
@@ -283,9 +283,6 @@ fn config(args: &Args) -> ServerConfig {
     config
 }
 
-/// The largest default slot: one page. Longer values take several slots.
-pub(crate) const MTU_BYTES_AUTO: u32 = 4096;
-
 /// Bytes that a request by the schema has more than one of the byte protocol.
 #[cfg(feature = "typed")]
 const TYPED_MORE_BYTES: usize = typed::MORE_BYTES;
@@ -294,33 +291,4 @@ const TYPED_MORE_BYTES: usize = 0;
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
-}
-
-pub(crate) fn counters(status: &Status) -> Row {
-    Row::new()
-        .field("served", status.freed)
-        .field("nacked", status.nacked())
-        .field("nacked_queue_bound", status.nacked_queue_bound)
-        .field("nacked_buffer_full", status.nacked_buffer_full)
-        .field("nacked_too_large", status.nacked_too_large)
-        .field("queue_depth_max", status.queue_depth_max)
-        .field("queue_bound", status.queue_bound)
-        .field("service_ns_mean", status.service.as_ns_f64())
-        .field("buffer_bytes", status.buffer_bytes())
-        .field("buffer_bytes_used_max", status.slots_used_max * u64::from(nebula_nic::SLOT_BYTES))
-        .field("migrated_out", status.migrated_out)
-        .field("migrated_in", status.migrated_in)
-        .field("violations", status.violations)
-        .field("stolen", status.stolen)
-        .field("steered", status.steered)
-        .field("repeated", status.repeated)
-        .field("nacked_stale", status.nacked_stale)
-        .field("nacked_expired", status.nacked_expired)
-        .field("cancelled", status.cancelled)
-        .shown("served", status.freed.to_string())
-        .shown("NACKed", status.nacked().to_string())
-        .shown("queue max", status.queue_depth_max.to_string())
-        .shown("service", units::span(status.service))
-        .shown("receive buffer", units::bytes(status.buffer_bytes()))
-        .shown("most used", units::bytes(status.slots_used_max * u64::from(nebula_nic::SLOT_BYTES)))
 }

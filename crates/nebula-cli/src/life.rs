@@ -2,15 +2,18 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `counters` | what a server prints at its end |
 //! | `log` | lines of life-cycle events on standard error |
 //! | `notify` | what systemd is told |
 //! | `settings`, `toml_words` | `--config FILE`: settings from a file, below those of the command line |
 
+mod counters;
 mod log;
 mod notify;
 mod settings;
 mod toml_words;
 
+pub(crate) use counters::counters;
 pub(crate) use settings::{ConfigCommand, check, with_settings};
 
 use std::net::SocketAddr;

@@ -5,6 +5,9 @@ use nebula_workload::KEY_BYTES;
 
 use crate::output::{Failure, units};
 
+/// The largest default slot: one page. Longer values take several slots.
+pub(crate) const MTU_BYTES_AUTO: u32 = 4096;
+
 /// The share of the free memory that a store may use; the rest is left to the machine.
 const SHARE: (u64, u64) = (7, 8);
 

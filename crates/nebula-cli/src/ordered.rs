@@ -12,7 +12,7 @@ use nebula_workload::KEY_BYTES;
 use crate::flags::Format;
 use crate::life::{Life, LifeArgs};
 use crate::output::{self, Failure};
-use crate::{flags, kv, memory, signal};
+use crate::{flags, life, memory, signal};
 use service::OrderedService;
 
 const EXAMPLES: &str = "Examples:
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let store = OrderedStore::new(memory::budget_bytes().min(args.memory_bytes.unwrap_or(u64::MAX)));
     let server = Server::bind(&args.endpoint).config(config).serve(OrderedService::new(store))?;
     let ended = life.live(vec![server], None, |_| {})?;
-    let printed = output::print(args.format, &ended.statuses.iter().map(kv::counters).collect::<Vec<_>>());
+    let printed = output::print(args.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed)
 }
 
@@ -99,7 +99,7 @@ fn config(args: &Args) -> ServerConfig {
         .slo(args.slo)
         .workers(args.workers)
         .inline(args.inline)
-        .mtu_bytes(request_bytes(KEY_BYTES).min(kv::MTU_BYTES_AUTO))
+        .mtu_bytes(request_bytes(KEY_BYTES).min(memory::MTU_BYTES_AUTO))
         .rpc_bytes_max(request_bytes(KEY_BYTES_MAX))
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
         .insecure(args.insecure)

@@ -97,7 +97,8 @@ mod tests {
     fn served(test: &str, bytes_max: u64) -> (RunningServer, Client) {
         let name = format!("shm://ordered-{test}-{}", std::process::id());
         let service = OrderedService::new(OrderedStore::new(bytes_max));
-        let server = Server::bind(&name).inline(true).mtu_bytes(SLOT_BYTES).serve(service).unwrap();
+        let config = nebula::ServerConfig::default().inline(true).mtu_bytes(SLOT_BYTES);
+        let server = Server::bind(&name).config(config).serve(service).unwrap();
         (server, Client::connect(&name).unwrap())
     }
 
