@@ -1,6 +1,7 @@
 //! `nebula serve kv`: serves a key-value store at an endpoint until Ctrl-C.
 
 mod keep;
+mod lookups;
 mod memcached;
 mod serving;
 mod service;

@@ -10,6 +10,7 @@ use nebula_sys::clock::Clock;
 use nebula_sys::sync::AtomicU64;
 use std::sync::Arc;
 
+use super::lookups::Lookups;
 use super::times::ServiceTimes;
 
 /// Requests between the prefetch of a bucket and its use.
@@ -29,6 +30,7 @@ pub(crate) struct KvService {
     /// Ticks between two safe points.
     piece_ticks: u64,
     clock: Clock,
+    lookups: Lookups,
     /// Takes a sample of service times, if requested.
     times: Option<Arc<ServiceTimes>>,
 }
@@ -38,7 +40,15 @@ impl KvService {
     pub(crate) fn new(store: impl Into<Arc<Store>>, item_bytes: usize) -> Self {
         let clock = Clock::new();
         let piece_ticks = clock.ticks_of(PIECE.as_ps()).max(1);
-        Self { store: store.into(), item_bytes, work_ticks: 0, piece_ticks, clock, times: None }
+        Self {
+            store: store.into(),
+            item_bytes,
+            work_ticks: 0,
+            piece_ticks,
+            clock,
+            lookups: Lookups::new(),
+            times: None,
+        }
     }
 
     /// Adds `work` of computation to each RPC.
@@ -115,7 +125,9 @@ impl KvService {
 
     #[inline(always)]
     fn get(&self, hash: KeyHash, key: &[u8], reply: &mut Reply<'_>) {
-        if !self.store.get(hash, key, &mut ReplySink { reply }) {
+        let is_found = self.store.get(hash, key, &mut ReplySink { reply });
+        self.lookups.count(is_found);
+        if !is_found {
             answer(reply, Status::NotFound);
         }
     }
@@ -167,9 +179,19 @@ impl Service for KvService {
     }
 
     fn store(&self) -> Option<StoreCounters> {
-        let Stats { items, inserted, updated_in_place, appended, deleted, evicted, .. } = self.store.stats();
-        let sets = inserted + updated_in_place + appended;
-        Some(StoreCounters { sets, deletes: deleted, evictions: evicted, items, ..StoreCounters::default() })
+        let Stats { items, inserted, updated_in_place, appended, deleted, evicted, expired, .. } = self.store.stats();
+        let ((hits, misses), sets) = (self.lookups.totals(), inserted + updated_in_place + appended);
+        let counted = StoreCounters {
+            hits,
+            misses,
+            sets,
+            deletes: deleted,
+            evictions: evicted,
+            expired,
+            items,
+            ..StoreCounters::default()
+        };
+        Some(counted)
     }
 
     /// By its operation.
@@ -310,6 +332,28 @@ mod tests {
             assert_eq!(replies, expected.collect::<Vec<_>>(), "{test}");
             server.stop();
         }
+    }
+
+    #[test]
+    fn lookups_are_counted_by_what_they_found() {
+        let name = format!("shm://cli-lookups-{}", std::process::id());
+        let (server, mut workers) = Server::bind(&name).inline(true).open().unwrap();
+        let service = KvService::new(store(), 528);
+        let mut client = Client::connect(&name).unwrap();
+        let key = b"key";
+        for request in
+            [Request::Get { key }, Request::Set { key, value: b"value" }, Request::Get { key }, Request::Get { key }]
+        {
+            let mut message = vec![0; request.encoded_bytes()];
+            request.encode_into(&mut message).unwrap();
+            client.submit(&message).unwrap();
+            while client.poll().is_none() {
+                workers[0].turn(&service);
+            }
+        }
+        let counted = service.store().unwrap();
+        assert_eq!((counted.hits, counted.misses, counted.sets, counted.items), (2, 1, 1, 1));
+        server.stop();
     }
 
     #[test]
