@@ -5,7 +5,6 @@
 use super::block::Block;
 use super::waiting::Waiting;
 use super::{Recursion, Stop};
-use nebula_sys::wide::{Work, run_in_256_bits};
 
 /// The cores behind one queue.
 pub(super) trait Cores {
@@ -77,9 +76,7 @@ impl<C: Cores> OneQueue<C> {
 /// A block to be served.
 struct Serve<'a, C>(&'a mut OneQueue<C>, &'a mut Block);
 
-impl<C: Cores> Work for Serve<'_, C> {
-    type Output = ();
-
+impl<C: Cores> Serve<'_, C> {
     #[inline(always)]
     fn run(self) {
         match self.0.bound {
@@ -87,6 +84,26 @@ impl<C: Cores> Work for Serve<'_, C> {
             Some(bound) => self.0.serve_below(bound, self.1),
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+impl<C: Cores> nebula_sys::wide::Work for Serve<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        Self::run(self);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn in_vectors<C: Cores>(serve: Serve<'_, C>) {
+    nebula_sys::wide::run_in_256_bits(serve);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_vectors<C: Cores>(serve: Serve<'_, C>) {
+    serve.run();
 }
 
 impl<C: Cores> Recursion for OneQueue<C> {
@@ -98,9 +115,9 @@ impl<C: Cores> Recursion for OneQueue<C> {
         self.waiting.reserve(block.arrived.len())?;
         let serve = Serve(self, block);
         if C::IS_IN_VECTORS {
-            run_in_256_bits(serve)
+            in_vectors(serve);
         } else {
-            serve.run()
+            serve.run();
         }
         Ok(())
     }
