@@ -180,6 +180,16 @@ pub(crate) fn hold(home: &Bucket) -> Held<'_> {
     }
 }
 
+/// Locks the bucket where nobody else writes: no atomic read-modify-write, which only other writers need.
+#[inline]
+pub(crate) fn hold_alone(home: &Bucket) -> Held<'_> {
+    let word = home[0].load(Ordering::Relaxed);
+    home[0].store(word | HELD, Ordering::Relaxed);
+    // As in `hold`, for readers.
+    fence(Ordering::Release);
+    Held { home, word, has_changed: false }
+}
+
 /// Locks the bucket unless another writer holds it for longer than some spins.
 pub(crate) fn try_hold(home: &Bucket) -> Option<Held<'_>> {
     for _ in 0..TRIES {

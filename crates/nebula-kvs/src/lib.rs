@@ -7,6 +7,7 @@
 //! | `log`, `item`, `meta` | from an entry to its item: circular log, 64-byte-aligned items, what some have behind their value |
 //! | `runs`, `eviction` | space that is used again: free runs of a full store, and what a full cache keeps |
 //! | `backing`, `snapshot` | what outlives the process: its memory in a file, or its items |
+//! | [`Partition`] | a store divided over threads, each of which alone writes its part |
 //! | [`touch`] | the memory that each operation touches, described once, for simulators |
 //! | [`protocol`] | the message formats of the service: requests and replies |
 //!
@@ -73,11 +74,15 @@ mod backoff;
 #[cfg(feature = "store")]
 mod stripe;
 #[cfg(feature = "store")]
+mod writers;
+#[cfg(feature = "store")]
 mod sink;
 #[cfg(feature = "store")]
 mod store;
 #[cfg(feature = "store")]
 mod group;
+#[cfg(feature = "store")]
+mod partitions;
 #[cfg(feature = "store")]
 mod stats;
 mod probe;
@@ -95,6 +100,7 @@ pub use {
     hash::KeyHash,
     meta::Meta,
     nebula_sys::mem::Pages,
+    partitions::{Access, OtherPartition, Partition, PartitionOf, PartitionSetError},
     sink::{SliceSink, ValueSink},
     snapshot::{Snapshot, SnapshotError},
     stats::Stats,

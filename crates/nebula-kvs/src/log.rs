@@ -31,6 +31,7 @@ use crate::{
     item::{self, GRANULE_BYTES, GRANULE_WORDS},
     runs::Runs,
     stripe::{Pin, Pins, SEGMENTS_MAX},
+    writers::Writers,
 };
 use nebula_sys::{
     mem::{Pages, WordRegion},
@@ -129,6 +130,7 @@ pub(crate) struct Log {
     pass: Pass,
     /// Free runs of a [`Mode::Store`].
     runs: Runs,
+    writers: Writers,
 }
 
 /// The valid positions, from a head on.
@@ -181,7 +183,7 @@ impl Log {
     }
 
     /// The log in `region`, with no valid item.
-    pub(crate) fn of(region: WordRegion, log_bytes: usize, mode: Mode) -> Self {
+    pub(crate) fn of(region: WordRegion, log_bytes: usize, mode: Mode, writers: Writers) -> Self {
         let cut = Cut::of(log_bytes, mode);
         let lap_bits = (cut.segment_granules * cut.segments).next_power_of_two().trailing_zeros();
         let start = match mode {
@@ -199,6 +201,7 @@ impl Log {
             pins: Pins::new(),
             pass: Pass::new(),
             runs: Runs::new(mode == Mode::Store),
+            writers,
         }
     }
 
@@ -251,10 +254,12 @@ impl Log {
         (self.tail.0.load(Ordering::Relaxed) >> self.lap_bits).saturating_sub(1)
     }
 
-    /// Pins the item at `position` if it is still valid: it stays in place and its memory is not recycled.
+    /// Pins the item at `position` if it is still valid: it stays in place and its memory is not recycled. One writer alone recycles nothing
+    /// while it writes.
     #[inline]
     pub(crate) fn pin(&self, position: u64) -> Option<PinnedItem<'_>> {
-        let pin = (self.mode == Mode::Cache).then(|| self.pins.pin(self.segment(position)));
+        let is_recycled = self.mode == Mode::Cache && self.writers == Writers::Many;
+        let pin = is_recycled.then(|| self.pins.pin(self.segment(position)));
         self.window().contains(position).then(|| PinnedItem { words: self.item(position), _pin: pin })
     }
 
@@ -345,7 +350,7 @@ impl Log {
             let tail = self.tail.0.load(Ordering::Relaxed);
             let position = item::align(tail, granules);
             // Pin before the tail moves, so that a thread that comes to recycle this segment sees the pin.
-            let pin = self.pins.pin(self.segment(tail));
+            let pin = (self.writers == Writers::Many).then(|| self.pins.pin(self.segment(tail)));
             if position + granules >= self.segment_start(tail) + self.cut.segment_granules {
                 return Err(tail);
             }
@@ -353,8 +358,7 @@ impl Log {
             // moved the tail here, and a thread that recycles it will access them after it has seen the tail elsewhere.
             // So `pin` comes after the former and before the latter.
             let next = position + granules;
-            let taken = self.tail.0.compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed);
-            if taken.is_ok() {
+            if self.move_tail(tail, next) {
                 // Release fence: pairs with a reader's Acquire fence. A reader that sees any word of the item about to
                 // be written also sees that the head has moved past the item's predecessor.
                 fence(Ordering::Release);
@@ -362,9 +366,19 @@ impl Log {
                     // Who walks over the segment later finds an item in every granule.
                     item::write_gap(self.item(tail));
                 }
-                return Ok(Reserved { position, _pin: Some(pin) });
+                return Ok(Reserved { position, _pin: pin });
             }
         }
+    }
+
+    /// Moves the tail from `tail` to `next`, unless another writer has moved it.
+    #[inline(always)]
+    fn move_tail(&self, tail: u64, next: u64) -> bool {
+        if self.writers == Writers::One {
+            self.tail.0.store(next, Ordering::Relaxed);
+            return true;
+        }
+        self.tail.0.compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// The pass over the segment that the tail enters next.
@@ -488,7 +502,7 @@ mod tests {
     use crate::shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX};
 
     fn log(log_bytes: usize, mode: Mode) -> Log {
-        Log::of(Log::try_new(log_bytes, mode, Pages::Base).expect("a small log"), log_bytes, mode)
+        Log::of(Log::try_new(log_bytes, mode, Pages::Base).expect("a small log"), log_bytes, mode, Writers::Many)
     }
 
     #[test]

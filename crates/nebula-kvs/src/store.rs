@@ -43,6 +43,7 @@ use crate::{
     state::State,
     stripe::{Counters, Event},
     touch::{Access::Read, Structure, blocks},
+    writers::Writers,
 };
 use nebula_sys::{
     mem::WordRegion,
@@ -78,6 +79,7 @@ pub struct Store<P = NoProbe> {
     /// The second of the last walk for expired items.
     reclaimed_at: AtomicU32,
     mode: Mode,
+    writers: Writers,
     /// What the entry of an item that was just stored has beside tag and position: that it was read, where nobody asks.
     fresh: Entry,
     /// How keys are hashed, for who finds an item in the log.
@@ -116,7 +118,12 @@ impl Store {
     /// # Ok::<(), nebula_kvs::StoreError>(())
     /// ```
     pub fn try_with(config: StoreConfig, options: StoreOptions) -> Result<Self, StoreError> {
-        Self::assemble(config, options, NoProbe)
+        Self::assemble(config, options, Writers::Many, NoProbe)
+    }
+
+    /// A store that one thread at a time writes, which the caller sees to.
+    pub(crate) fn try_alone(config: StoreConfig, options: StoreOptions) -> Result<Self, StoreError> {
+        Self::assemble(config, options, Writers::One, NoProbe)
     }
 
     /// The hash of `key`, which every operation takes.
@@ -134,15 +141,15 @@ impl<P: Probe> Store<P> {
     ///
     /// As [`try_new`](Store::try_new).
     pub fn try_with_probe(config: StoreConfig, probe: P) -> Result<Self, StoreError> {
-        Self::assemble(config, StoreOptions::default(), probe)
+        Self::assemble(config, StoreOptions::default(), Writers::Many, probe)
     }
 
-    fn assemble(config: StoreConfig, options: StoreOptions, probe: P) -> Result<Self, StoreError> {
+    fn assemble(config: StoreConfig, options: StoreOptions, writers: Writers, probe: P) -> Result<Self, StoreError> {
         config.check()?;
         let state = State::try_new()?;
         let index = Index::try_new(&config)?;
         let log = Log::try_new(config.log_bytes, config.mode, config.pages)?;
-        Ok(Self::of([state, index, log], &config, options, None, probe))
+        Ok(Self::of([state, index, log], &config, options, writers, None, probe))
     }
 
     /// A store in the three regions: its state, its index, its log.
@@ -150,13 +157,15 @@ impl<P: Probe> Store<P> {
         [state, index, log]: [WordRegion; 3],
         config: &StoreConfig,
         options: StoreOptions,
+        writers: Writers,
         home: Option<Home>,
         probe: P,
     ) -> Self {
         let is_unread = config.mode == Mode::Cache && options.eviction == Eviction::Unread;
         Self {
             index: Index::of(index, config),
-            log: Log::of(log, config.log_bytes, config.mode),
+            log: Log::of(log, config.log_bytes, config.mode, writers),
+            writers,
             state: State::of(state),
             counters: Counters::default(),
             reclaimed_at: AtomicU32::new(0),

@@ -56,6 +56,13 @@ impl Counters {
         self.0[stripe()].0[event as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// As [`count`](Self::count), where one thread at a time counts.
+    #[inline]
+    pub(crate) fn count_alone(&self, event: Event) {
+        let count = &self.0[0].0[event as usize];
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
     /// As [`count`](Self::count), after what this thread has counted before.
     pub(crate) fn count_after(&self, event: Event) {
         // Release fence: pairs with the Acquire fence of `total_before`.

@@ -10,6 +10,7 @@ mod items_random;
 mod limits;
 mod model;
 mod model_random;
+mod partitions;
 mod protocol;
 mod reuse;
 mod short_histories;

@@ -17,6 +17,7 @@ use crate::{
     item,
     shape::KEY_BYTES_MAX,
     stripe::Event,
+    writers::Writers,
 };
 use nebula_sys::sync::{AtomicU64, Ordering};
 use std::path::Path;
@@ -58,7 +59,7 @@ impl Store {
     pub fn create_in(path: &Path, config: StoreConfig, options: StoreOptions) -> Result<Self, StoreError> {
         config.check()?;
         let Mapped { regions, home, .. } = backing::create(path, &config)?;
-        Ok(Self::of(regions, &config, options, Some(home), NoProbe))
+        Ok(Self::of(regions, &config, options, Writers::Many, Some(home), NoProbe))
     }
 
     /// Takes over the store that another process has left in the file `path`, with the same sizes.
@@ -90,7 +91,7 @@ impl Store {
     pub fn adopt(path: &Path, config: StoreConfig, options: StoreOptions) -> Result<(Self, Adopted), StoreError> {
         config.check()?;
         let Mapped { regions, home, was_clean } = backing::open(path, &config)?;
-        let store = Self::of(regions, &config, options, Some(home), NoProbe);
+        let store = Self::of(regions, &config, options, Writers::Many, Some(home), NoProbe);
         let adopted = Adopted { was_clean, ..store.mend() };
         Ok((store, adopted))
     }

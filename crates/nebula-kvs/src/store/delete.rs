@@ -26,7 +26,7 @@ impl<P: Probe> Store<P> {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else { return false };
         self.remove(&mut held, found.entry_word, found.entry);
-        self.counters.count(Event::Deleted);
+        self.count(Event::Deleted);
         true
     }
 
@@ -43,7 +43,7 @@ impl<P: Probe> Store<P> {
             return DeleteOutcome::Exists;
         }
         self.remove(&mut held, located.entry_word, located.entry);
-        self.counters.count(Event::Deleted);
+        self.count(Event::Deleted);
         DeleteOutcome::Deleted
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX},
     stripe::Event,
     touch::{Access::Write, Structure, blocks},
+    writers::Writers,
 };
 use nebula_sys::sync::{AtomicU64, Ordering, fence};
 
@@ -99,7 +100,7 @@ impl<P: Probe> Store<P> {
                 if !found.entry.is_read_often() {
                     held.set(found.entry_word, found.entry.read());
                 }
-                self.counters.count(Event::UpdatedInPlace);
+                self.count(Event::UpdatedInPlace);
                 return Ok(SetOutcome::UpdatedInPlace);
             }
             Update::Extended => return self.set_extended(&mut held, hash, key, value),
@@ -108,7 +109,7 @@ impl<P: Probe> Store<P> {
         let entry = self.append_plain(hash, key, value)?;
         held.set(found.entry_word, entry);
         self.free(found.entry);
-        self.counters.count(Event::Appended);
+        self.count(Event::Appended);
         Ok(SetOutcome::Appended)
     }
 
@@ -137,7 +138,19 @@ impl<P: Probe> Store<P> {
     #[inline]
     pub(super) fn hold(&self, hash: KeyHash) -> Held<'_> {
         self.probe.touch(Structure::Bucket, 0..=0, Write);
-        bucket::hold(self.index.home(hash))
+        let home = self.index.home(hash);
+        match self.writers {
+            Writers::Many => bucket::hold(home),
+            Writers::One => bucket::hold_alone(home),
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&self, event: Event) {
+        match self.writers {
+            Writers::Many => self.counters.count(event),
+            Writers::One => self.counters.count_alone(event),
+        }
     }
 
     /// The entry of `key` in a held bucket, after checking that its item is valid.
@@ -214,10 +227,10 @@ impl<P: Probe> Store<P> {
         let place = self.place(held).ok_or(SetError::Full)?;
         let entry = self.append_plain(hash, key, value)?;
         if place.load(Ordering::Relaxed) != Entry::EMPTY.0 {
-            self.counters.count(Event::Evicted);
+            self.count(Event::Evicted);
         }
         held.set(place, entry);
-        self.counters.count(Event::Inserted);
+        self.count(Event::Inserted);
         Ok(SetOutcome::Inserted)
     }
 

@@ -100,7 +100,7 @@ pub(crate) fn race_of_three<A: 'static>(
     });
 }
 
-fn builder(preemptions: usize) -> loom::model::Builder {
+pub(crate) fn builder(preemptions: usize) -> loom::model::Builder {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 10_000;

@@ -1,0 +1,205 @@
+//! Partitions, as MICA has them: keys are divided over stores by their hash, and one thread alone writes each of them.
+//!
+//! # Source
+//!
+//! H. Lim et al., "MICA: A Holistic Approach to Fast In-Memory Key-Value Storage", NSDI 2014, section 3.1: partitions that one core reads and writes
+//! (EREW), that one core writes and all read (CREW), and data that all read and write (CRCW), which is [`Store`].
+
+use crate::{KeyHash, SetError, SetOutcome, Stats, Store, StoreConfig, StoreError, StoreOptions, ValueSink};
+use std::{cell::Cell, marker::PhantomData, sync::Arc};
+
+/// Who may read a partition. Only the thread that has it writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// All threads that have a partition: concurrent reads, exclusive writes (MICA's CREW).
+    Crew,
+    /// Only the thread that has it: exclusive reads, exclusive writes (MICA's EREW).
+    Erew,
+}
+
+/// The partition of a key, below the number of partitions: what steers RPCs about the key to the thread that has its partition.
+pub type PartitionOf = fn(KeyHash, u16) -> u16;
+
+/// The key is of a partition that this thread may not read or write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the key is of partition {of}, and partition {asked} was asked; steer its requests by the key's hash")]
+pub struct OtherPartition {
+    /// The key's partition.
+    pub of: u16,
+    /// The partition that was asked.
+    pub asked: u16,
+}
+
+/// Why a SET in a partition had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartitionSetError {
+    /// The key is of another partition.
+    #[error(transparent)]
+    Other(#[from] OtherPartition),
+    /// As for any store.
+    #[error(transparent)]
+    Set(#[from] SetError),
+}
+
+/// One of the partitions of a store: what a thread writes.
+///
+/// It can be moved to a thread but not shared between two, so that nobody else writes: its writes need no atomic read-modify-write.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_kvs::{Access, Partition, Store, StoreConfig};
+/// let config = StoreConfig::for_items(1000, 16, 8);
+/// let mut partitions = Partition::divide(config, Access::Crew, 2, |hash, partitions| (hash.0 % u64::from(partitions)) as u16)?;
+/// let (second, first) = (partitions.pop().unwrap(), partitions.pop().unwrap());
+/// let hash = Store::hash(b"key");
+/// let (its, other) = if first.of(hash) == 0 { (first, second) } else { (second, first) };
+/// its.set(hash, b"key", b"value")?;
+/// assert!(other.set(hash, b"key", b"other").is_err());
+/// let mut value = Vec::new();
+/// assert_eq!(other.get(hash, b"key", &mut value), Ok(true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```compile_fail
+/// fn is_shared<T: Sync>() {}
+/// is_shared::<nebula_kvs::Partition>();
+/// ```
+pub struct Partition {
+    all: Arc<All>,
+    index: u16,
+    /// Not `Sync`.
+    _one_thread: PhantomData<Cell<()>>,
+}
+
+struct All {
+    stores: Box<[Store]>,
+    access: Access,
+    partition_of: PartitionOf,
+}
+
+impl Partition {
+    /// Creates `partitions` partitions, each an equal share of `config`. As hashes do not divide keys equally, one may be full while others are not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::try_new`].
+    ///
+    /// # Panics
+    ///
+    /// Without any partition.
+    pub fn divide(
+        config: StoreConfig,
+        access: Access,
+        partitions: u16,
+        partition_of: PartitionOf,
+    ) -> Result<Vec<Self>, StoreError> {
+        assert!(partitions > 0, "no partition");
+        let share = |whole: usize| whole.div_ceil(usize::from(partitions));
+        let config = StoreConfig {
+            buckets: share(config.buckets),
+            log_bytes: share(config.log_bytes),
+            extra_buckets: share(config.extra_buckets),
+            ..config
+        };
+        let stores = (0..partitions).map(|_| Store::try_alone(config, StoreOptions::default()));
+        let all = Arc::new(All { stores: stores.collect::<Result<_, _>>()?, access, partition_of });
+        let partition = |index| Self { all: all.clone(), index, _one_thread: PhantomData };
+        Ok((0..partitions).map(partition).collect())
+    }
+
+    /// The number of this partition, from 0 on.
+    #[must_use]
+    pub fn index(&self) -> u16 {
+        self.index
+    }
+
+    /// The partition of the key with this hash.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, hash: KeyHash) -> u16 {
+        (self.all.partition_of)(hash, self.partitions()).min(self.partitions() - 1)
+    }
+
+    /// As [`Store::get`]: reads the key's partition, where this thread may.
+    ///
+    /// # Errors
+    ///
+    /// [`OtherPartition`] under [`Access::Erew`].
+    ///
+    /// # Cost
+    ///
+    /// As [`Store::get`], and a division of the hash.
+    #[inline]
+    pub fn get(&self, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Result<bool, OtherPartition> {
+        let store = match self.all.access {
+            Access::Crew => self.store_of(hash),
+            Access::Erew => self.own(hash)?,
+        };
+        Ok(store.get(hash, key, sink))
+    }
+
+    /// As [`Store::set`], in this partition.
+    ///
+    /// # Errors
+    ///
+    /// [`PartitionSetError`]; nothing has changed then.
+    ///
+    /// # Cost
+    ///
+    /// As [`Store::set`], without its atomic read-modify-writes.
+    #[inline]
+    pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, PartitionSetError> {
+        Ok(self.own(hash)?.set(hash, key, value)?)
+    }
+
+    /// As [`Store::delete`], in this partition.
+    ///
+    /// # Errors
+    ///
+    /// [`OtherPartition`].
+    #[inline]
+    pub fn delete(&self, hash: KeyHash, key: &[u8]) -> Result<bool, OtherPartition> {
+        Ok(self.own(hash)?.delete(hash, key))
+    }
+
+    /// As [`Store::prefetch_bucket`].
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: KeyHash) {
+        self.store_of(hash).prefetch_bucket(hash);
+    }
+
+    /// As [`Store::prefetch_entry`].
+    #[inline]
+    pub fn prefetch_entry(&self, hash: KeyHash, item_bytes: usize) {
+        self.store_of(hash).prefetch_entry(hash, item_bytes);
+    }
+
+    /// The counters of each partition, in order.
+    pub fn stats(&self) -> impl Iterator<Item = Stats> {
+        self.all.stores.iter().map(Store::stats)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "made of a number that is a u16")]
+    fn partitions(&self) -> u16 {
+        self.all.stores.len() as u16
+    }
+
+    #[inline]
+    fn store_of(&self, hash: KeyHash) -> &Store {
+        &self.all.stores[usize::from(self.of(hash))]
+    }
+
+    /// This partition, if the key is of it.
+    #[inline]
+    fn own(&self, hash: KeyHash) -> Result<&Store, OtherPartition> {
+        let of = self.of(hash);
+        if of == self.index {
+            Ok(&self.all.stores[usize::from(of)])
+        } else {
+            Err(OtherPartition { of, asked: self.index })
+        }
+    }
+}
