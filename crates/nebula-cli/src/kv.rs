@@ -3,6 +3,7 @@
 mod keep;
 mod lookups;
 mod memcached;
+mod partitioned;
 mod serving;
 mod service;
 mod times;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nebula::{Endpoint, Policy, Queueing, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
-use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
+use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
 use crate::flags::Format;
@@ -22,6 +23,7 @@ use crate::output::{self, Failure};
 use crate::signal;
 use crate::{flags, life, memory};
 use keep::KeepArgs;
+use partitioned::Partitions;
 use times::ServiceTimes;
 
 const EXAMPLES: &str = "Examples:
@@ -32,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --load kv.snapshot --snapshot kv.snapshot      items outlive a restart of the machine too
   nebula serve kv --inline --service-times get.csv              input for nebula simulate --service trace:get.csv
   nebula serve kv --workers 2 --policy work-stealing            idle workers steal from busy ones
+  nebula serve kv --workers 4 --policy key-hash --partitions erew  each worker alone reads and writes its part of the keys
   nebula serve kv --inline --unbounded                          no NACKs until 64 MiB of requests wait
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline      UDP on the loopback interface
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline --engines 2 --workers 2      UDP on two cores
@@ -43,6 +46,9 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint udp://0.0.0.0:7400 --key-file kv.key --tenant ann=3 --tenant '*=1'      under overload, ann gets 3/4
 
 When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
+
+/// What a store of partitions does not have.
+const PARTITIONED_WITHOUT: [&str; 7] = ["memcached", "eviction", "adopt", "load", "snapshot", "service_times", "work"];
 
 fn policy_help() -> String {
     let served = Policy::served().join(", ");
@@ -103,6 +109,9 @@ pub(crate) struct Args {
     /// Behavior of a full store
     #[arg(long, value_enum, default_value_t = FullStore::Cache)]
     mode: FullStore,
+    /// Divide the store into one partition a worker, which writes it alone and so without locked instructions; needs --policy key-hash
+    #[arg(long, value_enum, value_name = "ACCESS", conflicts_with_all = PARTITIONED_WITHOUT)]
+    partitions: Option<Partitions>,
     /// Payload that one slot of a client's ring holds at least, in bytes [default: one value with its key]
     #[arg(long)]
     mtu_bytes: Option<u32>,
@@ -183,8 +192,13 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     // Before the store allocates a gigabyte.
     let keys = flags::read_keys(args.key_file.as_deref(), args.is_network())?;
-    let store = store(&args)?;
-    let servers = serving::start(&args, keys, times.as_ref(), &store)?;
+    let (servers, store) = match args.partitions {
+        Some(access) => (vec![serving::start_partitioned(&args, access, keys)?], None),
+        None => {
+            let store = Arc::new(args.keep.begin(store_config(&args)?, memcached::unix_second())?);
+            (serving::start(&args, keys, times.as_ref(), &store)?, Some(store))
+        }
+    };
     // A run without its log is not what was asked for.
     let goes_on = |servers: &[RunningServer]| servers.iter().all(|server| server.log_error().is_none());
     let goes_on: Option<GoesOn<'_>> = if args.decision_log.is_some() { Some(&goes_on) } else { None };
@@ -192,7 +206,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;
     }
-    let kept = args.keep.end(&store);
+    let kept = store.map_or(Ok(()), |store| args.keep.end(&store));
     let printed = output::print(args.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed.and(kept))
 }
@@ -236,12 +250,12 @@ fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
     created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))
 }
 
-fn store(args: &Args) -> Result<Arc<Store>, Failure> {
+/// The sizes of the store, or of all its partitions together.
+fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
     let mode = args.store_mode();
     let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
     let budget = memory::budget_bytes().min(given);
-    let config = memory::checked_config(args.items, args.value_bytes, mode, budget)?;
-    Ok(Arc::new(args.keep.begin(config, memcached::unix_second())?))
+    memory::checked_config(args.items, args.value_bytes, mode, budget)
 }
 
 fn config(args: &Args) -> ServerConfig {

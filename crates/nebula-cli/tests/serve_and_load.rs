@@ -558,45 +558,39 @@ fn a_load_for_two_servers_gives_each_its_keys() {
 
 #[test]
 fn a_load_of_gets_and_scans_is_answered_in_order_and_has_latencies_of_each() {
-    let endpoint = endpoint("ordered");
-    let args = [
-        "serve",
-        "ordered",
-        "--endpoint",
-        &endpoint,
-        "--inline",
-        "--format",
-        "json",
-        "--memory-bytes",
-        "64MiB",
-        "--slo",
-        "10s",
-        "--end-with-parent",
-    ];
-    let mut child = command(&args).spawn().unwrap();
-    let mut ready = String::new();
-    BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-    assert_eq!(ready.trim_end(), format!("ready {endpoint}"));
-    let load = [
-        "load",
-        "kv",
-        "--endpoint",
-        &endpoint,
-        "--preset",
-        "masstree",
-        "--keys",
-        "5k",
-        "--preload",
-        "--format",
-        "json",
-    ];
-    let ended = nebula(&[&load[..], &["--mix", "get=80,scan=20", "--rate", "5k", "--duration", "300ms"]].concat());
-    let row = json(&ended.assert_ok().stdout);
-    let by_op = &row["latency_ns_by_op"];
-    assert!(by_op["get"]["mean"].as_f64() > Some(0.0) && by_op["scan"]["mean"].as_f64() > Some(0.0), "{row}");
-    assert!(by_op.get("set").is_none() && count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
-    signal(&child, Signal::INT);
-    wait(child).assert_ok();
+    for asked in [endpoint("ordered"), "udp://127.0.0.1:0".to_owned()] {
+        let args =
+            ["serve", "ordered", "--endpoint", &asked, "--inline", "--format", "json", "--memory-bytes", "64MiB"];
+        let mut child = command(&[&args[..], &["--slo", "10s", "--end-with-parent"]].concat()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+        let endpoint = ready.trim_end().strip_prefix("ready ").unwrap().to_owned();
+        let load = ["load", "kv", "--endpoint", &endpoint, "--preset", "masstree", "--keys", "5k", "--preload"];
+        let measured = ["--mix", "get=80,scan=20", "--rate", "5k", "--duration", "300ms", "--format", "json"];
+        let row = json(&nebula(&[&load[..], &measured].concat()).assert_ok().stdout);
+        let by_op = &row["latency_ns_by_op"];
+        assert!(by_op["get"]["mean"].as_f64() > Some(0.0) && by_op["scan"]["mean"].as_f64() > Some(0.0), "{row}");
+        assert!(by_op.get("set").is_none() && count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
+        signal(&child, Signal::INT);
+        wait(child).assert_ok();
+    }
+}
+
+#[test]
+fn partitions_are_loaded_by_the_hash_of_each_key_and_need_its_policy() {
+    for (access, at) in [("erew", endpoint("erew")), ("crew", "udp://127.0.0.1:0".to_owned())] {
+        let two = ["--workers", "2", "--policy", "key-hash", "--partitions", access, "--format", "json"];
+        let (child, endpoint) = serve_anywhere(&at, &two);
+        let row = json(
+            &nebula(&load(&endpoint, &["--preload", "--mix", "get=80,set=20", "--rate", "5k"])).assert_ok().stdout,
+        );
+        assert!(count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
+        signal(&child, Signal::INT);
+        let said = json(&wait(child).assert_ok().stdout);
+        assert!(said["served"].as_u64() > Some(0), "{said}");
+    }
+    let refused = nebula(&["serve", "kv", "--endpoint", "shm://none", "--partitions", "erew"]);
+    refused.assert_error(2, "--partitions needs --policy key-hash");
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub enum ProtocolError {
         code: u8,
     },
     /// An unknown status code.
-    #[error("unknown status code {code}; use 0 (ok), 1 (not found), 2 (full) or 3 (malformed)")]
+    #[error("unknown status code {code}; use 0 (ok), 1 (not found), 2 (full), 3 (malformed) or 4 (other partition)")]
     StatusCode {
         /// The code received.
         code: u8,
@@ -209,6 +209,17 @@ pub enum Status {
     Full = 2,
     /// The request could not be decoded.
     Malformed = 3,
+    /// The key is of a partition that the worker does not have: the RPC did not carry the [hash](steering_hash) of its key.
+    OtherPartition = 4,
+}
+
+/// The hash of a key that an RPC about it carries, for the policy `key-hash`: the low half of [`KeyHash`](crate::KeyHash).
+#[cfg(feature = "store")]
+#[inline]
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+pub fn steering_hash(hash: crate::KeyHash) -> u32 {
+    hash.0 as u32
 }
 
 impl TryFrom<u8> for Status {
@@ -221,6 +232,7 @@ impl TryFrom<u8> for Status {
             1 => Ok(Self::NotFound),
             2 => Ok(Self::Full),
             3 => Ok(Self::Malformed),
+            4 => Ok(Self::OtherPartition),
             code => Err(ProtocolError::StatusCode { code }),
         }
     }

@@ -128,7 +128,7 @@ pub use nebula_nic::{
 };
 // What a custom policy is written with.
 pub use nebula_nic::{
-    ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,
+    ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, KeyHash, PerCore, Placement, PolicyNameError, Queues,
 };
 pub use node::{Node, NodeError, Peer, Received, Target};
 pub use rpc::fault::Fault;

@@ -19,7 +19,7 @@ use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::service::Service;
 use crate::transport::stream::framing::Framing;
 use crate::worker::Worker;
-use nebula_nic::{CustomPolicy, Policy, Span, Steering};
+use nebula_nic::{CoreId, CustomPolicy, Policy, Span, Steering};
 use std::sync::Arc;
 
 /// A server that has not been started yet.
@@ -206,6 +206,46 @@ impl Server {
                 Arc::new(move |worker: Worker| worker.run(&*service)),
             ),
         }
+    }
+
+    /// As [`serve`](Self::serve), with a service for each worker, which `make` makes on the worker's thread: what one worker alone has needs no
+    /// synchronization. It is given the worker's number.
+    ///
+    /// Nobody asks these services for what [`Service`] says of itself before there is one: set
+    /// [`reply_bytes_max`](Self::reply_bytes_max), [`later_max`](ServerConfig::later_max) and [`rpc_types`](ServerConfig::rpc_types) where they matter. RPCs
+    /// of [`Class::Worker`](crate::Class::Worker) run where they arrive.
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`](Self::serve).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, CoreId, Reply, Server};
+    /// use std::cell::Cell;
+    /// let name = format!("shm://each-{}", std::process::id());
+    /// let server = Server::bind(&name).workers(2).serve_each(|_: CoreId| {
+    ///     let served = Cell::new(0u8);
+    ///     move |_: &[u8], reply: &mut Reply| {
+    ///         served.set(served.get() + 1);
+    ///         reply.write(&[served.get()]);
+    ///     }
+    /// })?;
+    /// let mut client = Client::connect(&name)?;
+    /// assert_eq!(client.call(b"how many?")?, [1]);
+    /// # drop(server);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn serve_each<S: Service>(
+        self,
+        make: impl Fn(CoreId) -> S + Send + Sync + 'static,
+    ) -> Result<RunningServer, ServeError> {
+        let run = move |worker: Worker| {
+            let service = make(worker.core());
+            worker.run(&service);
+        };
+        running::serve((self.endpoint?, self.framing), self.config, Arc::new(run))
     }
 
     /// Takes over what the service says of itself, where nothing else was set.

@@ -11,7 +11,7 @@ use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_workload::{Gap, GapDetector, GapLog, Generator, LoadReport, Operation, Token};
 
-use super::exchange::{self, Requests};
+use super::exchange::Requests;
 use super::live::Live;
 use super::plan::LoadPlan;
 use crate::output::Failure;
@@ -103,8 +103,8 @@ impl NebulaPeer {
 impl Peer for NebulaPeer {
     #[inline]
     fn submit(&mut self, token: Token, operation: Operation) -> Result<Submitted, Failure> {
-        let request = self.requests.encode(&operation).map_err(Failure::bad_input)?;
-        match self.client.submit_keyed(request, exchange::key_hash(operation.key)) {
+        let (request, key_hash) = self.requests.encode(&operation).map_err(Failure::bad_input)?;
+        match self.client.submit_keyed(request, key_hash) {
             Ok(ticket) => {
                 let at = index(ticket.0, self.flights.len());
                 self.flights[at] = Some(Flight { token, operation });

@@ -3,8 +3,8 @@
 //! A value is one word repeated, computed from its key and its length. So any reader can check that a value belongs to its key, is
 //! complete, and has the stated length, without knowing which client wrote it.
 
-use nebula_kvs::KEY_BYTES_MAX;
-use nebula_kvs::protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status};
+use nebula_kvs::protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status, steering_hash};
+use nebula_kvs::{KEY_BYTES_MAX, KeyHash};
 use nebula_ordered::protocol::{self as ordered, NoPair, PAIR_HEADER_BYTES, Pairs};
 use nebula_workload::{Key, Op, Operation, key_bytes};
 
@@ -17,6 +17,8 @@ pub(super) enum WrongAnswer {
         "the service could not decode a request: is the server `nebula serve kv` of the same version, or for SCAN `nebula serve ordered`?"
     )]
     Malformed,
+    #[error("the worker does not have the key's partition: is the server of the same version?")]
+    OtherPartition,
     #[error("unexpected reply to {op}: {status:?} with a value of {value_bytes} bytes")]
     Status { op: Op, status: Status, value_bytes: usize },
     #[error(
@@ -77,21 +79,22 @@ impl Requests {
         }
     }
 
-    /// Encodes an operation, without allocation.
+    /// Encodes an operation, without allocation: the request, and the hash by which the policy `key-hash` chooses a worker.
     #[inline]
-    pub(super) fn encode(&mut self, operation: &Operation) -> Result<&[u8], ProtocolError> {
+    pub(super) fn encode(&mut self, operation: &Operation) -> Result<(&[u8], u32), ProtocolError> {
         if self.exchange == Exchange::Echo {
             let bytes = (operation.value_bytes as usize).min(self.value.len());
             fill(operation.key, &mut self.value[..bytes]);
-            return Ok(&self.value[..bytes]);
+            return Ok((&self.value[..bytes], steering_hash(KeyHash::of(&operation.key.0.to_le_bytes()))));
         }
         key_bytes(operation.key, &mut self.key);
         let key = &self.key[..];
+        let key_hash = steering_hash(KeyHash::of(key));
         let request = match operation.op {
             Op::Scan => {
                 let bytes =
                     ordered::Request::Scan { from: key, items: self.scan_items }.encode_into(&mut self.message)?;
-                return Ok(&self.message[..bytes]);
+                return Ok((&self.message[..bytes], key_hash));
             }
             Op::Get => Request::Get { key },
             Op::Delete => Request::Delete { key },
@@ -102,7 +105,7 @@ impl Requests {
             }
         };
         let bytes = request.encode_into(&mut self.message)?;
-        Ok(&self.message[..bytes])
+        Ok((&self.message[..bytes], key_hash))
     }
 
     /// Checks the reply to `operation`; returns whether the key was found, or for a SCAN any pair.
@@ -125,6 +128,7 @@ impl Requests {
             (Op::Scan, Status::Ok) => check_pairs(operation.key, self.key.len(), self.scan_items, value),
             (_, Status::Full) => Err(WrongAnswer::Full),
             (_, Status::Malformed) => Err(WrongAnswer::Malformed),
+            (_, Status::OtherPartition) => Err(WrongAnswer::OtherPartition),
             (op, status) => Err(WrongAnswer::Status { op, status, value_bytes: value.len() }),
         }
     }
@@ -147,13 +151,6 @@ fn check_pairs(from: Key, bytes: usize, items: u16, value: &[u8]) -> Result<bool
         (least, pairs) = (key, pairs + 1);
     }
     if pairs > usize::from(items) { Err(wrong()) } else { Ok(pairs > 0) }
-}
-
-/// The hash by which the policy `key-hash` chooses a worker.
-#[inline]
-pub(super) fn key_hash(key: Key) -> u32 {
-    // The upper half of the product depends on every bit of the key.
-    (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }
 
 /// Bytes of the longest reply, if values have up to `value_bytes` bytes, and SCANs ask for up to `pairs` pairs.
@@ -205,7 +202,7 @@ mod tests {
 
     fn value_of(key: u64, bytes: u32) -> Vec<u8> {
         let mut requests = requests(bytes);
-        let encoded = requests.encode(&operation(Op::Set, key, bytes)).unwrap();
+        let (encoded, _) = requests.encode(&operation(Op::Set, key, bytes)).unwrap();
         let Ok(Request::Set { value, .. }) = Request::decode(encoded) else { panic!("no SET: {encoded:?}") };
         value.to_vec()
     }
@@ -249,7 +246,7 @@ mod tests {
     #[test]
     fn a_scan_is_encoded_with_its_key_and_the_pairs_asked_for() {
         let mut requests = Requests::new(Exchange::Kv, Sizes { key_bytes: 8, value_bytes: 0, scan_items: 7 });
-        let encoded = requests.encode(&operation(Op::Scan, 5, 0)).unwrap();
+        let (encoded, _) = requests.encode(&operation(Op::Scan, 5, 0)).unwrap();
         let expected = ordered::Request::Scan { from: &[5, 0, 0, 0, 0, 0, 0, 0], items: 7 };
         assert_eq!(ordered::Request::decode(encoded), Ok(expected));
         assert_eq!(reply_bytes(8, 8, 100), 8 + 100 * (4 + 8 + 8));
@@ -277,7 +274,7 @@ mod tests {
     fn an_echo_is_the_request_and_nothing_else() {
         let mut requests = Requests::new(Exchange::Echo, Sizes { key_bytes: 16, value_bytes: 64, scan_items: 0 });
         let asked = operation(Op::Set, 7, 40);
-        let request = requests.encode(&asked).unwrap().to_vec();
+        let request = requests.encode(&asked).unwrap().0.to_vec();
         assert_eq!((request.len(), requests.check(&asked, &request)), (40, Ok(true)));
         for wrong in [&request[..39], &value_of(8, 40), &[]] {
             let value_bytes = wrong.len();

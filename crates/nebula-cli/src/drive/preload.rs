@@ -8,7 +8,7 @@ use nebula_nic::Timestamp;
 use nebula_workload::{Key, Op, Operation};
 
 use super::connect::connect;
-use super::exchange::{self, Requests};
+use super::exchange::Requests;
 use super::memcached;
 use super::plan::LoadPlan;
 use crate::output::Failure;
@@ -87,8 +87,8 @@ impl Loader {
         while self.under_way.len() < self.window
             && let Some(key) = self.next_key()
         {
-            let request = self.requests.encode(&self.set(key)).map_err(Failure::bad_input)?;
-            match self.client.submit_keyed(request, exchange::key_hash(Key(key))) {
+            let (request, key_hash) = self.requests.encode(&self.set(key)).map_err(Failure::bad_input)?;
+            match self.client.submit_keyed(request, key_hash) {
                 Ok(ticket) => self.under_way.push_back((ticket.0, key)),
                 Err(SubmitError::Full) => {
                     self.again.push(key);

@@ -227,21 +227,21 @@ impl Service for KvService {
 
 /// The hash of the key in a request, without validating the request: it is only a prefetch hint.
 #[inline(always)]
-fn hash_of(request: &[u8]) -> Option<KeyHash> {
+pub(super) fn hash_of(request: &[u8]) -> Option<KeyHash> {
     let key_bytes = usize::from(*request.get(1)?);
     request.get(HEADER_BYTES..HEADER_BYTES + key_bytes).map(Store::hash)
 }
 
 /// Replies without a value, and discards a value that was written before.
 #[inline(always)]
-fn answer(reply: &mut Reply<'_>, status: Status) {
+pub(super) fn answer(reply: &mut Reply<'_>, status: Status) {
     reply.clear();
     reply.write_at(0, &protocol::Reply::header(status, 0));
 }
 
 /// Writes a value behind the reply's header.
-struct ReplySink<'r, 'a> {
-    reply: &'r mut Reply<'a>,
+pub(super) struct ReplySink<'r, 'a> {
+    pub(super) reply: &'r mut Reply<'a>,
 }
 
 impl ValueSink for ReplySink<'_, '_> {

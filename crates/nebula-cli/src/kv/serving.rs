@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use nebula::{Endpoint, IdlePolicy, Keys, RunningServer, Server, ServerConfig};
+use nebula::{Endpoint, IdlePolicy, Keys, Policy, RunningServer, Server, ServerConfig};
 use nebula_kvs::Store;
 use nebula_workload::KEY_BYTES;
 
 use super::memcached::{ANSWER_BYTES_MAX, Facts, Memcached, MemcachedService, REQUEST_BYTES_MAX};
+use super::partitioned::{self, Partitions};
 use super::service::KvService;
 use super::times::ServiceTimes;
-use super::{Args, config};
+use super::{Args, config, store_config};
 use crate::memory;
 use crate::output::Failure;
 
@@ -29,6 +30,19 @@ pub(super) fn start(
     });
     let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, store));
     own.into_iter().chain(memcached).collect()
+}
+
+/// Starts the server of Nebula's own clients over a store that is divided, a partition for each worker.
+pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> Result<RunningServer, Failure> {
+    if args.policy != Policy::KeyHash || args.engines != 1 {
+        let why = "each key's RPCs must reach its worker";
+        return Err(Failure::bad_input(format!("--partitions needs --policy key-hash and one engine: {why}")));
+    }
+    let Some(endpoint) = args.own_endpoint() else { return Err(Failure::bad_input("--partitions needs --endpoint")) };
+    let partitions = partitioned::divide(store_config(args)?, access, args.workers)?;
+    let mut config = config(args);
+    config.keys = keys;
+    partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes as usize)
 }
 
 /// Starts the server of memcached's clients at `endpoint`.

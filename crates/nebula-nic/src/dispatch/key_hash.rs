@@ -17,12 +17,19 @@ impl KeyHash {
     pub fn new(cores: u16) -> Self {
         Self { cores: u32::from(cores) }
     }
+
+    /// The core of a key whose hash the header carries: what a server that divides its data by core goes by too.
+    #[must_use]
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "below a number of cores that is a u16")]
+    pub fn core_of(&self, key_hash: u32) -> CoreId {
+        CoreId(reduce(mix(u64::from(key_hash)), self.cores) as u16)
+    }
 }
 
 impl Choose for KeyHash {
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "below a number of cores that is a u16")]
     fn choose(&mut self, header: &Header) -> CoreId {
-        CoreId(reduce(mix(u64::from(header.key_hash)), self.cores) as u16)
+        self.core_of(header.key_hash)
     }
 }
