@@ -7,8 +7,6 @@ mod partitioned;
 mod serving;
 mod service;
 mod times;
-#[cfg(feature = "typed")]
-mod typed;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -269,7 +267,7 @@ fn config(args: &Args) -> ServerConfig {
         .inline(args.inline)
         .steering(if args.steering == OnOff::On { Steering::On } else { Steering::Off })
         .mtu_bytes(args.mtu_bytes.unwrap_or_else(mtu_bytes))
-        .rpc_bytes_max(request_bytes(KEY_BYTES_MAX + TYPED_MORE_BYTES))
+        .rpc_bytes_max(request_bytes(KEY_BYTES_MAX + SCHEMA_BYTES))
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
         .recv_buffer_bytes_max(args.recv_buffer_bytes_max)
         .scrub(args.scrub)
@@ -298,11 +296,8 @@ fn config(args: &Args) -> ServerConfig {
     config
 }
 
-/// Bytes that a request by the schema has more than one of the byte protocol.
-#[cfg(feature = "typed")]
-const TYPED_MORE_BYTES: usize = typed::MORE_BYTES;
-#[cfg(not(feature = "typed"))]
-const TYPED_MORE_BYTES: usize = 0;
+/// Bytes that a request by the schema has more than one of the byte protocol, at most: lengths of key and value, and the method.
+const SCHEMA_BYTES: usize = if cfg!(feature = "typed") { 16 } else { 0 };
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)

@@ -30,6 +30,10 @@ pub(crate) use balanced::{AskOne, Greeting};
 use connection::{Connection, Rest};
 use link::Link;
 use nebula_nic::Span;
+#[cfg(feature = "typed")]
+use nebula_sys::sync::AtomicU64;
+#[cfg(feature = "typed")]
+pub(crate) use shm::Glance;
 use std::net::SocketAddr;
 use udp::UdpClient;
 
@@ -169,6 +173,20 @@ impl Client {
         }
     }
 
+    /// Has `put` write a request into the ring, if it goes straight into one, where there is room; `put` returns its length in bytes.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn submit_whole(
+        &mut self,
+        key_hash: u32,
+        put: impl FnOnce(&[AtomicU64]) -> Option<usize>,
+    ) -> Option<Ticket> {
+        match &mut self.link {
+            Link::Shm(shm) => shm.submit_put(key_hash, put),
+            Link::Udp(_) | Link::Balanced(_) => None,
+        }
+    }
+
     /// As [`submit`](Self::submit), with options for this RPC alone.
     ///
     /// # Errors
@@ -203,6 +221,26 @@ impl Client {
         self.link.poll()
     }
 
+    /// The first half of [`poll`](Self::poll): a reply that has come over a ring. The second is [`poll_otherwise`](Self::poll_otherwise).
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn glance(&mut self) -> Glance {
+        self.link.glance()
+    }
+
+    /// The reply of `bytes` bytes that [`glance`](Self::glance) has found.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn taken(&self, bytes: u32) -> &[u8] {
+        self.link.taken(bytes)
+    }
+
+    /// The second half of [`poll`](Self::poll), where the first asks for it.
+    #[cfg(feature = "typed")]
+    pub(crate) fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
+        self.link.poll_otherwise()
+    }
+
     /// Over UDP: sends requests that wait to share a datagram with later ones. Over shared memory it does nothing.
     #[inline]
     pub fn flush(&mut self) {
@@ -217,7 +255,8 @@ impl Client {
 
     /// Ends an RPC whose answer is not needed any more with [`CallError::Cancelled`]. Returns `false` when it has ended already.
     ///
-    /// Over UDP the server is told, up to three times while it has not answered the RPC, and does not begin it if it has not yet. Over shared memory the
+    /// Over UDP the server is told, up to three times while it has not answered the RPC, and does not begin it if it has not yet. Over shared memory it
+    /// is told in the slot: it does not begin an RPC that it has not taken off the ring, and a handler that runs may [ask](crate::Reply::is_cancelled). The
     /// RPC's slots are free when its answer arrives.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
         self.link.cancel(ticket)

@@ -38,7 +38,7 @@ mod channel;
 mod tasks;
 mod stream;
 
-pub use channel::{Channel, Decoded, Ended, read_reply, request_bytes};
+pub use channel::{Channel, Decoded, Ended, Found, Replied, read_reply, request_bytes};
 pub use classed::Classed;
 pub use context::Context;
 pub use error::{CallError, ConnectError};
@@ -47,8 +47,8 @@ pub use message::{Encoding, Line, LineLayout, Message, Place, Proto, key_hash, z
 pub use method::MethodId;
 pub use nebula_schema::Fingerprint;
 pub use serve::{
-    Methods, Services, Together, answer, answer_window, class, end, is_for, no_message, rpc_type, serve, types,
-    unknown_method,
+    Methods, Services, Together, answer, answer_window, class, end, is_for, no_message, rpc_type, serve,
+    serve_if_meant, types, unknown_method,
 };
 pub use service::ServiceInfo;
 pub use slot::{LaterSlot, Slot};

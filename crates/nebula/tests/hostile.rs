@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use support::draw::Draw;
-use support::raw::{NACK, REPLY, REQUEST, RawRing, Slot, is_readable};
+use support::raw::{CANCELLED, NACK, REPLY, REQUEST, RawRing, Slot, is_readable};
 use support::watch::{WAIT_MAX, Watchdog, wait_until};
 use support::{endpoint, server_config, wait_until_clean};
 
@@ -198,6 +198,9 @@ fn each_breach_of_the_protocol_is_cut_off_and_counted() {
         ("a size that grows", &[sound, Slot { pkt_idx: 1, rpc_bytes: 1001, ..sound }]),
         ("a size that shrinks", &[sound, Slot { pkt_idx: 1, rpc_bytes: 10, ..sound }]),
         ("a size beyond all bounds, later", &[sound, Slot { pkt_idx: 1, rpc_bytes: u32::MAX, ..sound }]),
+        ("a later packet that is taken back", &[sound, Slot { pkt_idx: 1, mark: CANCELLED, ..sound }]),
+        ("nothing that is taken back", &[Slot { span: 0, mark: CANCELLED, ..sound }]),
+        ("more than the ring that is taken back", &[Slot { span: 17, mark: CANCELLED, ..sound }]),
     ];
     let statuses = withstand("each breach", "breach", |scene| {
         for (what, slots) in breaches {
@@ -227,7 +230,7 @@ fn what_is_odd_and_sound_is_answered() {
         ring.put(16, Slot::request(8, 16));
         assert_eq!(answer(16), (REPLY, 8, 0));
         // What is no request is not there, until it is one.
-        for mark in [0, REPLY, NACK, 4, 5, 15] {
+        for mark in [0, REPLY, NACK, 4, 6, 15] {
             ring.put(32, Slot { mark, ..Slot::request(8, 1) });
             scene.wait_for_service();
             assert!(!ring.is_cut());
@@ -240,8 +243,16 @@ fn what_is_odd_and_sound_is_answered() {
         assert_eq!(answer(33), (REPLY, 1000, 0));
         ring.put(35, Slot::request(3, 1));
         assert_eq!(answer(35), (REPLY, 3, 0));
+        // What is taken back before it is read is not executed, with all its slots, and what is behind it is.
+        ring.put(36, Slot { mark: CANCELLED, ..Slot::request(1000, 3) });
+        assert_eq!(answer(36), (NACK, 0, 8), "cancelled");
+        ring.put(39, Slot::request(5, 1));
+        assert_eq!(answer(39), (REPLY, 5, 0));
     });
-    assert!(statuses.iter().all(|status| (status.violations, status.nacked_too_large) == (0, 1)), "{statuses:?}");
+    assert!(
+        statuses.iter().all(|status| (status.violations, status.nacked_too_large, status.cancelled) == (0, 1, 1)),
+        "{statuses:?}"
+    );
 }
 
 // -- a client that sleeps --

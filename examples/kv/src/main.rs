@@ -1,19 +1,14 @@
-//! The store of `nebula serve kv` as a typed service: `cargo run --release -p kv`.
+//! A store behind the schema of `nebula serve kv`, whose code `nebula-services` has: `cargo run --release -p kv`.
 
 #![forbid(unsafe_code)]
 
-use kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, KvClient, KvServer, SetReply, SetRequest};
 use nebula::Server;
 use nebula::typed::{Context, Slot, Status};
 use nebula_kvs::{SetError, Store, StoreConfig};
+use nebula_services::kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, SetReply, SetRequest};
+use nebula_services::{KvClient, KvServer};
 use std::error::Error;
 use std::time::Duration;
-
-/// The code that build.rs has made of kv.proto.
-#[expect(missing_docs, reason = "fields say what they are by their names")]
-pub mod kv {
-    nebula::include_proto!("kv");
-}
 
 /// The longest value, in bytes.
 const VALUE_BYTES_MAX: u32 = 1024;

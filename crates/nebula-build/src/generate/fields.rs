@@ -78,7 +78,7 @@ fn append_put(text: &mut String, fields: &[Plain]) {
     let _ = write!(
         text,
         r"    #[inline(always)]
-    fn put_plain(&self, {to}: &mut {TYPED}::fields::Short) -> ::core::option::Option<()> {{
+    fn put_plain(&self, {to}: &mut {TYPED}::fields::Short<'_>) -> ::core::option::Option<()> {{
 {puts}        ::core::option::Option::Some(())
     }}
 "

@@ -373,7 +373,20 @@ pub enum {name}Ended<'c> {{
         r"    /// The next submitted RPC that has ended, in the order of their ends. Never waits.
     #[inline(always)]
     pub fn poll(&mut self) -> {TYPED}::Decoded<{name}Ended<'_>> {{
-        let ended = self.channel.poll()?;
+        match self.channel.glance() {{
+            {TYPED}::Found::Reply(found) => {{
+                let ended = self.channel.replied(found);
+                match found.id.method() {{
+{ends}                    _ => ended.unknown(),
+                }}
+            }}
+            {TYPED}::Found::Nothing => ::core::option::Option::None,
+            {TYPED}::Found::Otherwise => self.poll_otherwise(),
+        }}
+    }}
+    #[inline(never)]
+    fn poll_otherwise(&mut self) -> {TYPED}::Decoded<{name}Ended<'_>> {{
+        let ended = self.channel.poll_otherwise()?;
         match ended.id.method() {{
 {ends}            _ => ended.unknown(),
         }}

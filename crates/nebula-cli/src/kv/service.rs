@@ -3,9 +3,14 @@
 //! A GET copies the value once, from the log directly into the client's ring. If another core changes the value meanwhile, the store
 //! repeats the copy or reports a miss. The client never sees the first copy, because a reply's header is published last.
 
+#[cfg(feature = "typed")]
+mod typed;
+
 use nebula::{Reply, Requests, RpcType, Service, Span, Stage, StoreCounters};
 use nebula_kvs::protocol::{self, HEADER_BYTES, OPERATIONS, Request, Status};
 use nebula_kvs::{KeyHash, SetError, Stats, Store, ValueSink};
+#[cfg(feature = "typed")]
+use nebula_services::KvServer;
 use nebula_sys::clock::Clock;
 use nebula_sys::sync::AtomicU64;
 use std::sync::Arc;
@@ -22,7 +27,7 @@ const PIECE: Span = Span::from_us(1);
 
 /// A store as a service.
 pub(crate) struct KvService {
-    pub(super) store: Arc<Store>,
+    store: Arc<Store>,
     /// Bytes of key and value to prefetch.
     item_bytes: usize,
     /// Additional ticks of computation for each RPC.
@@ -81,7 +86,7 @@ impl KvService {
     #[inline(never)]
     fn serve_other(&self, request: &[u8], reply: &mut Reply<'_>) {
         #[cfg(feature = "typed")]
-        if super::typed::serve(self, request, reply) {
+        if nebula::typed::serve_if_meant(&KvServer(self), request, reply) {
             return;
         }
         let _ = request;
@@ -133,7 +138,7 @@ impl KvService {
     }
 
     #[inline(never)]
-    pub(super) fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Status {
+    fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Status {
         match self.store.set(hash, key, value) {
             Ok(_) => Status::Ok,
             Err(SetError::Full | SetError::ItemBytes { .. }) => Status::Full,
@@ -142,7 +147,7 @@ impl KvService {
     }
 
     #[inline(never)]
-    pub(super) fn delete(&self, hash: KeyHash, key: &[u8]) -> Status {
+    fn delete(&self, hash: KeyHash, key: &[u8]) -> Status {
         if self.store.delete(hash, key) { Status::Ok } else { Status::NotFound }
     }
 }
@@ -201,13 +206,9 @@ impl Service for KvService {
 
     fn rpc_type(&self, request: &[u8]) -> RpcType {
         let operation = request.first().copied().filter(|&operation| operation <= OPERATIONS);
-        match operation {
-            Some(operation) => RpcType(operation),
-            #[cfg(feature = "typed")]
-            None => super::typed::rpc_type(request),
-            #[cfg(not(feature = "typed"))]
-            None => RpcType(0),
-        }
+        #[cfg(feature = "typed")]
+        let operation = operation.or_else(|| Some(nebula::typed::rpc_type::<KvServer<&Self>>(request).0));
+        RpcType(operation.unwrap_or(0))
     }
 
     #[inline]

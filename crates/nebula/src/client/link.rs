@@ -5,6 +5,8 @@ use super::balanced::Balanced;
 use super::balanced::{Greeting, greet};
 use super::connection::{Connection, Rest};
 use super::error::{CallError, ConnectError, SubmitError};
+#[cfg(feature = "typed")]
+use super::shm::Glance;
 use super::shm::ShmClient;
 use super::ticket::{Completion, Ticket};
 use super::udp::UdpClient;
@@ -95,6 +97,37 @@ impl Link {
         match self {
             Self::Shm(shm) => Some(shm.status()),
             Self::Udp(_) | Self::Balanced(_) => None,
+        }
+    }
+}
+
+/// What most polls do, for a caller in whose registers what they find is to stay.
+#[cfg(feature = "typed")]
+impl Link {
+    /// As [`ShmClient::glance`].
+    #[inline(always)]
+    pub(super) fn glance(&mut self) -> Glance {
+        match self {
+            Self::Shm(shm) => shm.glance(),
+            Self::Udp(_) | Self::Balanced(_) => Glance::Otherwise,
+        }
+    }
+
+    /// As [`ShmClient::taken`]; none over other transports.
+    #[inline(always)]
+    pub(super) fn taken(&self, bytes: u32) -> &[u8] {
+        match self {
+            Self::Shm(shm) => shm.taken(bytes),
+            Self::Udp(_) | Self::Balanced(_) => &[],
+        }
+    }
+
+    /// As [`ShmClient::poll_otherwise`].
+    #[inline(never)]
+    pub(super) fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
+        match self {
+            Self::Shm(shm) => shm.poll_otherwise(),
+            other => other.poll_elsewhere(),
         }
     }
 }

@@ -101,6 +101,8 @@ pub(crate) struct Ring {
     is_gone: bool,
     /// Whether the server wakes this client.
     may_sleep: bool,
+    /// Whether the server reads the mark of an RPC that is taken back.
+    tells_cancels: bool,
     clock: Clock,
     looked_ticks: u64,
     call_timeout: Duration,
@@ -147,7 +149,8 @@ pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, Conn
     let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
     // One descriptor a client: the socket.
     memory.close_fd();
-    Ok(Connected { ring: Ring::new(memory, welcome.geometry, socket, may_sleep), welcome, status })
+    let ring = Ring { tells_cancels: welcome.cancels, ..Ring::new(memory, welcome.geometry, socket, may_sleep) };
+    Ok(Connected { ring, welcome, status })
 }
 
 fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
@@ -180,6 +183,7 @@ impl Ring {
             rove_every: 1,
             is_gone: false,
             may_sleep,
+            tells_cancels: false,
             clock: Clock::new(),
             looked_ticks: 0,
             call_timeout: Duration::from_secs(5),
@@ -222,16 +226,22 @@ impl Ring {
         if self.looks_gone() { SubmitError::ServerGone } else { SubmitError::Full }
     }
 
-    /// Gives an RPC the next `entry.span` slots, which must be free; returns the position.
+    /// Where the next RPC goes.
     ///
     /// An empty ring is used from its first slot again: with few RPCs outstanding both sides touch few lines, however long the ring is.
     #[inline(always)]
-    fn begin(&mut self, entry: Entry) -> u32 {
+    fn place(&mut self) -> u32 {
         if self.next == self.oldest && self.next & (self.geometry.slots - 1) != 0 {
             self.next = self.geometry.next_lap(self.next);
             self.oldest = self.next;
         }
-        let position = self.next;
+        self.next
+    }
+
+    /// Gives an RPC the next `entry.span` slots, which must be free; returns the position.
+    #[inline(always)]
+    fn begin(&mut self, entry: Entry) -> u32 {
+        let position = self.place();
         *self.entry(position) = entry;
         self.next = position.wrapping_add(entry.span.into());
         position
@@ -245,6 +255,17 @@ impl Ring {
         let line = slots.line(position);
         put(if bytes <= IN_LINE_BYTES { &line[HEADER_WORDS..] } else { slots.payload(position) });
         publish_whole(line, first_word(Mark::Request, position, 1), sizes);
+    }
+
+    /// As [`send_whole`](Self::send_whole), where `put` says its sizes once it has written it, or that it is not to be sent.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn send_put(&mut self, token: u64, put: impl FnOnce(&[AtomicU64]) -> Option<u64>) -> Option<()> {
+        let position = self.place();
+        let sizes = put(self.slots().payload(position))?;
+        self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
+        publish_whole(self.slots().line(position), first_word(Mark::Request, position, 1), sizes);
+        Some(())
     }
 
     /// Sends an RPC in `entry.span` slots, which must be free: as many packets as it needs.
@@ -318,7 +339,10 @@ impl Ring {
 
     #[inline(always)]
     fn answer(&mut self, position: u32) -> Option<Answered> {
-        let header = self.slots().header(position).filter(|header| header.mark != Mark::Request)?;
+        let header = self.slots().header(position)?;
+        if matches!(header.mark, Mark::Request | Mark::Cancelled) {
+            return None;
+        }
         Some(Answered { position, entry: *self.entry(position), header })
     }
 
@@ -357,6 +381,19 @@ impl Ring {
                 break;
             }
             self.oldest = self.oldest.wrapping_add(oldest.span.into());
+        }
+    }
+
+    /// Tells the server that the RPC with this token is taken back, if it can be told and has not answered.
+    pub(crate) fn cancel(&self, token: u64) {
+        let mut position = self.oldest;
+        while self.tells_cancels && position != self.next {
+            let entry = self.entries[position as usize & (self.entries.len() - 1)];
+            if entry.token == token && entry.state != State::Over {
+                self.slots().cancel(position, entry.span.into());
+                return;
+            }
+            position = position.wrapping_add(entry.span.into());
         }
     }
 

@@ -27,6 +27,17 @@ const MISSES_PER_LOOK: u32 = 4;
 /// Shorter waits leave the core to nobody else: that takes some microseconds.
 const YIELD_FROM: Span = Span::from_us(10);
 
+/// What a first look has found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Glance {
+    /// The reply to this RPC, of so many bytes.
+    Reply(Ticket, u32),
+    /// Nothing has come.
+    Nothing,
+    /// There may be more: another answer than a short reply, or time has passed.
+    Otherwise,
+}
+
 /// A client over shared memory.
 ///
 /// An RPC in its ring is known by its position there: nothing else is kept of it. Only one that has a deadline, or that may be sent again after a
@@ -147,6 +158,25 @@ impl ShmClient {
         Some(Ticket(token))
     }
 
+    /// As [`submit_whole`](Self::submit_whole), of a request that `put` writes whose length it returns. Nothing is sent where that is `None`.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn submit_put(
+        &mut self,
+        key_hash: u32,
+        put: impl FnOnce(&[AtomicU64]) -> Option<usize>,
+    ) -> Option<Ticket> {
+        if !self.ring.has_room(1) || self.mark.is_forked() {
+            return None;
+        }
+        let (token, end) = (self.next_ticket, self.whole_end);
+        let sizes_of = |bytes: usize| bytes as u64 | u64::from(key_hash) << 32;
+        self.ring.send_put(token, |room| put(room).filter(|&bytes| bytes < end).map(sizes_of))?;
+        self.next_ticket += 1;
+        self.sent += 1;
+        Some(Ticket(token))
+    }
+
     #[inline(never)]
     pub(crate) fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
         // The ring is the parent's: both would write where the other does.
@@ -182,13 +212,16 @@ impl ShmClient {
         begun.map(|packets| packets.tid()).map_err(|_| SubmitError::Full)
     }
 
-    /// Ends an RPC before its answer, which is ignored when it comes; its slots come free then.
+    /// Ends an RPC before its answer, which is ignored when it comes; its slots come free then. The server is told, by the mark of its slot.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
         let is_outstanding = match self.requester.find(ticket.0) {
             Some(place) => self.requester.end(place).is_some(),
             None => self.forsake(ticket.0),
         };
         if is_outstanding {
+            if !self.mark.is_forked() {
+                self.ring.cancel(ticket.0);
+            }
             self.retained.drop_request(ticket.0);
             self.ended.push_back((ticket, CallError::Cancelled));
         }
@@ -211,25 +244,46 @@ impl ShmClient {
 
     #[inline(always)]
     pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
+        match self.glance() {
+            Glance::Reply(ticket, bytes) => Some(Completion { ticket, result: Ok(self.taken(bytes)) }),
+            Glance::Nothing => None,
+            Glance::Otherwise => self.poll_otherwise(),
+        }
+    }
+
+    /// The first half of [`poll`](Self::poll): all that most polls do, and what it finds are numbers, which stay in registers. The second is
+    /// [`poll_otherwise`](Self::poll_otherwise).
+    #[inline(always)]
+    pub(crate) fn glance(&mut self) -> Glance {
         if self.mark.is_forked() {
-            return self.poll_forked();
+            return Glance::Otherwise;
         }
         match self.ring.take_oldest(&mut self.reply, self.whole_reply_max) {
             Next::Reply { token, bytes } => {
                 self.sent -= 1;
-                return Some(Completion { ticket: Ticket(token), result: Ok(&self.reply[..bytes as usize]) });
+                Glance::Reply(Ticket(token), bytes)
             }
             Next::Pending => {
                 self.misses = self.misses.wrapping_add(1);
-                if !self.misses.is_multiple_of(MISSES_PER_LOOK.min(self.ring.rove_every())) {
-                    return None;
-                }
+                let is_look_due = self.misses.is_multiple_of(MISSES_PER_LOOK.min(self.ring.rove_every()));
+                if is_look_due { Glance::Otherwise } else { Glance::Nothing }
             }
             // An RPC that waits for its next try is not in the ring.
-            Next::Empty if self.ended.is_empty() && !self.is_timed => return None,
-            Next::Empty | Next::Other => {}
+            Next::Empty if self.ended.is_empty() && !self.is_timed => Glance::Nothing,
+            Next::Empty | Next::Other => Glance::Otherwise,
         }
-        self.poll_all()
+    }
+
+    /// The reply of `bytes` bytes that was taken last.
+    #[inline(always)]
+    pub(crate) fn taken(&self, bytes: u32) -> &[u8] {
+        &self.reply[..bytes as usize]
+    }
+
+    /// The second half of [`poll`](Self::poll), where [`glance`](Self::glance) asks for it.
+    #[inline(never)]
+    pub(crate) fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
+        if self.mark.is_forked() { self.poll_forked() } else { self.poll_all() }
     }
 
     /// In a fork of the process every RPC is over, and the ring is not looked at.
@@ -244,7 +298,6 @@ impl ShmClient {
     }
 
     /// Looks at whatever may have come.
-    #[inline(never)]
     fn poll_all(&mut self) -> Option<Completion<'_>> {
         if let Some(answered) = self.ring.next_answer() {
             let (ticket, result) = self.take(answered)?;
@@ -396,7 +449,7 @@ impl ShmClient {
             Mark::Reply => Err(CallError::Fault(Fault::ReplyTooLarge)),
             Mark::Fault => Err(CallError::Fault(Fault::from_code(header.extra))),
             Mark::Nack => Err(CallError::refused(nack(RpcKey::default(), header).nack_reason())),
-            Mark::Request => unreachable!("a request is no answer"),
+            Mark::Request | Mark::Cancelled => unreachable!("a request is no answer"),
         }
     }
 

@@ -10,7 +10,7 @@ use super::answer::{Answer, Asker, Ending, Fate, Keep};
 use super::fault::Fault;
 use super::later::{LaterError, LaterReply, Laters};
 use super::safe_point;
-use super::slot::{HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
+use super::slot::{Asked, HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
 use nebula_nic::{NackReason, NodeId, Timestamp};
 use nebula_sys::clock::Clock;
 #[cfg(feature = "typed")]
@@ -101,16 +101,27 @@ impl<'a> Reply<'a> {
     /// Whether the client has stopped waiting: it has [cancelled](crate::Client::cancel) the RPC, or the deadline that it has set is over. A handler
     /// that runs long may ask now and then, and give up; what it replies then is read by nobody.
     ///
-    /// Over UDP alone: a ring does not tell. What a client says while its handler runs is read by the server's engine; an
-    /// [inline](crate::ServerConfig::inline) server's runs after the handler, so that there only the deadline is seen.
+    /// Over shared memory the client says so in the slot that the reply goes into, and says no deadline. Over UDP what a client says while its handler runs
+    /// is read by the server's engine; an [inline](crate::ServerConfig::inline) server's runs after the handler, so that there only the deadline is seen.
     ///
     /// # Cost
     ///
-    /// A load, and a look at the clock where there is a deadline.
+    /// A load, and a look at the clock where there is a deadline. Over shared memory the load fetches the client's cache line: not more often than
+    /// every microsecond, say.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let now = || Timestamp::from_ps(Clock::new().now_ps());
-        self.ending.as_ref().is_some_and(|ending| ending.is_cancelled(now))
+        match &self.ending {
+            Some(ending) => ending.is_cancelled(now),
+            None => Asked::new(self.line, self.position).is_cancelled(),
+        }
+    }
+
+    /// Where it is read whether the client has taken the RPC back, for a reply that goes into the client's ring.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn asked(&self) -> Option<Asked<'a>> {
+        if self.ending.is_none() { Some(Asked::new(self.line, self.position)) } else { None }
     }
 
     /// The room for the reply to another RPC, at `position` of the same ring.
@@ -159,6 +170,16 @@ impl<'a> Reply<'a> {
             self.write(bytes);
             self.write(&tail);
         }
+    }
+
+    /// Has `put` write the whole reply into its first slot, and return its length in bytes. Whether it is written: nothing was before, and `put` had
+    /// room.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn write_whole(&mut self, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> bool {
+        let bytes = if self.bytes == 0 { put(self.slots.payload(self.position)) } else { None };
+        self.bytes = bytes.map_or(self.bytes, shorter);
+        bytes.is_some()
     }
 
     /// Writes `bytes` at `offset`. A shorter reply is extended; the gap holds unspecified bytes of the client's own request.

@@ -164,20 +164,44 @@ impl<'r> Requests<'r> {
     /// Has `serve` answer each of them. Publishes a reply as soon as it is written.
     #[inline(always)]
     pub fn for_each(&mut self, mut serve: impl FnMut(&'r [u8], &mut Reply<'r>)) {
-        if self.keeper.is_some() {
+        if !self.begin_in_ring() {
             while let Some((request, reply)) = self.next() {
                 serve(request, reply);
             }
             return;
         }
-        self.publish();
-        while self.taken < self.rpcs.len() {
-            let (request, position) = (self.request(self.taken), self.position(self.taken));
-            self.taken += 1;
-            self.reply.move_to(position);
-            serve(request, &mut self.reply);
-            self.reply.publish_whole();
+        while let Some((request, reply)) = self.next_in_ring() {
+            serve(request, reply);
+            reply.publish_whole();
         }
+        self.end_in_ring();
+    }
+
+    /// Whether the replies go into a ring. If so, [`next_in_ring`](Self::next_in_ring) gives the requests from here on.
+    #[inline(always)]
+    pub(crate) fn begin_in_ring(&mut self) -> bool {
+        let is_in_ring = self.keeper.is_none();
+        if is_in_ring {
+            self.publish();
+        }
+        is_in_ring
+    }
+
+    /// As [`next`](Self::next), for a caller that publishes each reply, and says so at the [end](Self::end_in_ring).
+    #[inline(always)]
+    pub(crate) fn next_in_ring(&mut self) -> Option<(&'r [u8], &mut Reply<'r>)> {
+        if self.taken == self.rpcs.len() {
+            return None;
+        }
+        let (request, position) = (self.request(self.taken), self.position(self.taken));
+        self.taken += 1;
+        self.reply.move_to(position);
+        Some((request, &mut self.reply))
+    }
+
+    /// All replies that [`next_in_ring`](Self::next_in_ring) has given room for are published.
+    #[inline(always)]
+    pub(crate) fn end_in_ring(&mut self) {
         self.answered = self.taken;
     }
 

@@ -45,7 +45,7 @@ pub trait Service {
         if self.prefetches() && requests.may_prefetch() {
             return serve_prefetched(self, requests);
         }
-        requests.for_each(|request, reply| self.serve(request, reply));
+        serve_each(self, requests);
     }
 
     /// Room for its longest reply, in bytes, where that is known: what the server says to clients unless
@@ -115,6 +115,28 @@ pub enum Class {
     Dispatch,
     /// On a thread of the server's [pool](crate::ServerConfig::pool_threads): for what takes so long that others must not wait behind it.
     Worker,
+}
+
+/// One after the other. The handler is compiled into the loop of those whose replies go into a ring: as a closure that two loops call, as of
+/// [`Requests::for_each`], it would be called.
+#[inline(always)]
+fn serve_each<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
+    if !requests.begin_in_ring() {
+        return serve_kept(service, requests);
+    }
+    while let Some((request, reply)) = requests.next_in_ring() {
+        service.serve(request, reply);
+        reply.publish_whole();
+    }
+    requests.end_in_ring();
+}
+
+/// Those whose replies are kept.
+#[inline(never)]
+fn serve_kept<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
+    while let Some((request, reply)) = requests.next() {
+        service.serve(request, reply);
+    }
 }
 
 /// RPCs between [`Stage::Arrived`] and the execution: as many misses as a core has under way at once, and some more.

@@ -37,6 +37,8 @@ pub(crate) enum Mark {
     Reply,
     Nack,
     Fault,
+    /// A request that its client has taken back.
+    Cancelled,
 }
 
 impl Mark {
@@ -46,6 +48,7 @@ impl Mark {
             Mark::Reply => 2,
             Mark::Nack => 3,
             Mark::Fault => 4,
+            Mark::Cancelled => 5,
         }
     }
 
@@ -55,6 +58,7 @@ impl Mark {
             2 => Some(Mark::Reply),
             3 => Some(Mark::Nack),
             4 => Some(Mark::Fault),
+            5 => Some(Mark::Cancelled),
             _ => None,
         }
     }
@@ -66,11 +70,36 @@ pub(crate) const fn first_word(mark: Mark, position: u32, span: u32) -> u64 {
     position as u64 | (span as u64) << 48 | mark.bits() << 60
 }
 
-/// Whether a slot's first word says that it holds a packet for `position`.
+/// Whether a slot's first word says that it holds a packet for `position`, taken back or not.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
 pub(crate) const fn is_request(first: u64, position: u32) -> bool {
-    first as u32 == position && first >> 60 == Mark::Request.bits()
+    // The two marks differ in one bit.
+    let mark = first >> 60 & !(Mark::Request.bits() ^ Mark::Cancelled.bits());
+    first as u32 == position && mark == Mark::Request.bits()
+}
+
+/// The first word of the slot where the reply to an RPC goes: until that is published, it says whether the client has taken the RPC back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    word: &'a AtomicU64,
+    position: u32,
+}
+
+impl<'a> Asked<'a> {
+    /// Of the RPC at `position`, whose slot begins with `line`.
+    #[inline(always)]
+    pub(crate) const fn new(line: &'a Line, position: u32) -> Self {
+        Self { word: &line[0], position }
+    }
+
+    /// Whether the client has taken the RPC back. Relaxed: nothing else is read by the word's leave.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
+    pub(crate) fn is_cancelled(self) -> bool {
+        let first = self.word.load(Ordering::Relaxed);
+        first as u32 == self.position && first >> 60 == Mark::Cancelled.bits()
+    }
 }
 
 /// Writes the header of an RPC or a reply of one packet, whose payload lies in the slot that begins with `line`.
@@ -232,6 +261,15 @@ impl<'a> Slots<'a> {
         let line = self.line(position);
         // Acquire: as in `header`.
         (line[0].load(Ordering::Acquire) == expected).then(|| line[1].load(Ordering::Relaxed))
+    }
+
+    /// Takes back the RPC at `position`, which spans `span` slots, if nothing is published there. A reply that comes after this overwrites the mark.
+    #[inline]
+    pub(crate) fn cancel(&self, position: u32, span: u32) -> bool {
+        let marked = |mark| first_word(mark, position, span & SPAN_MAX);
+        let (from, to) = (marked(Mark::Request), marked(Mark::Cancelled));
+        // Release: who reads the mark reads the rest of the request, as if it had the request's own.
+        self.line(position)[0].compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// Whether a client has written a packet for `position`.

@@ -61,7 +61,7 @@ pub struct Status {
     pub nacked_stale: u64,
     /// Over `udp://`: RPCs refused because their deadline was over before a worker began them.
     pub nacked_expired: u64,
-    /// Over `udp://`: RPCs cancelled by their clients before a worker began them.
+    /// RPCs cancelled by their clients before a worker began them.
     pub cancelled: u64,
     /// Over `udp://`: requests that were neither served nor refused, since refusing them would have taken time from serving others.
     pub unanswered: u64,

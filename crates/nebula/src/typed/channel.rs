@@ -7,7 +7,7 @@ use super::method::{self, Extension, MethodId};
 use super::service::ServiceInfo;
 use super::status;
 use super::trace::TraceContext;
-use crate::client::{self, Client, SubmitError, Ticket};
+use crate::client::{self, Client, Glance, SubmitError, Ticket};
 use crate::config::client::{ClientConfig, Options};
 use crate::endpoint::IntoEndpoints;
 use nebula_nic::Span;
@@ -34,6 +34,28 @@ pub struct Ended<'c> {
     /// The method that it called.
     pub id: MethodId,
     reply: Result<&'c [u8], client::CallError>,
+}
+
+/// What a first look for an end has found: numbers, which stay in registers. A result that went through memory would be written in words and read in
+/// pairs of them, which waits for the writes.
+#[derive(Clone, Copy, Debug)]
+pub enum Found {
+    /// The reply to an RPC, which [`Channel::replied`] has.
+    Reply(Replied),
+    /// Nothing has ended.
+    Nothing,
+    /// There may be another end: [`Channel::poll_otherwise`] has it.
+    Otherwise,
+}
+
+/// A reply that a first look has found.
+#[derive(Clone, Copy, Debug)]
+pub struct Replied {
+    /// To which RPC.
+    pub ticket: Ticket,
+    /// The method that it called.
+    pub id: MethodId,
+    bytes: u32,
 }
 
 /// The end of a submitted RPC, decoded: its ticket, and its reply or why there is none.
@@ -171,7 +193,7 @@ impl Channel {
     /// # Errors
     ///
     /// [`SubmitError`].
-    #[inline]
+    #[inline(always)]
     pub fn submit<Q: Message>(&mut self, id: MethodId, request: &Q) -> Result<Ticket, SubmitError> {
         self.submit_with(id, request, Options::default())
     }
@@ -181,7 +203,12 @@ impl Channel {
     /// # Errors
     ///
     /// [`SubmitError`].
-    #[inline]
+    ///
+    /// # Cost
+    ///
+    /// That of [`Client::submit`], and one store. The options are compiled away where they are known: as a struct in memory they would be written in
+    /// parts and read as a whole, which waits for the writes.
+    #[inline(always)]
     pub fn submit_with<Q: Message>(
         &mut self,
         id: MethodId,
@@ -189,21 +216,90 @@ impl Channel {
         options: Options,
     ) -> Result<Ticket, SubmitError> {
         let options = options.key_hash(request.key_hash());
-        let Self { client, frame, trace, .. } = self;
-        let may_go_short = trace.is_none() && options.deadline.is_none();
-        let ticket = Q::As::write(request, |body| {
-            let at_once = may_go_short.then(|| client.submit_and(body, id.to_bytes(), options.key_hash)).flatten();
-            at_once.map_or_else(|| submit_framed(client, frame, body, id, trace.as_ref(), options), Ok)
-        })?;
+        match Q::As::in_place(request) {
+            Some(body) => self.submit_body(id, body, options),
+            None => self.submit_put(id, request, options),
+        }
+    }
+
+    /// As [`submit_body`](Self::submit_body), of a request that is put together as it is written. Nothing of that is inlined beside others.
+    #[inline(never)]
+    fn submit_put<Q: Message>(&mut self, id: MethodId, request: &Q, options: Options) -> Result<Ticket, SubmitError> {
+        if self.may_go_short(&options)
+            && let Some(ticket) =
+                self.client.submit_whole(options.key_hash, |room| Q::As::put(request, id.to_bytes(), room))
+        {
+            self.note_method(ticket, id);
+            return Ok(ticket);
+        }
+        Q::As::write(request, |body| self.submit_framed(id, body, options))
+    }
+
+    #[inline(always)]
+    fn submit_body(&mut self, id: MethodId, body: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        if self.may_go_short(&options)
+            && let Some(ticket) = self.client.submit_and(body, id.to_bytes(), options.key_hash)
+        {
+            self.note_method(ticket, id);
+            return Ok(ticket);
+        }
+        self.submit_framed(id, body, options)
+    }
+
+    /// Where a request does not go straight into a ring: over UDP, with an extension, in several packets, or where there is no room.
+    #[inline(never)]
+    fn submit_framed(&mut self, id: MethodId, body: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        let until_ticks = self.client.waits_for(&options).map(ticks_after);
+        let extension = Extension { trace: self.trace.as_ref(), until_ticks, ..Extension::default() };
+        put_together(&mut self.frame, body, id, &extension);
+        let ticket = self.client.submit_with(&self.frame, options)?;
+        self.note_method(ticket, id);
+        Ok(ticket)
+    }
+
+    /// Whether a request has no extension.
+    #[inline(always)]
+    const fn may_go_short(&self, options: &Options) -> bool {
+        self.trace.is_none() && options.deadline.is_none()
+    }
+
+    #[inline(always)]
+    fn note_method(&mut self, ticket: Ticket, id: MethodId) {
         let place = place(ticket, self.methods.len());
         self.methods[place] = id;
-        Ok(ticket)
     }
 
     /// The next RPC that has ended, in the order of their ends. Never waits.
     #[inline(always)]
     pub fn poll(&mut self) -> Option<Ended<'_>> {
         let done = self.client.poll()?;
+        let id = self.methods[place(done.ticket, self.methods.len())];
+        Some(Ended { ticket: done.ticket, id, reply: done.result })
+    }
+
+    /// The first half of [`poll`](Self::poll), which most ends need nothing beside. Generated clients call it.
+    #[inline(always)]
+    pub fn glance(&mut self) -> Found {
+        match self.client.glance() {
+            Glance::Reply(ticket, bytes) => {
+                let id = self.methods[place(ticket, self.methods.len())];
+                Found::Reply(Replied { ticket, id, bytes })
+            }
+            Glance::Nothing => Found::Nothing,
+            Glance::Otherwise => Found::Otherwise,
+        }
+    }
+
+    /// The end that [`glance`](Self::glance) has found.
+    #[inline(always)]
+    pub fn replied(&self, found: Replied) -> Ended<'_> {
+        Ended { ticket: found.ticket, id: found.id, reply: Ok(self.client.taken(found.bytes)) }
+    }
+
+    /// The second half of [`poll`](Self::poll), where [`glance`](Self::glance) asks for it.
+    #[inline(never)]
+    pub fn poll_otherwise(&mut self) -> Option<Ended<'_>> {
+        let done = self.client.poll_otherwise()?;
         let id = self.methods[place(done.ticket, self.methods.len())];
         Some(Ended { ticket: done.ticket, id, reply: done.result })
     }
@@ -239,21 +335,6 @@ pub fn read_reply<P: Message>(bytes: &[u8]) -> Result<P, CallError> {
 #[expect(clippy::cast_possible_truncation, reason = "the low bits")]
 const fn place(ticket: Ticket, slots: usize) -> usize {
     ticket.0 as usize & (slots - 1)
-}
-
-/// Where a request does not go straight into a ring: over UDP, with an extension, in several packets, or where there is no room.
-#[inline(never)]
-fn submit_framed(
-    client: &mut Client,
-    frame: &mut Vec<u8>,
-    body: &[u8],
-    id: MethodId,
-    trace: Option<&TraceContext>,
-    options: Options,
-) -> Result<Ticket, SubmitError> {
-    let until_ticks = client.waits_for(&options).map(ticks_after);
-    put_together(frame, body, id, &Extension { trace, until_ticks, ..Extension::default() });
-    client.submit_with(frame, options)
 }
 
 /// Makes `frame` the request of which `body` is the message.

@@ -4,6 +4,7 @@ use super::method::{self, MethodId};
 use super::trace::TraceContext;
 use crate::rpc::answer::Caller;
 use crate::rpc::cancel::Cancel;
+use crate::rpc::slot::Asked;
 use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use std::net::SocketAddr;
@@ -14,12 +15,21 @@ pub struct Context<'a> {
     id: MethodId,
     extension: &'a [u8],
     caller: Option<&'a Caller>,
+    /// Over shared memory, where no caller is known.
+    asked: Option<Asked<'a>>,
 }
 
 impl<'a> Context<'a> {
     #[inline(always)]
     pub(crate) const fn new(id: MethodId, extension: &'a [u8], caller: Option<&'a Caller>) -> Self {
-        Self { id, extension, caller }
+        Self { id, extension, caller, asked: None }
+    }
+
+    /// The same, of an RPC whose reply goes into its client's ring.
+    #[inline(always)]
+    pub(crate) const fn asked_in(mut self, asked: Option<Asked<'a>>) -> Self {
+        self.asked = asked;
+        self
     }
 
     /// The number of the method that was called.
@@ -59,7 +69,8 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let cancel = self.caller.and_then(|caller| caller.cancel.as_ref());
-        cancel.is_some_and(Cancel::is_set) || self.time_left() == Some(Span::ZERO)
+        let is_taken_back = cancel.is_some_and(Cancel::is_set) || self.asked.is_some_and(Asked::is_cancelled);
+        is_taken_back || self.time_left() == Some(Span::ZERO)
     }
 
     /// Where the window of a stream begins: empty at the stream's beginning.

@@ -4,6 +4,8 @@
 //! prost goes through its buffer's trait for each byte, and allocates a field of `bytes` twice. An RPC of a message with three plain fields took
 //! eight times the instructions of a handler of bytes.
 
+use nebula_sys::copy::low_bytes;
+use nebula_sys::sync::{AtomicU64, Ordering};
 use prost::encoding::{DecodeContext, decode_key, decode_varint};
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -31,7 +33,7 @@ pub trait Fields: prost::Message + Default + Debug + 'static {
 
     /// Appends all fields to `to`; `None` where that has no room for them, or one is not plain.
     #[inline(always)]
-    fn put_plain(&self, to: &mut Short) -> Option<()> {
+    fn put_plain(&self, to: &mut Short<'_>) -> Option<()> {
         let _ = to;
         None
     }
@@ -73,36 +75,59 @@ fn merge_by_prost<'b, T: Fields>(message: &mut T, mut rest: &'b [u8]) -> Option<
     Some(rest)
 }
 
-/// A message of up to [`Short::BYTES_MAX`] bytes, as it is written.
+/// A message in the words of a slot or of a buffer, as it is written.
+///
+/// Keys and values are put together in a register, and each word is stored once. In a buffer of bytes, which is copied to its place a word at a time,
+/// every load would span several stores, and wait for them: that took a fifth of an RPC.
 #[derive(Debug)]
-pub struct Short {
-    bytes: [u8; Self::BYTES_MAX],
+pub struct Short<'a> {
+    room: &'a [AtomicU64],
+    /// Words stored.
     at: usize,
+    /// The word that is being filled, of which `bits` are: fewer than 64.
+    word: u64,
+    bits: u32,
 }
 
-/// Bytes of the longest number.
-const VARINT_BYTES_MAX: usize = 10;
+/// Bits of a key, and of each byte of a number.
+const BYTE: u32 = 8;
+/// Bits of a word.
+const WORD: u32 = 64;
 
-impl Short {
-    /// It lies on the stack.
-    pub const BYTES_MAX: usize = 256;
-
+impl<'a> Short<'a> {
     #[inline(always)]
-    pub(super) const fn new() -> Self {
-        Self { bytes: [0; Self::BYTES_MAX], at: 0 }
+    pub(super) const fn new(room: &'a [AtomicU64]) -> Self {
+        Self { room, at: 0, word: 0, bits: 0 }
     }
 
-    /// What has been written.
+    /// Ends it with `tail`. Its length in bytes; `None` where there is no room.
     #[inline(always)]
-    pub(super) fn written(&self) -> &[u8] {
-        &self.bytes[..self.at]
+    pub(super) fn end_with(mut self, tail: [u8; 4]) -> Option<usize> {
+        self.push(u32::from_le_bytes(tail).into(), u32::BITS)?;
+        self.end()
     }
 
-    /// Makes it the encoding of `message`, whatever its fields, if that is not too long.
-    pub(super) fn put_by_prost<T: Fields>(&mut self, message: &T) -> Option<()> {
-        let bytes = message.encoded_len();
-        message.encode_raw(&mut self.bytes.get_mut(..bytes)?);
-        self.at = bytes;
+    /// Ends it. Its length in bytes; `None` where there is no room.
+    #[inline(always)]
+    pub(super) fn end(self) -> Option<usize> {
+        if self.bits > 0 {
+            self.room.get(self.at)?.store(self.word, Ordering::Relaxed);
+        }
+        Some(self.at * size_of::<u64>() + (self.bits / BYTE) as usize)
+    }
+
+    /// Appends the low `bits` bits of `value`, 64 at most, above which it has none.
+    #[inline(always)]
+    fn push(&mut self, value: u64, bits: u32) -> Option<()> {
+        self.word |= value << self.bits;
+        let end = self.bits + bits;
+        if end >= WORD {
+            self.room.get(self.at)?.store(self.word, Ordering::Relaxed);
+            self.at += 1;
+            // What has not found room: nothing, where the word was empty.
+            self.word = value >> 1 >> (WORD - 1 - self.bits);
+        }
+        self.bits = end % WORD;
         Some(())
     }
 
@@ -121,40 +146,52 @@ impl Short {
         if value == F::default() {
             return Some(());
         }
-        let room = self.bytes.get_mut(self.at..)?.get_mut(..1 + size_of::<F>())?;
-        room[0] = key;
-        value.put(&mut room[1..]);
-        self.at += room.len();
-        Some(())
+        self.push(key.into(), BYTE)?;
+        self.push(value.to_bits(), F::BITS)
     }
 
     /// Appends bytes, unless they are none; `None` where there is no room.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "fewer than 8")]
     pub fn bytes(&mut self, key: u8, value: &[u8]) -> Option<()> {
         if value.is_empty() {
             return Some(());
         }
+        // Long ones are not begun.
+        if value.len() > size_of_val(self.room) {
+            return None;
+        }
         self.key_and(key, value.len() as u64)?;
-        let end = self.at.checked_add(value.len())?;
-        self.bytes.get_mut(self.at..end)?.copy_from_slice(value);
-        self.at = end;
-        Some(())
+        let (words, rest) = value.as_chunks();
+        let room = self.room.get(self.at..)?.get(..words.len())?;
+        for (to, word) in room.iter().zip(words) {
+            let word = u64::from_le_bytes(*word);
+            to.store(self.word | word << self.bits, Ordering::Relaxed);
+            self.word = word >> 1 >> (WORD - 1 - self.bits);
+        }
+        self.at += words.len();
+        match rest {
+            [] => Some(()),
+            rest => self.push(low_bytes(rest), BYTE * rest.len() as u32),
+        }
     }
 
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "seven bits at a time")]
     fn key_and(&mut self, key: u8, bits: u64) -> Option<()> {
-        let room: &mut [u8; 1 + VARINT_BYTES_MAX] = self.bytes.get_mut(self.at..)?.first_chunk_mut()?;
-        room[0] = key;
-        let (mut left, mut last) = (bits, 1);
-        while left >= 0x80 {
-            room[last] = left as u8 | 0x80;
-            left >>= 7;
-            last += 1;
+        if bits < 0x80 {
+            return self.push(u64::from(key) | bits << BYTE, 2 * BYTE);
         }
-        room[last] = left as u8;
-        self.at += last + 1;
-        Some(())
+        self.push(key.into(), BYTE)?;
+        let (mut left, mut word, mut filled) = (bits, 0, 0);
+        while left >= 0x80 {
+            word |= (left & 0x7F | 0x80) << filled;
+            (left, filled) = (left >> 7, filled + BYTE);
+            if filled == WORD {
+                self.push(word, WORD)?;
+                (word, filled) = (0, 0);
+            }
+        }
+        self.push(word | left << filled, filled + BYTE)
     }
 }
 
@@ -208,15 +245,19 @@ varints! {
 
 /// A type of protobuf whose values have all one size.
 pub trait Fixed: Copy + Default + PartialEq {
+    /// Its size, in bits.
+    const BITS: u32;
     /// Takes it off the front of `rest`; `None` where that is too short.
     fn take(rest: &mut &[u8]) -> Option<Self>;
-    /// Writes it over `room`, which has its size.
-    fn put(self, room: &mut [u8]);
+    /// As it is written: above its size there is nothing.
+    fn to_bits(self) -> u64;
 }
 
 macro_rules! fixed {
-    ($($value:ty),+) => {
+    ($($value:ty: $bits:literal),+) => {
         $(impl Fixed for $value {
+            const BITS: u32 = $bits;
+
             #[inline(always)]
             fn take(rest: &mut &[u8]) -> Option<Self> {
                 let (value, behind) = rest.split_first_chunk()?;
@@ -225,14 +266,20 @@ macro_rules! fixed {
             }
 
             #[inline(always)]
-            fn put(self, room: &mut [u8]) {
-                room.copy_from_slice(&self.to_le_bytes());
+            fn to_bits(self) -> u64 {
+                low_word(&self.to_le_bytes())
             }
         })+
     };
 }
 
-fixed!(u32, u64, i32, i64, f32, f64);
+/// Up to 8 bytes as a number.
+#[inline(always)]
+fn low_word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, &byte| word << BYTE | u64::from(byte))
+}
+
+fixed!(u32: 32, u64: 64, i32: 32, i64: 64, f32: 32, f64: 64);
 
 /// Takes a number off the front of `rest`; `None` where there is none.
 #[inline(always)]
@@ -299,4 +346,79 @@ fn delimited<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     let (value, behind) = rest.split_at_checked(bytes)?;
     *rest = behind;
     Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_sys::copy::load_bytes;
+
+    /// A field, and protobuf's bytes for it.
+    fn any_field(
+        u: &mut seeded::arbitrary::Unstructured<'_>,
+        to: &mut Short<'_>,
+        bytes: &mut Vec<u8>,
+    ) -> seeded::arbitrary::Result<Option<()>> {
+        let key = u.int_in_range(1..=127)?;
+        match u.int_in_range(0..=3)? {
+            0 => {
+                let value = u.arbitrary::<u64>()? >> u.int_in_range(0..=63)?;
+                if value > 0 {
+                    bytes.push(key);
+                    prost::encoding::encode_varint(value, bytes);
+                }
+                Ok(to.varint::<Uint64>(key, value))
+            }
+            1 => {
+                let value = u.arbitrary::<u64>()?;
+                if value > 0 {
+                    bytes.push(key);
+                    bytes.extend(value.to_le_bytes());
+                }
+                Ok(to.fixed(key, value))
+            }
+            2 => {
+                let value = u.arbitrary::<f32>()?;
+                // As Rust compares them: -0.0 is 0.0.
+                if value != 0.0 {
+                    bytes.push(key);
+                    bytes.extend(value.to_le_bytes());
+                }
+                Ok(to.fixed(key, value))
+            }
+            _ => {
+                let value: Vec<u8> = u.arbitrary()?;
+                if !value.is_empty() {
+                    bytes.push(key);
+                    prost::encoding::encode_varint(value.len() as u64, bytes);
+                    bytes.extend(&value);
+                }
+                Ok(to.bytes(key, &value))
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_is_put_together_in_words_is_protobufs_or_has_no_room() {
+        seeded::seeded(|u| {
+            let room: Vec<AtomicU64> = (0..u.int_in_range(0..=12)?).map(|_| AtomicU64::new(u64::MAX)).collect();
+            let (mut short, mut bytes, mut fits) = (Short::new(&room), Vec::new(), Some(()));
+            for _ in 0..u.int_in_range(0..=5)? {
+                fits = fits.and(any_field(u, &mut short, &mut bytes)?);
+                if fits.is_none() {
+                    assert!(bytes.len() > 8 * room.len(), "{} bytes have room in {}", bytes.len(), 8 * room.len());
+                    return Ok(());
+                }
+            }
+            bytes.extend([1, 2, 3, 4]);
+            let ended = short.end_with([1, 2, 3, 4]);
+            assert_eq!(ended, Some(bytes.len()).filter(|&len| len <= 8 * room.len()));
+            if ended.is_some() {
+                let mut written = vec![0; bytes.len()];
+                load_bytes(&room, &mut written);
+                assert_eq!(written, bytes);
+            }
+            Ok(())
+        });
+    }
 }

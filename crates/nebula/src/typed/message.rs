@@ -1,6 +1,8 @@
 //! Messages, as bytes: the two encodings.
 
 use super::fields::{self, Fields, Short, Spare};
+use nebula_sys::copy::{load_bytes, store_bytes_and};
+use nebula_sys::sync::AtomicU64;
 use std::fmt::Debug;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -38,6 +40,16 @@ pub trait Encoding<T> {
     fn decode(body: &[u8]) -> Option<T> {
         Self::take(body, Some, || None)
     }
+
+    /// The bytes of `message`, where they lie in it as they are sent: without a call, so that what is done with them is compiled in.
+    #[inline(always)]
+    fn in_place(message: &T) -> Option<&[u8]> {
+        let _ = message;
+        None
+    }
+
+    /// Writes `message` into `room`, and `tail` behind it. The length of both in bytes; `None` where there is no room, or it goes another way.
+    fn put(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> Option<usize>;
 
     /// Calls `put` with the bytes of `message`.
     fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R;
@@ -80,6 +92,18 @@ impl<T: LineLayout> Encoding<T> for Line {
     }
 
     #[inline(always)]
+    fn in_place(message: &T) -> Option<&[u8]> {
+        Some(message.as_bytes())
+    }
+
+    #[inline(always)]
+    fn put(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> Option<usize> {
+        let bytes = size_of::<T>() + tail.len();
+        (bytes <= size_of_val(room)).then(|| store_bytes_and(room, message.as_bytes(), tail))?;
+        Some(bytes)
+    }
+
+    #[inline(always)]
     fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
         put(message.as_bytes())
     }
@@ -105,6 +129,9 @@ fn fill<'b, T: LineLayout>(body: &[u8], place: &'b mut Option<T>) -> Option<&'b 
 /// Protobuf's own encoding. Reading allocates what the message owns, unless its place has had a message that owned as much.
 #[derive(Clone, Copy, Debug)]
 pub enum Proto {}
+
+/// The longest message that is put together on the stack, where it does not go straight into a ring.
+const SHORT_BYTES_MAX: usize = 256;
 
 /// The longest message after which its place is kept: what a thread keeps for each type of message.
 const KEPT_BYTES_MAX: usize = 64 << 10;
@@ -136,11 +163,23 @@ impl<T: Fields> Encoding<T> for Proto {
         }
     }
 
+    #[inline(always)]
+    fn put(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> Option<usize> {
+        let mut short = Short::new(room);
+        message.put_plain(&mut short)?;
+        short.end_with(tail)
+    }
+
     #[inline(never)]
     fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
-        let mut short = Short::new();
-        match message.put_plain(&mut short) {
-            Some(()) => put(short.written()),
+        let room = [const { AtomicU64::new(0) }; SHORT_BYTES_MAX / size_of::<u64>()];
+        let mut short = Short::new(&room);
+        match message.put_plain(&mut short).and_then(|()| short.end()) {
+            Some(bytes) => {
+                let mut written = [0; SHORT_BYTES_MAX];
+                load_bytes(&room, &mut written[..bytes]);
+                put(&written[..bytes])
+            }
             None => write_by_prost(message, put),
         }
     }
@@ -162,9 +201,12 @@ fn with_new<T: Default, R>(with: impl FnOnce(&mut T) -> R) -> R {
 
 #[inline(never)]
 fn write_by_prost<T: Fields, R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
-    let mut short = Short::new();
-    match short.put_by_prost(message) {
-        Some(()) => put(short.written()),
+    let mut room = [0; SHORT_BYTES_MAX];
+    match room.get_mut(..message.encoded_len()) {
+        Some(mut short) => {
+            message.encode_raw(&mut short);
+            put(&room[..message.encoded_len()])
+        }
         None => put(&message.encode_to_vec()),
     }
 }

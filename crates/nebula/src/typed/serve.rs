@@ -40,7 +40,7 @@ pub trait Methods {
 pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     match method::open_plain(request) {
         Some((id, body)) if id.service() == M::SERVICE.id && reply.has_no_caller() => {
-            methods.call(&Context::new(id, &[], None), body, reply);
+            methods.call(&Context::new(id, &[], None).asked_in(reply.asked()), body, reply);
         }
         _ => serve_otherwise(methods, request, reply),
     }
@@ -74,6 +74,17 @@ pub fn is_for<M: Methods>(request: &[u8]) -> bool {
     method::id_of(request).is_some_and(|id| id.service() == M::SERVICE.id)
 }
 
+/// Answers a request that is for a method of this service; whether it was. For servers that also have their own protocol, and ask where a request is none
+/// of that.
+#[inline]
+pub fn serve_if_meant<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) -> bool {
+    let is_meant = is_for::<M>(request);
+    if is_meant {
+        serve(methods, request, reply);
+    }
+    is_meant
+}
+
 /// The type of a request of a server that has one service.
 #[must_use]
 pub fn rpc_type<M: Methods>(request: &[u8]) -> RpcType {
@@ -103,7 +114,7 @@ fn serve_otherwise<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_
 #[inline(always)]
 fn dispatch<M: Methods>(methods: &M, id: MethodId, extension: &[u8], body: &[u8], reply: &mut Reply<'_>) {
     let caller = reply.take_caller();
-    let context = Context::new(id, extension, caller.as_ref());
+    let context = Context::new(id, extension, caller.as_ref()).asked_in(reply.asked());
     // What its header says was looked at before it came here.
     match extension.is_empty() || context.time_left() != Some(Span::ZERO) {
         true => methods.call(&context, body, reply),
@@ -321,7 +332,7 @@ macro_rules! services {
                 let ($($name,)+) = self;
                 match method::open_plain(request) {
                     $(Some((id, body)) if id.service() == $name::SERVICE.id && reply.has_no_caller() => {
-                        $name.call(&Context::new(id, &[], None), body, reply);
+                        $name.call(&Context::new(id, &[], None).asked_in(reply.asked()), body, reply);
                     })+
                     _ => self.serve_otherwise(request, reply),
                 }

@@ -28,7 +28,11 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
     /// [`Fault::ReplyTooLarge`](crate::Fault::ReplyTooLarge) there.
     #[inline(always)]
     pub fn write(self, message: &T) -> Result<(), Status> {
-        T::As::write(message, |bytes| self.reply.write_and(bytes, status::OK));
+        match T::As::in_place(message) {
+            Some(bytes) => self.reply.write_and(bytes, status::OK),
+            None if self.reply.write_whole(|room| T::As::put(message, status::OK, room)) => {}
+            None => T::As::write(message, |bytes| self.reply.write_and(bytes, status::OK)),
+        }
         Ok(())
     }
 

@@ -17,6 +17,8 @@ use std::os::fd::OwnedFd;
 pub(crate) const REQUEST: u64 = 1;
 pub(crate) const REPLY: u64 = 2;
 pub(crate) const NACK: u64 = 3;
+/// A request that is taken back.
+pub(crate) const CANCELLED: u64 = 5;
 
 /// A connection without a hello.
 pub(crate) fn dial(endpoint: &str) -> OwnedFd {
@@ -171,7 +173,7 @@ impl RawRing {
         let words = self.slot(position);
         let first = words[0].load(Ordering::Acquire);
         let mark = first >> 60;
-        let is_answer = first & u64::from(u32::MAX) == u64::from(position) && mark != REQUEST && mark != 0;
+        let is_answer = first & u64::from(u32::MAX) == u64::from(position) && ![0, REQUEST, CANCELLED].contains(&mark);
         let second = words[1].load(Ordering::Relaxed);
         let half = |value: u64| u32::try_from(value & u64::from(u32::MAX)).expect("masked");
         is_answer.then(|| (mark, half(second), half(second >> 32)))

@@ -108,6 +108,8 @@ pub(crate) struct Welcome {
     pub(crate) reply_bytes_max: u32,
     /// The SLO in picoseconds.
     pub(crate) slo_ps: u64,
+    /// Whether the server reads the mark of RPCs that are taken back. A server before that would wait behind it.
+    pub(crate) cancels: bool,
 }
 
 type Message = [u8; MESSAGE_BYTES];
@@ -188,6 +190,7 @@ pub(crate) fn encode_answer(answer: Answer) -> Message {
             put(&mut message, 32, welcome.status_bytes);
             put(&mut message, 36, welcome.reply_bytes_max);
             message[40..48].copy_from_slice(&welcome.slo_ps.to_le_bytes());
+            put(&mut message, 48, welcome.cancels.into());
         }
     }
     message
@@ -223,6 +226,7 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
         status_bytes: take(message, 32),
         reply_bytes_max: take(message, 36),
         slo_ps: u64::from_le_bytes(slo),
+        cancels: take(message, 48) == 1,
     };
     Some(Ok(welcome))
 }
@@ -267,6 +271,7 @@ mod tests {
         status_bytes: 4096,
         reply_bytes_max: 70_000,
         slo_ps: 100_000_000,
+        cancels: true,
     };
 
     #[test]
@@ -275,7 +280,10 @@ mod tests {
             let hello = Hello { version: VERSION, slots: 64, sleeps, domain: 7, observes: !sleeps };
             assert_eq!(Hello::decode(&hello.encode()), Some(hello));
         }
-        assert_eq!(decode_answer(&encode_answer(Ok(WELCOME))), Some(Ok(WELCOME)));
+        for cancels in [false, true] {
+            let welcome = Welcome { cancels, ..WELCOME };
+            assert_eq!(decode_answer(&encode_answer(Ok(welcome))), Some(Ok(welcome)));
+        }
         for refusal in [
             Refusal::Version { server: VERSION },
             Refusal::Slots,

@@ -343,6 +343,7 @@ impl Listener {
             reply_bytes_max: self.terms.reply_bytes_max,
             status_bytes: u32::try_from(self.status.bytes()).unwrap_or(0),
             slo_ps: self.terms.slo_ps,
+            cancels: true,
         })
     }
 

@@ -8,8 +8,10 @@ use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::{Mark, SlotHeader, Slots, first_word, is_request};
+use crate::status::NetworkCounters;
 use nebula_nic::{
-    BURST_MAX, Burst, BurstRpc, Header, Kind, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId, Verdict, slots_of,
+    BURST_MAX, Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId,
+    Verdict, slots_of,
 };
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
@@ -59,6 +61,8 @@ pub(crate) struct Rings {
     /// By client index: index into `list`.
     places: Box<[u32]>,
     violations: u64,
+    /// RPCs taken back before they were taken in.
+    cancelled: u64,
     /// The ring that is looked at first in the next turn.
     first: usize,
     registry: Arc<Registry>,
@@ -70,7 +74,7 @@ const NOWHERE: u32 = u32::MAX;
 impl Rings {
     pub(crate) fn new(clients_max: u16, registry: Arc<Registry>, events: Arc<EventQueue>) -> Self {
         let places = vec![NOWHERE; usize::from(clients_max)].into();
-        Self { list: Vec::new(), places, violations: 0, first: 0, registry, events }
+        Self { list: Vec::new(), places, violations: 0, cancelled: 0, first: 0, registry, events }
     }
 
     fn len(&self) -> u32 {
@@ -171,9 +175,10 @@ impl Rings {
         let channel = &*ring.channel;
         let (slots, snid) = (channel.slots(), channel.snid());
         let mut reader = Reader { cursor: ring.cursor, current: ring.current };
-        let (mut taken, mut refused) = (0, 0);
+        let (mut taken, mut refused, mut cancelled) = (0, 0, 0_u64);
         let is_sound = loop {
-            let Some(slot) = slots.header(reader.cursor).filter(|slot| slot.mark == Mark::Request) else { break true };
+            let is_packet = |slot: &SlotHeader| matches!(slot.mark, Mark::Request | Mark::Cancelled);
+            let Some(slot) = slots.header(reader.cursor).filter(is_packet) else { break true };
             let Some(current) = reader.current(&slot, slots) else { break false };
             // The rest of an RPC is never refused.
             if reader.current.is_none() && intake.turns_away(now, snid) {
@@ -181,6 +186,19 @@ impl Rings {
                 break true;
             }
             let Current { base, rpc_bytes, span, .. } = current;
+            if slot.mark == Mark::Cancelled {
+                // An RPC is taken back by its first slot.
+                if reader.current.is_some() {
+                    break false;
+                }
+                channel.nack(base, NackReason::Cancelled);
+                reader.skip(current);
+                (taken, cancelled) = (taken + 1, cancelled + 1);
+                if before + taken - refused == PACKETS_PER_RING {
+                    break true;
+                }
+                continue;
+            }
             let (tid, pkt_idx, key_hash) = (TransferId(base), slot.pkt_idx, slot.extra);
             let header = Header { kind: Kind::Request, snid, tid, rpc_bytes, pkt_idx, key_hash };
             match intake.receive(now, header) {
@@ -212,12 +230,13 @@ impl Rings {
         };
         (ring.cursor, ring.current) = (reader.cursor, reader.current);
         ring.look = ring.cursor;
-        if refused > 0 {
+        if refused > 0 || cancelled > 0 {
             ring.channel.wake_sleeper();
         }
         if !is_sound {
             self.cut_off(place);
         }
+        self.cancelled += cancelled;
         taken
     }
 
@@ -464,7 +483,7 @@ impl Transport for Rings {
             ring.cursor = current.base.wrapping_add(current.span);
             ring.look = ring.cursor;
             ring.current = None;
-            ring.channel.nack(current.base, nebula_nic::NackReason::Incomplete);
+            ring.channel.nack(current.base, NackReason::Incomplete);
             ring.channel.wake_sleeper();
         }
     }
@@ -491,6 +510,10 @@ impl Transport for Rings {
 
     fn violations(&self) -> u64 {
         self.violations
+    }
+
+    fn counters(&self) -> NetworkCounters {
+        NetworkCounters { cancelled: self.cancelled, ..NetworkCounters::default() }
     }
 }
 

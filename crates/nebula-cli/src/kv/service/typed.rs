@@ -4,36 +4,15 @@
 //! its value ends with. A message of protobuf's begins with the key of a field, which is 8 or more; and the question for the schema with its fingerprint,
 //! whose first bytes are no such header (a client that connects asks it).
 
-use super::service::KvService;
-use nebula::typed::{self, Context, Slot, Status};
-use nebula::{Reply, RpcType};
+use super::KvService;
+use nebula::typed::{Context, Slot, Status};
 use nebula_kvs::protocol::Status as Outcome;
-use nebula_kvs::{KEY_BYTES_MAX, Store};
-use nebula_services::KvServer;
+use nebula_kvs::{KEY_BYTES_MAX, KeyHash, Store};
 use nebula_services::kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, SetReply, SetRequest};
 
-type Server<'a> = KvServer<&'a KvService>;
-
-/// Bytes that a request has more than one of the byte protocol, at most: lengths of key and value, and the method.
-pub(super) const MORE_BYTES: usize = 16;
-
-/// Answers a request that the byte protocol does not know, if it is of the schema.
-pub(super) fn serve(service: &KvService, request: &[u8], reply: &mut Reply<'_>) -> bool {
-    let is_typed = typed::is_for::<Server<'_>>(request);
-    if is_typed {
-        typed::serve(&KvServer(service), request, reply);
-    }
-    is_typed
-}
-
-/// The type of a request of the schema: its methods have the numbers of the operations.
-pub(super) fn rpc_type(request: &[u8]) -> RpcType {
-    typed::rpc_type::<Server<'_>>(request)
-}
-
-fn is_key(key: &[u8]) -> Result<(), Status> {
+fn hash_of(key: &[u8]) -> Result<KeyHash, Status> {
     match key.len() {
-        1..=KEY_BYTES_MAX => Ok(()),
+        1..=KEY_BYTES_MAX => Ok(Store::hash(key)),
         bytes => Err(Status::invalid_argument(format!("a key has 1 to {KEY_BYTES_MAX} bytes, and not {bytes}"))),
     }
 }
@@ -49,28 +28,20 @@ fn done(outcome: Outcome) -> Result<(), Status> {
 
 impl Kv for &KvService {
     fn get(&self, _: &Context, GetRequest { key }: &GetRequest, reply: Slot<GetReply>) -> Result<(), Status> {
-        is_key(key)?;
         let mut value = Vec::new();
-        match self.store.get(Store::hash(key), key, &mut value) {
+        match self.store.get(hash_of(key)?, key, &mut value) {
             true => reply.write(&GetReply { value }),
             false => done(Outcome::NotFound),
         }
     }
 
     fn set(&self, _: &Context, SetRequest { key, value }: &SetRequest, reply: Slot<SetReply>) -> Result<(), Status> {
-        is_key(key)?;
-        done(KvService::set(self, Store::hash(key), key, value))?;
+        done(KvService::set(self, hash_of(key)?, key, value))?;
         reply.write(&SetReply {})
     }
 
-    fn delete(
-        &self,
-        _: &Context,
-        DeleteRequest { key }: &DeleteRequest,
-        reply: Slot<DeleteReply>,
-    ) -> Result<(), Status> {
-        is_key(key)?;
-        done(KvService::delete(self, Store::hash(key), key))?;
+    fn delete(&self, _: &Context, request: &DeleteRequest, reply: Slot<DeleteReply>) -> Result<(), Status> {
+        done(KvService::delete(self, hash_of(&request.key)?, &request.key))?;
         reply.write(&DeleteReply {})
     }
 }
@@ -79,7 +50,7 @@ impl Kv for &KvService {
 mod tests {
     use super::*;
     use nebula::typed::{CallError, Code};
-    use nebula::{Client, ClientConfig, RunningServer, ServerConfig};
+    use nebula::{Client, ClientConfig, RpcType, RunningServer, ServerConfig, Service};
     use nebula_kvs::StoreConfig;
     use nebula_kvs::protocol::{self, Request};
     use nebula_services::KvClient;
@@ -149,8 +120,10 @@ mod tests {
 
     #[test]
     fn requests_of_the_schema_are_of_the_types_of_the_operations() {
+        let store = Store::try_new(StoreConfig::for_items(16, 16, 16)).unwrap();
+        let service = KvService::new(store, 32);
         let of = |method| {
-            rpc_type(&nebula::typed::request_bytes(
+            service.rpc_type(&nebula::typed::request_bytes(
                 nebula::typed::MethodId::new(nebula_services::KV.id, method),
                 &GetRequest { key: b"k".to_vec() },
             ))

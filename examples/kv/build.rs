@@ -1,5 +1,0 @@
-//! Compiles the schema.
-
-fn main() -> Result<(), nebula_build::Error> {
-    nebula_build::compile("kv.proto")
-}
