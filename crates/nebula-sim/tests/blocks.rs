@@ -156,6 +156,27 @@ fn room_behind_a_slow_rpc_is_found_ahead_and_lost_where_it_is_looked_for_after_a
     assert!(after_nack > 10, "{after_nack}: one for each lap of the head");
 }
 
+#[test]
+fn a_link_that_brings_more_than_dram_takes_waits_for_it_and_cores_go_on() {
+    let beyond = |client_gbps, write_buffer_bytes| {
+        let mut scenario = Scenario::named("isca20", "rpcvalet", "network-function").unwrap();
+        scenario.machine.deployment.client_gbps = client_gbps;
+        scenario.machine.nic.write_buffer_bytes = write_buffer_bytes;
+        // An LLC that few RPCs fill with blocks to write back.
+        scenario.machine.memory.llc.bytes = 1 << 20;
+        run(&scenario, mrps(22.0), Length { warmup: 2_000, rpcs: 1_000 }, Seed(1)).unwrap()
+    };
+    for (client_gbps, bytes) in [(None, 65_536), (None, 8_192), (Some(40.0), 8_192)] {
+        let tally = beyond(client_gbps, bytes);
+        assert_eq!((tally.served, tally.nacked), (1_000, 0), "{client_gbps:?}");
+        // Five of its reads and stores wait for DRAM, and before each is at most what the NIC has not written.
+        let most_ns = 800.0 + 8.0 * f64::from(bytes) * 8.0 / 120.0;
+        let service_ns = tally.service.mean() / 1e3;
+        assert!(service_ns < most_ns, "{client_gbps:?}, {bytes} B: {service_ns} ns of {most_ns}");
+        assert!(tally.stage_ns(Stage::Link) > 10_000.0, "{client_gbps:?}: the link waits");
+    }
+}
+
 /// SETs alone, of several packets each, from clients with links of a lower rate.
 fn from_clients(gbps: Option<f64>) -> Scenario {
     let mut scenario = scenario("nebula");
