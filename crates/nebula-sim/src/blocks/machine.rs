@@ -37,7 +37,7 @@ pub struct Machine {
 pub struct Nic {
     /// Rate of the link in 10⁹ bit per second.
     pub link_gbps: f64,
-    /// When the back end searches for room behind a slow RPC: `on-full`, `after-nack` as in the paper, or `ahead`.
+    /// When the back end searches for room behind a slow RPC: `on-full`, `after-nack` as in the paper, `ahead`, or `off`.
     #[serde(default, deserialize_with = "scrub_mode")]
     pub scrub: ScrubMode,
     /// Incomplete RPCs that the reassembler can hold; one for each slot of the receive buffer unless set. It refuses an RPC that finds it full.
