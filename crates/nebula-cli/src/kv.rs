@@ -113,7 +113,7 @@ pub(crate) struct Args {
     /// Payload that one slot of a client's ring holds at least, in bytes [default: one value with its key]
     #[arg(long)]
     mtu_bytes: Option<u32>,
-    /// When to search the receive buffer for room behind a slow RPC: on-full (before an RPC is refused), after-nack (as in the paper) or ahead
+    /// When to search the receive buffer for room behind a slow RPC: on-full (before an RPC is refused), after-nack (as in the paper), ahead, or off (for comparison)
     #[arg(long, value_name = "MODE", default_value = "on-full")]
     scrub: ScrubMode,
     /// For comparison: ignore the SLO, and NACK only when the receive buffer is full

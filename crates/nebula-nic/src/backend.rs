@@ -634,13 +634,16 @@ impl<D: CentralDispatch> Backend<D> {
     /// The head has met a used slot: skips it, at once or for later RPCs.
     #[cold]
     fn alloc_behind_slow(&mut self, slots: u32) -> Option<SlotRange> {
+        if self.config.scrub == ScrubMode::Off {
+            return None;
+        }
         self.counters.scrubs += 1;
         let is_ahead = self.config.scrub == ScrubMode::Ahead;
         let has_found = if is_ahead { self.buffer.skip(slots) } else { self.buffer.scrub(slots) };
         self.counters.scrubs_found += u64::from(has_found);
         match self.config.scrub {
             ScrubMode::OnFull | ScrubMode::Ahead if has_found => self.buffer.alloc(slots),
-            ScrubMode::OnFull | ScrubMode::Ahead | ScrubMode::AfterNack => None,
+            ScrubMode::OnFull | ScrubMode::Ahead | ScrubMode::AfterNack | ScrubMode::Off => None,
         }
     }
 

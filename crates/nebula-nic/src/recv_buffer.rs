@@ -46,6 +46,8 @@ pub enum ScrubMode {
     /// Ahead of need: while a used slot stands before the head, each packet that begins an RPC and each free looks at one word of bits, and the
     /// room is used as soon as it is needed. A NACK is sent if it has not been found yet.
     Ahead,
+    /// Never: a slow RPC holds up all slots from its own to the head until it ends. For comparison, to measure what scrubbing is worth.
+    Off,
 }
 
 /// Which free slots are given out.

@@ -78,7 +78,7 @@ fn log(config: BackendConfig) -> Vec<LogLine> {
 fn configs() -> impl Iterator<Item = BackendConfig> {
     let policies = Policy::SAMPLES.iter().map(|text| text.parse::<Policy>().expect("a sample"));
     policies.filter(|policy| *policy != Policy::Darc).flat_map(|policy| {
-        [ScrubMode::OnFull, ScrubMode::AfterNack, ScrubMode::Ahead]
+        [ScrubMode::OnFull, ScrubMode::AfterNack, ScrubMode::Ahead, ScrubMode::Off]
             .map(|scrub| BackendConfig::new(4, policy).slots(24).rpc_bytes_max(256).queue_bound(9).scrub(scrub))
     })
 }

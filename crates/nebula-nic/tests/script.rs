@@ -132,6 +132,20 @@ fn scrub_after_the_nack_makes_room_for_the_next() {
 }
 
 #[test]
+fn without_scrub_a_slow_rpc_holds_up_what_is_behind_it_until_it_ends() {
+    script(tiny().scrub(ScrubMode::Off))
+        .packet(0, whole(1), &[Write(0), Dispatch(0, 1)])
+        .packet(1, part(2, 0, 3), &[Write(1)])
+        .packet(2, part(2, 1, 3), &[Write(2)])
+        .packet(3, part(2, 2, 3), &[Write(3), Dispatch(1, 2)])
+        .free(4, 1, 1, 3, &[Free(Freed::Taken)])
+        .packet(5, whole(3), &[Nack(NackReason::BufferFull)])
+        .packet(6, whole(4), &[Nack(NackReason::BufferFull)])
+        .free(7, 0, 0, 1, &[Free(Freed::Taken)])
+        .packet(8, whole(5), &[Write(0), Dispatch(0, 5)]);
+}
+
+#[test]
 fn scrub_ahead_of_need_has_found_the_room_when_it_is_needed() {
     script(tiny().scrub(ScrubMode::Ahead))
         .packet(0, whole(1), &[Write(0), Dispatch(0, 1)])

@@ -3,6 +3,7 @@
 //! Replication `i` uses the seed's replica `i`, so a result depends on the seed and the number of replications, never on the number of
 //! threads. Two systems with the same seed receive the same arrivals and the same service times.
 
+mod by_run;
 mod met;
 mod parts;
 
@@ -18,6 +19,7 @@ use crate::world::{Demand, InParts, Length, run_in_parts};
 use nebula_nic::Span;
 use nebula_workload::Seed;
 
+pub(crate) use by_run::{ByRun, Counts};
 pub use met::Met;
 pub(crate) use parts::Parts;
 
@@ -103,7 +105,7 @@ impl Effort {
 
     /// The length of one replication of `load` on `system`.
     ///
-    /// The measured windows of all replications together are 3,000 to 5,000 relaxation times long, where the effort allows it;
+    /// The measured windows of all replications together are 3,000 to 9,000 relaxation times long, where the effort allows it;
     /// otherwise no more is simulated than it asks for at least. Unless set, the warm-up is three relaxation times long, at least a tenth of the measured RPCs and at most twice as many. Where no formula gives the
     /// relaxation time, the limits decide.
     #[must_use]
@@ -170,6 +172,7 @@ pub struct Estimate {
     /// Warm-up and measured RPCs of each replication.
     pub length: Length,
     parts: Parts,
+    by_run: ByRun,
     /// Of each replication, the mean latencies of its batches.
     batches: Vec<Vec<f64>>,
 }
@@ -189,6 +192,7 @@ impl Estimate {
             is_precise: None,
             length,
             parts: Parts::default(),
+            by_run: ByRun::default(),
             batches: Vec::new(),
         }
     }
@@ -196,6 +200,7 @@ impl Estimate {
     fn take(&mut self, system: &System, (tally, sections): InParts) {
         self.is_starving |= is_starving(system, &tally);
         self.tally.add(&tally);
+        self.by_run.take(system, &tally);
         self.p99_ps.push(tally.latency.quantile(0.99));
         self.p99_ps_with_nacks.push(tally.latency_with_nacks(0.99));
         self.mean_ps.push(tally.latency.mean());
@@ -282,6 +287,11 @@ impl Estimate {
     /// The parts that the intervals are made of.
     pub(crate) const fn parts(&self) -> &Parts {
         &self.parts
+    }
+
+    /// What the intervals of cores, tiers and parts of a period are made of.
+    pub(crate) const fn by_run(&self) -> &ByRun {
+        &self.by_run
     }
 
     /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and no RPC starves.

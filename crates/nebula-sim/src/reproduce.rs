@@ -26,6 +26,7 @@ mod fig7;
 mod fig8;
 mod link;
 mod reassembler;
+mod scrubbing;
 mod variants;
 mod sensitivity;
 mod theory;
@@ -146,6 +147,13 @@ pub const ENTRIES: &[Entry] = &[
         seconds: [3, 12, 30],
         is_by_default: true,
         reproduce: reassembler::reproduce,
+    },
+    Entry {
+        id: "nebula/scrubbing",
+        title: "what scrubbing is worth: room behind one RPC that takes long",
+        seconds: [3, 12, 30],
+        is_by_default: true,
+        reproduce: scrubbing::reproduce,
     },
     Entry {
         id: "nebula/variants",

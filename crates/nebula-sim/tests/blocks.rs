@@ -140,7 +140,7 @@ fn steering_takes_the_wait_for_the_payload_away() {
 }
 
 #[test]
-fn room_behind_a_slow_rpc_is_found_ahead_and_lost_where_it_is_looked_for_after_a_nack() {
+fn room_behind_a_slow_rpc_is_found_ahead_and_lost_where_it_is_looked_for_late_or_never() {
     let nacked = |scrub: ScrubMode| {
         let mut scenario = scenario("nebula");
         scenario.machine.nic.scrub = scrub;
@@ -151,9 +151,33 @@ fn room_behind_a_slow_rpc_is_found_ahead_and_lost_where_it_is_looked_for_after_a
         let length = Length { warmup: 2_000, rpcs: 60_000 };
         run(&scenario, mrps(6.0), length, Seed(1)).unwrap().nacked
     };
-    let [on_full, after_nack, ahead] = [ScrubMode::OnFull, ScrubMode::AfterNack, ScrubMode::Ahead].map(nacked);
+    let modes = [ScrubMode::OnFull, ScrubMode::AfterNack, ScrubMode::Ahead, ScrubMode::Off];
+    let [on_full, after_nack, ahead, off] = modes.map(nacked);
     assert_eq!((on_full, ahead), (0, 0), "{after_nack}");
     assert!(after_nack > 10, "{after_nack}: one for each lap of the head");
+    // Beside each of some six slow RPCs 1,200 come, and there is room for 80.
+    assert!(off > 50 * after_nack && off > 2_000, "{off} without scrubbing");
+}
+
+#[test]
+fn a_link_that_brings_more_than_dram_takes_waits_for_it_and_cores_go_on() {
+    let beyond = |client_gbps, write_buffer_bytes| {
+        let mut scenario = Scenario::named("isca20", "rpcvalet", "network-function").unwrap();
+        scenario.machine.deployment.client_gbps = client_gbps;
+        scenario.machine.nic.write_buffer_bytes = write_buffer_bytes;
+        // An LLC that few RPCs fill with blocks to write back.
+        scenario.machine.memory.llc.bytes = 1 << 20;
+        run(&scenario, mrps(22.0), Length { warmup: 2_000, rpcs: 1_000 }, Seed(1)).unwrap()
+    };
+    for (client_gbps, bytes) in [(None, 65_536), (None, 8_192), (Some(40.0), 8_192)] {
+        let tally = beyond(client_gbps, bytes);
+        assert_eq!((tally.served, tally.nacked), (1_000, 0), "{client_gbps:?}");
+        // Five of its reads and stores wait for DRAM, and before each is at most what the NIC has not written.
+        let most_ns = 800.0 + 8.0 * f64::from(bytes) * 8.0 / 120.0;
+        let service_ns = tally.service.mean() / 1e3;
+        assert!(service_ns < most_ns, "{client_gbps:?}, {bytes} B: {service_ns} ns of {most_ns}");
+        assert!(tally.stage_ns(Stage::Link) > 10_000.0, "{client_gbps:?}: the link waits");
+    }
 }
 
 /// SETs alone, of several packets each, from clients with links of a lower rate.
@@ -273,7 +297,7 @@ fn mistakes_in_files_are_said_in_one_line() {
         (machine.replace("compute_ns = 349.0", "compute_ns = nan"), "core.compute_ns = NaN"),
         (machine.replace("[deployment]", "[deployment]\nclient_gbps = 0.0"), "deployment.client_gbps = 0"),
         (machine.replace("[nic]", "[nic]\nreassembler_entries = 0"), "nic.reassembler_entries = 0"),
-        (machine.replace("[nic]", "[nic]\nscrub = 'never'"), "on-full, after-nack or ahead"),
+        (machine.replace("[nic]", "[nic]\nscrub = 'never'"), "on-full, after-nack, ahead or off"),
         ("name = 3".to_owned(), "line 1"),
     ] {
         let error = Machine::parse(&text).unwrap_err().to_string();

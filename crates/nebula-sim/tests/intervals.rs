@@ -47,14 +47,14 @@ fn a_load_that_takes_long_gets_as_many_rpcs_as_it_needs() {
 
 #[test]
 fn the_p99_of_short_runs_is_in_its_interval_or_the_run_says_that_it_is_too_short() {
-    // 500,000 RPCs at a load of 0.9 on 16 cores are 1,460 relaxation times, of which 5,000 are wanted.
+    // 500,000 RPCs at a load of 0.9 on 16 cores are 1,460 relaxation times, of which 9,000 are wanted.
     assert!(!shown(16, 0.9, &Effort::default().rpcs(50_000)).is_settled);
-    // 230,000 RPCs of M/M/4 at 0.8 are 3,200; the exact p99 is 6.8947 µs.
-    let effort = Effort::default().rpcs(23_000);
+    // 650,000 RPCs of M/M/4 at 0.8 are 9,050; the exact p99 is 6.8947 µs.
+    let effort = Effort::default().rpcs(65_000);
     let runs: Vec<Estimate> =
-        (0..80).map(|run| shown(4, 0.8, &effort.seed(Seed(100 + run)))).filter(|found| found.is_settled).collect();
+        (0..50).map(|run| shown(4, 0.8, &effort.seed(Seed(100 + run)))).filter(|found| found.is_settled).collect();
     let held = runs.iter().filter(|found| found.p99().contains(6.8947e6)).count() as f64 / runs.len() as f64;
-    assert!(runs.len() > 60 && held >= 0.87, "{held} of {}", runs.len());
+    assert!(runs.len() > 40 && held >= 0.87, "{held} of {}", runs.len());
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn windows_grow_where_no_formula_says_how_long_they_should_be() {
     assert!(found.is_settled && found.length.rpcs >= 20_000, "{:?}", found.length);
     assert!(found.p99().contains(46.05e6), "{:?}", found.p99());
     // What settles at once is left as it is, and so is what is asked for exactly.
-    let low = estimate(&system, &exponential(0.5), &effort, &|| ()).unwrap();
+    let low = estimate(&system, &exponential(0.4), &effort, &|| ()).unwrap();
     assert_eq!((low.length.rpcs, low.is_settled), (5_000, true));
     let exact = estimate(&system, &exponential(0.9), &Effort::default().rpcs(5_000), &|| ()).unwrap();
     assert_eq!((exact.length.rpcs, exact.is_settled), (5_000, false));

@@ -45,7 +45,7 @@ const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_max: 12_000_000, replicati
 const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_max: 100_000, replications: 5 };
 
 /// Many systems, each with a search: enough to tell them apart.
-const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_max: 4_000_000, replications: 5 };
+const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_max: 8_000_000, replications: 5 };
 
 impl EffortArgs {
     /// The seed of all random streams.

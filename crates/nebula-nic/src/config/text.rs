@@ -25,6 +25,7 @@ impl fmt::Display for ScrubMode {
             Self::OnFull => "on-full",
             Self::AfterNack => "after-nack",
             Self::Ahead => "ahead",
+            Self::Off => "off",
         })
     }
 }
@@ -116,7 +117,7 @@ fn sources(value: &str) -> Result<Sources, &'static str> {
     Ok(Sources { shift: number(shift)?, bits: number(bits)? })
 }
 
-const SCRUB_MODES: &str = "on-full, after-nack or ahead";
+const SCRUB_MODES: &str = "on-full, after-nack, ahead or off";
 
 impl FromStr for ScrubMode {
     type Err = ParseConfigError;
@@ -126,6 +127,7 @@ impl FromStr for ScrubMode {
             "on-full" => Ok(Self::OnFull),
             "after-nack" => Ok(Self::AfterNack),
             "ahead" => Ok(Self::Ahead),
+            "off" => Ok(Self::Off),
             _ => Err(ParseConfigError { word: text.into(), expected: SCRUB_MODES }),
         }
     }

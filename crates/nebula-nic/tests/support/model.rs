@@ -225,6 +225,9 @@ impl Model {
     }
 
     fn alloc_behind(&mut self, slots: u32) -> Option<SlotRange> {
+        if self.config.scrub == ScrubMode::Off {
+            return None;
+        }
         let has_found = self.buffer.scrub(slots);
         self.reach.count(if has_found { "scrub found a hole" } else { "scrub found none" });
         if self.config.scrub == ScrubMode::OnFull { self.buffer.alloc(slots) } else { None }

@@ -91,7 +91,7 @@ pub(crate) fn jbsq2(cores: usize, load: f64) -> Exact {
 /// M/G/1 by Pollaczek and Khinchine: the wait is a geometric sum of residual services. `until` is the integral of the share of services
 /// longer than a time, from zero; `longer` is that share.
 pub(crate) fn mg1(scv: f64, load: f64, until: fn(f64) -> f64, longer: fn(f64) -> f64) -> Exact {
-    const STEPS_A_SERVICE: f64 = 100.0;
+    const STEPS_A_SERVICE: f64 = 1000.0;
     let step = 1.0 / STEPS_A_SERVICE;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some thousands")]
     let cells = (STEPS_A_SERVICE * 5.0 * (1.0 + scv) / (1.0 - load)) as usize;

@@ -25,6 +25,9 @@ struct Case {
     exact: Exact,
 }
 
+/// The seeds of the runs. The constants of the laboratory's intervals were chosen with other seeds: those of 0xC07E4, and the first ones.
+const SEEDS: u64 = 0x000C_07E5;
+
 /// Of so many runs that all are unsettled, the others are not made.
 const FIRST: usize = 20;
 
@@ -55,7 +58,7 @@ struct Shown {
 fn row(case: &Case, runs: usize, threads: &Threads) -> Result<String, SimError> {
     let (mean, p99, system, offered) = (case.exact.mean, case.exact.p99(), &case.system, &case.offered);
     let one = |&run: &usize| -> Result<Shown, SimError> {
-        let effort = Effort::default().seed(Seed(run as u64).replica(0x000C_07E4));
+        let effort = Effort::default().seed(Seed(run as u64).replica(SEEDS));
         let shown = estimate(system, offered, &effort, &|| ())?;
         let (found_mean, found_p99) = (shown.mean(), shown.p99());
         Ok(Shown {

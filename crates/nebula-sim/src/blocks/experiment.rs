@@ -46,6 +46,12 @@ pub struct Figures {
     pub accepted: f64,
     /// Share of RPCs that were dispatched to a core which was serving another RPC.
     pub queued_at_core: f64,
+    /// DRAM blocks for each RPC that arrived.
+    pub blocks_per_rpc: f64,
+    /// Mean number of RPCs that wait at the NIC as one that is whole finds them.
+    pub depth_mean: f64,
+    /// p99 of that number.
+    pub depth_p99: f64,
     /// Mean number of RPCs that the reassembler holds when it takes one.
     pub incomplete_mean: f64,
     /// The largest number.
@@ -68,6 +74,9 @@ impl Figures {
             dram_gb_per_s: tally.dram_gb_per_s(),
             accepted: tally.accepted(),
             queued_at_core: tally.queued_at_core_share(),
+            blocks_per_rpc: tally.blocks_per_rpc(),
+            depth_mean: tally.queue_depth.mean(),
+            depth_p99: tally.queue_depth.quantile(0.99),
             incomplete_mean: tally.incomplete.mean(),
             incomplete_max: tally.incomplete.quantile(1.0),
             served_rps: tally.served_rps(),
@@ -87,6 +96,12 @@ impl BlocksEstimate {
     #[must_use]
     pub fn over(&self, figure: impl Fn(&Figures) -> f64) -> Interval {
         Interval::of(&self.replications.iter().map(figure).collect::<Vec<_>>())
+    }
+
+    /// A figure of all RPCs together, which is `value` and not negative, with the interval that its replications give it.
+    pub(crate) fn around(&self, value: f64, figure: impl Fn(&Figures) -> f64) -> Interval {
+        let found = Interval::of_positive(&self.replications.iter().map(figure).collect::<Vec<_>>());
+        Interval { value, lo: found.lo.min(value), hi: found.hi.max(value) }
     }
 
     /// The p99 in picoseconds, of the RPCs served.

@@ -37,7 +37,7 @@ pub struct Machine {
 pub struct Nic {
     /// Rate of the link in 10⁹ bit per second.
     pub link_gbps: f64,
-    /// When the back end searches for room behind a slow RPC: `on-full`, `after-nack` as in the paper, or `ahead`.
+    /// When the back end searches for room behind a slow RPC: `on-full`, `after-nack` as in the paper, `ahead`, or `off`.
     #[serde(default, deserialize_with = "scrub_mode")]
     pub scrub: ScrubMode,
     /// Incomplete RPCs that the reassembler can hold; one for each slot of the receive buffer unless set. It refuses an RPC that finds it full.
@@ -49,6 +49,14 @@ pub struct Nic {
     pub dispatch_ns: f64,
     /// Latency from a core's `free` until the NIC knows it, in nanoseconds.
     pub free_ns: f64,
+    /// Bytes that the NIC has received and memory has not yet taken, at most: the link waits while there are more. Assumed: memory takes
+    /// packets as fast as links bring them unless DRAM is saturated, and only then does the bound matter.
+    #[serde(default = "write_buffer_bytes")]
+    pub write_buffer_bytes: u32,
+}
+
+const fn write_buffer_bytes() -> u32 {
+    65_536
 }
 
 fn scrub_mode<'de, D: Deserializer<'de>>(text: D) -> Result<ScrubMode, D::Error> {
@@ -215,6 +223,7 @@ impl Machine {
         self.memory.validate()?;
         let (nic, core, deployment) = (&self.nic, &self.core, &self.deployment);
         within("nic.link_gbps", nic.link_gbps, 0.1..=100_000.0)?;
+        within("nic.write_buffer_bytes", nic.write_buffer_bytes.into(), 64.0..=1e9)?;
         within("nic.reassembler_entries", nic.reassembler_entries.unwrap_or(1).into(), 1.0..=1e6)?;
         within("deployment.client_gbps", deployment.client_gbps.unwrap_or(1.0), 0.001..=100_000.0)?;
         for (name, ns) in [

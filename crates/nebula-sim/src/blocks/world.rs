@@ -189,6 +189,8 @@ struct Delays {
     /// For a core that polls: a look at one slot, and the slots that it looks at.
     poll: Option<(u64, u64)>,
     byte_fs: u64,
+    /// What the NIC may have received and memory not yet taken, as time on the link.
+    unwritten: Span,
     /// A byte on a client's link, if clients have a link each.
     client_byte_fs: Option<u64>,
     hog_ps: u64,
@@ -207,6 +209,7 @@ impl Delays {
             look_ahead_ps: ps(core.software_prefetch_ns),
             poll: scenario.design.polls.then(|| (ps(core.poll_ns), u64::from(scenario.machine.deployment.nodes))),
             byte_fs: byte_fs(nic.link_gbps),
+            unwritten: Span::from_ps(u64::from(nic.write_buffer_bytes) * byte_fs(nic.link_gbps) / 1000),
             client_byte_fs: scenario.machine.deployment.client_gbps.map(byte_fs),
             hog_ps: if scenario.hog_gb_per_s > 0.0 { ps(64.0 / scenario.hog_gb_per_s) } else { 0 },
         }

@@ -15,6 +15,11 @@ pub(crate) struct Tail<'a> {
 }
 
 impl Tail<'_> {
+    /// Whether it has no RPCs.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cells.count() == 0 && self.infinite == 0
+    }
+
     /// How many are above the cell, and how many there are.
     fn above(&self, cell: u32) -> (f64, f64) {
         let count = self.cells.count();

@@ -17,7 +17,7 @@ pub use dagger::{DaggerSetup, Derived, HostCase, Interfaces, Kvs, Quantity, Scal
 pub use evaluation::{AtLoad, Design, Evaluation, Fig6a, Fig7, Fig8, Mix, Steered, Table3, ValueSize};
 pub use nebula::{Eq1, Fig2, NebulaSetup, Printed, Setting, Sizing, Table1};
 pub use rpcvalet::{RpcValetSetup, SoftwareQueue, Theory};
-pub use variants::{Assignment, Link, MachineVariant, Reassembler, Variants};
+pub use variants::{Assignment, Link, MachineVariant, Reassembler, Scrubbing, Variants};
 
 pub use preemption::{ConcordSetup, PersephoneSetup, Reservation, ReservedFor, ShinjukuSetup};
 pub use side_by_side::{Case, Comparison, Measured, SideBySide};

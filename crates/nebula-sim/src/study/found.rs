@@ -7,12 +7,12 @@ use super::point::Point;
 use super::text::{load, with_half};
 use super::units;
 use crate::error::SimError;
-use crate::experiment::Estimate;
+use crate::experiment::{Counts, Estimate};
 use crate::hottest::cores_differ;
 use crate::interval::Interval;
 use crate::search::{DECIDED, SearchEnd};
 use crate::system::System;
-use crate::tally::{CoreTime, HostTraffic, OfTier, Tally};
+use crate::tally::{CoreTime, HostTraffic, OfTier};
 
 /// A point and its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,31 +35,36 @@ pub struct Found {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtTier {
     /// The share of its cores' time that they served.
-    pub busy: f64,
+    pub busy: Interval,
     /// Second copies over calls.
-    pub copied: f64,
+    pub copied: Interval,
     /// The share of that core time which went to copies that did not answer first.
-    pub wasted: f64,
+    pub wasted: Interval,
     /// NACKs over copies.
-    pub nacked: f64,
+    pub nacked: Interval,
     /// Calls that a core found late, over calls.
-    pub late: f64,
+    pub late: Interval,
     /// p99 of the time from a call to its first answer, in nanoseconds.
-    pub p99: f64,
+    pub p99: Interval,
 }
 
 impl AtTier {
-    pub(super) fn all(point: &Point, tally: &Tally) -> Vec<Self> {
-        let window_ps = tally.window.as_ps() as f64;
-        let at = |((tier, _), of): ((&System, _), &OfTier)| Self {
-            busy: of.busy_ps as f64 / (window_ps * f64::from(tier.cores_total())),
-            copied: of.copied(),
-            wasted: of.wasted(),
-            nacked: of.nacked(),
-            late: of.late as f64 / of.calls.max(1) as f64,
-            p99: of.latency.quantile(0.99) / PS_PER_NS,
+    pub(super) fn all(point: &Point, shown: &Estimate) -> Vec<Self> {
+        let tally = &shown.tally;
+        let at = |(index, ((tier, _), of)): (usize, ((&System, _), &OfTier))| {
+            let cores = f64::from(tier.cores_total());
+            let share = |value: f64, of: fn(&Counts) -> (f64, f64)| shown.by_run().of_tier(index, value, of);
+            let busy = of.busy_ps as f64 / (tally.window.as_ps() as f64 * cores);
+            Self {
+                busy: shown.by_run().of_tier(index, busy, |of| (of.busy_ps, of.window_ps * cores)),
+                copied: share(of.copied(), |of| (of.copies, of.calls)),
+                wasted: share(of.wasted(), |of| (of.busy_ps - of.useful_ps, of.busy_ps)),
+                nacked: share(of.nacked(), |of| (of.nacks, of.calls + of.copies)),
+                late: share(of.late as f64 / of.calls.max(1) as f64, |of| (of.late, of.calls)),
+                p99: shown.by_run().tier_p99(index).scaled(1.0 / PS_PER_NS),
+            }
         };
-        point.system.tiers(&point.load.service).zip(&tally.by_tier).map(at).collect()
+        point.system.tiers(&point.load.service).zip(&tally.by_tier).enumerate().map(at).collect()
     }
 }
 
@@ -110,17 +115,22 @@ pub struct Figures {
     pub depth_p99: Interval,
     /// How the cores spent their time.
     pub core_time: CoreTime,
+    /// The share of all cores' time that they were not idle.
+    pub busy: Interval,
+    /// The intervals of the shares of `core_time`, in the order of [`CoreTime::NAMES`].
+    pub core_times: [Interval; CoreTime::NAMES.len()],
     /// Lines between cores and NIC, where there is a host interface.
     pub host: HostTraffic,
     /// The share of its time that the busiest core spent on RPCs; `None` unless flows, keys or speeds make cores differ.
-    pub hottest: Option<f64>,
+    pub hottest: Option<Interval>,
     /// The share of RPCs that were served, of flows that send fewer than the mean flow; `None` where no flow does, or nothing is refused.
-    pub accepted_light: Option<f64>,
+    pub accepted_light: Option<Interval>,
 }
 
 impl Figures {
     pub(super) fn of(point: &Point, shown: &Estimate) -> Result<Self, SimError> {
-        let tally = &shown.tally;
+        let (tally, by_run) = (&shown.tally, shown.by_run());
+        let core_time = tally.core_time(&point.system);
         let capacity_rps = point.system.rps_max(&point.load.service);
         let offered_rps = point.load.rate(&point.system)?.map_or(tally.offered_rps(), |rate| rate.as_rps());
         let slowdown = |share| shown.slowdown(share).map(|thousandths| thousandths.scaled(1e-3));
@@ -144,10 +154,14 @@ impl Figures {
             queued_p99: tally.queued.quantile(0.99) / PS_PER_NS,
             depth_mean: Interval::of_positive(&shown.depth_mean),
             depth_p99: Interval::of_positive(&shown.depth_p99),
-            core_time: tally.core_time(&point.system),
+            core_time,
+            busy: by_run.core_time(core_time.busy(), CoreTime::busy),
+            core_times: std::array::from_fn(|kind| {
+                by_run.core_time(core_time.shares()[kind], |spent| spent.shares()[kind])
+            }),
             host: tally.host,
-            hottest: cores_differ(&point.system, &point.load).then(|| tally.hottest()),
-            accepted_light: tally.light.and_then(|light| light.accepted()),
+            hottest: cores_differ(&point.system, &point.load).then(|| by_run.hottest(tally.hottest())),
+            accepted_light: tally.light.and_then(|light| light.accepted()).map(|share| by_run.accepted_light(share)),
         })
     }
 }

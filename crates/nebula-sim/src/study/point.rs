@@ -76,8 +76,8 @@ impl Point {
     fn show(&self, progress: &(dyn Fn() + Sync)) -> Result<Found, SimError> {
         let shown = estimate(&self.system, &self.load, &self.effort, progress)?;
         let over_time = self.load.over_time.as_ref().zip(shown.tally.over_time.as_ref());
-        let over_time = over_time.map(|(profile, tally)| OverTime::of(profile, tally, self.slo));
-        let tiers = AtTier::all(self, &shown.tally);
+        let over_time = over_time.map(|(profile, tally)| OverTime::of(profile, tally, shown.by_run(), self.slo));
+        let tiers = AtTier::all(self, &shown);
         let figures = Some(Figures::of(self, &shown)?);
         Ok(Found { point: self.clone(), at_slo: None, figures, over_time, tiers, detail: Detail::of(&shown) })
     }
@@ -102,7 +102,7 @@ impl Point {
         let there = Self { load: self.load.clone().at(load.value), ..self.clone() };
         let figures = Figures::of(&there, &at)?;
         let at_slo = Some(AtSlo { load, served_rps: at.served_rps(), end });
-        let tiers = AtTier::all(&there, &at.tally);
+        let tiers = AtTier::all(&there, &at);
         let detail = Detail::of(&at);
         Ok(Found { point: there, at_slo, figures: Some(figures), over_time: None, tiers, detail })
     }

@@ -40,10 +40,11 @@ impl Value {
     pub(super) fn flatten(&self, name: &str, into: &mut Vec<(String, Self)>) {
         match self {
             Self::Object(fields) => {
-                fields.iter().for_each(|(field, value)| value.flatten(&format!("{name}_{field}"), into));
+                fields.iter().for_each(|(field, value)| value.flatten(&part_of(name, field), into));
             }
             Self::List(values) => {
-                values.iter().zip(0..).for_each(|(value, at): (_, u32)| value.flatten(&format!("{name}_{at}"), into));
+                let parts = values.iter().zip(0..);
+                parts.for_each(|(value, at): (_, u32)| value.flatten(&part_of(name, &at.to_string()), into));
             }
             Self::Ends(ends) => flatten_ends(name, ends.map(Self::Number), into),
             // Ends that nobody knows have the columns of those that are known.
@@ -66,6 +67,14 @@ impl Value {
 
 /// What the names of intervals end in.
 const CI: &str = "_ci";
+
+/// The name of a part: that of one of many intervals ends as that of a single one does.
+fn part_of(name: &str, part: &str) -> String {
+    match name.strip_suffix(CI) {
+        Some(stem) => format!("{stem}_{part}{CI}"),
+        None => format!("{name}_{part}"),
+    }
+}
 
 fn flatten_ends(name: &str, [lo, hi]: [Value; 2], into: &mut Vec<(String, Value)>) {
     let name = name.strip_suffix(CI).unwrap_or(name);
@@ -168,5 +177,7 @@ mod tests {
         assert_eq!(flat("load_ci", &Value::Null), "load_lo= load_hi=");
         assert_eq!(flat("interval", &Value::Ends([1.0, 2.0])), "interval_lo=1 interval_hi=2");
         assert_eq!(flat("busy", &vec![0.25, 0.5].into()), "busy_0=0.25 busy_1=0.5");
+        let each = Value::List(vec![Value::Ends([1.0, 2.0]), Value::Null]);
+        assert_eq!(flat("busy_ci", &each), "busy_0_lo=1 busy_0_hi=2 busy_1_lo= busy_1_hi=");
     }
 }

@@ -1,5 +1,7 @@
 //! Latencies by the time within the period of a load that changes.
 
+use super::Distribution;
+use crate::interval::Cells;
 use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
 use std::fmt;
@@ -66,6 +68,16 @@ impl Slot {
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.latency.len() + self.given_up
+    }
+
+    /// How many RPCs were served within which latency.
+    pub(crate) fn by_cell(&self) -> Cells {
+        let mut cells = Cells::default();
+        for recorded in self.latency.iter_recorded() {
+            let latency_ps = self.latency.median_equivalent(recorded.value_iterated_to());
+            cells.push(Distribution::cell_of(latency_ps), recorded.count_since_last_iteration());
+        }
+        cells
     }
 
     /// The p99 in picoseconds, with an RPC that was given up as infinite; 0 without any RPC.

@@ -32,5 +32,5 @@ fn what_keeps_the_slo_at_no_rate_has_no_rows() {
 fn the_bandwidth_of_all_blocks_is_that_of_dram() {
     let found = findings(false).found;
     let figures = found[0].figures.as_ref().unwrap();
-    assert!((figures.gb_per_s_of_block() * figures.blocks_per_rpc - 11.0).abs() < 1e-9);
+    assert!((figures.gb_per_s_of_block() * figures.blocks_per_rpc.value - 11.0).abs() < 1e-9);
 }

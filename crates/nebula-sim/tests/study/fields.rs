@@ -11,7 +11,12 @@ fn prefixes<T>(fields: &Fields<T>) -> Vec<String> {
             Some(name) => vec![format!("{name}_lo"), format!("{name}_hi")],
             None => vec![field.name.to_owned()],
         },
-        parts => parts.iter().map(|part| format!("{}_{part}", field.name)).collect(),
+        parts => match field.name.strip_suffix("_ci") {
+            Some(name) => {
+                parts.iter().flat_map(|part| ["lo", "hi"].map(|end| format!("{name}_{part}_{end}"))).collect()
+            }
+            None => parts.iter().map(|part| format!("{}_{part}", field.name)).collect(),
+        },
     };
     fields.fields.iter().flat_map(of).collect()
 }

@@ -71,6 +71,9 @@ fn designs_at_rates_are_the_same_on_one_thread_and_on_several() {
     let alone = figures(&|| blocks::run(&setting, &points, Seed(3), &OneThread, &|| ()).unwrap());
     let beside = figures(&|| blocks::run(&setting, &points, Seed(3), &threads, &|| ()).unwrap());
     assert_eq!(alone, beside);
-    assert!(alone[0].blocks_per_rpc > alone[1].blocks_per_rpc, "per-connection buffers do not stay in the LLC");
+    assert!(
+        alone[0].blocks_per_rpc.value > alone[1].blocks_per_rpc.value,
+        "per-connection buffers do not stay in the LLC"
+    );
     assert_eq!(OneThread.map(&points, |point| point.run(Seed(3)).unwrap().figures.unwrap()), alone);
 }

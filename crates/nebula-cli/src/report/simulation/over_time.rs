@@ -6,14 +6,14 @@ use super::super::chart::{Axis, Bound, Chart, Dot, Line, Stroke, Unit, look, sam
 use super::super::page::Figure;
 use super::super::sweep::latency_axis;
 use super::log_ns;
-use crate::output::text::time;
+use crate::output::text::{time, with_half};
 
 /// A line for each policy; where the p99 is infinite, or nothing was sent, it has no dot.
 pub(super) fn figure(found: &[Found]) -> Figure {
     let of_each: Vec<_> = found.iter().filter_map(|one| Some((one, one.over_time.as_ref()?))).collect();
     let line = |(index, (_, over)): (usize, &(&Found, &OverTime))| {
-        let shown = over.slots.iter().filter(|slot| slot.p99 > 0.0 && slot.p99.is_finite());
-        let dots = shown.map(|slot| Dot::at(slot.at, log_ns(slot.p99))).collect();
+        let shown = over.slots.iter().filter(|slot| slot.p99.value > 0.0 && slot.p99.value.is_finite());
+        let dots = shown.map(|slot| Dot::at(slot.at, log_ns(slot.p99.value))).collect();
         Line { color: look(index).0, marker: None, stroke: Stroke::Solid, dots }
     };
     let lines: Vec<Line> = of_each.iter().enumerate().map(line).collect();
@@ -22,8 +22,11 @@ pub(super) fn figure(found: &[Found]) -> Figure {
     let (low, high) = heights.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| (low.min(y), high.max(y)));
     let last = of_each.iter().flat_map(|(_, over)| over.slots.last()).map(|slot| slot.at).fold(1.0, f64::max);
     let words = |(one, over): &(&Found, &OverTime)| {
-        let recovery = over.recovery.map_or("not before the next".to_owned(), time);
-        format!("{}: at most {}, recovered after {recovery}", one.point.name, time(over.peak_p99))
+        let recovery = match over.recovery.value.is_finite() {
+            true => over.recovery_in_words(),
+            false => "not before the next".to_owned(),
+        };
+        format!("{}: at most {}, recovered after {recovery}", one.point.name, with_half(over.peak_p99, time))
     };
     let chart = Chart {
         title: "Tail latency over the period".to_owned(),

@@ -85,12 +85,13 @@ impl World<'_> {
         }
         while receiving.packet < packets {
             let at = receiving.begun + self.on_link(self.bytes_until(receiving.type_index, receiving.packet + 1));
-            if let Some(place) = receiving.message
-                && !self.write_packet(now, at, place, receiving.packet, packets)
-            {
-                self.calendar.set(self.link_source(), at);
-                self.link.receiving = Some(receiving);
-                return;
+            if let Some(place) = receiving.message {
+                if !self.write_packet(now, at, place, receiving.packet, packets) {
+                    self.calendar.set(self.link_source(), at);
+                    self.link.receiving = Some(receiving);
+                    return;
+                }
+                receiving.begun += self.wait_for_memory(at, place);
             }
             receiving.packet += 1;
         }
@@ -224,6 +225,13 @@ impl World<'_> {
         let message = self.messages.at_mut(place);
         message.written = message.written.max(Timestamp::from_ps(done.at_ps));
         true
+    }
+
+    /// How long the link waits as memory has not taken what came before: a packet of this message was received at `at`.
+    #[inline(always)]
+    pub(super) fn wait_for_memory(&self, at: Timestamp, place: u32) -> Span {
+        let full = at + self.delays.unwritten;
+        Span::from_ps(self.messages.at(place).written.as_ps().saturating_sub(full.as_ps()))
     }
 
     /// All blocks of a message are written: the back end receives the last packet.

@@ -13,13 +13,16 @@
 use super::ingress::Receiving;
 use super::{Event, World};
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
+use std::collections::VecDeque;
 
 /// The messages of which packets are still to come, in a slab.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Senders {
     all: Vec<Receiving>,
     unused: Vec<u32>,
-    /// When the link has carried all packets that have reached it.
+    /// The packets that have reached the link, and when: the first is on it.
+    packets: VecDeque<(u32, u32, Timestamp)>,
+    /// When the link can carry another packet.
     free_at: Timestamp,
 }
 
@@ -47,22 +50,44 @@ impl World<'_> {
     /// A packet reaches the server's link, and the client goes on with the next.
     pub(super) fn queue_packet(&mut self, now: Timestamp, sender: u32, packet: u32) {
         let Receiving { type_index, .. } = self.link.senders.all[sender as usize];
-        let bytes = self.bytes_until(type_index, packet + 1) - packet * SLOT_BYTES;
-        let begun = self.link.senders.free_at.max(now);
-        let end = begun + self.on_link(bytes);
-        self.link.senders.free_at = end;
-        if packet == 0 {
-            self.link.senders.all[sender as usize].waited = begun - now;
+        self.link.senders.packets.push_back((sender, packet, now));
+        if self.link.senders.packets.len() == 1 {
+            self.carry_packet();
         }
-        self.push(end, Event::Received(sender, packet));
         if packet + 1 < self.packets_of(type_index) {
+            let bytes = self.bytes_of(type_index, packet);
             let on_way = Span::from_ps(self.delays.client_byte_fs.unwrap_or(0) * u64::from(bytes) / 1000);
             self.push(now + on_way, Event::AtLink(sender, packet + 1));
         }
     }
 
-    /// A packet has been received. Those of a refused RPC still come, and are dropped.
+    /// The link carries the packet that has waited longest.
+    fn carry_packet(&mut self) {
+        let Some(&(sender, packet, reached)) = self.link.senders.packets.front() else { return };
+        let message = &mut self.link.senders.all[sender as usize];
+        let begun = self.link.senders.free_at.max(reached);
+        if packet == 0 {
+            message.waited = begun - reached;
+        }
+        let type_index = message.type_index;
+        let bytes = self.bytes_of(type_index, packet);
+        self.push(begun + self.on_link(bytes), Event::Received(sender, packet));
+    }
+
+    fn bytes_of(&self, type_index: u16, packet: u32) -> u32 {
+        self.bytes_until(type_index, packet + 1) - packet * SLOT_BYTES
+    }
+
+    /// A packet has been received; the link carries the next.
     pub(super) fn receive_packet(&mut self, now: Timestamp, sender: u32, packet: u32) {
+        self.link.senders.packets.pop_front();
+        let waits = self.take_packet(now, sender, packet);
+        self.link.senders.free_at = now + waits;
+        self.carry_packet();
+    }
+
+    /// Takes a packet, and says how long the link has to wait then. Packets of a refused RPC still come, and are dropped.
+    fn take_packet(&mut self, now: Timestamp, sender: u32, packet: u32) -> Span {
         let message = self.link.senders.all[sender as usize];
         let packets = self.packets_of(message.type_index);
         let rpc = if packet == 0 { self.begin_message(now, &message, packets) } else { message.message };
@@ -71,12 +96,13 @@ impl World<'_> {
         if is_last {
             self.link.senders.unused.push(sender);
         }
-        let Some(place) = rpc else { return };
+        let Some(place) = rpc else { return Span::ZERO };
         self.write_packet(now, now, place, packet, packets);
         if is_last {
             let written = self.messages.at(place).written.max(now);
             self.push(written + self.delays.notify, Event::Written(place));
         }
+        self.wait_for_memory(now, place)
     }
 
     fn packets_of(&self, type_index: u16) -> u32 {

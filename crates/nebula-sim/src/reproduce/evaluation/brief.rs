@@ -1,6 +1,8 @@
 //! The entries of the evaluation in runs too short for a meaningful result: for tests of what holds for every result.
 
-use super::super::{Lab, ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, link, reassembler, table3, variants};
+use super::super::{
+    Lab, ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, link, reassembler, scrubbing, table3, variants,
+};
 use super::bench::{Bench, Depth};
 use crate::experiment::Effort as Runs;
 
@@ -17,6 +19,7 @@ pub(in super::super) fn compare_briefly(id: &str, lab: &Lab<'_>) -> Option<Resul
         "nebula/fig8" => fig8::compare(&bench),
         "nebula/link" => link::compare(lab, &brief_runs(lab)),
         "nebula/reassembler" => reassembler::compare(lab, &brief_runs(lab)),
+        "nebula/scrubbing" => scrubbing::compare(lab, &brief_runs(lab)),
         "nebula/variants" => variants::compare(lab, &brief_runs(lab)),
         _ => return None,
     })

@@ -2,7 +2,7 @@
 
 use super::evaluation::{Evaluation, Fig6a, Fig7, Fig8, Table3};
 use super::spelled;
-use super::variants::{Link, Reassembler, Variants};
+use super::variants::{Link, Reassembler, Scrubbing, Variants};
 use crate::memory::{Dice, MemoryModel};
 use nebula_workload::{Arrivals, ServiceTime};
 use serde::Deserialize;
@@ -33,6 +33,8 @@ pub struct NebulaSetup {
     pub link: Link,
     /// The reassembler.
     pub reassembler: Reassembler,
+    /// Scrubbing.
+    pub scrubbing: Scrubbing,
     /// Variants of the server.
     pub variants: Variants,
 }

@@ -2,6 +2,7 @@
 
 use super::spelled;
 use nebula_nic::Policy;
+use nebula_workload::ServiceTime;
 use serde::Deserialize;
 
 /// What section VI says about the link.
@@ -26,6 +27,19 @@ pub struct Reassembler {
     pub gap_ns: f64,
     /// Rates of the clients' links in 10⁹ bit per second, the server's own first.
     pub clients_gbps: Vec<f64>,
+}
+
+/// A service of which few RPCs take long.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scrubbing {
+    /// Time between arrivals.
+    pub gap_ns: f64,
+    /// The network function whose packets they are.
+    pub application: String,
+    /// How long they take.
+    #[serde(deserialize_with = "spelled")]
+    pub service: ServiceTime,
 }
 
 /// Variants of the server, and of the assignment of RPCs to its cores.

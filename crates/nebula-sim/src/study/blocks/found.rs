@@ -63,17 +63,17 @@ pub struct Figures {
     /// Served and NACKed RPCs, and their latencies.
     pub outcome: Outcome,
     /// Mean time from the start of service until the buffer is free.
-    pub service_mean: f64,
+    pub service_mean: Interval,
     /// Mean number of waiting RPCs that an RPC finds when its last block has arrived.
-    pub depth_mean: f64,
+    pub depth_mean: Interval,
     /// p99 of the number of waiting RPCs.
-    pub depth_p99: f64,
+    pub depth_p99: Interval,
     /// Mean and largest number of RPCs that the reassembler holds when it takes one.
     pub incomplete: [f64; 2],
     /// Share of the served RPCs that were dispatched to a core which was serving another one, in 0 to 1.
-    pub queued_at_core: f64,
+    pub queued_at_core: Interval,
     /// Share of the time of all cores that they spend on no RPC, in 0 to 1.
-    pub idle: f64,
+    pub idle: Interval,
     /// Mean time in each stage, in the order of [`Stage::ALL`].
     pub stages: [f64; Stage::ALL.len()],
     /// DRAM traffic in 10⁹ bytes per second.
@@ -81,7 +81,7 @@ pub struct Figures {
     /// DRAM blocks per arrived RPC, by [`Part::ALL`] and [`Cause::ALL`].
     pub blocks: [[f64; Cause::ALL.len()]; Part::ALL.len()],
     /// All DRAM blocks per arrived RPC.
-    pub blocks_per_rpc: f64,
+    pub blocks_per_rpc: Interval,
 }
 
 impl Figures {
@@ -99,23 +99,23 @@ impl Figures {
                     is_precise: shown.is_precise,
                 },
             ),
-            service_mean: tally.service.mean() / PS_PER_NS,
-            depth_mean: tally.queue_depth.mean(),
-            depth_p99: tally.queue_depth.quantile(0.99),
+            service_mean: shown.around(tally.service.mean(), |one| one.service_mean_ps).scaled(1.0 / PS_PER_NS),
+            depth_mean: shown.around(tally.queue_depth.mean(), |one| one.depth_mean),
+            depth_p99: shown.around(tally.queue_depth.quantile(0.99), |one| one.depth_p99),
             incomplete: [tally.incomplete.mean(), tally.incomplete.quantile(1.0)],
-            queued_at_core: tally.queued_at_core_share(),
-            idle: shown.over(|figures| figures.idle).value,
+            queued_at_core: shown.around(tally.queued_at_core_share(), |one| one.queued_at_core),
+            idle: shown.around(shown.over(|one| one.idle).value, |one| one.idle),
             stages: Stage::ALL.map(|stage| tally.stage_ns(stage)),
             dram_gb_per_s: shown.dram_gb_per_s(),
             blocks: Part::ALL.map(|part| Cause::ALL.map(|cause| per_rpc(tally.traffic.blocks(part.label(), cause)))),
-            blocks_per_rpc: tally.blocks_per_rpc(),
+            blocks_per_rpc: shown.around(tally.blocks_per_rpc(), |one| one.blocks_per_rpc),
         }
     }
 
     /// The bandwidth of one block per RPC, in 10⁹ bytes per second.
     #[must_use]
     pub fn gb_per_s_of_block(&self) -> f64 {
-        if self.blocks_per_rpc == 0.0 { 0.0 } else { self.dram_gb_per_s.value / self.blocks_per_rpc }
+        if self.blocks_per_rpc.value == 0.0 { 0.0 } else { self.dram_gb_per_s.value / self.blocks_per_rpc.value }
     }
 }
 

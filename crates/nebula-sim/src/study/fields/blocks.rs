@@ -73,18 +73,27 @@ fn cores() -> Vec<Field<Found>> {
             "service_ns_mean",
             "ns",
             "from the moment that a core begins until the buffer is free",
-            |found: &Found| Some(figure(found, |f| f.service_mean)),
+            |found: &Found| Some(figure(found, |f| f.service_mean.value)),
         ),
+        Field::new("service_ns_mean_ci", "ns", "both ends of its 95 % interval", |found: &Found| {
+            Some(interval(found, |f| f.service_mean))
+        }),
         Field::new(
             "queue_depth",
             "RPCs",
             "that wait as one that is whole finds them, those given to a core not counted",
             |found: &Found| {
-                let (mean, p99) = (figure(found, |f| f.depth_mean), figure(found, |f| f.depth_p99));
+                let (mean, p99) = (figure(found, |f| f.depth_mean.value), figure(found, |f| f.depth_p99.value));
                 Some(Value::object([("mean", mean), ("p99", p99)]))
             },
         )
         .parts(&["mean", "p99"]),
+        Field::new("queue_depth_mean_ci", "RPCs", "both ends of the 95 % interval of the mean", |found: &Found| {
+            Some(interval(found, |f| f.depth_mean))
+        }),
+        Field::new("queue_depth_p99_ci", "RPCs", "both ends of the 95 % interval of the p99", |found: &Found| {
+            Some(interval(found, |f| f.depth_p99))
+        }),
         Field::new(
             "incomplete",
             "RPCs",
@@ -99,10 +108,16 @@ fn cores() -> Vec<Field<Found>> {
             "queued_at_core",
             "share",
             "of the RPCs served, those given to a core that served another",
-            |found: &Found| Some(figure(found, |f| f.queued_at_core)),
+            |found: &Found| Some(figure(found, |f| f.queued_at_core.value)),
         ),
+        Field::new("queued_at_core_ci", "share", "both ends of its 95 % interval", |found: &Found| {
+            Some(interval(found, |f| f.queued_at_core))
+        }),
         Field::new("idle", "share", "of the time of all cores, what they spend on no RPC", |found: &Found| {
-            Some(figure(found, |f| f.idle))
+            Some(figure(found, |f| f.idle.value))
+        }),
+        Field::new("idle_ci", "share", "both ends of its 95 % interval", |found: &Found| {
+            Some(interval(found, |f| f.idle))
         }),
     ]
 }
@@ -135,7 +150,10 @@ fn memory() -> Vec<Field<Found>> {
             Some(interval(found, |f| f.dram_gb_per_s))
         }),
         Field::new("dram_blocks_per_rpc", "blocks of 64 B", "to and from DRAM for each RPC that came", |found: &Found| {
-            Some(figure(found, |f| f.blocks_per_rpc))
+            Some(figure(found, |f| f.blocks_per_rpc.value))
+        }),
+        Field::new("dram_blocks_per_rpc_ci", "blocks of 64 B", "both ends of its 95 % interval", |found: &Found| {
+            Some(interval(found, |f| f.blocks_per_rpc))
         }),
         Field::new("stage_ns", "ns", "mean time of an RPC in each stage", |found: &Found| {
             let figures = found.figures.as_ref();
@@ -232,15 +250,17 @@ fn columns() -> Vec<Column<Found>> {
         super::p999(),
         super::slo(),
         super::met(),
-        Column::new("service", "service_ns_mean", |found: &Found| Some(shown(found, |f| time(f.service_mean)))),
+        Column::new("service", "service_ns_mean", |found: &Found| {
+            Some(shown(found, |f| with_half(f.service_mean, time)))
+        }),
         Column::new("queued at core", "queued_at_core", |found: &Found| {
-            Some(shown(found, |f| units::percent(f.queued_at_core)))
+            Some(shown(found, |f| with_half(f.queued_at_core, units::percent)))
         }),
         Column::new("DRAM GB/s", "dram_gb_per_s", |found: &Found| {
             Some(shown(found, |f| with_half(f.dram_gb_per_s, |gb| format!("{gb:.1}"))))
         }),
         Column::new("blocks/RPC", "dram_blocks_per_rpc", |found: &Found| {
-            Some(shown(found, |f| format!("{:.1}", f.blocks_per_rpc)))
+            Some(shown(found, |f| with_half(f.blocks_per_rpc, |blocks| format!("{blocks:.1}"))))
         }),
     ]
 }

@@ -49,11 +49,12 @@ pub fn queueing() -> Fields<Found> {
         super::served(),
         super::nacked(),
         Column::new("NACKed, light flows", "accepted_light", |found: &Found| {
-            light(found).map(|accepted| units::percent(1.0 - accepted))
+            light(found).map(|accepted| with_half(rest_of(accepted), units::percent))
         }),
-        Column::new("busy", "busy", |found: &Found| Some(shown(found, |f| units::percent(f.core_time.busy())))),
+        Column::new("busy", "busy", |found: &Found| Some(shown(found, |f| with_half(f.busy, units::percent)))),
         Column::new("hottest", "hottest", |found: &Found| {
-            is_uneven(found).then(|| shown(found, |f| f.hottest.map_or("–".to_owned(), units::percent)))
+            let hottest = |f: &Figures| f.hottest.map_or("–".to_owned(), |share| with_half(share, units::percent));
+            is_uneven(found).then(|| shown(found, hottest))
         }),
         super::mean(),
         super::p50(),
@@ -63,10 +64,10 @@ pub fn queueing() -> Fields<Found> {
             slowdown(found, |f| f.slowdown_p999).map(|slowdown| with_half(slowdown, depth))
         }),
         Column::new("peak p99", "peak_p99_ns", |found: &Found| {
-            found.over_time.as_ref().map(|over| time(over.peak_p99))
+            found.over_time.as_ref().map(|over| with_half(over.peak_p99, time))
         }),
         Column::new("recovery", "recovery_ns", |found: &Found| {
-            found.over_time.as_ref().map(|over| over.recovery.map_or("none".to_owned(), time))
+            found.over_time.as_ref().map(|over| over.recovery_in_words())
         }),
         super::slo(),
         super::met(),
@@ -99,11 +100,11 @@ fn tier_columns() -> [Column<Found>; 6] {
     });
     [
         names.word(),
-        lines("tier busy", "tier_busy", in_tiers, |tier| units::percent(tier.busy)),
-        lines("tier p99", "tier_p99_ns", in_tiers, |tier| time(tier.p99)),
-        lines("tier NACKed", "tier_nacked", in_tiers, |tier| units::percent(tier.nacked)),
-        lines("copies", "tier_copied", |_| true, |tier| units::percent(tier.copied)),
-        lines("wasted", "tier_wasted", |_| true, |tier| units::percent(tier.wasted)),
+        lines("tier busy", "tier_busy", in_tiers, |tier| with_half(tier.busy, units::percent)),
+        lines("tier p99", "tier_p99_ns", in_tiers, |tier| with_half(tier.p99, time)),
+        lines("tier NACKed", "tier_nacked", in_tiers, |tier| with_half(tier.nacked, units::percent)),
+        lines("copies", "tier_copied", |_| true, |tier| with_half(tier.copied, units::percent)),
+        lines("wasted", "tier_wasted", |_| true, |tier| with_half(tier.wasted, units::percent)),
     ]
 }
 
@@ -117,9 +118,15 @@ fn hedge_of(calls: &Calls) -> String {
 
 /// What was found at each tier; lists, the front first.
 fn tiers() -> Vec<Field<Found>> {
-    fn list(name: &'static str, unit: &'static str, what: &'static str, get: fn(&AtTier) -> f64) -> Field<Found> {
+    fn list(name: &'static str, unit: &'static str, what: &'static str, get: fn(&AtTier) -> Interval) -> Field<Found> {
         Field::new(name, unit, what, move |found: &Found| {
-            is_tiered(found).then(|| found.tiers.iter().map(|tier| digits(get(tier))).collect::<Vec<f64>>().into())
+            let value = |tier: &AtTier| digits(get(tier).value);
+            is_tiered(found).then(|| found.tiers.iter().map(value).collect::<Vec<f64>>().into())
+        })
+    }
+    fn ci(name: &'static str, unit: &'static str, get: fn(&AtTier) -> Interval) -> Field<Found> {
+        Field::new(name, unit, "both ends of the 95 % interval of each", move |found: &Found| {
+            is_tiered(found).then(|| Value::List(found.tiers.iter().map(|tier| ends(get(tier))).collect()))
         })
     }
     vec![
@@ -133,15 +140,21 @@ fn tiers() -> Vec<Field<Found>> {
             },
         ),
         list("tier_busy", "share", "of the time of its cores, that they served", |tier| tier.busy),
+        ci("tier_busy_ci", "share", |tier| tier.busy),
         list("tier_p99_ns", "ns", "the p99 from a call to its first answer, of calls that were answered", |tier| {
             tier.p99
         }),
+        ci("tier_p99_ns_ci", "ns", |tier| tier.p99),
         list("tier_nacked", "share", "NACKs over copies that were sent", |tier| tier.nacked),
+        ci("tier_nacked_ci", "share", |tier| tier.nacked),
         list("tier_late", "share", "calls whose deadline was over when a core took them, over calls", |tier| tier.late),
+        ci("tier_late_ci", "share", |tier| tier.late),
         list("tier_copied", "share", "second copies over calls", |tier| tier.copied),
+        ci("tier_copied_ci", "share", |tier| tier.copied),
         list("tier_wasted", "share", "of its cores' busy time, that of copies which did not answer first", |tier| {
             tier.wasted
         }),
+        ci("tier_wasted_ci", "share", |tier| tier.wasted),
         Field::new(
             "fan_out",
             "servers",
@@ -278,23 +291,44 @@ fn slowdown(found: &Found, get: fn(&Figures) -> Option<Interval>) -> Option<Inte
 fn cores() -> Vec<Field<Found>> {
     vec![
         Field::new("busy", "share", "of all cores' time, that a core was not idle", |found: &Found| {
-            Some(figure(found, |f| f.core_time.busy()))
+            Some(figure(found, |f| f.busy.value))
+        }),
+        Field::new("busy_ci", "share", "both ends of its 95 % interval", |found: &Found| {
+            Some(interval(found, |f| f.busy))
         }),
         Field::new(
             "hottest",
             "share",
             "of its time, that the busiest core of a run was not idle; only where flows, keys or speeds make cores differ",
-            |found: &Found| is_uneven(found).then(|| found.figures.and_then(|f| f.hottest).map(digits).into()),
+            |found: &Found| is_uneven(found).then(|| hottest(found).map(|share| digits(share.value)).into()),
+        ),
+        Field::new(
+            "hottest_ci",
+            "share",
+            "both ends of its 95 % interval; only where there is one",
+            |found: &Found| is_uneven(found).then(|| hottest(found).map_or(Value::Null, ends)),
         ),
         Field::new(
             "accepted_light",
             "share",
             "of the RPCs of flows that send fewer than the mean flow, that were served; only where there are such flows and a bound on the queue",
-            |found: &Found| light(found).map(|accepted| digits(accepted).into()),
+            |found: &Found| light(found).map(|accepted| digits(accepted.value).into()),
+        ),
+        Field::new(
+            "accepted_light_ci",
+            "share",
+            "both ends of its 95 % interval; only where there is one",
+            |found: &Found| light(found).map(ends),
         ),
         Field::new("core_time", "share", "of all cores' time, by what it went to", |found: &Found| {
             let shares = found.figures.as_ref().map(|figures| figures.core_time.shares().map(digits));
             let part = |(index, name)| (name, shares.map(|shares| shares[index]).into());
+            Some(Value::object(CoreTime::NAMES.into_iter().enumerate().map(part)))
+        })
+        .parts(&CoreTime::NAMES),
+        Field::new("core_time_ci", "share", "both ends of the 95 % interval of each", |found: &Found| {
+            let figures = found.figures.as_ref();
+            let part = |(index, name)| (name, figures.map_or(Value::Null, |figures| ends(figures.core_times[index])));
             Some(Value::object(CoreTime::NAMES.into_iter().enumerate().map(part)))
         })
         .parts(&CoreTime::NAMES),
@@ -370,13 +404,25 @@ fn over_time() -> Vec<Field<Found>> {
             "peak_p99_ns",
             "ns",
             "the highest p99 of a hundredth of the period, a NACK counted as infinite; of a load that changes",
-            |found: &Found| found.over_time.as_ref().map(|over| digits(over.peak_p99).into()),
+            |found: &Found| found.over_time.as_ref().map(|over| digits(over.peak_p99.value).into()),
+        ),
+        Field::new(
+            "peak_p99_ns_ci",
+            "ns",
+            "the highest lower and the highest upper end of the 95 % intervals of those p99s; of a load that changes",
+            |found: &Found| found.over_time.as_ref().map(|over| ends(over.peak_p99)),
         ),
         Field::new(
             "recovery_ns",
             "ns",
             "from the end of the highest load until the p99 is within the SLO, to a hundredth of the period; null if not before the next; of a load that changes",
-            |found: &Found| found.over_time.as_ref().map(|over| over.recovery.map(digits).into()),
+            |found: &Found| found.over_time.as_ref().map(|over| digits(over.recovery.value).into()),
+        ),
+        Field::new(
+            "recovery_ns_ci",
+            "ns",
+            "from there until the p99 may be within the SLO, by its 95 % interval, and until it certainly is; null if not before the next; of a load that changes",
+            |found: &Found| found.over_time.as_ref().map(|over| ends(over.recovery)),
         ),
         Field::new(
             "slot_at_ns",
@@ -391,7 +437,16 @@ fn over_time() -> Vec<Field<Found>> {
             "slot_p99_ns",
             "ns",
             "the p99 of the RPCs sent in it; of a load that changes",
-            move |found: &Found| list(found, |slot| slot.p99),
+            move |found: &Found| list(found, |slot| slot.p99.value),
+        ),
+        Field::new(
+            "slot_p99_ns_ci",
+            "ns",
+            "both ends of the 95 % interval of each; of a load that changes",
+            |found: &Found| {
+                let of_each = |over: &OverTime| over.slots.iter().map(|slot| ends(slot.p99)).collect();
+                found.over_time.as_ref().map(|over| Value::List(of_each(over)))
+            },
         ),
     ]
 }
@@ -491,8 +546,11 @@ fn core_time() -> impl Iterator<Item = Column<Found>> {
 }
 
 fn share(found: &Found, index: usize) -> String {
-    let percent = |share: f64| if share == 0.0 { "–".to_owned() } else { format!("{:.1} %", 100.0 * share) };
-    found.figures.as_ref().map_or("–".to_owned(), |figures| percent(figures.core_time.shares()[index]))
+    let percent = |share: Interval| match share.value == 0.0 {
+        true => "–".to_owned(),
+        false => with_half(share, |share| format!("{:.1} %", 100.0 * share)),
+    };
+    found.figures.as_ref().map_or("–".to_owned(), |figures| percent(figures.core_times[index]))
 }
 
 fn given(cost: Span) -> Option<Value> {
@@ -503,8 +561,17 @@ fn is_uneven(found: &Found) -> bool {
     cores_differ(&found.point.system, &found.point.load)
 }
 
-fn light(found: &Found) -> Option<f64> {
+fn light(found: &Found) -> Option<Interval> {
     found.figures.as_ref().and_then(|figures| figures.accepted_light)
+}
+
+fn hottest(found: &Found) -> Option<Interval> {
+    found.figures.as_ref().and_then(|figures| figures.hottest)
+}
+
+/// What is left of a share.
+fn rest_of(share: Interval) -> Interval {
+    Interval { value: 1.0 - share.value, lo: 1.0 - share.hi, hi: 1.0 - share.lo }
 }
 
 fn is_measured(found: &Found) -> bool {
