@@ -54,7 +54,7 @@ fn serve_memcached(args: &Args, endpoint: &Endpoint, store: &Arc<Store>) -> Resu
 }
 
 fn memcached_config(args: &Args, endpoint: &Endpoint) -> ServerConfig {
-    let engines = if matches!(endpoint, Endpoint::Udp(_)) { 1 } else { args.workers };
+    let engines = if matches!(endpoint, Endpoint::Udp(_)) { 1 } else { args.server.workers };
     let mut config = config(args)
         .slo(args.memcached_slo)
         .flows(engines)
