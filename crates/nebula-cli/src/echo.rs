@@ -3,13 +3,12 @@
 
 use std::hint::spin_loop;
 
-use nebula::{Endpoint, IdlePolicy, Policy, Reply, Server, ServerConfig, Span};
+use nebula::{Endpoint, IdlePolicy, Reply, Server, ServerConfig, Span};
 use nebula_sys::clock::Clock;
 
-use crate::flags::{self, Format};
-use crate::life::{Life, LifeArgs};
+use crate::life;
 use crate::output::{self, Failure};
-use crate::{life, signal};
+use crate::server_args::ServerArgs;
 
 const EXAMPLES: &str = "Examples:
   nebula serve echo --inline                              one core, at shm://echo
@@ -20,67 +19,39 @@ When the server is ready, it prints the line `ready ENDPOINT` on standard output
 
 /// Serve an echo until Ctrl-C or SIGTERM
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("policy", |arg| arg.help("Dispatch policy, as for nebula serve kv")),
+    mut_arg("key_file", |arg| arg.help("Key file shared with the clients, for udp://"))
+)]
 pub(crate) struct Args {
     /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT
     #[arg(long, default_value = "shm://echo")]
     endpoint: Endpoint,
-    /// Worker threads
-    #[arg(long, default_value_t = 1)]
-    workers: u16,
-    /// Dispatch policy, as for nebula serve kv
-    #[arg(long, default_value = "jbsq:2")]
-    policy: Policy,
-    /// SLO on the p99 latency; it determines the size of receive buffer and queue
-    #[arg(long, default_value = "100us")]
-    slo: Span,
+    #[command(flatten)]
+    server: ServerArgs,
     /// NIC engines, among which clients and workers are divided
     #[arg(long, default_value_t = 1)]
     engines: u16,
-    /// Run each NIC engine and its worker on one thread
-    #[arg(long)]
-    inline: bool,
     /// Computation time of each RPC
     #[arg(long, default_value = "0ns", value_name = "TIME")]
     work: Span,
     /// The longest request, in bytes
     #[arg(long, default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     rpc_bytes_max: u32,
-    /// Cores to pin threads to: first the engines, then the workers
-    #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
-    pin: Vec<usize>,
     /// When idle, poll without pause
     #[arg(long)]
     spin: bool,
-    /// Key file shared with the clients, for udp://
-    #[arg(long, value_name = "FILE")]
-    key_file: Option<std::path::PathBuf>,
-    /// Serve udp:// to other machines without a key
-    #[arg(long, conflicts_with = "key_file")]
-    insecure: bool,
-    /// Exit when the parent process exits
-    #[arg(long)]
-    end_with_parent: bool,
-    #[command(flatten)]
-    life: LifeArgs,
-    /// Output format of the counters
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
 }
 
 /// Serves until a signal, then prints the server's counters.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if args.end_with_parent {
-        nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
-    }
-    signal::catch()?;
-    let life = Life::begin(&args.life)?;
-    let keys = flags::read_keys(args.key_file.as_deref(), matches!(args.endpoint, Endpoint::Udp(_)))?;
+    let life = args.server.begin(false)?;
     let mut config = config(args);
-    config.keys = keys;
+    config.keys = args.server.read_keys(Some(&args.endpoint))?;
     let server = Server::bind(&args.endpoint).config(config).serve(echo(args.work))?;
     let ended = life.live(vec![server], None, |_| {})?;
-    let printed = output::print(args.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
+    let printed = output::print(args.server.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed)
 }
 
@@ -100,15 +71,7 @@ fn echo(work: Span) -> impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static {
 }
 
 fn config(args: &Args) -> ServerConfig {
-    let mut config = ServerConfig::default()
-        .policy(args.policy)
-        .slo(args.slo)
-        .workers(args.workers)
-        .engines(args.engines)
-        .inline(args.inline)
-        .rpc_bytes_max(args.rpc_bytes_max)
-        .insecure(args.insecure)
-        .pin(args.pin.clone());
+    let mut config = args.server.config().engines(args.engines).rpc_bytes_max(args.rpc_bytes_max);
     // Stated, because the receive buffer is sized before the first RPC can be measured.
     config.service_mean += args.work;
     if args.spin {

@@ -11,14 +11,13 @@ mod times;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{Endpoint, Policy, Queueing, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
+use nebula::{Endpoint, Queueing, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
-use crate::flags::Format;
-use crate::life::{GoesOn, Life, LifeArgs};
+use crate::life::GoesOn;
 use crate::output::{self, Failure};
-use crate::signal;
+use crate::server_args::ServerArgs;
 use crate::{flags, life, memory};
 use keep::KeepArgs;
 use partitioned::Partitions;
@@ -48,16 +47,15 @@ When the server is ready, it prints the line `ready ENDPOINT` on standard output
 /// What a store of partitions does not have.
 const PARTITIONED_WITHOUT: [&str; 7] = ["memcached", "eviction", "adopt", "load", "snapshot", "service_times", "work"];
 
-fn policy_help() -> String {
-    let served = Policy::served().join(", ");
-    format!(
-        "Dispatch policy: {served}. preemptive:Q preempts at safe points within --work; altocumulus:G runs G engines"
-    )
-}
-
 /// Serve a key-value store (MICA-style) until Ctrl-C or SIGTERM
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("inline", |arg| arg.help("Run each NIC engine and its worker on one thread; mcs-lock never has an engine thread")),
+    mut_arg("key_file", |arg| arg.help(
+        "Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen); read again on SIGHUP"
+    ))
+)]
 pub(crate) struct Args {
     /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT [default: shm://kv, unless --memcached is given]
     #[arg(long)]
@@ -72,20 +70,11 @@ pub(crate) struct Args {
     /// Connections of memcached's clients at once, at each endpoint
     #[arg(long, default_value_t = 16_384, requires = "memcached")]
     memcached_clients_max: u16,
-    /// Worker threads
-    #[arg(long, default_value_t = 1)]
-    workers: u16,
-    #[arg(long, default_value = "jbsq:2", help = policy_help())]
-    policy: Policy,
-    /// SLO on the p99 latency; it determines the size of receive buffer and queue
-    #[arg(long, default_value = "100us")]
-    slo: Span,
+    #[command(flatten)]
+    server: ServerArgs,
     /// NIC engines, among which clients and workers are divided
     #[arg(long, default_value_t = 1)]
     engines: u16,
-    /// Run each NIC engine and its worker on one thread; mcs-lock never has an engine thread
-    #[arg(long)]
-    inline: bool,
     /// Prefetch payload and item before the RPC's handler runs
     #[arg(long, value_enum, default_value_t = OnOff::On)]
     steering: OnOff,
@@ -131,34 +120,17 @@ pub(crate) struct Args {
     /// Sample the service time of one RPC in 32, and write the latest 65,536 samples to this file at the end
     #[arg(long, value_name = "FILE.csv")]
     service_times: Option<PathBuf>,
-    /// Cores to pin threads to: first the engines, then the workers
-    #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
-    pin: Vec<usize>,
     /// When idle, poll without pause: uses whole cores, but the first RPC is never late
     #[arg(long)]
     spin: bool,
     /// When idle, block until a packet arrives: uses no CPU time, but the first RPC is later; udp:// only
     #[arg(long, conflicts_with = "spin")]
     block: bool,
-    /// Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen); read again on SIGHUP
-    #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
     /// Weight of a key owner's share when there is not room for all, from 1 to 255; repeat it for each; * is all others, 1 unless given
     #[arg(long = "tenant", value_name = "NAME=WEIGHT", requires = "key_file")]
     tenants: Vec<Tenant>,
-    /// Serve udp:// to other machines without a key
-    #[arg(long, conflicts_with = "key_file")]
-    insecure: bool,
-    /// Exit when the parent process exits
-    #[arg(long)]
-    end_with_parent: bool,
     #[command(flatten)]
     keep: KeepArgs,
-    #[command(flatten)]
-    life: LifeArgs,
-    /// Output format of the counters
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -177,19 +149,12 @@ enum FullStore {
 
 /// Serves until a signal, or until the decision log cannot be written, then prints the server's counters.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    if args.end_with_parent {
-        nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
-    }
-    match args.key_file {
-        Some(_) => signal::catch_with_hang_up()?,
-        None => signal::catch()?,
-    }
-    let life = Life::begin(&args.life)?;
+    let life = args.server.begin(true)?;
     check_writable(args.decision_log.as_deref())?;
     check_writable(args.service_times.as_deref())?;
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     // Before the store allocates a gigabyte.
-    let keys = flags::read_keys(args.key_file.as_deref(), args.is_network())?;
+    let keys = args.server.read_keys(args.endpoint.as_ref())?;
     let (servers, store) = match args.partitions {
         Some(access) => (vec![serving::start_partitioned(&args, access, keys)?], None),
         None => {
@@ -205,7 +170,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         times.write(path)?;
     }
     let kept = store.map_or(Ok(()), |store| args.keep.end(&store));
-    let printed = output::print(args.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
+    let printed = output::print(args.server.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed.and(kept))
 }
 
@@ -222,16 +187,12 @@ impl Args {
             FullStore::Store => Mode::Store,
         }
     }
-
-    fn is_network(&self) -> bool {
-        matches!(self.endpoint, Some(Endpoint::Udp(_)))
-    }
 }
 
 /// Replaces the server's keys by those that are in its key file now. One that cannot be used changes nothing: a mistake in it is not to shut
 /// anybody out.
 fn read_keys_again(servers: &[RunningServer], args: &Args) {
-    match flags::read_keys(args.key_file.as_deref(), args.is_network()) {
+    match args.server.read_keys(args.endpoint.as_ref()) {
         Ok(keys) => {
             // Only Nebula's own clients have keys.
             servers.iter().take(usize::from(args.own_endpoint().is_some())).for_each(|server| server.set_keys(&keys));
@@ -259,21 +220,17 @@ fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
 fn config(args: &Args) -> ServerConfig {
     let request_bytes = |key_bytes: usize| bytes(protocol::HEADER_BYTES + key_bytes + args.value_bytes as usize);
     let mtu_bytes = || request_bytes(KEY_BYTES).min(memory::MTU_BYTES_AUTO);
-    let mut config = ServerConfig::default()
-        .policy(args.policy)
-        .slo(args.slo)
-        .workers(args.workers)
+    let mut config = args
+        .server
+        .config()
         .engines(args.engines)
-        .inline(args.inline)
         .steering(if args.steering == OnOff::On { Steering::On } else { Steering::Off })
         .mtu_bytes(args.mtu_bytes.unwrap_or_else(mtu_bytes))
         .rpc_bytes_max(request_bytes(KEY_BYTES_MAX + SCHEMA_BYTES))
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
         .recv_buffer_bytes_max(args.recv_buffer_bytes_max)
         .scrub(args.scrub)
-        .insecure(args.insecure)
-        .tenants(args.tenants.clone())
-        .pin(args.pin.clone());
+        .tenants(args.tenants.clone());
     if let Some(memory) = args.memory {
         // A server of Nebula's clients, and one for each of memcached's addresses.
         let servers = u64::from(args.own_endpoint().is_some()) + args.memcached.len() as u64;

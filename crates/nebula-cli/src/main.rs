@@ -9,6 +9,7 @@
 //! | `reproduce` | published results beside reproduced ones |
 //! | `kv`, `echo` | `serve kv`: the key-value service; `serve echo` and `load echo` |
 //! | `life`, `metrics` | a service's life: settings, ready, drained; its counters over HTTP |
+//! | `server_args` | flags of every server of `nebula serve` |
 //! | `status`, `top`, `observe` | a running server: its counters once, live, and where they come from |
 //! | `ordered` | `serve ordered`: an ordered store, with scans |
 //! | `load` | `load kv`: the open-loop client of that service |
@@ -40,6 +41,7 @@ mod man;
 mod kv;
 mod echo;
 mod life;
+mod server_args;
 mod metrics;
 mod observe;
 mod status;

@@ -34,12 +34,12 @@ pub(super) fn start(
 
 /// Starts the server of Nebula's own clients over a store that is divided, a partition for each worker.
 pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> Result<RunningServer, Failure> {
-    if args.policy != Policy::KeyHash || args.engines != 1 {
+    if args.server.policy != Policy::KeyHash || args.engines != 1 {
         let why = "each key's RPCs must reach its worker";
         return Err(Failure::bad_input(format!("--partitions needs --policy key-hash and one engine: {why}")));
     }
     let Some(endpoint) = args.own_endpoint() else { return Err(Failure::bad_input("--partitions needs --endpoint")) };
-    let partitions = partitioned::divide(store_config(args)?, access, args.workers)?;
+    let partitions = partitioned::divide(store_config(args)?, access, args.server.workers)?;
     let mut config = config(args);
     config.keys = keys;
     partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes as usize)
@@ -68,7 +68,7 @@ fn serve_memcached(args: &Args, endpoint: &Endpoint, store: &Arc<Store>) -> Resu
 }
 
 fn memcached_config(args: &Args, endpoint: &Endpoint) -> ServerConfig {
-    let engines = if matches!(endpoint, Endpoint::Udp(_)) { 1 } else { args.workers };
+    let engines = if matches!(endpoint, Endpoint::Udp(_)) { 1 } else { args.server.workers };
     let mut config = config(args)
         .slo(args.memcached_slo)
         .flows(engines)

@@ -1,0 +1,80 @@
+//! Flags that every server of `nebula serve` has, and what they set.
+
+use std::path::PathBuf;
+
+use nebula::{Endpoint, Keys, Policy, ServerConfig, Span};
+
+use crate::flags::{self, Format};
+use crate::life::{Life, LifeArgs};
+use crate::output::Failure;
+use crate::signal;
+
+fn policy_help() -> String {
+    let served = Policy::served().join(", ");
+    format!(
+        "Dispatch policy: {served}. preemptive:Q preempts at safe points within --work; altocumulus:G runs G engines"
+    )
+}
+
+/// Flags of every server. Where one means something else to a service, that has its own text for it (`mut_arg`).
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServerArgs {
+    /// Worker threads
+    #[arg(long, default_value_t = 1)]
+    pub(crate) workers: u16,
+    #[arg(long, default_value = "jbsq:2", help = policy_help())]
+    pub(crate) policy: Policy,
+    /// SLO on the p99 latency; it determines the size of receive buffer and queue
+    #[arg(long, default_value = "100us")]
+    slo: Span,
+    /// Run each NIC engine and its worker on one thread
+    #[arg(long)]
+    inline: bool,
+    /// Cores to pin threads to: first the engines, then the workers
+    #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
+    pin: Vec<usize>,
+    /// Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Serve udp:// to other machines without a key
+    #[arg(long, conflicts_with = "key_file")]
+    insecure: bool,
+    /// Exit when the parent process exits
+    #[arg(long)]
+    end_with_parent: bool,
+    #[command(flatten)]
+    life: LifeArgs,
+    /// Output format of the counters
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+impl ServerArgs {
+    /// Begins the service's life: from here on signals end it. One whose key file is read again on SIGHUP `hangs_up`.
+    pub(crate) fn begin(&self, hangs_up: bool) -> Result<Life, Failure> {
+        if self.end_with_parent {
+            nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
+        }
+        match &self.key_file {
+            Some(_) if hangs_up => signal::catch_with_hang_up()?,
+            _ => signal::catch()?,
+        }
+        Life::begin(&self.life)
+    }
+
+    /// The keys of a server at `endpoint`.
+    pub(crate) fn read_keys(&self, endpoint: Option<&Endpoint>) -> Result<Keys, Failure> {
+        flags::read_keys(self.key_file.as_deref(), matches!(endpoint, Some(Endpoint::Udp(_))))
+    }
+
+    /// What they set of a server.
+    pub(crate) fn config(&self) -> ServerConfig {
+        ServerConfig::default()
+            .policy(self.policy)
+            .slo(self.slo)
+            .workers(self.workers)
+            .inline(self.inline)
+            .insecure(self.insecure)
+            .pin(self.pin.clone())
+    }
+}
