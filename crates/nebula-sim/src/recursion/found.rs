@@ -70,8 +70,8 @@ struct Places {
     begins: Vec<u32>,
 }
 
-/// Arrivals that are looked at together.
-const AHEAD: usize = 4;
+/// Arrivals that are looked at together: 3 of 100 look-ups need more.
+const AHEAD: usize = 3;
 
 impl Places {
     #[expect(clippy::cast_possible_truncation, reason = "a quotient is below 2^64")]

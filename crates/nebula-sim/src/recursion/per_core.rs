@@ -44,8 +44,8 @@ impl<C: Choose, L: Loads> PerCore<C, L> {
 
 impl<C: Choose, L: Loads> Recursion for PerCore<C, L> {
     fn block_rpcs(&self) -> usize {
-        // The RPCs that wait are looked at once a block: of longer blocks where more wait, that is a constant number for each.
-        self.found.waiting().next_power_of_two().clamp(1 << 9, 1 << 16)
+        // The RPCs that wait are looked at once a block: of longer blocks where more wait, that is half a look for each at most.
+        (2 * self.found.waiting()).next_power_of_two().clamp(1 << 10, 1 << 16)
     }
 
     fn serve(&mut self, block: &mut Block) -> Result<(), Stop> {
