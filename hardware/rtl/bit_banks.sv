@@ -1,58 +1,92 @@
 // Station 4, too: a bit a slot. Words of 64 bits in two banks, the even and the odd ones, so that any 65 slots in a row are read
-// and written at once. Several windows are read in a cycle; one is changed at its end.
+// and written at once. A range that is set or unset is written in the next cycle, and read as written from then on.
 // Source: `Word` of crates/nebula-nic/src/recv_buffer.rs.
 module bit_banks #(
     parameter int Slots = 8640,
-    parameter int Windows = 1,
+    parameter int Words = 1,     // that are read in a cycle
+    parameter bit Window = 1,    // and two more in a row
     parameter bit Sentinel = 0,  // slots that do not exist are 1
     localparam int Pairs = Slots / 128 + 2,
     localparam int PairW = $clog2(Pairs),
     localparam int WordW = PairW + 1
 ) (
-    input  logic                          clk_i,
-    input  logic [WordW+5:0]              slots_i,  // that the buffer has, at most Slots
+    input  logic                clk_i,
+    input  logic [WordW+5:0]    slots_i,  // that the buffer has, at most Slots
     // Before the first input: both words of a pair get the value of an empty buffer.
-    input  logic                          clear_i,
-    input  logic [PairW-1:0]              clear_pair_i,
-    input  logic [Windows*WordW-1:0]      word_i,
-    output logic [Windows*128-1:0]        bits_o,
-    input  logic [WordW-1:0]              late_word_i,  // one more, of a word that the others may say
-    output logic [63:0]                   late_bits_o,
-    input  logic                          write_i,
-    input  logic [WordW-1:0]              write_word_i,
-    input  logic [127:0]                  set_i,
-    input  logic [127:0]                  unset_i
+    input  logic                clear_i,
+    input  logic [PairW-1:0]    clear_pair_i,
+    input  logic [Words*WordW-1:0] word_i,
+    output logic [Words*64-1:0] bits_o,
+    input  logic [WordW-1:0]    window_i,
+    output logic [127:0]        window_o,
+    // A range of at most 64 slots changes.
+    input  logic                write_i,
+    input  logic                sets_i,         // or else unsets
+    input  logic                keeps_first_i,  // but the first slot
+    input  logic [WordW+5:0]    from_i,
+    input  logic [6:0]          to_i            // the slot after the last, by its last bits
 );
   wire [WordW-1:0] last = slots_i[WordW+5:6];
   wire [63:0] last_word = ~64'd0 << slots_i[5:0];
-
   logic [63:0] even_q[Pairs];
   logic [63:0] odd_q[Pairs];
 
-  for (genvar i = 0; i < Windows; i++) begin : g_window
-    wire [WordW-1:0] word = word_i[i*WordW+:WordW];
-    wire [PairW-1:0] even_at = PairW'((word + WordW'(1)) >> 1);
-    wire [PairW-1:0] odd_at = word[WordW-1:1];
-    assign bits_o[i*128+:128] = word[0] ? {even_q[even_at], odd_q[odd_at]} : {odd_q[odd_at], even_q[even_at]};
+  // -- the range that is written in this cycle --
+  logic write_q, sets_q, keeps_first_q;
+  logic [WordW+5:0] from_q;
+  logic [6:0] to_q;  // from the word that from_q is in
+  always_ff @(posedge clk_i) begin
+    write_q       <= write_i && !clear_i;
+    sets_q        <= sets_i;
+    keeps_first_q <= keeps_first_i;
+    from_q        <= from_i;
+    to_q          <= {to_i[6] ^ from_i[6], to_i[5:0]};
   end
+  wire [WordW-1:0] word = from_q[WordW+5:6];
+  wire [127:0] up_to = ~(~128'd0 << to_q);
+  wire [63:0] after = ~64'd0 << from_q[5:0];
+  wire [63:0] first = 64'd1 << from_q[5:0];
+  wire [127:0] mask = up_to & {~64'd0, after} & ~{64'd0, first & {64{keeps_first_q}}};
+  wire is_odd = word[0];
+  wire [PairW-1:0] even_at = PairW'((word + WordW'(1)) >> 1);
+  wire [PairW-1:0] odd_at = word[WordW-1:1];
+  wire [63:0] even_mask = {64{write_q}} & (is_odd ? mask[127:64] : mask[63:0]);
+  wire [63:0] odd_mask = {64{write_q}} & (is_odd ? mask[63:0] : mask[127:64]);
+  wire [63:0] set_even = even_mask & {64{sets_q}};
+  wire [63:0] set_odd = odd_mask & {64{sets_q}};
+  wire [63:0] unset_even = even_mask & {64{!sets_q}};
+  wire [63:0] unset_odd = odd_mask & {64{!sets_q}};
 
-  wire [PairW-1:0] late_at = late_word_i[WordW-1:1];
-  assign late_bits_o = late_word_i[0] ? odd_q[late_at] : even_q[late_at];
+  // -- what is read: as it is written --
+  function automatic logic [63:0] now(input logic [63:0] bits, input logic is_written, input logic [63:0] set, input logic [63:0] unset);
+    now = (bits & ~(unset & {64{is_written}})) | (set & {64{is_written}});
+  endfunction
+  for (genvar i = 0; i < Words; i++) begin : g_word
+    wire [WordW-1:0] at = word_i[i*WordW+:WordW];
+    wire [PairW-1:0] pair = at[WordW-1:1];
+    assign bits_o[i*64+:64] = at[0] ? now(odd_q[pair], pair == odd_at, set_odd, unset_odd)
+        : now(even_q[pair], pair == even_at, set_even, unset_even);
+  end
+  if (Window) begin : g_window
+    wire [PairW-1:0] even = PairW'((window_i + WordW'(1)) >> 1);
+    wire [PairW-1:0] odd = window_i[WordW-1:1];
+    wire [63:0] even_bits = now(even_q[even], even == even_at, set_even, unset_even);
+    wire [63:0] odd_bits = now(odd_q[odd], odd == odd_at, set_odd, unset_odd);
+    assign window_o = window_i[0] ? {even_bits, odd_bits} : {odd_bits, even_bits};
+  end else begin : g_none
+    assign window_o = '0;
+    logic unused;
+    assign unused = ^window_i;
+  end
 
   wire [WordW-1:0] clear_even = {clear_pair_i, 1'b0};
   wire [WordW-1:0] clear_odd = {clear_pair_i, 1'b1};
   wire [63:0] empty_even = !Sentinel || clear_even < last ? 64'd0 : clear_even == last ? last_word : ~64'd0;
   wire [63:0] empty_odd = !Sentinel || clear_odd < last ? 64'd0 : clear_odd == last ? last_word : ~64'd0;
-
-  wire [PairW-1:0] even_to = clear_i ? clear_pair_i : PairW'((write_word_i + WordW'(1)) >> 1);
-  wire [PairW-1:0] odd_to = clear_i ? clear_pair_i : write_word_i[WordW-1:1];
-  wire is_odd = write_word_i[0];
-  wire [63:0] set_even = is_odd ? set_i[127:64] : set_i[63:0];
-  wire [63:0] set_odd = is_odd ? set_i[63:0] : set_i[127:64];
-  wire [63:0] unset_even = is_odd ? unset_i[127:64] : unset_i[63:0];
-  wire [63:0] unset_odd = is_odd ? unset_i[63:0] : unset_i[127:64];
+  wire [PairW-1:0] even_to = clear_i ? clear_pair_i : even_at;
+  wire [PairW-1:0] odd_to = clear_i ? clear_pair_i : odd_at;
   always_ff @(posedge clk_i) begin
-    if (clear_i || write_i) begin
+    if (clear_i || write_q) begin
       even_q[even_to] <= clear_i ? empty_even : (even_q[even_to] & ~unset_even) | set_even;
       odd_q[odd_to]   <= clear_i ? empty_odd : (odd_q[odd_to] & ~unset_odd) | set_odd;
     end

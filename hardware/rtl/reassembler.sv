@@ -12,14 +12,13 @@ module reassembler #(
     input  logic             clk_i,
     input  logic             rst_ni,
     input  logic [15:0]      entries_i,       // in use, at most Entries
-    input  logic [31:0]      mtu_i,           // bytes of a packet
     input  logic [63:0]      timeout_i,       // picoseconds
     // A packet of an RPC of several.
     input  logic [63:0]      at_i,
     input  logic [31:0]      snid_i,
     input  logic [31:0]      tid_i,
     input  logic [31:0]      rpc_bytes_i,
-    input  logic [31:0]      pkt_idx_i,
+    input  logic [31:0]      offset_i,        // of the packet in the RPC, in bytes
     input  logic [31:0]      packets_i,       // of an RPC of rpc_bytes_i
     input  logic [31:0]      key_hash_i,
     output logic             full_o,
@@ -92,9 +91,8 @@ module reassembler #(
   logic clears_q;
   logic [AddrW-1:0] clear_slot_q, clear_left_q;
   logic [WordW+6:0] half_q;
-  wire [31:0] offset = pkt_idx_i * mtu_i;
-  wire [WordW+6:0] half = (WordW + 7)'({start, 1'b0}) + (WordW + 7)'(offset >> 5);
-  wire [WordW+6:0] set_half = clears_q ? half_q : begin_i ? (WordW + 7)'({start_i, 1'b0}) + (WordW + 7)'(offset >> 5) : half;
+  wire [WordW+6:0] half = (WordW + 7)'({start, 1'b0}) + (WordW + 7)'(offset_i >> 5);
+  wire [WordW+6:0] set_half = clears_q ? half_q : begin_i ? (WordW + 7)'({start_i, 1'b0}) + (WordW + 7)'(offset_i >> 5) : half;
   wire [AddrW-1:0] rpc_slots = AddrW'((rpc_bytes_i == '0 ? 32'd0 : rpc_bytes_i - 32'd1) >> 6) + AddrW'(1);
   wire [AddrW-1:0] clear_left = clears_q ? clear_left_q : rpc_slots;
   wire [AddrW-1:0] clear_slot = clears_q ? clear_slot_q : start_i;

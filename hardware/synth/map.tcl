@@ -30,12 +30,13 @@ if {$WINDOW} {
   memory_map
   select -clear
 }
-opt -full
+opt -fine
 techmap
 opt -fast
 dfflibmap -liberty $LIBERTY
-# Mapped by delay, then buffered at 16 sinks, and sized: without that, a net of a thousand sinks decides the path.
-abc -liberty $LIBERTY -script +strash\;&get,-n\;&nf\;&put\;buffer,-N,16\;upsize,-D,1\;dnsize,-D,1
+# Mapped by delay, then buffered at 4 sinks, and sized, each input of the logic driven by a cell as weak as a flop: without that, a net of many
+# sinks decides the path.
+abc -liberty $LIBERTY -constr hardware/synth/driven.constr -script +strash\;ifraig\;dch,-f\;map,-D,1\;topo\;buffer,-N,4\;topo\;upsize,-D,1\;dnsize,-D,1
 opt_clean
 expose -evert t:\$mem_v2
 setundef -zero

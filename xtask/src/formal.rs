@@ -61,8 +61,8 @@ const PROPERTIES: [Property; 4] = [
         runs: BUFFER_RUNS,
         mutant: Mutant {
             module: "recv_buffer",
-            text: "wire fits = restarts || run >= wanted;",
-            wrong: "wire fits = restarts || run + AddrW'(1) >= wanted;",
+            text: "wire is_at_head = !spare[AddrW+1];",
+            wrong: "wire is_at_head = !spare[AddrW+1] || spare == '1;",
         },
     },
 ];

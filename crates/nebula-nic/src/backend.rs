@@ -356,12 +356,14 @@ impl<D: CentralDispatch> Backend<D> {
     /// O(slots of the RPC / 64), and for another group's O(RPCs that a core may have outstanding).
     #[inline(always)]
     pub fn handle_free(&mut self, core: CoreId, slots: SlotRange) -> Freed {
+        if self.config.scrub == ScrubMode::Ahead {
+            self.buffer.look_ahead(slots_of(self.config.rpc_bytes_max));
+        }
         if !self.buffer.free(slots, Holder::Core(core)) {
             return self.free_foreign(core, slots);
         }
         self.dispatch.handle_freed(core);
         self.counters.freed += 1;
-        self.look_ahead();
         if !self.has_one_queue {
             self.grant(core);
         }
@@ -618,17 +620,21 @@ impl<D: CentralDispatch> Backend<D> {
             return Err(reason);
         }
         let slots = slots_of(header.rpc_bytes);
-        let range = self.buffer.alloc(slots).or_else(|| self.alloc_behind_slow(slots));
-        self.look_ahead();
+        let range = match self.config.scrub {
+            ScrubMode::Ahead => self.alloc_ahead(slots),
+            _ => self.buffer.alloc(slots).or_else(|| self.alloc_behind_slow(slots)),
+        };
         range.ok_or(NackReason::BufferFull)
     }
 
-    /// Where the back end scrubs ahead: looks at one word of bits for room behind a slow RPC.
-    #[inline(always)]
-    fn look_ahead(&mut self) {
-        if self.config.scrub == ScrubMode::Ahead {
-            self.buffer.look_ahead(slots_of(self.config.rpc_bytes_max));
-        }
+    /// Slots by what the looks of the inputs before have found.
+    #[inline(never)]
+    fn alloc_ahead(&mut self, slots: u32) -> Option<SlotRange> {
+        let is_stopped = self.buffer.is_stopped(slots);
+        let range = self.buffer.alloc_ahead(slots, slots_of(self.config.rpc_bytes_max));
+        self.counters.scrubs += u64::from(is_stopped);
+        self.counters.scrubs_found += u64::from(is_stopped && range.is_some());
+        range
     }
 
     /// The head has met a used slot: skips it, at once or for later RPCs.
@@ -638,13 +644,9 @@ impl<D: CentralDispatch> Backend<D> {
             return None;
         }
         self.counters.scrubs += 1;
-        let is_ahead = self.config.scrub == ScrubMode::Ahead;
-        let has_found = if is_ahead { self.buffer.skip(slots) } else { self.buffer.scrub(slots) };
+        let has_found = self.buffer.scrub(slots);
         self.counters.scrubs_found += u64::from(has_found);
-        match self.config.scrub {
-            ScrubMode::OnFull | ScrubMode::Ahead if has_found => self.buffer.alloc(slots),
-            ScrubMode::OnFull | ScrubMode::Ahead | ScrubMode::AfterNack | ScrubMode::Off => None,
-        }
+        if has_found && self.config.scrub == ScrubMode::OnFull { self.buffer.alloc(slots) } else { None }
     }
 
     /// Dispatches an RPC from a core's own queue, or by its type.

@@ -43,8 +43,8 @@ pub enum ScrubMode {
     OnFull,
     /// After replying with a NACK, as in the paper: later RPCs use the room.
     AfterNack,
-    /// Ahead of need: while a used slot stands before the head, each packet that begins an RPC and each free looks at one word of bits, and the
-    /// room is used as soon as it is needed. A NACK is sent if it has not been found yet.
+    /// Ahead of need: each packet that begins an RPC and each free looks at three words of bits, and what they show is used some inputs later, as in
+    /// hardware, whose decisions wait for no search. A NACK is sent where no look has found the room yet.
     Ahead,
     /// Never: a slow RPC holds up all slots from its own to the head until it ends. For comparison, to measure what scrubbing is worth.
     Off,
@@ -181,7 +181,7 @@ impl RecvBuffer {
         let (words, holders) = (words.into(), vec![Holder::NIC; slots as usize].into());
         let (head, tail, first) = (0, slots, 0);
         let order = SlotOrder::Circular;
-        let (missing_run, scan) = (u32::MAX, Scan::default());
+        let (missing_run, scan) = (u32::MAX, Scan::new(slots));
         Self { words, holders, order, first, slots, head, tail, used: 0, used_max: 0, wraps: 0, missing_run, scan }
     }
 

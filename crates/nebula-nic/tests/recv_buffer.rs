@@ -187,9 +187,7 @@ struct Ahead {
 
 impl Ahead {
     fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
-        let room = self.buffer.alloc(slots);
-        let range = room.or_else(|| if self.buffer.skip(slots) { self.buffer.alloc(slots) } else { None });
-        self.buffer.look_ahead(self.longest);
+        let range = self.buffer.alloc_ahead(slots, self.longest);
         if let Some(range) = range {
             let overlaps = |live: &SlotRange| range.start.0 < end_of(live) && live.start.0 < end_of(&range);
             assert!(!self.live.iter().any(overlaps), "{range} overlaps one of {:?}", self.live);
@@ -200,8 +198,8 @@ impl Ahead {
 
     fn free(&mut self, nth: usize) {
         let range = self.live.remove(nth);
-        assert!(self.buffer.free(range, Holder::Nic));
         self.buffer.look_ahead(self.longest);
+        assert!(self.buffer.free(range, Holder::Nic));
     }
 
     /// Whether as many slots in a row are free as the longest RPC takes.
@@ -230,8 +228,8 @@ fn room_that_is_looked_for_ahead_is_free_and_found_within_one_look_at_each_word(
                 ahead.alloc(draw.int_in_range(1..=longest)?);
             }
         }
-        // Nothing changes any more: once round the words and once more, and whatever room there is has been found.
-        for _ in 0..2 * (slots / 64 + 2) {
+        // Nothing changes any more: once round the words and once more, and what was read last has told its runs.
+        for _ in 0..2 * (slots / 64 + 2) + 6 {
             ahead.buffer.look_ahead(longest);
         }
         let has_room = ahead.has_room();

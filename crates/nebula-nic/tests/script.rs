@@ -147,14 +147,16 @@ fn without_scrub_a_slow_rpc_holds_up_what_is_behind_it_until_it_ends() {
 
 #[test]
 fn scrub_ahead_of_need_has_found_the_room_when_it_is_needed() {
-    script(tiny().scrub(ScrubMode::Ahead))
+    let freed = script(tiny().scrub(ScrubMode::Ahead))
         .packet(0, whole(1), &[Write(0), Dispatch(0, 1)])
         .packet(1, part(2, 0, 3), &[Write(1)])
         .packet(2, part(2, 1, 3), &[Write(2)])
         .packet(3, part(2, 2, 3), &[Write(3), Dispatch(1, 2)])
         .packet(4, whole(5), &[Nack(NackReason::BufferFull)])
-        .free(5, 1, 1, 3, &[Free(Freed::Taken)])
-        .packet(6, whole(3), &[Write(1), Dispatch(1, 3)]);
+        .free(5, 1, 1, 3, &[Free(Freed::Taken)]);
+    // Each input looks, and this is how many it takes from a word that is read to a run that is used.
+    let looked = (6..11).fold(freed, |script, at| script.free(at, 1, 1, 3, &[Free(Freed::Refused)]));
+    looked.packet(11, whole(3), &[Write(1), Dispatch(1, 3)]);
 }
 
 #[test]

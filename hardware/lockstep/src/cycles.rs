@@ -73,6 +73,7 @@ pub fn print(runs: &[Run], reports: &[Result<Report, Failure>]) {
 /// A difference, or a file that cannot be written.
 pub fn write(file: &Path) -> Result<(), String> {
     let runs = plan::runs(INPUTS);
+    let mut variation_max = [("mixed", 0.0_f64), ("parts", 0.0)];
     let mut text = String::from(
         "# Cycles that the hardware of hardware/rtl took to decide about an input, from the one in which it was offered on, and from there to the\n\
          # dispatch that it made possible. Written by `cargo xtask rtl --cycles FILE`; read by `nebula simulate --nic-cycles FILE`.\n",
@@ -81,6 +82,11 @@ pub fn write(file: &Path) -> Result<(), String> {
         let report = report.map_err(|failure| format!("{} {}: {failure}", run.model, run.config.policy))?;
         if run.mix.pulls || run.model.starts_with("trusted") {
             continue;
+        }
+        for (mix, most) in &mut variation_max {
+            if run.mix.name == *mix {
+                *most = most.max(report.variation());
+            }
         }
         let _ = writeln!(
             text,
@@ -101,6 +107,9 @@ pub fn write(file: &Path) -> Result<(), String> {
         );
     }
     std::fs::write(file, &text).map_err(|error| format!("write {}: {error}", file.display()))?;
+    for (mix, most) in variation_max {
+        println!("rtl: {mix}: the squared coefficient of variation of a decision's cycles is at most {most:.4}");
+    }
     println!("rtl: cycles of {} runs are in {}", text.matches("[[nic]]").count(), file.display());
     Ok(())
 }

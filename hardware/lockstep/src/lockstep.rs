@@ -1,9 +1,9 @@
 //! The same inputs to the state machine and to the hardware, decision by decision.
 //!
-//! A decision must be the same. What it makes possible must be given to the same core, and in the cycle after the input's: that is before the
-//! next input is decided about, as a log is recorded.
+//! An input is offered while the one before is decided about: the back end has two stages. A decision must be the same. What it makes possible
+//! must be given to the same core, before the next input is decided about, as a log is recorded.
 
-use crate::rtl::{Rtl, Unsupported};
+use crate::rtl::{Rtl, Shown, Unsupported};
 use crate::traffic::{Mix, Traffic};
 use nebula_nic::decision::Decides;
 use nebula_nic::{Backend, BackendConfig, Decision, Dispatch, Freed, Input, NackReason, Span, Timestamp, Verdict};
@@ -50,9 +50,9 @@ pub struct Report {
     pub scrubs: [u64; 2],
     /// Cycles of the hardware.
     pub cycles: u64,
-    /// By how many cycles an input waited: how many inputs.
+    /// By how many cycles passed from the one in which an input was offered to the one in which it was decided about: how many inputs.
     pub waited: Vec<u64>,
-    /// The most cycles from an input to the dispatch that it made possible.
+    /// The most cycles from a decision to the dispatch that it made possible.
     pub dispatch_cycles_max: u64,
 }
 
@@ -62,6 +62,17 @@ impl Report {
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     pub fn inputs_per_cycle(&self) -> f64 {
         self.inputs as f64 / self.cycles.max(1) as f64
+    }
+
+    /// The squared coefficient of variation of the cycles from an input to the decision about it, which is what queues see of their distribution.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "few cycles")]
+    pub fn variation(&self) -> f64 {
+        let mean_of = |power: fn(f64) -> f64| {
+            let sum = |(waited, count): (usize, &u64)| power(waited as f64 + 1.0) * *count as f64;
+            self.waited.iter().enumerate().map(sum).sum::<f64>() / self.inputs.max(1) as f64
+        };
+        mean_of(|cycles| cycles * cycles) / mean_of(|cycles| cycles).powi(2) - 1.0
     }
 
     /// The most cycles that an input waited.
@@ -144,7 +155,8 @@ impl Run {
         let rtl = Rtl::in_model(self.model, config, self.x_seed).map_err(Failure::Unsupported)?;
         let soft = Backend::try_new(config).expect("a valid configuration");
         let traffic = Traffic::new(self.mix, &config, self.seed);
-        let mut pair = Pair { soft, rtl, expected: None, report: Report::default() };
+        let mut pair =
+            Pair { soft, rtl, decides: None, last: (0, Input::Poll), expected: None, report: Report::default() };
         pair.run(traffic, self.inputs, self.mix.pulls)?;
         pair.report.cycles = pair.rtl.cycles();
         let counters = pair.soft.counters();
@@ -153,12 +165,27 @@ impl Run {
     }
 }
 
+/// A decision takes no longer than this, or something hangs.
+const CYCLES_MAX: u64 = 1_000_000;
+
+/// What the hardware is to decide next.
+struct Awaited {
+    /// The cycle in which the input was offered.
+    offered: u64,
+    decision: Option<Decision>,
+    /// What that makes possible.
+    dispatch: Option<Dispatch>,
+}
+
 /// Both.
 struct Pair {
     soft: Backend,
     rtl: Rtl,
-    /// What the input before has made possible.
-    expected: Option<Dispatch>,
+    decides: Option<Awaited>,
+    /// The input that was taken last.
+    last: (u64, Input),
+    /// What is to be given to a core, and the cycle of the decision that has made it possible.
+    expected: Option<(Dispatch, u64)>,
     report: Report,
 }
 
@@ -167,31 +194,69 @@ impl Pair {
         for number in 0..inputs {
             let at = Timestamp::from_ps(number * STEP.as_ps());
             let input = traffic.next_input();
-            let step = if pulls { self.fetch(at, input) } else { self.stream(at, input) };
-            let differs = |what| Failure::Mismatch(Box::new(Mismatch { number, input, what }));
-            if let Some(dispatch) = step.map_err(differs)? {
+            let step = if pulls {
+                self.fetch(at, input).map_err(|what| Mismatch { number, input, what })
+            } else {
+                self.stream(number, at, input)
+            };
+            if let Some(dispatch) = step.map_err(|mismatch| Failure::Mismatch(Box::new(mismatch)))? {
                 traffic.handle_dispatch(dispatch);
             }
         }
         Ok(())
     }
 
-    /// An input a cycle, and RPCs given to cores as soon as they can be. Returns what is given in the next cycle: the next input may be
-    /// the end of that RPC.
-    fn stream(&mut self, at: Timestamp, input: Input) -> Result<Option<Dispatch>, String> {
-        let decided = self.soft.apply(at, input);
-        let offered = self.rtl.offer(at, input);
-        same("before it", self.expected.take(), offered.dispatch.map(|(dispatch, _)| dispatch))?;
-        same("decided", decided, offered.decision)?;
-        if let Some((_, late)) = offered.dispatch {
-            self.report.dispatches += 1;
-            self.report.dispatch_cycles_max = self.report.dispatch_cycles_max.max(late + 1);
+    /// An input a cycle, and RPCs given to cores as soon as they can be. Returns what was given until the input was taken.
+    fn stream(&mut self, number: u64, at: Timestamp, input: Input) -> Result<Option<Dispatch>, Mismatch> {
+        let mut given = None;
+        let offered = self.rtl.cycles();
+        let decision = self.soft.apply(at, input);
+        loop {
+            let shown = self.rtl.cycle(Some((at, input)), true);
+            given = self.compared(shown)?.or(given);
+            if shown.is_taken {
+                break;
+            }
+            assert!(self.rtl.cycles() - offered < CYCLES_MAX, "{input} is never taken");
         }
-        self.report.count(decided, offered.waited);
-        self.abandon(input)?;
-        self.expected = self.soft.poll_dispatch();
-        same("a second dispatch", self.soft.poll_dispatch(), None)?;
-        Ok(self.expected)
+        let is_end = matches!(input, Input::Timeout | Input::PeerGone(_));
+        // After an end the abandoned RPCs are asked for first, as the back end's contract says.
+        let dispatch = if is_end { None } else { self.soft.poll_dispatch() };
+        self.decides = Some(Awaited { offered, decision, dispatch });
+        self.last = (number, input);
+        if is_end {
+            while self.decides.is_some() {
+                let shown = self.rtl.cycle(None, true);
+                given = self.compared(shown)?.or(given);
+                assert!(self.rtl.cycles() - offered < CYCLES_MAX, "{input} is never decided about");
+            }
+            self.abandon(input).map_err(|what| Mismatch { number, input, what })?;
+            let cycle = self.rtl.cycles();
+            self.expected = self.soft.poll_dispatch().map(|dispatch| (dispatch, cycle));
+        }
+        Ok(given)
+    }
+
+    /// What a cycle has shown, as the state machine has it.
+    fn compared(&mut self, shown: Shown) -> Result<Option<Dispatch>, Mismatch> {
+        let cycle = self.rtl.cycles();
+        let (number, input) = self.last;
+        let differs = |what| Mismatch { number, input, what };
+        if shown.dispatch.is_some() || shown.decided.is_some() {
+            let expected = self.expected.take();
+            same("before it", expected.map(|(dispatch, _)| dispatch), shown.dispatch).map_err(differs)?;
+            if let Some((_, decided)) = expected {
+                self.report.dispatches += 1;
+                self.report.dispatch_cycles_max = self.report.dispatch_cycles_max.max(cycle - decided);
+            }
+        }
+        if let Some(made) = shown.decided {
+            let awaited = self.decides.take().expect("an input is decided about once");
+            same("decided", awaited.decision, made).map_err(differs)?;
+            self.report.count(made, cycle - awaited.offered - 1);
+            self.expected = awaited.dispatch.map(|dispatch| (dispatch, cycle));
+        }
+        Ok(shown.dispatch)
     }
 
     /// Cores fetch what waits: nothing is given to them otherwise.

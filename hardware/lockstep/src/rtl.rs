@@ -38,20 +38,20 @@ macro_rules! ports {
 ports! { model;
     input: valid_i, op_i, at_i, is_request_i, snid_i, tid_i, rpc_bytes_i, pkt_idx_i, packets_i, key_hash_i, core_i, start_i,
         slots_i, waiting_i, dispatch_ready_i, abandoned_ready_i;
-    output: ready_o, verdict_o, reason_o, start_o, slots_o, offset_bytes_o, bytes_o, complete_o, dispatch_valid_o,
+    output: ready_o, decided_o, verdict_o, reason_o, start_o, slots_o, offset_bytes_o, bytes_o, complete_o, dispatch_valid_o,
         dispatch_core_o, dispatch_snid_o, dispatch_tid_o, dispatch_start_o, dispatch_bytes_o, dispatch_key_hash_o,
         dispatch_arrived_o, abandoned_valid_o, abandoned_snid_o, abandoned_tid_o, abandoned_start_o, abandoned_bytes_o;
 }
 
-/// What became of an input that was offered while dispatch goes on by itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Offered {
-    /// The decision about it, if it asks for one.
-    pub decision: Option<Decision>,
-    /// What was given to a core while it was decided about, and how many cycles after the input was offered.
-    pub dispatch: Option<(Dispatch, u64)>,
-    /// Cycles until it was decided about: 0 if in the one in which it was offered.
-    pub waited: u64,
+/// What a cycle shows: what was given to a core first, and then what was decided.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Whether the input that was offered was taken.
+    pub is_taken: bool,
+    /// An RPC was given to a core, before the decision of this cycle.
+    pub dispatch: Option<Dispatch>,
+    /// The input that was taken before was decided about; with the decision, if it asks for one.
+    pub decided: Option<Option<Decision>>,
 }
 
 /// A back end in hardware.
@@ -60,6 +60,8 @@ pub struct Rtl {
     ports: Ports,
     config: BackendConfig,
     up: u64,
+    /// The input that was taken, and is not decided about yet.
+    taken: Option<Input>,
 }
 
 impl Rtl {
@@ -98,7 +100,7 @@ impl Rtl {
         let ports = Ports::of(&model);
         model.cycle_until("up_o", 1);
         let up = model.cycles();
-        Ok(Self { model, ports, config, up })
+        Ok(Self { model, ports, config, up, taken: None })
     }
 
     /// Cycles since it was up.
@@ -107,41 +109,39 @@ impl Rtl {
         self.model.cycles() - self.up
     }
 
-    /// Offers an input while RPCs are given to cores as soon as they can be.
+    /// One cycle, in which an input is offered, and RPCs are given to cores where `gives` says so.
     ///
-    /// # Panics
-    ///
-    /// If it is not decided about in a million cycles, or gives more than one RPC to a core: each input makes one possible at most.
-    pub fn offer(&mut self, at: Timestamp, input: Input) -> Offered {
-        self.model.set(self.ports.dispatch_ready_i, 1);
-        self.set_input(at, input);
-        let first = self.model.cycles();
-        let mut dispatch = None;
-        loop {
-            self.model.cycle();
-            let waited = self.model.cycles() - first - 1;
-            if let Some(given) = self.dispatch() {
-                assert!(dispatch.is_none(), "two dispatches for one input");
-                dispatch = Some((given, waited));
-            }
-            if !is_event(input) || self.model.get(self.ports.ready_o) == 1 {
-                return Offered { decision: self.decision(input), dispatch, waited };
-            }
-            assert!(waited < CYCLES_MAX, "{input} is never decided about");
+    /// What the back end is not involved in is taken and decided about by itself: offer `None` for it.
+    pub fn cycle(&mut self, offered: Option<(Timestamp, Input)>, gives: bool) -> Shown {
+        self.model.set(self.ports.dispatch_ready_i, gives.into());
+        match offered {
+            Some((at, input)) => self.set_input(at, input),
+            None => self.model.set(self.ports.valid_i, 0),
         }
+        self.model.cycle();
+        let is_taken = offered.is_some() && self.model.get(self.ports.ready_o) == 1;
+        let mut shown = Shown { is_taken, dispatch: self.dispatch(), decided: None };
+        if self.model.get(self.ports.decided_o) == 1 {
+            let input = self.taken.take().expect("an input that was taken");
+            shown.decided = Some(self.decision(input));
+            if matches!(input, Input::Pull { .. }) {
+                shown.dispatch = None; // it is the decision
+            }
+        }
+        if is_taken {
+            self.taken = offered.map(|(_, input)| input);
+        }
+        shown
     }
 
     /// What is pending when no input comes.
     pub fn idle(&mut self) -> Option<Dispatch> {
-        self.model.set(self.ports.valid_i, 0);
-        self.model.set(self.ports.dispatch_ready_i, 1);
-        self.model.cycle();
-        self.dispatch()
+        self.cycle(None, true).dispatch
     }
 
     fn set_input(&mut self, at: Timestamp, input: Input) {
         let (model, ports) = (&mut self.model, self.ports);
-        model.set(ports.valid_i, u64::from(is_event(input)));
+        model.set(ports.valid_i, 1);
         model.set(ports.at_i, at.as_ps());
         model.set(ports.op_i, op(input));
         match input {
@@ -211,18 +211,16 @@ impl Decides for Rtl {
         if !is_event(input) {
             return None;
         }
-        self.model.set(self.ports.dispatch_ready_i, 0);
-        self.set_input(at, input);
         let first = self.model.cycles();
+        while !self.cycle(Some((at, input)), false).is_taken {
+            assert!(self.model.cycles() - first < CYCLES_MAX, "{input} is never taken");
+        }
         loop {
-            self.model.cycle();
-            if self.model.get(self.ports.ready_o) == 1 {
-                break;
+            if let Some(decision) = self.cycle(None, false).decided {
+                return decision;
             }
             assert!(self.model.cycles() - first < CYCLES_MAX, "{input} is never decided about");
         }
-        self.model.set(self.ports.valid_i, 0);
-        self.decision(input)
     }
 
     fn poll_abandoned(&mut self) -> Option<Abandoned> {
@@ -313,7 +311,8 @@ const fn op(input: Input) -> u64 {
 }
 
 /// Whether the back end is involved.
-const fn is_event(input: Input) -> bool {
+#[must_use]
+pub const fn is_event(input: Input) -> bool {
     !matches!(input, Input::Poll | Input::Type(_) | Input::Steal { .. } | Input::Turn { .. })
 }
 

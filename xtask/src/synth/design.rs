@@ -54,7 +54,7 @@ const CORE_COUNTS: [u32; 4] = [16, 64, 256, 1_024];
 
 /// Everything that is mapped.
 pub(super) fn all() -> Vec<Design> {
-    [jbsq(), choices(), queues(), buffers(), parts(), reassemblers(), backends()].concat()
+    [jbsq(), choices(), queues(), buffers(), parts(), reassemblers(), managers(), backends()].concat()
 }
 
 fn design(module: &'static str, cores: u32, parameters: &[(&'static str, u32)]) -> Design {
@@ -75,10 +75,12 @@ fn choices() -> Vec<Design> {
     let quick = |design| Design { is_quick: true, ..design };
     vec![
         quick(design("round_robin", 64, &[("Cores", 64)])),
-        quick(design("rss", 64, &[("Cores", 64)])),
-        Design { what: "3 stages", is_quick: true, ..design("rss", 64, &[("Cores", 64), ("Stages", 3)]) },
+        design("rss", 64, &[("Cores", 64)]),
+        Design { what: "3 stages", ..design("rss", 64, &[("Cores", 64), ("Stages", 3)]) },
+        quick(design("credit", 64, &[("Cores", 64)])),
+        design("draw", 64, &[("Cores", 64)]),
         design("nack", 64, &[("Keys", 64)]),
-        design("admission", 64, &[]),
+        quick(design("admission", 64, &[])),
         quick(design("frontend", 64, &[("BoundMax", 2), ("EntryW", ENTRY_BITS)])),
     ]
 }
@@ -86,7 +88,9 @@ fn choices() -> Vec<Design> {
 /// Parts of the receive buffer that lie on its longest path.
 fn parts() -> Vec<Design> {
     let of = |module, what, width| Design { what, is_quick: true, ..design(module, 64, &[("Width", width)]) };
-    vec![of("lowest", "of 128 bits", 128), of("longest_run", "of 64 bits", 64)]
+    let search = design("room_search", 64, &[("AddrW", 15)]);
+    let search = Design { is_quick: true, ..search };
+    vec![of("lowest", "of 64 bits", 64), of("longest_run", "of 64 bits", 64), search]
 }
 
 fn queues() -> Vec<Design> {
@@ -121,7 +125,12 @@ fn reassemblers() -> Vec<Design> {
         what,
         ..design("reassembler", 64, &[("Entries", entries), ("Slots", slots(64)), ("Cores", 64)])
     };
-    [("16 entries", 16)].map(of).to_vec()
+    [("16 entries", 16), ("64 entries", 64)].map(of).to_vec()
+}
+
+/// One manager of a group of cores, among as many groups as Altocumulus has in its largest system.
+fn managers() -> Vec<Design> {
+    vec![design("altocumulus_manager", 256, &[("Groups", 16), ("Rows", 4), ("Descriptors", 16)])]
 }
 
 /// Stations joined: one queue, RPCs of one packet and frees that are trusted, which is what NEBULA has without its reassembler.

@@ -59,7 +59,7 @@ impl<'a> Tools<'a> {
         let netlist = self.folder.join(format!("{}{suffix}.v", design.name()));
         let is_flops = if window == Window::Flops { "1" } else { "0" };
         let timing = netlist.with_extension("timing");
-        self.unless_done(&netlist, &["map.tcl", "timing.tcl"], design, || {
+        self.unless_done(&netlist, &["map.tcl", "driven.constr", "timing.tcl"], design, || {
             let mut yosys = self.yosys("map.tcl", design, &netlist);
             done(yosys.env("WINDOW", is_flops).env("LIBERTY", LIBERTY), &netlist.with_extension("log"))?;
             let mut sta = self.shell.command("sta");

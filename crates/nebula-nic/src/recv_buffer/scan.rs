@@ -1,114 +1,189 @@
-//! The search for room behind a slow RPC, one word of bits at a time.
+//! Room ahead of need, one word of bits at a time.
 //!
-//! Hardware scans beside its other work, a word each cycle. Here each input of the back end pays for one word, so that no packet costs more than
-//! another, and the same inputs find the same room in every world.
+//! Hardware reads a word at `tail`, one at the end of the free run at the first slot, and one behind slow RPCs beside its other work, in each cycle
+//! that has an input; what it has read counts some inputs later. Here each input of the back end pays for the same looks, and what they find
+//! counts from the same input on. So no packet costs more than another, and the same inputs find the same room in every world.
+//!
+//! What was found to be free stays so until it is given out: an RPC that gets slots of a run takes the whole run from the search.
 
-use super::{RecvBuffer, SlotRange, masks};
+use super::{RecvBuffer, SlotRange};
 
-/// A search, and what it found.
-#[derive(Clone, Copy, Debug, Default)]
+/// Inputs from the one that reads a word to the one that knows the free runs in it: stages in which hardware finds the longest.
+const STAGES: usize = 3;
+/// The search goes on while fewer than so many of the longest RPCs fit at the head.
+const AHEAD: u32 = 8;
+const NOTHING: SlotRange = SlotRange::new(0, 0);
+
+/// A word that was read, and whose runs are not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    /// Which; beyond all words where none was read.
+    word: u32,
+    used: u64,
+}
+
+impl Look {
+    const NONE: Self = Self { word: u32::MAX, used: u64::MAX };
+}
+
+/// The search, and what it has found.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Scan {
-    /// Words that are still to be looked at; 0 while nothing is searched.
-    left: u32,
+    /// The slots before it are free.
+    low: u32,
     /// The next word.
     word: u32,
-    /// The first slot of the free run that reaches up to that word, and its length so far.
-    run: u32,
-    slots: u32,
-    /// The longest run so far.
-    best: SlotRange,
-    /// The run that was found.
-    found: Option<SlotRange>,
+    /// Words that were read, the oldest first.
+    looks: [Look; STAGES],
+    /// The free run that reaches up to the word of the oldest look.
+    carry: SlotRange,
+    /// The longest run of the word before that.
+    candidate: SlotRange,
+    /// The longest run that is known, beside those that the head comes to anyway.
+    found: SlotRange,
+}
+
+/// What an RPC that begins comes to.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: u32,
+    /// Where the free run ends that `start` is in; `None` if `tail` goes on.
+    tail: Option<u32>,
+    is_found: bool,
+}
+
+impl Scan {
+    /// That of an empty buffer.
+    pub(super) const fn new(slots: u32) -> Self {
+        let looks = [Look::NONE; STAGES];
+        Self { low: slots, word: 0, looks, carry: NOTHING, candidate: NOTHING, found: NOTHING }
+    }
+
+    /// The oldest look tells its runs: the longest, the first of several, becomes the candidate.
+    fn tell(&mut self, slots: u32) {
+        let Look { word, used } = self.looks[0];
+        self.candidate = NOTHING;
+        if word == Look::NONE.word {
+            return;
+        }
+        let first = word * 64;
+        let start = if self.carry.slots > 0 { self.carry.start.0 } else { first };
+        let carried = SlotRange::new(start, self.carry.slots + used.trailing_zeros());
+        let within = longest_run(used);
+        self.candidate = match within.slots > carried.slots {
+            true => SlotRange::new(first + within.start.0, within.slots),
+            false => carried,
+        };
+        self.carry = match used {
+            _ if first + 64 >= slots => NOTHING, // a run does not go on over the end
+            0 => carried,
+            _ => SlotRange::new(first + 64 - used.leading_zeros(), used.leading_zeros()),
+        };
+    }
+
+    /// `range` is given out.
+    fn take(&mut self, range: SlotRange) {
+        let end = range.start.0 + range.slots;
+        for run in [&mut self.found, &mut self.candidate, &mut self.carry] {
+            if range.start.0 < run.start.0 + run.slots && run.start.0 < end {
+                *run = NOTHING;
+            }
+        }
+        let words = range.start.0 / 64..=end / 64; // an end at a border counts for both: hardware compares no more
+        self.looks.iter_mut().filter(|look| words.contains(&look.word)).for_each(|look| look.used = u64::MAX);
+    }
 }
 
 impl RecvBuffer {
-    /// Looks for a run of `slots` free slots while there is none at the head: at one word of bits.
+    /// Takes `slots` consecutive slots for one RPC, as [`alloc`](Self::alloc) does, where no RPC is longer than `longest`: at the head, at the first
+    /// slot, or behind a slow RPC. It looks ahead as well.
     ///
-    /// Called once for each input, it has seen the whole buffer after as many inputs as there are words. It keeps the run for
-    /// [`skip`](Self::skip); if none is long enough, the longest.
-    ///
-    /// # Cost
-    ///
-    /// One word to look at, and O(`slots` / 64) to see whether what was found is free still. In RTL one cycle, beside the other stations.
-    #[inline]
-    pub fn look_ahead(&mut self, slots: u32) {
-        if self.tail - self.head >= slots {
-            return;
-        }
-        let Some(end) = self.blocked_at(slots).filter(|_| !self.has_found(slots)) else { return };
-        if self.scan.left == 0 {
-            let word = if end < self.slots { end / 64 } else { 0 };
-            self.scan = Scan {
-                left: self.slots.div_ceil(64) + 1,
-                word,
-                run: word * 64,
-                found: self.scan.found,
-                ..Scan::default()
-            };
-        }
-        self.look_at_word(slots);
-    }
-
-    /// Moves `head` to the run that [`look_ahead`](Self::look_ahead) has found, if `slots` fit there and it is free still; `false` otherwise.
-    ///
-    /// After `true` the next [`alloc`](Self::alloc) of at most `slots` succeeds.
+    /// `None` when the room that is known is too short. There may be room that no look has come to yet.
     ///
     /// # Cost
     ///
-    /// O(the slots that are looked for / 64).
-    pub fn skip(&mut self, slots: u32) -> bool {
-        let fits = |run: &SlotRange| run.slots >= slots && self.is_free(SlotRange::new(run.start.0, slots));
-        let Some(run) = self.scan.found.into_iter().chain([self.scan.best]).find(fits) else { return false };
-        self.head = run.start.0;
-        self.tail = run.start.0 + slots;
-        true
+    /// Three words to look at, and one for each further 64 slots of the RPC. In RTL one cycle, and one for each further 64 slots.
+    pub fn alloc_ahead(&mut self, slots: u32, longest: u32) -> Option<SlotRange> {
+        let place = self.place(slots);
+        self.look(longest, place);
+        let Place { start, tail, .. } = place?;
+        self.wraps += u64::from(start == 0 && self.head > 0);
+        self.tail = tail.unwrap_or(self.tail);
+        (1..slots.div_ceil(64)).for_each(|_| self.tail = self.next_used(self.tail));
+        self.head = start + slots;
+        self.used += slots;
+        self.used_max = self.used_max.max(self.used);
+        let range = SlotRange::new(start, slots);
+        self.scan.take(range);
+        self.mark(range);
+        Some(SlotRange::new(self.first + start, slots))
     }
 
-    /// Whether a run of `slots` has been found and is free still.
-    fn has_found(&self, slots: u32) -> bool {
-        self.scan.found.is_some_and(|run| run.slots >= slots && self.is_free(SlotRange::new(run.start.0, slots)))
+    /// Looks ahead for RPCs of at most `longest` slots: called before each free by a core.
+    ///
+    /// # Cost
+    ///
+    /// Three words to look at. In RTL none: beside the other stations.
+    pub fn look_ahead(&mut self, longest: u32) {
+        self.look(longest, None);
     }
 
-    fn is_free(&self, range: SlotRange) -> bool {
-        masks(range).all(|(index, mask, _)| self.words[index].used & mask == 0)
+    /// Whether an RPC of `slots` slots is to be skipped over what stops the head, because it fits neither there nor at the first slot.
+    #[must_use]
+    pub fn is_stopped(&self, slots: u32) -> bool {
+        self.place(slots).is_none_or(|place| place.is_found)
     }
 
-    /// Where the run of free slots at the head ends, if neither that one is of `slots` slots nor, where all is free up to the end, the one at the
-    /// first slot. It does not depend on how far `tail` has been moved.
-    #[inline]
-    fn blocked_at(&self, slots: u32) -> Option<u32> {
-        let end = self.free_until(self.tail, self.head.saturating_add(slots)).min(self.slots);
-        let is_blocked = end - self.head < slots && (end < self.slots || self.free_until(0, slots) < slots);
-        is_blocked.then_some(end)
+    /// Where the next RPC goes, by what is known.
+    fn place(&self, slots: u32) -> Option<Place> {
+        let Self { head, tail, scan: Scan { low, found, .. }, .. } = *self;
+        if self.restarts() && self.slots >= slots {
+            return Some(Place { start: 0, tail: Some(self.slots), is_found: false });
+        }
+        if tail - head >= slots {
+            return Some(Place { start: head, tail: None, is_found: false });
+        }
+        if tail == self.slots && low >= slots {
+            return Some(Place { start: 0, tail: Some(low), is_found: false });
+        }
+        let end = found.start.0 + found.slots;
+        (found.slots >= slots).then_some(Place { start: found.start.0, tail: Some(end), is_found: true })
     }
 
-    fn look_at_word(&mut self, slots: u32) {
-        let Self { words, scan, .. } = self;
-        let (used, first) = (words[scan.word as usize].used, scan.word * 64);
-        if scan.slots == 0 {
-            scan.run = first;
-        }
-        let carried = SlotRange::new(scan.run, scan.slots + used.trailing_zeros());
-        let within = longest_run(used);
-        let within = SlotRange::new(first + within.start.0, within.slots);
-        for run in [carried, within] {
-            if run.slots > scan.best.slots && scan.best.slots < slots {
-                scan.best = run;
-            }
-        }
-        if used == 0 {
-            scan.slots += 64;
-        } else {
-            (scan.run, scan.slots) = (first + 64 - used.leading_zeros(), used.leading_zeros());
-        }
-        scan.word += 1;
-        if scan.word * 64 >= self.slots {
-            // A run does not go on over the end.
-            (scan.word, scan.slots) = (0, 0);
-        }
-        scan.left -= 1;
-        if scan.best.slots >= slots || scan.left == 0 {
-            (scan.left, scan.found) = (0, (scan.best.slots > 0).then_some(scan.best));
+    /// All looks of one input, which gives out the slots of `place`: as the bits were before it.
+    fn look(&mut self, longest: u32, place: Option<Place>) {
+        let Self { head, tail, slots, scan: Scan { low, found, candidate, .. }, .. } = *self;
+        let fits = |wanted: u32| tail - head >= wanted || (tail == slots && low >= wanted);
+        let wants = !fits(longest.saturating_mul(AHEAD)) && found.slots < longest;
+        // What the head comes to anyway is no room behind anything, as long as it does come to it.
+        let end = candidate.start.0 + candidate.slots;
+        let is_ahead = (candidate.start.0 < tail && head < end) || (tail == slots && candidate.start.0 < low);
+        let base = if place.is_some_and(|place| place.is_found) { NOTHING } else { found };
+        let is_better = candidate.slots > base.slots && !(fits(longest) && is_ahead);
+        self.scan.found = if is_better { candidate } else { base };
+        self.scan.tell(slots);
+        self.scan.looks.rotate_left(1);
+        self.scan.looks[STAGES - 1] = if wants { self.read_next() } else { Look::NONE };
+        self.tail = self.next_used(tail);
+        self.scan.low = match place {
+            Some(place) if place.start < low => place.start,
+            Some(place) if place.start / 64 == low / 64 => low,
+            _ => self.next_used(low),
+        };
+    }
+
+    /// The next word of the search.
+    fn read_next(&mut self) -> Look {
+        let word = self.scan.word;
+        self.scan.word = if (word + 1) * 64 >= self.slots { 0 } else { word + 1 };
+        Look { word, used: self.words[word as usize].used }
+    }
+
+    /// The first used slot at or after `from`, or else the first slot of the next word.
+    fn next_used(&self, from: u32) -> u32 {
+        match self.words[(from / 64) as usize].used >> (from % 64) {
+            0 => (from | 63) + 1,
+            used => from + used.trailing_zeros(),
         }
     }
 }

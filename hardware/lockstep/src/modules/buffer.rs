@@ -55,11 +55,7 @@ impl Pair<'_> {
     fn alloc(&mut self, number: u64, rng: &mut Rng) -> Result<(), String> {
         let most = if rng.happens(50) { self.longest } else { 4 };
         let slots = 1 + rng.below(most);
-        let mut range = self.soft.alloc(slots);
-        if range.is_none() && self.soft.skip(slots) {
-            range = self.soft.alloc(slots);
-        }
-        self.soft.look_ahead(self.longest);
+        let range = self.soft.alloc_ahead(slots, self.longest);
         self.model.set_named("slots_i", slots.into());
         self.apply("alloc_i");
         let made = (self.model.get(self.ok) == 1).then(|| self.model.get(self.start));
@@ -110,10 +106,8 @@ impl Pair<'_> {
     }
 
     fn free_by(&mut self, number: u64, core: CoreId, range: SlotRange) -> Result<(), String> {
+        self.soft.look_ahead(self.longest);
         let freed = self.soft.free(range, Holder::Core(core));
-        if freed {
-            self.soft.look_ahead(self.longest);
-        }
         self.set_range(range);
         self.model.set_named("core_i", core.0.into());
         self.apply("free_i");

@@ -134,8 +134,11 @@ pub(super) fn admission(model: &mut Model, inputs: u64, seed: u64) -> Result<(),
         model.cycle();
         model.set_named("set_bound_i", 0);
         model.set_named("is_shared_i", (!per_core).into());
-        model.set_named("waiting_at_i", waiting.into());
-        model.cycle();
+        // One that is given away in the same cycle does not wait any more.
+        let is_given = rng.happens(50);
+        model.set_named("waiting_at_i", u64::from(waiting) + u64::from(is_given));
+        model.set_named("given_i", is_given.into());
+        model.cycle_until("busy_o", 0);
         same(number, "refused", refusal.is_some(), model.get_named("refused_o") == 1)?;
     }
     Ok(())

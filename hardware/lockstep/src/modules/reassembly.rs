@@ -80,9 +80,7 @@ struct Pair<'m> {
 pub(super) fn reassembler(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
     let mut rng = Rng::new(seed);
     for mtu_bytes in [64, 48, 512] {
-        for (name, value) in
-            [("entries_i", u64::from(ENTRIES)), ("mtu_i", mtu_bytes), ("timeout_i", LIFETIME.as_ps() * 5)]
-        {
+        for (name, value) in [("entries_i", u64::from(ENTRIES)), ("timeout_i", LIFETIME.as_ps() * 5)] {
             model.set_named(name, value);
         }
         ["take_i", "begin_i", "expire_i", "peer_gone_i", "released_i", "abandoned_ready_i"]
@@ -124,7 +122,7 @@ impl Pair<'_> {
         set_key(self.model, &header);
         for (name, value) in [
             ("rpc_bytes_i", header.rpc_bytes),
-            ("pkt_idx_i", header.pkt_idx),
+            ("offset_i", header.pkt_idx * self.mtu.bytes()),
             ("packets_i", packets),
             ("key_hash_i", header.key_hash),
         ] {

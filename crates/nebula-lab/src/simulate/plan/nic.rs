@@ -1,7 +1,8 @@
 //! What a NIC in hardware takes to decide: cycles that were counted in its RTL, at a clock, as costs of the points.
 //!
 //! An RPC is two inputs to the NIC, its packet and its free. So the NIC is busy with it for the cycles of two inputs; it is given to a core the
-//! counted cycles after it was decided about; and the NIC knows of its end after the cycles of a decision.
+//! counted cycles after it was decided about, and later by what a decision takes beyond that, where it has more than one stage; and the NIC
+//! knows of its end after the cycles of a decision. Means are charged: docs/MODEL.md says what their distribution would change.
 
 use std::path::Path;
 
@@ -101,7 +102,7 @@ impl Counted {
         let span = |cycles: f64| Span::from_ps(whole(cycles * 1000.0 / ghz));
         Costs {
             decision: span(2.0 / self.inputs_per_cycle),
-            dispatch: span(self.dispatch_cycles.into()),
+            dispatch: span(f64::from(self.dispatch_cycles) + self.decision_mean() - 1.0 / self.inputs_per_cycle),
             notify: span(self.decision_mean()),
             ..costs
         }
@@ -144,6 +145,14 @@ mod tests {
         assert_eq!((small.decision.as_ps(), small.dispatch.as_ps(), small.notify.as_ps()), (2500, 1000, 1250));
         let large = costs(17, 4.0);
         assert_eq!((large.decision.as_ps(), large.dispatch.as_ps(), large.notify.as_ps()), (500, 500, 250));
+    }
+
+    #[test]
+    fn a_second_stage_delays_an_rpc_and_keeps_the_nic_no_longer() {
+        let mut cycles: Cycles = toml::from_str(COUNTED).expect("a table");
+        cycles.nic[1].decision_cycles = vec![(2, 1)];
+        let costs = cycles.of(Policy::Jbsq(2), 64, "mixed").expect("counted").costs(Costs::ZERO, 1.0);
+        assert_eq!((costs.decision.as_ps(), costs.dispatch.as_ps(), costs.notify.as_ps()), (2000, 3000, 2000));
     }
 
     #[test]
