@@ -32,16 +32,21 @@ impl Server {
     }
 }
 
+/// Nanoseconds of CPU time that the threads of the process `pid` have used.
+pub fn core_ns_of(pid: u32) -> Result<u64, Failure> {
+    let mut total = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        let ran: u64 = told.split(' ').next().ok_or("an empty schedstat")?.parse()?;
+        total += ran;
+    }
+    Ok(total)
+}
+
 impl Server {
     /// Nanoseconds of CPU time that its threads have used.
     pub fn core_ns(&self) -> Result<u64, Failure> {
-        let mut total = 0;
-        for thread in std::fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
-            let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-            let ran: u64 = told.split(' ').next().ok_or("an empty schedstat")?.parse()?;
-            total += ran;
-        }
-        Ok(total)
+        core_ns_of(self.0.id())
     }
 
     /// Stops its threads; they are when this returns.

@@ -4,13 +4,12 @@
 //! thread, asked over its own protocol, and ended by this program.
 
 use crate::Failure;
+use crate::memcached::Memcached as Server;
 use crate::row::{Bound, against, plain};
 use nebula_kvs::{Eviction, Put, Store, StoreConfig, StoreOptions};
 use nebula_workload::{Key, Keys, Seed};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::net::TcpStream;
 
 /// Memory of each cache: memcached's slabs; the store's index and log.
 const MEMORY_MIB: usize = 64;
@@ -21,8 +20,6 @@ const COUNTED: u64 = 2_000_000;
 const BATCH: u64 = 100;
 /// All values of a workload together are this many times the memory.
 const TIMES_MEMORY: u64 = 6;
-/// Where memcached is to be found.
-const MEMCACHED: &str = "memcached";
 /// The ratio that the store is to reach.
 const BOUND: Bound = Bound::AtLeast(0.98);
 
@@ -91,35 +88,18 @@ impl Cache for Ours {
     }
 }
 
-/// A memcached of this program's own.
+/// A memcached of this program's own, and a connection to it.
 struct Memcached {
-    child: Child,
+    _server: Server,
     stream: BufReader<TcpStream>,
 }
 
 impl Memcached {
     fn start() -> Result<Self, Failure> {
-        // A port that is free now; memcached says so if another program takes it first.
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        let [port_text, memory] = [port.to_string(), MEMORY_MIB.to_string()];
-        let user = ["-u", "nobody", "-U", "0", "-t", "1", "-l", "127.0.0.1", "-p", &port_text, "-m", &memory];
-        let started = Command::new(MEMCACHED).args(user).stdout(Stdio::null()).spawn();
-        let child =
-            started.map_err(|error| format!("cannot start {MEMCACHED} ({error}): apt-get install memcached"))?;
-        let until = Instant::now() + Duration::from_secs(10);
-        loop {
-            match TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    return Ok(Self { child, stream: BufReader::new(stream) });
-                }
-                Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
-                Err(error) => {
-                    end(child);
-                    return Err(error.into());
-                }
-            }
-        }
+        let server = Server::start(MEMORY_MIB)?;
+        let stream = TcpStream::connect(server.address())?;
+        stream.set_nodelay(true)?;
+        Ok(Self { _server: server, stream: BufReader::new(stream) })
     }
 
     fn line(&mut self) -> Result<String, Failure> {
@@ -163,18 +143,6 @@ impl Cache for Memcached {
             }
         }
     }
-}
-
-impl Drop for Memcached {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn end(mut child: Child) {
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// The share of the counted requests that hit.

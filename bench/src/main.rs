@@ -14,6 +14,7 @@ mod kv;
 #[cfg(feature = "lab")]
 mod lab;
 mod measure;
+mod memcached;
 mod memory;
 mod peers;
 mod row;
@@ -33,6 +34,7 @@ fn main() -> Result<(), Failure> {
         ["echo"] => echo::run(),
         ["kv", program] => kv::run(program),
         ["hit-ratio"] => hit_ratio::run(),
+        ["memcached", program] => memcached::run(program),
         #[cfg(feature = "lab")]
         ["lab"] => lab::run(None),
         #[cfg(feature = "lab")]
@@ -57,7 +59,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

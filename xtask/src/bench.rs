@@ -9,6 +9,7 @@ mod decisions;
 pub(crate) mod instructions;
 mod kv;
 mod lab;
+mod memcached;
 mod page;
 mod program;
 mod table;
@@ -41,6 +42,19 @@ trait Section {
 
     /// Measures.
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure>;
+
+    /// A picture of its rows for docs/, if it has one.
+    fn picture(&self, rows: &[Row]) -> Result<Option<Picture>, Failure> {
+        let _ = rows;
+        Ok(None)
+    }
+}
+
+/// A picture of what a section has measured.
+struct Picture {
+    /// Where it belongs, from the root.
+    path: &'static str,
+    svg: String,
 }
 
 /// Every section, in the order they run.
@@ -56,6 +70,7 @@ fn sections() -> Vec<Box<dyn Section>> {
             "the store as a cache, beside memcached with the same memory and the same requests",
             "",
         ),
+        Box::new(memcached::Memcached),
         Box::new(lab::Lab),
         side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run", "peers"),
         side_by_side("typed", "generated services beside a handler of bytes written by hand, in the same run", "typed"),
@@ -129,14 +144,22 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
         sections.iter().for_each(|section| println!("{:14}{}", section.name(), section.what()));
         return Ok(());
     }
-    let mut measured = Vec::new();
+    let (mut measured, mut pictures) = (Vec::new(), Vec::new());
     for section in sections {
         println!("== {}: {}", section.name(), section.what());
-        measured.push(Measured { section: section.name(), rows: section.run(shell)? });
+        let rows = section.run(shell)?;
+        pictures.extend(section.picture(&rows)?);
+        measured.push(Measured { section: section.name(), rows });
     }
     println!("{}", table::of(&measured));
     write(shell, &measured)?;
-    if args.bless { page::bless(shell, &measured) } else { Ok(()) }
+    if !args.bless {
+        return Ok(());
+    }
+    page::bless(shell, &measured)?;
+    let draw =
+        |Picture { path, svg }: Picture| std::fs::write(shell.root().join(path), svg).attempt(format!("write {path}"));
+    pictures.into_iter().try_for_each(draw)
 }
 
 /// Keeps a server under `load` times its peak for `seconds`; fails if what it holds grows.

@@ -16,7 +16,7 @@
 
 mod design;
 mod page;
-mod picture;
+pub(crate) mod picture;
 mod report;
 mod result;
 mod scale;

@@ -4,6 +4,7 @@ mod keep;
 mod lookups;
 mod memcached;
 mod partitioned;
+mod quota;
 mod serving;
 mod service;
 mod times;
@@ -21,6 +22,7 @@ use crate::server_args::ServerArgs;
 use crate::{flags, life, memory};
 use keep::KeepArgs;
 use partitioned::Partitions;
+use quota::{Part, Quota};
 use times::ServiceTimes;
 
 const EXAMPLES: &str = "Examples:
@@ -40,12 +42,14 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --config kv.toml                              settings from a file; see nebula config check
   nebula serve kv --memcached tcp://127.0.0.1:11211              for memcached's clients, one core
   nebula serve kv --memcached tcp://127.0.0.1:11211 --memcached udp://127.0.0.1:11211 --endpoint shm://kv      one store for all
+  nebula serve kv --inline --memory 4GiB --quota shm://ann=1GiB --quota tcp://127.0.0.1:11212=512MiB      tenants with their own memory
   nebula serve kv --endpoint udp://0.0.0.0:7400 --key-file kv.key --tenant ann=3 --tenant '*=1'      under overload, ann gets 3/4
 
 When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
 
 /// What a store of partitions does not have.
-const PARTITIONED_WITHOUT: [&str; 7] = ["memcached", "eviction", "adopt", "load", "snapshot", "service_times", "work"];
+const PARTITIONED_WITHOUT: [&str; 8] =
+    ["memcached", "quotas", "eviction", "adopt", "load", "snapshot", "service_times", "work"];
 
 /// Serve a key-value store (MICA-style) until Ctrl-C or SIGTERM
 #[derive(Debug, clap::Args)]
@@ -65,10 +69,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ENDPOINT")]
     memcached: Vec<Endpoint>,
     /// SLO of memcached's clients; it bounds how many of their requests wait before they are told SERVER_ERROR busy
-    #[arg(long, default_value = "1ms", value_name = "TIME", requires = "memcached")]
+    #[arg(long, default_value = "1ms", value_name = "TIME")]
     memcached_slo: Span,
     /// Connections of memcached's clients at once, at each endpoint
-    #[arg(long, default_value_t = 16_384, requires = "memcached")]
+    #[arg(long, default_value_t = 16_384)]
     memcached_clients_max: u16,
     #[command(flatten)]
     server: ServerArgs,
@@ -81,15 +85,20 @@ pub(crate) struct Args {
     /// Computation time of each RPC, in addition to the store access
     #[arg(long, default_value = "0ns", value_name = "TIME")]
     work: Span,
-    /// Number of items that the store has room for
-    #[arg(long, default_value = "1.6M", value_parser = flags::count)]
-    items: u64,
+    /// Number of items that the store has room for [default: as many as --memory has room for, or 1.6M]
+    #[arg(long, value_parser = flags::count)]
+    items: Option<u64>,
     /// Size of the longest value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
     value_bytes: u32,
     /// Bound of all memory of the server, such as 4GiB: 7/8 of it for the store, 1/16 each for receive buffers and for the rings of clients
     #[arg(long, value_name = "SIZE", value_parser = flags::bytes, conflicts_with = "memory_bytes")]
     memory: Option<u64>,
+    /// Memory of the store that is one tenant's alone, at its own endpoint: shm://NAME or udp://ADDRESS:PORT, or tcp://ADDRESS:PORT for memcached's
+    /// clients. Its items are in no other endpoint's way: it evicts its own, or is refused, as --mode says. Within --memory; repeat it for each tenant.
+    /// --adopt, --load and --snapshot keep nothing of it
+    #[arg(long = "quota", value_name = "ENDPOINT=SIZE")]
+    quotas: Vec<Quota>,
     /// Limit on the memory of the store, such as 2GiB [default: 7/8 of the free memory]
     #[arg(long, value_parser = flags::bytes)]
     memory_bytes: Option<u64>,
@@ -154,12 +163,14 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     check_writable(args.service_times.as_deref())?;
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     // Before the store allocates a gigabyte.
-    let keys = args.server.read_keys(args.endpoint.as_ref())?;
+    let keys = args.server.read_keys(args.network_endpoint())?;
     let (servers, store) = match args.partitions {
         Some(access) => (vec![serving::start_partitioned(&args, access, keys)?], None),
         None => {
-            let store = Arc::new(args.keep.begin(store_config(&args)?, memcached::unix_second())?);
-            (serving::start(&args, keys, times.as_ref(), &store)?, Some(store))
+            let common = common(&args)?;
+            let part = |quota: &Quota| quota.part(args.value_bytes, args.store_mode(), args.keep.eviction());
+            let parts = args.quotas.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+            (serving::start(&args, keys, times.as_ref(), &common, &parts)?, Some(common.store))
         }
     };
     // A run without its log is not what was asked for.
@@ -187,15 +198,21 @@ impl Args {
             FullStore::Store => Mode::Store,
         }
     }
+
+    /// An endpoint that other machines can reach, if there is one.
+    fn network_endpoint(&self) -> Option<&Endpoint> {
+        let mut endpoints = self.endpoint.iter().chain(self.quotas.iter().map(|quota| &quota.endpoint));
+        endpoints.find(|endpoint| matches!(endpoint, Endpoint::Udp(_)))
+    }
 }
 
 /// Replaces the server's keys by those that are in its key file now. One that cannot be used changes nothing: a mistake in it is not to shut
 /// anybody out.
 fn read_keys_again(servers: &[RunningServer], args: &Args) {
-    match args.server.read_keys(args.endpoint.as_ref()) {
+    match args.server.read_keys(args.network_endpoint()) {
         Ok(keys) => {
-            // Only Nebula's own clients have keys.
-            servers.iter().take(usize::from(args.own_endpoint().is_some())).for_each(|server| server.set_keys(&keys));
+            // Servers whose clients have no keys leave them.
+            servers.iter().for_each(|server| server.set_keys(&keys));
             tracing::info!("read the key file again: {} keys", keys.len());
         }
         Err(failure) => tracing::warn!("the keys stay as they were: {failure}"),
@@ -209,12 +226,24 @@ fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
     created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))
 }
 
-/// The sizes of the store, or of all its partitions together.
+/// Items that a store has room for unless it is said otherwise: as many as in NEBULA's evaluation.
+const ITEMS: u64 = 1_600_000;
+
+/// The sizes of the store of all that have no quota, or of all its partitions together.
 fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
     let mode = args.store_mode();
     let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
-    let budget = memory::budget_bytes().min(given);
-    memory::checked_config(args.items, args.value_bytes, mode, budget)
+    let budget = quota::left_of(memory::budget_bytes().min(given), &args.quotas)?;
+    match (args.items, args.memory) {
+        (None, Some(_)) => memory::config_within(budget, args.value_bytes, mode),
+        (items, _) => memory::checked_config(items.unwrap_or(ITEMS), args.value_bytes, mode, budget),
+    }
+}
+
+/// The store of all that have no quota.
+fn common(args: &Args) -> Result<Part, Failure> {
+    let config = store_config(args)?;
+    Ok(Part::of(args.keep.begin(config, memcached::unix_second())?, &config))
 }
 
 fn config(args: &Args) -> ServerConfig {
@@ -232,8 +261,9 @@ fn config(args: &Args) -> ServerConfig {
         .scrub(args.scrub)
         .tenants(args.tenants.clone());
     if let Some(memory) = args.memory {
-        // A server of Nebula's clients, and one for each of memcached's addresses.
-        let servers = u64::from(args.own_endpoint().is_some()) + args.memcached.len() as u64;
+        // A server of Nebula's clients, one for each of memcached's addresses, and one for each tenant with a quota.
+        let others = args.memcached.len() + args.quotas.len();
+        let servers = u64::from(args.own_endpoint().is_some()) + others as u64;
         let each = memory::buffer_share(memory) / servers.max(1);
         config.recv_buffer_bytes_max = config.recv_buffer_bytes_max.min(each);
         config.rings_bytes_max = each;

@@ -75,15 +75,15 @@ impl Life {
     }
 
     /// Says that the servers are ready, waits until they are to end, and drains them. `on_hang_up` is called on SIGHUP, where that is caught; the
-    /// servers end by themselves once `goes_on` does not hold any more, if it is given. `--metrics` shows the first one.
+    /// servers end by themselves once `goes_on` does not hold any more, if it is given. `--metrics` shows all of them.
     pub(crate) fn live(
         mut self,
         servers: Vec<RunningServer>,
         goes_on: Option<GoesOn<'_>>,
         on_hang_up: impl Fn(&[RunningServer]),
     ) -> Result<Ended, Failure> {
-        if let (Some(metrics), Some(server)) = (&mut self.metrics, servers.first()) {
-            metrics.start(server.endpoint(), server.status().clone())?;
+        if let Some(metrics) = self.metrics.as_mut().filter(|_| !servers.is_empty()) {
+            metrics.start(&servers)?;
             tracing::info!("status at http://{}/", metrics.address());
         }
         servers.iter().for_each(|server| announce(server.endpoint()));

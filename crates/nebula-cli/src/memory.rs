@@ -72,6 +72,30 @@ pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u
     )))
 }
 
+/// The sizes of a store of values of `value_bytes` bytes that takes at most `budget` bytes, and as much of them as it can use.
+///
+/// # Errors
+///
+/// Invalid input: not even the smallest store fits.
+pub(crate) fn config_within(budget: u64, value_bytes: u32, mode: Mode) -> Result<StoreConfig, Failure> {
+    let config = match mode {
+        // A cache may have items of any size: its log takes all that the index leaves.
+        Mode::Cache => {
+            let bytes = usize::try_from(budget).unwrap_or(usize::MAX).min(1 << 46);
+            StoreConfig::within(bytes, KEY_BYTES, value_bytes as usize)
+        }
+        Mode::Store => config_for(items_that_fit(value_bytes, mode, budget).max(1), value_bytes, mode),
+    };
+    let needed = store_bytes(&config);
+    if needed <= budget {
+        return Ok(config);
+    }
+    let [budget, needed] = [budget, needed].map(units::bytes);
+    Err(Failure::bad_input(format!(
+        "a store of values of {value_bytes} B does not fit into {budget}: it needs at least {needed}"
+    )))
+}
+
 /// The memory that can be allocated without swapping, by the kernel's estimate.
 pub(crate) fn meminfo_available() -> Option<u64> {
     meminfo("MemAvailable:")
@@ -119,6 +143,18 @@ mod tests {
         for memory in [1 << 20, 12_345_678_901, u64::MAX] {
             let parts = u128::from(store_share(memory)) + 2 * u128::from(buffer_share(memory));
             assert!(parts <= u128::from(memory) && parts > u128::from(memory / 100 * 99), "{parts} of {memory}");
+        }
+    }
+
+    #[test]
+    fn a_store_within_a_budget_takes_it_and_no_more() {
+        for mode in [Mode::Cache, Mode::Store] {
+            for budget in [4 << 20, 100 << 20, 1 << 30, 5_000_000_000] {
+                let taken = store_bytes(&config_within(budget, 512, mode).unwrap());
+                let least = if mode == Mode::Cache { budget / 10 * 9 } else { budget / 2 };
+                assert!((least..=budget).contains(&taken), "{taken} of {budget} in {mode:?}");
+            }
+            assert!(config_within(100, 512, mode).unwrap_err().line().unwrap().contains("at least"));
         }
     }
 

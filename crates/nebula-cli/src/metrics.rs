@@ -1,10 +1,11 @@
-//! `--metrics ADDRESS:PORT`: a server's counters over HTTP, from one thread that reads the status page as any client could.
+//! `--metrics ADDRESS:PORT`: the counters of all servers of the process over HTTP, from one thread that reads their status pages as any client could.
 //!
 //! | path | what it is |
 //! |---|---|
 //! | `/` | a page with live charts, for people |
 //! | `/metrics` | the same for Prometheus |
-//! | `/status.json` | the same for programs: a [`Snapshot`] |
+//! | `/status.json` | the same for programs: a [`Snapshot`] of the first server, or of the one that `?server=N` says |
+//! | `/servers.json` | the endpoints of all servers of the process |
 //! | `/rpcs`, `/rpcs.json` | some RPCs of late, the slowest first, with their times at the stations |
 //! | `/ready` | 200 while the server takes RPCs, 503 once it drains |
 //!
@@ -27,7 +28,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use nebula::{Endpoint, StatusReader};
+use nebula::RunningServer;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::output::Failure;
@@ -61,14 +62,15 @@ impl Metrics {
         self.address
     }
 
-    /// Answers from here on, with what `reader` reads of the server at `endpoint`.
+    /// Answers from here on, with what is read of each of `servers`.
     ///
     /// # Errors
     ///
     /// A fault: there is no thread.
-    pub(crate) fn start(&mut self, endpoint: &Endpoint, reader: StatusReader) -> Result<(), Failure> {
+    pub(crate) fn start(&mut self, servers: &[RunningServer]) -> Result<(), Failure> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
-        let (pages, stop) = (Pages::new(endpoint.to_string(), reader), self.stop.clone());
+        let servers = servers.iter().map(|server| (server.endpoint().to_string(), server.status().clone()));
+        let (pages, stop) = (Pages::new(servers), self.stop.clone());
         let thread = std::thread::Builder::new().name("nebula-metrics".to_owned());
         let thread = thread.spawn(move || serve::run(&listener, &stop, pages)).map_err(Failure::fault)?;
         self.thread = Some(thread);

@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Child;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::program::command;
 
@@ -21,43 +21,18 @@ struct Case {
     steps: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Bytes as the file writes them.
-fn bytes(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut left = text;
-    while let Some(&first) = left.as_bytes().first() {
-        let repeated = left.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-        if let Some((repeat, rest)) = repeated
-            && let Some((what, times)) = repeat.split_once('*')
-        {
-            bytes.extend(what.repeat(times.parse().unwrap()).bytes());
-            left = rest;
-            continue;
-        }
-        let (byte, length) = match left.as_bytes() {
-            [b'\\', b'r', ..] => (b'\r', 2),
-            [b'\\', b'n', ..] => (b'\n', 2),
-            [b'\\', b'\\', ..] => (b'\\', 2),
-            [b'\\', b'x', ..] => (u8::from_str_radix(&left[2..4], 16).unwrap(), 4),
-            _ => (first, 1),
-        };
-        bytes.push(byte);
-        left = &left[length..];
-    }
-    bytes
-}
-
 fn cases() -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    let text = include_str!("memcached/cases.txt").split_once("\n\n").unwrap().1;
-    for line in text.lines() {
-        match line.split_once(' ') {
-            Some(("#", name)) => cases.push(Case { name: name.to_owned(), steps: Vec::new() }),
-            Some((">", sent)) => cases.last_mut().unwrap().steps.push((bytes(sent), Vec::new())),
-            Some(("<", answer)) => cases.last_mut().unwrap().steps.last_mut().unwrap().1 = bytes(answer),
-            _ => {}
+    let cases = cases::read(include_str!("memcached/cases.txt")).into_iter().map(|cases::Case { name, lines }| {
+        let mut steps: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        for (word, bytes) in lines {
+            match word {
+                ">" => steps.push((cases::bytes(bytes), Vec::new())),
+                _ => steps.last_mut().unwrap().1 = cases::bytes(bytes),
+            }
         }
-    }
+        Case { name: name.to_owned(), steps }
+    });
+    let cases: Vec<Case> = cases.collect();
     assert!(cases.len() > 40);
     cases
 }
@@ -99,35 +74,70 @@ fn normal_word(word: &str) -> String {
     }
 }
 
+/// Asks again and again until it is so, for a minute at most.
+#[track_caller]
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < until, "waited for {what}");
+        std::thread::yield_now();
+    }
+}
+
 /// A server that ends with this value.
 struct Serving {
     child: Child,
-    address: String,
+    /// Where memcached's clients are served.
+    addresses: Vec<String>,
 }
 
 impl Serving {
     fn start(more: &[&str]) -> Self {
-        let args = ["serve", "kv", "--memcached", "tcp://127.0.0.1:0", "--items", "100k", "--value-bytes", "256"];
+        Self::start_at("127.0.0.1:0", more)
+    }
+
+    fn start_at(address: &str, more: &[&str]) -> Self {
+        let address = format!("tcp://{address}");
+        let args = ["serve", "kv", "--memcached", &address, "--items", "100k", "--value-bytes", "256"];
         // An hour: on a machine that pauses, a request is to wait and not to be refused.
         let slo = ["--memcached-slo", "3600s", "--end-with-parent"];
         let mut child = command(&[&args[..], &slo, more].concat()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let ready = lines.map(Result::unwrap).find_map(|line| Some(line.strip_prefix("ready tcp://")?.to_owned()));
-        Self { address: ready.unwrap(), child }
+        let servers = 1 + more.iter().filter(|word| matches!(**word, "--quota" | "--endpoint")).count();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let ready = lines.by_ref().filter_map(|line| Some(line.strip_prefix("ready ")?.to_owned())).take(servers);
+        let addresses = ready.filter_map(|ready| Some(ready.strip_prefix("tcp://")?.to_owned())).collect();
+        // What it prints at its end is read on.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, addresses }
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).unwrap();
+        self.connect_to(0)
+    }
+
+    fn connect_to(&self, server: usize) -> TcpStream {
+        let stream = TcpStream::connect(&self.addresses[server]).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
+    }
+
+    /// Where `--metrics` are, as the server says on standard error.
+    fn metrics(&mut self) -> String {
+        let mut lines = BufReader::new(self.child.stderr.take().unwrap()).lines();
+        let line =
+            lines.find_map(|line| line.unwrap().split_once("status at http://").map(|(_, rest)| rest.to_owned()));
+        // The rest is read on, so that the server never waits for a reader.
+        std::thread::spawn(move || lines.for_each(drop));
+        line.unwrap().trim_end_matches('/').to_owned()
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        // One that has ended needs no end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -196,6 +206,134 @@ fn a_pipeline_of_thousands_is_answered_in_order() {
     let expected: Vec<u8> =
         (0..5000).flat_map(|n| format!("STORED\r\nVALUE k 0 4\r\n{n:04}\r\nEND\r\n").into_bytes()).collect();
     assert!(ask(&mut stream, [&*requests].into_iter()) == expected);
+}
+
+/// The answers to `lines`, one to each.
+fn say(stream: &mut TcpStream, lines: &str) -> Vec<String> {
+    let answer = ask(stream, [lines.as_bytes()].into_iter());
+    String::from_utf8(answer).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// A figure of `stats`.
+fn stat(stream: &mut TcpStream, name: &str) -> u64 {
+    let stats = say(stream, "stats\r\n");
+    let value = stats.iter().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+    value.unwrap_or_else(|| panic!("no {name} in {stats:?}")).parse().unwrap()
+}
+
+#[test]
+fn a_tenant_that_floods_its_quota_takes_nothing_from_another() {
+    for (mode, is_cache) in [("cache", true), ("store", false)] {
+        let serving =
+            Serving::start(&["--mode", mode, "--quota", "tcp://127.0.0.1:0=4MiB", "--quota", "tcp://127.0.0.1:0=2MiB"]);
+        let [mut common, mut ann, mut bob] = [0, 1, 2].map(|at| serving.connect_to(at));
+        for stream in [&mut common, &mut ann] {
+            assert_eq!(say(stream, "set k 0 0 3\r\nown\r\n"), ["STORED"]);
+        }
+        // Sixteen times what bob may have, in batches.
+        let value = "v".repeat(1000);
+        let mut refused = 0;
+        for batch in 0..16 {
+            let sets = (0..2000).map(|n| format!("set key-{batch}-{n} 0 0 1000\r\n{value}\r\n")).collect::<String>();
+            let answers = say(&mut bob, &sets);
+            assert_eq!(answers.len(), 2000);
+            refused += answers.iter().filter(|answer| *answer == "SERVER_ERROR out of memory storing object").count();
+        }
+        assert_eq!(refused > 20_000, !is_cache, "{refused} refused in mode {mode}");
+        for (name, stream) in [("common", &mut common), ("ann", &mut ann)] {
+            assert_eq!(say(stream, "get k\r\n"), ["VALUE k 0 3", "own", "END"], "{name}");
+            assert_eq!((stat(stream, "evictions"), stat(stream, "curr_items")), (0, 1), "{name}");
+        }
+        assert_eq!(say(&mut bob, "get k\r\n"), ["END"], "keys of tenants do not meet");
+        assert!((1 << 20..=2 << 20).contains(&stat(&mut bob, "limit_maxbytes")));
+        assert!((3 << 20..=4 << 20).contains(&stat(&mut ann, "limit_maxbytes")));
+        assert_eq!(stat(&mut bob, "evictions") > 20_000, is_cache);
+    }
+}
+
+#[test]
+fn quotas_that_leave_nothing_are_refused() {
+    let serve =
+        |more: &[&str]| crate::program::nebula(&[&["serve", "kv", "--endpoint", "shm://cli-quota"], more].concat());
+    serve(&["--memory", "64MiB", "--quota", "tcp://127.0.0.1:0=1GiB"])
+        .assert_error(2, "together, but all stores may use");
+    assert_eq!(serve(&["--quota", "tcp://127.0.0.1:0"]).code, Some(2));
+}
+
+/// Asks for `k` until the server is gone: how many requests were answered with its value, with busy, and with nothing.
+fn ask_until_gone(address: &str) -> [u64; 3] {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    let mut seen = [0, 0, 0];
+    while stream.write_all(b"get k\r\n").is_ok() {
+        let mut line = String::new();
+        let kind = match answers.read_line(&mut line) {
+            Ok(1..) if line.starts_with("VALUE ") => {
+                (0..2).for_each(|_| assert!(answers.read_line(&mut line).is_ok()));
+                usize::from(!line.ends_with("END\r\n")) * 2
+            }
+            Ok(1..) => 1,
+            _ => 2,
+        };
+        seen[kind] += 1;
+        if kind == 2 {
+            break;
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_server_that_drains_tells_memcached_clients_and_the_next_one_has_its_address() {
+    let mut serving = Serving::start(&[]);
+    assert_eq!(say(&mut serving.connect(), "set k 0 0 3\r\nown\r\n"), ["STORED"]);
+    let address = serving.addresses[0].clone();
+    let askers: Vec<_> = (0..4)
+        .map(|_| {
+            let address = address.clone();
+            std::thread::spawn(move || ask_until_gone(&address))
+        })
+        .collect();
+    wait_until("hits", || stat(&mut serving.connect(), "get_hits") >= 400);
+    crate::program::signal(&serving.child, rustix::process::Signal::TERM);
+    assert!(serving.child.wait().unwrap().success(), "a drain with clients connected ends well");
+    for asker in askers {
+        let [values, _, nothing] = asker.join().unwrap();
+        // What was not answered is the one that came when the server was gone.
+        assert!(values > 0 && nothing <= 1, "{values} values, {nothing} without an answer");
+    }
+    let next = Serving::start_at(&address, &[]);
+    assert_eq!(say(&mut next.connect(), "get k\r\n"), ["END"]);
+}
+
+#[test]
+fn all_servers_of_a_process_are_in_its_metrics() {
+    let mut serving = Serving::start(&["--quota", "tcp://127.0.0.1:0=2MiB", "--metrics", "127.0.0.1:0"]);
+    let metrics = serving.metrics();
+    assert_eq!(say(&mut serving.connect_to(1), "set a 0 0 1\r\n1\r\nget a\r\nget b\r\n").len(), 5);
+    let [first, second] = [0, 1].map(|at| format!("tcp://{}", serving.addresses[at]));
+    let page = |path: &str| {
+        let mut stream = TcpStream::connect(&metrics).unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let expected = [
+        format!("nebula_store_hits_total{{endpoint=\"{second}\"}} 1"),
+        format!("nebula_store_misses_total{{endpoint=\"{second}\"}} 1"),
+        format!("nebula_store_sets_total{{endpoint=\"{second}\"}} 1"),
+        format!("nebula_rpcs_offered_total{{endpoint=\"{first}\"}} 0"),
+    ];
+    // Written once in a while.
+    wait_until("the counters", || {
+        let text = page("/metrics");
+        expected.iter().all(|line| text.lines().any(|found| found == line))
+    });
+    assert!(page("/servers.json").ends_with(&format!("[\"{first}\",\"{second}\"]")));
+    assert!(page("/status.json?server=1").contains(&format!("\"endpoint\":\"{second}\"")));
+    assert!(page("/status.json?server=2").starts_with("HTTP/1.1 404"));
 }
 
 #[test]

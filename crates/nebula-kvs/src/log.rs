@@ -249,6 +249,22 @@ impl Log {
         index_of(self.cut.item_granules_max(self.mode)) * GRANULE_BYTES
     }
 
+    /// Bytes that it has for items.
+    pub(crate) fn bytes(&self) -> usize {
+        self.cut.log_bytes()
+    }
+
+    /// Bytes that items have or have had: of a cache that has wrapped all of them, and none that are free to be used again.
+    pub(crate) fn bytes_used(&self) -> usize {
+        let tail = self.tail.0.load(Ordering::Relaxed);
+        let granules = match self.mode {
+            Mode::Store => tail.saturating_sub(self.runs.granules()),
+            Mode::Cache => self.granule(tail),
+        };
+        let has_wrapped = self.mode == Mode::Cache && self.wraps() > 0;
+        if has_wrapped { self.bytes() } else { (index_of(granules) * GRANULE_BYTES).min(self.bytes()) }
+    }
+
     /// How many times the tail has wrapped.
     pub(crate) fn wraps(&self) -> u64 {
         (self.tail.0.load(Ordering::Relaxed) >> self.lap_bits).saturating_sub(1)

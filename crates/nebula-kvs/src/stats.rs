@@ -24,6 +24,10 @@ pub struct Stats {
     pub expired: u64,
     /// Items carried over because they were read, with [`Eviction::Unread`](crate::Eviction::Unread).
     pub carried: u64,
+    /// Bytes of the log.
+    pub log_bytes: usize,
+    /// Those that items have; of a cache whose log has wrapped, all.
+    pub log_bytes_used: usize,
     /// Times that the log's tail has wrapped.
     pub log_wraps: u64,
     /// Extra buckets in use.

@@ -219,6 +219,8 @@ impl<P: Probe> Store<P> {
             evicted,
             expired,
             carried: count(Event::Carried),
+            log_bytes: self.log.bytes(),
+            log_bytes_used: self.log.bytes_used(),
             log_wraps: self.log.wraps(),
             extra_buckets_used: self.index.extra_buckets_used(),
             index_pages: self.index.pages(),

@@ -21,50 +21,31 @@ enum Piece {
     Rest(usize),
 }
 
-/// Bytes as the file writes them.
-fn bytes(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut left = text;
-    while let Some(first) = left.chars().next() {
-        let repeated = left.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-        if let Some((repeat, rest)) = repeated
-            && let Some((what, times)) = repeat.split_once('*')
-        {
-            bytes.extend(what.repeat(times.parse().unwrap()).bytes());
-            left = rest;
-            continue;
-        }
-        let (byte, length) = match left.as_bytes() {
-            [b'\\', b'r', ..] => (b'\r', 2),
-            [b'\\', b'n', ..] => (b'\n', 2),
-            _ => (u8::try_from(first).unwrap(), 1),
-        };
-        bytes.push(byte);
-        left = &left[length..];
-    }
-    bytes
-}
-
 fn cases() -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    for line in include_str!("requests.txt").lines().skip(3).filter(|line| !line.is_empty()) {
-        match line.split_once(' ').unwrap_or((line, "")) {
-            ("#", name) => cases.push(Case { name: name.to_owned(), sent: Vec::new(), pieces: Vec::new() }),
-            (">", sent) => cases.last_mut().unwrap().sent.extend(bytes(sent)),
-            (_, piece) => {
-                let (kind, rest) = piece.split_once(' ').unwrap_or((piece, ""));
-                cases.last_mut().unwrap().pieces.push(match kind {
-                    "request" => Piece::Request(bytes(rest)),
-                    "skip" => Piece::Skip(rest.parse().unwrap()),
-                    "quit" => Piece::Quit,
-                    "broken" => Piece::Broken(bytes(rest)),
-                    "rest" => Piece::Rest(rest.parse().unwrap()),
-                    _ => panic!("{line}"),
-                });
+    let cases = cases::read(include_str!("requests.txt")).into_iter().map(|cases::Case { name, lines }| {
+        let (mut sent, mut pieces) = (Vec::new(), Vec::new());
+        for (word, rest) in lines {
+            match word {
+                ">" => sent.extend(cases::bytes(rest)),
+                _ => pieces.push(piece(rest)),
             }
         }
+        Case { name: name.to_owned(), sent, pieces }
+    });
+    cases.collect()
+}
+
+/// A piece as the file names it.
+fn piece(text: &str) -> Piece {
+    let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
+    match kind {
+        "request" => Piece::Request(cases::bytes(rest)),
+        "skip" => Piece::Skip(rest.parse().unwrap()),
+        "quit" => Piece::Quit,
+        "broken" => Piece::Broken(cases::bytes(rest)),
+        "rest" => Piece::Rest(rest.parse().unwrap()),
+        _ => panic!("{text}"),
     }
-    cases
 }
 
 /// What a stream is cut into that comes in `pieces`.

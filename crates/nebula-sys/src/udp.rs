@@ -117,14 +117,15 @@ impl UdpSocket {
         Self::of(std::net::UdpSocket::bind(local)?, None)
     }
 
-    /// Binds `sockets` sockets to `local`. Each datagram goes to the one that `key` makes of it, wherever it comes from.
+    /// Binds `sockets` sockets to `local`. Each datagram goes to the one that `key` makes of it, wherever it comes from; without a key, to the one
+    /// that the kernel makes of both addresses: those of one sender go to one socket.
     /// With port 0 they share the port that the kernel chooses.
     ///
     /// # Errors
     ///
     /// `InvalidInput` for 0 or more than [`GROUP_MAX`] sockets. The kernel's error: the address is in use, by a group
     /// too, or does not belong to this machine.
-    pub fn bind_group(local: SocketAddr, sockets: u16, key: GroupKey) -> io::Result<Vec<Self>> {
+    pub fn bind_group(local: SocketAddr, sockets: u16, key: Option<GroupKey>) -> io::Result<Vec<Self>> {
         group::bind_all(local, sockets, key)?.into_iter().map(|socket| Self::of(socket, None)).collect()
     }
 

@@ -306,7 +306,7 @@ const KEY: GroupKey = GroupKey { owner_at: 2, kind_at: 0, for_anyone: 9 };
 #[test]
 fn a_group_of_sockets_divides_datagrams_by_what_they_say_and_not_by_where_they_come_from() {
     for at in families() {
-        let mut group = UdpSocket::bind_group(at, 3, KEY).unwrap();
+        let mut group = UdpSocket::bind_group(at, 3, Some(KEY)).unwrap();
         let to = group[0].local();
         assert!(group.iter().all(|socket| socket.local() == to));
         for _ in 0..4 {
@@ -324,8 +324,31 @@ fn a_group_of_sockets_divides_datagrams_by_what_they_say_and_not_by_where_they_c
 }
 
 #[test]
+fn without_a_key_each_sender_has_one_socket_of_a_group() {
+    for at in families() {
+        let mut group = UdpSocket::bind_group(at, 2, None).unwrap();
+        let to = group[0].local();
+        let mut clients: Vec<_> = (0..64).map(|_| UdpSocket::connect(to).unwrap()).collect();
+        for (number, client) in (0..).zip(&mut clients) {
+            (0..4).for_each(|_| client.queue(to, None, &[number], 1).unwrap());
+            client.flush().unwrap();
+        }
+        let mut taken = [[0_usize; 2]; 64];
+        let until = Instant::now() + LIMIT;
+        while taken.iter().flatten().sum::<usize>() < 64 * 4 && Instant::now() < until {
+            for (place, socket) in group.iter_mut().enumerate() {
+                socket.recv(&mut |_, datagram| taken[usize::from(datagram[0])][place] += 1).unwrap();
+            }
+        }
+        assert!(taken.iter().all(|taken| *taken == [4, 0] || *taken == [0, 4]), "{taken:?}");
+        // The kernel hashes: all 64 at one socket is as likely as 64 heads in a row.
+        assert!((0..2).all(|place| taken.iter().any(|taken| taken[place] > 0)), "{taken:?}");
+    }
+}
+
+#[test]
 fn what_is_for_anyone_is_spread_over_a_group_and_what_is_too_short_goes_to_the_first() {
-    let mut group = UdpSocket::bind_group(V4.parse().unwrap(), 2, KEY).unwrap();
+    let mut group = UdpSocket::bind_group(V4.parse().unwrap(), 2, Some(KEY)).unwrap();
     let to = group[0].local();
     let mut client = UdpSocket::connect(to).unwrap();
     for datagram in std::iter::repeat_n(&[9, 0, 1][..], 64).chain([&[1, 0][..], &[]]) {
@@ -345,13 +368,13 @@ fn what_is_for_anyone_is_spread_over_a_group_and_what_is_too_short_goes_to_the_f
 
 #[test]
 fn an_address_that_a_group_has_is_taken_for_everybody_else() {
-    let group = UdpSocket::bind_group(V4.parse().unwrap(), 2, KEY).unwrap();
+    let group = UdpSocket::bind_group(V4.parse().unwrap(), 2, Some(KEY)).unwrap();
     let at = group[0].local();
-    assert_eq!(UdpSocket::bind_group(at, 2, KEY).unwrap_err().kind(), ErrorKind::AddrInUse);
+    assert_eq!(UdpSocket::bind_group(at, 2, Some(KEY)).unwrap_err().kind(), ErrorKind::AddrInUse);
     assert_eq!(UdpSocket::bind(at).unwrap_err().kind(), ErrorKind::AddrInUse);
     for sockets in [0, 257] {
         let at = V4.parse().unwrap();
-        assert_eq!(UdpSocket::bind_group(at, sockets, KEY).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(UdpSocket::bind_group(at, sockets, Some(KEY)).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 }
 

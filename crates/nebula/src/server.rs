@@ -14,7 +14,7 @@ use crate::config::error::ServeError;
 use crate::config::key::Key;
 use crate::config::server::ServerConfig;
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
-use crate::net::Environment;
+use crate::net::{Environment, Time};
 use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::service::Service;
 use crate::transport::stream::framing::Framing;
@@ -296,6 +296,16 @@ impl Server {
     /// As [`serve`](Self::serve).
     pub fn open_over(self, environment: Environment) -> Result<(RunningServer, Vec<Worker>), ServeError> {
         running::open_over(environment, self.config)
+    }
+
+    /// As [`open`](Self::open), by the caller's clock: for a server of a protocol of others ([`framing`](Self::framing)) whose time is moved by hand. Its
+    /// sockets are the kernel's.
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`](Self::serve); [`ServeError::NoFraming`] where no protocol of others is spoken.
+    pub fn open_by(self, time: &Time) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+        running::open_by((self.endpoint?, self.framing), self.config, time)
     }
 
     /// Opens the endpoint and returns the workers, which the caller runs: the papers' interface, [`Worker::wait_for_rpc`]. With

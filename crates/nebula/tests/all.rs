@@ -27,6 +27,7 @@ mod preemption;
 mod reply_room;
 mod status_page;
 mod steering;
+mod streams;
 mod support;
 mod tower_layers;
 mod udp_address;

@@ -48,12 +48,16 @@ impl KeepArgs {
         Ok(store)
     }
 
-    fn store(&self, config: StoreConfig) -> Result<Store, Failure> {
-        let eviction = match self.eviction {
+    /// What a full cache evicts.
+    pub(super) fn eviction(&self) -> Eviction {
+        match self.eviction {
             Evicted::Oldest => Eviction::Oldest,
             Evicted::Unread => Eviction::Unread,
-        };
-        let options = StoreOptions { eviction, ..StoreOptions::default() };
+        }
+    }
+
+    fn store(&self, config: StoreConfig) -> Result<Store, Failure> {
+        let options = StoreOptions { eviction: self.eviction(), ..StoreOptions::default() };
         let Some(path) = &self.adopt else { return Ok(Store::try_with(config, options)?) };
         if !path.exists() {
             return Ok(Store::create_in(path, config, options)?);

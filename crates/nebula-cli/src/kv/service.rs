@@ -184,19 +184,7 @@ impl Service for KvService {
     }
 
     fn store(&self) -> Option<StoreCounters> {
-        let Stats { items, inserted, updated_in_place, appended, deleted, evicted, expired, .. } = self.store.stats();
-        let ((hits, misses), sets) = (self.lookups.totals(), inserted + updated_in_place + appended);
-        let counted = StoreCounters {
-            hits,
-            misses,
-            sets,
-            deletes: deleted,
-            evictions: evicted,
-            expired,
-            items,
-            ..StoreCounters::default()
-        };
-        Some(counted)
+        Some(counters(&self.store.stats(), self.lookups.totals()))
     }
 
     /// By its operation.
@@ -223,6 +211,21 @@ impl Service for KvService {
             Stage::Arrived => self.store.prefetch_bucket(hash),
             Stage::Next => self.store.prefetch_entry(hash, self.item_bytes),
         }
+    }
+}
+
+/// What a service says of its store and of the lookups that it has made in it, by what they found.
+pub(super) fn counters(stats: &Stats, (hits, misses): (u64, u64)) -> StoreCounters {
+    StoreCounters {
+        hits,
+        misses,
+        sets: stats.inserted + stats.updated_in_place + stats.appended,
+        deletes: stats.deleted,
+        evictions: stats.evicted,
+        expired: stats.expired,
+        items: stats.items,
+        bytes_used: stats.log_bytes_used as u64,
+        bytes_max: stats.log_bytes as u64,
     }
 }
 

@@ -1,35 +1,54 @@
-//! The servers of one store: Nebula's own endpoint, and those of memcached's clients.
+//! The servers of one store, Nebula's own endpoint and those of memcached's clients; and of tenants that have their own stores.
 
 use std::sync::{Arc, OnceLock};
 
 use nebula::{Endpoint, IdlePolicy, Keys, Policy, RunningServer, Server, ServerConfig};
-use nebula_kvs::Store;
 use nebula_workload::KEY_BYTES;
 
 use super::memcached::{ANSWER_BYTES_MAX, Facts, Memcached, MemcachedService, REQUEST_BYTES_MAX};
 use super::partitioned::{self, Partitions};
+use super::quota::Part;
 use super::service::KvService;
 use super::times::ServiceTimes;
 use super::{Args, config, store_config};
-use crate::memory;
 use crate::output::Failure;
 
-/// Starts all servers that are asked for, over one store: that of Nebula's own clients first, if there is one.
+/// Starts all servers that are asked for: over the `common` store, that of Nebula's own clients first, if there is one; then those of tenants with a
+/// quota, each over its part.
 pub(super) fn start(
     args: &Args,
     keys: Keys,
     times: Option<&Arc<ServiceTimes>>,
-    store: &Arc<Store>,
+    common: &Part,
+    parts: &[Part],
 ) -> Result<Vec<RunningServer>, Failure> {
-    let own = args.own_endpoint().map(|endpoint| {
-        let service = KvService::new(store.clone(), KEY_BYTES + args.value_bytes as usize);
-        let service = service.working(args.work).timed(times.cloned());
-        let mut config = config(args);
-        config.keys = keys;
-        Ok(Server::bind(&endpoint).config(config).serve(service)?)
+    let own = args.own_endpoint().map(|endpoint| serve_own(args, &endpoint, keys.clone(), times, common));
+    let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, common));
+    let tenants = args.quotas.iter().zip(parts).map(|(quota, part)| match quota.endpoint {
+        Endpoint::Tcp(_) => serve_memcached(args, &quota.endpoint, part),
+        Endpoint::Shm(_) => serve_own(args, &quota.endpoint, Keys::default(), times, part),
+        _ => serve_own(args, &quota.endpoint, keys.clone(), times, part),
     });
-    let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, store));
-    own.into_iter().chain(memcached).collect()
+    own.into_iter().chain(memcached).chain(tenants).collect()
+}
+
+/// Starts the server of Nebula's own clients at `endpoint`.
+fn serve_own(
+    args: &Args,
+    endpoint: &Endpoint,
+    keys: Keys,
+    times: Option<&Arc<ServiceTimes>>,
+    part: &Part,
+) -> Result<RunningServer, Failure> {
+    let service = KvService::new(part.store.clone(), KEY_BYTES + args.value_bytes as usize);
+    let service = service.working(args.work).timed(times.cloned());
+    let mut config = config(args);
+    if keys.is_empty() {
+        // Whose a client is, its key says.
+        config.tenants = Vec::new();
+    }
+    config.keys = keys;
+    Ok(Server::bind(endpoint).config(config).serve(service)?)
 }
 
 /// Starts the server of Nebula's own clients over a store that is divided, a partition for each worker.
@@ -46,32 +65,31 @@ pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> 
 }
 
 /// Starts the server of memcached's clients at `endpoint`.
-fn serve_memcached(args: &Args, endpoint: &Endpoint, store: &Arc<Store>) -> Result<RunningServer, Failure> {
-    let config = memcached_config(args, endpoint);
+fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<RunningServer, Failure> {
+    let config = memcached_config(args);
     let port = |wanted: &str| {
         let text = endpoint.to_string();
         let port = text.strip_prefix(wanted).and_then(|address| address.rsplit(':').next());
         port.and_then(|port| port.parse().ok()).unwrap_or(0)
     };
     let facts = Arc::new(Facts {
-        memory_bytes: memory::store_bytes(&memory::config_for(args.items, args.value_bytes, args.store_mode())),
+        memory_bytes: part.bytes,
         threads: config.workers,
         clients_max: config.clients_max,
         tcp_port: port("tcp://"),
         udp_port: port("udp://"),
         status: OnceLock::new(),
     });
-    let service = MemcachedService::new(store.clone(), facts.clone());
+    let service = MemcachedService::new(part.store.clone(), facts.clone());
     let server = Server::bind(endpoint).config(config).framing(Memcached).serve(service)?;
     let _ = facts.status.set(server.status().clone());
     Ok(server)
 }
 
-fn memcached_config(args: &Args, endpoint: &Endpoint) -> ServerConfig {
-    let engines = if matches!(endpoint, Endpoint::Udp(_)) { 1 } else { args.server.workers };
+fn memcached_config(args: &Args) -> ServerConfig {
     let mut config = config(args)
         .slo(args.memcached_slo)
-        .flows(engines)
+        .flows(args.server.workers)
         .clients_max(args.memcached_clients_max)
         .rpc_bytes_max(REQUEST_BYTES_MAX)
         .reply_bytes_max(ANSWER_BYTES_MAX)

@@ -119,10 +119,10 @@ fn answered(request: &[u8], pages: &mut Pages) -> Option<Vec<u8>> {
         Ok(httparse::Status::Partial) => None,
         Ok(httparse::Status::Complete(_)) => {
             let path = parsed.path.unwrap_or_default();
-            let path = path.split('?').next().unwrap_or_default();
+            let (path, query) = path.split_once('?').unwrap_or((path, ""));
             Some(match parsed.method {
-                Some("GET") => pages.answer(path).to_bytes(true),
-                Some("HEAD") => pages.answer(path).to_bytes(false),
+                Some("GET") => pages.answer(path, query).to_bytes(true),
+                Some("HEAD") => pages.answer(path, query).to_bytes(false),
                 _ => Answer::status(405, "Method Not Allowed").to_bytes(true),
             })
         }

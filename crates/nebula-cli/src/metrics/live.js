@@ -159,11 +159,25 @@
     if (shown.store) push(shown.store, at, [what.hits]);
     measure();
   }
+  // Of several servers of a process one is shown.
+  let server = 0;
+  async function servers() {
+    const list = await (await fetch("/servers.json")).json();
+    el("server").replaceChildren(...list.map((endpoint, at) => new Option(endpoint, at)));
+    el("which").hidden = list.length < 2;
+  }
+  el("server").addEventListener("change", (event) => {
+    server = Number(event.target.value);
+    [last, shown] = [null, null];
+    el("rpcs").href = "/rpcs?server=" + server;
+    el("json").href = "/status.json?server=" + server;
+  });
   async function turn() {
     try {
-      const answer = await fetch("/status.json", { cache: "no-store", signal: AbortSignal.timeout(4000) });
+      const asked = server, answer = await fetch("/status.json?server=" + asked, { cache: "no-store", signal: AbortSignal.timeout(4000) });
       if (!answer.ok) throw new Error(answer.status);
-      show(await answer.json());
+      const now = await answer.json();
+      if (asked === server) show(now);
     } catch (error) {
       el("state").textContent = "no answer";
       el("state").className = "other";
@@ -172,5 +186,6 @@
   }
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { charts.forEach(draw); measure(); });
+  servers().catch(() => {});
   turn();
 })();

@@ -49,46 +49,64 @@ impl Answer {
     }
 }
 
-/// The pages of one server.
+/// The pages of the servers of a process.
 pub(super) struct Pages {
-    endpoint: String,
-    reader: StatusReader,
+    servers: Vec<Watched>,
     clock: Clock,
 }
 
+/// One server.
+struct Watched {
+    endpoint: String,
+    reader: StatusReader,
+}
+
+impl Watched {
+    fn snapshot(&self, clock: Clock) -> Snapshot {
+        Snapshot::read(&self.endpoint, &self.reader, clock)
+    }
+}
+
 impl Pages {
-    pub(super) fn new(endpoint: String, reader: StatusReader) -> Self {
-        Self { endpoint, reader, clock: Clock::new() }
+    /// Of these servers, at least one; each with its endpoint.
+    pub(super) fn new(servers: impl IntoIterator<Item = (String, StatusReader)>) -> Self {
+        let servers = servers.into_iter().map(|(endpoint, reader)| Watched { endpoint, reader }).collect();
+        Self { servers, clock: Clock::new() }
     }
 
-    fn snapshot(&self) -> Snapshot {
-        Snapshot::read(&self.endpoint, &self.reader, self.clock)
-    }
-
-    /// The answer to a GET.
-    pub(super) fn answer(&mut self, path: &str) -> Answer {
+    /// The answer to a GET of `path`, with the `query` that stood behind it: `server=N` is one of several servers, by its place.
+    pub(super) fn answer(&mut self, path: &str, query: &str) -> Answer {
+        let at = query.split('&').find_map(|word| word.strip_prefix("server=")).unwrap_or("0");
+        let at = at.parse().unwrap_or(usize::MAX);
+        let Some(server) = self.servers.get(at) else {
+            return Answer::status(404, "Not Found");
+        };
+        let (now_ps, samples) = (self.clock.now_ps(), || server.reader.samples());
         match path {
             "/" => Answer::of(HTML, live::page()),
             "/metrics" => self.metrics(),
-            "/status.json" => json(&self.snapshot()),
-            "/rpcs" => Answer::of(HTML, rpcs::page(&self.endpoint, &self.reader.samples(), self.clock.now_ps())),
-            "/rpcs.json" => json(&rpcs::rows(&self.reader.samples(), self.clock.now_ps())),
+            "/status.json" => json(&server.snapshot(self.clock)),
+            "/servers.json" => json(&self.servers.iter().map(|server| &server.endpoint).collect::<Vec<_>>()),
+            "/rpcs" => Answer::of(HTML, rpcs::page((at, &server.endpoint), &samples(), now_ps)),
+            "/rpcs.json" => json(&rpcs::rows(&samples(), now_ps)),
             "/ready" => self.ready(),
             _ => Answer::status(404, "Not Found"),
         }
     }
 
     fn metrics(&self) -> Answer {
-        match prometheus::text(&self.snapshot()) {
+        match prometheus::text(self.servers.iter().map(|server| server.snapshot(self.clock)).collect()) {
             Ok(text) => Answer::of(PROMETHEUS, text),
             Err(_) => Answer::status(500, "Internal Server Error"),
         }
     }
 
+    /// Ready once all of them are.
     fn ready(&self) -> Answer {
-        match self.snapshot().state.as_str() {
-            "serving" => Answer::of(TEXT, "ready\n"),
-            _ => Answer::status(503, "Service Unavailable"),
+        let is_ready = |server: &Watched| server.snapshot(self.clock).state == "serving";
+        match self.servers.iter().all(is_ready) {
+            true => Answer::of(TEXT, "ready\n"),
+            false => Answer::status(503, "Service Unavailable"),
         }
     }
 }

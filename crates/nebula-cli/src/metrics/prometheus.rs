@@ -17,154 +17,192 @@ const ENDS_S: [f64; 25] = [
     0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
 ];
 
-/// The text of all metrics.
+/// The text of all metrics: of one server as they are, of several with the label `endpoint`.
 ///
 /// # Errors
 ///
 /// As the library says; writing to memory does not fail.
-pub(super) fn text(snapshot: &Snapshot) -> Result<String, fmt::Error> {
+pub(super) fn text(servers: Vec<Snapshot>) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("nebula");
-    registry.register_collector(Box::new(Metrics(snapshot.clone())));
+    registry.register_collector(Box::new(Metrics(servers)));
     let mut text = String::new();
     prometheus_text::encode(&mut text, &registry)?;
     Ok(text)
 }
 
 #[derive(Debug)]
-struct Metrics(Snapshot);
+struct Metrics(Vec<Snapshot>);
 
 impl Collector for Metrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut into = Into { encoder };
-        let Self(now) = self;
-        rpcs(&mut into, now)?;
-        room(&mut into, now)?;
-        cores(&mut into, now)?;
-        times(&mut into, now)?;
-        store(&mut into, now)?;
-        pool(&mut into, now)
+        let mut into = Into { encoder, servers: &self.0 };
+        rpcs(&mut into)?;
+        room(&mut into)?;
+        cores(&mut into)?;
+        times(&mut into)?;
+        store(&mut into)?;
+        pool(&mut into)
     }
 }
 
-fn rpcs(into: &mut Into<'_>, now: &Snapshot) -> fmt::Result {
-    into.counter("rpcs_offered", "RPCs that clients asked for", now.offered)?;
-    into.counter("rpcs_served", "RPCs that are over, with their slots given back", now.served)?;
-    into.counters("rpcs_nacked", "RPCs refused, by cause", "cause", &now.nacked_by.named())?;
-    into.counter("rpcs_abandoned", "RPCs whose packets did not all come in time", now.abandoned)?;
-    into.counter("rpcs_unanswered", "Requests neither served nor refused for lack of time", now.unanswered)?;
-    into.counter("rpcs_cancelled", "RPCs cancelled by their clients before a core began them", now.cancelled)?;
-    into.counter("rpcs_stolen", "RPCs served by another worker than the one they were given to", now.stolen)?;
-    into.counter("rpcs_steered", "RPCs whose payload was fetched before their core began them", now.steered)?;
-    into.counter("packets_dropped", "Packets ignored", now.dropped_packets)?;
-    into.counter("violations", "Violations of the protocol", now.violations)
+fn rpcs(into: &mut Into<'_, '_>) -> fmt::Result {
+    into.counter("rpcs_offered", "RPCs that clients asked for", |now| Some(now.offered))?;
+    into.counter("rpcs_served", "RPCs that are over, with their slots given back", |now| Some(now.served))?;
+    into.counters("rpcs_nacked", "RPCs refused, by cause", "cause", |now| {
+        now.nacked_by.named().map(|(cause, count)| (cause.to_owned(), count)).into()
+    })?;
+    into.counter("rpcs_abandoned", "RPCs whose packets did not all come in time", |now| Some(now.abandoned))?;
+    into.counter("rpcs_unanswered", "Requests neither served nor refused for lack of time", |now| {
+        Some(now.unanswered)
+    })?;
+    into.counter("rpcs_cancelled", "RPCs cancelled by their clients before a core began them", |now| {
+        Some(now.cancelled)
+    })?;
+    into.counter("rpcs_stolen", "RPCs served by another worker than the one they were given to", |now| {
+        Some(now.stolen)
+    })?;
+    into.counter("rpcs_steered", "RPCs whose payload was fetched before their core began them", |now| {
+        Some(now.steered)
+    })?;
+    into.counter("packets_dropped", "Packets ignored", |now| Some(now.dropped_packets))?;
+    into.counter("violations", "Violations of the protocol", |now| Some(now.violations))
 }
 
-fn room(into: &mut Into<'_>, now: &Snapshot) -> fmt::Result {
-    into.gauge("queue_depth", "RPCs that wait for a core", now.queue_depth as f64)?;
-    into.gauge(
-        "queue_depth_recent",
-        "The most RPCs that waited at the end of a turn, of the last 1 to 2 s",
-        now.queue_depth_recent as f64,
-    )?;
-    into.gauge("queue_bound", "RPCs waiting at which the next one is refused", now.queue_bound as f64)?;
-    into.gauge("receive_buffer_bytes", "Size of the receive buffer", now.buffer_bytes as f64)?;
-    into.gauge("receive_buffer_used_bytes", "Of it, held by RPCs", now.buffer_bytes_used as f64)?;
-    into.gauge(
-        "receive_buffer_used_recent_bytes",
-        "The most of it held, of the last 1 to 2 s",
-        now.buffer_bytes_used_recent as f64,
-    )?;
-    into.gauge(
-        "reassembler_entries",
-        "RPCs of several packets that may be incomplete at once",
-        now.reassembler_entries as f64,
-    )?;
-    into.gauge(
-        "reassembler_entries_used",
-        "RPCs of several packets that are incomplete",
-        now.reassembler_entries_used as f64,
-    )?;
-    into.gauge("clients", "Clients connected; over udp:// let in so far", now.clients as f64)?;
-    into.gauge(
-        "draining",
-        "1 once the server takes nothing in any more",
-        f64::from(u8::from(now.state == "draining")),
-    )?;
-    into.gauge("uptime_seconds", "Since the server began", now.uptime_s)?;
-    into.gauge("slo_seconds", "The latency that the server is to keep", now.slo_ns as f64 / 1e9)
+fn room(into: &mut Into<'_, '_>) -> fmt::Result {
+    into.gauge("queue_depth", "RPCs that wait for a core", |now| Some(now.queue_depth as f64))?;
+    into.gauge("queue_depth_recent", "The most RPCs that waited at the end of a turn, of the last 1 to 2 s", |now| {
+        Some(now.queue_depth_recent as f64)
+    })?;
+    into.gauge("queue_bound", "RPCs waiting at which the next one is refused", |now| Some(now.queue_bound as f64))?;
+    into.gauge("receive_buffer_bytes", "Size of the receive buffer", |now| Some(now.buffer_bytes as f64))?;
+    into.gauge("receive_buffer_used_bytes", "Of it, held by RPCs", |now| Some(now.buffer_bytes_used as f64))?;
+    into.gauge("receive_buffer_used_recent_bytes", "The most of it held, of the last 1 to 2 s", |now| {
+        Some(now.buffer_bytes_used_recent as f64)
+    })?;
+    into.gauge("reassembler_entries", "RPCs of several packets that may be incomplete at once", |now| {
+        Some(now.reassembler_entries as f64)
+    })?;
+    into.gauge("reassembler_entries_used", "RPCs of several packets that are incomplete", |now| {
+        Some(now.reassembler_entries_used as f64)
+    })?;
+    into.gauge("clients", "Clients connected; over udp:// let in so far", |now| Some(now.clients as f64))?;
+    into.gauge("draining", "1 once the server takes nothing in any more", |now| {
+        Some(f64::from(u8::from(now.state == "draining")))
+    })?;
+    into.gauge("uptime_seconds", "Since the server began", |now| Some(now.uptime_s))?;
+    into.gauge("slo_seconds", "The latency that the server is to keep", |now| Some(now.slo_ns as f64 / 1e9))
 }
 
-fn cores(into: &mut Into<'_>, now: &Snapshot) -> fmt::Result {
-    into.gauge("workers", "Workers", now.workers as f64)?;
-    into.gauge("engines", "Engines", now.engines as f64)?;
-    let names: Vec<String> = now.cores.iter().map(|core| core.worker.to_string()).collect();
-    let served: Vec<_> = names.iter().zip(&now.cores).map(|(name, core)| (name.as_str(), core.served)).collect();
-    into.counters("worker_rpcs_served", "RPCs served by each worker, as of its latest sample", "worker", &served)?;
-    let busy: Vec<_> =
-        names.iter().zip(&now.cores).map(|(name, core)| (name.as_str(), seconds(core.busy_ns))).collect();
-    into.counters("worker_busy_seconds", "Time that each worker's handlers took, by its samples", "worker", &busy)?;
-    into.counter("engine_busy_seconds", "Time of all engines' turns that did something", seconds(now.engine_busy_ns))?;
-    into.counter("darc_plans", "Under darc: plans of which cores are reserved", now.darc_plans)?;
-    into.gauge("darc_groups", "Under darc: groups of types in the last plan", now.darc_groups as f64)
+fn cores(into: &mut Into<'_, '_>) -> fmt::Result {
+    into.gauge("workers", "Workers", |now| Some(now.workers as f64))?;
+    into.gauge("engines", "Engines", |now| Some(now.engines as f64))?;
+    let served = |now: &Snapshot| now.cores.iter().map(|core| (core.worker.to_string(), core.served)).collect();
+    into.counters("worker_rpcs_served", "RPCs served by each worker, as of its latest sample", "worker", served)?;
+    let busy = |now: &Snapshot| now.cores.iter().map(|core| (core.worker.to_string(), seconds(core.busy_ns))).collect();
+    into.counters("worker_busy_seconds", "Time that each worker's handlers took, by its samples", "worker", busy)?;
+    let engines = |now: &Snapshot| Some(seconds(now.engine_busy_ns));
+    into.counter("engine_busy_seconds", "Time of all engines' turns that did something", engines)?;
+    into.counter("darc_plans", "Under darc: plans of which cores are reserved", |now| Some(now.darc_plans))?;
+    into.gauge("darc_groups", "Under darc: groups of types in the last plan", |now| Some(now.darc_groups as f64))
 }
 
-fn times(into: &mut Into<'_>, now: &Snapshot) -> fmt::Result {
-    into.histogram("latency_seconds", "From an RPC's arrival to its end, of one RPC in 64", &now.latency)?;
-    into.histogram("waiting_seconds", "From an RPC's arrival to its beginning, of the same RPCs", &now.waiting)?;
-    into.histogram("service_seconds", "From an RPC's beginning to its end, of the same RPCs", &now.service)
+fn times(into: &mut Into<'_, '_>) -> fmt::Result {
+    into.histogram("latency_seconds", "From an RPC's arrival to its end, of one RPC in 64", |now| &now.latency)?;
+    into.histogram("waiting_seconds", "From an RPC's arrival to its beginning, of the same RPCs", |now| &now.waiting)?;
+    into.histogram("service_seconds", "From an RPC's beginning to its end, of the same RPCs", |now| &now.service)
 }
 
-fn store(into: &mut Into<'_>, now: &Snapshot) -> fmt::Result {
-    let Some(store) = now.store else { return Ok(()) };
-    into.counter("store_hits", "Lookups that found an item", store.hits)?;
-    into.counter("store_misses", "Lookups that found none", store.misses)?;
-    into.counter("store_sets", "Items stored", store.sets)?;
-    into.counter("store_deletes", "Items deleted", store.deletes)?;
-    into.counter("store_evictions", "Items that made room for others", store.evictions)?;
-    into.counter("store_expired", "Items whose time was over", store.expired)?;
-    into.gauge("store_items", "Items in the store", store.items as f64)?;
-    into.gauge("store_used_bytes", "Memory of the store in use", store.bytes_used as f64)?;
-    into.gauge("store_bytes", "Memory of the store", store.bytes_max as f64)
+fn store(into: &mut Into<'_, '_>) -> fmt::Result {
+    let of = |now: &Snapshot| now.store;
+    into.counter("store_hits", "Lookups that found an item", |now| Some(of(now)?.hits))?;
+    into.counter("store_misses", "Lookups that found none", |now| Some(of(now)?.misses))?;
+    into.counter("store_sets", "Items stored", |now| Some(of(now)?.sets))?;
+    into.counter("store_deletes", "Items deleted", |now| Some(of(now)?.deletes))?;
+    into.counter("store_evictions", "Items that made room for others", |now| Some(of(now)?.evictions))?;
+    into.counter("store_expired", "Items whose time was over", |now| Some(of(now)?.expired))?;
+    into.gauge("store_items", "Items in the store", |now| Some(of(now)?.items as f64))?;
+    into.gauge("store_used_bytes", "Memory of the store in use", |now| Some(of(now)?.bytes_used as f64))?;
+    into.gauge("store_bytes", "Memory of the store", |now| Some(of(now)?.bytes_max as f64))
 }
 
-fn pool(into: &mut Into<'_>, now: &Snapshot) -> fmt::Result {
-    let Some(pool) = now.pool else { return Ok(()) };
-    into.gauge("pool_threads", "Threads of the pool", f64::from(pool.threads))?;
-    into.gauge("pool_rpcs", "RPCs that wait or run in the pool", f64::from(pool.held))?;
-    into.gauge("pool_bound", "RPCs that the pool takes on at once", f64::from(pool.bound))?;
-    into.counter("pool_rpcs_served", "RPCs that the pool has served", pool.served)?;
-    into.counter("pool_rpcs_refused", "RPCs that the pool has refused", pool.refused)
+fn pool(into: &mut Into<'_, '_>) -> fmt::Result {
+    let of = |now: &Snapshot| now.pool;
+    into.gauge("pool_threads", "Threads of the pool", |now| Some(f64::from(of(now)?.threads)))?;
+    into.gauge("pool_rpcs", "RPCs that wait or run in the pool", |now| Some(f64::from(of(now)?.held)))?;
+    into.gauge("pool_bound", "RPCs that the pool takes on at once", |now| Some(f64::from(of(now)?.bound)))?;
+    into.counter("pool_rpcs_served", "RPCs that the pool has served", |now| Some(of(now)?.served))?;
+    into.counter("pool_rpcs_refused", "RPCs that the pool has refused", |now| Some(of(now)?.refused))
 }
 
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The encoder, with one call a metric.
-struct Into<'a> {
-    encoder: DescriptorEncoder<'a>,
+/// The encoder, with one call a metric, and the servers that have one. What a server does not have is left out, and what none has altogether.
+struct Into<'e, 's> {
+    encoder: DescriptorEncoder<'e>,
+    servers: &'s [Snapshot],
 }
 
-impl Into<'_> {
-    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
-        let metric = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        ConstGauge::new(value).encode(metric)
+/// A metric's labels.
+type Labels<'s> = Vec<(&'static str, &'s str)>;
+
+impl<'s> Into<'_, 's> {
+    /// The servers, each with its label where there are several.
+    fn labeled(&self) -> impl Iterator<Item = (Labels<'s>, &'s Snapshot)> + use<'s> {
+        let is_named = self.servers.len() > 1;
+        self.servers.iter().map(move |now| {
+            let label = is_named.then_some(("endpoint", now.endpoint.as_str()));
+            (label.into_iter().collect(), now)
+        })
     }
 
-    fn counter<N: Number>(&mut self, name: &str, help: &str, value: N) -> fmt::Result {
-        let metric = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        value.encode(metric)
+    fn gauge(&mut self, name: &str, help: &str, value: impl Fn(&Snapshot) -> Option<f64>) -> fmt::Result {
+        let values: Vec<_> = self.labeled().filter_map(|(labels, now)| Some((labels, value(now)?))).collect();
+        if values.is_empty() {
+            return Ok(());
+        }
+        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        values.into_iter().try_for_each(|(labels, value)| ConstGauge::new(value).encode(metric.encode_family(&labels)?))
+    }
+
+    fn counter<N: Number>(&mut self, name: &str, help: &str, value: impl Fn(&Snapshot) -> Option<N>) -> fmt::Result {
+        let values: Vec<_> = self.labeled().filter_map(|(labels, now)| Some((labels, value(now)?))).collect();
+        if values.is_empty() {
+            return Ok(());
+        }
+        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        values.into_iter().try_for_each(|(labels, value)| value.encode(metric.encode_family(&labels)?))
     }
 
     /// A counter for each value of a label.
-    fn counters<N: Number>(&mut self, name: &str, help: &str, label: &str, values: &[(&str, N)]) -> fmt::Result {
+    fn counters<N: Number>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: impl Fn(&Snapshot) -> Vec<(String, N)>,
+    ) -> fmt::Result {
+        let servers = self.labeled();
         let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        values.iter().try_for_each(|&(of, value)| value.encode(metric.encode_family(&[(label, of)])?))
+        for (labels, now) in servers {
+            for (of, value) in values(now) {
+                let labels: Labels<'_> = labels.iter().copied().chain([(label, of.as_str())]).collect();
+                value.encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
     }
 
-    fn histogram(&mut self, name: &str, help: &str, times: &Times) -> fmt::Result {
+    fn histogram(&mut self, name: &str, help: &str, of: impl Fn(&Snapshot) -> &Times) -> fmt::Result {
+        let servers = self.labeled();
         let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
-        metric.encode_histogram::<NoLabelSet>(times.sum_ns / 1e9, times.samples, &buckets(times), None)
+        for (labels, now) in servers {
+            let times = of(now);
+            let mut one = metric.encode_family(&labels)?;
+            one.encode_histogram::<NoLabelSet>(times.sum_ns / 1e9, times.samples, &buckets(times), None)?;
+        }
+        Ok(())
     }
 }
 
@@ -221,7 +259,7 @@ mod tests {
 
     #[test]
     fn counters_gauges_and_histograms_are_lines_with_their_units() {
-        let text = text(&snapshot()).unwrap();
+        let text = text(vec![snapshot()]).unwrap();
         for line in [
             "nebula_rpcs_offered_total 12",
             "nebula_rpcs_nacked_total{cause=\"queue_bound\"} 2",
@@ -237,6 +275,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn several_servers_are_told_apart_and_each_metric_is_described_once() {
+        let named = |endpoint: &str| Snapshot { endpoint: endpoint.to_owned(), ..snapshot() };
+        let text = text(vec![named("shm://kv"), Snapshot { store: None, ..named("tcp://127.0.0.1:1") }]).unwrap();
+        for line in [
+            "nebula_rpcs_offered_total{endpoint=\"shm://kv\"} 12",
+            "nebula_rpcs_offered_total{endpoint=\"tcp://127.0.0.1:1\"} 12",
+            "nebula_rpcs_nacked_total{endpoint=\"shm://kv\",cause=\"queue_bound\"} 2",
+            "nebula_latency_seconds_count{endpoint=\"tcp://127.0.0.1:1\"} 3",
+            "nebula_store_hits_total{endpoint=\"shm://kv\"} 7",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+        let described = |line: &&str| line.starts_with("# TYPE nebula_rpcs_offered");
+        assert_eq!(text.lines().filter(described).count(), 1);
+        assert!(!text.contains("nebula_store_hits_total{endpoint=\"tcp"), "a server without a store");
+    }
+
     /// Names of metrics in an expression: words that begin as ours do.
     fn names(text: &str) -> impl Iterator<Item = &str> {
         let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
@@ -245,7 +301,7 @@ mod tests {
 
     #[test]
     fn every_metric_that_the_dashboard_names_exists() {
-        let text = text(&snapshot()).unwrap();
+        let text = text(vec![snapshot()]).unwrap();
         // Read when the test runs: the package of this crate does not have it.
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/grafana/nebula.json");
         let dashboard: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();

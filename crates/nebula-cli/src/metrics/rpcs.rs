@@ -82,8 +82,8 @@ fn row(sample: &RpcSample, now_ps: u64) -> RpcRow {
     }
 }
 
-/// The RPCs as a page.
-pub(super) fn page(endpoint: &str, samples: &[RpcSample], now_ps: u64) -> String {
+/// The RPCs of the server at `endpoint`, which is the process's server number `server`, as a page.
+pub(super) fn page((server, endpoint): (usize, &str), samples: &[RpcSample], now_ps: u64) -> String {
     let rows = rows(samples, now_ps);
     let longest = rows.first().map_or(1.0, |row| row.latency_ns.max(1.0));
     let heads: String = (1..).zip(STATIONS).fold(String::new(), |mut heads, (number, name)| {
@@ -93,6 +93,7 @@ pub(super) fn page(endpoint: &str, samples: &[RpcSample], now_ps: u64) -> String
     });
     let body: String = rows.iter().map(|row| line(row, longest)).collect();
     include_str!("rpcs.html")
+        .replace("{{server}}", &server.to_string())
         .replace("{{endpoint}}", &escaped(endpoint))
         .replace("{{count}}", &rows.len().to_string())
         .replace("{{heads}}", &heads)
@@ -142,7 +143,7 @@ mod tests {
             assert_eq!((sent, taken, arrived[0], arrived[4]), (None, None, Some(0.0), Some(0.0)), "{row:?}");
             assert!(arrived[5] <= begun && begun <= ended && ended == Some(row.latency_ns), "{row:?}");
         }
-        let page = page("shm://<kv>", &samples, u64::MAX);
+        let page = page((0, "shm://<kv>"), &samples, u64::MAX);
         assert!(page.contains("shm://&lt;kv>") && page.contains("payload fetched") && !page.contains("{{"), "{page}");
     }
 }

@@ -95,7 +95,7 @@ mod tests {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
-        let (pages, stopped) = (Pages::new(name, server.status().clone()), stop.clone());
+        let (pages, stopped) = (Pages::new([(name, server.status().clone())]), stop.clone());
         let thread = std::thread::spawn(move || run(&listener, &stopped, pages));
         check(address);
         rustix::io::write(&*stop, &1_u64.to_ne_bytes()).unwrap();
@@ -118,6 +118,9 @@ mod tests {
                 ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", "HTTP/1.1 200"),
                 ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
                 ("GET /status.json?x=1 HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+                ("GET /servers.json HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+                ("GET /status.json?server=0 HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+                ("GET /status.json?server=1 HTTP/1.1\r\n\r\n", "HTTP/1.1 404"),
                 ("GET /rpcs HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
                 ("GET /rpcs.json HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
                 ("GET /nowhere HTTP/1.1\r\n\r\n", "HTTP/1.1 404"),

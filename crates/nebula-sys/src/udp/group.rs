@@ -26,15 +26,15 @@ pub struct GroupKey {
 /// Sockets of one group at most: what a byte can tell apart.
 pub const GROUP_MAX: u16 = 256;
 
-/// Sockets at `local`, as many as there are numbers from 0 to `sockets - 1`, in that order.
-pub(super) fn bind_all(local: SocketAddr, sockets: u16, key: GroupKey) -> io::Result<Vec<UdpSocket>> {
+/// Sockets at `local`, as many as there are numbers from 0 to `sockets - 1`, in that order. Without a key the kernel chooses among them.
+pub(super) fn bind_all(local: SocketAddr, sockets: u16, key: Option<GroupKey>) -> io::Result<Vec<UdpSocket>> {
     if sockets == 0 || sockets > GROUP_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a group has 1 to 256 sockets"));
     }
     // Sockets of another process of this user could be in the group too: this one finds them, as it shares with nobody.
     let local = UdpSocket::bind(local)?.local_addr()?;
     let group = (0..sockets).map(|_| bind_shared(local)).collect::<io::Result<Vec<_>>>()?;
-    attach(&group[0], &program(sockets, key))?;
+    key.map(|key| attach(&group[0], &program(sockets, key))).transpose()?;
     Ok(group)
 }
 

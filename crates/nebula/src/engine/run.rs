@@ -5,7 +5,7 @@
 
 use super::turn::Engine;
 use crate::net::Watch;
-use crate::nic::ingress::{AtOnce, Intake};
+use crate::nic::ingress::{AtOnce, Intake, Others};
 use crate::nic::transport::Transport;
 use crate::rpc::fault::Fault;
 use crate::rpc::requests::{Replies, Requests};
@@ -127,17 +127,18 @@ impl<T: Transport> Engine<T> {
     /// As [`poll_packets`](Self::poll_packets); what comes while nothing waits is served at once, as many RPCs as a turn may serve. Not while packets
     /// are turned away: then whose is served first is not for the order of their datagrams to say.
     pub(crate) fn poll_and_serve(&mut self, now: Timestamp, service: &dyn Service, may_prefetch: bool) -> Polled {
-        if !self.may_serve_at_once || self.intake.refusals.turned_away() > 0 {
+        if !self.may_serve_at_once || self.intake.refusals.turned_away() > 0 && !T::SENDS_AT_ONCE {
             return Polled { packets: self.poll_packets(now), served: 0 };
         }
         let most = self.rpcs_at_once();
         let worker = Worker { service, may_prefetch, served: 0, most };
-        let mut timed = Timed { worker, meter: &mut self.meter, watch: &self.clock.watch, time_ps: 0 };
+        let ends = self.ends_of_ingress();
+        let mut timed = Timed { worker, meter: &mut self.meter, watch: &self.clock.watch, time_ps: 0, ends };
         self.intake.begin_turn();
         let packets = self.transport.poll(now, &mut self.intake, &mut timed);
         let (served, time) = (timed.worker.served as usize, Span::from_ps(timed.time_ps));
         if served > 0 {
-            self.pace.end_serving(time, served, most as usize);
+            self.pace.end_serving(time, served, if T::SENDS_AT_ONCE { served } else { most as usize });
         }
         Polled { packets, served }
     }
@@ -149,12 +150,23 @@ struct Timed<'s> {
     meter: &'s mut Meter,
     watch: &'s Watch,
     time_ps: u64,
+    /// Until when it serves, and until when packets may be turned away, where time bounds that and not a number.
+    ends: Option<(u64, u64)>,
 }
 
 impl AtOnce for Timed<'_> {
     #[inline(always)]
     fn most(&self) -> (CoreId, u32) {
-        self.worker.most()
+        let (core, most) = self.worker.most();
+        (core, if self.ends.is_none_or(|(serves_until, _)| self.watch.now_ps() < serves_until) { most } else { 0 })
+    }
+
+    #[inline]
+    fn may_turn_away(&self, turned_away: u32) -> bool {
+        match self.ends {
+            None => Others.may_turn_away(turned_away),
+            Some((_, until)) => turned_away == 0 || self.watch.now_ps() < until,
+        }
     }
 
     #[inline]

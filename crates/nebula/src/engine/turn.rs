@@ -25,6 +25,13 @@ use std::sync::mpsc::Receiver;
 
 /// How long answers may wait for others to share a datagram with: about what sending one costs.
 const TURN: Span = Span::from_us(8);
+/// RPCs that are served in a long turn at most, however little of the SLO they take.
+const RPCS_PER_LONG_TURN: u32 = 8192;
+/// Of the SLO, what the RPCs that are served at once may take of a long turn, and all of its ingress.
+const AT_ONCE_SHARE: u64 = 8;
+const INGRESS_SHARE: u64 = 4;
+/// Of the SLO, what is left to the queue where turns are long: a request waits for as long as a turn before it is seen.
+const QUEUE_SHARE: u64 = 4;
 /// Turns with work between two writes of the status page.
 const TURNS_PER_STATUS: u32 = 256;
 /// Least time between two writes of it where there is no work.
@@ -138,9 +145,11 @@ impl<T: Transport> Engine<T> {
         group: Option<(Backend, Neighbors)>,
         parts: Parts<T>,
     ) -> Result<Self, ServeError> {
+        let queue_share = if T::SENDS_AT_ONCE { QUEUE_SHARE } else { 1 };
+        let queueing = ServerConfig { slo: config.slo / queue_share, ..config.clone() };
         let (backend, neighbors) = match group {
             Some((backend, neighbors)) => (backend, Some(Box::new(neighbors))),
-            None => (config.backend(T::SOURCES)?, None),
+            None => (queueing.backend(T::SOURCES)?, None),
         };
         let slots = backend.config().slots;
         let all_slots = neighbors.as_ref().map(|neighbors| slots * neighbors.groups());
@@ -167,7 +176,7 @@ impl<T: Transport> Engine<T> {
                 notes_fresh,
             ),
             links: parts.links,
-            pace: Pace::new(config),
+            pace: Pace::new(&queueing),
             clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
             rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false },
             report: Report {
@@ -362,7 +371,7 @@ impl<T: Transport> Engine<T> {
     pub(crate) fn end_serving(&mut self, began: u64, served: usize, most: usize) {
         if T::MAKES_SYSTEM_CALLS && served > 0 {
             let time = Span::from_ps(self.clock.watch.now_ps().saturating_sub(began));
-            self.pace.end_serving(time, served, most);
+            self.pace.end_serving(time, served, if T::SENDS_AT_ONCE { served } else { most });
             let turned_away = self.intake.refusals.turned_away();
             if turned_away > 0 {
                 self.pace.end_ingress(Timestamp::from_ps(began), turned_away);
@@ -370,11 +379,28 @@ impl<T: Transport> Engine<T> {
         }
     }
 
+    /// Whether a turn may take a share of the SLO: fewer turns then look for what has come, each finds more of each client, and what is sent to
+    /// a client goes by fewer calls. Domains that share a core have short turns, and keep them.
+    #[inline(always)]
+    fn has_long_turns(&self) -> bool {
+        T::SENDS_AT_ONCE && self.turn_rpcs_max == RPCS_PER_TURN
+    }
+
+    /// Until when RPCs may be served at once in a turn that begins now, and until when any may be taken in or refused; picoseconds, none where the number
+    /// of RPCs bounds a turn.
+    #[inline(always)]
+    pub(super) fn ends_of_ingress(&self) -> Option<(u64, u64)> {
+        let (slo, now) = (self.report.slo.as_ps(), self.clock.started.as_ps());
+        self.has_long_turns().then(|| (now + slo / AT_ONCE_SHARE, now + slo / INGRESS_SHARE))
+    }
+
     /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer where each takes long and answers wait.
     #[inline(always)]
     pub(crate) fn rpcs_per_turn(&self) -> usize {
         match self.intake.refusals.turned_away() {
             _ if !T::MAKES_SYSTEM_CALLS => self.turn_rpcs_max as usize,
+            // All that the bound has let in: each client's answers then go out by one call.
+            _ if self.has_long_turns() => RPCS_PER_LONG_TURN as usize,
             0 => self.pace.rpcs_within(TURN).min(self.turn_rpcs_max as usize),
             _ => self.rpcs_beside_refusals().min(self.turn_rpcs_max as usize),
         }
@@ -383,6 +409,9 @@ impl<T: Transport> Engine<T> {
     /// RPCs that are served before any is queued, at most.
     #[inline(always)]
     pub(super) fn rpcs_at_once(&self) -> u32 {
+        if self.has_long_turns() {
+            return RPCS_PER_LONG_TURN;
+        }
         u32::try_from(self.pace.rpcs_within(TURN)).map_or(self.turn_rpcs_max, |rpcs| rpcs.min(self.turn_rpcs_max))
     }
 

@@ -60,12 +60,12 @@ impl KernelWire {
         Self { socket, datagram_bytes_max: bytes, refusal: None }
     }
 
-    /// Sockets at `local`, of which each datagram goes to the one that `key` makes of it.
+    /// Sockets at `local`, of which each datagram goes to the one that `key` makes of it; without a key, to one for each sender.
     ///
     /// # Errors
     ///
     /// As [`bind`](Self::bind).
-    pub(crate) fn bind_group(local: SocketAddr, sockets: u16, key: GroupKey) -> io::Result<Vec<Self>> {
+    pub(crate) fn bind_group(local: SocketAddr, sockets: u16, key: Option<GroupKey>) -> io::Result<Vec<Self>> {
         Ok(UdpSocket::bind_group(local, sockets, key)?.into_iter().map(Self::of_server).collect())
     }
 

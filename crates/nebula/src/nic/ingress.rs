@@ -15,6 +15,8 @@ use nebula_nic::{
 
 /// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is bounded, and not in the rings.
 pub(crate) const RPCS_PER_TURN: u32 = 32;
+/// Packets turned away in a turn, after which the core serves: some microseconds.
+const TURNED_AWAY_PER_TURN: u32 = 64;
 /// Arrivals of one turn that are remembered for prefetching.
 const FRESH_MAX: usize = 64;
 
@@ -163,6 +165,12 @@ impl Intake {
 pub(crate) trait AtOnce {
     /// The core, and how many RPCs it may still be given in this turn; none where others serve.
     fn most(&self) -> (CoreId, u32);
+
+    /// Whether more may be turned away in this turn, of which `turned_away` were, before those that wait are served.
+    #[inline]
+    fn may_turn_away(&self, turned_away: u32) -> bool {
+        turned_away < TURNED_AWAY_PER_TURN
+    }
 
     /// Serves a run, which lies in `payloads`.
     fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>);

@@ -14,6 +14,8 @@ pub(crate) trait Transport: Debug + Send + 'static {
     const MAKES_SYSTEM_CALLS: bool;
     /// Whether a core that is engine and worker takes its RPCs in runs, and answers them where they were read.
     const SERVES_RUNS: bool = false;
+    /// Whether what a client is answered at once goes out before the next client is looked at: a turn may then be long, and holds no answer back.
+    const SENDS_AT_ONCE: bool = false;
     /// Which bits of a client's number say whose share of the queue is its; otherwise each client has one.
     const SOURCES: Option<Sources> = None;
 

@@ -30,6 +30,7 @@ use crate::worker::Worker;
 use nebula_nic::{Availability, CentralDispatch, Policy, Span};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
+use nebula_sys::udp::GroupKey;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -288,7 +289,7 @@ pub(super) fn open(
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let config = checked(&endpoint, config)?;
     if let Some(framing) = framing {
-        return open_stream(endpoint, framing, config);
+        return open_stream(endpoint, framing, config, &Time::Machine);
     }
     match &endpoint {
         Endpoint::Tcp(_) => Err(ServeError::NoFraming { endpoint }),
@@ -297,20 +298,33 @@ pub(super) fn open(
             if config.keys.is_empty() && !config.insecure && !address.ip().is_loopback() {
                 return Err(ServeError::Insecure { endpoint });
             }
-            let wires = claim(&endpoint, || bind(address, config.engines))?;
+            let wires = claim(&endpoint, || bind(address, config.engines, Some(GROUP_KEY)))?;
             open_udp(wires, &Time::Machine, &random_bytes()?, config)
         }
     }
 }
 
-/// A socket for each engine.
-fn bind(address: SocketAddr, engines: u16) -> std::io::Result<Vec<Box<dyn Wire>>> {
+/// As [`open`], of a protocol of others, by the caller's clock.
+pub(super) fn open_by(
+    (endpoint, framing): Spoken,
+    config: ServerConfig,
+    time: &Time,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let config = checked(&endpoint, config)?;
+    match framing {
+        Some(framing) => open_stream(endpoint, framing, config, time),
+        None => Err(ServeError::NoFraming { endpoint }),
+    }
+}
+
+/// A socket for each engine, to which `key` brings each datagram; without a key, each sender has one engine.
+fn bind(address: SocketAddr, engines: u16, key: Option<GroupKey>) -> std::io::Result<Vec<Box<dyn Wire>>> {
     let boxed = |wire: KernelWire| Box::new(wire) as Box<dyn Wire>;
     // A server of one needs no choice made by the kernel, which may not have it.
     if engines == 1 {
         return Ok(vec![boxed(KernelWire::bind(address)?)]);
     }
-    Ok(KernelWire::bind_group(address, engines, GROUP_KEY)?.into_iter().map(boxed).collect())
+    Ok(KernelWire::bind_group(address, engines, key)?.into_iter().map(boxed).collect())
 }
 
 /// Opens a `shm://` server: an engine or several, each with the rings of its clients.
@@ -400,10 +414,11 @@ fn open_stream(
     endpoint: Endpoint,
     framing: Arc<dyn Framing>,
     mut config: ServerConfig,
+    time: &Time,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let address = match endpoint {
         Endpoint::Tcp(address) => address,
-        Endpoint::Udp(address) if config.keys.is_empty() && config.engines == 1 => address,
+        Endpoint::Udp(address) if config.keys.is_empty() => address,
         Endpoint::Shm(_) | Endpoint::Udp(_) => return Err(ServeError::Framing { endpoint }),
     };
     if !config.insecure && !address.ip().is_loopback() {
@@ -411,17 +426,9 @@ fn open_stream(
     }
     // Every request is one packet: no other is to wait for the rest of it in the receive buffer.
     config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64).max(64);
-    let mut ears = Vec::new();
-    let mut local = address;
-    for _ in 0..config.engines {
-        let ear = claim(&endpoint, || match &endpoint {
-            Endpoint::Udp(_) => Ok(Ears::Datagrams(Box::new(KernelWire::bind(local)?))),
-            _ => Ok(Ears::Stream(Sockets::listen(local, config.engines > 1)?)),
-        })?;
-        local = ear.local()?;
-        ears.push(ear);
-    }
     let parts = part(&config)?;
+    let ears = claim(&endpoint, || listen(&endpoint, address, config.engines))?;
+    let local = ears.first().map_or(Ok(address), Ears::local)?;
     let layout = Layout::of(&config);
     let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let keeps_order =
@@ -438,10 +445,25 @@ fn open_stream(
         draining: Draining::default(),
         registry: Arc::default(),
         listener_waker: None,
-        watch: Watch::new(&Time::Machine),
+        watch: Watch::new(time),
         pin: config.pin,
     };
     assemble(parts, ground, ports)
+}
+
+/// What each engine of a server that speaks a protocol of others listens with, all of them at one address.
+fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Result<Vec<Ears>> {
+    if let Endpoint::Udp(_) = endpoint {
+        return Ok(bind(address, engines, None)?.into_iter().map(Ears::Datagrams).collect());
+    }
+    let only = Sockets::listen(address, false)?;
+    if engines == 1 {
+        return Ok(vec![Ears::Stream(only)]);
+    }
+    // Another process's sockets could share the address too: that one has found them, as it shares with nobody.
+    let local = only.local()?;
+    drop(only);
+    (0..engines).map(|_| Ok(Ears::Stream(Sockets::listen(local, true)?))).collect()
 }
 
 /// What a server stands on, beside its transports.

@@ -4,7 +4,8 @@ use super::bounds::{ANSWER_BYTES_MAX, VERSION};
 use super::get::{LineSink, push_number};
 use super::seconds::Seconds;
 use super::stats::{Count, Counters, Facts, Told};
-use nebula::{Reply, Requests, Service, Stage};
+use crate::kv::service::counters;
+use nebula::{Reply, Requests, Service, Stage, StoreCounters};
 use nebula_kvs::{Condition, Delta, End, NumberOutcome, Put, PutOutcome, SetError, Store};
 use nebula_kvs::{DeleteOutcome, KeyHash};
 use nebula_memcached::request::{self, Get, Request, Verb};
@@ -276,6 +277,10 @@ impl Service for MemcachedService {
 
     fn reply_bytes_max(&self) -> Option<u32> {
         Some(ANSWER_BYTES_MAX)
+    }
+
+    fn store(&self) -> Option<StoreCounters> {
+        Some(counters(&self.store.stats(), self.counters.lookups()))
     }
 
     #[inline]

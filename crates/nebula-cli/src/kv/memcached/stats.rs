@@ -61,6 +61,12 @@ impl Counters {
         self.counts[count as usize].fetch_add(times, Ordering::Relaxed);
     }
 
+    /// GETs that found an item, and those that did not.
+    pub(super) fn lookups(&self) -> (u64, u64) {
+        let hits = self.get(Count::GetHit);
+        (hits, self.get(Count::Get).saturating_sub(hits))
+    }
+
     fn get(&self, count: Count) -> u64 {
         self.counts[count as usize].load(Ordering::Relaxed)
     }

@@ -5,7 +5,7 @@
 use super::connection::{Connection, HEADER_BYTES_MAX, Peer};
 use super::connections::Connections;
 use super::framing::Framing;
-use super::requests::{Stop, Taken, Taker, Turn};
+use super::requests::{CONNECTIONS_SERVED_MIN, Stop, Taken, Taker, Turn, share_of};
 use super::sockets::{News, Sockets};
 use crate::net::{Route, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
@@ -43,6 +43,8 @@ pub(crate) struct StreamPort {
     taker: Taker,
     /// Where bytes are read to.
     scratch: Vec<u8>,
+    /// Those that have sent more in this turn than their share of the queue.
+    beyond: Vec<u32>,
 }
 
 impl Ears {
@@ -70,6 +72,7 @@ impl StreamPort {
             connections: Connections::new(clients_max),
             taker: Taker::new(framing, reply_bytes_max, keeps_order),
             scratch: vec![0; READ_BYTES],
+            beyond: Vec::new(),
         }
     }
 
@@ -90,17 +93,23 @@ impl StreamPort {
     /// Looks at a client that something came from: reads once, and takes the requests that are complete. Returns the RPCs.
     fn look_at(&mut self, id: u32, turn: &mut Turn<'_, impl AtOnce>) -> usize {
         let Some(mut connection) = self.connections.take(id) else { return 0 };
-        connection.is_listed = false;
+        // One that is looked at again stays in the list.
+        connection.is_listed &= turn.share.is_none();
         let mut scratch = std::mem::take(&mut self.scratch);
         let taken = self.read_and_take(turn, (id, &mut connection), &mut scratch);
         self.scratch = scratch;
         let has_room = connection.room(self.taker.pending_max) > 0;
         connection.is_blocked = taken.stop == Stop::Blocked || !has_room && connection.may_read;
+        if taken.stop == Stop::Blocked && turn.share.is_some() {
+            self.beyond.push(id);
+        }
         if connection.has_ended && !connection.may_read && matches!(taken.stop, Stop::Incomplete(_)) {
             // What is left of it never becomes whole.
             connection.is_closing = true;
         }
-        if connection.unsent() > 0 {
+        // What is known before answers of this turn shares a call with them.
+        let waits_for_more = connection.pending() > 0 && connection.unsent() > 0;
+        if connection.unsent() > 0 && !waits_for_more {
             connection.send();
         }
         let has_more = taken.stop == Stop::Later || connection.may_read || connection.is_blocked;
@@ -108,6 +117,9 @@ impl StreamPort {
         connection.is_blocked &= connection.room(self.taker.pending_max) == 0;
         let has_more = has_more && !connection.is_blocked;
         self.connections.put(id, connection, has_more);
+        if waits_for_more {
+            self.connections.mark_dirty(id);
+        }
         taken.rpcs
     }
 
@@ -209,20 +221,31 @@ fn send_datagrams(wire: &mut dyn Wire, route: Route, asked: &[u8], answers: &[u8
 
 impl Transport for StreamPort {
     const MAKES_SYSTEM_CALLS: bool = true;
+    const SENDS_AT_ONCE: bool = true;
     /// What is light is served first, which would change the order of a connection's RPCs: so all are refused alike.
     const SOURCES: Option<Sources> = Some(Sources::ONE);
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
-        let mut turn = Turn { now, intake, at_once };
+        let share = Some(share_of(intake));
+        let mut turn = Turn { now, share, intake, at_once };
         if matches!(self.ears, Ears::Datagrams(_)) {
             return self.poll_datagrams(&mut turn);
         }
         self.hear();
-        let mut rpcs = 0;
-        for _ in 0..self.connections.ready() {
+        let (mut rpcs, ready) = (0, self.connections.ready());
+        for _ in 0..ready {
             let Some(id) = self.connections.next_ready() else { break };
             rpcs += self.look_at(id, &mut turn);
         }
+        // Where several have asked, what is left of the queue is for those that have sent more than their share, and what there is no room for is
+        // refused: unread it would grow old. A few that send much wait for their own answers.
+        turn.share = None;
+        let mut beyond = std::mem::take(&mut self.beyond);
+        if ready >= CONNECTIONS_SERVED_MIN as usize {
+            rpcs += beyond.iter().map(|&id| self.look_at(id, &mut turn)).sum::<usize>();
+        }
+        beyond.clear();
+        self.beyond = beyond;
         rpcs
     }
 

@@ -12,10 +12,8 @@ use nebula_nic::{
 };
 use std::sync::Arc;
 
-/// RPCs refused in a turn, after which the core serves: some microseconds.
-const REFUSED_PER_TURN: u32 = 64;
 /// So many connections at least share the queue before any request is refused.
-const CONNECTIONS_SERVED_MIN: u32 = 4;
+pub(super) const CONNECTIONS_SERVED_MIN: u32 = 4;
 /// A reply of at most this length leaves its room to the next; the room of a longer one is given back.
 const SPARE_BYTES: u32 = 64 << 10;
 
@@ -58,6 +56,8 @@ pub(super) struct Taken {
 /// The engine, and the time.
 pub(super) struct Turn<'t, A> {
     pub(super) now: Timestamp,
+    /// What of the queue one connection may have for the moment, where that is bounded.
+    pub(super) share: Option<u32>,
     pub(super) intake: &'t mut Intake,
     pub(super) at_once: &'t mut A,
 }
@@ -92,7 +92,7 @@ impl Taker {
         connections: &Connections,
         bytes: &[u8],
     ) -> Taken {
-        let (mut at, mut rpcs) = (0, 0);
+        let (mut at, mut rpcs, mut is_full) = (0, 0, false);
         let stop = loop {
             let skipped = connection.discard.min(bytes.len() - at);
             (at, connection.discard) = (at + skipped, connection.discard - skipped);
@@ -100,22 +100,24 @@ impl Taker {
             if left.is_empty() || connection.is_closing {
                 break Stop::Incomplete(0);
             }
-            let room = connection.room(self.pending_max.min(share_of(turn.intake)));
+            let room = connection.room(self.pending_max.min(turn.share.unwrap_or(u32::MAX)));
             if room == 0 {
                 break Stop::Blocked;
             }
-            if turn.intake.refusals.turned_away() >= REFUSED_PER_TURN {
+            if !turn.at_once.may_turn_away(turn.intake.refusals.turned_away()) {
                 break Stop::Later;
             }
             let kept_max = connections.unsent_room();
-            if let Some((count, run_bytes)) = self.take_run(turn, (id, connection), left, (room, kept_max)) {
+            // Once one is refused those behind it are too, and are not gathered for nothing.
+            if !is_full && let Some((count, run_bytes)) = self.take_run(turn, (id, connection), left, (room, kept_max))
+            {
                 (at, rpcs) = (at + run_bytes, rpcs + count as usize);
                 continue;
             }
             match self.framing.next(left) {
                 Frame::Request { bytes, key_hash, discard } => {
                     rpcs += 1;
-                    self.take_one(turn, id, connection, (&left[..bytes.min(left.len())], key_hash));
+                    is_full = !self.take_one(turn, id, connection, (&left[..bytes.min(left.len())], key_hash));
                     (at, connection.discard) = (at + bytes, discard);
                 }
                 Frame::Incomplete { bytes_min } if connections.may_keep(bytes_min) => {
@@ -146,7 +148,7 @@ impl Taker {
         bytes: &[u8],
         (room, kept_max): (u32, usize),
     ) -> Option<(u32, usize)> {
-        let Turn { now, intake, at_once } = turn;
+        let Turn { now, intake, at_once, .. } = turn;
         if !intake.backend.takes_bursts() || self.pending_max == 1 {
             return None;
         }
@@ -201,14 +203,14 @@ impl Taker {
         (run.count > 0).then_some(run)
     }
 
-    /// One request, by itself: into the queue, or refused.
+    /// One request, by itself: into the queue, or refused. Whether it was taken in.
     fn take_one(
         &mut self,
         turn: &mut Turn<'_, impl AtOnce>,
         id: u32,
         connection: &mut Connection,
         (request, key_hash): (&[u8], u32),
-    ) {
+    ) -> bool {
         let Turn { now, intake, .. } = turn;
         let rpc_bytes = u32::try_from(request.len()).unwrap_or(u32::MAX);
         let tid = connection.next_tid();
@@ -217,15 +219,18 @@ impl Taker {
             Verdict::Write { slots, complete: true, .. } => {
                 self.keep(intake, (id, connection), slots, request);
                 intake.note_fresh(slots, rpc_bytes);
+                true
             }
             Verdict::Nack { reason } => {
                 intake.refusals.count();
                 connection.say(self.framing.refused(request, reason));
+                false
             }
             // No request takes several packets.
             Verdict::Write { .. } | Verdict::Drop { .. } => {
                 self.violations += 1;
                 connection.die();
+                false
             }
         }
     }
@@ -256,7 +261,7 @@ impl Taker {
 }
 
 /// What one connection may have of the queue: more of them would only wait for each other, and others would be refused for them.
-fn share_of(intake: &Intake) -> u32 {
+pub(super) fn share_of(intake: &Intake) -> u32 {
     (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1)
 }
 

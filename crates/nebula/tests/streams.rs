@@ -1,0 +1,322 @@
+//! Protocols of others over TCP and datagrams: overload by a clock that is moved by hand, several engines at one address, and draining.
+//!
+//! The protocol is lines, each of which is answered by one line.
+
+use crate::support::watch::{WAIT_MAX, Watchdog, wait_until};
+use nebula::net::Time;
+use nebula::{
+    Endpoint, Fault, Frame, Framing, IdlePolicy, NackReason, Reply, RunningServer, Server, ServerConfig, Span,
+};
+use std::collections::{HashSet, VecDeque};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+const BUSY: &str = "busy";
+const LONG: Duration = Duration::from_secs(30);
+/// What an RPC takes of the worker, and the SLO.
+const SERVICE_NS: u64 = 2_000;
+const SLO_NS: u64 = 200_000;
+/// Of the virtual time that is run, the first part is not counted.
+const RUN_NS: u64 = 40_000_000;
+const WARM_UP_NS: u64 = 10_000_000;
+const START_NS: u64 = 1_000_000_000;
+/// Bytes of the header of a datagram: its number.
+const HEADER_BYTES: usize = 4;
+
+#[derive(Debug)]
+struct Lines;
+
+impl Framing for Lines {
+    fn next(&self, bytes: &[u8]) -> Frame {
+        match bytes.iter().position(|&byte| byte == b'\n') {
+            Some(at) => Frame::Request { bytes: at + 1, key_hash: 0, discard: 0 },
+            None => Frame::Incomplete { bytes_min: 0 },
+        }
+    }
+
+    fn refused(&self, _: &[u8], _: NackReason) -> &'static [u8] {
+        b"busy\n"
+    }
+
+    fn failed(&self, _: Fault) -> &'static [u8] {
+        b"failed\n"
+    }
+
+    fn crowded(&self) -> &'static [u8] {
+        b"crowded\n"
+    }
+
+    fn datagram_header_bytes(&self) -> usize {
+        HEADER_BYTES
+    }
+
+    fn answer_header(&self, asked: &[u8], _: u16, _: u16, header: &mut [u8]) -> Option<()> {
+        header.copy_from_slice(asked);
+        Some(())
+    }
+}
+
+fn config() -> ServerConfig {
+    ServerConfig::default().slo(Span::from_ns(SLO_NS)).service_mean(Span::from_ns(SERVICE_NS)).rpc_bytes_max(256)
+}
+
+fn address(server: &RunningServer) -> SocketAddr {
+    match *server.endpoint() {
+        Endpoint::Tcp(address) | Endpoint::Udp(address) => address,
+        _ => unreachable!("a network's endpoint"),
+    }
+}
+
+fn here(scheme: &str) -> String {
+    format!("{scheme}://127.0.0.1:0")
+}
+
+/// A connection of the overload, with what it has asked and when, in nanoseconds of the virtual clock.
+struct Asker {
+    stream: TcpStream,
+    asked: VecDeque<u64>,
+    input: Vec<u8>,
+}
+
+/// What became of the requests that were counted.
+#[derive(Debug, Default)]
+struct Seen {
+    served_ns: Vec<u64>,
+    refused_ns: Vec<u64>,
+}
+
+impl Asker {
+    fn connect(to: SocketAddr) -> Self {
+        let stream = TcpStream::connect(to).expect("a server listens");
+        stream.set_nodelay(true).expect("a socket");
+        stream.set_nonblocking(true).expect("a socket");
+        Self { stream, asked: VecDeque::new(), input: Vec::new() }
+    }
+
+    /// Takes the answers that have come. One that was served says when.
+    fn take(&mut self, now_ns: u64, seen: &mut Seen) {
+        let mut room = [0; 4096];
+        match self.stream.read(&mut room) {
+            Ok(bytes) => self.input.extend_from_slice(&room[..bytes]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(error) => panic!("{error}"),
+        }
+        while let Some(end) = self.input.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.input.drain(..=end).collect();
+            let line = std::str::from_utf8(&line[..end]).expect("text");
+            let asked_ns = self.asked.pop_front().expect("an answer to a request");
+            if asked_ns < START_NS + WARM_UP_NS {
+                continue;
+            }
+            match line.strip_prefix("at ").and_then(|at| at.parse::<u64>().ok()) {
+                Some(served_ns) => seen.served_ns.push(served_ns - asked_ns),
+                None if line == BUSY => seen.refused_ns.push(now_ns - asked_ns),
+                None => panic!("{line:?} is no answer"),
+            }
+        }
+    }
+}
+
+/// Offers a request every `gap_ns`, over eight connections in turn, each as its time comes.
+fn offer(gap_ns: u64) -> Seen {
+    let _watchdog = Watchdog::new("overload of streams");
+    let clock = Arc::new(AtomicU64::new(START_NS * 1000));
+    let config = config().inline(true).idle(IdlePolicy::Spin);
+    let server = Server::bind(&here("tcp")).config(config).framing(Lines);
+    let (server, mut workers) = server.open_by(&Time::Manual(clock.clone())).expect("a server");
+    let worker = &mut workers[0];
+    let mut askers: Vec<_> = (0..8).map(|_| Asker::connect(address(&server))).collect();
+    let work = clock.clone();
+    let service = move |_: &[u8], reply: &mut Reply<'_>| {
+        let ended = work.fetch_add(SERVICE_NS * 1000, Relaxed) / 1000 + SERVICE_NS;
+        reply.write(format!("at {ended}\n").as_bytes());
+    };
+    let (mut seen, mut next_ns, mut turn) = (Seen::default(), START_NS, 0);
+    loop {
+        let now_ns = clock.load(Relaxed) / 1000;
+        let mut lines = vec![Vec::new(); askers.len()];
+        while next_ns < now_ns && now_ns < START_NS + RUN_NS {
+            let at = turn % askers.len();
+            askers[at].asked.push_back(next_ns);
+            lines[at].extend_from_slice(b"ask\n");
+            (next_ns, turn) = (next_ns + gap_ns, turn + 1);
+        }
+        for (asker, lines) in askers.iter_mut().zip(lines) {
+            asker.stream.write_all(&lines).expect("room for a few lines");
+        }
+        let served = worker.turn(&service);
+        let now_ns = clock.load(Relaxed) / 1000;
+        askers.iter_mut().for_each(|asker| asker.take(now_ns, &mut seen));
+        if askers.iter().all(|asker| asker.asked.is_empty()) {
+            if now_ns >= START_NS + RUN_NS {
+                server.stop();
+                return seen;
+            }
+            clock.fetch_add(u64::from(served == 0) * 500_000, Relaxed);
+        }
+    }
+}
+
+fn p99(times: &mut [u64]) -> u64 {
+    times.sort_unstable();
+    times[(times.len() - 1) * 99 / 100]
+}
+
+#[test]
+fn over_a_stream_what_is_beyond_the_capacity_is_refused_and_what_is_accepted_keeps_the_slo() {
+    let possible = (RUN_NS - WARM_UP_NS) / SERVICE_NS;
+    // Half of what the server can serve, twice and four times as much.
+    for gap_ns in [2 * SERVICE_NS, SERVICE_NS / 2, SERVICE_NS / 4] {
+        let mut seen = offer(gap_ns);
+        let (served, refused) = (seen.served_ns.len() as u64, seen.refused_ns.len() as u64);
+        let offered = possible * SERVICE_NS / gap_ns;
+        assert!((served + refused).abs_diff(offered) <= offered / 50, "{served} + {refused} of {offered}");
+        let late = p99(&mut seen.served_ns);
+        assert!(late <= SLO_NS, "with one each {gap_ns} ns the p99 is {late} ns");
+        if gap_ns > SERVICE_NS {
+            assert_eq!(refused, 0);
+        } else {
+            assert!(served >= possible * 9 / 10, "{served} of {possible}, one each {gap_ns} ns");
+            let told = p99(&mut seen.refused_ns);
+            assert!(told <= SLO_NS, "with one each {gap_ns} ns a refusal takes {told} ns");
+        }
+    }
+}
+
+/// Answers with the number of the thread that serves.
+fn whose(_: &[u8], reply: &mut Reply<'_>) {
+    reply.write(format!("{:?}\n", std::thread::current().id()).as_bytes());
+}
+
+#[test]
+fn engines_at_one_address_divide_connections_and_each_has_one() {
+    let server = Server::bind(&here("tcp")).config(config().flows(3).idle(IdlePolicy::Block)).framing(Lines);
+    let server = server.serve(whose).expect("a server");
+    let mut threads = HashSet::new();
+    let connections: Vec<_> = (0..48)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address(&server)).expect("a server listens");
+            stream.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+            let mut answers = BufReader::new(stream.try_clone().expect("a socket")).lines();
+            let mut own = HashSet::new();
+            for _ in 0..4 {
+                stream.write_all(b"a\nb\nc\n").expect("sent");
+                own.extend((0..3).map(|_| answers.next().expect("an answer").expect("a line")));
+            }
+            assert_eq!(own.len(), 1, "a connection is one engine's");
+            threads.extend(own);
+            stream
+        })
+        .collect();
+    // The kernel hashes: all 48 at one engine would be as likely as 47 throws of one number with a die of three sides.
+    assert!((2..=3).contains(&threads.len()), "{threads:?}");
+    let status = wait_until("48 clients", || Some(server.status().read()).filter(|status| status.clients == 48));
+    assert_eq!((status.workers, status.violations), (3, 0));
+    drop(connections);
+    assert_eq!(server.stop().freed, 48 * 12);
+}
+
+#[test]
+fn engines_at_one_address_divide_the_senders_of_datagrams() {
+    let server = Server::bind(&here("udp")).config(config().flows(2).idle(IdlePolicy::Block)).framing(Lines);
+    let server = server.serve(whose).expect("a server");
+    let mut threads = HashSet::new();
+    for _ in 0..48 {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.connect(address(&server)).expect("an address");
+        socket.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+        let mut own = HashSet::new();
+        for number in 0..4_u32 {
+            socket.send(&[&number.to_be_bytes()[..], b"ask\n"].concat()).expect("sent");
+            let mut answer = [0; 256];
+            let bytes = socket.recv(&mut answer).expect("an answer");
+            assert_eq!(answer[..HEADER_BYTES], number.to_be_bytes());
+            own.insert(answer[HEADER_BYTES..bytes].to_vec());
+        }
+        assert_eq!(own.len(), 1, "a sender is one engine's");
+        threads.extend(own);
+    }
+    assert_eq!(threads.len(), 2, "as unlikely as 48 heads in a row");
+    assert_eq!(server.stop().freed, 48 * 4);
+}
+
+#[test]
+fn an_address_of_several_engines_is_taken_for_everybody_else() {
+    for scheme in ["tcp", "udp"] {
+        let open = |at: &str, engines| {
+            let server = Server::bind(at).config(config().flows(engines)).framing(Lines);
+            server.open()
+        };
+        let (first, _workers) = open(&here(scheme), 2).expect("a server");
+        let at = format!("{scheme}://{}", address(&first));
+        for engines in [1, 2] {
+            assert!(matches!(open(&at, engines).map(drop), Err(nebula::ServeError::Taken { .. })), "{at}");
+        }
+    }
+}
+
+/// Asks until the server is gone; how many were asked, served and refused. A connection that ends loses what was not taken in.
+fn ask_until_gone(to: SocketAddr, served_yet: &AtomicU64) -> (u64, u64, u64) {
+    let mut stream = TcpStream::connect(to).expect("a server listens");
+    stream.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+    let mut answers = BufReader::new(stream.try_clone().expect("a socket"));
+    let (mut asked, mut served, mut refused) = (0, 0, 0);
+    loop {
+        if stream.write_all(b"one\ntwo\n").is_err() {
+            return (asked, served, refused);
+        }
+        asked += 2;
+        for _ in 0..2 {
+            let mut line = String::new();
+            match answers.read_line(&mut line) {
+                Ok(1..) if line == "busy\n" => refused += 1,
+                Ok(1..) => {
+                    served += 1;
+                    served_yet.fetch_add(1, Relaxed);
+                }
+                _ => return (asked, served, refused),
+            }
+        }
+    }
+}
+
+#[test]
+fn draining_answers_what_connections_have_asked_and_refuses_the_rest() {
+    let _watchdog = Watchdog::new("draining streams");
+    for flows in [1, 2] {
+        let config = config().slo(Span::from_ms(500)).flows(flows).idle(IdlePolicy::Block);
+        let executed = Arc::new(AtomicU64::new(0));
+        let count = executed.clone();
+        let service = move |request: &[u8], reply: &mut Reply<'_>| {
+            count.fetch_add(1, Relaxed);
+            reply.write(request);
+        };
+        let server = Server::bind(&here("tcp")).config(config).framing(Lines).serve(service).expect("a server");
+        let (to, served_yet) = (address(&server), Arc::new(AtomicU64::new(0)));
+        let askers: Vec<_> = (0..4)
+            .map(|_| {
+                let served_yet = served_yet.clone();
+                std::thread::spawn(move || ask_until_gone(to, &served_yet))
+            })
+            .collect();
+        wait_until("answers", || (served_yet.load(Relaxed) > 100).then_some(()));
+        assert!(server.drain(LONG), "{:?}", server.status().read());
+        let at_drain = executed.load(Relaxed);
+        // Who asks now is told at once.
+        let mut late = TcpStream::connect(to).expect("the listener is there until the server stops");
+        late.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+        late.write_all(b"late\n").expect("sent");
+        let mut answer = String::new();
+        BufReader::new(&late).read_line(&mut answer).expect("an answer");
+        assert_eq!(answer, "busy\n");
+        server.stop();
+        let ends: Vec<_> = askers.into_iter().map(|asker| asker.join().expect("asked")).collect();
+        let served: u64 = ends.iter().map(|end| end.1).sum();
+        // What was executed was answered, all of it before the drain was over; the others were told, but for the last two of each.
+        assert_eq!((executed.load(Relaxed), served), (at_drain, at_drain), "{ends:?}");
+        assert!(ends.iter().all(|&(asked, served, refused)| asked - served - refused <= 2), "{ends:?}");
+    }
+}
