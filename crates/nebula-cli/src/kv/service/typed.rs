@@ -22,7 +22,7 @@ fn done(outcome: Outcome) -> Result<(), Status> {
         Outcome::Ok => Ok(()),
         Outcome::NotFound => Err(Status::not_found("no such key")),
         Outcome::Full => Err(Status::resource_exhausted("the store has no room for it")),
-        Outcome::Malformed => Err(Status::invalid_argument("the store takes no such item")),
+        Outcome::Malformed | Outcome::OtherPartition => Err(Status::invalid_argument("the store takes no such item")),
     }
 }
 
