@@ -322,7 +322,8 @@ fn all_servers_of_a_process_are_in_its_metrics() {
     };
     let expected = [
         format!("nebula_store_hits_total{{endpoint=\"{second}\"}} 1"),
-        format!("nebula_store_misses_total{{endpoint=\"{second}\"}} 1"),
+        // `get b`, and the mark.
+        format!("nebula_store_misses_total{{endpoint=\"{second}\"}} 2"),
         format!("nebula_store_sets_total{{endpoint=\"{second}\"}} 1"),
         format!("nebula_rpcs_offered_total{{endpoint=\"{first}\"}} 0"),
     ];
@@ -337,7 +338,7 @@ fn all_servers_of_a_process_are_in_its_metrics() {
 }
 
 #[test]
-fn one_store_has_two_doors() {
+fn one_store_has_two_listeners() {
     let name = format!("shm://cli-memcached-{}", std::process::id());
     let serving = Serving::start(&["--endpoint", &name, "--inline"]);
     let load = crate::program::nebula(&[

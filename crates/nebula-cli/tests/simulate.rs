@@ -271,7 +271,7 @@ fn formula_and_simulation_give_the_same_size() {
             "--rpc-bytes",
             "512",
             "--rpcs",
-            "50000",
+            "400000",
             "--service",
             service,
         ];

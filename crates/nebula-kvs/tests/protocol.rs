@@ -6,7 +6,7 @@ use nebula_kvs::{
 };
 use seeded::seeded;
 
-const STATUSES: [Status; 4] = [Status::Ok, Status::NotFound, Status::Full, Status::Malformed];
+const STATUSES: [Status; 5] = [Status::Ok, Status::NotFound, Status::Full, Status::Malformed, Status::OtherPartition];
 
 fn encoded(request: Request<'_>) -> Vec<u8> {
     let mut buffer = vec![0xEE; request.encoded_bytes()];
@@ -109,7 +109,7 @@ fn a_header_with_a_wrong_length_is_refused() {
     assert_eq!(Request::decode(&[1, 0, 0, 0, 0, 0, 0, 0]), Err(ProtocolError::KeyBytes { got: 0 }));
     assert_eq!(Request::decode(&[1, 1, 0, 0, 1, 0, 0, 0, 1, 1]), Err(ProtocolError::ValueBytes { got: 1, max: 0 }));
     assert_eq!(Reply::decode(&[1, 0, 0, 0, 1, 0, 0, 0, 1]), Err(ProtocolError::ValueBytes { got: 1, max: 0 }));
-    assert_eq!(Reply::decode(&[4, 0, 0, 0, 0, 0, 0, 0]), Err(ProtocolError::StatusCode { code: 4 }));
+    assert_eq!(Reply::decode(&[5, 0, 0, 0, 0, 0, 0, 0]), Err(ProtocolError::StatusCode { code: 5 }));
 }
 
 #[test]

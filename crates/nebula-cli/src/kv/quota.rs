@@ -113,7 +113,7 @@ mod tests {
         let mut word = seed;
         let asks = (0..count).map(|_| {
             word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            Ask { key: (word >> 33) % 20_000, is_put: word >> 62 != 0 }
+            Ask { key: (word >> 33) % 2_500, is_put: word >> 62 != 0 }
         });
         asks.collect()
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_a_tenant_is_answered_does_not_depend_on_what_others_store() {
-        let bytes = 2 << 20;
+        let bytes = 256 << 10;
         for mode in [Mode::Cache, Mode::Store] {
             for eviction in [Eviction::Oldest, Eviction::Unread] {
                 let part = |name: &str| {
@@ -144,9 +144,9 @@ mod tests {
                 };
                 let (alone, ann, bob) = (part("alone"), part("ann"), part("bob"));
                 assert!([&alone, &ann, &bob].iter().all(|part| part.bytes <= bytes));
-                let mut noise = asks(99, 200_000).into_iter();
+                let mut noise = asks(99, 60_000).into_iter();
                 let mut refused = 0;
-                for (now, ask) in (1..).zip(asks(7, 20_000)) {
+                for (now, ask) in (1..).zip(asks(7, 6_000)) {
                     let expected = answer(&alone, ask, now);
                     // Ten times as much of another, under the same keys.
                     for ask in noise.by_ref().take(10) {
