@@ -45,7 +45,7 @@ def find_slo(*, progress: Optional[bool] = None, **words: Word) -> Result:
 
     As :func:`simulate` with ``find_slo=True``. Raises and warns as it does.
 
-    >>> float(find_slo(policy="single-queue", cores=2, slo="10x", rpcs=20_000, replications=2)["load_at_slo"][0]) > 0.5
+    >>> float(find_slo(policy="single-queue", cores=2, slo="10x", rpcs=200_000, replications=2)["load_at_slo"][0]) > 0.5
     True
     """
     named, own = policies(words)
@@ -70,8 +70,8 @@ def size(*, progress: Optional[bool] = None, **words: Word) -> Result:
 
     >>> int(size(cores=64)["buffer_bytes"][0])
     552960
-    >>> size(rate="6M", peak="9M", slo="10us", service="exp:1us", rpcs="50k").said[0]
-    '11 cores keep a p99 of 10 µs at 6M RPC/s, at a load of 0.5455, and 9M RPC/s at a load of 0.8182; up to 9.09M RPC/s they would, 1.52 times the rate.'
+    >>> size(rate="6M", peak="9M", slo="10us", service="exp:1us").said[0]
+    '10 cores keep a p99 of 10 µs at 6M RPC/s, at a load of 0.6, and 9M RPC/s at a load of 0.9; up to 9.44M RPC/s they would, 1.57 times the rate.'
     """
     return _asked("size", flags(words), progress)
 
