@@ -105,7 +105,7 @@ pub(crate) struct Args {
     /// Behavior of a full store
     #[arg(long, value_enum, default_value_t = FullStore::Cache)]
     mode: FullStore,
-    /// Divide the store into one partition a worker, which writes it alone and so without locked instructions; needs --policy key-hash
+    /// Divide the store into one partition a worker, which alone writes it and so excludes no other writer; needs --policy key-hash
     #[arg(long, value_enum, value_name = "ACCESS", conflicts_with_all = PARTITIONED_WITHOUT)]
     partitions: Option<Partitions>,
     /// Payload that one slot of a client's ring holds at least, in bytes [default: one value with its key]

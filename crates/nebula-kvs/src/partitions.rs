@@ -44,7 +44,8 @@ pub enum PartitionSetError {
 
 /// One of the partitions of a store: what a thread writes.
 ///
-/// It can be moved to a thread but not shared between two, so that nobody else writes: its writes need no atomic read-modify-write.
+/// It can be moved to a thread but not shared between two, so that nobody else writes: an update in place needs no atomic
+/// read-modify-write.
 ///
 /// # Examples
 ///
@@ -96,9 +97,10 @@ impl Partition {
         partition_of: PartitionOf,
     ) -> Result<Vec<Self>, StoreError> {
         assert!(partitions > 0, "no partition");
-        let share = |whole: usize| whole.div_ceil(usize::from(partitions));
+        let share = |whole: usize| (whole / usize::from(partitions)).max(1);
         let config = StoreConfig {
-            buckets: share(config.buckets),
+            // Rounded down here, as a store rounds up: together they take no more than was asked for.
+            buckets: 1 << share(config.buckets).ilog2(),
             log_bytes: share(config.log_bytes),
             extra_buckets: share(config.extra_buckets),
             ..config
@@ -148,7 +150,8 @@ impl Partition {
     ///
     /// # Cost
     ///
-    /// As [`Store::set`], without its atomic read-modify-writes.
+    /// As [`Store::set`], without the atomic read-modify-writes by which writers of a store exclude one another. In [`Mode::Store`](crate::Mode::Store) the list
+    /// of free space keeps its own.
     #[inline]
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, PartitionSetError> {
         Ok(self.own(hash)?.set(hash, key, value)?)
