@@ -15,8 +15,6 @@ const BACKLOG: i32 = 4096;
 const EVENTS: usize = 256;
 /// Connections accepted in a turn.
 const ACCEPTED_PER_TURN: usize = 64;
-/// The congestion control that every kernel has, and that does least.
-const PLAIN_CONGESTION: &str = "reno";
 /// Numbers that no connection has.
 const LISTENER: u64 = u64::MAX;
 const PARKER: u64 = u64::MAX - 1;
@@ -55,10 +53,6 @@ impl Sockets {
         sockopt::set_socket_reuseaddr(&socket, true)?;
         if shared {
             sockopt::set_socket_reuseport(&socket, true)?;
-        }
-        if address.ip().is_loopback() {
-            // Nothing is lost there and no path is to be measured: what estimates one, or paces, only costs time with each reply.
-            let _ = sockopt::set_tcp_congestion(&socket, PLAIN_CONGESTION);
         }
         bind(&socket, &address)?;
         listen(&socket, BACKLOG)?;
