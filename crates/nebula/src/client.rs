@@ -256,7 +256,7 @@ impl Client {
     /// Ends an RPC whose answer is not needed any more with [`CallError::Cancelled`]. Returns `false` when it has ended already.
     ///
     /// Over UDP the server is told, up to three times while it has not answered the RPC, and does not begin it if it has not yet. Over shared memory it
-    /// is told in the slot: it does not begin an RPC that it has not taken off the ring, and a handler that runs may [ask](crate::Reply::is_cancelled). The
+    /// is told in the slot: it does not begin an RPC that no core was given, and a handler that runs may [ask](crate::Reply::is_cancelled). The
     /// RPC's slots are free when its answer arrives.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
         self.link.cancel(ticket)

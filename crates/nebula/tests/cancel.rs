@@ -1,8 +1,10 @@
-//! RPCs over shared memory that their client takes back, or gives their own deadline.
+//! RPCs that their client takes back, or gives their own deadline.
 
 use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config};
-use nebula::{CallError, Client, ClientConfig, Executed, Options, Reply, Server, Span, SubmitError};
+use nebula::{
+    CallError, Class, Client, ClientConfig, Executed, LaterReply, Options, Reply, Server, Service, Span, SubmitError,
+};
 use std::sync::{Mutex, mpsc};
 
 #[test]
@@ -86,4 +88,132 @@ fn a_deadline_of_its_own_ends_one_call_and_not_the_others() {
     });
     assert_eq!(second, (patient, Ok(7)));
     server.stop();
+}
+
+/// Handlers of `wait…` say that they have begun, and then wait until they are let go.
+struct Waits {
+    begin: mpsc::Sender<Vec<u8>>,
+    go_on: Mutex<mpsc::Receiver<()>>,
+    is_long: bool,
+}
+
+impl Waits {
+    /// With what is begun, and what lets one go.
+    fn new(is_long: bool) -> (Self, mpsc::Receiver<Vec<u8>>, mpsc::Sender<()>) {
+        let ((begin, begun), (let_go, go_on)) = (mpsc::channel(), mpsc::channel());
+        (Self { begin, go_on: Mutex::new(go_on), is_long }, begun, let_go)
+    }
+}
+
+impl Service for Waits {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        self.begin.send(request.to_vec()).expect("the test waits");
+        if request.starts_with(b"wait") {
+            self.go_on.lock().expect("one at a time").recv().expect("the test lets it go");
+        }
+        reply.write(request);
+    }
+
+    fn has_long(&self) -> bool {
+        self.is_long
+    }
+
+    fn class(&self, request: &[u8]) -> Class {
+        if self.is_long && request != b"short" { Class::Worker } else { Class::Dispatch }
+    }
+}
+
+/// What is taken back while it waits at the server, behind one that runs: for a core, or in the pool for a thread.
+#[test]
+fn what_is_taken_back_while_it_waits_is_not_executed() {
+    let _watchdog = Watchdog::new("taken back while it waits");
+    for (is_long, at) in
+        [(false, endpoint("waits")), (true, endpoint("waits-in-pool")), (true, "udp://127.0.0.1:0".into())]
+    {
+        let (service, begun, let_go) = Waits::new(is_long);
+        let config =
+            server_config(|config| (config.slo, config.service_mean) = (Span::from_secs(3600), Span::from_secs(1)));
+        let server = Server::bind(&at).config(config).serve(service).expect("a server");
+        let mut client =
+            Client::connect_with(server.endpoint().clone(), ClientConfig::default().slots(16)).expect("a connection");
+        let tickets: Vec<_> =
+            [&b"wait"[..], b"1", b"2", b"3", b"4"].map(|request| client.submit(request).expect("room")).into();
+        client.flush();
+        let mut ends = Vec::new();
+        let poll = |client: &mut Client, ends: &mut Vec<_>| {
+            ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
+        };
+        wait_until("one to run and the others to wait", || {
+            poll(&mut client, &mut ends);
+            let do_wait = match server.pool() {
+                Some(pool) => pool.held == 5,
+                None => server.status().read().queue_depth == 3,
+            };
+            do_wait.then_some(())
+        });
+        assert_eq!(begun.recv().expect("it runs"), b"wait");
+        assert!(client.cancel(tickets[3]) && client.cancel(tickets[4]));
+        if is_long {
+            // Behind what says that they are taken back.
+            let last = client.submit(b"short").expect("room");
+            client.flush();
+            let _reply = wait_until("the reply to what came last", || {
+                poll(&mut client, &mut ends);
+                ends.iter().position(|(ticket, _)| *ticket == last).map(|at| ends.swap_remove(at))
+            });
+            assert_eq!(begun.recv().expect("it was served"), b"short");
+        }
+        let_go.send(()).expect("it runs");
+        wait_until("all ends", || {
+            poll(&mut client, &mut ends);
+            (ends.len() == 5).then_some(())
+        });
+        ends.sort_unstable_by_key(|end| end.0);
+        let served = |at: usize, reply: &[u8]| (tickets[at], Ok(reply.to_vec()));
+        let taken_back = |at: usize| (tickets[at], Err(CallError::Cancelled));
+        assert_eq!(ends, [served(0, b"wait"), served(1, b"1"), served(2, b"2"), taken_back(3), taken_back(4)], "{at}");
+        wait_until("no slots used", || (server.status().read().slots_used == 0).then_some(()));
+        assert_eq!(begun.try_iter().collect::<Vec<_>>(), [b"1", b"2"], "{at}");
+        server.stop();
+    }
+}
+
+#[test]
+fn who_holds_a_reply_for_later_can_ask_whether_anybody_waits_for_it() {
+    let _watchdog = Watchdog::new("a reply for later");
+    for at in [endpoint("later-asks"), "udp://127.0.0.1:0".into()] {
+        let (hand_on, held) = mpsc::channel::<LaterReply>();
+        let config = server_config(|config| config.later_max = Some(4));
+        let service = move |_: &[u8], reply: &mut Reply<'_>| {
+            hand_on.send(reply.later().expect("configured")).expect("the test waits")
+        };
+        let server = Server::bind(&at).config(config).serve(service).expect("a server");
+        let mut client = Client::connect(server.endpoint().clone()).expect("a connection");
+        let [stays, goes] = [b"stays", b"goes!"].map(|request| client.submit(request).expect("room"));
+        client.flush();
+        let mut next = || {
+            wait_until("a handler", || {
+                assert!(client.poll().is_none());
+                held.try_recv().ok()
+            })
+        };
+        let (stayed, gone) = (next(), next());
+        assert!(!stayed.is_cancelled() && !gone.is_cancelled(), "{at}");
+        assert!(client.cancel(goes));
+        let mut ends = Vec::new();
+        wait_until("it to be told", || {
+            ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
+            gone.is_cancelled().then_some(())
+        });
+        assert!(!stayed.is_cancelled(), "{at}: what was said of another RPC");
+        gone.answer(b"to nobody");
+        stayed.answer(b"to its client");
+        wait_until("both ends", || {
+            ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
+            (ends.len() == 2).then_some(())
+        });
+        ends.sort_unstable_by_key(|end| end.0);
+        assert_eq!(ends, [(stays, Ok(b"to its client".to_vec())), (goes, Err(CallError::Cancelled))], "{at}");
+        server.stop();
+    }
 }

@@ -54,10 +54,6 @@ impl Other for Slow {
     }
 }
 
-fn serve(service: impl Service + Send + Sync + 'static) -> RunningServer {
-    serve_at("udp://127.0.0.1:0", service)
-}
-
 fn serve_at(endpoint: &str, service: impl Service + Send + Sync + 'static) -> RunningServer {
     // Nothing is refused, however long a handler takes and whatever waits behind it.
     let config =
@@ -98,10 +94,10 @@ fn a_handler_that_runs_is_told_that_its_client_has_cancelled() {
     for endpoint in endpoints("cancelled") {
         let (slow, told) = Slow::new();
         cancel_some(serve_at(&endpoint, OtherServer(slow.clone())), &slow, &told);
+        let (slow, told) = Slow::new();
+        let in_pool = Classed::new(OtherServer(slow.clone())).with_class(OtherMethod::Add, Class::Worker);
+        cancel_some(serve_at(&endpoint, in_pool), &slow, &told);
     }
-    let (slow, told) = Slow::new();
-    let in_pool = Classed::new(OtherServer(slow.clone())).with_class(OtherMethod::Add, Class::Worker);
-    cancel_some(serve(in_pool), &slow, &told);
 }
 
 /// Over either transport: over shared memory the request says until when its client waits, over UDP its header does.

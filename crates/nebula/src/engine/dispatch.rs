@@ -51,6 +51,11 @@ impl<T: Transport> Engine<T> {
     /// The payload of an RPC that was dispatched: from now on its core's.
     #[inline(always)]
     pub(crate) fn take_payload(&mut self, arrival: &Arrival) -> Held {
-        self.intake.payloads.take(arrival)
+        let mut held = self.intake.payloads.take(arrival);
+        // What has not waited was read in this turn, and was not taken back then.
+        if arrival.arrived < self.now() {
+            held.is_taken_back = self.transport.is_taken_back(arrival.rpc);
+        }
+        held
     }
 }

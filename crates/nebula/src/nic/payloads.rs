@@ -120,6 +120,7 @@ impl Payloads {
             span: self.spans[own as usize].into(),
             answer: self.answers[own as usize].take(),
             is_steered: false,
+            is_taken_back: false,
             given: Timestamp::ZERO,
         }
     }

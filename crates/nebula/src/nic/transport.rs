@@ -26,6 +26,12 @@ pub(crate) trait Transport: Debug + Send + 'static {
     /// An RPC of `snid` is over: its answer goes out, unless the worker has written it where the client reads it.
     fn ended(&mut self, snid: NodeId, answer: Option<Box<Answer>>);
 
+    /// Whether the client has taken back an RPC that waits for a core, where the transport does not say so in the room for the answer. It is counted.
+    #[inline(always)]
+    fn is_taken_back(&mut self, _rpc: RpcKey) -> bool {
+        false
+    }
+
     /// An RPC never became whole: its client is told.
     fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>);
 

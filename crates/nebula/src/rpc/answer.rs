@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::recipient::Recipient;
 use super::slot::{Geometry, Slots, mtu_for, store_unaligned};
 use nebula_nic::{EntryId, NackReason, NodeId, Timestamp, TransferId};
+use nebula_sys::clock::Clock;
 use nebula_sys::copy::load_bytes;
 use nebula_sys::sync::AtomicU64;
 use std::fmt::Debug;
@@ -72,11 +73,24 @@ pub(crate) struct Caller {
 }
 
 /// Who waits for a reply that another thread is to give, and how long.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub(crate) recipient: Recipient,
     pub(crate) deadline: Timestamp,
     pub(crate) cancel: Option<Cancel>,
+}
+
+impl Asker {
+    /// One of whom only is known where it says that it has stopped waiting.
+    pub(crate) fn only(cancel: Cancel) -> Self {
+        Self { recipient: Recipient::none(), deadline: NEVER, cancel: Some(cancel) }
+    }
+
+    /// Whether it has stopped waiting.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        let has_passed = || self.deadline <= Timestamp::from_ps(Clock::new().now_ps());
+        self.cancel.as_ref().is_some_and(Cancel::is_set) || self.deadline != NEVER && has_passed()
+    }
 }
 
 /// Bytes of a reply for which there is room from the start.
@@ -182,6 +196,11 @@ impl Ending {
     #[inline(always)]
     fn has_cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(Cancel::is_set)
+    }
+
+    /// Who waits, and how long.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker { recipient: self.recipient, deadline: self.deadline, cancel: self.cancel.clone() }
     }
 
     /// Whether the client has stopped waiting.

@@ -1,10 +1,22 @@
 //! What a handler that runs is told of its client: that it has taken the RPC back.
 //!
-//! The engine writes, the worker that has the RPC reads now and then. There is a flag for each RPC that the transport remembers, so nothing is
-//! made or counted for an RPC.
+//! Over a network the engine writes, and the worker that has the RPC reads now and then. There is a flag for each RPC that the transport remembers, so
+//! nothing is made or counted for an RPC. Over shared memory the client writes, into the slot of its request.
 
+use super::slot::{Asked, Slots};
 use nebula_nic::EntryId;
 use nebula_sys::sync::{Arc, AtomicBool, Ordering};
+use std::fmt::Debug;
+
+/// A client's ring, as long as it is held.
+pub(crate) trait Ring: Debug + Send + Sync {
+    fn slots(&self) -> Slots<'_>;
+}
+
+/// Who holds a ring, and may share it.
+pub(crate) trait ShareRing: Debug {
+    fn share(&self) -> std::sync::Arc<dyn Ring>;
+}
 
 /// A flag for each RPC that a transport remembers.
 #[derive(Clone, Debug)]
@@ -22,21 +34,26 @@ impl Cancels {
 
     /// The flag of one RPC.
     pub(crate) fn of(&self, entry: EntryId) -> Cancel {
-        Cancel { all: self.clone(), entry }
+        Cancel::Noted { all: self.clone(), entry }
     }
 }
 
-/// The flag of one RPC.
+/// Where it stands whether one RPC has been taken back.
 #[derive(Clone, Debug)]
-pub(crate) struct Cancel {
-    all: Cancels,
-    pub(crate) entry: EntryId,
+pub(crate) enum Cancel {
+    /// In a flag that the engine writes.
+    Noted { all: Cancels, entry: EntryId },
+    /// In the slot at `position`, which the client writes.
+    InRing { ring: std::sync::Arc<dyn Ring>, position: u32 },
 }
 
 impl Cancel {
     #[inline]
     pub(crate) fn is_set(&self) -> bool {
-        self.all.0[self.entry.index()].load(Ordering::Relaxed)
+        match self {
+            Self::Noted { all, entry } => all.0[entry.index()].load(Ordering::Relaxed),
+            Self::InRing { ring, position } => Asked::new(ring.slots().line(*position), *position).is_cancelled(),
+        }
     }
 }
 

@@ -3,9 +3,11 @@
 //! The RPC stays with its worker, and keeps its slots and the core's credit. What travels is the reply: it is written into a buffer, put into the
 //! worker's mailbox, and published by the worker, which then gives slots and credit back. So all the accounting is the worker's, as ever.
 
+use super::answer::Asker;
+use super::cancel::ShareRing;
 use super::fault::Fault;
 use nebula_nic::{NackReason, NodeId};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 
@@ -38,6 +40,8 @@ pub struct LaterReply {
     rpc: u64,
     reply: Vec<u8>,
     capacity: u32,
+    /// Who waits for it, and how long, where that is known.
+    asker: Option<Box<Asker>>,
     /// The worker's.
     thread: Thread,
     is_sent: bool,
@@ -75,6 +79,13 @@ impl LaterReply {
         self.capacity as usize
     }
 
+    /// Whether the client has stopped waiting: as [`Reply::is_cancelled`](crate::Reply::is_cancelled), and at its cost. The reply must be sent, or dropped,
+    /// all the same.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.asker.as_ref().is_some_and(|asker| asker.is_cancelled())
+    }
+
     /// Sends what was written, and wakes the worker. After the server has stopped it does nothing.
     ///
     /// # Cost
@@ -98,6 +109,11 @@ impl LaterReply {
     /// Its worker has sent the reply.
     pub(crate) fn into_sent(mut self) {
         self.is_sent = true;
+    }
+
+    /// Who waits for it, and how long, where that is known.
+    pub(crate) fn asker(&self) -> Option<Asker> {
+        self.asker.as_deref().cloned()
     }
 
     pub(crate) fn capacity_bytes(&self) -> u32 {
@@ -171,14 +187,22 @@ impl Mailbox {
     }
 }
 
+/// The RPC in service, whose reply can be taken for later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MayWait<'a> {
+    pub(crate) laters: &'a Laters,
+    /// Whose it is.
+    pub(crate) client: NodeId,
+    /// The ring that the reply goes into, if into one.
+    pub(crate) ring: Option<&'a dyn ShareRing>,
+}
+
 /// A worker's side: the reply that the RPC in service may take, and those that have come.
 #[derive(Debug, Default)]
 pub(crate) struct Laters {
     mailbox: Arc<Mailbox>,
     /// The number of the RPC in service, among those that could be answered later.
     rpc: AtomicU64,
-    /// Whose it is.
-    client: AtomicU32,
     /// Whether the reply to it was taken.
     is_taken: AtomicBool,
     /// The reply to it, where another thread has taken it before.
@@ -191,18 +215,6 @@ impl Laters {
         Self { given: Some(Mutex::new(Some(later))), ..Self::default() }
     }
 
-    /// The RPC in service is of this client.
-    #[inline(always)]
-    pub(crate) fn set_client(&self, client: NodeId) {
-        // Relaxed: only the handler and the worker that calls it look.
-        self.client.store(client.0, Ordering::Relaxed);
-    }
-
-    /// Whose RPC is in service.
-    pub(crate) fn client(&self) -> NodeId {
-        NodeId(self.client.load(Ordering::Relaxed))
-    }
-
     /// Whether `later` is a reply to one of these RPCs.
     pub(crate) fn is_of(&self, later: &LaterReply) -> bool {
         Arc::ptr_eq(&self.mailbox, &later.mailbox)
@@ -213,8 +225,8 @@ impl Laters {
         self.given?.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the reply to the RPC in service, for which there is room for `capacity` bytes.
-    pub(crate) fn take(&self, capacity: u32) -> Result<LaterReply, LaterError> {
+    /// Takes the reply to the RPC in service, for which there is room for `capacity` bytes; `asker` waits for it.
+    pub(crate) fn take(&self, capacity: u32, asker: impl FnOnce() -> Option<Asker>) -> Result<LaterReply, LaterError> {
         // Relaxed: only the handler and then the worker that called it look.
         if self.is_taken.swap(true, Ordering::Relaxed) {
             return Err(LaterError::Taken);
@@ -227,6 +239,7 @@ impl Laters {
             rpc: self.rpc.load(Ordering::Relaxed),
             reply: Vec::new(),
             capacity,
+            asker: asker().map(Box::new),
             thread: std::thread::current(),
             is_sent: false,
         })
@@ -265,17 +278,17 @@ mod tests {
     fn a_reply_is_taken_once_and_comes_back_once_under_its_number() {
         let laters = Laters::default();
         assert!(laters.taken().is_none() && laters.ended().is_none());
-        let (first, again) = (laters.take(8).unwrap(), laters.take(8));
+        let (first, again) = (laters.take(8, || None).unwrap(), laters.take(8, || None));
         assert_eq!(again.unwrap_err(), LaterError::Taken);
         assert_eq!((laters.taken(), laters.taken()), (Some(0), None));
-        let second = laters.take(8).unwrap();
+        let second = laters.take(8, || None).unwrap();
         assert_eq!(laters.taken(), Some(1));
         std::thread::spawn(move || second.answer(b"2")).join().unwrap();
         drop(first);
         let ended: Vec<_> = laters.ended().unwrap().into_iter().map(|ended| (ended.rpc, ended.end)).collect();
         assert_eq!(ended, [(1, End::Reply(b"2".to_vec())), (0, End::Fault(Fault::Unanswered))]);
         assert!(laters.ended().is_none());
-        let late = laters.take(8).unwrap();
+        let late = laters.take(8, || None).unwrap();
         laters.close();
         late.send();
         assert!(laters.ended().is_none());

@@ -7,8 +7,9 @@
 #[cfg(feature = "typed")]
 use super::answer::Caller;
 use super::answer::{Answer, Asker, Ending, Fate, Keep};
+use super::cancel::Cancel;
 use super::fault::Fault;
-use super::later::{LaterError, LaterReply, Laters};
+use super::later::{LaterError, LaterReply, MayWait};
 use super::safe_point;
 use super::slot::{Asked, HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
 use nebula_nic::{NackReason, NodeId, Timestamp};
@@ -38,7 +39,7 @@ pub struct Reply<'a> {
     /// What goes back to the engine, and what does not fit the slots, where the reply is written into no client's ring.
     ending: Option<&'a mut Ending>,
     /// Where the reply can be taken for later, if it can.
-    laters: Option<&'a Laters>,
+    laters: Option<&'a MayWait<'a>>,
 }
 
 /// In place of the bytes of a reply that is too large.
@@ -63,7 +64,7 @@ impl<'a> Reply<'a> {
 
     /// The same, which may be taken for later.
     #[inline(always)]
-    pub(crate) fn with_laters(mut self, laters: Option<&'a Laters>) -> Self {
+    pub(crate) fn with_laters(mut self, laters: Option<&'a MayWait<'a>>) -> Self {
         self.laters = laters;
         self
     }
@@ -77,12 +78,12 @@ impl<'a> Reply<'a> {
     ///
     /// [`LaterError`]: the server was not [configured](crate::ServerConfig::later_max) for it, or it was taken already.
     pub fn later(&mut self) -> Result<LaterReply, LaterError> {
-        self.laters.ok_or(LaterError::NotConfigured)?.take(self.capacity)
+        self.laters.ok_or(LaterError::NotConfigured)?.laters.take(self.capacity, || self.asker())
     }
 
     /// Whose RPC it is, where its reply can be taken for later.
     pub(crate) fn client(&self) -> Option<NodeId> {
-        self.laters.map(Laters::client)
+        self.laters.map(|may_wait| may_wait.client)
     }
 
     /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the queue had been full, and may try another server. What
@@ -93,9 +94,14 @@ impl<'a> Reply<'a> {
     }
 
     /// Who waits for it and how long, where that is known.
-    pub(crate) fn asker(&mut self) -> Option<Asker> {
-        let ending = self.ending.as_deref_mut()?;
-        Some(Asker { recipient: ending.recipient, deadline: ending.deadline, cancel: ending.cancel.take() })
+    fn asker(&self) -> Option<Asker> {
+        match &self.ending {
+            Some(ending) => Some(ending.asker()),
+            None => {
+                let ring = self.laters?.ring?.share();
+                Some(Asker::only(Cancel::InRing { ring, position: self.position }))
+            }
+        }
     }
 
     /// Whether the client has stopped waiting: it has [cancelled](crate::Client::cancel) the RPC, or the deadline that it has set is over. A handler

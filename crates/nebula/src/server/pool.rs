@@ -9,9 +9,9 @@ use crate::config::server::ServerConfig;
 use crate::config::tenant;
 use crate::endpoint::Endpoint;
 use crate::nic::median::Median;
-use crate::rpc::answer::{Answer, Asker, Fate};
+use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::fault::Fault;
-use crate::rpc::later::{LaterReply, Laters};
+use crate::rpc::later::{LaterReply, Laters, MayWait};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::{Class, Service, Stage};
 use crate::rpc::store_counters::StoreCounters;
@@ -65,7 +65,6 @@ struct State {
 struct Job {
     request: Box<[u8]>,
     later: LaterReply,
-    asker: Option<Asker>,
 }
 
 /// A service whose long RPCs are handed to a pool. The pool's threads end with it.
@@ -186,7 +185,7 @@ impl Pool {
         }
         // Fails only where the handler's server was not configured for it, which one with a pool is.
         let Ok(later) = reply.later() else { return };
-        let job = Job { request: request.into(), later, asker: reply.asker() };
+        let job = Job { request: request.into(), later };
         if judged == Judged::First {
             state.first.push_back(job)
         } else {
@@ -279,13 +278,15 @@ impl State {
 }
 
 /// Runs the handler, unless nobody waits for the reply any more, and sends what comes of it.
-fn serve(Job { request, later, asker }: Job, service: &dyn Service, answer: &mut Answer, now_ps: u64) {
-    answer.reset_for(later.capacity_bytes(), asker);
+fn serve(Job { request, later }: Job, service: &dyn Service, answer: &mut Answer, now_ps: u64) {
+    answer.reset_for(later.capacity_bytes(), later.asker());
     if let Some(reason) = answer.is_over(|| Timestamp::from_ps(now_ps)) {
         return later.nack(reason);
     }
     let laters = Laters::of(later);
-    let mut reply = Reply::buffered(answer).with_laters(Some(&laters));
+    // Whose it is does not count: it was handed on already.
+    let may_wait = MayWait { laters: &laters, client: NodeId(0), ring: None };
+    let mut reply = Reply::buffered(answer).with_laters(Some(&may_wait));
     let served = catch_unwind(AssertUnwindSafe(|| service.serve(&request, &mut reply)));
     match served {
         Ok(()) => reply.publish(),

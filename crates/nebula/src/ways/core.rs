@@ -4,10 +4,11 @@ use super::completions::Completions;
 use super::source::Source;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::net::{Time, Watch};
-use crate::rpc::answer::{Answer, Fate};
+use crate::rpc::answer::{Answer, Asker, Fate};
+use crate::rpc::cancel::{Cancel, ShareRing};
 use crate::rpc::fault::Fault;
 use crate::rpc::job::{Held, Served};
-use crate::rpc::later::{End, Ended, LaterError, LaterReply, Laters};
+use crate::rpc::later::{End, Ended, LaterError, LaterReply, Laters, MayWait};
 use crate::rpc::parking::rest_after;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
@@ -122,7 +123,7 @@ fn reply_to<'a>(
     arrival: &Arrival,
     span: u32,
     answer: Option<&'a mut Answer>,
-) -> Option<(Reply<'a>, Option<&'a Channel>)> {
+) -> Option<(Reply<'a>, Option<&'a Arc<Channel>>)> {
     match answer {
         Some(answer) => Some((Reply::buffered(answer), None)),
         None => {
@@ -234,8 +235,11 @@ impl<X: Source> Core<X> {
     pub(crate) fn begin(&mut self, service: &dyn Service) -> Option<Begun> {
         loop {
             let begun = self.begin_any(service)?;
-            let answer = begun.held.answer.as_ref();
-            match answer.and_then(|answer| answer.is_over(|| self.now())) {
+            let over = match &begun.held.answer {
+                Some(answer) => answer.is_over(|| self.now()),
+                None => begun.held.is_taken_back.then_some(NackReason::Cancelled),
+            };
+            match over {
                 None => return Some(begun),
                 Some(reason) => self.refuse(begun, reason),
             }
@@ -251,7 +255,10 @@ impl<X: Source> Core<X> {
     /// Gives an RPC back that nobody waits for any more.
     #[cold]
     fn refuse(&mut self, mut begun: Begun, reason: NackReason) {
-        begun.held.answer.iter_mut().for_each(|answer| answer.ending.fate = Fate::Refused(reason));
+        match &mut begun.held.answer {
+            Some(answer) => answer.ending.fate = Fate::Refused(reason),
+            None => self.answer_by(&mut begun, |reply| reply.nack(reason)),
+        }
         self.release(begun);
         self.source.uncount();
     }
@@ -277,8 +284,9 @@ impl<X: Source> Core<X> {
         let began = if is_due { self.meter.now_ps() } else { 0 };
         if let Some((reply, channel)) = to {
             let laters = self.later.as_ref().filter(|later| later.is_configured).map(|later| &later.laters);
-            laters.iter().for_each(|laters| laters.set_client(arrival.rpc.snid));
-            let mut reply = reply.with_laters(laters);
+            let ring = channel.map(|channel| -> &dyn ShareRing { channel });
+            let may_wait = laters.map(|laters| MayWait { laters, client: arrival.rpc.snid, ring });
+            let mut reply = reply.with_laters(may_wait.as_ref());
             let request = held.lease.payload(arrival.bytes as usize);
             let served = catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply)));
             taken = laters.and_then(Laters::taken).filter(|_| served.is_ok());
@@ -288,7 +296,7 @@ impl<X: Source> Core<X> {
                 Err(_) => reply.fail(Fault::HandlerPanicked),
             }
             if taken.is_none() {
-                channel.into_iter().for_each(Channel::wake_sleeper);
+                channel.into_iter().for_each(|channel| channel.wake_sleeper());
             }
         }
         if is_due {
@@ -308,14 +316,19 @@ impl<X: Source> Core<X> {
 
     /// Answers an RPC by `write`, unless its client is gone.
     pub(crate) fn answer(&mut self, begun: &mut Begun, write: impl FnOnce(&mut Reply<'_>) -> Option<Fault>) {
+        self.answer_by(begun, |reply| match write(reply) {
+            None => reply.publish(),
+            Some(fault) => reply.fail(fault),
+        });
+    }
+
+    /// Has the answer to an RPC published by `publish`, unless its client is gone.
+    fn answer_by(&mut self, begun: &mut Begun, publish: impl FnOnce(&mut Reply<'_>)) {
         let Begun { arrival, held, .. } = begun;
         let to = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut());
         if let Some((mut reply, channel)) = to {
-            match write(&mut reply) {
-                None => reply.publish(),
-                Some(fault) => reply.fail(fault),
-            }
-            channel.into_iter().for_each(Channel::wake_sleeper);
+            publish(&mut reply);
+            channel.into_iter().for_each(|channel| channel.wake_sleeper());
         }
     }
 
@@ -356,12 +369,18 @@ impl<X: Source> Core<X> {
     /// The reply to an RPC, and its number among those that are answered later.
     fn number_later(&mut self, begun: &Begun) -> Result<(LaterReply, u64), LaterError> {
         let Begun { arrival, held, .. } = begun;
-        let capacity = match &held.answer {
-            Some(answer) => answer.capacity(),
-            None => self.channels.channel(arrival.rpc.snid).map_or(0, |channel| channel.room(held.span)),
+        let (capacity, asker) = match &held.answer {
+            Some(answer) => (answer.capacity(), Some(answer.ending.asker())),
+            None => match self.channels.channel(arrival.rpc.snid) {
+                Some(channel) => {
+                    let cancel = Cancel::InRing { ring: channel.share(), position: arrival.rpc.tid.0 };
+                    (channel.room(held.span), Some(Asker::only(cancel)))
+                }
+                None => (0, None),
+            },
         };
         let laters = self.later.as_ref().map(|later| &later.laters).ok_or(LaterError::NotConfigured)?;
-        let reply = laters.take(capacity)?;
+        let reply = laters.take(capacity, || asker)?;
         Ok((reply, laters.taken().ok_or(LaterError::Taken)?))
     }
 

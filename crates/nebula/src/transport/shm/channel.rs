@@ -1,5 +1,6 @@
 //! One client's ring, as the server holds it.
 
+use crate::rpc::cancel::{Ring, ShareRing};
 use crate::rpc::slot::{Geometry, Mark, SlotHeader, Slots};
 use nebula_nic::{NackReason, NodeId};
 use nebula_sys::shared::SharedMemory;
@@ -41,6 +42,18 @@ pub(crate) struct Channel {
 }
 
 const _: () = assert!(size_of::<Channel>() == 64);
+
+impl Ring for Channel {
+    fn slots(&self) -> Slots<'_> {
+        self.slots()
+    }
+}
+
+impl ShareRing for Arc<Channel> {
+    fn share(&self) -> Arc<dyn Ring> {
+        self.clone()
+    }
+}
 
 impl Channel {
     pub(crate) fn new(snid: NodeId, geometry: Geometry, memory: SharedMemory, socket: Arc<OwnedFd>) -> Self {

@@ -53,19 +53,18 @@ impl ChannelCache {
 
     /// The ring of `snid`, which has an RPC in flight, so that the engine keeps the ring.
     #[inline(always)]
-    pub(crate) fn channel(&mut self, snid: NodeId) -> Option<&Channel> {
+    pub(crate) fn channel(&mut self, snid: NodeId) -> Option<&Arc<Channel>> {
         let is_known = matches!(self.by_client.get(client_index(snid)), Some(Some(channel)) if channel.snid() == snid);
         if !is_known {
             self.fill(snid)?;
         }
-        self.by_client[client_index(snid)].as_deref()
+        self.by_client[client_index(snid)].as_ref()
     }
 
     /// As [`channel`](Self::channel), to be kept while the RPC lasts.
     #[inline]
     pub(crate) fn shared(&mut self, snid: NodeId) -> Option<Arc<Channel>> {
-        self.channel(snid)?;
-        self.by_client[client_index(snid)].clone()
+        self.channel(snid).cloned()
     }
 
     #[cold]

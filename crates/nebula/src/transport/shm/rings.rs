@@ -7,7 +7,7 @@ use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::requests::Replies;
-use crate::rpc::slot::{Mark, SlotHeader, Slots, first_word, is_request};
+use crate::rpc::slot::{Asked, Mark, SlotHeader, Slots, first_word, is_request};
 use crate::status::NetworkCounters;
 use nebula_nic::{
     BURST_MAX, Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId,
@@ -61,7 +61,7 @@ pub(crate) struct Rings {
     /// By client index: index into `list`.
     places: Box<[u32]>,
     violations: u64,
-    /// RPCs taken back before they were taken in.
+    /// RPCs taken back before a core was given them.
     cancelled: u64,
     /// The ring that is looked at first in the next turn.
     first: usize,
@@ -472,6 +472,15 @@ impl Transport for Rings {
     #[inline(always)]
     fn ended(&mut self, snid: NodeId, _: Option<Box<Answer>>) {
         self.end(snid, 1);
+    }
+
+    #[inline]
+    fn is_taken_back(&mut self, RpcKey { snid, tid }: RpcKey) -> bool {
+        let Some(place) = self.place(snid) else { return false };
+        let line = self.list[place].channel.slots().line(tid.0);
+        let is_taken_back = Asked::new(line, tid.0).is_cancelled();
+        self.cancelled += u64::from(is_taken_back);
+        is_taken_back
     }
 
     /// The client is told, unless it is gone, and the cursor goes on behind the RPC.

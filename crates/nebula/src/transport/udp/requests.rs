@@ -14,7 +14,7 @@ use super::outcomes::{Outcomes, nack};
 use crate::config::server::ServerConfig;
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::rpc::answer::{Answer, Fate};
-use crate::rpc::cancel::Cancels;
+use crate::rpc::cancel::{Cancel, Cancels};
 use crate::rpc::recipient::Recipient;
 use crate::status::NetworkCounters;
 use nebula_nic::{
@@ -224,7 +224,7 @@ impl Memory {
                 (answer.ending.recipient, answer.ending.deadline) = (peer.recipient, deadline);
                 (answer.tid, answer.entry, answer.number) = (request.tid, entry, peer.number);
                 match &mut answer.ending.cancel {
-                    Some(cancel) => cancel.entry = entry,
+                    Some(Cancel::Noted { entry: noted, .. }) => *noted = entry,
                     none => *none = Some(self.cancels.of(entry)),
                 }
                 if !complete {
