@@ -19,6 +19,8 @@ mod later_replies;
 mod misuse;
 mod multi_packet;
 mod node;
+mod one_sided;
+mod one_sided_datagrams;
 mod own_policy;
 mod parity;
 mod peers;

@@ -37,6 +37,8 @@ pub(crate) enum Mark {
     Reply,
     Nack,
     Fault,
+    /// A one-sided operation of the client's: no RPC.
+    Operation,
 }
 
 impl Mark {
@@ -46,6 +48,7 @@ impl Mark {
             Mark::Reply => 2,
             Mark::Nack => 3,
             Mark::Fault => 4,
+            Mark::Operation => 5,
         }
     }
 
@@ -55,6 +58,7 @@ impl Mark {
             2 => Some(Mark::Reply),
             3 => Some(Mark::Nack),
             4 => Some(Mark::Fault),
+            5 => Some(Mark::Operation),
             _ => None,
         }
     }
@@ -66,12 +70,17 @@ pub(crate) const fn first_word(mark: Mark, position: u32, span: u32) -> u64 {
     position as u64 | (span as u64) << 48 | mark.bits() << 60
 }
 
-/// Whether a slot's first word says that it holds a packet for `position`.
+/// Whether a slot's first word says that it holds a packet of the client's for `position`: of a request, or an operation.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
 pub(crate) const fn is_request(first: u64, position: u32) -> bool {
-    first as u32 == position && first >> 60 == Mark::Request.bits()
+    first as u32 == position && first >> 60 & BY_CLIENT == Mark::Request.bits()
 }
+
+/// Bits in which the marks that a client writes are the same, and no others.
+const BY_CLIENT: u64 = 0b1011;
+
+const _: () = assert!(Mark::Operation.bits() & BY_CLIENT == Mark::Request.bits());
 
 /// Writes the header of an RPC or a reply of one packet, whose payload lies in the slot that begins with `line`.
 #[inline(always)]
