@@ -12,7 +12,7 @@ mod typed;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{Endpoint, Policy, Queueing, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
+use nebula::{Endpoint, Policy, Queueing, Region, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
@@ -37,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline --engines 2 --workers 2      UDP on two cores
   nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      UDP for other machines, asleep when idle
   nebula serve kv --inline --metrics 127.0.0.1:9464             charts at http://127.0.0.1:9464/, and figures for Prometheus
+  nebula serve kv --inline --one-sided                          clients may read the store without its workers
   nebula serve kv --config kv.toml                              settings from a file; see nebula config check
   nebula serve kv --memcached tcp://127.0.0.1:11211              for memcached's clients, one core
   nebula serve kv --memcached tcp://127.0.0.1:11211 --memcached udp://127.0.0.1:11211 --endpoint shm://kv      one store for all
@@ -142,6 +143,9 @@ pub(crate) struct Args {
     /// Serve udp:// to other machines without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
+    /// Let clients read the store by one-sided reads, without any worker (nebula load kv --one-sided): everybody who may connect can read all items
+    #[arg(long, conflicts_with = "adopt")]
+    one_sided: bool,
     /// Exit when the parent process exits
     #[arg(long)]
     end_with_parent: bool,
@@ -183,8 +187,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     // Before the store allocates a gigabyte.
     let keys = flags::read_keys(args.key_file.as_deref(), args.is_network())?;
-    let store = store(&args)?;
-    let servers = serving::start(&args, keys, times.as_ref(), &store)?;
+    let (store, memory) = store(&args)?;
+    let servers = serving::start(&args, keys, times.as_ref(), (&store, memory))?;
     // A run without its log is not what was asked for.
     let goes_on = |servers: &[RunningServer]| servers.iter().all(|server| server.log_error().is_none());
     let goes_on: Option<GoesOn<'_>> = if args.decision_log.is_some() { Some(&goes_on) } else { None };
@@ -236,12 +240,14 @@ fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
     created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))
 }
 
-fn store(args: &Args) -> Result<Arc<Store>, Failure> {
+/// The store, and its memory where clients may read that.
+fn store(args: &Args) -> Result<(Arc<Store>, Option<Region>), Failure> {
     let mode = args.store_mode();
     let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
     let budget = memory::budget_bytes().min(given);
     let config = memory::checked_config(args.items, args.value_bytes, mode, budget)?;
-    Ok(Arc::new(args.keep.begin(config, memcached::unix_second())?))
+    let (store, memory) = args.keep.begin(config, memcached::unix_second(), args.one_sided)?;
+    Ok((Arc::new(store), memory.map(Region::of)))
 }
 
 fn config(args: &Args) -> ServerConfig {

@@ -69,6 +69,8 @@ mod eviction;
 #[cfg(all(feature = "store", not(any(loom, miri))))]
 mod backing;
 #[cfg(feature = "store")]
+mod remote;
+#[cfg(feature = "store")]
 mod backoff;
 #[cfg(feature = "store")]
 mod stripe;
@@ -95,6 +97,7 @@ pub use {
     hash::KeyHash,
     meta::Meta,
     nebula_sys::mem::Pages,
+    remote::{MAP_BYTES, RemoteGet, RemoteMap, RemoteStep},
     sink::{SliceSink, ValueSink},
     snapshot::{Snapshot, SnapshotError},
     stats::Stats,

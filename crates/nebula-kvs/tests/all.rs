@@ -11,6 +11,7 @@ mod limits;
 mod model;
 mod model_random;
 mod protocol;
+mod remote;
 mod reuse;
 mod short_histories;
 mod snapshot;

@@ -21,6 +21,7 @@ mod multi_packet;
 mod node;
 mod one_sided;
 mod one_sided_datagrams;
+mod one_sided_store;
 mod own_policy;
 mod parity;
 mod peers;

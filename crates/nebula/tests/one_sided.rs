@@ -327,7 +327,8 @@ fn the_engine_serves_operations_while_its_worker_has_an_rpc() {
         }
     };
     assert_eq!(ended, rpc);
-    server.stop();
+    let status = server.stop();
+    assert_eq!((status.operations, status.operations_refused, status.completed), (100, 0, 1));
 }
 
 #[test]

@@ -138,7 +138,9 @@ fn what_is_no_operation_is_refused_or_counted_and_changes_nothing() {
     for cut in 1..whole.len() {
         assert_eq!(scene.ask(&mut client, &whole[..cut]), [], "cut to {cut}");
     }
-    assert_eq!(scene.status().violations, 3 + whole.len() as u64 - 1);
+    let status = scene.status();
+    assert_eq!(status.violations, 3 + whole.len() as u64 - 1);
+    assert_eq!((status.operations, status.operations_refused, status.offered()), (0, 7, 0));
     let mut there = [1; 128];
     region.read(0, &mut there).unwrap();
     assert_eq!(there, [0; 128]);

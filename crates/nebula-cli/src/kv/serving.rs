@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use nebula::{Endpoint, IdlePolicy, Keys, RunningServer, Server, ServerConfig};
+use nebula::{Endpoint, IdlePolicy, Keys, Region, Registered, Rights, RunningServer, Server, ServerConfig};
 use nebula_kvs::Store;
 use nebula_workload::KEY_BYTES;
 
@@ -18,13 +18,14 @@ pub(super) fn start(
     args: &Args,
     keys: Keys,
     times: Option<&Arc<ServiceTimes>>,
-    store: &Arc<Store>,
+    (store, memory): (&Arc<Store>, Option<Region>),
 ) -> Result<Vec<RunningServer>, Failure> {
     let own = args.own_endpoint().map(|endpoint| {
         let service = KvService::new(store.clone(), KEY_BYTES + args.value_bytes as usize);
         let service = service.working(args.work).timed(times.cloned());
         let mut config = config(args);
         config.keys = keys;
+        config.regions = memory.into_iter().map(|memory| Registered::new(memory, Rights::READ | Rights::MAP)).collect();
         Ok(Server::bind(&endpoint).config(config).serve(service)?)
     });
     let memcached = args.memcached.iter().map(|endpoint| serve_memcached(args, endpoint, store));

@@ -22,8 +22,8 @@ use operation::{Absorbed, Operation};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The highest bit of a ticket: an operation's, or a block's.
-const OPERATION: u64 = 1 << 63;
+/// In the ticket of an operation, and in the token of a block.
+const OPERATION: u64 = Ticket::ONE_SIDED;
 /// In the token of a block: the block, above the place of its operation.
 const BLOCK_SHIFT: u32 = 24;
 /// The longest operation, in bytes.
@@ -120,7 +120,7 @@ impl<C: Carrier> OneSided<C> {
         }
         self.send();
         let completion = self.carrier.poll()?;
-        if completion.ticket.0 & OPERATION == 0 {
+        if !completion.ticket.is_one_sided() {
             return Some(completion);
         }
         let (place, block) = parts(completion.ticket);
@@ -198,7 +198,7 @@ impl<C: Carrier> OneSided<C> {
 
     /// Ends an operation with [`CallError::Cancelled`], once its blocks under way are answered; whether it was outstanding.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
-        if ticket.0 & OPERATION == 0 {
+        if !ticket.is_one_sided() {
             return self.carrier.cancel(ticket);
         }
         let place = usize::try_from(ticket.0 & (self.operations.len() as u64 - 1)).unwrap_or(0);

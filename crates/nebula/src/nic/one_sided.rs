@@ -33,8 +33,9 @@ pub(crate) struct OneSided {
     /// By place in the table.
     regions: Box<[Registered]>,
     domain: DomainId,
-    /// Operations carried out, and refused.
+    /// Operations carried out.
     pub(crate) done: u64,
+    /// Operations refused.
     pub(crate) refused: u64,
 }
 

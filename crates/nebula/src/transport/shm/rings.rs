@@ -9,6 +9,7 @@ use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::requests::Replies;
 use crate::rpc::slot::{Mark, SlotHeader, Slots, first_word, is_request};
+use crate::status::NetworkCounters;
 use nebula_nic::{
     BURST_MAX, Burst, BurstRpc, Header, Kind, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId, Verdict, slots_of,
 };
@@ -531,6 +532,11 @@ impl Transport for Rings {
 
     fn violations(&self) -> u64 {
         self.violations
+    }
+
+    fn counters(&self) -> NetworkCounters {
+        let OneSided { done: operations, refused: operations_refused, .. } = self.one_sided;
+        NetworkCounters { operations, operations_refused, ..NetworkCounters::default() }
     }
 }
 

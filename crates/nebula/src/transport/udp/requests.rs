@@ -109,7 +109,8 @@ impl Memory {
     }
 
     pub(super) fn counters(&self) -> NetworkCounters {
-        self.counters
+        let OneSided { done: operations, refused: operations_refused, .. } = self.one_sided;
+        NetworkCounters { operations, operations_refused, ..self.counters }
     }
 
     /// Requests that were neither served nor refused by a NACK, so far, in datagrams that were read.
