@@ -16,6 +16,7 @@ mod lab;
 mod measure;
 mod memcached;
 mod memory;
+mod one_sided;
 mod peers;
 mod row;
 mod trust;
@@ -41,6 +42,8 @@ fn main() -> Result<(), Failure> {
         ["lab", python] => lab::run(Some(python)),
         ["peers"] => peers::run(),
         ["memory"] => memory::run(),
+        ["one-sided"] => one_sided::run(),
+        ["serve-one-sided", endpoint] => one_sided::serve(endpoint),
         ["udp"] => udp::run(),
         ["udp", way] => udp::run_only(way),
         ["serve-bare", rest @ ..] => bare::serve(rest),
@@ -59,7 +62,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -7,6 +7,7 @@
 //! | `plan` | the parameters of a load |
 //! | `run` | one load: a thread for each client, measurements merged |
 //! | `client` | one client's loop |
+//! | `one_sided` | GETs by one-sided reads of the server's store |
 //! | `connect` | connecting to a server that may still be starting |
 //! | `exchange` | encoding operations and checking replies |
 //! | `preload`, `search` | storing all keys first; searching for the highest load that meets the SLO |
@@ -17,6 +18,7 @@ mod connect;
 mod exchange;
 mod live;
 mod memcached;
+mod one_sided;
 mod plan;
 mod preload;
 mod run;

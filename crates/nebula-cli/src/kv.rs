@@ -12,7 +12,7 @@ mod times;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{Endpoint, Queueing, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
+use nebula::{Endpoint, Queueing, Region, RunningServer, ScrubMode, ServerConfig, Span, Steering, Tenant};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
@@ -39,6 +39,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline --engines 2 --workers 2      UDP on two cores
   nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      UDP for other machines, asleep when idle
   nebula serve kv --inline --metrics 127.0.0.1:9464             charts at http://127.0.0.1:9464/, and figures for Prometheus
+  nebula serve kv --inline --one-sided                          clients may read the store without its workers
   nebula serve kv --config kv.toml                              settings from a file; see nebula config check
   nebula serve kv --memcached tcp://127.0.0.1:11211              for memcached's clients, one core
   nebula serve kv --memcached tcp://127.0.0.1:11211 --memcached udp://127.0.0.1:11211 --endpoint shm://kv      one store for all
@@ -138,6 +139,9 @@ pub(crate) struct Args {
     /// Weight of a key owner's share when there is not room for all, from 1 to 255; repeat it for each; * is all others, 1 unless given
     #[arg(long = "tenant", value_name = "NAME=WEIGHT", requires = "key_file")]
     tenants: Vec<Tenant>,
+    /// Let clients read the store by one-sided reads, without any worker (nebula load kv --one-sided): everybody who may connect can read all items
+    #[arg(long, conflicts_with_all = ["adopt", "partitions"])]
+    one_sided: bool,
     #[command(flatten)]
     keep: KeepArgs,
 }
@@ -240,10 +244,14 @@ fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
     }
 }
 
-/// The store of all that have no quota.
+/// The store of all that have no quota, whose memory clients may read if that is asked for.
 fn common(args: &Args) -> Result<Part, Failure> {
+    if args.one_sided && args.own_endpoint().is_none() {
+        return Err(Failure::bad_input("--one-sided needs --endpoint: memcached's protocols have no one-sided reads"));
+    }
     let config = store_config(args)?;
-    Ok(Part::of(args.keep.begin(config, memcached::unix_second())?, &config))
+    let (store, memory) = args.keep.begin(config, memcached::unix_second(), args.one_sided)?;
+    Ok(Part { readable: memory.map(Region::of), ..Part::of(store, &config) })
 }
 
 fn config(args: &Args) -> ServerConfig {

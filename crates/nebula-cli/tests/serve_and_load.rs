@@ -89,6 +89,35 @@ fn a_store_that_was_filled_answers_every_key() {
 }
 
 #[test]
+fn a_store_that_is_shared_is_read_without_its_workers_and_every_value_is_complete() {
+    for (mode, is_network) in [("store", false), ("cache", false), ("store", true), ("cache", true)] {
+        let asked = if is_network { "udp://127.0.0.1:0".to_owned() } else { endpoint(&format!("one-sided-{mode}")) };
+        let (server, endpoint) =
+            serve_anywhere(&asked, &["--inline", "--one-sided", "--mode", mode, "--format", "json"]);
+        let mix = ["--mix", "get=80,set=20", "--one-sided"];
+        let measured = ["--preload", "--rate", "2k", "--duration", "300ms", "--warm-up", "50ms", "--slots", "64"];
+        let ended = nebula(&load(&endpoint, &[&mix[..], &measured].concat())).assert_ok();
+        let row = json(&ended.stdout);
+        assert_adds_up(&row);
+        // However busy the machine is: it answers some.
+        assert!(count(&row, "replied") > 0, "{row}");
+        assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{row}");
+        signal(&server, Signal::INT);
+        let counters = json(&wait(server).assert_ok().stdout);
+        // The preload, and SETs: a fifth of the load.
+        let served = count(&counters, "served");
+        assert!(served < 10_000 + count(&row, "offered") / 2, "{counters}, {row}");
+    }
+    let endpoint = endpoint("one-sided-not");
+    let server = serve(&endpoint, &[]);
+    nebula(&load(&endpoint, &["--one-sided", "--rate", "1k"])).assert_error(2, "does not share its store");
+    signal(&server, Signal::INT);
+    wait(server).assert_ok();
+    let memcached_alone = ["serve", "kv", "--memcached", "tcp://127.0.0.1:0", "--one-sided"];
+    nebula(&memcached_alone).assert_error(2, "--one-sided needs --endpoint");
+}
+
+#[test]
 fn under_key_hash_a_preload_goes_to_all_workers() {
     let (endpoint, folder) = (endpoint("preload-keys"), tempfile::tempdir().unwrap());
     let log = folder.path().join("decisions");

@@ -119,6 +119,16 @@ pub enum StoreError {
         #[source]
         cause: MemError,
     },
+    /// Memory that others may read could not be allocated.
+    #[cfg(not(any(loom, miri)))]
+    #[error("cannot share a store of {bytes} bytes")]
+    Shared {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The cause.
+        #[source]
+        cause: nebula_sys::shared::SharedError,
+    },
     /// More buckets than an entry can address, or than fit the address space.
     #[error(
         "{buckets} buckets and {extra_buckets} extra buckets exceed the limits of 2^40 and 2^32 - 1; ask for fewer"

@@ -70,6 +70,8 @@ mod eviction;
 #[cfg(all(feature = "store", not(any(loom, miri))))]
 mod backing;
 #[cfg(feature = "store")]
+mod remote;
+#[cfg(feature = "store")]
 mod backoff;
 #[cfg(feature = "store")]
 mod stripe;
@@ -101,6 +103,7 @@ pub use {
     meta::Meta,
     nebula_sys::mem::Pages,
     partitions::{Access, OtherPartition, Partition, PartitionOf, PartitionSetError},
+    remote::{MAP_BYTES, RemoteGet, RemoteMap, RemoteStep},
     sink::{SliceSink, ValueSink},
     snapshot::{Snapshot, SnapshotError},
     stats::Stats,

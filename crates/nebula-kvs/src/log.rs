@@ -139,6 +139,12 @@ pub(crate) struct Window {
     head: u64,
 }
 
+impl From<u64> for Window {
+    fn from(head: u64) -> Self {
+        Self { head }
+    }
+}
+
 impl Window {
     /// Whether what was written at `position`, of which an entry stores 46 bits, is still there.
     #[inline]
@@ -237,6 +243,12 @@ impl Log {
     #[inline(always)]
     pub(crate) fn word(&self, position: u64) -> usize {
         index_of(self.granule(position)) * GRANULE_WORDS
+    }
+
+    /// Bits of a position that say where in the log.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn lap_bits(&self) -> u32 {
+        self.lap_bits
     }
 
     /// The pages that the log was granted.

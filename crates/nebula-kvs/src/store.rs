@@ -2,6 +2,8 @@
 
 #[cfg(not(any(loom, miri)))]
 mod adopt;
+#[cfg(not(any(loom, miri)))]
+mod shared;
 mod carry;
 mod change;
 mod concat;

@@ -12,6 +12,7 @@ mod model;
 mod model_random;
 mod partitions;
 mod protocol;
+mod remote;
 mod reuse;
 mod short_histories;
 mod snapshot;

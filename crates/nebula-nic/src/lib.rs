@@ -23,7 +23,7 @@
 //!
 //! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and knows which RPCs
 //! arrived before. Where a coherent interconnect connects NIC and cores, [`host_watch`] decides how the NIC learns of what a core has
-//! written.
+//! written. Remote reads and writes of registered memory go past all stations: [`one_sided`] decides about them.
 //!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, [`Requester`]
 //! stations 1 and 11. [`decision`] logs their decisions; [`sizing`] computes how large they should be.
@@ -106,6 +106,9 @@ pub mod completion;
 pub mod release;
 pub mod requester;
 
+// -- beside the path: operations without a core --
+pub mod one_sided;
+
 // -- the machines that join them --
 pub mod backend;
 pub mod frontend;
@@ -143,6 +146,10 @@ pub use fair_share::{FairShare, SOURCE_BITS_MAX, Sources, TENANTS_MAX, Tenants};
 pub use frontend::{Begin, Frontend};
 pub use host_watch::{HostWatch, HostWatchConfig, HostWatchConfigError, Watching};
 pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
+pub use one_sided::{
+    ACCESS_BYTES, Access, AccessKind, AccessRefusal, BLOCK_BYTES, REGIONS_MAX, RegionError, RegionId, RegionTable,
+    RegionWindow, Registration, Rights,
+};
 pub use outbound::Outbound;
 pub use reassembler::{Incomplete, Missing, Part, Reassembler};
 pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode, SlotOrder};

@@ -14,6 +14,7 @@ mod frontend;
 mod group;
 mod host_watch;
 mod manager;
+mod one_sided;
 mod packets;
 mod pull;
 mod reassembler;

@@ -7,6 +7,7 @@
 //! | [`mod@file`] | files whose memory outlives a process: created whole, and one process's at a time |
 //! | [`shared`] | memory shared by two processes, sealed against shrinking |
 //! | [`copy`] | copies from and to memory that others may write at the same time |
+//! | [`window`] | any bytes of shared memory: reads in one piece, writes, compare-and-swap |
 //! | [`search`] | the words of a cache line that have a tag, all of them compared at once |
 //! | [`wide`] | code compiled for the widest vectors of the machine |
 //! | [`prefetch`] | hints that a cache line will be accessed soon |
@@ -36,6 +37,7 @@ pub mod file;
 #[cfg(not(loom))]
 pub mod shared;
 pub mod copy;
+pub mod window;
 pub mod search;
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod pair;

@@ -58,8 +58,10 @@ pub use on_heap::WordRegion;
 #[cfg(not(any(loom, miri)))]
 mod mapped {
     use super::{AtomicU64, HUGE_PAGE_BYTES, MemError, Pages};
+    use crate::shared::SharedMemory;
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
     use std::ptr::NonNull;
+    use std::sync::Arc;
 
     /// A page-aligned array of 64-bit words: zero-filled and private to this process, or a file's.
     ///
@@ -77,6 +79,8 @@ mod mapped {
         words: usize,
         mapped_bytes: usize,
         pages: Pages,
+        /// Whose mapping it is a part of, where it is not its own.
+        part_of: Option<Arc<SharedMemory>>,
     }
 
     // SAFETY: the region owns its mapping, and every access goes through atomics, those of other processes to a file too.
@@ -101,11 +105,11 @@ mod mapped {
             if want == Pages::Huge2M && bytes >= HUGE_PAGE_BYTES / 2 {
                 let rounded = bytes.next_multiple_of(HUGE_PAGE_BYTES);
                 if let Ok(base) = map(rounded, MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB) {
-                    return Ok(Self { base, words, mapped_bytes: rounded, pages: Pages::Huge2M });
+                    return Ok(Self { base, words, mapped_bytes: rounded, pages: Pages::Huge2M, part_of: None });
                 }
             }
             let base = map(bytes, MapFlags::PRIVATE).map_err(|cause| MemError::Map { bytes, cause })?;
-            let mut region = Self { base, words, mapped_bytes: bytes, pages: Pages::Base };
+            let mut region = Self { base, words, mapped_bytes: bytes, pages: Pages::Base, part_of: None };
             if want != Pages::Base && bytes >= HUGE_PAGE_BYTES && region.advise_huge() {
                 region.pages = Pages::Transparent;
             }
@@ -137,11 +141,24 @@ mod mapped {
             let base = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, offset) };
             let base = NonNull::new(base.map_err(|cause| refused(cause.into()))?.cast());
             let base = base.ok_or_else(|| refused(std::io::Error::other("mapped at address zero")))?;
-            let mut region = Self { base, words, mapped_bytes: bytes, pages: Pages::Base };
+            let mut region = Self { base, words, mapped_bytes: bytes, pages: Pages::Base, part_of: None };
             if bytes >= HUGE_PAGE_BYTES && region.advise_huge() {
                 region.pages = Pages::Transparent;
             }
             Ok(region)
+        }
+
+        /// The `words` words from byte `offset` on of memory that other processes may have mapped too.
+        ///
+        /// # Errors
+        ///
+        /// [`MemError`] when there are no words, they are not all there, or `offset` is not a multiple of 64.
+        pub fn of_shared(memory: Arc<SharedMemory>, offset: usize, words: usize) -> Result<Self, MemError> {
+            let end = words.checked_mul(8).and_then(|bytes| bytes.checked_add(offset));
+            let is_inside = words > 0 && offset.is_multiple_of(64) && end.is_some_and(|end| end <= memory.bytes());
+            let part = memory.words().get(offset / 8..).filter(|_| is_inside).ok_or(MemError::Size { words })?;
+            let base = NonNull::from(part).cast();
+            Ok(Self { base, words, mapped_bytes: 0, pages: Pages::Base, part_of: Some(memory) })
         }
 
         fn advise_huge(&self) -> bool {
@@ -153,8 +170,8 @@ mod mapped {
         #[inline]
         #[must_use]
         pub fn words(&self) -> &[AtomicU64] {
-            // SAFETY: the mapping is `words` words long, aligned to a page, zero-filled or whatever a file has (both valid
-            // AtomicU64s), and lives as long as `self`.
+            // SAFETY: the mapping is `words` words long, aligned to a line at least, zero-filled or whatever a file has (both valid
+            // AtomicU64s), and lives as long as `self`, which holds the shared memory that it may be a part of.
             unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
         }
 
@@ -167,6 +184,9 @@ mod mapped {
 
     impl Drop for WordRegion {
         fn drop(&mut self) {
+            if self.part_of.is_some() {
+                return;
+            }
             // SAFETY: the mapping is this region's own and no reference into it outlives `self`.
             let _ = unsafe { munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
         }
@@ -245,6 +265,20 @@ mod tests {
         assert_eq!(one.words()[0].load(Ordering::Relaxed), 0);
         assert!(WordRegion::of_file(&file, 4096, 513).is_err(), "beyond its end");
         assert!(WordRegion::of_file(&file, 8, 8).is_err(), "not on a page");
+    }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn a_part_of_shared_memory_is_the_same_words_and_keeps_them() {
+        let memory = std::sync::Arc::new(crate::shared::SharedMemory::create_open("test", 4096).unwrap());
+        let part = WordRegion::of_shared(memory.clone(), 64, 8).unwrap();
+        memory.words()[8].store(7, Ordering::Relaxed);
+        drop(memory);
+        assert_eq!((part.words().len(), part.words()[0].load(Ordering::Relaxed)), (8, 7));
+        let memory = std::sync::Arc::new(crate::shared::SharedMemory::create_open("test", 4096).unwrap());
+        for (offset, words) in [(0, 513), (4096, 1), (8, 1), (0, 0), (64, usize::MAX)] {
+            assert!(WordRegion::of_shared(memory.clone(), offset, words).is_err(), "{words} at {offset}");
+        }
     }
 
     #[test]

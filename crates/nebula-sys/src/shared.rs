@@ -8,6 +8,7 @@
 use crate::{
     mem::HUGE_PAGE_BYTES,
     sync::{AtomicU64, Ordering},
+    window,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
@@ -110,6 +111,27 @@ impl SharedMemory {
         Ok(memory)
     }
 
+    /// Creates `bytes` zero bytes whose size is fixed, and of which [`seal`](Self::seal) has yet to say whether others may write them.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn create_open(label: &str, bytes: usize) -> Result<Self, SharedError> {
+        let memory = Self::create_unsealed(label, bytes)?;
+        let seal = fcntl_add_seals(memory.fd(), SealFlags::SHRINK | SealFlags::GROW);
+        seal.map_err(|cause| SharedError::System { step: "seal", bytes, cause: cause.into() })?;
+        Ok(memory)
+    }
+
+    /// Says for good whether other processes may map the memory for writing; whether it is so now. What was said before stays.
+    pub fn seal(&self, may_write: bool) -> bool {
+        let wanted = if may_write { SealFlags::SEAL } else { SealFlags::SEAL | SealFlags::FUTURE_WRITE };
+        // Refused where it was said before.
+        let _ = fcntl_add_seals(self.fd(), wanted);
+        let seals = fcntl_get_seals(self.fd()).unwrap_or(SealFlags::empty());
+        seals.contains(SEALS) && seals.contains(SealFlags::FUTURE_WRITE) != may_write
+    }
+
     fn create_unsealed(label: &str, bytes: usize) -> Result<Self, SharedError> {
         check_size(bytes)?;
         let fail = |step| move |cause: rustix::io::Errno| SharedError::System { step, bytes, cause: cause.into() };
@@ -208,6 +230,44 @@ impl ReadOnlyMemory {
         // load from read-only memory is a plain load on every 64-bit target.
         (index < self.bytes / 8).then(|| unsafe { (*self.base.as_ptr().add(index)).load(Ordering::Acquire) })
     }
+
+    /// Copies `into.len()` bytes from byte `offset` on; `false` where they are not all there.
+    #[inline]
+    #[must_use]
+    pub fn read(&self, offset: usize, into: &mut [u8]) -> bool {
+        let is_inside = self.has(offset, into.len());
+        if is_inside {
+            window::load(self.words(), offset, into);
+        }
+        is_inside
+    }
+
+    /// As [`window::load_whole`]: the version that the bytes belong to, or `None` where they belong to none. `None` outside, too.
+    #[inline]
+    #[must_use]
+    pub fn read_whole(&self, version_at: usize, offset: usize, into: &mut [u8]) -> Option<u64> {
+        let is_inside = self.has(offset, into.len()) && self.has(version_at, 8) && version_at.is_multiple_of(8);
+        if is_inside { window::load_whole(self.words(), version_at, offset, into) } else { None }
+    }
+
+    /// Bytes mapped.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    #[inline]
+    fn has(&self, offset: usize, bytes: usize) -> bool {
+        offset <= self.bytes && bytes <= self.bytes - offset
+    }
+
+    /// The memory as words, of which nothing may be stored to.
+    #[inline]
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialized and lives as long as `self`; the other process accesses it
+        // atomically, and this one only loads: from the functions above alone, which do nothing else.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes / 8) }
+    }
 }
 
 impl Drop for ReadOnlyMemory {
@@ -270,6 +330,25 @@ mod tests {
         for bytes in [0, 63, 100] {
             assert!(matches!(SharedMemory::create("test", bytes), Err(SharedError::Size { .. })));
         }
+    }
+
+    #[test]
+    fn open_memory_is_sealed_once_for_readers_or_for_writers() {
+        let fd = |memory: &SharedMemory| memory.fd().try_clone_to_owned().unwrap();
+        let readable = SharedMemory::create_open("test", 64).unwrap();
+        assert!(readable.seal(false) && !readable.seal(true) && readable.seal(false));
+        readable.words()[1].store(3, Ordering::Release);
+        let theirs = ReadOnlyMemory::open(readable.fd(), 64).unwrap();
+        let mut read = [0; 9];
+        assert!(theirs.read(7, &mut read) && read == [0, 3, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(!theirs.read(56, &mut read) && !theirs.read(usize::MAX, &mut read));
+        assert_eq!((theirs.read_whole(0, 8, &mut read), read[0]), (Some(0), 3));
+        assert_eq!((theirs.read_whole(8, 0, &mut read), theirs.read_whole(64, 0, &mut read)), (None, None));
+        assert!(SharedMemory::open(fd(&readable), 64).is_err(), "mapped for writing");
+        let writable = SharedMemory::create_open("test", 64).unwrap();
+        assert!(writable.seal(true) && !writable.seal(false));
+        SharedMemory::open(fd(&writable), 64).unwrap().words()[1].store(3, Ordering::Release);
+        assert_eq!(writable.words()[1].load(Ordering::Acquire), 3);
     }
 
     #[test]

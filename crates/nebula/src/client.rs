@@ -5,6 +5,7 @@ mod call;
 mod ticket;
 mod ring;
 mod retained;
+mod one_sided;
 mod shm;
 mod udp;
 mod connection;
@@ -29,9 +30,10 @@ use crate::status::StatusReader;
 pub(crate) use balanced::{AskOne, Greeting};
 use connection::{Connection, Rest};
 use link::Link;
-use nebula_nic::Span;
+use nebula_nic::{RegionId, Span};
 #[cfg(feature = "typed")]
 use nebula_sys::sync::AtomicU64;
+use one_sided::Wanted;
 #[cfg(feature = "typed")]
 pub(crate) use shm::Glance;
 use std::net::SocketAddr;
@@ -122,7 +124,8 @@ impl Client {
         environment: Environment,
         config: ClientConfig,
     ) -> Result<Self, ConnectError> {
-        Ok(Self { link: Link::Udp(Box::new(UdpClient::connect_over(server, environment, &config)?)) })
+        let link = Link::Udp(Box::new(UdpClient::connect_over(server, environment, &config)?));
+        Ok(Self { link: if config.one_sided { link.with_operations(&config)? } else { link } })
     }
 
     /// As [`connect_over`](Self::connect_over), of several servers.
@@ -169,7 +172,7 @@ impl Client {
     pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         match &mut self.link {
             Link::Shm(shm) => shm.submit_and(request, tail, key_hash),
-            Link::Udp(_) | Link::Balanced(_) => None,
+            Link::Udp(_) | Link::Balanced(_) | Link::OneSided(_) => None,
         }
     }
 
@@ -183,7 +186,7 @@ impl Client {
     ) -> Option<Ticket> {
         match &mut self.link {
             Link::Shm(shm) => shm.submit_put(key_hash, put),
-            Link::Udp(_) | Link::Balanced(_) => None,
+            Link::Udp(_) | Link::Balanced(_) | Link::OneSided(_) => None,
         }
     }
 
@@ -206,7 +209,122 @@ impl Client {
         self.submit(request)
     }
 
-    /// The next RPC that has ended, if there is one. The reply is borrowed until the next call.
+    /// Reads `bytes` bytes of the server's `region`, from `at` on, without any of its workers: the engine reads them, or this thread does, where the
+    /// region may be mapped. They come from [`poll`](Self::poll) under the ticket. At most 64 MiB.
+    ///
+    /// Each aligned word of 8 bytes is read at once; several may be of before and after what others write meanwhile. For an object in one piece, see
+    /// [`read_whole`](Self::read_whole). What the server refuses ends with [`CallError::Refused`].
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](Self::submit), and [`SubmitError::NotOneSided`] without [`ClientConfig::one_sided`].
+    ///
+    /// # Cost
+    ///
+    /// A copy where the region is mapped. Else an operation of the engine's for every 64 bytes.
+    ///
+    /// # Examples
+    ///
+    /// See [`Server::register`](crate::Server::register).
+    #[inline]
+    pub fn read(&mut self, region: RegionId, at: u64, bytes: u32) -> Result<Ticket, SubmitError> {
+        self.operate(region, Wanted::Read { at, bytes }, &[])
+    }
+
+    /// As [`read`](Self::read), of an object with a version word at `version_at`, a multiple of 8: its bytes are those of one version. The completion
+    /// has the version in its first 8 bytes, little-endian, and the object behind it.
+    ///
+    /// An object that is being written at each of many looks ends with [`AccessRefusal::Torn`](crate::AccessRefusal::Torn).
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, ClientConfig, Region, RegionId, Reply, Rights, Server};
+    ///
+    /// let region = Region::create(4096)?;
+    /// let server = Server::bind("udp://127.0.0.1:0").inline(true).register(&region, Rights::READ);
+    /// let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// region.write_whole(0, 8, &[7; 200])?;
+    /// let mut client = Client::connect_with(server.endpoint().clone(), ClientConfig::default().one_sided(true))?;
+    /// let ticket = client.read_whole(RegionId(0), 0, 8, 200)?;
+    /// let (version, object) = client.finish(ticket)?.split_at(8);
+    /// assert_eq!((version[0], object), (2, &[7; 200][..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_whole(
+        &mut self,
+        region: RegionId,
+        version_at: u64,
+        at: u64,
+        bytes: u32,
+    ) -> Result<Ticket, SubmitError> {
+        self.operate(region, Wanted::Whole { version_at, at, bytes }, &[])
+    }
+
+    /// Writes `bytes` into the server's `region`, from `at` on, as [`read`](Self::read) reads. Over UDP each block is written at most once.
+    ///
+    /// Each whole aligned word is written at once. Bytes beside those that are written stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn write(&mut self, region: RegionId, at: u64, bytes: &[u8]) -> Result<Ticket, SubmitError> {
+        self.operate(region, Wanted::Write { at }, bytes)
+    }
+
+    /// Replaces the word at `at`, a multiple of 8, by `desired` if it is `expected`, at once. The completion has the 8 bytes that were there,
+    /// little-endian. Over UDP it is done at most once.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, ClientConfig, Region, RegionId, Reply, Rights, Server};
+    ///
+    /// let name = format!("shm://doc-swap-{}", std::process::id());
+    /// let region = Region::create(64)?;
+    /// let server = Server::bind(&name).register(&region, Rights::READ | Rights::WRITE);
+    /// let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// let mut client = Client::connect_with(&name, ClientConfig::default().one_sided(true))?;
+    /// let ticket = client.compare_swap(RegionId(0), 8, 0, 5)?;
+    /// assert_eq!(client.finish(ticket)?, 0_u64.to_le_bytes());
+    /// assert_eq!(region.compare_swap(8, 0, 6)?, 5);
+    /// server.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn compare_swap(
+        &mut self,
+        region: RegionId,
+        at: u64,
+        expected: u64,
+        desired: u64,
+    ) -> Result<Ticket, SubmitError> {
+        self.operate(region, Wanted::Swap { at, expected, desired }, &[])
+    }
+
+    #[inline]
+    fn operate(&mut self, region: RegionId, wanted: Wanted, data: &[u8]) -> Result<Ticket, SubmitError> {
+        self.link.operations().ok_or(SubmitError::NotOneSided)?.begin(region, wanted, data)
+    }
+
+    /// Waits for a one-sided operation, the only one outstanding, and returns what its completion would have.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call), and [`CallError::Refused`].
+    pub fn finish(&mut self, ticket: Ticket) -> Result<&[u8], CallError> {
+        let operations = self.link.operations().ok_or(CallError::NotSent(SubmitError::NotOneSided))?;
+        operations.finish(ticket)
+    }
+
+    /// The next RPC or one-sided operation that has ended, if there is one. The reply is borrowed until the next call.
     ///
     /// Never waits. When the server is gone, every outstanding RPC ends with [`CallError::ServerGone`]. Over shared memory the client
     /// notices this after some dozen calls without an answer that span at least 50 µs; over UDP when a new server answers at the address,

@@ -39,6 +39,7 @@
 //! | reply after the handler has returned | [`Reply::later`], [`LaterReply`] | `reply_later` |
 //! | interrupt long handlers | [`yield_if_due`], policy `preemptive:Q` | |
 //! | watch a server | [`RunningServer::status`], [`Status`] | |
+//! | read and write memory of the server's without its workers | [`Server::register`], [`Client::read`], [`Region`] | `one_sided` |
 //! | dispatch by your own policy | [`Server::policy_with`], [`CustomPolicy`] | `own_policy` |
 //! | replace network and clock | [`net`] | |
 //! | declare methods and messages in a `.proto` | the module `typed`, with the feature of that name | `examples/shop` |
@@ -124,7 +125,8 @@ pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoin
 pub use endpoint::{Resolve, ResolveError, Resolved};
 pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{
-    Arrival, Balance, CoreId, HedgeConfig, NackReason, Policy, RetryPolicy, ScrubMode, Span, Steering,
+    AccessRefusal, Arrival, Balance, CoreId, HedgeConfig, NackReason, Policy, RegionError, RegionId, RetryPolicy,
+    Rights, ScrubMode, Span, Steering,
 };
 // What a custom policy is written with.
 pub use nebula_nic::{
@@ -133,6 +135,7 @@ pub use nebula_nic::{
 pub use node::{Node, NodeError, Peer, Received, Target};
 pub use rpc::fault::Fault;
 pub use rpc::later::{LaterError, LaterReply};
+pub use rpc::region::{Region, Registered};
 pub use rpc::reply::Reply;
 pub use rpc::requests::Requests;
 pub use rpc::rpc_types::RpcTypes;

@@ -9,3 +9,4 @@ pub(crate) mod transport;
 pub(crate) mod median;
 pub(crate) mod pace;
 pub(crate) mod refusals;
+pub(crate) mod one_sided;

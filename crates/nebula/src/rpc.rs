@@ -2,6 +2,7 @@
 //! asked, and what a thread does while there is none.
 
 pub(crate) mod slot;
+pub(crate) mod region;
 pub(crate) mod fault;
 pub(crate) mod safe_point;
 pub(crate) mod recipient;

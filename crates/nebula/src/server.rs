@@ -15,11 +15,12 @@ use crate::config::key::Key;
 use crate::config::server::ServerConfig;
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
 use crate::net::{Environment, Time};
+use crate::rpc::region::{Region, Registered};
 use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::service::Service;
 use crate::transport::stream::framing::Framing;
 use crate::worker::Worker;
-use nebula_nic::{CoreId, CustomPolicy, Policy, Span, Steering};
+use nebula_nic::{CoreId, CustomPolicy, Policy, Rights, Span, Steering};
 use std::sync::Arc;
 
 /// A server that has not been started yet.
@@ -181,6 +182,33 @@ impl Server {
     #[must_use]
     pub fn reply_bytes_max(mut self, bytes: u32) -> Self {
         self.config.reply_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Lets clients read and write `region` by one-sided operations: what `rights` allow, without any worker. The first region that is registered is
+    /// number 0, the next one 1, and so on; clients of this server's messaging domain name it so.
+    ///
+    /// With [`Rights::MAP`], clients on this machine that [ask for that](crate::ClientConfig::one_sided) map the memory, and touch it directly.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, ClientConfig, Region, RegionId, Reply, Rights, Server};
+    ///
+    /// let name = format!("shm://doc-register-{}", std::process::id());
+    /// let region = Region::create(4096)?;
+    /// region.write(64, b"hello")?;
+    /// let server = Server::bind(&name).register(&region, Rights::READ);
+    /// let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// let mut client = Client::connect_with(&name, ClientConfig::default().one_sided(true))?;
+    /// let ticket = client.read(RegionId(0), 64, 5)?;
+    /// assert_eq!(client.finish(ticket)?, b"hello");
+    /// server.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn register(mut self, region: &Region, rights: Rights) -> Self {
+        self.config.regions.push(Registered::new(region.clone(), rights));
         self
     }
 

@@ -156,11 +156,11 @@ impl Worker {
     /// Sends the reply to an RPC whose buffer was freed ([`Rpc::free`]), or whose reply was [taken](Rpc::later). From the worker's own thread, where it
     /// takes no lock and no allocation. What was [written](LaterReply::write) before comes first, and then goes by way of the worker's mailbox.
     pub fn send(&self, to: LaterReply, reply: &[u8]) {
-        let sent = match to.written() {
+        let left = match to.written() {
             [] => with_core!(&mut self.inner.borrow_mut().way, core => core.end_now(to, reply)),
-            _ => Err(to),
+            _ => Some(to),
         };
-        if let Err(to) = sent {
+        if let Some(to) = left {
             to.answer(reply);
         }
     }

@@ -26,6 +26,15 @@ const EXPECTED: &[(&str, &[&str])] = &[
             "back: the node's server",
         ],
     ),
+    (
+        "one_sided",
+        &[
+            "version 2: 21.5 degrees at the gate",
+            "version 2: 19.0 degrees in the hall",
+            "counted to 3",
+            "after it was revoked: one-sided operation refused: no such region",
+        ],
+    ),
     ("open_loop_client", &["1000 sent: ", " answered, ", "latency: median"]),
     ("own_policy", &["decisions, the same when replayed", "worker 0 got ", "worker 1 got ", "worker 2 got 2 RPCs"]),
     ("reply_later", &["reply: apple costs 9700", "100 of 100 tasks answered over one client", "RPCs served: "]),

@@ -65,6 +65,8 @@ pub(crate) struct LoadPlan {
     pub(crate) network_keys: nebula::Keys,
     /// Allow a server on another machine without a key.
     pub(crate) insecure: bool,
+    /// GETs read the server's store, without any of its workers.
+    pub(crate) one_sided: bool,
 }
 
 impl Default for LoadPlan {
@@ -94,6 +96,7 @@ impl Default for LoadPlan {
             trace: None,
             network_keys: nebula::Keys::default(),
             insecure: false,
+            one_sided: false,
         }
     }
 }
@@ -132,7 +135,8 @@ impl LoadPlan {
     pub(super) fn client_config(&self) -> ClientConfig {
         let pairs = if self.mix.share(Op::Scan) > 0.0 || self.trace.is_some() { self.scan_items } else { 0 };
         let reply_bytes = exchange::reply_bytes(self.key_bytes, self.value_bytes_max(), pairs);
-        self.connected(ClientConfig::default().slots(self.slots).reply_bytes_max(reply_bytes))
+        let config = ClientConfig::default().slots(self.slots).reply_bytes_max(reply_bytes);
+        self.connected(config.one_sided(self.one_sided))
     }
 
     /// Completes `config` with the key settings of this load.

@@ -13,6 +13,7 @@ use super::client::{Driven, Driver, NebulaPeer};
 use super::connect::connect;
 use super::live::{Live, Progress};
 use super::memcached::MemcachedPeer;
+use super::one_sided::OneSidedPeer;
 use super::plan::LoadPlan;
 use crate::output::Failure;
 use crate::signal;
@@ -66,6 +67,7 @@ pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<L
 /// A client's end of the connections to the servers.
 enum Reached {
     Nebula(Box<NebulaPeer>),
+    OneSided(Box<OneSidedPeer>),
     Memcached(MemcachedPeer),
 }
 
@@ -74,7 +76,10 @@ fn reach(plan: &LoadPlan) -> Result<Reached, Failure> {
         Some(how) => Reached::Memcached(MemcachedPeer::connect(plan, how)?),
         None => {
             let client = connect(&plan.endpoint, &plan.client_config())?;
-            Reached::Nebula(Box::new(NebulaPeer::new(client, plan)))
+            match plan.one_sided {
+                true => Reached::OneSided(Box::new(OneSidedPeer::new(client, plan)?)),
+                false => Reached::Nebula(Box::new(NebulaPeer::new(client, plan))),
+            }
         }
     })
 }
@@ -98,6 +103,7 @@ fn drive(plan: &LoadPlan, index: u16, client: Reached, live: Arc<Live>, start: T
     let give_up_at = start + plan.span() + DRAIN;
     match client {
         Reached::Nebula(peer) => Driver::new(*peer, plan, generator, live).run(give_up_at),
+        Reached::OneSided(peer) => Driver::new(*peer, plan, generator, live).run(give_up_at),
         Reached::Memcached(peer) => Driver::new(peer, plan, generator, live).run(give_up_at),
     }
 }

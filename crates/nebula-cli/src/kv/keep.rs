@@ -3,8 +3,10 @@
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nebula_kvs::{Adopted, Eviction, SnapshotError, Store, StoreConfig, StoreOptions, check_snapshot};
+use nebula_sys::shared::SharedMemory;
 
 use crate::output::Failure;
 
@@ -34,18 +36,22 @@ enum Evicted {
     Unread,
 }
 
+/// A store, and its memory where others are to read that.
+type Kept = (Store, Option<Arc<SharedMemory>>);
+
 impl KeepArgs {
-    /// The store of these sizes: in its own memory or in a file's, with the items of a snapshot if one is named.
-    pub(super) fn begin(&self, config: StoreConfig, now: u32) -> Result<Store, Failure> {
+    /// The store of these sizes: in its own memory or in a file's, with the items of a snapshot if one is named. Where `is_shared`, in memory
+    /// that others may read, which comes with it.
+    pub(super) fn begin(&self, config: StoreConfig, now: u32, is_shared: bool) -> Result<Kept, Failure> {
         // Before the store takes its memory.
         self.load.as_deref().map(check).transpose()?;
         self.snapshot.as_deref().map(check_place).transpose()?;
-        let store = self.store(config)?;
+        let (store, memory) = self.store(config, is_shared)?;
         if let Some(path) = &self.load {
             let loaded = store.load(BufReader::new(open(path)?), now).map_err(|error| named(path, &error))?;
             tracing::info!("loaded {} items from {}; {} had expired", loaded.items, path.display(), loaded.expired);
         }
-        Ok(store)
+        Ok((store, memory))
     }
 
     /// What a full cache evicts.
@@ -56,11 +62,15 @@ impl KeepArgs {
         }
     }
 
-    fn store(&self, config: StoreConfig) -> Result<Store, Failure> {
+    fn store(&self, config: StoreConfig, is_shared: bool) -> Result<Kept, Failure> {
         let options = StoreOptions { eviction: self.eviction(), ..StoreOptions::default() };
-        let Some(path) = &self.adopt else { return Ok(Store::try_with(config, options)?) };
+        if is_shared {
+            let (store, memory) = Store::try_shared(config, options)?;
+            return Ok((store, Some(memory)));
+        }
+        let Some(path) = &self.adopt else { return Ok((Store::try_with(config, options)?, None)) };
         if !path.exists() {
-            return Ok(Store::create_in(path, config, options)?);
+            return Ok((Store::create_in(path, config, options)?, None));
         }
         let (store, Adopted { was_clean, items, dropped, released, .. }) = Store::adopt(path, config, options)?;
         let how = if was_clean { "ended" } else { "was killed" };
@@ -68,7 +78,7 @@ impl KeepArgs {
         if dropped + released > 0 {
             tracing::warn!("{dropped} items were half written and dropped; {released} buckets were held");
         }
-        Ok(store)
+        Ok((store, None))
     }
 
     /// Writes the snapshot, if one is asked for. It takes its name once it is whole: a file of that name stays until then.

@@ -6,7 +6,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use nebula::Endpoint;
+use nebula::{Endpoint, Region};
 use nebula_kvs::{Eviction, Mode, Store, StoreConfig, StoreOptions};
 
 use crate::flags;
@@ -30,17 +30,18 @@ impl FromStr for Quota {
     }
 }
 
-/// A store, and the bytes of its index and log.
+/// A store, the bytes of its index and log, and its memory where Nebula's clients may read that.
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) store: Arc<Store>,
     pub(super) bytes: u64,
+    pub(super) readable: Option<Region>,
 }
 
 impl Part {
-    /// The part that `store` of the sizes `config` is.
+    /// The part that `store` of the sizes `config` is, which nobody reads but by its server.
     pub(super) fn of(store: Store, config: &StoreConfig) -> Self {
-        Self { store: Arc::new(store), bytes: memory::store_bytes(config) }
+        Self { store: Arc::new(store), bytes: memory::store_bytes(config), readable: None }
     }
 }
 

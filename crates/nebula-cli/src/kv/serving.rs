@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use nebula::{Endpoint, IdlePolicy, Keys, Policy, RunningServer, Server, ServerConfig};
+use nebula::{Endpoint, IdlePolicy, Keys, Policy, Registered, Rights, RunningServer, Server, ServerConfig};
 use nebula_workload::KEY_BYTES;
 
 use super::memcached::{ANSWER_BYTES_MAX, Facts, Memcached, MemcachedService, REQUEST_BYTES_MAX};
@@ -48,6 +48,8 @@ fn serve_own(
         config.tenants = Vec::new();
     }
     config.keys = keys;
+    let readable = part.readable.iter().cloned();
+    config.regions = readable.map(|memory| Registered::new(memory, Rights::READ | Rights::MAP)).collect();
     Ok(Server::bind(endpoint).config(config).serve(service)?)
 }
 

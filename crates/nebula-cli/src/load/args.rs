@@ -109,6 +109,9 @@ pub(crate) struct Args {
     /// Use udp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
+    /// GETs read the server's store by one-sided reads, without any of its workers; the server is started with --one-sided
+    #[arg(long)]
+    one_sided: bool,
     /// Cores to pin client threads to, round-robin
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
@@ -209,6 +212,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         trace: args.trace.as_deref().map(|path| read_trace(path, args.column.as_ref())).transpose()?,
         network_keys: flags::read_keys(args.key_file.as_deref(), args.endpoint.has_network())?,
         insecure: args.insecure,
+        one_sided: args.one_sided,
     };
     check(&plan, args)?;
     Ok(plan)
@@ -220,6 +224,11 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     if args.zone.is_some() && (!plan.endpoint.has_several() || plan.balance == Balance::KeyHash) {
         return Err(Failure::bad_input(
             "--zone needs servers to choose from, and a --balance other than key-hash, under which keys have their servers in all zones",
+        ));
+    }
+    if plan.one_sided && (plan.endpoint.has_several() || plan.memcached.is_some()) {
+        return Err(Failure::bad_input(
+            "--one-sided reads the store of one server of Nebula's protocol: give one --endpoint",
         ));
     }
     if args.balance.is_some() && !plan.endpoint.has_several() {

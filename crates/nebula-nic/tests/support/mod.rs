@@ -9,4 +9,5 @@ pub mod model;
 pub mod op;
 pub mod pair;
 pub mod reach;
+pub mod regions;
 pub mod retention;

@@ -3,7 +3,7 @@
 use crate::endpoint::{EndpointError, ResolveError};
 use crate::rpc::fault::Fault;
 use crate::transport::shm::handshake::Refusal;
-use nebula_nic::{HedgeConfigError, NackReason, RequesterConfigError, Span};
+use nebula_nic::{AccessRefusal, HedgeConfigError, NackReason, RequesterConfigError, Span};
 use nebula_sys::shared::SharedError;
 
 /// A connection that could not be made.
@@ -24,6 +24,9 @@ pub enum ConnectError {
         /// How many there may be.
         max: u16,
     },
+    /// One-sided operations are made on one server.
+    #[error("one-sided operations are made on one server: name one endpoint, or set ClientConfig::one_sided to false")]
+    OneSidedOfSeveral,
     /// Nebula's own protocol is not spoken over TCP.
     #[error("{endpoint} is for clients of other protocols, such as memcached's: connect over shm:// or udp://")]
     OthersProtocol {
@@ -179,6 +182,9 @@ pub enum SubmitError {
         /// The longest reply that the client has room for, in bytes.
         client: u32,
     },
+    /// The client makes no one-sided operations.
+    #[error("this client makes no one-sided operations: connect with ClientConfig::one_sided")]
+    NotOneSided,
     /// The server is gone.
     #[error("the server is gone: connect again")]
     ServerGone,
@@ -200,6 +206,12 @@ pub enum CallError {
     /// It was begun, perhaps executed, and has no reply.
     #[error(transparent)]
     Fault(Fault),
+    /// The server refused a one-sided operation. Of a write that is longer than a block, other blocks may have been written.
+    #[error("one-sided operation refused: {refusal}")]
+    Refused {
+        /// Why.
+        refusal: AccessRefusal,
+    },
     /// The server is gone. It is unknown whether the RPC was executed.
     #[error("the server is gone: connect again")]
     ServerGone,
@@ -276,9 +288,12 @@ impl CallError {
                 SubmitError::Full
                 | SubmitError::TooLarge { .. }
                 | SubmitError::ReplyRoom { .. }
+                | SubmitError::NotOneSided
                 | SubmitError::ServerGone
                 | SubmitError::Forked => Executed::No,
             },
+            // Other blocks of it may have been.
+            Self::Refused { .. } => Executed::Unknown,
             // A client that cancels an RPC does not wait to hear whether it was begun.
             Self::Cancelled | Self::ServerGone | Self::TimedOut | Self::Stale | Self::Forked | Self::Protocol => {
                 Executed::Unknown

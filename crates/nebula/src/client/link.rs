@@ -5,6 +5,7 @@ use super::balanced::Balanced;
 use super::balanced::{Greeting, greet};
 use super::connection::{Connection, Rest};
 use super::error::{CallError, ConnectError, SubmitError};
+use super::one_sided::{Carrier, Mapped, OneSided};
 #[cfg(feature = "typed")]
 use super::shm::Glance;
 use super::shm::ShmClient;
@@ -27,14 +28,37 @@ pub(super) enum Link {
     Shm(ShmClient),
     Udp(Box<UdpClient>),
     Balanced(Box<Balanced<Link>>),
+    /// Over either, with operations beside the RPCs.
+    OneSided(Box<OneSided<Link>>),
 }
 
 impl Link {
     pub(super) fn connect(endpoints: Endpoints, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError> {
         match endpoints.only() {
+            Some(endpoint) if config.one_sided && rest == Rest::Polls => {
+                Self::connect_to(endpoint.clone(), config, rest)?.with_operations(config)
+            }
             Some(endpoint) => Self::connect_to(endpoint.clone(), config, rest),
+            None if config.one_sided => Err(ConnectError::OneSidedOfSeveral),
             None => Ok(Self::Balanced(Box::new(Balanced::connect(endpoints, config, rest)?))),
         }
+    }
+
+    /// The same connection, for operations too.
+    pub(super) fn with_operations(mut self, config: &ClientConfig) -> Result<Self, ConnectError> {
+        let regions = match &mut self {
+            Self::Shm(shm) => shm.take_regions(),
+            Self::Udp(_) | Self::Balanced(_) | Self::OneSided(_) => Vec::new(),
+        };
+        let mapped = regions.into_iter().map(|(mappable, fd)| Mapped::open(mappable, fd));
+        let mapped = mapped.collect::<Result<_, _>>()?;
+        Ok(Self::OneSided(Box::new(OneSided::new(self, mapped, config))))
+    }
+
+    /// The operations, where there may be any.
+    #[inline]
+    pub(super) fn operations(&mut self) -> Option<&mut OneSided<Self>> {
+        if let Self::OneSided(operations) = self { Some(operations) } else { None }
     }
 
     /// A connection over networks of the caller's, and their clock.
@@ -56,6 +80,7 @@ impl Link {
             Self::Shm(shm) => shm.wait(timeout),
             Self::Udp(udp) => udp.wait(timeout),
             Self::Balanced(balanced) => balanced.wait(timeout),
+            Self::OneSided(operations) => operations.wait(timeout),
         }
     }
 
@@ -64,6 +89,7 @@ impl Link {
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         match self {
             Self::Balanced(balanced) => balanced.greet(greeting),
+            Self::OneSided(operations) => operations.carrier.greet(greeting),
             // Answers of others would be lost.
             link if link.outstanding() > 0 => false,
             link => greet(link, &*greeting),
@@ -77,6 +103,7 @@ impl Link {
             Self::Shm(shm) => shm.deadline(),
             Self::Udp(udp) => udp.deadline(),
             Self::Balanced(balanced) => balanced.deadline(),
+            Self::OneSided(operations) => operations.carrier.deadline(),
         }
     }
 
@@ -89,6 +116,7 @@ impl Link {
                 Self::Shm(_) => true,
                 Self::Udp(_) => false,
                 Self::Balanced(balanced) => balanced.has_local(),
+                Self::OneSided(operations) => return operations.carrier.waits_for(options),
             };
         is_told.then_some(waits)
     }
@@ -97,6 +125,7 @@ impl Link {
         match self {
             Self::Shm(shm) => Some(shm.status()),
             Self::Udp(_) | Self::Balanced(_) => None,
+            Self::OneSided(operations) => operations.carrier.status(),
         }
     }
 }
@@ -109,7 +138,7 @@ impl Link {
     pub(super) fn glance(&mut self) -> Glance {
         match self {
             Self::Shm(shm) => shm.glance(),
-            Self::Udp(_) | Self::Balanced(_) => Glance::Otherwise,
+            Self::Udp(_) | Self::Balanced(_) | Self::OneSided(_) => Glance::Otherwise,
         }
     }
 
@@ -118,7 +147,7 @@ impl Link {
     pub(super) fn taken(&self, bytes: u32) -> &[u8] {
         match self {
             Self::Shm(shm) => shm.taken(bytes),
-            Self::Udp(_) | Self::Balanced(_) => &[],
+            Self::Udp(_) | Self::Balanced(_) | Self::OneSided(_) => &[],
         }
     }
 
@@ -145,6 +174,7 @@ impl Link {
             Self::Shm(shm) => shm.poll(),
             Self::Udp(udp) => udp.poll(),
             Self::Balanced(balanced) => balanced.poll(),
+            Self::OneSided(operations) => operations.poll(),
         }
     }
 }
@@ -171,6 +201,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.submit_with(request, options),
             Self::Udp(udp) => udp.submit(request, options),
             Self::Balanced(balanced) => balanced.submit(request, options),
+            Self::OneSided(operations) => operations.carrier.submit_with(request, options),
         }
     }
 
@@ -188,6 +219,7 @@ impl Connection for Link {
             Self::Shm(_) => {}
             Self::Udp(udp) => udp.flush(),
             Self::Balanced(balanced) => balanced.flush(),
+            Self::OneSided(operations) => operations.carrier.flush(),
         }
     }
 
@@ -196,6 +228,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.cancel(ticket),
             Self::Udp(udp) => udp.cancel(ticket),
             Self::Balanced(balanced) => balanced.cancel(ticket),
+            Self::OneSided(operations) => operations.cancel(ticket),
         }
     }
 
@@ -204,6 +237,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.call(request, options),
             Self::Udp(udp) => udp.call(request, options),
             Self::Balanced(balanced) => balanced.call(request, options),
+            Self::OneSided(operations) => operations.carrier.call(request, options),
         }
     }
 
@@ -212,6 +246,7 @@ impl Connection for Link {
             Self::Shm(_) => {}
             Self::Udp(udp) => udp.set_keys(keys),
             Self::Balanced(balanced) => balanced.set_keys(keys),
+            Self::OneSided(operations) => operations.carrier.set_keys(keys),
         }
     }
 
@@ -220,6 +255,7 @@ impl Connection for Link {
             Self::Shm(_) => {}
             Self::Udp(udp) => udp.bind_to_server(),
             Self::Balanced(balanced) => balanced.bind_to_server(),
+            Self::OneSided(operations) => operations.carrier.bind_to_server(),
         }
     }
 
@@ -229,6 +265,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.outstanding(),
             Self::Udp(udp) => udp.outstanding(),
             Self::Balanced(balanced) => balanced.outstanding(),
+            Self::OneSided(operations) => operations.outstanding(),
         }
     }
 
@@ -237,6 +274,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.slo(),
             Self::Udp(udp) => udp.slo(),
             Self::Balanced(balanced) => balanced.slo(),
+            Self::OneSided(operations) => operations.carrier.slo(),
         }
     }
 
@@ -245,6 +283,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.rpc_bytes_max(),
             Self::Udp(udp) => udp.rpc_bytes_max(),
             Self::Balanced(balanced) => balanced.rpc_bytes_max(),
+            Self::OneSided(operations) => operations.carrier.rpc_bytes_max(),
         }
     }
 
@@ -253,6 +292,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.reply_bytes_max(),
             Self::Udp(udp) => udp.reply_bytes_max(),
             Self::Balanced(balanced) => balanced.reply_bytes_max(),
+            Self::OneSided(operations) => operations.carrier.reply_bytes_max(),
         }
     }
 
@@ -261,6 +301,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.ring_bytes(),
             Self::Udp(udp) => udp.buffer_bytes(),
             Self::Balanced(balanced) => balanced.ring_bytes(),
+            Self::OneSided(operations) => operations.carrier.ring_bytes(),
         }
     }
 
@@ -269,6 +310,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.take_all(visit),
             Self::Udp(udp) => udp.take_all(visit),
             Self::Balanced(balanced) => balanced.take_all(visit),
+            Self::OneSided(operations) => operations.take_all(visit),
         }
     }
 
@@ -277,6 +319,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.arm(),
             Self::Udp(_) => {}
             Self::Balanced(balanced) => balanced.arm(),
+            Self::OneSided(operations) => operations.carrier.arm(),
         }
     }
 
@@ -285,6 +328,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.disarm(),
             Self::Udp(_) => {}
             Self::Balanced(balanced) => balanced.disarm(),
+            Self::OneSided(operations) => operations.carrier.disarm(),
         }
     }
 
@@ -293,11 +337,16 @@ impl Connection for Link {
             Self::Shm(shm) => shm.take_wake_ups(),
             Self::Udp(_) => {}
             Self::Balanced(balanced) => balanced.take_wake_ups(),
+            Self::OneSided(operations) => operations.carrier.take_wake_ups(),
         }
     }
 
     fn is_watched_on_request(&self) -> bool {
-        !matches!(self, Self::Shm(_))
+        match self {
+            Self::Shm(_) => false,
+            Self::Udp(_) | Self::Balanced(_) => true,
+            Self::OneSided(operations) => operations.carrier.is_watched_on_request(),
+        }
     }
 
     fn socket(&self) -> Option<BorrowedFd<'_>> {
@@ -305,6 +354,7 @@ impl Connection for Link {
             Self::Shm(shm) => Some(shm.socket()),
             Self::Udp(udp) => udp.socket(),
             Self::Balanced(balanced) => balanced.socket(),
+            Self::OneSided(operations) => operations.carrier.socket(),
         }
     }
 
@@ -313,6 +363,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.due(),
             Self::Udp(udp) => udp.due(),
             Self::Balanced(balanced) => balanced.due(),
+            Self::OneSided(operations) => operations.carrier.due(),
         }
     }
 
@@ -322,6 +373,7 @@ impl Connection for Link {
             Self::Shm(shm) => shm.has_room(),
             Self::Udp(udp) => udp.has_room(),
             Self::Balanced(balanced) => balanced.has_room(),
+            Self::OneSided(operations) => operations.carrier.has_room(),
         }
     }
 
@@ -330,6 +382,31 @@ impl Connection for Link {
             Self::Shm(_) => None,
             Self::Udp(udp) => udp.paced_for(),
             Self::Balanced(balanced) => balanced.paced_for(),
+            Self::OneSided(operations) => operations.carrier.paced_for(),
         }
+    }
+}
+
+impl Carrier for Link {
+    fn packet_bytes(&self) -> u32 {
+        match self {
+            Self::Shm(shm) => shm.packet_bytes(),
+            Self::Udp(udp) => udp.packet_bytes(),
+            Self::Balanced(_) => 0,
+            Self::OneSided(operations) => operations.carrier.packet_bytes(),
+        }
+    }
+
+    fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
+        match self {
+            Self::Shm(shm) => shm.submit_operation(token, message),
+            Self::Udp(udp) => udp.submit_operation(token, message),
+            Self::Balanced(_) => Err(SubmitError::NotOneSided),
+            Self::OneSided(operations) => operations.carrier.submit_operation(token, message),
+        }
+    }
+
+    fn wait_for(&mut self, timeout: Span) {
+        self.wait(timeout);
     }
 }

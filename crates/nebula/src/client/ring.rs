@@ -1,11 +1,12 @@
 //! The client's end of the ring: which positions are in use, where the next RPC is written, which answers have arrived.
 
 use crate::client::error::{ConnectError, SubmitError};
+use crate::config::client::ClientConfig;
 use crate::rpc::slot::{
     Geometry, HEADER_WORDS, IN_LINE_BYTES, Mark, SlotHeader, Slots, first_word, is_request, publish_whole,
 };
 use crate::transport::shm::channel::{shared_bytes, sleep_word};
-use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
+use crate::transport::shm::handshake::{self, Hello, Mappable, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
 use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
@@ -113,14 +114,17 @@ pub(crate) struct Connected {
     pub(crate) ring: Ring,
     pub(crate) welcome: Welcome,
     pub(crate) status: ReadOnlyMemory,
+    /// Memory of the server's that may be mapped.
+    pub(crate) regions: Vec<(Mappable, OwnedFd)>,
 }
 
 /// How long a server may take to answer a hello.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Connects to the server of `name` and maps the ring that it grants. A client that may sleep is woken by the server.
-pub(crate) fn connect(name: &str, (slots, domain): (u32, u8), may_sleep: bool) -> Result<Connected, ConnectError> {
-    connect_saying(name, Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false })
+pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Connected, ConnectError> {
+    let &ClientConfig { slots, domain, one_sided: maps, .. } = config;
+    connect_saying(name, Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false, maps })
 }
 
 /// As [`connect`], with any hello.
@@ -149,8 +153,20 @@ pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, Conn
     let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
     // One descriptor a client: the socket.
     memory.close_fd();
+    let regions =
+        (0..welcome.regions).map(|_| receive_region(&socket).ok_or_else(unclear)).collect::<Result<_, _>>()?;
     let ring = Ring { tells_cancels: welcome.cancels, ..Ring::new(memory, welcome.geometry, socket, may_sleep) };
-    Ok(Connected { ring, welcome, status })
+    Ok(Connected { ring, welcome, status, regions })
+}
+
+/// A region that the server lets this client map.
+fn receive_region(socket: &OwnedFd) -> Option<(Mappable, OwnedFd)> {
+    if !wait_readable(socket, ANSWER_WITHIN) {
+        return None;
+    }
+    let (message, fds) = handshake::receive(socket).ok()??;
+    let [memory] = <[OwnedFd; 1]>::try_from(fds).ok()?;
+    Some((Mappable::decode(&message)?, memory))
 }
 
 fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
@@ -284,6 +300,16 @@ impl Ring {
         }
     }
 
+    /// Sends a one-sided operation in one slot, which must be free.
+    pub(crate) fn send_operation(&mut self, token: u64, message: &[u8]) {
+        let position = self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
+        #[expect(clippy::cast_possible_truncation, reason = "a block and what says where")]
+        let rpc_bytes = message.len() as u32;
+        let slots = self.slots();
+        slots.store(position, message);
+        slots.publish(position, SlotHeader { mark: Mark::Operation, pkt_idx: 0, span: 1, rpc_bytes, extra: 0 });
+    }
+
     /// One look at the oldest RPC: a reply of at most `most` bytes in one slot is copied to the start of `into`, which has room for some bytes more,
     /// and its slots are free.
     #[inline(always)]
@@ -340,7 +366,7 @@ impl Ring {
     #[inline(always)]
     fn answer(&mut self, position: u32) -> Option<Answered> {
         let header = self.slots().header(position)?;
-        if matches!(header.mark, Mark::Request | Mark::Cancelled) {
+        if matches!(header.mark, Mark::Request | Mark::Cancelled | Mark::Operation) {
             return None;
         }
         Some(Answered { position, entry: *self.entry(position), header })

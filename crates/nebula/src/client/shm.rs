@@ -6,9 +6,11 @@ use super::ring::{self, Answered, Entry, Next, Ring, State};
 use crate::client::error::{CallError, ConnectError, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options};
+use crate::nic::one_sided::ROOM_BYTES;
 use crate::rpc::fault::Fault;
 use crate::rpc::slot::{IN_LINE_BYTES, Mark, SPAN_MAX, SlotHeader};
 use crate::status::StatusReader;
+use crate::transport::shm::handshake::Mappable;
 use nebula_nic::{
     Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp, TransferId,
 };
@@ -19,7 +21,7 @@ use nebula_sys::copy::{UNIT_BYTES, store_bytes};
 use nebula_sys::fork::ForkMark;
 use nebula_sys::sync::AtomicU64;
 use std::collections::VecDeque;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other slots, whether the server is there. Fewer
 /// while answers come out of order.
@@ -77,6 +79,8 @@ pub(crate) struct ShmClient {
     /// The longest reply that the server says it sends.
     server_reply_bytes_max: Option<u32>,
     slo: Span,
+    /// Memory of the server's that was not taken to be mapped yet.
+    regions: Vec<(Mappable, OwnedFd)>,
 }
 
 impl ShmClient {
@@ -84,14 +88,14 @@ impl ShmClient {
     pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Self, ConnectError> {
         let mark =
             ForkMark::new().map_err(|cause| ConnectError::System { endpoint: format!("shm://{name}"), cause })?;
-        let ring::Connected { mut ring, welcome, status } =
-            ring::connect(name, (config.slots, config.domain), may_sleep)?;
+        let ring::Connected { mut ring, welcome, status, regions } = ring::connect(name, config, may_sleep)?;
         ring.set_call_timeout(config.call_timeout.into());
         let geometry = ring.geometry();
         let said = Some(welcome.reply_bytes_max).filter(|&bytes| bytes > 0);
         // Slots are whole: what the server finds room for in them is taken.
         let whole_slots = || said.map_or(1, |said| geometry.packets(said)).saturating_mul(geometry.mtu_bytes);
         let reply_bytes_max = config.reply_bytes_max.unwrap_or_else(whole_slots);
+        let reply_bytes_max = reply_bytes_max.max(if config.one_sided { ROOM_BYTES } else { 0 });
         if reply_bytes_max < welcome.reply_bytes_max {
             return Err(ConnectError::ReplyRoom { server: welcome.reply_bytes_max, client: reply_bytes_max });
         }
@@ -126,6 +130,7 @@ impl ShmClient {
             ring,
             mark,
             requester,
+            regions,
         })
     }
 
@@ -200,6 +205,29 @@ impl ShmClient {
         self.retained.keep(token, request);
         self.ring.send(entry(token, tid, span), request, options.key_hash);
         Ok(Ticket(token))
+    }
+
+    /// Sends a one-sided operation, whose answer comes under `token`.
+    pub(crate) fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
+        if self.mark.is_forked() {
+            return Err(SubmitError::Forked);
+        }
+        if !self.ring.has_room(1) {
+            return Err(self.ring.refusal());
+        }
+        self.sent += 1;
+        self.ring.send_operation(token.0, message);
+        Ok(())
+    }
+
+    /// Memory of the server's that this client may map.
+    pub(crate) fn take_regions(&mut self) -> Vec<(Mappable, OwnedFd)> {
+        std::mem::take(&mut self.regions)
+    }
+
+    /// Payload of a slot.
+    pub(crate) fn packet_bytes(&self) -> u32 {
+        self.ring.geometry().mtu_bytes
     }
 
     /// Makes an RPC the requester's too; its number there.
@@ -449,7 +477,7 @@ impl ShmClient {
             Mark::Reply => Err(CallError::Fault(Fault::ReplyTooLarge)),
             Mark::Fault => Err(CallError::Fault(Fault::from_code(header.extra))),
             Mark::Nack => Err(CallError::refused(nack(RpcKey::default(), header).nack_reason())),
-            Mark::Request | Mark::Cancelled => unreachable!("a request is no answer"),
+            Mark::Request | Mark::Cancelled | Mark::Operation => unreachable!("what the client sent is no answer"),
         }
     }
 

@@ -10,6 +10,17 @@ use crate::config::client::ClientConfig;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
+impl Ticket {
+    /// The highest bit: that of a one-sided operation.
+    pub(crate) const ONE_SIDED: u64 = 1 << 63;
+
+    /// Whether it is that of a one-sided operation. RPCs and operations that are outstanding may be equal modulo the slots.
+    #[must_use]
+    pub const fn is_one_sided(self) -> bool {
+        self.0 & Self::ONE_SIDED != 0
+    }
+}
+
 /// The end of an RPC. Each ticket gets exactly one.
 #[derive(Debug)]
 pub struct Completion<'c> {

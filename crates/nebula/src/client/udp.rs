@@ -116,6 +116,23 @@ impl UdpClient {
         Ok(ticket)
     }
 
+    /// Sends a one-sided operation, whose answer comes under `token`.
+    pub(crate) fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
+        if self.session.is_forked() {
+            return Err(SubmitError::Forked);
+        }
+        self.session.submit_operation(token, message)?;
+        if self.session.is_to_send_at_once() {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Payload of a packet, as the server says; the least that there is before it has answered.
+    pub(crate) fn packet_bytes(&self) -> u32 {
+        self.session.mtu.bytes()
+    }
+
     #[inline]
     pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
         if self.session.done.is_empty() {

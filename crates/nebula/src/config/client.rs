@@ -39,6 +39,9 @@ pub struct ClientConfig {
     pub datagram_bytes: Option<u16>,
     /// The messaging domain of the server: one that serves another refuses this client. Default: 0.
     pub domain: u8,
+    /// Whether the client makes [one-sided operations](crate::Client::read), of one server. Over shared memory it then maps what the server lets it.
+    /// Default: `false`.
+    pub one_sided: bool,
     /// Several servers: how that of an RPC is chosen. Default: power of two choices.
     pub balance: Balance,
     /// Several servers: the zone that this client is of, by which those of [other zones](crate::Listed::zone) are far. They get RPCs only while
@@ -130,6 +133,7 @@ impl Default for ClientConfig {
             transmissions_max: 12,
             datagram_bytes: None,
             domain: 0,
+            one_sided: false,
             balance: Balance::default(),
             zone: None,
             hedge: None,
@@ -222,6 +226,13 @@ impl ClientConfig {
         self
     }
 
+    /// Sets whether the client makes one-sided operations.
+    #[must_use]
+    pub fn one_sided(mut self, one_sided: bool) -> Self {
+        self.one_sided = one_sided;
+        self
+    }
+
     /// Sets how the server of an RPC is chosen.
     #[must_use]
     pub fn balance(mut self, balance: Balance) -> Self {
@@ -295,6 +306,7 @@ mod tests {
             transmissions_max: 704,
             datagram_bytes: Some(705),
             domain: 7,
+            one_sided: true,
             balance: Balance::KeyHash,
             zone: Some("seven".to_owned()),
             hedge: Some(HedgeConfig::default()),
@@ -302,7 +314,7 @@ mod tests {
         };
         let rebuilt = rebuilt!(
             ClientConfig from unusual();
-            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, balance, domain;
+            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, balance, domain, one_sided;
             optional reply_bytes_max, datagram_bytes, zone, hedge, health
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

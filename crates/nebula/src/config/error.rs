@@ -2,7 +2,7 @@
 
 use crate::endpoint::{Endpoint, EndpointError};
 use nebula_nic::schedule::ManagerConfigError;
-use nebula_nic::{ConfigError, GroupConfigError, Policy};
+use nebula_nic::{ConfigError, GroupConfigError, Policy, RegionError};
 use nebula_sys::mem::MemError;
 use nebula_sys::shared::SharedError;
 use std::path::PathBuf;
@@ -96,6 +96,9 @@ pub enum ServeError {
     /// The NIC cannot have this configuration.
     #[error(transparent)]
     Nic(#[from] ConfigError),
+    /// A region cannot be registered.
+    #[error(transparent)]
+    Region(#[from] RegionError),
     /// Only the simulator has the policy.
     #[error("policy {policy} is simulated only: serve with one of {}", Policy::served().join(", "))]
     SimulatedOnly {

@@ -14,6 +14,7 @@ use super::kind::{Kind, groups_of};
 use super::migration::MigrationConfig;
 use crate::config::key::Keys;
 use crate::config::tenant::{self, Tenant};
+use crate::rpc::region::Registered;
 use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
 
@@ -162,6 +163,9 @@ pub struct ServerConfig {
     pub pin: Vec<usize>,
     /// Over `shm://`: user ids that may connect beside the server's own. Default: none.
     pub allowed_uids: Vec<u32>,
+    /// Memory that clients read and write by one-sided operations: the first is region 0, the next one 1. See
+    /// [`Server::register`](crate::Server::register). Default: none.
+    pub regions: Vec<Registered>,
     /// Whether workers sample one RPC in 64 for the [status page](crate::StatusReader): its time of waiting, of service, and in all. It takes an RPC less
     /// than 2 % of its instructions. Default: `true`.
     pub metrics: bool,
@@ -212,6 +216,7 @@ impl Default for ServerConfig {
             idle: IdlePolicy::Adaptive,
             pin: Vec::new(),
             allowed_uids: Vec::new(),
+            regions: Vec::new(),
             metrics: true,
             decision_log: None,
         }

@@ -41,7 +41,7 @@ pub struct LaterReply {
     reply: Vec<u8>,
     capacity: u32,
     /// Who waits for it, and how long, where that is known.
-    asker: Option<Box<Asker>>,
+    asker: Option<Asker>,
     /// The worker's.
     thread: Thread,
     is_sent: bool,
@@ -83,7 +83,7 @@ impl LaterReply {
     /// all the same.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.asker.as_ref().is_some_and(|asker| asker.is_cancelled())
+        self.asker.as_ref().is_some_and(Asker::is_cancelled)
     }
 
     /// Sends what was written, and wakes the worker. After the server has stopped it does nothing.
@@ -113,7 +113,7 @@ impl LaterReply {
 
     /// Who waits for it, and how long, where that is known.
     pub(crate) fn asker(&self) -> Option<Asker> {
-        self.asker.as_deref().cloned()
+        self.asker.clone()
     }
 
     pub(crate) fn capacity_bytes(&self) -> u32 {
@@ -239,7 +239,7 @@ impl Laters {
             rpc: self.rpc.load(Ordering::Relaxed),
             reply: Vec::new(),
             capacity,
-            asker: asker().map(Box::new),
+            asker: asker(),
             thread: std::thread::current(),
             is_sent: false,
         })

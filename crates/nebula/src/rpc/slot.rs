@@ -39,6 +39,8 @@ pub(crate) enum Mark {
     Fault,
     /// A request that its client has taken back.
     Cancelled,
+    /// A one-sided operation of the client's: no RPC.
+    Operation,
 }
 
 impl Mark {
@@ -49,6 +51,7 @@ impl Mark {
             Mark::Nack => 3,
             Mark::Fault => 4,
             Mark::Cancelled => 5,
+            Mark::Operation => 9,
         }
     }
 
@@ -59,6 +62,7 @@ impl Mark {
             3 => Some(Mark::Nack),
             4 => Some(Mark::Fault),
             5 => Some(Mark::Cancelled),
+            9 => Some(Mark::Operation),
             _ => None,
         }
     }
@@ -70,13 +74,11 @@ pub(crate) const fn first_word(mark: Mark, position: u32, span: u32) -> u64 {
     position as u64 | (span as u64) << 48 | mark.bits() << 60
 }
 
-/// Whether a slot's first word says that it holds a packet for `position`, taken back or not.
+/// Whether a slot's first word says that it holds a packet of the client's for `position`: of a request, taken back or not, or an operation.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
 pub(crate) const fn is_request(first: u64, position: u32) -> bool {
-    // The two marks differ in one bit.
-    let mark = first >> 60 & !(Mark::Request.bits() ^ Mark::Cancelled.bits());
-    first as u32 == position && mark == Mark::Request.bits()
+    first as u32 == position && first >> 60 & BY_CLIENT == Mark::Request.bits()
 }
 
 /// The first word of the slot where the reply to an RPC goes: until that is published, it says whether the client has taken the RPC back.
@@ -101,6 +103,12 @@ impl<'a> Asked<'a> {
         first as u32 == self.position && first >> 60 == Mark::Cancelled.bits()
     }
 }
+
+/// Bits in which the marks that a client writes are the same, and no others.
+const BY_CLIENT: u64 = 0b0011;
+
+const _: () = assert!(Mark::Cancelled.bits() & BY_CLIENT == Mark::Request.bits());
+const _: () = assert!(Mark::Operation.bits() & BY_CLIENT == Mark::Request.bits());
 
 /// Writes the header of an RPC or a reply of one packet, whose payload lies in the slot that begins with `line`.
 #[inline(always)]

@@ -12,8 +12,10 @@ use crate::config::tenant;
 use crate::endpoint::Endpoint;
 use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Time, Watch, Wire, random_bytes};
+use crate::nic::one_sided::OneSided;
 use crate::nic::recorder::FirstLogError;
 use crate::rpc::parking::Parker;
+use crate::rpc::region::Registered;
 use crate::rpc::service::Service;
 use crate::rpc::slot::mtu_for;
 use crate::status::{Layout, PoolStatus, Status, StatusPage, StatusReader};
@@ -27,7 +29,7 @@ use crate::transport::udp::key_box::KeyBox;
 use crate::transport::udp::numbers::{GROUP_KEY, Numbers, first_number};
 use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
-use nebula_nic::{Availability, CentralDispatch, Policy, Span};
+use nebula_nic::{Availability, CentralDispatch, Policy, RegionId, Span};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use nebula_sys::udp::GroupKey;
@@ -56,6 +58,8 @@ pub struct RunningServer {
     draining: Draining,
     /// Where engines find new keys.
     key_boxes: Vec<Arc<KeyBox>>,
+    /// What is registered.
+    regions: Vec<Registered>,
     log_error: FirstLogError,
     threads: Vec<JoinHandle<()>>,
     pool: Option<Arc<Pool>>,
@@ -144,6 +148,13 @@ impl RunningServer {
         self.key_boxes.iter().for_each(|key_box| key_box.put(keys.clone()));
         // An engine that sleeps is to know at once whom it must not answer any more.
         self.parkers.iter().for_each(|parker| parker.wake());
+    }
+
+    /// Refuses every one-sided operation that names `region` from here on; whether the server has such a region. Clients that have mapped it keep
+    /// the memory until they disconnect, and no other is given it.
+    pub fn revoke(&self, region: RegionId) -> bool {
+        let registered = self.regions.get(region.place()).filter(|_| region.0 >> 16 == 0);
+        registered.inspect(|registered| registered.revoke()).is_some()
     }
 
     /// Why the [decision log](ServerConfig::decision_log) has ended, where it cannot be written any more. The server goes on without.
@@ -342,7 +353,9 @@ fn open_shm(
     let draining = Draining::default();
     let listener = claim(&endpoint, || open_listener(name, &config, status.clone()))?.until(draining.flag());
     let registry = Arc::new(Registry::default());
-    let rings = |queue: &Arc<EventQueue>| Rings::new(config.clients_max, registry.clone(), queue.clone());
+    let one_sided = OneSided::try_new(&config)?;
+    let rings =
+        |queue: &Arc<EventQueue>| Rings::new(config.clients_max, registry.clone(), queue.clone(), one_sided.clone());
     let rings: Vec<Rings> = listener.queues().iter().map(rings).collect();
     let ground = Ground {
         endpoint,
@@ -354,6 +367,7 @@ fn open_shm(
         pin: config.pin.clone(),
     };
     let (mut running, workers) = assemble(part(&config)?, ground, rings)?;
+    running.regions = config.regions;
     let stop = running.stop.clone();
     running.threads.push(spawn("nebula-listener", None, Box::new(move || listener.run(&stop)))?);
     Ok((running, workers))
@@ -392,7 +406,15 @@ fn open_udp(
     let numbers = Numbers::for_engines(config.engines, first_number(entropy));
     let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
     let ports = parts.iter().zip(wires).zip(numbers).zip(&key_boxes).map(|(((part, wire), numbers), key_box)| {
-        Ok(UdpPort::new(&part.config, &part.config.backend_config()?, wire, entropy, numbers, key_box.clone()))
+        Ok(UdpPort::new(
+            &part.config,
+            &part.config.backend_config()?,
+            wire,
+            entropy,
+            numbers,
+            key_box.clone(),
+            OneSided::try_new(&config)?,
+        ))
     });
     let ports = ports.collect::<Result<Vec<_>, ServeError>>()?;
     let ground = Ground {
@@ -406,6 +428,7 @@ fn open_udp(
     };
     let (mut running, workers) = assemble(parts, ground, ports)?;
     running.key_boxes = key_boxes;
+    running.regions = config.regions;
     Ok((running, workers))
 }
 
@@ -525,6 +548,7 @@ fn assemble<T: ServerTransport>(
         page: (status.clone(), layout),
         draining: draining.clone(),
         key_boxes: Vec::new(),
+        regions: Vec::new(),
         log_error: FirstLogError::default(),
         threads: Vec::new(),
         pool: None,
@@ -591,6 +615,7 @@ fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -
         spread: if config.groups() > 1 { Spread::Hashed } else { Spread::InTurn },
         allowed_uids: config.allowed_uids.clone(),
         tenants: tenant::by_uid(&config.tenants),
+        regions: config.regions.clone(),
     };
     Listener::open(name, terms, status)
 }

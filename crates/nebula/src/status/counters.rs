@@ -67,6 +67,10 @@ pub struct Status {
     pub unanswered: u64,
     /// Over `udp://`: datagrams that were not even read, for the same reason.
     pub unread: u64,
+    /// One-sided operations that engines have carried out, of up to 64 bytes each. What clients do with memory that they have mapped is not counted.
+    pub operations: u64,
+    /// One-sided operations that engines have refused.
+    pub operations_refused: u64,
     /// The most RPCs that waited at the end of a turn, in the last one to two seconds.
     pub queue_depth_recent: u64,
     /// The most slots held as the page was written, in the last one to two seconds.

@@ -75,6 +75,8 @@ pub(super) enum Field {
     DarcGroups,
     Inline,
     SloPs,
+    Operations,
+    OperationsRefused,
 }
 
 /// Where each sum of a worker stands.
@@ -183,7 +185,7 @@ pub(super) const fn histogram_at(kind: Kind) -> usize {
 /// Where a worker's samples begin, from where the worker does.
 pub(super) const SAMPLES_AT: usize = SUM_WORDS + Kind::COUNT * BUCKETS;
 
-const _: () = assert!((Field::Unread as usize) < Layout::WORD && (Field::SloPs as usize) < ENGINE_WORDS);
+const _: () = assert!((Field::Unread as usize) < Layout::WORD && (Field::OperationsRefused as usize) < ENGINE_WORDS);
 const _: () = assert!((Sum::Service as usize) < SUM_WORDS);
 const _: () = assert!(WORKER_WORDS.is_multiple_of(8) && (2 * GAPS).is_multiple_of(8) && SHARED_WORDS.is_multiple_of(8));
 

@@ -50,6 +50,9 @@ pub(crate) struct NetworkCounters {
     pub(crate) unanswered: u64,
     /// Datagrams of which nothing was read, for the same reason.
     pub(crate) unread: u64,
+    /// One-sided operations carried out, and refused.
+    pub(crate) operations: u64,
+    pub(crate) operations_refused: u64,
     /// RPCs of several packets refused to keep room for those of one.
     pub(crate) crowded: u64,
 }
@@ -100,6 +103,8 @@ impl StatusPage {
         put(Field::Cancelled, extra.network.cancelled);
         put(Field::Unanswered, extra.network.unanswered);
         put(Field::Unread, extra.network.unread);
+        put(Field::Operations, extra.network.operations);
+        put(Field::OperationsRefused, extra.network.operations_refused);
         put(Field::QueueDepthRecent, u64::from(extra.queue_depth_recent));
         put(Field::SlotsUsedRecent, u64::from(extra.slots_used_recent));
         put(Field::Incomplete, u64::from(backend.incomplete()));

@@ -108,6 +108,8 @@ impl StatusReader {
             cancelled: get(Field::Cancelled),
             unanswered: get(Field::Unanswered),
             unread: get(Field::Unread),
+            operations: get(Field::Operations),
+            operations_refused: get(Field::OperationsRefused),
             queue_depth_recent: get(Field::QueueDepthRecent),
             slots_used_recent: get(Field::SlotsUsedRecent),
             incomplete: get(Field::Incomplete),

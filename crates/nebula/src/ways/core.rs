@@ -398,18 +398,14 @@ impl<X: Source> Core<X> {
         if begun.held.answer.is_some() { None } else { self.channels.shared(begun.arrival.rpc.snid) }
     }
 
-    /// Sends the reply to an RPC that this core has kept, from the core's own thread.
-    ///
-    /// # Errors
-    ///
-    /// The reply, if it is to an RPC of another core.
-    pub(crate) fn end_now(&mut self, reply: LaterReply, bytes: &[u8]) -> Result<(), LaterReply> {
+    /// Sends the reply to an RPC that this core has kept, from the core's own thread. Gives it back, if it is to an RPC of another core.
+    pub(crate) fn end_now(&mut self, reply: LaterReply, bytes: &[u8]) -> Option<LaterReply> {
         let later = self.later.as_mut().filter(|later| later.laters.is_of(&reply));
-        let Some(parked) = later.and_then(|later| later.remove(reply.rpc())) else { return Err(reply) };
+        let Some(parked) = later.and_then(|later| later.remove(reply.rpc())) else { return Some(reply) };
         reply.into_sent();
         self.end_one(parked, Ending::Reply(bytes));
         self.settle();
-        Ok(())
+        None
     }
 
     /// Ends RPCs whose replies have been given since; how many.

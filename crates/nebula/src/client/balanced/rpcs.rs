@@ -335,7 +335,7 @@ impl Rpcs {
 /// What the end of an RPC says of its server.
 pub(super) fn server_end(error: &CallError) -> ServerEnd {
     match error {
-        CallError::Fault(_) | CallError::Expired => ServerEnd::Answered,
+        CallError::Fault(_) | CallError::Expired | CallError::Refused { .. } => ServerEnd::Answered,
         CallError::Nack { .. } | CallError::Stale => ServerEnd::Refused,
         CallError::NotSent(SubmitError::Full | SubmitError::TooLarge { .. }) => ServerEnd::Refused,
         CallError::Cancelled | CallError::Forked | CallError::Outstanding { .. } => ServerEnd::Withdrawn,

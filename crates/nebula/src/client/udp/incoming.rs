@@ -127,7 +127,9 @@ impl Session {
                     self.end_with(place, CallError::Fault(Fault::from_code(code)));
                 }
             }
-            Message::Request(_) | Message::Pull { .. } | Message::Cancel { .. } => self.ignored += 1,
+            Message::Request(_) | Message::Operation(_) | Message::Pull { .. } | Message::Cancel { .. } => {
+                self.ignored += 1
+            }
         }
     }
 

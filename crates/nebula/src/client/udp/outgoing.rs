@@ -3,6 +3,7 @@
 use super::rpc::Phase;
 use super::session::Session;
 use super::unwanted::Unwanted;
+use crate::client::error::CallError;
 use crate::net::Wire;
 use crate::transport::udp::message::Message;
 
@@ -43,6 +44,9 @@ impl Session {
             rpc.stamp(self.now, self.server_time.at(self.now), self.mtu);
         }
         let is_overdue = std::mem::take(&mut rpc.is_overdue);
+        if rpc.is_operation {
+            return self.send_operation(wire, place);
+        }
         match rpc.phase {
             Phase::Single => {
                 self.outbox.push_request(wire, &rpc.packet(self.mtu, 0, is_overdue));
@@ -56,6 +60,18 @@ impl Session {
             }
             Phase::Download(_) => self.pull(wire, place),
         }
+    }
+
+    /// Sends a one-sided operation. Of several packets it would be an RPC to the server: one that was made for a longer packet than the server
+    /// takes by now ends.
+    #[inline(never)]
+    fn send_operation(&mut self, wire: &mut dyn Wire, place: u32) {
+        let rpc = &self.rpcs[place as usize];
+        if rpc.phase != Phase::Single {
+            return self.end_with(place, CallError::Protocol);
+        }
+        self.outbox.push(wire, &Message::Operation(rpc.packet(self.mtu, 0, false)));
+        self.flights.sent(self.now, place, 1);
     }
 
     /// Sends the next packets of a long request, or asks again which have come.

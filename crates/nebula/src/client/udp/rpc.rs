@@ -36,6 +36,8 @@ pub(super) struct Rpc {
     pub(super) is_queued: bool,
     /// It is sent again because nothing came in time.
     pub(super) is_overdue: bool,
+    /// It is a one-sided operation, of one packet.
+    pub(super) is_operation: bool,
     /// Its end is not handed out yet.
     pub(super) is_undelivered: bool,
 }
@@ -55,20 +57,14 @@ impl Rpc {
             is_live: false,
             is_queued: false,
             is_overdue: false,
+            is_operation: false,
             is_undelivered: false,
         }
     }
 
     #[inline]
-    pub(super) fn begin(
-        &mut self,
-        ticket: Ticket,
-        tid: TransferId,
-        key_hash: u32,
-        deadline: Timestamp,
-        request: &[u8],
-    ) {
-        (self.ticket, self.key_hash, self.deadline) = (ticket, key_hash, deadline);
+    pub(super) fn begin(&mut self, tid: TransferId, key_hash: u32, deadline: Timestamp, request: &[u8]) {
+        (self.key_hash, self.deadline, self.is_operation) = (key_hash, deadline, false);
         self.request.clear();
         self.request.extend_from_slice(request);
         self.is_live = true;

@@ -11,6 +11,7 @@ use crate::client::ticket::Ticket;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
 use crate::net::{Time, Watch, Wire};
+use crate::nic::one_sided::ROOM_BYTES;
 use crate::transport::udp::handshake::derived;
 use crate::transport::udp::message::NO_BUDGET;
 use crate::transport::udp::seal::Seal;
@@ -80,7 +81,8 @@ impl Session {
         entropy: &[u8; 32],
         datagram_bytes: u16,
     ) -> Result<Self, ConnectError> {
-        let reply_bytes_max = config.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX);
+        let answer_bytes_max = if config.one_sided { ROOM_BYTES } else { 0 };
+        let reply_bytes_max = config.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX).max(answer_bytes_max);
         let [salt, secret, first] = [0, 1, 2].map(|what| derived(entropy, what).to_le_bytes());
         let [a, b, c, d, ..] = first;
         // A packet's payload is the server's to say. The number that a client has is in the frame, not here.
@@ -232,6 +234,24 @@ impl Session {
     /// Takes a request in: it is numbered, kept and queued.
     #[inline]
     pub(super) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        let place = self.take_in(request, options)?;
+        let ticket = Ticket(self.next_ticket * u64::from(self.slots) + u64::from(place));
+        self.next_ticket += 1;
+        self.rpcs[place as usize].ticket = ticket;
+        Ok(ticket)
+    }
+
+    /// Takes a one-sided operation in, which ends under `ticket`.
+    pub(super) fn submit_operation(&mut self, ticket: Ticket, message: &[u8]) -> Result<(), SubmitError> {
+        let place = self.take_in(message, Options::default())?;
+        let rpc = &mut self.rpcs[place as usize];
+        (rpc.ticket, rpc.is_operation) = (ticket, true);
+        Ok(())
+    }
+
+    /// The place of a request that was taken in.
+    #[inline]
+    fn take_in(&mut self, request: &[u8], options: Options) -> Result<u32, SubmitError> {
         let Some(bytes) = self.request_bytes(request.len()) else { return Err(self.refusal(request.len())) };
         if self.outstanding() >= self.slots || self.is_backed_up() {
             return Err(SubmitError::Full);
@@ -245,11 +265,9 @@ impl Session {
         let call = Call { bytes, key_hash, server: 0, token: self.next_ticket };
         let outbound = self.begin(call, within).map_err(|_| SubmitError::Full)?;
         let place = self.requester.place(outbound.tid());
-        let ticket = Ticket(self.next_ticket * u64::from(self.slots) + u64::from(place));
-        self.next_ticket += 1;
-        self.rpcs[place as usize].begin(ticket, outbound.tid(), key_hash, self.now + within, request);
+        self.rpcs[place as usize].begin(outbound.tid(), key_hash, self.now + within, request);
         self.enqueue(place);
-        Ok(ticket)
+        Ok(place)
     }
 
     /// Whether a request can be taken in.

@@ -4,6 +4,7 @@ use super::{IdlePolicy, Queueing, ServerConfig};
 use crate::config::key::{Key, Keys};
 use crate::config::migration::MigrationConfig;
 use crate::config::tenant::Tenant;
+use crate::rpc::region::Registered;
 use crate::rpc::rpc_types::RpcTypes;
 use nebula_nic::{CustomPolicy, Policy, ScrubMode, Span, Steering};
 use std::path::PathBuf;
@@ -281,6 +282,13 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [the memory that clients read and write by one-sided operations](Self#structfield.regions).
+    #[must_use]
+    pub fn regions(mut self, regions: Vec<Registered>) -> Self {
+        self.regions = regions;
+        self
+    }
+
     /// Sets [whether workers sample RPCs for the status page](Self#structfield.metrics).
     #[must_use]
     pub fn metrics(mut self, metrics: bool) -> Self {
@@ -300,7 +308,8 @@ impl ServerConfig {
 mod tests {
     use super::*;
     use crate::rebuilt::rebuilt;
-    use nebula_nic::SingleQueue;
+    use crate::rpc::region::Region;
+    use nebula_nic::{Rights, SingleQueue};
 
     fn own() -> CustomPolicy {
         CustomPolicy::try_new("own", |cores, _| SingleQueue::new(cores)).expect("a name")
@@ -346,6 +355,7 @@ mod tests {
             pin: vec![715],
             allowed_uids: vec![716],
             rings_bytes_max: 722,
+            regions: vec![Registered::new(Region::create(64).expect("memory"), Rights::READ)],
             metrics: false,
             decision_log: Some("717".into()),
         }
@@ -355,7 +365,7 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, recv_buffer_bytes_max, scrub, queueing, clients_max, rings_bytes_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids, metrics;
+            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, recv_buffer_bytes_max, scrub, queueing, clients_max, rings_bytes_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids, regions, metrics;
             optional custom_policy, reply_bytes_max, later_max, pool_threads, rpc_types, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

@@ -3,6 +3,7 @@
 //! Both messages are fixed-size datagrams over a Unix seqpacket socket; every field is checked by the side that receives it.
 
 use crate::rpc::slot::{Geometry, MTU_BYTES_MAX, SPAN_MAX, mtu_for};
+use nebula_nic::RegionId;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
@@ -36,6 +37,8 @@ pub(crate) struct Hello {
     pub(crate) domain: u8,
     /// Whether it asks for the status page alone: it sends no RPCs.
     pub(crate) observes: bool,
+    /// Whether it asks for the regions that it may map.
+    pub(crate) maps: bool,
 }
 
 /// Why a server refuses a client.
@@ -110,6 +113,8 @@ pub(crate) struct Welcome {
     pub(crate) slo_ps: u64,
     /// Whether the server reads the mark of RPCs that are taken back. A server before that would wait behind it.
     pub(crate) cancels: bool,
+    /// Messages that follow, each with a region to be mapped.
+    pub(crate) regions: u32,
 }
 
 type Message = [u8; MESSAGE_BYTES];
@@ -141,6 +146,7 @@ impl Hello {
         put(&mut message, 16, self.sleeps.into());
         put(&mut message, 20, self.domain.into());
         put(&mut message, 24, self.observes.into());
+        put(&mut message, 28, self.maps.into());
         message
     }
 
@@ -151,6 +157,7 @@ impl Hello {
             sleeps: take(message, 16) != 0,
             domain: message[20],
             observes: take(message, 24) != 0,
+            maps: take(message, 28) != 0,
         })
     }
 
@@ -191,6 +198,7 @@ pub(crate) fn encode_answer(answer: Answer) -> Message {
             put(&mut message, 36, welcome.reply_bytes_max);
             message[40..48].copy_from_slice(&welcome.slo_ps.to_le_bytes());
             put(&mut message, 48, welcome.cancels.into());
+            put(&mut message, 52, welcome.regions);
         }
     }
     message
@@ -227,8 +235,36 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
         reply_bytes_max: take(message, 36),
         slo_ps: u64::from_le_bytes(slo),
         cancels: take(message, 48) == 1,
+        regions: take(message, 52),
     };
     Some(Ok(welcome))
+}
+
+/// A region that a client may map: its memory comes with the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mappable {
+    pub(crate) region: RegionId,
+    pub(crate) bytes: u64,
+    pub(crate) may_write: bool,
+}
+
+impl Mappable {
+    pub(crate) fn encode(self) -> Message {
+        let mut message = start(b'R');
+        put(&mut message, 8, self.region.0);
+        put(&mut message, 12, self.may_write.into());
+        message[16..24].copy_from_slice(&self.bytes.to_le_bytes());
+        message
+    }
+
+    pub(crate) fn decode(message: &Message) -> Option<Self> {
+        let low = u64::from(take(message, 16));
+        is_start(message, b'R').then(|| Self {
+            region: RegionId(take(message, 8)),
+            may_write: take(message, 12) != 0,
+            bytes: low | u64::from(take(message, 20)) << 32,
+        })
+    }
 }
 
 /// Sends one message, with descriptors.
@@ -262,7 +298,7 @@ mod tests {
     use super::*;
     use rustix::io::{FdFlags, fcntl_getfd};
 
-    const HELLO: Hello = Hello { version: VERSION, slots: 64, sleeps: false, domain: 0, observes: false };
+    const HELLO: Hello = Hello { version: VERSION, slots: 64, sleeps: false, domain: 0, observes: false, maps: false };
 
     const WELCOME: Welcome = Welcome {
         snid: 3,
@@ -272,18 +308,21 @@ mod tests {
         reply_bytes_max: 70_000,
         slo_ps: 100_000_000,
         cancels: true,
+        regions: 3,
     };
 
     #[test]
     fn messages_survive_the_way_there() {
         for sleeps in [false, true] {
-            let hello = Hello { version: VERSION, slots: 64, sleeps, domain: 7, observes: !sleeps };
+            let hello = Hello { version: VERSION, slots: 64, sleeps, domain: 7, observes: !sleeps, maps: sleeps };
             assert_eq!(Hello::decode(&hello.encode()), Some(hello));
         }
         for cancels in [false, true] {
             let welcome = Welcome { cancels, ..WELCOME };
             assert_eq!(decode_answer(&encode_answer(Ok(welcome))), Some(Ok(welcome)));
         }
+        let mappable = Mappable { region: RegionId(0x2_0001), bytes: 5 << 33, may_write: true };
+        assert_eq!(Mappable::decode(&mappable.encode()), Some(mappable));
         for refusal in [
             Refusal::Version { server: VERSION },
             Refusal::Slots,
@@ -329,7 +368,7 @@ mod tests {
     fn any_bytes_are_read_without_a_panic() {
         seeded::seeded(|u| {
             let message: Message = u.arbitrary()?;
-            let _ = (Hello::decode(&message), decode_answer(&message));
+            let _ = (Hello::decode(&message), decode_answer(&message), Mappable::decode(&message));
             Ok(())
         });
     }

@@ -4,8 +4,10 @@
 //! rings are served. A socket that closes, however its process ended, becomes a control message to the engine.
 
 use super::channel::{Channel, shared_bytes};
-use super::handshake::{self, Answer, Hello, Refusal, Welcome};
+use super::handshake::{self, Answer, Hello, Mappable, Refusal, Welcome};
 use crate::config::tenant::{TENANT_MASK, TENANT_SHIFT};
+use crate::nic::one_sided::id_of;
+use crate::rpc::region::Registered;
 use crate::rpc::slot::Geometry;
 use nebula_nic::{Choose, Header, NodeId, Rss};
 use nebula_sys::process::{own_uid, peer_of};
@@ -26,6 +28,9 @@ const GREETING: Duration = Duration::from_secs(2);
 
 /// Those who have the status page alone, at once.
 const OBSERVERS_MAX: usize = 64;
+
+/// Regions that a client maps at most; it reaches all others by the engine. Their messages fit the socket's buffer.
+const MAPPED_MAX: usize = 64;
 
 /// A control message from the listener to the engine.
 #[derive(Debug)]
@@ -97,6 +102,8 @@ pub(crate) struct Terms {
     pub(crate) allowed_uids: Vec<u32>,
     /// User ids of the tenants from 1 on.
     pub(crate) tenants: Vec<u32>,
+    /// What is registered, of which clients may map some.
+    pub(crate) regions: Vec<Registered>,
 }
 
 impl Terms {
@@ -344,7 +351,26 @@ impl Listener {
             status_bytes: u32::try_from(self.status.bytes()).unwrap_or(0),
             slo_ps: self.terms.slo_ps,
             cancels: true,
+            regions: if hello.maps { u32::try_from(self.mappable().count()).unwrap_or(0) } else { 0 },
         })
+    }
+
+    /// The regions that clients may map, and their memory.
+    fn mappable(&self) -> impl Iterator<Item = (Mappable, &SharedMemory)> {
+        let regions = self.terms.regions.iter().enumerate().filter(|(_, registered)| !registered.is_revoked());
+        let mappable = regions.filter_map(|(nth, registered)| {
+            let (memory, may_write) = registered.mapped()?;
+            Some((Mappable { region: id_of(nth), bytes: memory.bytes() as u64, may_write }, memory))
+        });
+        mappable.take(MAPPED_MAX)
+    }
+
+    /// Sends the first `count` of them.
+    fn share_regions(&self, socket: &OwnedFd, count: u32) -> std::io::Result<()> {
+        for (mappable, memory) in self.mappable().take(count as usize) {
+            handshake::send(socket, &mappable.encode(), &[memory.fd()])?;
+        }
+        Ok(())
     }
 
     /// Shares the status page. The ring that goes with it is one that nobody reads.
@@ -371,7 +397,8 @@ impl Listener {
             return;
         };
         let answer = handshake::encode_answer(Ok(welcome));
-        if handshake::send(&socket, &answer, &[memory.fd(), self.status.fd()]).is_err() {
+        let sent = handshake::send(&socket, &answer, &[memory.fd(), self.status.fd()]);
+        if sent.is_err() || self.share_regions(&socket, welcome.regions).is_err() {
             return self.ids.give_back(snid);
         }
         // One descriptor a client: the socket.
@@ -425,6 +452,7 @@ mod tests {
             spread: Spread::InTurn,
             allowed_uids: Vec::new(),
             tenants,
+            regions: Vec::new(),
         };
         let several = terms(vec![1000, 1007]);
         assert_eq!([1000, 1007, 0].map(|uid| several.tenant(uid)), [Some(1), Some(2), Some(0)]);

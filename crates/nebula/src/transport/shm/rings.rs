@@ -4,6 +4,7 @@ use super::channel::Channel;
 use super::listener::{Event, EventQueue, client_index};
 use super::registry::Registry;
 use crate::nic::ingress::{AtOnce, Intake};
+use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided};
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::requests::Replies;
@@ -67,14 +68,15 @@ pub(crate) struct Rings {
     first: usize,
     registry: Arc<Registry>,
     events: Arc<EventQueue>,
+    one_sided: OneSided,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
 impl Rings {
-    pub(crate) fn new(clients_max: u16, registry: Arc<Registry>, events: Arc<EventQueue>) -> Self {
+    pub(crate) fn new(clients_max: u16, registry: Arc<Registry>, events: Arc<EventQueue>, one_sided: OneSided) -> Self {
         let places = vec![NOWHERE; usize::from(clients_max)].into();
-        Self { list: Vec::new(), places, violations: 0, cancelled: 0, first: 0, registry, events }
+        Self { list: Vec::new(), places, violations: 0, cancelled: 0, first: 0, registry, events, one_sided }
     }
 
     fn len(&self) -> u32 {
@@ -175,10 +177,25 @@ impl Rings {
         let channel = &*ring.channel;
         let (slots, snid) = (channel.slots(), channel.snid());
         let mut reader = Reader { cursor: ring.cursor, current: ring.current };
-        let (mut taken, mut refused, mut cancelled) = (0, 0, 0_u64);
+        let (mut taken, mut refused, mut cancelled, mut operations) = (0, 0, 0_u64, 0);
         let is_sound = loop {
-            let is_packet = |slot: &SlotHeader| matches!(slot.mark, Mark::Request | Mark::Cancelled);
-            let Some(slot) = slots.header(reader.cursor).filter(is_packet) else { break true };
+            let Some(slot) = slots.header(reader.cursor) else { break true };
+            match slot.mark {
+                Mark::Request | Mark::Cancelled => {}
+                Mark::Operation if reader.current.is_none() => {
+                    if !operate(&mut self.one_sided, channel, reader.cursor, &slot) {
+                        break false;
+                    }
+                    reader.cursor = reader.cursor.wrapping_add(1);
+                    (taken, operations) = (taken + 1, operations + 1);
+                    if before + taken - refused >= PACKETS_PER_RING {
+                        break true;
+                    }
+                    continue;
+                }
+                Mark::Operation => break false,
+                Mark::Reply | Mark::Nack | Mark::Fault => break true,
+            }
             let Some(current) = reader.current(&slot, slots) else { break false };
             // The rest of an RPC is never refused.
             if reader.current.is_none() && intake.turns_away(now, snid) {
@@ -224,13 +241,13 @@ impl Rings {
                 Verdict::Drop { .. } => break false,
             }
             taken += 1;
-            if before + taken - refused == PACKETS_PER_RING || (refused > 0 && !intake.refusals.has_left(now, false)) {
+            if before + taken - refused >= PACKETS_PER_RING || (refused > 0 && !intake.refusals.has_left(now, false)) {
                 break true;
             }
         };
         (ring.cursor, ring.current) = (reader.cursor, reader.current);
         ring.look = ring.cursor;
-        if refused > 0 || cancelled > 0 {
+        if refused + operations > 0 || cancelled > 0 {
             ring.channel.wake_sleeper();
         }
         if !is_sound {
@@ -443,6 +460,28 @@ impl PeerRing {
     }
 }
 
+/// Carries out the one-sided operation in the slot at `position` and answers it there; `false` where it cannot be one.
+#[inline(never)]
+fn operate(one_sided: &mut OneSided, channel: &Channel, position: u32, slot: &SlotHeader) -> bool {
+    let slots = channel.slots();
+    let bytes = slot.rpc_bytes as usize;
+    if slot.pkt_idx != 0 || slot.span != 1 || bytes > OPERATION_BYTES_MAX.min(slots.geometry().mtu_bytes as usize) {
+        return false;
+    }
+    // Copied once: what its client changes after that changes nothing.
+    let mut message = [0; OPERATION_BYTES_MAX];
+    slots.load(position, &mut message[..bytes]);
+    let (answer, bytes) = one_sided.execute(&message[..bytes]);
+    if bytes > slots.geometry().mtu_bytes as usize {
+        return false;
+    }
+    slots.store(position, &answer[..bytes]);
+    // An answer has some dozen bytes.
+    let rpc_bytes = u32::try_from(bytes).unwrap_or(0);
+    slots.publish(position, SlotHeader { mark: Mark::Reply, pkt_idx: 0, span: 1, rpc_bytes, extra: 0 });
+    true
+}
+
 /// What was taken of a ring at once.
 struct TakenBurst {
     rpcs: usize,
@@ -522,7 +561,8 @@ impl Transport for Rings {
     }
 
     fn counters(&self) -> NetworkCounters {
-        NetworkCounters { cancelled: self.cancelled, ..NetworkCounters::default() }
+        let OneSided { done: operations, refused: operations_refused, .. } = self.one_sided;
+        NetworkCounters { cancelled: self.cancelled, operations, operations_refused, ..NetworkCounters::default() }
     }
 }
 

@@ -4,6 +4,7 @@
 //! byte  0     1      2..4     4..8  8..12              12..14   14..16  16…
 //!       kind  flags  payload  tid   rpc_bytes or code  pkt_idx  0       request: key_hash 4, budget_us 4, stamp_ns 8, payload
 //!                                                                       reply: payload    ack, pull: bitmap 8    cancel: stamp_ns 8
+//!                                                                       operation: as a request
 //! ```
 //!
 //! Kind 0 is padding up to the end. Reading takes any bytes: a message that is cut short or unknown ends the datagram with an error.
@@ -30,6 +31,7 @@ const ACK: u8 = 4;
 const FAULT: u8 = 5;
 const PULL: u8 = 6;
 const CANCEL: u8 = 7;
+const OPERATION: u8 = 8;
 /// Flag of a request: an acknowledgment is wanted. Flag of an acknowledgment: the RPC is whole.
 const FLAG: u8 = 1;
 
@@ -52,6 +54,8 @@ pub(crate) struct Request<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
     Request(Request<'a>),
+    /// A one-sided operation: laid out as a request of one packet, and no RPC.
+    Operation(Request<'a>),
     Reply {
         tid: TransferId,
         rpc_bytes: u32,
@@ -97,7 +101,7 @@ impl Message<'_> {
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Request(request) => REQUEST_BYTES + request.payload.len(),
+            Self::Request(request) | Self::Operation(request) => REQUEST_BYTES + request.payload.len(),
             Self::Reply { payload, .. } => REPLY_BYTES + payload.len(),
             Self::Ack { .. } | Self::Pull { .. } | Self::Cancel { .. } => LONGER_BYTES,
             Self::Nack { .. } | Self::Fault { .. } => COMMON_BYTES,
@@ -109,6 +113,7 @@ impl Message<'_> {
     pub(crate) fn encode(&self, out: &mut [u8]) {
         match *self {
             Self::Request(request) => request.encode(out),
+            Self::Operation(request) => request.encode_as(OPERATION, out),
             Self::Reply { tid, rpc_bytes, pkt_idx, payload } => encode_reply(tid, rpc_bytes, pkt_idx, payload, out),
             Self::Nack { tid, code } => common(out, NACK, false, 0, tid, code, 0),
             Self::Fault { tid, code } => common(out, FAULT, false, 0, tid, code, 0),
@@ -138,9 +143,14 @@ impl Request<'_> {
     /// Writes the message into `out`, which has exactly [`len`](Self::len) bytes.
     #[inline(always)]
     pub(crate) fn encode(&self, out: &mut [u8]) {
+        self.encode_as(REQUEST, out);
+    }
+
+    #[inline(always)]
+    fn encode_as(&self, kind: u8, out: &mut [u8]) {
         let &Self { tid, rpc_bytes, pkt_idx, wants_ack, key_hash, budget_us, stamp_ns, payload } = self;
         let Some((head, behind)) = out.split_first_chunk_mut::<REQUEST_BYTES>() else { return };
-        let [first, second] = words(REQUEST, wants_ack, payload.len(), tid, rpc_bytes, pkt_idx);
+        let [first, second] = words(kind, wants_ack, payload.len(), tid, rpc_bytes, pkt_idx);
         let third = u64::from(key_hash) | u64::from(budget_us) << 32;
         head.as_chunks_mut().0.copy_from_slice(&[first, second, third, stamp_ns].map(u64::to_le_bytes));
         behind.copy_from_slice(payload);
@@ -221,7 +231,7 @@ impl<'a> Messages<'a> {
         let (flag, tid) = (common[1] & FLAG != 0, TransferId(word(common, 4)));
         let (rpc_bytes, pkt_idx) = (word(common, 8), short(common, 12));
         let (message, len) = match common[0] {
-            REQUEST => {
+            kind @ (REQUEST | OPERATION) => {
                 let bytes = rest.get(..REQUEST_BYTES + payload)?;
                 let request = Request {
                     tid,
@@ -233,7 +243,8 @@ impl<'a> Messages<'a> {
                     stamp_ns: long(bytes, 24),
                     payload: &bytes[REQUEST_BYTES..],
                 };
-                (Message::Request(request), bytes.len())
+                let message = if kind == REQUEST { Message::Request(request) } else { Message::Operation(request) };
+                (message, bytes.len())
             }
             REPLY => {
                 let bytes = rest.get(..REPLY_BYTES + payload)?;
@@ -345,6 +356,7 @@ mod tests {
         };
         vec![
             Message::Request(request),
+            Message::Operation(request),
             Message::Reply { tid, rpc_bytes: 70_000, pkt_idx: 64, payload },
             Message::Nack { tid, code: 3 },
             Message::Ack { tid, is_whole: false, first_missing: 9, bitmap: 1 << 63 | 2 },
@@ -384,7 +396,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(Messages::new(&[8; 64]).collect::<Vec<_>>(), [Err(MessageError)]);
+        assert_eq!(Messages::new(&[9; 64]).collect::<Vec<_>>(), [Err(MessageError)]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) struct Outbox {
     parcels: Vec<Parcel>,
     /// Whose they are, each at least once.
     recipients: Vec<Recipient>,
-    /// Replies that would have been written over before they are sent.
+    /// Replies that would have been written over before they are sent, and those that are in no ring.
     moved: Vec<u8>,
     /// The time of this turn.
     now: Timestamp,
@@ -141,6 +141,18 @@ impl Outbox {
             && self.train.push_by(REPLY_BYTES + reply.len(), |room| encode_reply(tid, at.bytes, 0, reply, room));
         if !is_in_train {
             self.push_parcel(Body::Packets { tid, at, first: 0, bitmap: UNASKED_BITS });
+        }
+    }
+
+    /// Adds a reply of one packet that is remembered nowhere, as [`push`](Self::push).
+    pub(super) fn push_copy(&mut self, tid: TransferId, reply: &[u8]) {
+        #[expect(clippy::cast_possible_truncation, reason = "a reply of one packet")]
+        let bytes = reply.len() as u32;
+        let is_in_train = self.has_train()
+            && self.train.push_by(REPLY_BYTES + reply.len(), |room| encode_reply(tid, bytes, 0, reply, room));
+        if !is_in_train && let Ok(start) = u32::try_from(self.moved.len()) {
+            self.moved.extend_from_slice(reply);
+            self.push_parcel(Body::Moved { tid, start, bytes, first: 0, bitmap: 1 });
         }
     }
 

@@ -78,6 +78,22 @@ impl Outcomes {
         Some((at, reply))
     }
 
+    /// As [`end`](Self::end), of a reply of one packet that is in `reply`.
+    pub(super) fn end_with(&mut self, (tid, entry): (TransferId, EntryId), reply: &[u8], outbox: &mut Outbox) {
+        #[expect(clippy::cast_possible_truncation, reason = "a reply of one packet")]
+        let bytes = reply.len() as u32;
+        if self.overwrites(bytes, outbox) {
+            outbox.move_replies(&self.retention, &self.replies);
+        }
+        let Some(at) = self.retention.end_replied(entry, bytes) else {
+            let fault = self.end_faulted(tid, entry, Fault::ReplyTooLarge);
+            return outbox.push(fault);
+        };
+        let start = self.retention.reply_offset(at);
+        self.replies[start..start + reply.len()].copy_from_slice(reply);
+        outbox.push_reply(tid, at, reply);
+    }
+
     #[cold]
     fn end_faulted(&mut self, tid: TransferId, entry: EntryId, fault: Fault) -> Body {
         self.retention.end_faulted(entry, u8::try_from(fault.code()).unwrap_or(u8::MAX));

@@ -18,6 +18,7 @@ use super::source::{Hosts, SOURCES, Tenancy};
 use crate::config::server::ServerConfig;
 use crate::net::{Route, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
+use crate::nic::one_sided::OneSided;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::recipient::{Cover, KeyId, Recipient};
@@ -87,6 +88,7 @@ impl UdpPort {
         entropy: &[u8; 32],
         numbers: Numbers,
         keys: Arc<KeyBox>,
+        one_sided: OneSided,
     ) -> Self {
         // No two engines use the same nonces.
         let salt = derived(entropy, 1 | u64::from(numbers.engine()) << 32);
@@ -114,7 +116,7 @@ impl UdpPort {
             (validation.domain, validation.incarnation),
             backend.mtu,
         );
-        let memory = Memory::new(config, backend, seed);
+        let memory = Memory::new(config, backend, seed, one_sided);
         Self { wire, memory, validation, outbox, early_drop: EarlyDrop::new(), keys, now: Timestamp::ZERO }
     }
 }
@@ -399,7 +401,16 @@ mod tests {
         let backend = config.backend_config().unwrap();
         let ports = Numbers::for_engines(2, 1).into_iter().map(|numbers| {
             let wire = KernelWire::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-            UdpPort::new(&config, &backend, Box::new(wire), &[7; 32], numbers, Arc::default()).validation
+            UdpPort::new(
+                &config,
+                &backend,
+                Box::new(wire),
+                &[7; 32],
+                numbers,
+                Arc::default(),
+                OneSided::try_new(&config).unwrap(),
+            )
+            .validation
         });
         ports.collect()
     }
@@ -524,7 +535,15 @@ mod tests {
         let backend = config.backend_config().unwrap();
         let wire = Box::new(RulesWire { rules: 0, told: Arc::clone(&told) });
         let numbers = Numbers::for_engines(1, 1).remove(0);
-        let mut port = UdpPort::new(&config, &backend, wire, &[7; 32], numbers, Arc::default());
+        let mut port = UdpPort::new(
+            &config,
+            &backend,
+            wire,
+            &[7; 32],
+            numbers,
+            Arc::default(),
+            OneSided::try_new(&config).unwrap(),
+        );
         let (now, peer) = (Timestamp::ZERO + Span::from_secs(1), "127.0.0.2:9".parse().unwrap());
         for _ in 0..1000 {
             port.early_drop.note(now, peer, NodeId(1), 1000, 1000);

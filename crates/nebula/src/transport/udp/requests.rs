@@ -13,6 +13,7 @@ use super::outbox::{Body, Outbox, UNASKED_BITS};
 use super::outcomes::{Outcomes, nack};
 use crate::config::server::ServerConfig;
 use crate::nic::ingress::{AtOnce, Intake};
+use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided};
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::cancel::{Cancel, Cancels};
 use crate::rpc::recipient::Recipient;
@@ -29,6 +30,8 @@ pub(super) const AHEAD_NS: u64 = 2_000_000;
 const AGAIN_PACKETS: u32 = 1024;
 /// Bytes of a datagram that is not read whose copying costs what a packet does.
 const UNREAD_BYTES: usize = 2048;
+/// How long a read may take to arrive, from its stamp on.
+const READ_WITHIN_NS: u64 = 10_000_000_000;
 /// In the note of an RPC in the server, beside its first slot: it is whole.
 pub(super) const WHOLE: u32 = 1 << 31;
 
@@ -68,6 +71,7 @@ pub(crate) struct Memory {
     reply_bytes_max: u32,
     pub(super) mtu: Mtu,
     incomplete: Incomplete,
+    one_sided: OneSided,
     /// Packets that may still be sent again for the current datagram.
     again: u32,
     violations: u64,
@@ -75,7 +79,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(config: &ServerConfig, backend: &BackendConfig, seed: u64) -> Self {
+    pub(super) fn new(config: &ServerConfig, backend: &BackendConfig, seed: u64, one_sided: OneSided) -> Self {
         // An RPC in the server takes a slot and an entry at least, and the last ones that are over are to be remembered too.
         let entries = config.retention_rpcs.max(2 * backend.slots);
         let outcomes = Outcomes::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
@@ -89,6 +93,7 @@ impl Memory {
             reply_bytes_max: config.reply_bound(),
             mtu: backend.mtu,
             incomplete: Incomplete::new(backend, seed),
+            one_sided,
             again: 0,
             violations: 0,
             counters: NetworkCounters::default(),
@@ -104,7 +109,8 @@ impl Memory {
     }
 
     pub(super) fn counters(&self) -> NetworkCounters {
-        self.counters
+        let OneSided { done: operations, refused: operations_refused, .. } = self.one_sided;
+        NetworkCounters { operations, operations_refused, ..self.counters }
     }
 
     /// Requests that were neither served nor refused by a NACK, so far, in datagrams that were read.
@@ -150,6 +156,10 @@ impl Memory {
                         return packets + self.lose_rest(bytes, left, intake);
                     }
                 }
+                Ok(Message::Operation(operation)) => {
+                    packets += 1;
+                    self.take_operation(now, peer, &operation, outbox);
+                }
                 Ok(Message::Pull { tid, first, bitmap }) => self.pull(peer, tid, first, bitmap, outbox),
                 Ok(Message::Cancel { tid, stamp_ns }) => self.cancel(peer, tid, stamp_ns, intake),
                 Ok(Message::Reply { .. } | Message::Nack { .. } | Message::Ack { .. } | Message::Fault { .. })
@@ -175,6 +185,45 @@ impl Memory {
                 self.counters.repeated += u64::from(seen != Seen::Stale);
                 self.counters.stale += u64::from(seen == Seen::Stale);
                 self.answer_again(peer, request.tid, seen, UNASKED, outbox);
+            }
+        }
+    }
+
+    /// A one-sided operation: decided about and carried out here and now. What only reads may be done twice, and is not remembered; what changes
+    /// memory is, as RPCs are.
+    #[inline(never)]
+    fn take_operation(&mut self, now: Timestamp, peer: &Peer, operation: &Request<'_>, outbox: &mut Outbox) {
+        let &Request { tid, stamp_ns, payload, .. } = operation;
+        let now_ns = now.as_ps() / 1000;
+        let is_one_packet = operation.pkt_idx == 0
+            && operation.rpc_bytes as usize == payload.len()
+            && payload.len() <= OPERATION_BYTES_MAX.min(self.mtu.bytes() as usize);
+        if !is_one_packet || stamp_ns > now_ns + AHEAD_NS {
+            self.violations += 1;
+            return;
+        }
+        if !OneSided::changes(payload) {
+            // Numbers come again: the answer to a copy of long ago must not be that of another read.
+            if now_ns.saturating_sub(stamp_ns) < READ_WITHIN_NS {
+                let (answer, bytes) = self.one_sided.execute(payload);
+                outbox.address(&peer.recipient);
+                outbox.push_copy(tid, &answer[..bytes.min(self.mtu.bytes() as usize)]);
+            }
+            return;
+        }
+        let key = peer.key(tid);
+        match self.outcomes.retention.look(key, stamp_ns) {
+            Seen::New => {
+                // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
+                let Ok(entry) = self.outcomes.retention.begin(key, stamp_ns, WHOLE) else { return };
+                let (answer, bytes) = self.one_sided.execute(payload);
+                outbox.address(&peer.recipient);
+                self.outcomes.end_with((tid, entry), &answer[..bytes], outbox);
+            }
+            seen => {
+                self.counters.repeated += u64::from(seen != Seen::Stale);
+                self.counters.stale += u64::from(seen == Seen::Stale);
+                self.answer_again(peer, tid, seen, UNASKED, outbox);
             }
         }
     }

@@ -1,0 +1,27 @@
+//! Beside the stations: *may this one-sided operation touch the memory it names, and where does that lie?*
+//!
+//! A remote read, write or compare-and-swap names a region that the server registered. It involves no admission, no slots, no dispatch and
+//! no worker: the NIC decides from its table of regions alone, and either refuses or says which bytes are meant. Nothing outside the region is
+//! ever said, whatever the operation asks for: offsets that wrap, regions that were revoked, domains and rights are all looked at here.
+//!
+//! ```text
+//! operation ─▶ known region? ─▶ its domain? ─▶ rights? ─▶ inside? ─▶ offset and length
+//! ```
+//!
+//! # Source
+//!
+//! soNUMA (ASPLOS 2014): operations of cache blocks against a context's segment, checked by the NIC. SABRes (MICRO 2016): a version word tells
+//! whether an object was read in one piece.
+//!
+//! Departs: a region is named by its number instead of by a context and a virtual address, so no page table is walked.
+
+mod access;
+mod rights;
+mod table;
+
+pub use access::{ACCESS_BYTES, Access, AccessKind, AccessRefusal};
+pub use rights::Rights;
+pub use table::{REGIONS_MAX, RegionError, RegionId, RegionTable, RegionWindow, Registration};
+
+/// The most bytes of one operation on the wire: a cache block, soNUMA's MTU. Longer ones are cut by the client.
+pub const BLOCK_BYTES: u32 = crate::id::SLOT_BYTES;

@@ -1,0 +1,270 @@
+//! One operation, and what has become of its blocks.
+
+use crate::client::error::CallError;
+use crate::client::ticket::{Completion, Ticket};
+use nebula_nic::{ACCESS_BYTES, Access, AccessKind, AccessRefusal, BLOCK_BYTES, RegionId};
+
+/// Bytes of an answer before what was read, and of a version.
+const WORD: usize = 8;
+/// The longest message.
+const MESSAGE_BYTES: usize = ACCESS_BYTES + BLOCK_BYTES as usize;
+/// Times that an object of which blocks are of different versions is read before it counts as torn.
+pub(super) const WHOLE_TRIES: u32 = 64;
+
+/// What an operation is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Read { at: u64, bytes: u32 },
+    Whole { version_at: u64, at: u64, bytes: u32 },
+    Write { at: u64 },
+    Swap { at: u64, expected: u64, desired: u64 },
+}
+
+impl Wanted {
+    /// Bytes of memory that it touches, the version aside.
+    pub(crate) const fn bytes(self, data: &[u8]) -> usize {
+        match self {
+            Self::Read { bytes, .. } | Self::Whole { bytes, .. } => bytes as usize,
+            Self::Write { .. } => data.len(),
+            Self::Swap { .. } => WORD,
+        }
+    }
+
+    pub(super) const fn at(self) -> u64 {
+        match self {
+            Self::Read { at, .. } | Self::Whole { at, .. } | Self::Write { at } | Self::Swap { at, .. } => at,
+        }
+    }
+
+    const fn kind(self) -> AccessKind {
+        match self {
+            Self::Read { .. } => AccessKind::Read { version_at: None },
+            Self::Whole { version_at, .. } => AccessKind::Read { version_at: Some(version_at) },
+            Self::Write { .. } => AccessKind::Write,
+            Self::Swap { expected, desired, .. } => AccessKind::CompareSwap { expected, desired },
+        }
+    }
+
+    /// Bytes of its result before what was read.
+    const fn lead(self) -> usize {
+        if matches!(self, Self::Whole { .. }) { WORD } else { 0 }
+    }
+}
+
+/// What an answer has brought an operation to.
+pub(super) enum Absorbed {
+    /// More of it is under way, or waits to be sent.
+    Open,
+    /// All of it has to be sent again.
+    Again,
+    Over,
+}
+
+/// An operation at its place. Its buffer is used again by the next there.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) ticket: Ticket,
+    region: RegionId,
+    wanted: Wanted,
+    /// What it writes; or its result.
+    buffer: Vec<u8>,
+    bytes: usize,
+    /// Bytes of a block.
+    block_bytes: usize,
+    /// The next block to be sent, and the end of all.
+    next: u32,
+    end: u32,
+    /// Blocks under way.
+    under_way: u32,
+    version: Option<u64>,
+    is_torn: bool,
+    tries: u32,
+    error: Option<CallError>,
+    is_open: bool,
+    /// It is in the queue of those of which blocks are to be sent.
+    pub(super) is_waiting: bool,
+    message: [u8; MESSAGE_BYTES],
+}
+
+impl Default for Operation {
+    fn default() -> Self {
+        Self {
+            ticket: Ticket(0),
+            region: RegionId(0),
+            wanted: Wanted::Read { at: 0, bytes: 0 },
+            buffer: Vec::new(),
+            bytes: 0,
+            block_bytes: 1,
+            next: 0,
+            end: 0,
+            under_way: 0,
+            version: None,
+            is_torn: false,
+            tries: 0,
+            error: None,
+            is_open: false,
+            is_waiting: false,
+            message: [0; MESSAGE_BYTES],
+        }
+    }
+}
+
+impl Operation {
+    /// Begins an operation that is cut into blocks, each of which fits a packet.
+    pub(super) fn begin(&mut self, ticket: Ticket, (region, wanted): (RegionId, Wanted), data: &[u8], packet: u32) {
+        (self.ticket, self.region, self.wanted) = (ticket, region, wanted);
+        self.bytes = wanted.bytes(data);
+        self.buffer.clear();
+        match wanted {
+            Wanted::Write { .. } => self.buffer.extend_from_slice(data),
+            _ => self.buffer.resize(wanted.lead() + self.bytes, 0),
+        }
+        self.block_bytes = (packet as usize).saturating_sub(ACCESS_BYTES).min(BLOCK_BYTES as usize) / WORD * WORD;
+        // From the multiple of a block before its first byte on.
+        let skip = self.skip();
+        self.end = u32::try_from((skip + self.bytes).div_ceil(self.block_bytes).max(1)).unwrap_or(u32::MAX);
+        (self.error, self.is_open, self.tries) = (None, true, 0);
+        self.try_again();
+    }
+
+    fn try_again(&mut self) {
+        (self.next, self.version, self.is_torn) = (0, None, false);
+    }
+
+    /// Bytes of the first block before those of the operation.
+    fn skip(&self) -> usize {
+        usize::try_from(self.wanted.at() % self.block_bytes as u64).unwrap_or(0)
+    }
+
+    /// Where in the operation a block begins, and its length.
+    fn range(&self, block: u32) -> (usize, usize) {
+        let (skip, block) = (self.skip(), block as usize);
+        let from = (block * self.block_bytes).saturating_sub(skip);
+        let to = ((block + 1) * self.block_bytes - skip).min(self.bytes);
+        (from, to.saturating_sub(from))
+    }
+
+    /// The next block, and its message.
+    pub(super) fn next_block(&mut self) -> Option<(u32, &[u8])> {
+        if self.next >= self.end {
+            return None;
+        }
+        let (from, bytes) = self.range(self.next);
+        let access = Access {
+            kind: self.wanted.kind(),
+            region: self.region,
+            // One that wraps is refused by the server: it is beyond any region.
+            at: self.wanted.at().saturating_add(from as u64),
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        };
+        self.message[..ACCESS_BYTES].copy_from_slice(&access.encode());
+        let mut end = ACCESS_BYTES;
+        if let Wanted::Write { .. } = self.wanted {
+            end += bytes;
+            self.message[ACCESS_BYTES..end].copy_from_slice(&self.buffer[from..from + bytes]);
+        }
+        Some((self.next, &self.message[..end]))
+    }
+
+    /// The next block was sent.
+    pub(super) fn sent(&mut self) {
+        self.next += 1;
+        self.under_way += 1;
+    }
+
+    /// Sends no more of it: it ends with `error`, or the one before.
+    pub(super) fn fail(&mut self, error: CallError) {
+        self.error.get_or_insert(error);
+        self.next = self.end;
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.under_way == 0 && self.next >= self.end
+    }
+
+    /// Takes the answer to a block.
+    pub(super) fn absorb(&mut self, block: u32, result: Result<&[u8], CallError>) -> Absorbed {
+        self.under_way -= 1;
+        // One that is over anyhow needs no more answers, but they have to come before its place is used again.
+        let result = result.and_then(|answer| self.take(block, answer));
+        if let Err(error) = result {
+            self.fail(error);
+        }
+        // What waits to be sent is ended there.
+        if !self.is_over() || self.is_waiting {
+            return Absorbed::Open;
+        }
+        if self.is_torn && self.error.is_none() {
+            self.tries += 1;
+            if self.tries < WHOLE_TRIES {
+                self.try_again();
+                return Absorbed::Again;
+            }
+            self.error = Some(CallError::Refused { refusal: AccessRefusal::Torn });
+        }
+        Absorbed::Over
+    }
+
+    fn take(&mut self, block: u32, answer: &[u8]) -> Result<(), CallError> {
+        let (status, answer) = answer.split_at_checked(WORD).ok_or(CallError::Protocol)?;
+        let is_whole = matches!(self.wanted, Wanted::Whole { .. });
+        if is_whole && status[0] == AccessRefusal::Torn.code() {
+            self.is_torn = true;
+            return Ok(());
+        }
+        if status[0] != 0 {
+            return Err(refusal(status[0]));
+        }
+        let (from, bytes) = self.range(block);
+        let lead = self.wanted.lead();
+        let (version, read) = answer.split_at_checked(lead).ok_or(CallError::Protocol)?;
+        if let Ok(version) = version.try_into().map(u64::from_le_bytes) {
+            self.is_torn |= *self.version.get_or_insert(version) != version;
+            self.buffer[..WORD].copy_from_slice(&version.to_le_bytes());
+        }
+        let expected = if matches!(self.wanted, Wanted::Write { .. }) { 0 } else { bytes };
+        if read.len() != expected {
+            return Err(CallError::Protocol);
+        }
+        if expected > 0 {
+            self.buffer[lead + from..lead + from + bytes].copy_from_slice(read);
+        }
+        Ok(())
+    }
+
+    /// Begins an operation that is carried out at once: the room for its result.
+    #[inline]
+    pub(super) fn begin_at_once(&mut self, ticket: Ticket, wanted: Wanted, bytes: usize) -> &mut [u8] {
+        (self.ticket, self.wanted, self.bytes) = (ticket, wanted, bytes);
+        (self.next, self.end, self.is_open) = (0, 0, true);
+        let room = if matches!(wanted, Wanted::Write { .. }) { 0 } else { wanted.lead() + bytes };
+        self.buffer.resize(room, 0);
+        &mut self.buffer
+    }
+
+    #[inline]
+    pub(super) fn end_at_once(&mut self, result: Result<(), AccessRefusal>) {
+        self.error = result.err().map(|refusal| CallError::Refused { refusal });
+    }
+
+    /// Its end, the same until its place is used again.
+    #[inline]
+    pub(super) fn completion(&mut self) -> Completion<'_> {
+        self.is_open = false;
+        let result = match &self.error {
+            Some(error) => Err(error.clone()),
+            None if matches!(self.wanted, Wanted::Write { .. }) => Ok(&[][..]),
+            None => Ok(&self.buffer[..]),
+        };
+        Completion { ticket: self.ticket, result }
+    }
+}
+
+/// Why an answer is not a result.
+fn refusal(code: u8) -> CallError {
+    AccessRefusal::from_code(code).map_or(CallError::Protocol, |refusal| CallError::Refused { refusal })
+}
