@@ -96,6 +96,8 @@ fn with_counters(row: Row, now: &Snapshot) -> Row {
         .field("abandoned", now.abandoned)
         .field("unanswered", now.unanswered)
         .field("violations", now.violations)
+        .field("one_sided", now.one_sided)
+        .field("one_sided_refused", now.one_sided_refused)
         .field("clients", now.clients)
         .field("workers", now.workers)
         .field("queue_depth", now.queue_depth)

@@ -104,6 +104,10 @@ fn a_store_that_is_shared_is_read_without_its_workers_and_every_value_is_complet
         assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{row}");
         signal(&server, Signal::INT);
         let counters = json(&wait(server).assert_ok().stdout);
+        // Over shared memory the client has mapped the store, and asks nobody.
+        let one_sided = count(&counters, "one_sided");
+        assert!(if is_network { one_sided >= count(&row, "replied") / 2 } else { one_sided == 0 }, "{counters}, {row}");
+        assert_eq!(count(&counters, "one_sided_refused"), 0, "{counters}");
         // The preload, and SETs: a fifth of the load.
         let served = count(&counters, "served");
         assert!(served < 10_000 + count(&row, "offered") / 2, "{counters}, {row}");

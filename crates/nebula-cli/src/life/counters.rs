@@ -26,6 +26,8 @@ pub(crate) fn counters(status: &Status) -> Row {
         .field("nacked_stale", status.nacked_stale)
         .field("nacked_expired", status.nacked_expired)
         .field("cancelled", status.cancelled)
+        .field("one_sided", status.operations)
+        .field("one_sided_refused", status.operations_refused)
         .shown("served", status.freed.to_string())
         .shown("NACKed", status.nacked().to_string())
         .shown("queue max", status.queue_depth_max.to_string())

@@ -64,6 +64,8 @@ fn rpcs(into: &mut Into<'_, '_>) -> fmt::Result {
     into.counter("rpcs_steered", "RPCs whose payload was fetched before their core began them", |now| {
         Some(now.steered)
     })?;
+    into.counter("one_sided_operations", "One-sided operations that engines carried out", |now| Some(now.one_sided))?;
+    into.counter("one_sided_refused", "One-sided operations that engines refused", |now| Some(now.one_sided_refused))?;
     into.counter("packets_dropped", "Packets ignored", |now| Some(now.dropped_packets))?;
     into.counter("violations", "Violations of the protocol", |now| Some(now.violations))
 }

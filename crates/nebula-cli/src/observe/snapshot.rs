@@ -31,6 +31,9 @@ pub(crate) struct Snapshot {
     pub(crate) violations: u64,
     pub(crate) stolen: u64,
     pub(crate) steered: u64,
+    /// One-sided operations that engines have carried out, and those that they have refused.
+    pub(crate) one_sided: u64,
+    pub(crate) one_sided_refused: u64,
     // -- room --
     pub(crate) queue_depth: u64,
     pub(crate) queue_depth_recent: u64,
@@ -164,6 +167,8 @@ impl Snapshot {
             violations: status.violations,
             stolen: status.stolen,
             steered: status.steered,
+            one_sided: status.operations,
+            one_sided_refused: status.operations_refused,
             queue_depth: status.queue_depth,
             queue_depth_recent: status.queue_depth_recent,
             queue_depth_max: status.queue_depth_max,
