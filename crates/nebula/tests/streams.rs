@@ -303,10 +303,13 @@ fn draining_answers_what_connections_have_asked_and_refuses_the_rest() {
             })
             .collect();
         wait_until("answers", || (served_yet.load(Relaxed) > 100).then_some(()));
+        let mut late = TcpStream::connect(to).expect("a server");
+        let came = |server: &RunningServer| server.status().read().clients;
+        wait_until("it to be let in", || (came(&server) == 5).then_some(()));
         assert!(server.drain(LONG), "{:?}", server.status().read());
         let at_drain = executed.load(Relaxed);
-        // Who asks now is told at once.
-        let mut late = TcpStream::connect(to).expect("the listener is there until the server stops");
+        wait_until("nobody to be let in", || TcpStream::connect(to).is_err().then_some(()));
+        // Who is there and asks now is told at once.
         late.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
         late.write_all(b"late\n").expect("sent");
         let mut answer = String::new();

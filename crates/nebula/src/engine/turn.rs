@@ -276,6 +276,7 @@ impl<T: Transport> Engine<T> {
     fn begin_to_drain(&mut self, now: Timestamp) {
         if !std::mem::replace(&mut self.drain.is_on, true) {
             self.set_queue_bound(now, 0);
+            self.transport.let_nobody_in();
         }
         self.publish_status(false);
     }

@@ -45,6 +45,9 @@ pub(crate) trait Transport: Debug + Send + 'static {
         None
     }
 
+    /// The server drains: no further client is let in. May be said more than once.
+    fn let_nobody_in(&mut self) {}
+
     /// Forgets a client that is gone, after its incomplete RPCs were abandoned.
     fn forget(&mut self, _snid: NodeId) {}
 

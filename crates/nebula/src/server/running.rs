@@ -83,7 +83,7 @@ impl RunningServer {
     /// Stops taking anything in, and waits until whatever is inside is answered, for `timeout` at most. Whether it was. Then
     /// [stop](Self::stop) the server.
     ///
-    /// Over `shm://` no client can connect any more, and the endpoint is free for another server. Of clients that are connected every further RPC is
+    /// Over `shm://` and TCP no client can connect any more, and the endpoint is free for another server. Of clients that are connected every further RPC is
     /// refused and its client told; over `udp://`, where the server knows no clients, every RPC. RPCs that were taken in before are served; those whose replies are given [later](crate::Reply::later) keep the server waiting.
     ///
     /// # Examples

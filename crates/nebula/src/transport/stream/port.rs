@@ -282,6 +282,12 @@ impl Transport for StreamPort {
         }
     }
 
+    fn let_nobody_in(&mut self) {
+        if let Ears::Stream(sockets) = &mut self.ears {
+            sockets.stop_listening();
+        }
+    }
+
     fn clients(&self) -> u32 {
         self.connections.count()
     }

@@ -31,7 +31,8 @@ pub(super) struct News {
 /// The listening socket and the set of all.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    listener: TcpListener,
+    /// None once nobody is let in any more: then the address is free, and who connects is refused by the kernel.
+    listener: Option<TcpListener>,
     epoll: OwnedFd,
     /// What was told and not looked at.
     events: Vec<(u64, EventFlags)>,
@@ -59,7 +60,7 @@ impl Sockets {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &socket, EventData::new_u64(LISTENER), EventFlags::IN)?;
         Ok(Self {
-            listener: TcpListener::from(socket),
+            listener: Some(TcpListener::from(socket)),
             epoll,
             events: Vec::with_capacity(EVENTS),
             may_accept: false,
@@ -74,7 +75,7 @@ impl Sockets {
     ///
     /// The kernel's reason.
     pub(crate) fn local(&self) -> Result<SocketAddr> {
-        self.listener.local_addr()
+        self.listener.as_ref().map_or_else(|| Err(ErrorKind::NotConnected.into()), TcpListener::local_addr)
     }
 
     /// Tells `visit` what has happened, at most some hundred things.
@@ -129,7 +130,8 @@ impl Sockets {
             return;
         }
         for _ in 0..ACCEPTED_PER_TURN {
-            match self.listener.accept() {
+            let Some(listener) = &self.listener else { return };
+            match listener.accept() {
                 Ok((stream, _)) => {
                     if let Err(stream) = add(self, stream) {
                         tell(&stream, crowded);
@@ -146,10 +148,15 @@ impl Sockets {
     #[cold]
     fn turn_one_away(&mut self, crowded: &[u8]) {
         self.reserve = None;
-        if let Ok((stream, _)) = self.listener.accept() {
+        if let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) {
             tell(&stream, crowded);
         }
         self.reserve = File::open("/dev/null").ok();
+    }
+
+    /// Listens no more. Connections that wait to be accepted are closed by the kernel.
+    pub(super) fn stop_listening(&mut self) {
+        self.listener = None;
     }
 
     /// Tells of what happens to `stream` from now on, under the number `id`.
