@@ -47,7 +47,7 @@ pub(crate) struct Args {
 /// Serves until a signal, then prints the server's counters.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let life = args.server.begin(false)?;
-    let mut config = config(args);
+    let mut config = config(args)?;
     config.keys = args.server.read_keys(Some(&args.endpoint))?;
     let server = Server::bind(&args.endpoint).config(config).serve(echo(args.work))?;
     let ended = life.live(vec![server], None, |_| {})?;
@@ -70,12 +70,12 @@ fn echo(work: Span) -> impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static {
     }
 }
 
-fn config(args: &Args) -> ServerConfig {
+fn config(args: &Args) -> Result<ServerConfig, Failure> {
     let mut config = args.server.config().engines(args.engines).rpc_bytes_max(args.rpc_bytes_max);
     // Stated, because the receive buffer is sized before the first RPC can be measured.
     config.service_mean += args.work;
     if args.spin {
         config.idle = IdlePolicy::Spin;
     }
-    config
+    args.server.trained(config)
 }

@@ -254,7 +254,7 @@ fn common(args: &Args) -> Result<Part, Failure> {
     Ok(Part { readable: memory.map(Region::of), ..Part::of(store, &config) })
 }
 
-fn config(args: &Args) -> ServerConfig {
+fn config(args: &Args) -> Result<ServerConfig, Failure> {
     let request_bytes = |key_bytes: usize| bytes(protocol::HEADER_BYTES + key_bytes + args.value_bytes as usize);
     let mtu_bytes = || request_bytes(KEY_BYTES).min(memory::MTU_BYTES_AUTO);
     let mut config = args
@@ -288,7 +288,7 @@ fn config(args: &Args) -> ServerConfig {
         config.idle = nebula::IdlePolicy::Block;
     }
     config.decision_log.clone_from(&args.decision_log);
-    config
+    args.server.trained(config)
 }
 
 /// Bytes that a request by the schema has more than one of the byte protocol, at most: lengths of key and value, and the method.

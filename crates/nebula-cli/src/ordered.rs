@@ -54,7 +54,7 @@ pub(crate) struct Args {
 /// Serves until a signal, then prints the server's counters.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let life = args.server.begin(false)?;
-    let mut config = config(args);
+    let mut config = config(args)?;
     config.keys = args.server.read_keys(Some(&args.endpoint))?;
     let store = OrderedStore::new(memory::budget_bytes().min(args.memory_bytes.unwrap_or(u64::MAX)));
     let server = Server::bind(&args.endpoint).config(config).serve(OrderedService::new(store))?;
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     ended.end(printed)
 }
 
-fn config(args: &Args) -> ServerConfig {
+fn config(args: &Args) -> Result<ServerConfig, Failure> {
     let request_bytes = |key_bytes: usize| {
         u32::try_from(protocol::HEADER_BYTES + key_bytes).unwrap_or(u32::MAX).saturating_add(args.value_bytes)
     };
@@ -76,5 +76,5 @@ fn config(args: &Args) -> ServerConfig {
     if args.block {
         config.idle = IdlePolicy::Block;
     }
-    config
+    args.server.trained(config)
 }

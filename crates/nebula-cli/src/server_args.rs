@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use nebula::{Endpoint, Keys, Policy, ServerConfig, Span};
+use nebula::{Endpoint, Keys, MigrationConfig, Policy, ServerConfig, Span};
+use nebula_lab::simulate::find_thresholds;
+use nebula_sim::altocumulus::ThresholdTable;
 
 use crate::flags::{self, Format};
 use crate::life::{Life, LifeArgs};
@@ -27,6 +29,10 @@ pub(crate) struct ServerArgs {
     /// SLO on the p99 latency; it determines the size of receive buffer and queue
     #[arg(long, default_value = "100us")]
     slo: Span,
+    /// Under altocumulus:G: trained thresholds of the groups, a name or file as nebula thresholds writes them, in place of half of what
+    /// the SLO lets wait
+    #[arg(long, value_name = "FILE")]
+    thresholds: Option<String>,
     /// Run each NIC engine and its worker on one thread
     #[arg(long)]
     inline: bool,
@@ -67,7 +73,36 @@ impl ServerArgs {
         flags::read_keys(self.key_file.as_deref(), matches!(endpoint, Some(Endpoint::Udp(_))))
     }
 
-    /// What they set of a server.
+    /// Gives the groups of `config` their trained thresholds, and the mean service that they were trained for: it is what a group's load is told by.
+    pub(crate) fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
+        if let Some(text) = &self.thresholds {
+            let table = self.table(text)?;
+            config.migration = MigrationConfig::default().thresholds(table.thresholds()?);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in picoseconds")]
+            let mean_ps = table.training.service.mean_ps().round() as u64;
+            config.service_mean = Span::from_ps(mean_ps);
+        }
+        Ok(config)
+    }
+
+    /// The table of thresholds, if it is for the groups of this server.
+    fn table(&self, text: &str) -> Result<ThresholdTable, Failure> {
+        let Policy::Altocumulus(groups) = self.policy else {
+            return Err(Failure::bad_input("--thresholds applies to --policy altocumulus:G only"));
+        };
+        let table = find_thresholds(text)?;
+        let (each, trained) = (self.workers.div_ceil(groups.get()), table.training.workers);
+        if each != trained {
+            return Err(Failure::bad_input(format!(
+                "--thresholds: {text} is for groups of {trained} workers, and {} of {} have {each}: train with nebula thresholds --workers {each}",
+                groups.get(),
+                self.workers
+            )));
+        }
+        Ok(table)
+    }
+
+    /// What the others set of a server.
     pub(crate) fn config(&self) -> ServerConfig {
         ServerConfig::default()
             .policy(self.policy)

@@ -221,6 +221,30 @@ fn two_clients_share_a_load_with_deletes_and_popular_keys() {
     assert_eq!(count(&counters, "violations"), 0);
 }
 
+/// The table is trained for one worker a group, written to a file, and read by the server.
+#[test]
+fn groups_take_trained_thresholds_from_a_file_that_is_for_them() {
+    let file = std::env::temp_dir().join(format!("nebula-trained-{}.toml", std::process::id()));
+    let file = file.to_str().unwrap();
+    let train =
+        ["thresholds", "--workers", "1", "--load", "0.7,0.9", "--rpcs", "20k", "--replications", "1", "--write", file];
+    nebula(&train).assert_ok();
+    let endpoint = endpoint("trained");
+    let trained = ["--workers", "2", "--policy", "altocumulus:2", "--thresholds", file];
+    let server = serve_by(&endpoint, &[&trained[..], &["--slo", "10ms", "--format", "json"]].concat());
+    let row = json(&nebula(&load(&endpoint, &["--preload", "--rate", "5k", "--duration", "300ms"])).assert_ok().stdout);
+    assert_adds_up(&row);
+    signal(&server, Signal::INT);
+    wait(server).assert_ok();
+    let refused = |more: &[&str], said: &str| {
+        nebula(&[&["serve", "kv", "--thresholds", file], more].concat()).assert_error(2, said);
+    };
+    refused(&[], "--policy altocumulus:G only");
+    refused(&["--policy", "altocumulus:2", "--workers", "4"], "train with nebula thresholds --workers 2");
+    std::fs::remove_file(file).unwrap();
+    refused(&["--policy", "altocumulus:2", "--workers", "2"], "neither a file nor a name");
+}
+
 #[test]
 fn workers_that_share_the_nic_and_workers_that_steal_answer_every_key() {
     for policy in ["mcs-lock", "work-stealing", "darc"] {

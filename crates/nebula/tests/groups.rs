@@ -9,6 +9,7 @@ use nebula::{
     SubmitError, Ticket,
 };
 use nebula_nic::decision::{GroupReplayError, replay_group_text};
+use nebula_nic::schedule::{ThresholdRow, Thresholds};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -222,6 +223,36 @@ fn a_stop_under_load_ends_every_rpc() {
         submitted -= 1;
     }
     assert_eq!(client.outstanding(), 0);
+}
+
+/// By the load that each group has, and not by half of what may wait.
+#[test]
+fn trained_thresholds_are_those_of_the_managers() {
+    let _watchdog = Watchdog::new("trained thresholds");
+    let row = |load_permille, waiting| ThresholdRow { load_permille, waiting };
+    for (waiting, migrates) in [(3, true), (1_000_000, false)] {
+        let name = endpoint(&format!("groups-trained-{waiting}"));
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("groups-trained-{waiting}-{}", std::process::id()));
+        let server = serve(&name, |config| {
+            let trained =
+                Thresholds::try_from_rows(vec![row(1, waiting), row(900, waiting + 1)]).expect("rising loads");
+            config.migration = MigrationConfig::default().thresholds(trained);
+            config.decision_log = Some(path.clone());
+        });
+        load(&mut connect(&name), 5, 2000, true);
+        let status = wait_until_freed(server.status(), 2000);
+        server.stop();
+        assert_eq!((status.migrated_out > 0, status.freed), (migrates, 2000), "{status:?}");
+        for group in 0..2 {
+            let path = path.with_extension(group.to_string());
+            let log = std::fs::read_to_string(&path).expect("a log");
+            std::fs::remove_file(&path).expect("it is there");
+            let told = format!("1:{waiting},900:{}", waiting + 1);
+            assert!(log.lines().next().is_some_and(|setup| setup.contains(&told)), "{:?}", log.lines().next());
+            replay_group_text(&log).expect("the log replays");
+        }
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn serve_own(
 ) -> Result<RunningServer, Failure> {
     let service = KvService::new(part.store.clone(), KEY_BYTES + args.value_bytes as usize);
     let service = service.working(args.work).timed(times.cloned());
-    let mut config = config(args);
+    let mut config = config(args)?;
     if keys.is_empty() {
         // Whose a client is, its key says.
         config.tenants = Vec::new();
@@ -61,14 +61,14 @@ pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> 
     }
     let Some(endpoint) = args.own_endpoint() else { return Err(Failure::bad_input("--partitions needs --endpoint")) };
     let partitions = partitioned::divide(store_config(args)?, access, args.server.workers)?;
-    let mut config = config(args);
+    let mut config = config(args)?;
     config.keys = keys;
     partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes as usize)
 }
 
 /// Starts the server of memcached's clients at `endpoint`.
 fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<RunningServer, Failure> {
-    let config = memcached_config(args);
+    let config = memcached_config(args)?;
     let port = |wanted: &str| {
         let text = endpoint.to_string();
         let port = text.strip_prefix(wanted).and_then(|address| address.rsplit(':').next());
@@ -88,8 +88,8 @@ fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<Runn
     Ok(server)
 }
 
-fn memcached_config(args: &Args) -> ServerConfig {
-    let mut config = config(args)
+fn memcached_config(args: &Args) -> Result<ServerConfig, Failure> {
+    let mut config = config(args)?
         .slo(args.memcached_slo)
         .flows(args.server.workers)
         .clients_max(args.memcached_clients_max)
@@ -99,5 +99,5 @@ fn memcached_config(args: &Args) -> ServerConfig {
     if config.idle == IdlePolicy::Adaptive {
         config.idle = IdlePolicy::Block;
     }
-    config
+    Ok(config)
 }

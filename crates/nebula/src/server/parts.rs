@@ -72,7 +72,9 @@ fn with_neighbors(configs: Vec<ServerConfig>, groups: u16) -> Result<Vec<Part>, 
     let slots = configs[0].backend_config()?.slots;
     let managers = configs.iter().zip((0..).map(GroupId)).map(|(config, group)| manager(config, group, groups));
     let managers = managers.collect::<Result<Vec<_>, _>>()?;
-    let neighbors = Ways::new(groups).with_managers(managers, configs[0].migration.waiting_max.is_some());
+    let MigrationConfig { waiting_max, thresholds, .. } = &configs[0].migration;
+    let is_given = waiting_max.is_some() || thresholds.is_some();
+    let neighbors = Ways::new(groups).with_managers(managers, is_given);
     let parts = configs.into_iter().zip((0..).map(GroupId)).zip(neighbors).map(|((config, group), neighbors)| {
         let backend = config.backend_config()?.slots(slots);
         let foreign_max = config.migration.foreign_max;
@@ -84,9 +86,9 @@ fn with_neighbors(configs: Vec<ServerConfig>, groups: u16) -> Result<Vec<Part>, 
 
 /// The manager of the group whose workers `config` has.
 fn manager(config: &ServerConfig, group: GroupId, groups: u16) -> Result<Manager, ServeError> {
-    let MigrationConfig { period, bulk, concurrency, waiting_max: given, .. } = config.migration;
-    let waiting = given.unwrap_or_else(|| waiting_max(config.slo_bound(config.service_mean)));
-    let thresholds = Thresholds::fixed(waiting);
+    let MigrationConfig { period, bulk, concurrency, waiting_max: given, ref thresholds, .. } = config.migration;
+    let fixed = || given.unwrap_or_else(|| waiting_max(config.slo_bound(config.service_mean)));
+    let thresholds = thresholds.clone().unwrap_or_else(|| Thresholds::fixed(fixed()));
     let manager = ManagerConfig::new(group, groups, config.workers, config.service_mean, thresholds);
     Ok(Manager::try_new(manager.period(period).bulk(bulk, concurrency))?)
 }

@@ -32,8 +32,12 @@ pub(super) fn with(points: Vec<Point>, text: &str) -> Result<Vec<Point>, Failure
     points.into_iter().map(with).collect()
 }
 
-/// The table of this name or in this file.
-fn find(text: &str) -> Result<ThresholdTable, Failure> {
+/// The table of this name or in this file, as the flag `--thresholds` says it.
+///
+/// # Errors
+///
+/// Bad input: neither a name that ships nor a file, or a file that is no table.
+pub fn find(text: &str) -> Result<ThresholdTable, Failure> {
     if let Some(shipped) = ThresholdTable::named(text) {
         return Ok(shipped);
     }
