@@ -28,8 +28,8 @@ mod darc;
 mod turns;
 
 pub use altocumulus::{
-    LoadEstimate, Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, ThresholdRow, Thresholds,
-    ThresholdsError,
+    LoadEstimate, Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, PatternCounts, ThresholdRow,
+    Thresholds, ThresholdsError,
 };
 pub use by_type::ByType;
 pub use darc::{Darc, DarcConfig};

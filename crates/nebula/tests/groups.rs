@@ -244,6 +244,9 @@ fn trained_thresholds_are_those_of_the_managers() {
         let status = wait_until_freed(server.status(), 2000);
         server.stop();
         assert_eq!((status.migrated_out > 0, status.freed), (migrates, 2000), "{status:?}");
+        // Of two queues the longer one is a hill, where it is far longer.
+        let [hill, valley, pairing] = [status.migrations_hill, status.migrations_valley, status.migrations_pairing];
+        assert_eq!((hill + pairing > 0, valley), (migrates, 0), "{status:?}");
         for group in 0..2 {
             let path = path.with_extension(group.to_string());
             let log = std::fs::read_to_string(&path).expect("a log");

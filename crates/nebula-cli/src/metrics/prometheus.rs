@@ -64,6 +64,17 @@ fn rpcs(into: &mut Into<'_, '_>) -> fmt::Result {
     into.counter("rpcs_steered", "RPCs whose payload was fetched before their core began them", |now| {
         Some(now.steered)
     })?;
+    into.counter("rpcs_migrated", "RPCs that another group of workers took over", |now| Some(now.migrated))?;
+    into.counters(
+        "migrations",
+        "Decisions of a group to hand RPCs over, by the pattern of the queues",
+        "pattern",
+        |now| {
+            let counts =
+                [("hill", now.migrations_hill), ("valley", now.migrations_valley), ("pairing", now.migrations_pairing)];
+            counts.map(|(pattern, count)| (pattern.to_owned(), count)).into()
+        },
+    )?;
     into.counter("one_sided_operations", "One-sided operations that engines carried out", |now| Some(now.one_sided))?;
     into.counter("one_sided_refused", "One-sided operations that engines refused", |now| Some(now.one_sided_refused))?;
     into.counter("packets_dropped", "Packets ignored", |now| Some(now.dropped_packets))?;

@@ -23,5 +23,5 @@ mod thresholds;
 
 pub use load_estimate::LoadEstimate;
 pub use manager::{Manager, ManagerConfig, ManagerConfigError, Migration};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, PatternCounts};
 pub use thresholds::{ThresholdRow, Thresholds, ThresholdsError};

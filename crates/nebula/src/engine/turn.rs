@@ -17,6 +17,7 @@ use crate::rpc::parking::Parker;
 use crate::rpc::rpc_types::RpcTypes;
 use crate::status::{Extra, Meter, StatusPage};
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
+use nebula_nic::schedule::PatternCounts;
 use nebula_nic::{Backend, Policy, Span, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
@@ -302,6 +303,11 @@ impl<T: Transport> Engine<T> {
             stolen: self.report.stolen,
             steered: self.report.steered,
             migrations: backend.migrations(),
+            patterns: self
+                .intake
+                .neighbors
+                .as_ref()
+                .map_or_else(PatternCounts::default, |neighbors| neighbors.manager.patterns()),
             network: self.transport.counters(),
         };
         self.report.page.publish(backend, extra);

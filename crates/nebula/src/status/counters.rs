@@ -55,6 +55,13 @@ pub struct Status {
     pub migrated_out: u64,
     /// The same RPCs, counted by the receiving groups.
     pub migrated_in: u64,
+    /// Under `altocumulus:G`: decisions of a group to hand RPCs over since its queue was far longer than every other
+    /// ([`Pattern::Hill`](nebula_nic::schedule::Pattern::Hill)).
+    pub migrations_hill: u64,
+    /// The same, since another queue was far shorter than every other ([`Pattern::Valley`](nebula_nic::schedule::Pattern::Valley)).
+    pub migrations_valley: u64,
+    /// The same, in pairs of the longest with the shortest queue, and so on ([`Pattern::Pairing`](nebula_nic::schedule::Pattern::Pairing)).
+    pub migrations_pairing: u64,
     /// Over `udp://`: packets of requests that had arrived before.
     pub repeated: u64,
     /// Over `udp://`: RPCs refused because they were older than what the server remembers.

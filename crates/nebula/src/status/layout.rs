@@ -77,6 +77,9 @@ pub(super) enum Field {
     SloPs,
     Operations,
     OperationsRefused,
+    Hills,
+    Valleys,
+    Pairings,
 }
 
 /// Where each sum of a worker stands.

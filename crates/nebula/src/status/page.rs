@@ -1,6 +1,7 @@
 //! The engine's end of the status page: it writes its counters after a number of turns, and when it becomes idle.
 
 use super::layout::{Field, Layout, gap_word};
+use nebula_nic::schedule::PatternCounts;
 use nebula_nic::{Backend, Migrations, NackReason, Span};
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::Ordering;
@@ -27,6 +28,7 @@ pub(crate) struct Extra {
     pub(crate) stolen: u64,
     pub(crate) steered: u64,
     pub(crate) migrations: Migrations,
+    pub(crate) patterns: PatternCounts,
     pub(crate) network: NetworkCounters,
     pub(crate) queue_depth_recent: u32,
     pub(crate) slots_used_recent: u32,
@@ -97,6 +99,9 @@ impl StatusPage {
         put(Field::Steered, extra.steered);
         put(Field::MigratedOut, extra.migrations.sent - extra.migrations.sent_back);
         put(Field::MigratedIn, extra.migrations.adopted);
+        put(Field::Hills, extra.patterns.hill);
+        put(Field::Valleys, extra.patterns.valley);
+        put(Field::Pairings, extra.patterns.pairing);
         put(Field::Repeated, extra.network.repeated);
         put(Field::Stale, extra.network.stale);
         put(Field::Expired, extra.network.expired);

@@ -1,7 +1,7 @@
 //! The manager of one group: from its own queue and the lengths that others have published to migrations.
 
 use super::load_estimate::LoadEstimate;
-use super::pattern::Pattern;
+use super::pattern::{Pattern, PatternCounts};
 use super::thresholds::Thresholds;
 use crate::core_set::CORES_MAX;
 use crate::id::GroupId;
@@ -160,6 +160,7 @@ pub struct Manager {
     lengths: Box<[u32]>,
     order: Box<[u16]>,
     migrations: Vec<Migration>,
+    patterns: PatternCounts,
 }
 
 impl Manager {
@@ -174,6 +175,7 @@ impl Manager {
             lengths: vec![0; groups].into(),
             order: (0..config.groups).collect(),
             migrations: Vec::with_capacity(groups.min(config.concurrency as usize)),
+            patterns: PatternCounts::default(),
             config,
         })
     }
@@ -250,6 +252,15 @@ impl Manager {
         self.order.sort_unstable_by_key(|&group| (lengths[usize::from(group)], group));
         self.choose(pattern);
         self.share_out(waiting);
+        if !self.migrations.is_empty() {
+            self.patterns.count(pattern);
+        }
+    }
+
+    /// How often it had RPCs handed over, by what it saw.
+    #[must_use]
+    pub fn patterns(&self) -> PatternCounts {
+        self.patterns
     }
 
     /// The groups to send to, with nothing assigned to them yet.

@@ -15,6 +15,28 @@ pub enum Pattern {
     Pairing,
 }
 
+/// Decisions that had RPCs handed over, by the pattern that was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PatternCounts {
+    /// Under [`Pattern::Hill`].
+    pub hill: u64,
+    /// Under [`Pattern::Valley`].
+    pub valley: u64,
+    /// Under [`Pattern::Pairing`].
+    pub pairing: u64,
+}
+
+impl PatternCounts {
+    pub(super) fn count(&mut self, pattern: Pattern) {
+        let count = match pattern {
+            Pattern::Hill => &mut self.hill,
+            Pattern::Valley => &mut self.valley,
+            Pattern::Pairing => &mut self.pairing,
+        };
+        *count += 1;
+    }
+}
+
 impl Pattern {
     /// The class of `lengths`, where `far` more waiting RPCs are far longer.
     ///
