@@ -9,7 +9,6 @@
 //! | [`copy`] | copies from and to memory that others may write at the same time |
 //! | [`window`] | any bytes of shared memory: reads in one piece, writes, compare-and-swap |
 //! | [`search`] | the words of a cache line that have a tag, all of them compared at once |
-//! | [`wide`] | code compiled for the widest vectors of the machine |
 //! | [`prefetch`] | hints that a cache line will be accessed soon |
 //! | [`region`] | the receive region: slots that have one owner at a time |
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
@@ -41,7 +40,6 @@ pub mod window;
 pub mod search;
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod pair;
-pub mod wide;
 #[cfg(not(any(miri, loom)))]
 pub mod foreign;
 pub mod prefetch;

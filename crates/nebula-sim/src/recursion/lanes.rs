@@ -20,6 +20,7 @@ use draws::{Gaps, Services};
 use fixed::Fixed;
 use nebula_nic::{Policy, Span};
 use nebula_workload::{Arrivals, Seed};
+use pulp::{Arch, Simd, WithSimd};
 use sorted::Sorted;
 use tournament::Tournaments;
 
@@ -69,7 +70,7 @@ const SCV_MAX: f64 = 100.0;
 ///
 /// # Cost
 ///
-/// A few nanoseconds an RPC on up to 64 cores where the machine has AVX-512; with more cores, or shorter vectors, up to three times that.
+/// A few nanoseconds an RPC where the machine has AVX-512; with shorter vectors, or more than 100 cores, up to three times that.
 ///
 /// # Examples
 ///
@@ -114,17 +115,17 @@ pub fn on_time(system: &System, load: &Load, lanes: &[Lane], within: Span) -> Re
 }
 
 /// With more cores than this, a path through a tournament costs less than a look at each core, be it in vectors.
-const SORTED_CORES_MAX: u16 = 128;
+const SORTED_CORES_MAX: u16 = 192;
 
 /// Serves the RPCs of a block in all lanes.
 trait Serve {
     /// Counts those that are on time, given when they arrive.
-    fn serve(&mut self, arrived: &[Each<f64>; BLOCK], counts: &mut Counts);
+    fn serve<V: Simd>(&mut self, vectors: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts);
 }
 
-/// Serves all blocks, in the widest vectors of the machine; returns how many are on time.
+/// Serves all blocks, compiled for the widest vectors of the machine: the results are the same bits with any. Returns how many are on time.
 fn serve_all<S: Serve>(gaps: Gaps, serve: S, counts: Counts) -> Each<u64> {
-    in_vectors(All { gaps, serve, counts })
+    Arch::new().dispatch(All { gaps, serve, counts })
 }
 
 /// A run of all lanes.
@@ -134,49 +135,25 @@ struct All<S> {
     counts: Counts,
 }
 
-impl<S: Serve> All<S> {
+impl<S: Serve> WithSimd for All<S> {
+    type Output = Each<u64>;
+
     #[inline(always)]
-    fn run(mut self) -> Each<u64> {
+    fn with_simd<V: Simd>(mut self, vectors: V) -> Each<u64> {
         let mut arrived = [[0.0; LANES]; BLOCK];
         while self.counts.next < self.counts.end {
             self.gaps.arrive(&mut arrived);
-            self.serve.serve(&arrived, &mut self.counts);
+            self.serve.serve(vectors, &arrived, &mut self.counts);
             self.counts.next += BLOCK as u64;
         }
         self.counts.on_time
     }
 }
 
-#[cfg(target_os = "linux")]
-impl<S: Serve> nebula_sys::wide::Work for All<S> {
-    type Output = Each<u64>;
-
-    #[inline(always)]
-    fn run(self) -> Each<u64> {
-        Self::run(self)
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn in_vectors<S: Serve>(all: All<S>) -> Each<u64> {
-    nebula_sys::wide::run_widest(all)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn in_vectors<S: Serve>(all: All<S>) -> Each<u64> {
-    all.run()
-}
-
 /// The larger of two times; vectors have this as one instruction, unlike the standard library's, which knows NaN.
 #[inline(always)]
 fn later(one: f64, other: f64) -> f64 {
     if one > other { one } else { other }
-}
-
-/// The smaller of two times.
-#[inline(always)]
-fn earlier(one: f64, other: f64) -> f64 {
-    if one < other { one } else { other }
 }
 
 /// The whole part of a number from 0 to 2⁵², in operations that every x86-64 has for vectors.
@@ -211,7 +188,7 @@ mod tests {
     fn as_many_are_on_time_as_in_each_run_alone() {
         let services = ["fixed:1us", "exp:1us", "bimodal:500ns@0.9,5500ns@0.1", "lognormal:mean=1us,scv=3"];
         for (service, cores) in
-            services.iter().flat_map(|service| [1, 7, 16, 60, 128, 129].map(|cores| (service, cores)))
+            services.iter().flat_map(|service| [1, 7, 16, 60, 192, 193].map(|cores| (service, cores)))
         {
             let (system, load) = (System::new(Policy::SingleQueue, cores), Load::open(service.parse().unwrap(), 0.5));
             for count in [1, 5, 8] {

@@ -5,6 +5,7 @@
 use super::block::Block;
 use super::waiting::Waiting;
 use super::{Recursion, Stop};
+use pulp::NullaryFnOnce;
 
 /// The cores behind one queue.
 pub(super) trait Cores {
@@ -76,9 +77,11 @@ impl<C: Cores> OneQueue<C> {
 /// A block to be served.
 struct Serve<'a, C>(&'a mut OneQueue<C>, &'a mut Block);
 
-impl<C: Cores> Serve<'_, C> {
+impl<C: Cores> NullaryFnOnce for Serve<'_, C> {
+    type Output = ();
+
     #[inline(always)]
-    fn run(self) {
+    fn call(self) {
         match self.0.bound {
             None => self.0.serve_all(self.1),
             Some(bound) => self.0.serve_below(bound, self.1),
@@ -86,24 +89,14 @@ impl<C: Cores> Serve<'_, C> {
     }
 }
 
-#[cfg(target_os = "linux")]
-impl<C: Cores> nebula_sys::wide::Work for Serve<'_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        Self::run(self);
+/// Serves it in vectors of 256 bits at most: where a loop over small integers ends in one number, shorter vectors take less time, because
+/// what is compared stays in the vector itself.
+fn in_vectors<C: Cores>(serve: Serve<'_, C>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(machine) = pulp::x86::V3::try_new() {
+        return machine.vectorize(serve);
     }
-}
-
-#[cfg(target_os = "linux")]
-fn in_vectors<C: Cores>(serve: Serve<'_, C>) {
-    nebula_sys::wide::run_in_256_bits(serve);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn in_vectors<C: Cores>(serve: Serve<'_, C>) {
-    serve.run();
+    serve.call();
 }
 
 impl<C: Cores> Recursion for OneQueue<C> {
@@ -117,7 +110,7 @@ impl<C: Cores> Recursion for OneQueue<C> {
         if C::IS_IN_VECTORS {
             in_vectors(serve);
         } else {
-            serve.run();
+            serve.call();
         }
         Ok(())
     }

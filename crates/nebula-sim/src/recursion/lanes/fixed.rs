@@ -1,6 +1,7 @@
 //! The same service time for all: RPCs end in the order in which they arrive, so a core is free when the RPC so many before has ended.
 
 use super::{BLOCK, Counts, Each, LANES, Serve, later};
+use pulp::Simd;
 
 pub(super) struct Fixed {
     service_ps: f64,
@@ -16,7 +17,7 @@ impl Fixed {
 
 impl Serve for Fixed {
     #[inline(always)]
-    fn serve(&mut self, arrived: &[Each<f64>; BLOCK], counts: &mut Counts) {
+    fn serve<V: Simd>(&mut self, _: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts) {
         let cores = self.ended.len();
         let mut latencies = [[0.0; LANES]; BLOCK];
         for index in 0..BLOCK {

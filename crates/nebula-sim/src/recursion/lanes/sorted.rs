@@ -1,31 +1,38 @@
 //! Any service times on some cores: when each core is free, in order.
 //!
-//! An RPC takes the first of these times away and puts in when it ends. In order again, each time is then the one that stood there, or the one
-//! behind it, or the new one between the two: `min(next, max(here, ended))`. That is one look at each core, but without a branch, without
-//! an address that depends on a time, and so in vectors of lanes.
+//! Of these times, sixteen RPCs take sixteen of the first sixteen and of those at which they themselves end: one of the first is left for
+//! the last RPC, and none of the others comes before it. So an RPC looks at sixteen cores only. It takes the first time away and puts in when
+//! it ends. In order again, each time is then the one that stood there, or the one behind it, or the new one between the two:
+//! `min(next, max(here, ended))`. After sixteen RPCs the sixteen times are merged with the others, a group at a time, by a bitonic network
+//! (Batcher, "Sorting networks and their applications", 1968). All that is without a branch, and without an address that depends on a time.
 
-use super::{BLOCK, Counts, Each, LANES, Serve, Services, earlier, later};
+use super::{BLOCK, Counts, Each, LANES, Serve, Services};
+use pulp::Simd;
+use std::array::from_fn;
 
 pub(super) struct Sorted<'a> {
     services: Services<'a>,
-    /// When the cores are free, the first one first, and behind them a group at least of times that never come.
+    /// When the cores are free, the first one first, and behind them times that never come.
     free: Box<[Group]>,
 }
 
-/// Cores of a step: the compiler makes one vector of the lanes of each.
-const GROUP: usize = 8;
+/// Cores of a group, and RPCs between two merges.
+const GROUP: usize = 16;
 
 /// Times of so many cores, each row of lanes in one cache line.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Group([Each<f64>; GROUP]);
 
+/// The same in registers, as many lanes as one register holds.
+type Registers<V> = [<V as Simd>::f64s; GROUP];
+
 const NEVER: f64 = f64::INFINITY;
 
 impl<'a> Sorted<'a> {
     /// All cores free at 0.
     pub(super) fn new(cores: u16, services: Services<'a>) -> Self {
-        let mut free = vec![Group([[NEVER; LANES]; GROUP]); usize::from(cores).div_ceil(GROUP) + 1];
+        let mut free = vec![Group([[NEVER; LANES]; GROUP]); usize::from(cores).div_ceil(GROUP)];
         free.iter_mut().flat_map(|group| &mut group.0).take(usize::from(cores)).for_each(|core| *core = [0.0; LANES]);
         Self { services, free: free.into() }
     }
@@ -33,76 +40,90 @@ impl<'a> Sorted<'a> {
 
 impl Serve for Sorted<'_> {
     #[inline(always)]
-    fn serve(&mut self, arrived: &[Each<f64>; BLOCK], counts: &mut Counts) {
+    fn serve<V: Simd>(&mut self, vectors: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts) {
         let mut times = [[0.0; LANES]; BLOCK];
         self.services.next(&mut times);
-        for index in 0..BLOCK / 2 {
-            let [first, second] = [2 * index, 2 * index + 1];
-            let ended = end(&arrived[first], &self.free[0].0[0], &mut times[first]);
-            // What stands first when that has been put in.
-            let mut free = self.free[0].0[0];
-            between(&mut free, &ended, &self.free[0].0[1]);
-            let then_ended = end(&arrived[second], &free, &mut times[second]);
-            put(&mut self.free, &ended, &then_ended);
+        for (arrived, times) in arrived.chunks_exact(GROUP).zip(times.chunks_exact_mut(GROUP)) {
+            for lanes in 0..LANES / V::F64_LANES {
+                let mut first = load::<V>(&self.free[0], lanes);
+                give_out(vectors, lanes, &mut first, arrived, times);
+                merge_all(vectors, lanes, first, &mut self.free);
+            }
         }
         counts.note(&times);
     }
 }
 
-/// When an RPC ends whose core is `free` at some time. `time` is its service, and then its latency.
+/// Gives RPCs to the `first` cores. `times` are their services, and then their latencies.
 #[inline(always)]
-fn end(arrived: &Each<f64>, free: &Each<f64>, time: &mut Each<f64>) -> Each<f64> {
-    let mut ended = [0.0; LANES];
-    for lane in 0..LANES {
-        ended[lane] = later(arrived[lane], free[lane]) + time[lane];
-        time[lane] = ended[lane] - arrived[lane];
-    }
-    ended
-}
-
-/// Takes the first of the sorted times away and puts `one` in, and the same again with `other`.
-#[inline(always)]
-fn put(free: &mut [Group], one: &Each<f64>, other: &Each<f64>) {
-    // An end that depends on what is found, and eight calls instead of a loop: of loops the compiler would make vectors of cores.
-    let mut group = 0;
-    // What stands in the next place when `one` has been put in.
-    let mut here = free[0].0[0];
-    between(&mut here, one, &free[0].0[1]);
-    while free[group].0[0][0] < NEVER {
-        let behind = [free[group + 1].0[0], free[group + 1].0[1]];
-        let [a, b, c, d, e, f, g, h] = &mut free[group].0;
-        put_both(a, &mut here, [b, c], one, other);
-        put_both(b, &mut here, [c, d], one, other);
-        put_both(c, &mut here, [d, e], one, other);
-        put_both(d, &mut here, [e, f], one, other);
-        put_both(e, &mut here, [f, g], one, other);
-        put_both(f, &mut here, [g, h], one, other);
-        put_both(g, &mut here, [h, &behind[0]], one, other);
-        put_both(h, &mut here, [&behind[0], &behind[1]], one, other);
-        group += 1;
-    }
-}
-
-/// What stands in a place after both have been put in. `here` is what stands in it after `one` has been put in, and then the same of the next place.
-#[inline(always)]
-fn put_both(
-    place: &mut Each<f64>,
-    here: &mut Each<f64>,
-    [next, behind]: [&Each<f64>; 2],
-    one: &Each<f64>,
-    other: &Each<f64>,
+fn give_out<V: Simd>(
+    vectors: V,
+    lanes: usize,
+    first: &mut Registers<V>,
+    arrived: &[Each<f64>],
+    times: &mut [Each<f64>],
 ) {
-    let mut then = *next;
-    between(&mut then, one, behind);
-    *place = *here;
-    between(place, other, &then);
-    *here = then;
+    for (arrived, time) in arrived.iter().zip(times) {
+        let arrived = V::as_simd_f64s(arrived).0[lanes];
+        let time = &mut V::as_mut_simd_f64s(time).0[lanes];
+        let ended = vectors.add_f64s(vectors.max_f64s(arrived, first[0]), *time);
+        *time = vectors.sub_f64s(ended, arrived);
+        for place in 0..GROUP - 1 {
+            first[place] = vectors.min_f64s(first[place + 1], vectors.max_f64s(first[place], ended));
+        }
+        first[GROUP - 1] = vectors.max_f64s(first[GROUP - 1], ended);
+    }
 }
 
-/// What stands in a place after `ended` has been put in, given what stood `here` and behind.
+/// Puts the times of the `first` cores back among all.
 #[inline(always)]
-fn between(here: &mut Each<f64>, ended: &Each<f64>, behind: &Each<f64>) {
-    for lane in 0..LANES {
-        here[lane] = earlier(behind[lane], later(here[lane], ended[lane]));
+fn merge_all<V: Simd>(vectors: V, lanes: usize, first: Registers<V>, free: &mut [Group]) {
+    let mut last = first;
+    for group in 1..free.len() {
+        let (low, high) = merge(vectors, last, load::<V>(&free[group], lanes));
+        store::<V>(&mut free[group - 1], lanes, low);
+        last = high;
+    }
+    store::<V>(&mut free[free.len() - 1], lanes, last);
+}
+
+/// The lower and the higher half of two sorted groups, each sorted.
+#[inline(always)]
+fn merge<V: Simd>(vectors: V, one: Registers<V>, other: Registers<V>) -> (Registers<V>, Registers<V>) {
+    let low = from_fn(|place| vectors.min_f64s(one[place], other[GROUP - 1 - place]));
+    let high = from_fn(|place| vectors.max_f64s(one[place], other[GROUP - 1 - place]));
+    (sort_bitonic(vectors, low), sort_bitonic(vectors, high))
+}
+
+/// Sorts times that rise and then fall, or the other way round.
+#[inline(always)]
+fn sort_bitonic<V: Simd>(vectors: V, mut times: Registers<V>) -> Registers<V> {
+    times = exchange::<V, 8>(vectors, times);
+    times = exchange::<V, 4>(vectors, times);
+    times = exchange::<V, 2>(vectors, times);
+    exchange::<V, 1>(vectors, times)
+}
+
+/// Puts each two times that stand `APART` in order.
+#[inline(always)]
+fn exchange<V: Simd, const APART: usize>(vectors: V, times: Registers<V>) -> Registers<V> {
+    from_fn(|place| {
+        if place & APART == 0 {
+            vectors.min_f64s(times[place], times[place + APART])
+        } else {
+            vectors.max_f64s(times[place - APART], times[place])
+        }
+    })
+}
+
+#[inline(always)]
+fn load<V: Simd>(group: &Group, lanes: usize) -> Registers<V> {
+    from_fn(|place| V::as_simd_f64s(&group.0[place]).0[lanes])
+}
+
+#[inline(always)]
+fn store<V: Simd>(group: &mut Group, lanes: usize, times: Registers<V>) {
+    for (row, time) in group.0.iter_mut().zip(times) {
+        V::as_mut_simd_f64s(row).0[lanes] = time;
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::first_free::FirstFree;
 use super::{BLOCK, Counts, Each, LANES, Serve, Services, whole};
+use pulp::Simd;
 
 pub(super) struct Tournaments<'a> {
     services: Services<'a>,
@@ -17,7 +18,7 @@ impl<'a> Tournaments<'a> {
 
 impl Serve for Tournaments<'_> {
     #[inline(always)]
-    fn serve(&mut self, arrived: &[Each<f64>; BLOCK], counts: &mut Counts) {
+    fn serve<V: Simd>(&mut self, _: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts) {
         let mut times = [[0.0; LANES]; BLOCK];
         self.services.next(&mut times);
         for (arrived, times) in arrived.iter().zip(&mut times) {
