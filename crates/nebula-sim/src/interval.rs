@@ -87,6 +87,18 @@ impl Interval {
         self.lo <= value && value <= self.hi
     }
 
+    /// The part of the interval in which the figure can be at all: it holds the true one as often as the whole interval does.
+    #[must_use]
+    pub(crate) const fn within(self, lowest: f64, highest: f64) -> Self {
+        Self { value: self.value, lo: self.lo.max(lowest), hi: self.hi.min(highest) }
+    }
+
+    /// [`within`](Self::within) what is not negative.
+    #[must_use]
+    pub(crate) const fn not_negative(self) -> Self {
+        self.within(0.0, f64::INFINITY)
+    }
+
     /// The same figure in another unit.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {

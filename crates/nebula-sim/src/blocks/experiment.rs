@@ -92,10 +92,10 @@ impl BlocksEstimate {
         Self { tally, replications: Vec::new(), is_settled: false, is_precise: None, parts }
     }
 
-    /// A figure of all replications, with its interval.
+    /// A figure of all replications that is not negative, with its interval.
     #[must_use]
     pub fn over(&self, figure: impl Fn(&Figures) -> f64) -> Interval {
-        Interval::of(&self.replications.iter().map(figure).collect::<Vec<_>>())
+        Interval::of(&self.replications.iter().map(figure).collect::<Vec<_>>()).not_negative()
     }
 
     /// A figure of all RPCs together, which is `value` and not negative, with the interval that its replications give it.

@@ -49,9 +49,14 @@ fn tallies(lab: &Lab<'_>, system: &System, load: &Load, runs: &Runs) -> Result<V
     try_each(&indices(0..runs.replications), one)
 }
 
-/// The mean of a figure over the replications, with its interval.
+/// The mean of a figure that is not negative over the replications, with its interval.
 fn over<T>(each: &[T], figure: impl Fn(&T) -> f64) -> Interval {
-    Interval::of(&each.iter().map(figure).collect::<Vec<_>>())
+    Interval::of(&each.iter().map(figure).collect::<Vec<_>>()).not_negative()
+}
+
+/// [`over`] a percentage of a whole.
+fn percent_over<T>(each: &[T], figure: impl Fn(&T) -> f64) -> Interval {
+    over(each, figure).within(0.0, 100.0)
 }
 
 /// A load of `rate_mrps` million RPCs per second on `cores` cores.

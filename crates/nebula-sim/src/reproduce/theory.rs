@@ -90,6 +90,7 @@ impl Pair<'_> {
 
 fn over(numerators: &[f64], denominators: &[f64]) -> Interval {
     Interval::of(&numerators.iter().zip(denominators).map(|(above, below)| above / below).collect::<Vec<_>>())
+        .not_negative()
 }
 
 /// The rows with a published counterpart.
@@ -145,7 +146,7 @@ fn notes(theory: &Theory, found: &Found<'_>) -> [Row; 3] {
     let Found { law, queues, cores, .. } = found;
     let note = |what: &str, said: String, unit, figures: &[f64]| {
         let id = format!("rpcvalet/theory/{}/{queues}x{cores}/{what}", law.id);
-        Row::note(id, format!("{said}, {queues}×{cores}, {}", law.service), unit, Interval::of(figures))
+        Row::note(id, format!("{said}, {queues}×{cores}, {}", law.service), unit, Interval::of(figures).not_negative())
     };
     [
         note("load_at_slo", format!("highest load with a p99 of {} S", theory.slo_services), "load", &found.load),

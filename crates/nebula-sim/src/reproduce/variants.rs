@@ -108,7 +108,7 @@ fn of_machine(
             "swpref_over_base_p99",
             &format!("p99 of NEBULA_SWPref over that of NEBULA_base at {} MRPS", mrps(high)),
             "×",
-            over(&swpref, &base, ratio),
+            over(&swpref, &base, ratio).not_negative(),
         ),
         row(
             "steering_gain",
@@ -121,7 +121,7 @@ fn of_machine(
             "rss_over_rpcvalet_p99",
             &format!("p99 of RSS over that of RPCValet at {} MRPS", mrps(low)),
             "×",
-            over(&rss, &rpcvalet, ratio),
+            over(&rss, &rpcvalet, ratio).not_negative(),
         ),
     ])
 }
@@ -153,7 +153,7 @@ fn of_assignment(
             "over_base_p99",
             format!("{name}: p99 over that of NEBULA_base at {mrps} MRPS"),
             "×",
-            over(&ours, &base, |one, other| P99_NS(one) / P99_NS(other)),
+            over(&ours, &base, |one, other| P99_NS(one) / P99_NS(other)).not_negative(),
         ),
     ])
 }

@@ -7,7 +7,7 @@
 use super::super::paper::{self, Scale, TrainedLaw};
 use super::super::row::{Judgment, Row};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
-use super::{grouped, offered, over, shipped, tallies};
+use super::{grouped, offered, over, percent_over, shipped, tallies};
 use crate::error::SimError;
 use crate::executor::try_each;
 use crate::interval::Interval;
@@ -125,8 +125,8 @@ fn measure<'a>(lab: &Lab<'_>, setup: &Scale, case: Case<'a>) -> Result<Found<'a>
         case,
         rate_mrps,
         p99_us: over(&each, |tally| tally.latency.quantile(0.99) / 1e6),
-        late_percent: over(&each, |tally| 100.0 * tally.latency.share_above(setup.slo.as_ps())),
-        migrated_percent: over(&each, |tally| 100.0 * tally.migrations.share()),
+        late_percent: percent_over(&each, |tally| 100.0 * tally.latency.share_above(setup.slo.as_ps())),
+        migrated_percent: percent_over(&each, |tally| 100.0 * tally.migrations.share()),
     })
 }
 

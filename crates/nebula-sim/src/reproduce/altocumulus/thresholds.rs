@@ -4,7 +4,7 @@
 use super::super::paper::{self, Thresholds as Setup};
 use super::super::row::{Judgment, Row};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
-use super::over;
+use super::percent_over;
 use crate::altocumulus::{LateByQueue, TrainedRow, Training, fit};
 use crate::interval::Interval;
 
@@ -35,11 +35,11 @@ struct State {
 
 impl State {
     fn accuracy_percent(&self, threshold: u32) -> Interval {
-        over(&self.each, |late| 100.0 * late.judge(threshold).accuracy)
+        percent_over(&self.each, |late| 100.0 * late.judge(threshold).accuracy)
     }
 
     fn effectiveness_percent(&self, threshold: u32) -> Interval {
-        over(&self.each, |late| 100.0 * late.judge(threshold).effectiveness)
+        percent_over(&self.each, |late| 100.0 * late.judge(threshold).effectiveness)
     }
 }
 

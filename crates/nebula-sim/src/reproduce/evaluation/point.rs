@@ -48,9 +48,9 @@ impl Point {
         Self { mrps, shots: shots.collect(), stages_ns, blocks: shown.tally.blocks_per_rpc() }
     }
 
-    /// A figure with its interval.
+    /// A figure that is not negative, with its interval.
     pub(in super::super) fn over(&self, figure: impl Fn(&Shot) -> f64) -> Interval {
-        Interval::of(&self.shots.iter().map(figure).collect::<Vec<_>>())
+        Interval::of(&self.shots.iter().map(figure).collect::<Vec<_>>()).not_negative()
     }
 
     pub(in super::super) fn p99_ns(&self) -> Interval {

@@ -102,11 +102,11 @@ impl At {
     }
 
     pub(super) fn p99(&self) -> Interval {
-        Interval::of(&self.p99_ns)
+        Interval::of(&self.p99_ns).not_negative()
     }
 
     pub(super) fn bandwidth(&self) -> Interval {
-        Interval::of(&self.gb_per_s)
+        Interval::of(&self.gb_per_s).not_negative()
     }
 }
 
