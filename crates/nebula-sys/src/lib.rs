@@ -21,6 +21,7 @@
 //! | [`fork`] | whether this process is a fork of the one that made something |
 //! | [`process`] | the peer of a Unix socket, and ending together with the parent process |
 //! | [`stdio`] | whether the process was started with a standard output |
+//! | [`xdp`] | Ethernet frames past the kernel's network stack |
 //! | [`udp`] | kernel UDP: many datagrams per system call, one buffer for many of equal length |
 //!
 //! **Invariant:** shared memory is only ever accessed as `&[AtomicU64]`. When another process changes it, that is a
@@ -61,3 +62,5 @@ pub mod process;
 pub mod stdio;
 #[cfg(not(loom))]
 pub mod udp;
+#[cfg(not(any(miri, loom)))]
+pub mod xdp;

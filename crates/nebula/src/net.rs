@@ -5,6 +5,7 @@
 
 mod wire;
 mod kernel;
+mod xdp;
 mod time;
 mod environment;
 
@@ -15,3 +16,4 @@ pub use nebula_sys::udp::DropRule;
 pub use time::Time;
 pub(crate) use time::Watch;
 pub use wire::{Route, Wire};
+pub use xdp::XdpWire;

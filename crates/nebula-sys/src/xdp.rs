@@ -1,0 +1,49 @@
+//! Ethernet frames past the kernel's network stack (AF_XDP): a program in the kernel gives those of one UDP port to this process, all others go
+//! where they went before.
+//!
+//! The kernel copies each frame into memory of this process, and sends from there: that is what every network interface can do. Sending is one
+//! system call for all that is queued; receiving takes none.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `xdp/interface` | what a network interface is: its number, addresses and queues |
+//! | `xdp/program` | the program that picks the frames, and its attachment |
+//! | `xdp/queue` | the frames of one queue of an interface |
+
+mod interface;
+mod program;
+mod queue;
+
+pub use interface::Interface;
+pub use program::Picked;
+pub use queue::{FRAME_BYTES_MAX, Queue};
+
+use program::Attached;
+use std::io;
+
+/// The frames of one UDP port of an interface, of all its queues.
+#[derive(Debug)]
+pub struct Frames {
+    // First, so that no more frames come while the queues go.
+    _attached: Attached,
+    queues: Vec<Queue>,
+}
+
+impl Frames {
+    /// Takes the frames that are `picked` out of those that `interface` receives.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's, among them `PermissionDenied` without the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`, and `ResourceBusy` where another
+    /// program is attached to the interface.
+    pub fn take(interface: &Interface, picked: Picked) -> io::Result<Self> {
+        let queues = (0..interface.queues).map(|number| Queue::open(interface, number));
+        let queues = queues.collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { _attached: Attached::new(interface, picked, &queues)?, queues })
+    }
+
+    /// The queues, by number.
+    pub fn queues(&mut self) -> &mut [Queue] {
+        &mut self.queues
+    }
+}

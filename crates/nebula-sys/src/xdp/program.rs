@@ -1,0 +1,264 @@
+//! The program that the kernel runs for each frame of an interface, and its attachment.
+
+use super::{Interface, Queue};
+use std::io;
+use std::mem::size_of_val;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+/// Which frames are taken: whole UDP datagrams over IPv4, without IP options, to this address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Picked {
+    /// Where they are sent to.
+    pub to: SocketAddrV4,
+}
+
+/// The program, attached for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Attached {
+    _link: OwnedFd,
+    _queues: OwnedFd,
+}
+
+impl Attached {
+    pub(super) fn new(interface: &Interface, picked: Picked, queues: &[Queue]) -> io::Result<Self> {
+        let map = create_map(interface.queues)?;
+        for (number, queue) in (0_u32..).zip(queues) {
+            put(&map, number, queue.as_fd().as_raw_fd())?;
+        }
+        let program = load(&steps(picked, map.as_raw_fd()))?;
+        Ok(Self { _link: link(&program, interface.index)?, _queues: map })
+    }
+}
+
+/// A step of a program (`struct bpf_insn` of `linux/bpf.h`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    code: u8,
+    /// Where its result goes, and above it where its operand comes from.
+    registers: u8,
+    jump: i16,
+    value: i32,
+}
+
+/// A jump to the end, where the frame takes its usual way.
+const TO_PASS: i16 = i16::MAX;
+
+const fn step(code: u8, registers: u8, jump: i16, value: i32) -> Step {
+    Step { code, registers, jump, value }
+}
+
+// Codes of `linux/bpf.h` and `linux/bpf_common.h`: class, size or operation, and mode in one byte.
+const LOAD_WORD: u8 = 0x61;
+const LOAD_HALF: u8 = 0x69;
+const LOAD_BYTE: u8 = 0x71;
+const LOAD_MAP: u8 = 0x18;
+const MOVE: u8 = 0xbf;
+const SET: u8 = 0xb7;
+const ADD: u8 = 0x07;
+const AND: u8 = 0x57;
+const JUMP_IF_ABOVE: u8 = 0x2d;
+const JUMP_IF_OTHER: u8 = 0x56;
+const CALL: u8 = 0x85;
+const EXIT: u8 = 0x95;
+const REDIRECT_MAP: i32 = 51;
+const XDP_PASS: i32 = 2;
+/// `BPF_PSEUDO_MAP_FD`, as the operand of `LOAD_MAP`.
+const MAP_DESCRIPTOR: u8 = 1;
+
+/// Bytes of the headers of Ethernet, IPv4 and UDP.
+const HEADER_BYTES: i32 = 14 + 20 + 8;
+
+/// What to do with a frame: to the socket of its queue if it is picked, and its usual way if it is not, or if the queue has no socket.
+fn steps(picked: Picked, map: i32) -> Vec<Step> {
+    let half = |value: u16| i32::from(u16::from_ne_bytes(value.to_be_bytes()));
+    let word = i32::from_ne_bytes(picked.to.ip().octets());
+    // A load into register 5 from the frame, a mask where there is one, and what is expected.
+    let test = |load, at, mask: Option<i32>, expected| {
+        let masked = mask.map(|mask| step(AND, 5, 0, mask));
+        [Some(step(load, 0x25, at, 0)), masked, Some(step(JUMP_IF_OTHER, 5, TO_PASS, expected))].into_iter().flatten()
+    };
+    let begin = [
+        step(MOVE, 0x16, 0, 0),      // 6: the context
+        step(LOAD_WORD, 0x12, 0, 0), // 2: where the frame begins
+        step(LOAD_WORD, 0x13, 4, 0), // 3: where it ends
+        step(MOVE, 0x24, 0, 0),
+        step(ADD, 4, 0, HEADER_BYTES),
+        step(JUMP_IF_ABOVE, 0x34, TO_PASS, 0),
+    ];
+    let tests = [
+        test(LOAD_HALF, 12, None, half(0x0800)),    // IPv4
+        test(LOAD_BYTE, 14, None, 0x45),            // without options
+        test(LOAD_HALF, 20, Some(half(0x3fff)), 0), // not a fragment
+        test(LOAD_BYTE, 23, None, libc::IPPROTO_UDP),
+        test(LOAD_WORD, 30, None, word),
+        test(LOAD_HALF, 36, None, half(picked.to.port())),
+    ];
+    let redirect = [
+        step(LOAD_WORD, 0x62, 16, 0), // 2: the number of the queue
+        step(LOAD_MAP, MAP_DESCRIPTOR << 4 | 1, 0, map),
+        step(0, 0, 0, 0), // the upper half of a value that needs none
+        step(SET, 3, 0, XDP_PASS),
+        step(CALL, 0, 0, REDIRECT_MAP),
+        step(EXIT, 0, 0, 0),
+    ];
+    let pass = [step(SET, 0, 0, XDP_PASS), step(EXIT, 0, 0, 0)];
+    let mut steps: Vec<Step> = begin.into_iter().chain(tests.into_iter().flatten()).chain(redirect).collect();
+    let end = steps.len();
+    for (at, step) in steps.iter_mut().enumerate().filter(|(_, step)| step.jump == TO_PASS) {
+        step.jump = i16::try_from(end - at - 1).expect("a program has some thirty steps");
+    }
+    steps.extend(pass);
+    steps
+}
+
+/// What a command of `bpf(2)` is told, by its layout in `union bpf_attr`: as many words of 32 bits, of which those not given are zero.
+type Told = [u32; 32];
+
+/// Commands and kinds of `linux/bpf.h`.
+const MAP_CREATE: u32 = 0;
+const MAP_UPDATE_ELEM: u32 = 2;
+const PROG_LOAD: u32 = 5;
+const LINK_CREATE: u32 = 28;
+const OF_SOCKETS: u32 = 17;
+const FOR_FRAMES: u32 = 6;
+const AT_AN_INTERFACE: u32 = 37;
+/// `XDP_FLAGS_SKB_MODE`: in the network stack's own copy of a frame, which every interface has.
+const IN_THE_STACK: u32 = 1 << 1;
+
+/// # Safety
+///
+/// What `told` points to is what the command expects, and lives as long as the call.
+unsafe fn bpf(command: u32, told: &Told) -> io::Result<libc::c_long> {
+    // SAFETY: the kernel reads as many bytes as it is told, and follows pointers that are the caller's promise.
+    let rc = unsafe { libc::syscall(libc::SYS_bpf, command, told.as_ptr(), size_of_val(told)) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
+}
+
+/// # Safety
+///
+/// As [`bpf`]; the command returns a descriptor.
+unsafe fn bpf_opens(command: u32, told: &Told) -> io::Result<OwnedFd> {
+    // SAFETY: the caller's promise.
+    let descriptor = unsafe { bpf(command, told) }?;
+    let descriptor = i32::try_from(descriptor).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    // SAFETY: the kernel has just opened it for this process, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn told<const N: usize>(words: [u32; N]) -> Told {
+    let mut told = [0; 32];
+    told[..N].copy_from_slice(&words);
+    told
+}
+
+/// A pointer as two words.
+fn halves<T>(pointer: *const T) -> [u32; 2] {
+    let address = (pointer.expose_provenance() as u64).to_ne_bytes();
+    let [low, high] = [&address[..4], &address[4..]].map(|half| u32::from_ne_bytes(half.try_into().expect("four")));
+    [low, high]
+}
+
+/// A map from the number of a queue to its socket.
+fn create_map(queues: u32) -> io::Result<OwnedFd> {
+    // SAFETY: kind, bytes of a key and of a value, and entries; no pointers.
+    unsafe { bpf_opens(MAP_CREATE, &told([OF_SOCKETS, 4, 4, queues])) }
+}
+
+fn put(map: &OwnedFd, number: u32, socket: i32) -> io::Result<()> {
+    let [key_low, key_high] = halves(&raw const number);
+    let [value_low, value_high] = halves(&raw const socket);
+    let told = told([map.as_raw_fd().cast_unsigned(), 0, key_low, key_high, value_low, value_high]);
+    // SAFETY: key and value are four bytes each, as the map has been told, and live on this stack.
+    unsafe { bpf(MAP_UPDATE_ELEM, &told) }.map(drop)
+}
+
+fn load(steps: &[Step]) -> io::Result<OwnedFd> {
+    let count = u32::try_from(steps.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let [steps_low, steps_high] = halves(steps.as_ptr());
+    let [license_low, license_high] = halves(c"Dual MIT/GPL".as_ptr());
+    let told = told([FOR_FRAMES, count, steps_low, steps_high, license_low, license_high]);
+    // SAFETY: `count` steps, and a text that ends with a zero; the kernel reads both.
+    unsafe { bpf_opens(PROG_LOAD, &told) }
+}
+
+fn link(program: &OwnedFd, interface: u32) -> io::Result<OwnedFd> {
+    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, IN_THE_STACK]);
+    // SAFETY: no pointers.
+    unsafe { bpf_opens(LINK_CREATE, &told) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the program does with `frame`: `None` if it passes it on, otherwise the queue that it goes to.
+    fn run(steps: &[Step], frame: &[u8], queue: u32) -> Option<u64> {
+        let (mut at, mut registers) = (0_usize, [0_u64; 8]);
+        const FRAME: u64 = 1 << 32;
+        loop {
+            let Step { code, registers: named, jump, value } = steps[at];
+            let (to, from) = (usize::from(named & 15), usize::from(named >> 4));
+            let load = |bytes: usize| {
+                let address = registers[from].wrapping_add_signed(jump.into());
+                let Some(offset) = address.checked_sub(FRAME) else {
+                    return match jump {
+                        0 => FRAME,
+                        4 => FRAME + frame.len() as u64,
+                        _ => queue.into(),
+                    };
+                };
+                let offset = usize::try_from(offset).unwrap();
+                let mut word = [0; 8];
+                word[..bytes].copy_from_slice(&frame[offset..offset + bytes]);
+                u64::from_ne_bytes(word)
+            };
+            match code {
+                LOAD_WORD => registers[to] = load(4),
+                LOAD_HALF => registers[to] = load(2),
+                LOAD_BYTE => registers[to] = load(1),
+                MOVE => registers[to] = registers[from],
+                SET => registers[to] = u64::from(value.cast_unsigned()),
+                ADD => registers[to] += u64::from(value.cast_unsigned()),
+                AND => registers[to] &= u64::from(value.cast_unsigned()),
+                JUMP_IF_ABOVE if registers[to] > registers[from] => at += usize::try_from(jump).unwrap(),
+                JUMP_IF_OTHER if registers[to] != u64::from(value.cast_unsigned()) => {
+                    at += usize::try_from(jump).unwrap();
+                }
+                JUMP_IF_ABOVE | JUMP_IF_OTHER => {}
+                LOAD_MAP => at += 1,
+                CALL => return Some(registers[2]),
+                EXIT => return None,
+                other => panic!("unknown code {other:#x}"),
+            }
+            at += 1;
+        }
+    }
+
+    fn frame() -> Vec<u8> {
+        let mut frame = vec![0_u8; 60];
+        frame[12..14].copy_from_slice(&[8, 0]);
+        frame[14] = 0x45;
+        frame[20] = 0x40; // "do not fragment" is no fragment
+        frame[23] = 17;
+        frame[30..34].copy_from_slice(&[10, 1, 2, 3]);
+        frame[36..38].copy_from_slice(&7400_u16.to_be_bytes());
+        frame
+    }
+
+    #[test]
+    fn datagrams_of_the_port_alone_are_picked() {
+        let steps = steps(Picked { to: "10.1.2.3:7400".parse().unwrap() }, 9);
+        assert_eq!(run(&steps, &frame(), 3), Some(3));
+        assert_eq!(run(&steps, &frame()[..42], 0), Some(0));
+        for cut in 0..42 {
+            assert_eq!(run(&steps, &frame()[..cut], 0), None, "{cut} bytes");
+        }
+        for (at, what) in [(12, 0x86), (14, 0x46), (20, 0x20), (21, 1), (23, 6), (30, 11), (33, 4), (36, 0), (37, 1)] {
+            let mut other = frame();
+            other[at] = what;
+            assert_eq!(run(&steps, &other, 0), None, "byte {at}");
+        }
+    }
+}

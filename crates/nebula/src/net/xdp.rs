@@ -1,0 +1,145 @@
+//! Frames of a network interface, past the kernel's network stack, as a [`Wire`].
+
+mod headers;
+mod neighbors;
+
+use super::kernel::SAFE_DATAGRAM_BYTES;
+use super::wire::{Route, Wire};
+use headers::{Ends, HEADER_BYTES};
+use nebula_sys::xdp::{Frames, Interface, Picked};
+use neighbors::Neighbors;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// UDP over a network interface by AF_XDP: the datagrams are those of [`KernelWire`](super::KernelWire), and a peer need not know.
+///
+/// For IPv4, without fragments. It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`; an interface has one such wire at a time.
+#[derive(Debug)]
+pub struct XdpWire {
+    frames: Frames,
+    interface: Interface,
+    local: SocketAddrV4,
+    /// A client's server: nobody else is listened to.
+    peer: Option<SocketAddrV4>,
+    neighbors: Neighbors,
+    /// Readable while frames wait in any of the queues.
+    ready: OwnedFd,
+    /// Holds the port, so that the kernel gives it to nobody else.
+    _port: UdpSocket,
+}
+
+impl XdpWire {
+    /// The wire of a server at `port` of the first IPv4 address of `interface`; port 0 is a free one.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` without such an interface, `AddrInUse` where the port is taken, `PermissionDenied` without the right to take frames, `ResourceBusy` where
+    /// another program is attached to the interface.
+    pub fn bind(interface: &str, port: u16) -> io::Result<Self> {
+        Self::open(interface, port, None)
+    }
+
+    /// The wire of a client on `interface` to `server`.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind); `NetworkUnreachable` without a route to the server on this interface, `HostUnreachable` where nobody answers there.
+    pub fn connect(interface: &str, server: SocketAddrV4) -> io::Result<Self> {
+        Self::open(interface, 0, Some(server))
+    }
+
+    fn open(name: &str, port: u16, peer: Option<SocketAddrV4>) -> io::Result<Self> {
+        let interface = Interface::named(name)?;
+        let port = UdpSocket::bind((interface.ip, port))?;
+        let local = SocketAddrV4::new(interface.ip, port.local_addr()?.port());
+        let mut neighbors = Neighbors::of(name);
+        peer.map(|peer| neighbors.resolve(&port, *peer.ip())).transpose()?;
+        let mut frames = Frames::take(&interface, Picked { to: local })?;
+        let ready = epoll::create(CreateFlags::CLOEXEC)?;
+        for (number, queue) in (0..).zip(frames.queues()) {
+            epoll::add(&ready, &*queue, EventData::new_u64(number), EventFlags::IN)?;
+        }
+        Ok(Self { frames, interface, local, peer, neighbors, ready, _port: port })
+    }
+
+    /// Datagrams that could not be sent, and frames that came while there was no room for them.
+    #[must_use]
+    pub fn dropped(&mut self) -> u64 {
+        self.frames.queues().iter().map(|queue| queue.dropped()).sum()
+    }
+}
+
+impl Wire for XdpWire {
+    fn local(&self) -> SocketAddr {
+        self.local.into()
+    }
+
+    fn datagram_bytes_max(&self) -> usize {
+        SAFE_DATAGRAM_BYTES.min(self.interface.mtu_bytes.saturating_sub(HEADER_BYTES - ETHERNET_BYTES))
+    }
+
+    /// A datagram to a peer whose Ethernet address is not known is dropped: it has never sent one.
+    #[inline]
+    fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
+        let SocketAddr::V4(peer) = to.peer else { return Err(only_ipv4()) };
+        let Some(to_mac) = self.neighbors.mac(*peer.ip()) else { return Ok(()) };
+        let ends = Ends { from_mac: self.interface.mac, to_mac, from: self.local, to: peer };
+        let queue = &mut self.frames.queues()[0];
+        for datagram in bytes.chunks(segment) {
+            queue.queue(HEADER_BYTES + datagram.len(), |frame| {
+                frame[HEADER_BYTES..].copy_from_slice(datagram);
+                headers::write(frame, &ends);
+            });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn flush(&mut self) -> io::Result<()> {
+        self.frames.queues()[0].flush();
+        Ok(())
+    }
+
+    #[inline]
+    fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
+        let (neighbors, peer, local) = (&mut self.neighbors, self.peer, self.local);
+        let mut datagrams = 0;
+        for queue in self.frames.queues() {
+            queue.recv(&mut |frame| {
+                let Some((ends, datagram)) = headers::read(frame) else { return };
+                if ends.to != local || peer.is_some_and(|peer| peer != ends.from) {
+                    return;
+                }
+                neighbors.seen(*ends.from.ip(), ends.from_mac);
+                datagrams += 1;
+                visit(Route::from(SocketAddr::from(ends.from)), datagram);
+            });
+        }
+        Ok(datagrams)
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        // A timeout too long for the kernel means no timeout.
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let second = parker.unwrap_or(self.ready.as_fd());
+        let mut watched = [PollFd::new(&self.ready, PollFlags::IN), PollFd::from_borrowed_fd(second, PollFlags::IN)];
+        match poll(&mut watched, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.ready.as_fd())
+    }
+}
+
+const ETHERNET_BYTES: usize = 14;
+
+fn only_ipv4() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "frames are sent over IPv4 alone")
+}
