@@ -7,7 +7,7 @@ mod resolve;
 mod dns;
 mod list;
 
-pub use address::{Endpoint, EndpointError, IntoEndpoint};
+pub use address::{Endpoint, EndpointError, IntoEndpoint, XdpAddress};
 #[cfg(feature = "dns")]
 pub use dns::Dns;
 pub use list::{Endpoints, IntoEndpoints};

@@ -122,7 +122,7 @@ pub use domains::{Domains, RunningDomains};
 #[cfg(feature = "dns")]
 pub use endpoint::Dns;
 pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints, Listed};
-pub use endpoint::{Resolve, ResolveError, Resolved};
+pub use endpoint::{Resolve, ResolveError, Resolved, XdpAddress};
 pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{
     AccessRefusal, Arrival, Balance, CoreId, HedgeConfig, NackReason, Policy, RegionError, RegionId, RetryPolicy,

@@ -5,7 +5,7 @@
 
 mod wire;
 mod kernel;
-mod xdp;
+pub(crate) mod xdp;
 mod time;
 mod environment;
 

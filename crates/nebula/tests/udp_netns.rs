@@ -22,11 +22,11 @@ struct Hosts {
 }
 
 impl Hosts {
-    fn try_new() -> Result<Self, String> {
+    fn try_new(test: char) -> Result<Self, String> {
         if !rustix::process::getuid().is_root() {
             return Err("not root".to_owned());
         }
-        let names = ["s", "c"].map(|side| format!("nb{}{side}", std::process::id()));
+        let names = ["s", "c"].map(|side| format!("nb{}{test}{side}", std::process::id()));
         let hosts = Self { names };
         let [server, client] = &hosts.names;
         ip(&["netns", "add", server])?;
@@ -83,13 +83,14 @@ fn key() -> Key {
 
 fn play(words: &[String]) -> ! {
     enter(&words[1]);
-    let endpoint = format!("udp://{SERVER_IP}:7400");
+    let endpoint = words[2].as_str();
     if words[0] == "server" {
         let config = server_config(|config| {
             config.queueing = Queueing::Unbounded { recv_buffer_bytes: 8 << 20 };
             (config.inline, config.keys) = (true, key().into());
         });
-        let server = Server::bind("udp://0.0.0.0:7400").config(config).serve(echo).expect("a server");
+        let server = Server::bind(endpoint).config(config).serve(echo).expect("a server");
+        assert_eq!(server.endpoint().to_string(), endpoint, "nothing else is fallen back to");
         say("ready");
         wait_for_end();
         assert_eq!(server.stop().slots_used, 0);
@@ -98,7 +99,7 @@ fn play(words: &[String]) -> ! {
     let mut config = ClientConfig::default().key(key()).call_timeout(Duration::from_secs(30));
     config.deadline = Span::from_secs(30);
     config.retry = RetryPolicy::BackOff { first: Span::from_us(500), factor: 2, attempts: 10, seed: 1 };
-    let mut client = Client::connect_with(&endpoint, config).expect("a client");
+    let mut client = Client::connect_with(endpoint, config).expect("a client");
     let mut draw = Draw::new(4);
     for size in [0, 64, 1088, 1089, 10_000, 60_000].into_iter().cycle().take(300) {
         let request = draw.bytes(size);
@@ -108,11 +109,14 @@ fn play(words: &[String]) -> ! {
     exit(0);
 }
 
-fn call_across(hosts: &Hosts) {
+const UDP: [&str; 2] = ["udp://0.0.0.0:7400", "udp://10.137.0.1:7400"];
+const XDP: [&str; 2] = ["xdp://v0:7400", "xdp://v0/10.137.0.1:7400"];
+
+fn call_across(test: &str, hosts: &Hosts, [of_server, of_client]: [&str; 2]) {
     let [on_server, on_client] = &hosts.names;
-    let mut server = Process::spawn(TEST, &["server", on_server]);
+    let mut server = Process::spawn(test, &["server", on_server, of_server]);
     server.wait_for("ready");
-    let mut client = Process::spawn(TEST, &["client", on_client]);
+    let mut client = Process::spawn(test, &["client", on_client, of_client]);
     client.wait_for("done");
     assert!(server.end().success());
 }
@@ -123,13 +127,29 @@ fn rpcs_go_between_hosts() {
         play(&words);
     }
     let _watchdog = Watchdog::new(TEST);
-    let hosts = match Hosts::try_new() {
+    let hosts = match Hosts::try_new('u') {
         Ok(hosts) => hosts,
         Err(why) => return println!("skipped: {why}"),
     };
-    call_across(&hosts);
+    call_across(TEST, &hosts, UDP);
     match hosts.netem() {
-        Ok(()) => call_across(&hosts),
+        Ok(()) => call_across(TEST, &hosts, UDP),
         Err(why) => println!("skipped on a bad link: {why}"),
+    }
+}
+
+#[test]
+fn rpcs_go_past_the_kernels_stack_and_peers_need_not_know() {
+    const TEST: &str = "rpcs_go_past_the_kernels_stack_and_peers_need_not_know";
+    if let Some(words) = role() {
+        play(&words);
+    }
+    let _watchdog = Watchdog::new(TEST);
+    let hosts = match Hosts::try_new('x') {
+        Ok(hosts) => hosts,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    for ends in [XDP, [XDP[0], UDP[1]], [UDP[0], XDP[1]]] {
+        call_across(TEST, &hosts, ends);
     }
 }

@@ -27,7 +27,10 @@ impl Attached {
             put(&map, number, queue.as_fd().as_raw_fd())?;
         }
         let program = load(&steps(picked, map.as_raw_fd()))?;
-        Ok(Self { _link: link(&program, interface.index)?, _queues: map })
+        // In the driver a frame is one datagram, even where the sender left it to its device to cut what it sends.
+        let link = link(&program, interface.index, IN_THE_DRIVER);
+        let link = link.or_else(|_| self::link(&program, interface.index, IN_THE_STACK))?;
+        Ok(Self { _link: link, _queues: map })
     }
 }
 
@@ -124,8 +127,10 @@ const LINK_CREATE: u32 = 28;
 const OF_SOCKETS: u32 = 17;
 const FOR_FRAMES: u32 = 6;
 const AT_AN_INTERFACE: u32 = 37;
-/// `XDP_FLAGS_SKB_MODE`: in the network stack's own copy of a frame, which every interface has.
+/// `XDP_FLAGS_SKB_MODE`: at the begin of the network stack, which every interface has.
 const IN_THE_STACK: u32 = 1 << 1;
+/// `XDP_FLAGS_DRV_MODE`: in the interface's driver, where that can.
+const IN_THE_DRIVER: u32 = 1 << 2;
 
 /// # Safety
 ///
@@ -183,8 +188,8 @@ fn load(steps: &[Step]) -> io::Result<OwnedFd> {
     unsafe { bpf_opens(PROG_LOAD, &told) }
 }
 
-fn link(program: &OwnedFd, interface: u32) -> io::Result<OwnedFd> {
-    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, IN_THE_STACK]);
+fn link(program: &OwnedFd, interface: u32, mode: u32) -> io::Result<OwnedFd> {
+    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, mode]);
     // SAFETY: no pointers.
     unsafe { bpf_opens(LINK_CREATE, &told) }
 }

@@ -27,6 +27,12 @@ pub enum ConnectError {
     /// One-sided operations are made on one server.
     #[error("one-sided operations are made on one server: name one endpoint, or set ClientConfig::one_sided to false")]
     OneSidedOfSeveral,
+    /// The endpoint is that of a server.
+    #[error("{endpoint} does not say where the server is: connect to xdp://INTERFACE/ADDRESS:PORT")]
+    XdpPeer {
+        /// The endpoint.
+        endpoint: String,
+    },
     /// Nebula's own protocol is not spoken over TCP.
     #[error("{endpoint} is for clients of other protocols, such as memcached's: connect over shm:// or udp://")]
     OthersProtocol {

@@ -184,6 +184,7 @@ impl Connection for Link {
         Ok(match endpoint {
             Endpoint::Shm(name) => Self::Shm(ShmClient::connect(&name, config, rest == Rest::Sleeps)?),
             Endpoint::Udp(server) => Self::Udp(Box::new(UdpClient::connect(server, config)?)),
+            Endpoint::Xdp(address) => Self::Udp(Box::new(UdpClient::connect_xdp(&address, config)?)),
             Endpoint::Tcp(_) => return Err(ConnectError::OthersProtocol { endpoint: endpoint.to_string() }),
         })
     }

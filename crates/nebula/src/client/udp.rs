@@ -26,11 +26,12 @@ use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options, Wait};
 use crate::config::key::Keys;
-use crate::net::{Environment, KernelWire, Wire};
+use crate::endpoint::XdpAddress;
+use crate::net::{Environment, KernelWire, Time, Wire, random_bytes, xdp};
 use done::Slice;
 use nebula_nic::{Span, Timestamp};
 use session::Session;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -60,7 +61,23 @@ impl UdpClient {
         if let Some(bytes) = config.datagram_bytes {
             wire = wire.datagram_bytes(bytes.into());
         }
-        let mut client = Self::connect_over(server, Environment::machine(wire).map_err(system)?, config)?;
+        Self::welcomed(server, Environment::machine(wire).map_err(system)?, config)
+    }
+
+    /// Connects on a network interface, past the kernel's network stack where the kernel allows it, and waits for the welcome.
+    pub(crate) fn connect_xdp(address: &XdpAddress, config: &ClientConfig) -> Result<Self, ConnectError> {
+        let endpoint = || format!("xdp://{address}");
+        let Some(ip) = address.server else { return Err(ConnectError::XdpPeer { endpoint: endpoint() }) };
+        let server = SocketAddrV4::new(ip, address.port);
+        check_open(server.into(), config)?;
+        let system = |cause| ConnectError::System { endpoint: endpoint(), cause };
+        let wire = xdp::connect(&address.interface, server).map_err(system)?;
+        let entropy = random_bytes().map_err(system)?;
+        Self::welcomed(server.into(), Environment { wire, time: Time::Machine, entropy }, config)
+    }
+
+    fn welcomed(server: SocketAddr, environment: Environment, config: &ClientConfig) -> Result<Self, ConnectError> {
+        let mut client = Self::connect_over(server, environment, config)?;
         client.wait_for_welcome(server, config)?;
         match client.session.reply_room() {
             Some((server, client)) => Err(ConnectError::ReplyRoom { server, client }),

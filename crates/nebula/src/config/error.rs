@@ -51,6 +51,12 @@ pub enum ServeError {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
+    /// The endpoint is that of a client.
+    #[error("{endpoint} names the server of a client: serve at xdp://INTERFACE:PORT")]
+    XdpPeer {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
     /// Nebula's own protocol is not spoken over TCP.
     #[error("{endpoint} needs to know what its clients speak: give Server::framing, or serve over shm:// or udp://")]
     NoFraming {

@@ -1,7 +1,7 @@
 //! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT` or `tcp://ADDRESS:PORT`.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::str::FromStr;
 
 /// The address of a server.
@@ -28,6 +28,50 @@ pub enum Endpoint {
     Udp(SocketAddr),
     /// TCP at this address.
     Tcp(SocketAddr),
+    /// UDP on a network interface, past the kernel's network stack.
+    Xdp(XdpAddress),
+}
+
+/// Where a server is on a network interface: `INTERFACE:PORT` for the server itself, `INTERFACE/ADDRESS:PORT` for a client, whose interface that is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct XdpAddress {
+    /// The interface of this machine.
+    pub interface: String,
+    /// The server's address, for a client.
+    pub server: Option<Ipv4Addr>,
+    /// The server's UDP port.
+    pub port: u16,
+}
+
+impl XdpAddress {
+    /// The longest name of an interface: Linux's.
+    const INTERFACE_BYTES_MAX: usize = 15;
+
+    fn read(text: &str) -> Option<Self> {
+        let (interface, server, port) = match text.split_once('/') {
+            Some((interface, server)) => {
+                let server: SocketAddrV4 = server.parse().ok()?;
+                (interface, Some(*server.ip()), server.port())
+            }
+            None => {
+                let (interface, port) = text.split_once(':')?;
+                (interface, None, port.parse().ok()?)
+            }
+        };
+        let is_plain = |c: char| c.is_ascii_graphic() && !"/:".contains(c);
+        let is_name = (1..=Self::INTERFACE_BYTES_MAX).contains(&interface.len()) && interface.chars().all(is_plain);
+        is_name.then(|| Self { interface: interface.to_owned(), server, port })
+    }
+}
+
+impl fmt::Display for XdpAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { interface, server, port } = self;
+        match server {
+            Some(server) => write!(f, "{interface}/{server}:{port}"),
+            None => write!(f, "{interface}:{port}"),
+        }
+    }
 }
 
 /// A text that is not an endpoint.
@@ -40,6 +84,11 @@ pub enum EndpointError {
     /// There is no address with a port.
     #[error("endpoint {0:?}: expected an address and a port, such as udp://127.0.0.1:7400 or udp://[::1]:7400")]
     Address(String),
+    /// There is no interface, or no port.
+    #[error(
+        "endpoint {0:?}: expected xdp://INTERFACE:PORT to serve, or xdp://INTERFACE/ADDRESS:PORT to connect, such as xdp://eth0/10.0.0.1:7400"
+    )]
+    Xdp(String),
     /// The name is empty, too long or holds other characters.
     #[error("endpoint {0:?}: the name must be 1 to 64 letters, digits, '-', '_' or '.'")]
     Name(String),
@@ -67,6 +116,9 @@ impl FromStr for Endpoint {
         if let Some(address) = text.strip_prefix("tcp://") {
             return address.parse().map(Self::Tcp).map_err(|_| EndpointError::Address(text.to_owned()));
         }
+        if let Some(address) = text.strip_prefix("xdp://") {
+            return XdpAddress::read(address).map(Self::Xdp).ok_or_else(|| EndpointError::Xdp(text.to_owned()));
+        }
         let name = text.strip_prefix("shm://").ok_or_else(|| EndpointError::Scheme(text.to_owned()))?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {
@@ -82,6 +134,7 @@ impl fmt::Display for Endpoint {
             Self::Shm(name) => write!(f, "shm://{name}"),
             Self::Udp(address) => write!(f, "udp://{address}"),
             Self::Tcp(address) => write!(f, "tcp://{address}"),
+            Self::Xdp(address) => write!(f, "xdp://{address}"),
         }
     }
 }
@@ -133,6 +186,25 @@ mod tests {
         {
             let said = bad.parse::<Endpoint>().unwrap_err().to_string();
             assert!(!said.contains('\n') && said.contains("expected") || said.contains("must be"), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_interface_stands_before_a_port_or_a_server() {
+        for good in ["xdp://eth0:7400", "xdp://veth-a.7/10.0.0.1:7400"] {
+            assert_eq!(good.parse::<Endpoint>().unwrap().to_string(), good);
+        }
+        for bad in [
+            "eth0",
+            ":7400",
+            "eth0:",
+            "eth0/10.0.0.1",
+            "eth0/[::1]:7",
+            "eth 0:7",
+            "a-name-too-long-:7",
+            "a/b/1.2.3.4:7",
+        ] {
+            assert_eq!(format!("xdp://{bad}").parse::<Endpoint>(), Err(EndpointError::Xdp(format!("xdp://{bad}"))));
         }
     }
 

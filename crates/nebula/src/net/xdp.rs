@@ -3,7 +3,7 @@
 mod headers;
 mod neighbors;
 
-use super::kernel::SAFE_DATAGRAM_BYTES;
+use super::kernel::{KernelWire, SAFE_DATAGRAM_BYTES};
 use super::wire::{Route, Wire};
 use headers::{Ends, HEADER_BYTES};
 use nebula_sys::xdp::{Frames, Interface, Picked};
@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// UDP over a network interface by AF_XDP: the datagrams are those of [`KernelWire`](super::KernelWire), and a peer need not know.
 ///
@@ -58,7 +58,7 @@ impl XdpWire {
         let local = SocketAddrV4::new(interface.ip, port.local_addr()?.port());
         let mut neighbors = Neighbors::of(name);
         peer.map(|peer| neighbors.resolve(&port, *peer.ip())).transpose()?;
-        let mut frames = Frames::take(&interface, Picked { to: local })?;
+        let mut frames = take(&interface, Picked { to: local })?;
         let ready = epoll::create(CreateFlags::CLOEXEC)?;
         for (number, queue) in (0..).zip(frames.queues()) {
             epoll::add(&ready, &*queue, EventData::new_u64(number), EventFlags::IN)?;
@@ -71,6 +71,56 @@ impl XdpWire {
     pub fn dropped(&mut self) -> u64 {
         self.frames.queues().iter().map(|queue| queue.dropped()).sum()
     }
+}
+
+/// Takes the frames, from a program that has just ended too: the kernel gives them back a little later.
+fn take(interface: &Interface, picked: Picked) -> io::Result<Frames> {
+    let until = Instant::now() + GIVEN_BACK_IN;
+    loop {
+        match Frames::take(interface, picked) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            taken => return taken,
+        }
+    }
+}
+
+const GIVEN_BACK_IN: Duration = Duration::from_secs(1);
+
+/// The wire of a server; the kernel's where this process may not have the interface's frames. Whether it is past the kernel's stack.
+pub(crate) fn bind(interface: &str, port: u16) -> io::Result<(Box<dyn Wire>, bool)> {
+    match XdpWire::bind(interface, port) {
+        Ok(wire) => Ok((Box::new(wire), true)),
+        Err(error) => {
+            let ip = fallen_back(interface, error)?.ip;
+            Ok((Box::new(KernelWire::bind(SocketAddrV4::new(ip, port).into())?), false))
+        }
+    }
+}
+
+/// The wire of a client; the kernel's where this process may not have the interface's frames.
+pub(crate) fn connect(interface: &str, server: SocketAddrV4) -> io::Result<Box<dyn Wire>> {
+    match XdpWire::connect(interface, server) {
+        Ok(wire) => Ok(Box::new(wire)),
+        Err(error) => {
+            fallen_back(interface, error)?;
+            Ok(Box::new(KernelWire::connect(server.into())?))
+        }
+    }
+}
+
+/// Says why the kernel's sockets are used, if they would do.
+fn fallen_back(interface: &str, error: io::Error) -> io::Result<Interface> {
+    use io::ErrorKind::{PermissionDenied, ResourceBusy, Unsupported};
+    let advice = match error.kind() {
+        PermissionDenied => "run as root, or with CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF",
+        ResourceBusy => "another program takes its frames, of which there can be one",
+        Unsupported => "this kernel is built without AF_XDP",
+        _ => return Err(error),
+    };
+    tracing::warn!(interface, %error, advice, "no frames past the kernel's network stack: its sockets are used instead");
+    Interface::named(interface)
 }
 
 impl Wire for XdpWire {

@@ -116,7 +116,7 @@ impl Pool {
     /// A pool of `threads` threads that takes on as many RPCs as the configuration says, until it has measured what they take.
     /// The clients of the server at `endpoint` share it.
     pub(crate) fn new(config: &ServerConfig, endpoint: &Endpoint, threads: u16) -> Self {
-        let sources = if matches!(endpoint, Endpoint::Udp(_)) { SOURCES } else { config.sources() };
+        let sources = if matches!(endpoint, Endpoint::Udp(_) | Endpoint::Xdp(_)) { SOURCES } else { config.sources() };
         let state = State {
             first: VecDeque::new(),
             share: FairShare::new(sources).with_tenants(tenant::weights(&config.tenants)),

@@ -9,9 +9,9 @@ use crate::config::key::Keys;
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::config::tenant;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, XdpAddress};
 use crate::engine::turn::{Engine, Parts};
-use crate::net::{Environment, KernelWire, Time, Watch, Wire, random_bytes};
+use crate::net::{Environment, KernelWire, Time, Watch, Wire, random_bytes, xdp};
 use crate::nic::one_sided::OneSided;
 use crate::nic::recorder::FirstLogError;
 use crate::rpc::parking::Parker;
@@ -310,8 +310,10 @@ pub(super) fn open(
                 return Err(ServeError::Insecure { endpoint });
             }
             let wires = claim(&endpoint, || bind(address, config.engines, Some(GROUP_KEY)))?;
-            open_udp(wires, &Time::Machine, &random_bytes()?, config)
+            let endpoint = Endpoint::Udp(wires[0].local());
+            open_udp(endpoint, wires, &Time::Machine, &random_bytes()?, config)
         }
+        Endpoint::Xdp(address) => open_xdp(address, config),
     }
 }
 
@@ -336,6 +338,26 @@ fn bind(address: SocketAddr, engines: u16, key: Option<GroupKey>) -> std::io::Re
         return Ok(vec![boxed(KernelWire::bind(address)?)]);
     }
     Ok(KernelWire::bind_group(address, engines, key)?.into_iter().map(boxed).collect())
+}
+
+/// Opens an `xdp://` server; where the kernel does not let this process have the interface's frames, one with the kernel's sockets at the same
+/// address.
+fn open_xdp(address: &XdpAddress, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let endpoint = Endpoint::Xdp(address.clone());
+    if address.server.is_some() {
+        return Err(ServeError::XdpPeer { endpoint });
+    }
+    if config.keys.is_empty() && !config.insecure {
+        return Err(ServeError::Insecure { endpoint });
+    }
+    if config.engines > 1 {
+        return Err(ServeError::EnginesOverOneWire { engines: config.engines });
+    }
+    let (wire, is_past_the_stack) = claim(&endpoint, || xdp::bind(&address.interface, address.port))?;
+    let local = wire.local();
+    let endpoint = Endpoint::Xdp(XdpAddress { port: local.port(), ..address.clone() });
+    let endpoint = if is_past_the_stack { endpoint } else { Endpoint::Udp(local) };
+    open_udp(endpoint, vec![wire], &Time::Machine, &random_bytes()?, config)
 }
 
 /// Opens a `shm://` server: an engine or several, each with the rings of its clients.
@@ -383,17 +405,17 @@ pub(super) fn open_over(
     if config.engines > 1 {
         return Err(ServeError::EnginesOverOneWire { engines: config.engines });
     }
-    open_udp(vec![wire], &time, &entropy, config)
+    open_udp(Endpoint::Udp(wire.local()), vec![wire], &time, &entropy, config)
 }
 
 /// Opens a `udp://` server: an engine a wire, all at one address.
 fn open_udp(
+    endpoint: Endpoint,
     wires: Vec<Box<dyn Wire>>,
     time: &Time,
     entropy: &[u8; 32],
     mut config: ServerConfig,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let endpoint = Endpoint::Udp(wires[0].local());
     if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) {
         return Err(ServeError::Mtu { got: config.packet_bytes });
     }
@@ -442,7 +464,7 @@ fn open_stream(
     let address = match endpoint {
         Endpoint::Tcp(address) => address,
         Endpoint::Udp(address) if config.keys.is_empty() => address,
-        Endpoint::Shm(_) | Endpoint::Udp(_) => return Err(ServeError::Framing { endpoint }),
+        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Xdp(_) => return Err(ServeError::Framing { endpoint }),
     };
     if !config.insecure && !address.ip().is_loopback() {
         return Err(ServeError::Insecure { endpoint });
@@ -513,18 +535,24 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
     if config.policy.availability() == Availability::Simulated {
         return Err(ServeError::SimulatedOnly { policy: config.policy });
     }
-    tenant::check(&config.tenants, matches!(endpoint, Endpoint::Udp(_)), !config.keys.is_empty())?;
+    tenant::check(&config.tenants, matches!(endpoint, Endpoint::Udp(_) | Endpoint::Xdp(_)), !config.keys.is_empty())?;
     let policy = config.policy;
     match endpoint {
         Endpoint::Shm(_) if config.engines > 1 && config.groups() > 1 => {
             Err(ServeError::EnginesAndGroups { engines: config.engines, policy })
         }
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
-        Endpoint::Udp(_) | Endpoint::Tcp(_) if config.groups() > 1 => Err(ServeError::GroupsOverUdp { policy }),
-        Endpoint::Udp(_) | Endpoint::Tcp(_) if config.idle == IdlePolicy::Block && !config.kind().sleeps() => {
+        Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_) if config.groups() > 1 => {
+            Err(ServeError::GroupsOverUdp { policy })
+        }
+        Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_)
+            if config.idle == IdlePolicy::Block && !config.kind().sleeps() =>
+        {
             Err(ServeError::Block { policy })
         }
-        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Tcp(_) => check_parts(&config).map(|()| config),
+        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_) => {
+            check_parts(&config).map(|()| config)
+        }
     }
 }
 

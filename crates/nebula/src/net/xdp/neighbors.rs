@@ -83,11 +83,11 @@ impl Neighbors {
     }
 
     fn known_to_kernel(&self, peer: Ipv4Addr) -> io::Result<Option<Mac>> {
-        Ok(neighbor(&fs::read_to_string("/proc/self/net/arp")?, &self.interface, peer))
+        Ok(neighbor(&fs::read_to_string("/proc/thread-self/net/arp")?, &self.interface, peer))
     }
 
     fn next_hop(&self, peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
-        let table = fs::read_to_string("/proc/self/net/route")?;
+        let table = fs::read_to_string("/proc/thread-self/net/route")?;
         let text = || format!("no route to {peer} on {}", self.interface);
         next_hop(&table, &self.interface, peer).ok_or_else(|| io::Error::new(io::ErrorKind::NetworkUnreachable, text()))
     }
