@@ -25,6 +25,7 @@ mod typed;
 mod udp;
 mod watchdog;
 mod ways;
+mod xdp;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -45,6 +46,7 @@ fn main() -> Result<(), Failure> {
         ["one-sided"] => one_sided::run(),
         ["serve-one-sided", endpoint] => one_sided::serve(endpoint),
         ["udp"] => udp::run(),
+        ["xdp"] => xdp::run(),
         ["udp", way] => udp::run_only(way),
         ["serve-bare", rest @ ..] => bare::serve(rest),
         ["serve-echo", name, bytes] => echo::serve(name, bytes),
@@ -62,7 +64,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -9,7 +9,7 @@
 
 mod bare;
 mod crowd;
-mod echo;
+pub mod echo;
 mod loss;
 mod overload;
 mod single;

@@ -25,7 +25,7 @@ use std::io;
 #[derive(Debug)]
 pub struct Frames {
     // First, so that no more frames come while the queues go.
-    _attached: Attached,
+    attached: Attached,
     queues: Vec<Queue>,
 }
 
@@ -39,7 +39,15 @@ impl Frames {
     pub fn take(interface: &Interface, picked: Picked) -> io::Result<Self> {
         let queues = (0..interface.queues).map(|number| Queue::open(interface, number));
         let queues = queues.collect::<io::Result<Vec<_>>>()?;
-        Ok(Self { _attached: Attached::new(interface, picked, &queues)?, queues })
+        Ok(Self { attached: Attached::new(interface, picked, &queues)?, queues })
+    }
+
+    /// Picked frames that went their usual way, to the kernel's sockets, because they are longer than [`FRAME_BYTES_MAX`]: from a sender on this machine,
+    /// which leaves it to a device to cut what it sends. Counted before they are there.
+    #[inline]
+    #[must_use]
+    pub fn too_long(&self) -> u64 {
+        self.attached.too_long()
     }
 
     /// The queues, by number.

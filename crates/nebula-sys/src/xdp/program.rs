@@ -1,10 +1,13 @@
 //! The program that the kernel runs for each frame of an interface, and its attachment.
 
-use super::{Interface, Queue};
+use super::{FRAME_BYTES_MAX, Interface, Queue};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io;
 use std::mem::size_of_val;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Which frames are taken: whole UDP datagrams over IPv4, without IP options, to this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,7 @@ pub struct Picked {
 pub(super) struct Attached {
     _link: OwnedFd,
     _queues: OwnedFd,
+    too_long: Count,
 }
 
 impl Attached {
@@ -26,11 +30,14 @@ impl Attached {
         for (number, queue) in (0_u32..).zip(queues) {
             put(&map, number, queue.as_fd().as_raw_fd())?;
         }
-        let program = load(&steps(picked, map.as_raw_fd()))?;
-        // In the driver a frame is one datagram, even where the sender left it to its device to cut what it sends.
-        let link = link(&program, interface.index, IN_THE_DRIVER);
-        let link = link.or_else(|_| self::link(&program, interface.index, IN_THE_STACK))?;
-        Ok(Self { _link: link, _queues: map })
+        let too_long = Count::new()?;
+        let program = load(&steps(picked, map.as_raw_fd(), too_long.map.as_raw_fd()))?;
+        Ok(Self { _link: link(&program, interface.index)?, _queues: map, too_long })
+    }
+
+    /// Picked frames that were left to the kernel's stack, because they are longer than there is room for.
+    pub(super) fn too_long(&self) -> u64 {
+        self.too_long.read()
     }
 }
 
@@ -47,6 +54,8 @@ struct Step {
 
 /// A jump to the end, where the frame takes its usual way.
 const TO_PASS: i16 = i16::MAX;
+/// A jump to where the frame is counted before.
+const TO_COUNT: i16 = i16::MAX - 1;
 
 const fn step(code: u8, registers: u8, jump: i16, value: i32) -> Step {
     Step { code, registers, jump, value }
@@ -60,7 +69,10 @@ const LOAD_MAP: u8 = 0x18;
 const MOVE: u8 = 0xbf;
 const SET: u8 = 0xb7;
 const ADD: u8 = 0x07;
+const SUBTRACT: u8 = 0x1f;
 const AND: u8 = 0x57;
+const ADD_IN_MEMORY: u8 = 0xdb;
+const JUMP_IF_LONGER: u8 = 0x25;
 const JUMP_IF_ABOVE: u8 = 0x2d;
 const JUMP_IF_OTHER: u8 = 0x56;
 const CALL: u8 = 0x85;
@@ -69,12 +81,15 @@ const REDIRECT_MAP: i32 = 51;
 const XDP_PASS: i32 = 2;
 /// `BPF_PSEUDO_MAP_FD`, as the operand of `LOAD_MAP`.
 const MAP_DESCRIPTOR: u8 = 1;
+/// `BPF_PSEUDO_MAP_VALUE`: the address of the map's value.
+const MAP_VALUE: u8 = 2;
 
 /// Bytes of the headers of Ethernet, IPv4 and UDP.
 const HEADER_BYTES: i32 = 14 + 20 + 8;
 
-/// What to do with a frame: to the socket of its queue if it is picked, and its usual way if it is not, or if the queue has no socket.
-fn steps(picked: Picked, map: i32) -> Vec<Step> {
+/// What to do with a frame: to the socket of its queue if it is picked, and its usual way if it is not, or if the queue has no socket. One that is
+/// too long is counted, and takes its usual way: a sender on the same machine leaves it to a device to cut what it sends.
+fn steps(picked: Picked, map: i32, too_long: i32) -> Vec<Step> {
     let half = |value: u16| i32::from(u16::from_ne_bytes(value.to_be_bytes()));
     let word = i32::from_ne_bytes(picked.to.ip().octets());
     // A load into register 5 from the frame, a mask where there is one, and what is expected.
@@ -98,6 +113,8 @@ fn steps(picked: Picked, map: i32) -> Vec<Step> {
         test(LOAD_WORD, 30, None, word),
         test(LOAD_HALF, 36, None, half(picked.to.port())),
     ];
+    let longest = i32::try_from(FRAME_BYTES_MAX).expect("a frame is short");
+    let measure = [step(MOVE, 0x31, 0, 0), step(SUBTRACT, 0x21, 0, 0), step(JUMP_IF_LONGER, 1, TO_COUNT, longest)];
     let redirect = [
         step(LOAD_WORD, 0x62, 16, 0), // 2: the number of the queue
         step(LOAD_MAP, MAP_DESCRIPTOR << 4 | 1, 0, map),
@@ -106,13 +123,27 @@ fn steps(picked: Picked, map: i32) -> Vec<Step> {
         step(CALL, 0, 0, REDIRECT_MAP),
         step(EXIT, 0, 0, 0),
     ];
+    let count = [
+        step(LOAD_MAP, MAP_VALUE << 4 | 1, 0, too_long), // 1: where the count is
+        step(0, 0, 0, 0),
+        step(SET, 2, 0, 1),
+        step(ADD_IN_MEMORY, 0x21, 0, 0),
+    ];
     let pass = [step(SET, 0, 0, XDP_PASS), step(EXIT, 0, 0, 0)];
-    let mut steps: Vec<Step> = begin.into_iter().chain(tests.into_iter().flatten()).chain(redirect).collect();
-    let end = steps.len();
-    for (at, step) in steps.iter_mut().enumerate().filter(|(_, step)| step.jump == TO_PASS) {
-        step.jump = i16::try_from(end - at - 1).expect("a program has some thirty steps");
-    }
+    let tests = tests.into_iter().flatten();
+    let mut steps: Vec<Step> = begin.into_iter().chain(tests).chain(measure).chain(redirect).collect();
+    let to_count = steps.len();
+    steps.extend(count);
+    let to_pass = steps.len();
     steps.extend(pass);
+    for (at, step) in steps.iter_mut().enumerate() {
+        let to = match step.jump {
+            TO_COUNT => to_count,
+            TO_PASS => to_pass,
+            _ => continue,
+        };
+        step.jump = i16::try_from(to - at - 1).expect("a program has some thirty steps");
+    }
     steps
 }
 
@@ -124,13 +155,14 @@ const MAP_CREATE: u32 = 0;
 const MAP_UPDATE_ELEM: u32 = 2;
 const PROG_LOAD: u32 = 5;
 const LINK_CREATE: u32 = 28;
+const OF_VALUES: u32 = 2;
 const OF_SOCKETS: u32 = 17;
+/// `BPF_F_MMAPABLE`
+const TO_BE_MAPPED: u32 = 1 << 10;
 const FOR_FRAMES: u32 = 6;
 const AT_AN_INTERFACE: u32 = 37;
 /// `XDP_FLAGS_SKB_MODE`: at the begin of the network stack, which every interface has.
 const IN_THE_STACK: u32 = 1 << 1;
-/// `XDP_FLAGS_DRV_MODE`: in the interface's driver, where that can.
-const IN_THE_DRIVER: u32 = 1 << 2;
 
 /// # Safety
 ///
@@ -171,6 +203,41 @@ fn create_map(queues: u32) -> io::Result<OwnedFd> {
     unsafe { bpf_opens(MAP_CREATE, &told([OF_SOCKETS, 4, 4, queues])) }
 }
 
+/// A count that the program makes, in memory shared with it.
+#[derive(Debug)]
+struct Count {
+    map: OwnedFd,
+    count: NonNull<AtomicU64>,
+}
+
+// SAFETY: the count is an atomic, in memory that is mapped as long as this lives.
+unsafe impl Send for Count {}
+
+const PAGE_BYTES: usize = 4096;
+
+impl Count {
+    fn new() -> io::Result<Self> {
+        // SAFETY: kind, bytes of a key and of a value, entries and flags; no pointers.
+        let map = unsafe { bpf_opens(MAP_CREATE, &told([OF_VALUES, 4, 8, 1, TO_BE_MAPPED])) }?;
+        // SAFETY: a new mapping, wherever the kernel finds room.
+        let memory = unsafe { mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::READ, MapFlags::SHARED, &map, 0) }?;
+        let count = NonNull::new(memory.cast()).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { map, count })
+    }
+
+    fn read(&self) -> u64 {
+        // SAFETY: a page is mapped there, which begins with the map's value; it changes by the program's atomic additions alone.
+        unsafe { self.count.as_ref() }.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, and nobody borrows it any more.
+        let _ = unsafe { munmap(self.count.as_ptr().cast(), PAGE_BYTES) };
+    }
+}
+
 fn put(map: &OwnedFd, number: u32, socket: i32) -> io::Result<()> {
     let [key_low, key_high] = halves(&raw const number);
     let [value_low, value_high] = halves(&raw const socket);
@@ -188,8 +255,8 @@ fn load(steps: &[Step]) -> io::Result<OwnedFd> {
     unsafe { bpf_opens(PROG_LOAD, &told) }
 }
 
-fn link(program: &OwnedFd, interface: u32, mode: u32) -> io::Result<OwnedFd> {
-    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, mode]);
+fn link(program: &OwnedFd, interface: u32) -> io::Result<OwnedFd> {
+    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, IN_THE_STACK]);
     // SAFETY: no pointers.
     unsafe { bpf_opens(LINK_CREATE, &told) }
 }
@@ -198,9 +265,9 @@ fn link(program: &OwnedFd, interface: u32, mode: u32) -> io::Result<OwnedFd> {
 mod tests {
     use super::*;
 
-    /// What the program does with `frame`: `None` if it passes it on, otherwise the queue that it goes to.
-    fn run(steps: &[Step], frame: &[u8], queue: u32) -> Option<u64> {
-        let (mut at, mut registers) = (0_usize, [0_u64; 8]);
+    /// What the program does with `frame`: passes it on, `Err` whether it has counted it, or the queue that it goes to.
+    fn run(steps: &[Step], frame: &[u8], queue: u32) -> Result<u64, bool> {
+        let (mut at, mut registers, mut is_counted) = (0_usize, [0_u64; 8], false);
         const FRAME: u64 = 1 << 32;
         loop {
             let Step { code, registers: named, jump, value } = steps[at];
@@ -228,13 +295,18 @@ mod tests {
                 ADD => registers[to] += u64::from(value.cast_unsigned()),
                 AND => registers[to] &= u64::from(value.cast_unsigned()),
                 JUMP_IF_ABOVE if registers[to] > registers[from] => at += usize::try_from(jump).unwrap(),
+                SUBTRACT => registers[to] -= registers[from],
+                ADD_IN_MEMORY => is_counted = true,
+                JUMP_IF_LONGER if registers[to] > u64::from(value.cast_unsigned()) => {
+                    at += usize::try_from(jump).unwrap();
+                }
                 JUMP_IF_OTHER if registers[to] != u64::from(value.cast_unsigned()) => {
                     at += usize::try_from(jump).unwrap();
                 }
-                JUMP_IF_ABOVE | JUMP_IF_OTHER => {}
+                JUMP_IF_ABOVE | JUMP_IF_LONGER | JUMP_IF_OTHER => {}
                 LOAD_MAP => at += 1,
-                CALL => return Some(registers[2]),
-                EXIT => return None,
+                CALL => return Ok(registers[2]),
+                EXIT => return Err(is_counted),
                 other => panic!("unknown code {other:#x}"),
             }
             at += 1;
@@ -254,16 +326,21 @@ mod tests {
 
     #[test]
     fn datagrams_of_the_port_alone_are_picked() {
-        let steps = steps(Picked { to: "10.1.2.3:7400".parse().unwrap() }, 9);
-        assert_eq!(run(&steps, &frame(), 3), Some(3));
-        assert_eq!(run(&steps, &frame()[..42], 0), Some(0));
+        let steps = steps(Picked { to: "10.1.2.3:7400".parse().unwrap() }, 9, 10);
+        assert_eq!(run(&steps, &frame(), 3), Ok(3));
+        assert_eq!(run(&steps, &frame()[..42], 0), Ok(0));
+        let mut long = frame();
+        long.resize(FRAME_BYTES_MAX, 0);
+        assert_eq!(run(&steps, &long, 1), Ok(1));
+        long.push(0);
+        assert_eq!(run(&steps, &long, 1), Err(true));
         for cut in 0..42 {
-            assert_eq!(run(&steps, &frame()[..cut], 0), None, "{cut} bytes");
+            assert_eq!(run(&steps, &frame()[..cut], 0), Err(false), "{cut} bytes");
         }
         for (at, what) in [(12, 0x86), (14, 0x46), (20, 0x20), (21, 1), (23, 6), (30, 11), (33, 4), (36, 0), (37, 1)] {
             let mut other = frame();
             other[at] = what;
-            assert_eq!(run(&steps, &other, 0), None, "byte {at}");
+            assert_eq!(run(&steps, &other, 0), Err(false), "byte {at}");
         }
     }
 }

@@ -11,7 +11,7 @@ use neighbors::Neighbors;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -28,9 +28,15 @@ pub struct XdpWire {
     neighbors: Neighbors,
     /// Readable while frames wait in any of the queues.
     ready: OwnedFd,
-    /// Holds the port, so that the kernel gives it to nobody else.
-    _port: UdpSocket,
+    /// Holds the port, so that the kernel gives it to nobody else; and receives what is too long to be taken as a frame.
+    port: KernelWire,
+    too_long: u64,
+    /// How often the port is still looked at.
+    looks: u32,
 }
+
+/// How often the port is looked at after a frame that was too long: many more times than pass until the kernel has handed it over.
+const LOOKS: u32 = 1024;
 
 impl XdpWire {
     /// The wire of a server at `port` of the first IPv4 address of `interface`; port 0 is a free one.
@@ -54,16 +60,20 @@ impl XdpWire {
 
     fn open(name: &str, port: u16, peer: Option<SocketAddrV4>) -> io::Result<Self> {
         let interface = Interface::named(name)?;
-        let port = UdpSocket::bind((interface.ip, port))?;
-        let local = SocketAddrV4::new(interface.ip, port.local_addr()?.port());
+        // Without coalescing, which would make long frames of short ones.
+        let port = KernelWire::bind(SocketAddrV4::new(interface.ip, port).into())?.offload(false)?;
+        let local = SocketAddrV4::new(interface.ip, port.local().port());
         let mut neighbors = Neighbors::of(name);
-        peer.map(|peer| neighbors.resolve(&port, *peer.ip())).transpose()?;
+        peer.map(|peer| neighbors.resolve(interface.ip, *peer.ip())).transpose()?;
         let mut frames = take(&interface, Picked { to: local })?;
         let ready = epoll::create(CreateFlags::CLOEXEC)?;
         for (number, queue) in (0..).zip(frames.queues()) {
             epoll::add(&ready, &*queue, EventData::new_u64(number), EventFlags::IN)?;
         }
-        Ok(Self { frames, interface, local, peer, neighbors, ready, _port: port })
+        if let Some(port) = port.descriptor() {
+            epoll::add(&ready, port, EventData::new_u64(u64::MAX), EventFlags::IN)?;
+        }
+        Ok(Self { frames, interface, local, peer, neighbors, ready, port, too_long: 0, looks: 0 })
     }
 
     /// Datagrams that could not be sent, and frames that came while there was no room for them.
@@ -123,6 +133,19 @@ fn fallen_back(interface: &str, error: io::Error) -> io::Result<Interface> {
     Interface::named(interface)
 }
 
+impl XdpWire {
+    /// Visits datagrams that the kernel has cut out of frames that were too long.
+    #[cold]
+    fn recv_too_long(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
+        let peer = self.peer.map(SocketAddr::from);
+        self.port.recv(&mut |route, datagram| {
+            if peer.is_none_or(|peer| peer == route.peer) {
+                visit(route, datagram);
+            }
+        })
+    }
+}
+
 impl Wire for XdpWire {
     fn local(&self) -> SocketAddr {
         self.local.into()
@@ -169,6 +192,14 @@ impl Wire for XdpWire {
                 visit(Route::from(SocketAddr::from(ends.from)), datagram);
             });
         }
+        let too_long = self.frames.too_long();
+        if too_long != self.too_long {
+            (self.too_long, self.looks) = (too_long, LOOKS);
+        }
+        if self.looks > 0 {
+            self.looks -= 1;
+            datagrams += self.recv_too_long(visit)?;
+        }
         Ok(datagrams)
     }
 
@@ -178,7 +209,11 @@ impl Wire for XdpWire {
         let second = parker.unwrap_or(self.ready.as_fd());
         let mut watched = [PollFd::new(&self.ready, PollFlags::IN), PollFd::from_borrowed_fd(second, PollFlags::IN)];
         match poll(&mut watched, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {
+                // Whatever woke it, the port among it.
+                self.looks = self.looks.max(1);
+                Ok(())
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -64,7 +64,8 @@ impl Neighbors {
     /// # Errors
     ///
     /// `HostUnreachable` if nobody says so within a second.
-    pub(super) fn resolve(&mut self, socket: &UdpSocket, peer: Ipv4Addr) -> io::Result<()> {
+    pub(super) fn resolve(&mut self, local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<()> {
+        let socket = UdpSocket::bind((local, 0))?;
         let hop = self.next_hop(peer)?;
         let until = Instant::now() + ASK_EVERY;
         loop {

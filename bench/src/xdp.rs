@@ -1,0 +1,83 @@
+//! The 64 B echo between two hosts, one core each: `xdp://` beside `udp://`. The hosts are network namespaces with a virtual cable (veth) between
+//! them, which needs root and `ip`.
+
+use crate::Failure;
+use crate::child::{self, Server};
+use crate::row::Bound;
+use crate::udp::echo::Echo;
+use crate::ways::{FIGURES, Sample, Way, rounds, sample};
+use nebula::ClientConfig;
+use std::os::fd::AsFd;
+use std::process::Command;
+
+const SERVER: &str = "nebula-bench-s";
+const CLIENT: &str = "nebula-bench-c";
+const SERVER_IP: &str = "10.139.0.1";
+const CLIENT_IP: &str = "10.139.0.2";
+
+const WAYS: &[Way] = &[
+    Way { name: "xdp:// over veth", measure: || way("xdp://v0:7400", "xdp://v0/10.139.0.1:7400") },
+    Way { name: "udp:// over veth", measure: || way("udp://10.139.0.1:7400", "udp://10.139.0.1:7400") },
+];
+
+/// Measures and prints everything.
+pub fn run() -> Result<(), Failure> {
+    child::pin_client()?;
+    let _hosts = Hosts::try_new()?;
+    enter(CLIENT)?;
+    let medians = rounds(WAYS)?;
+    let measured: Vec<(&Way, &Sample)> = WAYS.iter().zip(&medians).collect();
+    let [p50, p99, rate] = FIGURES;
+    for figure in FIGURES {
+        figure.print(measured[1]);
+    }
+    p50.print_beside(measured[0], measured[1], Some(Bound::AtMost(0.7)));
+    p99.print_beside(measured[0], measured[1], None);
+    rate.print_beside(measured[0], measured[1], None);
+    Ok(())
+}
+
+fn way(of_server: &str, of_client: &str) -> Result<Sample, Failure> {
+    let program = std::env::current_exe()?;
+    let program = program.to_str().ok_or("a path that is not text")?;
+    let server = Server::start_program("ip", &["netns", "exec", SERVER, program, "serve-udp", "echo", of_server])?;
+    sample(Echo::connect(of_client, ClientConfig::default().insecure(true), server)?)
+}
+
+/// Two hosts; they go with this value.
+struct Hosts;
+
+impl Hosts {
+    fn try_new() -> Result<Self, Failure> {
+        let hosts = Self;
+        ip(&format!("netns add {SERVER}"))?;
+        ip(&format!("netns add {CLIENT}"))?;
+        ip(&format!("link add v0 netns {SERVER} type veth peer name v0 netns {CLIENT}"))?;
+        for (host, address) in [(SERVER, SERVER_IP), (CLIENT, CLIENT_IP)] {
+            ip(&format!("-n {host} address add {address}/24 dev v0"))?;
+            ip(&format!("-n {host} link set v0 up"))?;
+        }
+        Ok(hosts)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for host in [SERVER, CLIENT] {
+            let _ = ip(&format!("netns delete {host}"));
+        }
+    }
+}
+
+fn ip(words: &str) -> Result<(), Failure> {
+    let output = Command::new("ip").args(words.split(' ')).output()?;
+    let said = || format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    if output.status.success() { Ok(()) } else { Err(said().into()) }
+}
+
+/// Moves this thread to a host.
+fn enter(host: &str) -> Result<(), Failure> {
+    let namespace = std::fs::File::open(format!("/run/netns/{host}"))?;
+    let network = Some(rustix::thread::LinkNameSpaceType::Network);
+    Ok(rustix::thread::move_into_link_name_space(namespace.as_fd(), network)?)
+}
