@@ -47,6 +47,7 @@ fn main() -> Result<(), Failure> {
         ["serve-one-sided", endpoint] => one_sided::serve(endpoint),
         ["udp"] => udp::run(),
         ["xdp"] => xdp::run(),
+        ["xdp", way] => xdp::run_only(way),
         ["udp", way] => udp::run_only(way),
         ["serve-bare", rest @ ..] => bare::serve(rest),
         ["serve-echo", name, bytes] => echo::serve(name, bytes),
@@ -64,7 +65,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

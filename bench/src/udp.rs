@@ -91,6 +91,7 @@ pub fn serve(words: &[&str]) -> Result<(), Failure> {
         ["bare", address] => bare::serve(address.parse()?),
         ["single", address] => single::serve(address),
         ["echo", endpoint] => echo::serve(endpoint),
+        ["echo-alone", endpoint] => echo::serve_alone(endpoint),
         ["sleepy-echo", address] => crowd::serve(address),
         ["sleepy-bare", address] => crowd::serve_bare(address),
         ["spin", endpoint] => overload::serve(endpoint),

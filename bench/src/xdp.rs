@@ -6,7 +6,8 @@ use crate::child::{self, Server};
 use crate::row::Bound;
 use crate::udp::echo::Echo;
 use crate::ways::{FIGURES, Sample, Way, rounds, sample};
-use nebula::ClientConfig;
+use nebula::net::{Environment, KernelWire};
+use nebula::{Client, ClientConfig, Endpoint};
 use std::os::fd::AsFd;
 use std::process::Command;
 
@@ -15,9 +16,15 @@ const CLIENT: &str = "nebula-bench-c";
 const SERVER_IP: &str = "10.139.0.1";
 const CLIENT_IP: &str = "10.139.0.2";
 
+/// RPCs together in datagrams, as many as wait; and each in a datagram that no other shares, through kernel and client.
 const WAYS: &[Way] = &[
     Way { name: "xdp:// over veth", measure: || way("xdp://v0:7400", "xdp://v0/10.139.0.1:7400") },
     Way { name: "udp:// over veth", measure: || way("udp://10.139.0.1:7400", "udp://10.139.0.1:7400") },
+    Way { name: "xdp:// over veth, an RPC a datagram", measure: || alone("xdp://v0:7400", "xdp://v0/10.139.0.1:7400") },
+    Way {
+        name: "udp:// over veth, an RPC a datagram",
+        measure: || alone("udp://10.139.0.1:7400", "udp://10.139.0.1:7400"),
+    },
 ];
 
 /// Measures and prints everything.
@@ -34,14 +41,46 @@ pub fn run() -> Result<(), Failure> {
     p50.print_beside(measured[0], measured[1], Some(Bound::AtMost(0.7)));
     p99.print_beside(measured[0], measured[1], None);
     rate.print_beside(measured[0], measured[1], None);
+    rate.print(measured[3]);
+    rate.print_beside(measured[2], measured[3], Some(Bound::AtLeast(2.0)));
+    Ok(())
+}
+
+/// Measures and prints those ways whose name contains `word`.
+pub fn run_only(word: &str) -> Result<(), Failure> {
+    child::pin_client()?;
+    let _hosts = Hosts::try_new()?;
+    enter(CLIENT)?;
+    for way in WAYS.iter().filter(|way| way.name.contains(word)) {
+        let medians = rounds(std::slice::from_ref(way))?;
+        FIGURES.iter().for_each(|figure| figure.print((way, &medians[0])));
+    }
     Ok(())
 }
 
 fn way(of_server: &str, of_client: &str) -> Result<Sample, Failure> {
+    let server = start("echo", of_server)?;
+    sample(Echo::over(Client::connect_with(of_client, ClientConfig::default().insecure(true))?, server))
+}
+
+/// The shortest datagrams that hold an RPC, and no segmentation by the kernel.
+fn alone(of_server: &str, of_client: &str) -> Result<Sample, Failure> {
+    let server = start("echo-alone", of_server)?;
+    let config = ClientConfig::default().insecure(true).datagram_bytes(200);
+    let client = match of_client.parse()? {
+        Endpoint::Udp(address) => {
+            let environment = Environment::machine(KernelWire::connect(address)?.offload(false)?)?;
+            Client::connect_over(address, environment, config)?
+        }
+        endpoint => Client::connect_with(endpoint, config)?,
+    };
+    sample(Echo::over(client, server))
+}
+
+fn start(what: &str, endpoint: &str) -> Result<Server, Failure> {
     let program = std::env::current_exe()?;
     let program = program.to_str().ok_or("a path that is not text")?;
-    let server = Server::start_program("ip", &["netns", "exec", SERVER, program, "serve-udp", "echo", of_server])?;
-    sample(Echo::connect(of_client, ClientConfig::default().insecure(true), server)?)
+    Server::start_program("ip", &["netns", "exec", SERVER, program, "serve-udp", what, endpoint])
 }
 
 /// Two hosts; they go with this value.

@@ -82,6 +82,7 @@ fn sections() -> Vec<Box<dyn Section>> {
             "UDP: the echo beside bare sockets, tonic, tarpc and quinn; loss, overload, 10,000 clients",
             "peers",
         ),
+        side_by_side("xdp", "the echo past the kernel's network stack, beside udp://, on a virtual cable (root)", ""),
         side_by_side(
             "trust",
             "overload by clients that ignore NACKs, and by processes: what is served, and an honest client's share",

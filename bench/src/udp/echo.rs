@@ -5,7 +5,7 @@ use crate::child::{self, Server};
 use crate::measure::Pipe;
 use crate::ways::PAYLOAD_BYTES;
 use nebula::net::{Environment, KernelWire, Wire};
-use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span, SubmitError};
+use nebula::{Client, ClientConfig, Endpoint, IdlePolicy, Reply, ServerConfig, Span, SubmitError};
 use std::io;
 use std::net::SocketAddr;
 
@@ -31,9 +31,9 @@ impl Echo {
 }
 
 impl Echo {
-    /// Connects to `server`, which runs at `endpoint`.
-    pub fn connect(endpoint: &str, config: ClientConfig, server: Server) -> Result<Self, Failure> {
-        Ok(Self { client: Client::connect_with(endpoint, config)?, _server: server })
+    /// A client that is connected to `server`.
+    pub fn over(client: Client, server: Server) -> Self {
+        Self { client, _server: server }
     }
 }
 
@@ -61,10 +61,35 @@ impl Pipe for Echo {
 
 /// The server: engine and worker on one core.
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
+    run(nebula::Server::bind(endpoint).config(config()))
+}
+
+/// The server, which answers each RPC in a datagram that no other shares where its client asks for that, without the kernel's segmentation.
+pub fn serve_alone(endpoint: &str) -> Result<(), Failure> {
+    let mut config = config();
+    config.packet_bytes = 64;
+    match endpoint.parse()? {
+        Endpoint::Udp(address) => {
+            let environment = Environment::machine(KernelWire::bind(address)?.offload(false)?)?;
+            let server = nebula::Server::bind(endpoint).config(config);
+            let (_running, mut workers) = server.open_over(environment)?;
+            let worker = workers.pop().ok_or("a server that has a worker")?;
+            child::ready()?;
+            nebula_sys::affinity::pin_to(child::server_core())?;
+            worker.run(&|request: &[u8], reply: &mut Reply| reply.write(request));
+            Ok(())
+        }
+        endpoint => run(nebula::Server::bind(endpoint).config(config)),
+    }
+}
+
+fn config() -> ServerConfig {
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
     // On a machine with other load, a core may be unavailable for milliseconds, and no RPC should be refused for that.
-    let config = config.slo(Span::from_ms(10)).insecure(true);
-    let server = nebula::Server::bind(endpoint).config(config);
+    config.slo(Span::from_ms(10)).insecure(true)
+}
+
+fn run(server: nebula::Server) -> Result<(), Failure> {
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;
     server.join()?;

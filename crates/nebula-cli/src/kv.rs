@@ -206,7 +206,7 @@ impl Args {
     /// An endpoint that other machines can reach, if there is one.
     fn network_endpoint(&self) -> Option<&Endpoint> {
         let mut endpoints = self.endpoint.iter().chain(self.quotas.iter().map(|quota| &quota.endpoint));
-        endpoints.find(|endpoint| matches!(endpoint, Endpoint::Udp(_)))
+        endpoints.find(|endpoint| matches!(endpoint, Endpoint::Udp(_) | Endpoint::Xdp(_)))
     }
 }
 

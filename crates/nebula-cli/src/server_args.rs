@@ -70,7 +70,7 @@ impl ServerArgs {
 
     /// The keys of a server at `endpoint`.
     pub(crate) fn read_keys(&self, endpoint: Option<&Endpoint>) -> Result<Keys, Failure> {
-        flags::read_keys(self.key_file.as_deref(), matches!(endpoint, Some(Endpoint::Udp(_))))
+        flags::read_keys(self.key_file.as_deref(), matches!(endpoint, Some(Endpoint::Udp(_) | Endpoint::Xdp(_))))
     }
 
     /// Gives the groups of `config` their trained thresholds, and the mean service that they were trained for: it is what a group's load is told by.

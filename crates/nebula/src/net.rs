@@ -16,4 +16,4 @@ pub use nebula_sys::udp::DropRule;
 pub use time::Time;
 pub(crate) use time::Watch;
 pub use wire::{Route, Wire};
-pub use xdp::XdpWire;
+pub use xdp::{XdpWire, datagram_in};

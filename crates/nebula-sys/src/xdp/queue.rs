@@ -70,7 +70,6 @@ impl Queue {
         if self.to_send.available() == 0 {
             self.flush();
         }
-        self.rings.completion_ring.dequeue(&mut self.frames, BATCH);
         // SAFETY: the packet goes into `to_send` and the ring, neither of which outlives `frames`.
         let frame = unsafe { self.frames.alloc() };
         let is_room = self.to_send.available() > 0;
@@ -96,6 +95,8 @@ impl Queue {
         if self.to_send.is_empty() {
             return;
         }
+        // What was sent is free again, and that is read once for many frames: the kernel writes it.
+        self.rings.completion_ring.dequeue(&mut self.frames, FRAMES as usize);
         let Some(ring) = &mut self.rings.tx_ring else { return };
         // SAFETY: `frames`, which the packets belong to, outlives the socket.
         let Ok(_) = (unsafe { ring.send(&mut self.to_send, false) }) else { return };

@@ -55,30 +55,38 @@ pub(crate) struct UdpClient {
 impl UdpClient {
     /// Connects through the kernel, and waits for the welcome.
     pub(crate) fn connect(server: SocketAddr, config: &ClientConfig) -> Result<Self, ConnectError> {
-        check_open(server, config)?;
-        let system = |cause| ConnectError::System { endpoint: endpoint(server), cause };
+        let endpoint = format!("udp://{server}");
+        check_open(server, &endpoint, config)?;
+        let system = |cause| ConnectError::System { endpoint: endpoint.clone(), cause };
         let mut wire = KernelWire::connect(server).map_err(system)?;
         if let Some(bytes) = config.datagram_bytes {
             wire = wire.datagram_bytes(bytes.into());
         }
-        Self::welcomed(server, Environment::machine(wire).map_err(system)?, config)
+        let environment = Environment::machine(wire).map_err(system)?;
+        Self::welcomed(server, &endpoint, environment, config)
     }
 
     /// Connects on a network interface, past the kernel's network stack where the kernel allows it, and waits for the welcome.
     pub(crate) fn connect_xdp(address: &XdpAddress, config: &ClientConfig) -> Result<Self, ConnectError> {
-        let endpoint = || format!("xdp://{address}");
-        let Some(ip) = address.server else { return Err(ConnectError::XdpPeer { endpoint: endpoint() }) };
+        let endpoint = format!("xdp://{address}");
+        let Some(ip) = address.server else { return Err(ConnectError::XdpPeer { endpoint }) };
         let server = SocketAddrV4::new(ip, address.port);
-        check_open(server.into(), config)?;
-        let system = |cause| ConnectError::System { endpoint: endpoint(), cause };
+        check_open(server.into(), &endpoint, config)?;
+        let system = |cause| ConnectError::System { endpoint: endpoint.clone(), cause };
         let wire = xdp::connect(&address.interface, server).map_err(system)?;
         let entropy = random_bytes().map_err(system)?;
-        Self::welcomed(server.into(), Environment { wire, time: Time::Machine, entropy }, config)
+        let environment = Environment { wire, time: Time::Machine, entropy };
+        Self::welcomed(server.into(), &endpoint, environment, config)
     }
 
-    fn welcomed(server: SocketAddr, environment: Environment, config: &ClientConfig) -> Result<Self, ConnectError> {
+    fn welcomed(
+        server: SocketAddr,
+        endpoint: &str,
+        environment: Environment,
+        config: &ClientConfig,
+    ) -> Result<Self, ConnectError> {
         let mut client = Self::connect_over(server, environment, config)?;
-        client.wait_for_welcome(server, config)?;
+        client.wait_for_welcome(endpoint, config)?;
         match client.session.reply_room() {
             Some((server, client)) => Err(ConnectError::ReplyRoom { server, client }),
             None => Ok(client),
@@ -91,7 +99,7 @@ impl UdpClient {
         environment: Environment,
         config: &ClientConfig,
     ) -> Result<Self, ConnectError> {
-        check_open(server, config)?;
+        check_open(server, &format!("udp://{server}"), config)?;
         let Environment { wire, time, entropy } = environment;
         let datagram_bytes = config.datagram_bytes.unwrap_or(u16::MAX);
         let datagram_bytes = u16::try_from(wire.datagram_bytes_max()).unwrap_or(u16::MAX).min(datagram_bytes);
@@ -99,8 +107,8 @@ impl UdpClient {
         Ok(Self { wire, session, call_timeout: config.call_timeout, wait: config.wait })
     }
 
-    fn wait_for_welcome(&mut self, server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
-        let (endpoint, started) = (endpoint(server), self.session.tick());
+    fn wait_for_welcome(&mut self, endpoint: &str, config: &ClientConfig) -> Result<(), ConnectError> {
+        let (endpoint, started) = (endpoint.to_owned(), self.session.tick());
         loop {
             self.turn();
             let asked_for = self.session.now() - started;
@@ -343,14 +351,10 @@ impl Caller for UdpClient {
     }
 }
 
-fn endpoint(server: SocketAddr) -> String {
-    format!("udp://{server}")
-}
-
 /// Without a key only within this machine, unless told so.
-fn check_open(server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
+fn check_open(server: SocketAddr, endpoint: &str, config: &ClientConfig) -> Result<(), ConnectError> {
     let is_fine = server.ip().is_loopback() || !config.keys.is_empty() || config.insecure;
-    if is_fine { Ok(()) } else { Err(ConnectError::Open { endpoint: endpoint(server) }) }
+    if is_fine { Ok(()) } else { Err(ConnectError::Open { endpoint: endpoint.to_owned() }) }
 }
 
 #[cfg(test)]

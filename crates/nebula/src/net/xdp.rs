@@ -15,6 +15,12 @@ use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+/// From where and to where the UDP datagram in an Ethernet frame goes, and its bytes; nothing of what is no whole datagram over IPv4, or one with a wrong
+/// checksum. What [`XdpWire`] makes of a frame.
+pub fn datagram_in(frame: &mut [u8]) -> Option<(SocketAddrV4, SocketAddrV4, &mut [u8])> {
+    headers::read(frame).map(|(ends, datagram)| (ends.from, ends.to, datagram))
+}
+
 /// UDP over a network interface by AF_XDP: the datagrams are those of [`KernelWire`](super::KernelWire), and a peer need not know.
 ///
 /// For IPv4, without fragments. It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`; an interface has one such wire at a time.
