@@ -182,9 +182,10 @@ impl Link {
 impl Connection for Link {
     fn connect_to(endpoint: Endpoint, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError> {
         Ok(match endpoint {
-            Endpoint::Shm(name) => Self::Shm(ShmClient::connect(&name, config, rest == Rest::Sleeps)?),
-            Endpoint::Udp(server) => Self::Udp(Box::new(UdpClient::connect(server, config)?)),
-            Endpoint::Tcp(_) => return Err(ConnectError::OthersProtocol { endpoint: endpoint.to_string() }),
+            Endpoint::Shm(ref name) => Self::Shm(ShmClient::connect(name, config, rest == Rest::Sleeps)?),
+            Endpoint::Udp(server) | Endpoint::Tcp(server) => {
+                Self::Udp(Box::new(UdpClient::connect(&endpoint, server, config)?))
+            }
         })
     }
 
