@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   nebula top shm://kv                                    the same, live
   nebula serve ordered --inline                          a store with range scans
   nebula explain kv.log --line 7                         one decision in the runtime, simulator and hardware
-  nebula keygen kv.key                                   a key for udp:// between machines
+  nebula keygen kv.key                                   a key for udp:// or tcp:// between machines
 
 Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
 Results that cannot be written are an error at run time.";

@@ -22,10 +22,10 @@ When the server is ready, it prints the line `ready ENDPOINT` on standard output
 #[command(
     after_help = EXAMPLES,
     mut_arg("policy", |arg| arg.help("Dispatch policy, as for nebula serve kv")),
-    mut_arg("key_file", |arg| arg.help("Key file shared with the clients, for udp://"))
+    mut_arg("key_file", |arg| arg.help("Key file shared with the clients, for udp:// or tcp://"))
 )]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT
+    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT
     #[arg(long, default_value = "shm://echo")]
     endpoint: Endpoint,
     #[command(flatten)]

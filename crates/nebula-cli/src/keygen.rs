@@ -1,4 +1,4 @@
-//! `nebula keygen`: creates a pre-shared key for servers and clients over `udp://`.
+//! `nebula keygen`: creates a pre-shared key for servers and clients over `udp://` or `tcp://`.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;

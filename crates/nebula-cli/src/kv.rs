@@ -38,6 +38,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline      UDP on the loopback interface
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline --engines 2 --workers 2      UDP on two cores
   nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      UDP for other machines, asleep when idle
+  nebula serve kv --endpoint tcp://0.0.0.0:7400 --inline --block --key-file kv.key      the same over TCP, where networks pass no UDP
   nebula serve kv --inline --metrics 127.0.0.1:9464             charts at http://127.0.0.1:9464/, and figures for Prometheus
   nebula serve kv --inline --one-sided                          clients may read the store without its workers
   nebula serve kv --config kv.toml                              settings from a file; see nebula config check
@@ -58,11 +59,11 @@ const PARTITIONED_WITHOUT: [&str; 8] =
     after_help = EXAMPLES,
     mut_arg("inline", |arg| arg.help("Run each NIC engine and its worker on one thread; mcs-lock never has an engine thread")),
     mut_arg("key_file", |arg| arg.help(
-        "Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen); read again on SIGHUP"
+        "Key file shared with the clients, for authenticated and encrypted udp:// or tcp:// (see nebula keygen); read again on SIGHUP"
     ))
 )]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT [default: shm://kv, unless --memcached is given]
+    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT [default: shm://kv, unless --memcached is given]
     #[arg(long)]
     endpoint: Option<Endpoint>,
     /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or alone; repeat it for several. Each has its own --workers
@@ -133,7 +134,7 @@ pub(crate) struct Args {
     /// When idle, poll without pause: uses whole cores, but the first RPC is never late
     #[arg(long)]
     spin: bool,
-    /// When idle, block until a packet arrives: uses no CPU time, but the first RPC is later; udp:// only
+    /// When idle, block until a packet arrives: uses no CPU time, but the first RPC is later; udp:// and tcp:// only
     #[arg(long, conflicts_with = "spin")]
     block: bool,
     /// Weight of a key owner's share when there is not room for all, from 1 to 255; repeat it for each; * is all others, 1 unless given
@@ -205,8 +206,11 @@ impl Args {
 
     /// An endpoint that other machines can reach, if there is one.
     fn network_endpoint(&self) -> Option<&Endpoint> {
-        let mut endpoints = self.endpoint.iter().chain(self.quotas.iter().map(|quota| &quota.endpoint));
-        endpoints.find(|endpoint| matches!(endpoint, Endpoint::Udp(_) | Endpoint::Xdp(_)))
+        let is_own = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_));
+        // Those of tenants at tcp:// are memcached's, which has no keys.
+        let tenants = self.quotas.iter().map(|quota| &quota.endpoint);
+        let is_tenants = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Udp(_) | Endpoint::Xdp(_));
+        self.endpoint.iter().filter(is_own).chain(tenants.filter(is_tenants)).next()
     }
 }
 

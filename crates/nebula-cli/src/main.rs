@@ -16,7 +16,7 @@
 //! | `demo` | service and load in one command |
 //! | `sweep` | a question at every point of a grid |
 //! | `thresholds` | thresholds of `altocumulus:G`, trained |
-//! | `keygen` | a key for `udp://` |
+//! | `keygen` | a key for `udp://` and `tcp://` |
 //! | `completions`, `man` | shell completions and manual pages, generated from `cli` |
 //! | `flags` | flags and value syntax shared by several commands |
 //! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; memory for the store |

@@ -35,7 +35,7 @@ fn policy_help() -> String {
     mut_arg("pin", |arg| arg.help("Cores to pin threads to: first the engine, then the workers"))
 )]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT
+    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT
     #[arg(long, default_value = "shm://ordered")]
     endpoint: Endpoint,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Limit on the memory of the items, such as 2GiB [default: 7/8 of the free memory]
     #[arg(long, value_parser = flags::bytes)]
     memory_bytes: Option<u64>,
-    /// When idle, block until a packet arrives; udp:// only
+    /// When idle, block until a packet arrives; udp:// and tcp:// only
     #[arg(long)]
     block: bool,
 }

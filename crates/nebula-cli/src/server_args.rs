@@ -39,10 +39,10 @@ pub(crate) struct ServerArgs {
     /// Cores to pin threads to: first the engines, then the workers
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
-    /// Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen)
+    /// Key file shared with the clients, for authenticated and encrypted udp:// or tcp:// (see nebula keygen)
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Serve udp:// to other machines without a key
+    /// Serve udp:// or tcp:// to other machines without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
     /// Exit when the parent process exits
@@ -70,7 +70,8 @@ impl ServerArgs {
 
     /// The keys of a server at `endpoint`.
     pub(crate) fn read_keys(&self, endpoint: Option<&Endpoint>) -> Result<Keys, Failure> {
-        flags::read_keys(self.key_file.as_deref(), matches!(endpoint, Some(Endpoint::Udp(_) | Endpoint::Xdp(_))))
+        let has_network = endpoint.is_some_and(|endpoint| !matches!(endpoint, Endpoint::Shm(_)));
+        flags::read_keys(self.key_file.as_deref(), has_network)
     }
 
     /// Gives the groups of `config` their trained thresholds, and the mean service that they were trained for: it is what a group's load is told by.

@@ -95,10 +95,14 @@ fn a_running_server_is_shown_and_the_exit_code_says_whether_it_is_well() {
 }
 
 #[test]
-fn a_server_over_udp_is_shown_by_its_metrics() {
-    let mut server = serve(&["echo", "--endpoint", "udp://127.0.0.1:0", "--inline", "--metrics", "127.0.0.1:0"]);
+fn a_server_over_a_network_is_shown_by_its_metrics() {
+    ["udp://127.0.0.1:0", "tcp://127.0.0.1:0"].into_iter().for_each(is_shown_by_its_metrics);
+}
+
+fn is_shown_by_its_metrics(endpoint: &str) {
+    let mut server = serve(&["echo", "--endpoint", endpoint, "--inline", "--metrics", "127.0.0.1:0"]);
     let address = metrics_of(&mut server);
-    nebula(&["status", "udp://127.0.0.1:7400"]).assert_error(2, "--metrics");
+    nebula(&["status", endpoint]).assert_error(2, "--metrics");
     let row = json(&nebula(&["status", &format!("http://{address}"), "--format", "json"]).assert_ok().stdout);
     assert_eq!(row["state"], "serving");
     assert_eq!(get(&address, "/ready").0, 200);

@@ -146,16 +146,18 @@ fn a_store_over_the_network_answers_who_has_its_key() {
     let key = key.to_str().unwrap();
     nebula(&["keygen", key]).assert_ok();
     nebula(&["keygen", key]).assert_error(2, "cannot write");
-    let (server, endpoint) = serve_anywhere("udp://127.0.0.1:0", &["--inline", "--block", "--key-file", key]);
-    let measured = ["--preload", "--rate", "5k", "--duration", "300ms", "--warm-up", "50ms", "--key-file", key];
-    let row = json(&nebula(&load(&endpoint, &measured)).assert_ok().stdout);
-    assert_adds_up(&row);
-    // How many are refused depends on what else the machine does.
-    assert!(count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
-    let without = nebula(&load(&endpoint, &["--rate", "1k", "--duration", "100ms"]));
-    without.assert_error(1, "--key-file");
-    signal(&server, Signal::TERM);
-    wait(server).assert_ok();
+    for asked in ["udp://127.0.0.1:0", "tcp://127.0.0.1:0"] {
+        let (server, endpoint) = serve_anywhere(asked, &["--inline", "--block", "--key-file", key]);
+        let measured = ["--preload", "--rate", "5k", "--duration", "300ms", "--warm-up", "50ms", "--key-file", key];
+        let row = json(&nebula(&load(&endpoint, &measured)).assert_ok().stdout);
+        assert_adds_up(&row);
+        // How many are refused depends on what else the machine does.
+        assert!(count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
+        let without = nebula(&load(&endpoint, &["--rate", "1k", "--duration", "100ms"]));
+        without.assert_error(1, "--key-file");
+        signal(&server, Signal::TERM);
+        wait(server).assert_ok();
+    }
 }
 
 #[test]
@@ -615,7 +617,7 @@ fn a_load_for_two_servers_gives_each_its_keys() {
 
 #[test]
 fn a_load_of_gets_and_scans_is_answered_in_order_and_has_latencies_of_each() {
-    for asked in [endpoint("ordered"), "udp://127.0.0.1:0".to_owned()] {
+    for asked in [endpoint("ordered"), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()] {
         let args =
             ["serve", "ordered", "--endpoint", &asked, "--inline", "--format", "json", "--memory-bytes", "64MiB"];
         let mut child = command(&[&args[..], &["--slo", "10s", "--end-with-parent"]].concat()).spawn().unwrap();

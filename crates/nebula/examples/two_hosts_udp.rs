@@ -1,8 +1,8 @@
-//! Client and server on two hosts, over UDP, with a shared key: each datagram is encrypted and authenticated.
+//! Client and server on two hosts, over UDP or TCP, with a shared key: each datagram is encrypted and authenticated.
 //!
-//! Without arguments it runs both sides on this machine: it prints the server's address, four replies and the number of RPCs served,
-//! and ends. On two hosts, give the server the address to serve and both sides the key in a file of 64 hexadecimal digits
-//! (`nebula keygen FILE` writes one). The server then runs until it is killed:
+//! Without arguments it runs both sides on this machine, over each of the two: it prints the server's address, four replies and the number
+//! of RPCs served, and ends. On two hosts, give the server the address to serve and both sides the key in a file of 64 hexadecimal digits
+//! (`nebula keygen FILE` writes one). The server then runs until it is killed. Where the network passes no UDP, write `tcp://` for `udp://`:
 //!
 //! ```sh
 //! cargo run --release -p nebula --example two_hosts_udp -- server udp://0.0.0.0:7400 kv.key
@@ -19,20 +19,20 @@ use std::time::Duration;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => both(),
+        [] => ["udp://127.0.0.1:0", "tcp://127.0.0.1:0"].into_iter().try_for_each(both),
         ["server", endpoint, key] => {
             serve(&endpoint.parse()?, std::fs::read_to_string(key)?.parse()?)?.join()?;
             Ok(())
         }
         ["client", endpoint, key] => call(&endpoint.parse()?, std::fs::read_to_string(key)?.parse()?),
-        _ => Err("give no argument, or: server|client udp://ADDRESS:PORT KEY-FILE".into()),
+        _ => Err("give no argument, or: server|client udp://ADDRESS:PORT|tcp://ADDRESS:PORT KEY-FILE".into()),
     }
 }
 
 /// Both sides on this machine. Port 0 lets the kernel choose one.
-fn both() -> Result<(), Box<dyn Error>> {
+fn both(endpoint: &str) -> Result<(), Box<dyn Error>> {
     let key = Key::random()?;
-    let server = serve(&"udp://127.0.0.1:0".parse()?, key.clone())?;
+    let server = serve(&endpoint.parse()?, key.clone())?;
     println!("serving {}", server.endpoint());
     call(server.endpoint(), key)?;
     println!("RPCs served: {}", server.stop().freed);

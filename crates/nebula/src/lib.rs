@@ -46,11 +46,11 @@
 //!
 //! The examples are in the folder `examples` of this crate: `cargo run --release -p nebula --example echo`.
 //!
-//! # Two transports
+//! # Transports
 //!
 //! `shm://NAME` is memory that processes of one machine share. A client owns a ring of slots; requests and replies are written there,
 //! and nothing is lost. `udp://ADDRESS:PORT` works between machines. A client sends an RPC again until it is answered, and the server
-//! executes it at most once. The server keeps no state for its clients.
+//! executes it at most once. The server keeps no state for its clients. `tcp://ADDRESS:PORT` is the same in connections, for networks that pass no UDP.
 //!
 //! # Errors
 //!

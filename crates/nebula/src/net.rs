@@ -1,11 +1,13 @@
-//! The environment of a `udp://` transport: a network, a clock, and random bytes.
+//! The environment of a `udp://` or `tcp://` transport: a network, a clock, and random bytes.
 //!
-//! The kernel's sockets are one [`Wire`]; a simulated network is another. Server and client are the same on both. On a simulated network
-//! with [`Time::Manual`] they are deterministic, and each run can be repeated.
+//! The kernel's UDP sockets are one [`Wire`], its [TCP connections](TcpServerWire) another, a simulated network a third. Server and client are the same
+//! on all. On a simulated network with [`Time::Manual`] they are deterministic, and each run can be repeated.
 
 mod wire;
 mod kernel;
 pub(crate) mod xdp;
+mod sockets;
+mod tcp;
 mod time;
 mod environment;
 
@@ -13,6 +15,8 @@ pub use environment::Environment;
 pub(crate) use environment::random_bytes;
 pub use kernel::{KernelWire, SAFE_DATAGRAM_BYTES};
 pub use nebula_sys::udp::DropRule;
+pub(crate) use sockets::{News, Sockets};
+pub use tcp::{BadFrame, FRAME_BYTES_MAX, Frames, PREFIX_BYTES, TcpClientWire, TcpServerWire};
 pub use time::Time;
 pub(crate) use time::Watch;
 pub use wire::{Route, Wire};

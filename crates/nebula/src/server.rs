@@ -292,7 +292,7 @@ impl Server {
     /// A pool for its long RPCs.
     pub(crate) fn pool(&self, threads: u16) -> Option<Arc<Pool>> {
         let endpoint = self.endpoint.as_ref().ok().filter(|_| threads > 0)?;
-        Some(Arc::new(Pool::new(&self.config, endpoint, threads)))
+        Some(Arc::new(Pool::new(&self.config, endpoint, self.framing.is_some(), threads)))
     }
 
     /// The same with a configuration that is made from it.
@@ -309,7 +309,7 @@ impl Server {
         self
     }
 
-    /// Sets one key for the clients of a `udp://` server. For several, see [`ServerConfig::keys`].
+    /// Sets one key for the clients of a `udp://` or `tcp://` server. For several, see [`ServerConfig::keys`].
     #[must_use]
     pub fn key(mut self, key: Key) -> Self {
         self.config.keys = key.into();

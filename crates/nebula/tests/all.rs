@@ -32,6 +32,8 @@ mod status_page;
 mod steering;
 mod streams;
 mod support;
+mod tcp;
+mod tcp_hostile;
 mod tower_layers;
 mod udp_address;
 mod udp_at_once;

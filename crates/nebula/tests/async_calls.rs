@@ -24,9 +24,9 @@ fn roomy() -> ServerConfig {
     server_config(|config| config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 })
 }
 
-/// An endpoint of either transport.
-fn endpoints(test: &str) -> [String; 2] {
-    [endpoint(test), "udp://127.0.0.1:0".to_owned()]
+/// An endpoint of each transport.
+fn endpoints(test: &str) -> [String; 3] {
+    [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
 }
 
 /// A server whose handler answers as soon as it is told to: the requests that it has begun come by the channel.

@@ -45,7 +45,16 @@ const EXPECTED: &[(&str, &[&str])] = &[
     ("three_calls", &["reply: 0 tseuqer", "reply: 9 tseuqer", "worker served 10 RPCs; receive buffer: "]),
     (
         "two_hosts_udp",
-        &["serving udp://127.0.0.1:", "reply: one", "reply: two", "reply: three", "reply: four", "RPCs served: 4"],
+        &[
+            "serving udp://127.0.0.1:",
+            "reply: one",
+            "reply: four",
+            "RPCs served: 4",
+            "serving tcp://127.0.0.1:",
+            "reply: one",
+            "reply: four",
+            "RPCs served: 4",
+        ],
     ),
 ];
 

@@ -14,14 +14,14 @@ impl ServerList {
         &self.0
     }
 
-    /// Whether any of them may be over UDP.
+    /// Whether any of them may be over a network.
     pub(crate) fn has_network(&self) -> bool {
         self.0.split(',').any(|endpoint| !endpoint.trim().starts_with("shm://"))
     }
 
     /// Whether they are more than one, or may become more.
     pub(crate) fn has_several(&self) -> bool {
-        self.0.contains(',') || !(self.0.starts_with("shm://") || self.0.starts_with("udp://"))
+        self.0.contains(',') || !["shm://", "udp://", "tcp://"].iter().any(|scheme| self.0.starts_with(scheme))
     }
 }
 
@@ -54,6 +54,7 @@ mod tests {
         let of = |text: &str| text.parse().map(|list: ServerList| (list.has_several(), list.has_network()));
         assert_eq!(of("shm://kv"), Ok((false, false)));
         assert_eq!(of("udp://127.0.0.1:7400"), Ok((false, true)));
+        assert_eq!(of("tcp://127.0.0.1:7400"), Ok((false, true)));
         assert_eq!(of("shm://a,shm://b"), Ok((true, false)));
         assert_eq!(of("file:///etc/servers"), Ok((true, true)));
         assert!(of("shm://a,kv").is_err());

@@ -40,7 +40,7 @@ Latency is measured from the scheduled send time. All but replies count as infin
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}", preset::list()))]
 pub(crate) struct Args {
-    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
+    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
     endpoint: ServerList,
     /// What the server speaks; memcached: Nebula's `serve kv --memcached`, or any memcached server, at tcp://ADDRESS:PORT
@@ -103,10 +103,10 @@ pub(crate) struct Args {
     /// How long an RPC may wait for room in its client before it is refused there; 0ns refuses at once
     #[arg(long, default_value = "10ms")]
     patience: Span,
-    /// Key file shared with the server, for udp:// (see nebula keygen)
+    /// Key file shared with the server, for udp:// or tcp:// (see nebula keygen)
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Use udp:// to another machine without a key
+    /// Use udp:// or tcp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
     /// GETs read the server's store by one-sided reads, without any of its workers; the server is started with --one-sided

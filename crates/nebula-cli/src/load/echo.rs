@@ -24,7 +24,7 @@ Every reply is compared with its request. Rows and exit codes are those of nebul
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LoadArgs {
-    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them
+    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT; several with commas between them
     #[arg(long, default_value = "shm://echo")]
     endpoint: ServerList,
     /// RPCs per second, summed over all clients; the first rate of --find-slo
@@ -51,10 +51,10 @@ pub(crate) struct LoadArgs {
     /// How long an RPC may wait for room in its client before it is refused there
     #[arg(long, default_value = "10ms")]
     patience: Span,
-    /// Key file shared with the server, for udp://
+    /// Key file shared with the server, for udp:// or tcp://
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Use udp:// to another machine without a key
+    /// Use udp:// or tcp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
     /// Cores to pin client threads to, round-robin

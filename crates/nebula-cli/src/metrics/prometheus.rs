@@ -98,7 +98,7 @@ fn room(into: &mut Into<'_, '_>) -> fmt::Result {
     into.gauge("reassembler_entries_used", "RPCs of several packets that are incomplete", |now| {
         Some(now.reassembler_entries_used as f64)
     })?;
-    into.gauge("clients", "Clients connected; over udp:// let in so far", |now| Some(now.clients as f64))?;
+    into.gauge("clients", "Clients connected; over udp:// and tcp:// let in so far", |now| Some(now.clients as f64))?;
     into.gauge("draining", "1 once the server takes nothing in any more", |now| {
         Some(f64::from(u8::from(now.state == "draining")))
     })?;

@@ -32,7 +32,7 @@ impl FromStr for Place {
         match text.parse::<Endpoint>() {
             Ok(Endpoint::Shm(_)) => Ok(Self::Shm(text.to_owned())),
             Ok(_) => Err(format!(
-                "{text}: a server over udp:// shares no memory with this process: start it with --metrics ADDRESS:PORT and give http://ADDRESS:PORT"
+                "{text}: a server over udp:// or tcp:// shares no memory with this process: start it with --metrics ADDRESS:PORT and give http://ADDRESS:PORT"
             )),
             Err(_) => Err(expected(text)),
         }
@@ -117,7 +117,9 @@ mod tests {
     fn a_server_is_named_by_its_shared_memory_or_by_its_metrics() {
         assert_eq!("shm://kv".parse(), Ok(Place::Shm("shm://kv".to_owned())));
         assert_eq!("http://127.0.0.1:9464/".parse(), Ok(Place::Http("127.0.0.1:9464".to_owned())));
-        assert!("udp://127.0.0.1:7400".parse::<Place>().unwrap_err().contains("--metrics"));
+        for network in ["udp://127.0.0.1:7400", "tcp://127.0.0.1:7400"] {
+            assert!(network.parse::<Place>().unwrap_err().contains("--metrics"));
+        }
         for wrong in ["kv", "http://localhost", "https://a:1", ""] {
             assert!(wrong.parse::<Place>().unwrap_err().contains("http://ADDRESS:PORT"), "{wrong}");
         }

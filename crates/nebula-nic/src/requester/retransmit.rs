@@ -29,13 +29,17 @@ pub struct RetransmitConfig {
     pub rtt: RttConfig,
     /// Bounds of the window.
     pub window: WindowConfig,
+    /// Nothing is lost or overtaken on the way, as in a stream: an answer to something sent later says nothing of what
+    /// was sent before it, and only time-outs tell of losses.
+    pub is_lossless: bool,
 }
 
 impl RetransmitConfig {
     /// The default bounds, for places below `places`.
     #[must_use]
     pub fn new(places: u32) -> Self {
-        Self { places, transmissions_max: 12, rtt: RttConfig::default(), window: WindowConfig::default() }
+        let (rtt, window) = (RttConfig::default(), WindowConfig::default());
+        Self { places, transmissions_max: 12, rtt, window, is_lossless: false }
     }
 }
 
@@ -148,6 +152,7 @@ pub struct Retransmit {
     in_flight_max: u32,
     answered: u32,
     transmissions_max: u32,
+    is_lossless: bool,
     /// When the latest transmission that has been answered was sent.
     answered_sent: Timestamp,
     patience: u32,
@@ -184,6 +189,7 @@ impl Retransmit {
             in_flight_max: 0,
             answered: 0,
             transmissions_max: config.transmissions_max.max(1),
+            is_lossless: config.is_lossless,
             answered_sent: Timestamp::ZERO,
             patience: 0,
             patience_answers: 0,
@@ -371,7 +377,9 @@ impl Retransmit {
         if self.listed == 0 {
             return None;
         }
-        if let Some(place) = self.overtaken() {
+        if !self.is_lossless
+            && let Some(place) = self.overtaken()
+        {
             self.entries[place as usize].is_early = true;
             return Some(self.take(place));
         }

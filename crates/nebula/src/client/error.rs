@@ -33,8 +33,10 @@ pub enum ConnectError {
         /// The endpoint.
         endpoint: String,
     },
-    /// Nebula's own protocol is not spoken over TCP.
-    #[error("{endpoint} is for clients of other protocols, such as memcached's: connect over shm:// or udp://")]
+    /// What came from the server is not Nebula's protocol.
+    #[error(
+        "{endpoint} is for clients of other protocols, such as memcached's: name an endpoint that Nebula's clients use"
+    )]
     OthersProtocol {
         /// The endpoint.
         endpoint: String,

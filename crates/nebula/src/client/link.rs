@@ -182,10 +182,15 @@ impl Link {
 impl Connection for Link {
     fn connect_to(endpoint: Endpoint, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError> {
         Ok(match endpoint {
-            Endpoint::Shm(name) => Self::Shm(ShmClient::connect(&name, config, rest == Rest::Sleeps)?),
-            Endpoint::Udp(server) => Self::Udp(Box::new(UdpClient::connect(server, config)?)),
-            Endpoint::Xdp(address) => Self::Udp(Box::new(UdpClient::connect_xdp(&address, config)?)),
-            Endpoint::Tcp(_) => return Err(ConnectError::OthersProtocol { endpoint: endpoint.to_string() }),
+            Endpoint::Shm(ref name) => Self::Shm(ShmClient::connect(name, config, rest == Rest::Sleeps)?),
+            Endpoint::Udp(server) | Endpoint::Tcp(server) => {
+                Self::Udp(Box::new(UdpClient::connect(&endpoint, server, config)?))
+            }
+            Endpoint::Xdp(ref address) => {
+                let lacks_server = || ConnectError::XdpPeer { endpoint: endpoint.to_string() };
+                let server = (address.server.ok_or_else(lacks_server)?, address.port).into();
+                Self::Udp(Box::new(UdpClient::connect(&endpoint, server, config)?))
+            }
         })
     }
 

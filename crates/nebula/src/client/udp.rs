@@ -1,4 +1,4 @@
-//! A client over UDP: what is sent stays here until it is answered, and is sent again until then.
+//! A client over UDP, or over datagrams in TCP: what is sent stays here until it is answered, and is sent again until then.
 //!
 //! ```text
 //! submit ──▶ rpcs, by place ──queue──▶ outbox: messages into datagrams ──▶ wire
@@ -26,12 +26,12 @@ use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options, Wait};
 use crate::config::key::Keys;
-use crate::endpoint::XdpAddress;
-use crate::net::{Environment, KernelWire, Time, Wire, random_bytes, xdp};
+use crate::endpoint::Endpoint;
+use crate::net::{Environment, KernelWire, TcpClientWire, Time, Wire, random_bytes, xdp};
 use done::Slice;
 use nebula_nic::{Span, Timestamp};
 use session::Session;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ const SPINS: u32 = 2048;
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: Span = Span::from_ms(100);
 
-/// A client over UDP.
+/// A client over datagrams.
 #[derive(Debug)]
 pub(crate) struct UdpClient {
     wire: Box<dyn Wire>,
@@ -53,39 +53,16 @@ pub(crate) struct UdpClient {
 }
 
 impl UdpClient {
-    /// Connects through the kernel, and waits for the welcome.
-    pub(crate) fn connect(server: SocketAddr, config: &ClientConfig) -> Result<Self, ConnectError> {
-        let endpoint = format!("udp://{server}");
-        check_open(server, &endpoint, config)?;
-        let system = |cause| ConnectError::System { endpoint: endpoint.clone(), cause };
-        let mut wire = KernelWire::connect(server).map_err(system)?;
-        if let Some(bytes) = config.datagram_bytes {
-            wire = wire.datagram_bytes(bytes.into());
-        }
-        let environment = Environment::machine(wire).map_err(system)?;
-        Self::welcomed(server, &endpoint, environment, config)
-    }
-
-    /// Connects on a network interface, past the kernel's network stack where the kernel allows it, and waits for the welcome.
-    pub(crate) fn connect_xdp(address: &XdpAddress, config: &ClientConfig) -> Result<Self, ConnectError> {
-        let endpoint = format!("xdp://{address}");
-        let Some(ip) = address.server else { return Err(ConnectError::XdpPeer { endpoint }) };
-        let server = SocketAddrV4::new(ip, address.port);
-        check_open(server.into(), &endpoint, config)?;
-        let system = |cause| ConnectError::System { endpoint: endpoint.clone(), cause };
-        let wire = xdp::connect(&address.interface, server).map_err(system)?;
-        let entropy = random_bytes().map_err(system)?;
-        let environment = Environment { wire, time: Time::Machine, entropy };
-        Self::welcomed(server.into(), &endpoint, environment, config)
-    }
-
-    fn welcomed(
+    /// Connects to the `server` at `endpoint` through the kernel, and waits for the welcome.
+    pub(crate) fn connect(
+        endpoint: &Endpoint,
         server: SocketAddr,
-        endpoint: &str,
-        environment: Environment,
         config: &ClientConfig,
     ) -> Result<Self, ConnectError> {
-        let mut client = Self::connect_over(server, environment, config)?;
+        check_open(endpoint, server, config)?;
+        let environment = machine(endpoint, server, config);
+        let environment = environment.map_err(|cause| ConnectError::System { endpoint: endpoint.to_string(), cause });
+        let mut client = Self::over(endpoint, server, environment?, config)?;
         client.wait_for_welcome(endpoint, config)?;
         match client.session.reply_room() {
             Some((server, client)) => Err(ConnectError::ReplyRoom { server, client }),
@@ -99,16 +76,26 @@ impl UdpClient {
         environment: Environment,
         config: &ClientConfig,
     ) -> Result<Self, ConnectError> {
-        check_open(server, &format!("udp://{server}"), config)?;
+        let endpoint = Endpoint::Udp(server);
+        check_open(&endpoint, server, config)?;
+        Self::over(&endpoint, server, environment, config)
+    }
+
+    fn over(
+        endpoint: &Endpoint,
+        server: SocketAddr,
+        environment: Environment,
+        config: &ClientConfig,
+    ) -> Result<Self, ConnectError> {
         let Environment { wire, time, entropy } = environment;
         let datagram_bytes = config.datagram_bytes.unwrap_or(u16::MAX);
         let datagram_bytes = u16::try_from(wire.datagram_bytes_max()).unwrap_or(u16::MAX).min(datagram_bytes);
-        let session = Session::new(server, config, &time, &entropy, datagram_bytes)?;
+        let session = Session::new((endpoint, server), config, &time, &entropy, (datagram_bytes, wire.is_lossless()))?;
         Ok(Self { wire, session, call_timeout: config.call_timeout, wait: config.wait })
     }
 
-    fn wait_for_welcome(&mut self, endpoint: &str, config: &ClientConfig) -> Result<(), ConnectError> {
-        let (endpoint, started) = (endpoint.to_owned(), self.session.tick());
+    fn wait_for_welcome(&mut self, endpoint: &Endpoint, config: &ClientConfig) -> Result<(), ConnectError> {
+        let (endpoint, started) = (endpoint.to_string(), self.session.tick());
         loop {
             self.turn();
             let asked_for = self.session.now() - started;
@@ -118,6 +105,9 @@ impl UdpClient {
             }
             if config.keys.is_empty() && hint != Hint::Nothing {
                 return Err(ConnectError::NotAdmitted { endpoint, hint });
+            }
+            if self.session.speaks_otherwise() {
+                return Err(ConnectError::OthersProtocol { endpoint });
             }
             if self.session.refusals() >= REFUSALS && asked_for >= REFUSED_FOR {
                 return Err(ConnectError::NobodyServes { endpoint });
@@ -351,10 +341,25 @@ impl Caller for UdpClient {
     }
 }
 
+/// The kernel's network to `server`.
+fn machine(endpoint: &Endpoint, server: SocketAddr, config: &ClientConfig) -> std::io::Result<Environment> {
+    let bytes = config.datagram_bytes.map(usize::from);
+    if let Endpoint::Tcp(_) = endpoint {
+        let wire = TcpClientWire::new(server)?;
+        return Environment::machine(bytes.into_iter().fold(wire, TcpClientWire::datagram_bytes));
+    }
+    if let (Endpoint::Xdp(address), SocketAddr::V4(server)) = (endpoint, server) {
+        let wire = xdp::connect(&address.interface, server)?;
+        return Ok(Environment { wire, time: Time::Machine, entropy: random_bytes()? });
+    }
+    let wire = KernelWire::connect(server)?;
+    Environment::machine(bytes.into_iter().fold(wire, KernelWire::datagram_bytes))
+}
+
 /// Without a key only within this machine, unless told so.
-fn check_open(server: SocketAddr, endpoint: &str, config: &ClientConfig) -> Result<(), ConnectError> {
+fn check_open(endpoint: &Endpoint, server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
     let is_fine = server.ip().is_loopback() || !config.keys.is_empty() || config.insecure;
-    if is_fine { Ok(()) } else { Err(ConnectError::Open { endpoint: endpoint.to_owned() }) }
+    if is_fine { Ok(()) } else { Err(ConnectError::Open { endpoint: endpoint.to_string() }) }
 }
 
 #[cfg(test)]

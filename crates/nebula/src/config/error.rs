@@ -57,13 +57,15 @@ pub enum ServeError {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// Nebula's own protocol is not spoken over TCP.
-    #[error("{endpoint} needs to know what its clients speak: give Server::framing, or serve over shm:// or udp://")]
+    /// By the caller's clock only protocols of others are spoken at an endpoint of the kernel's.
+    #[error(
+        "{endpoint} by the caller's clock needs Server::framing: give it, or use Server::open or Server::open_over"
+    )]
     NoFraming {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// Protocols of others are not spoken over shared memory, or sealed.
+    /// Protocols of others are not spoken over shared memory, or in sealed datagrams.
     #[error("{endpoint} cannot speak a protocol of others: give tcp:// or udp:// without keys")]
     Framing {
         /// The endpoint asked for.
@@ -82,7 +84,7 @@ pub enum ServeError {
         /// The policy asked for.
         policy: Policy,
     },
-    /// Groups of a `udp://` server.
+    /// Groups of a `udp://` or `tcp://` server.
     #[error(
         "policy {policy} hands RPCs from engine to engine, which only a shm:// server does: serve over shm://, or use engines and jbsq:2"
     )]
@@ -213,7 +215,9 @@ pub enum ServeError {
         max: usize,
     },
     /// Tenants over UDP, where nobody can be known without a key.
-    #[error("a tenant over udp:// is the owner of a key: give keys with names (ServerConfig::keys, --key-file)")]
+    #[error(
+        "a tenant over udp:// or tcp:// is the owner of a key: give keys with names (ServerConfig::keys, --key-file)"
+    )]
     TenantsWithoutKeys,
     /// A tenant over shared memory that is no user.
     #[error("a tenant over shm:// is a user id, not {name}")]

@@ -8,7 +8,7 @@ use std::str::FromStr;
 ///
 /// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64 letters, digits, `-`, `_` or `.`.
 /// `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6 address in brackets; a server with port 0 gets a free one. `tcp://ADDRESS:PORT` is TCP,
-/// for servers that speak a [protocol of others](crate::Framing); no [`Client`](crate::Client) connects there.
+/// for networks that pass no UDP, and for servers that speak a [protocol of others](crate::Framing), to which no [`Client`](crate::Client) connects.
 ///
 /// # Examples
 ///
@@ -79,7 +79,7 @@ impl fmt::Display for XdpAddress {
 #[non_exhaustive]
 pub enum EndpointError {
     /// It does not begin with `shm://`, `udp://` or `tcp://`.
-    #[error("endpoint {0:?}: expected shm://NAME or udp://ADDRESS:PORT")]
+    #[error("endpoint {0:?}: expected shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT")]
     Scheme(String),
     /// There is no address with a port.
     #[error("endpoint {0:?}: expected an address and a port, such as udp://127.0.0.1:7400 or udp://[::1]:7400")]

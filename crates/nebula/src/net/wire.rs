@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 /// The route to a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Route {
     /// The peer's address.
     pub peer: SocketAddr,
@@ -68,6 +68,25 @@ pub trait Wire: Send + std::fmt::Debug {
     ///
     /// When the system call fails.
     fn wait(&mut self, timeout: Option<std::time::Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()>;
+
+    /// Whether nothing is lost or overtaken between two peers while they are connected. Their connection may break, and who does not read
+    /// may lose what is sent to it.
+    fn is_lossless(&self) -> bool {
+        false
+    }
+
+    /// No further peer is let in, where peers connect. Those that have stay.
+    fn let_nobody_in(&mut self) {}
+
+    /// What came from `peer` makes no sense. A wire of connections ends this one.
+    fn hang_up(&mut self, peer: Route) {
+        let _ = peer;
+    }
+
+    /// Connections that were ended because what came was no datagram, so far.
+    fn violations(&self) -> u64 {
+        0
+    }
 
     /// A descriptor that is readable while datagrams wait, where there is one.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -114,9 +114,14 @@ impl Service for Pooled {
 
 impl Pool {
     /// A pool of `threads` threads that takes on as many RPCs as the configuration says, until it has measured what they take.
-    /// The clients of the server at `endpoint` share it.
-    pub(crate) fn new(config: &ServerConfig, endpoint: &Endpoint, threads: u16) -> Self {
-        let sources = if matches!(endpoint, Endpoint::Udp(_) | Endpoint::Xdp(_)) { SOURCES } else { config.sources() };
+    /// The clients of the server at `endpoint` share it; they may have a protocol of `others`.
+    pub(crate) fn new(config: &ServerConfig, endpoint: &Endpoint, others: bool, threads: u16) -> Self {
+        let has_hosts = match endpoint {
+            Endpoint::Udp(_) | Endpoint::Xdp(_) => true,
+            Endpoint::Tcp(_) => !others,
+            Endpoint::Shm(_) => false,
+        };
+        let sources = if has_hosts { SOURCES } else { config.sources() };
         let state = State {
             first: VecDeque::new(),
             share: FairShare::new(sources).with_tenants(tenant::weights(&config.tenants)),

@@ -11,7 +11,7 @@ use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::config::tenant;
 use crate::endpoint::{Endpoint, XdpAddress};
 use crate::engine::turn::{Engine, Parts};
-use crate::net::{Environment, KernelWire, Time, Watch, Wire, random_bytes, xdp};
+use crate::net::{Environment, KernelWire, Sockets, TcpServerWire, Time, Watch, Wire, random_bytes, xdp};
 use crate::nic::one_sided::OneSided;
 use crate::nic::recorder::FirstLogError;
 use crate::rpc::parking::Parker;
@@ -24,7 +24,6 @@ use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
 use crate::transport::stream::framing::Framing;
 use crate::transport::stream::port::{Ears, StreamPort};
-use crate::transport::stream::sockets::Sockets;
 use crate::transport::udp::key_box::KeyBox;
 use crate::transport::udp::numbers::{GROUP_KEY, Numbers, first_number};
 use crate::transport::udp::port::UdpPort;
@@ -68,7 +67,7 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// The endpoint. After `udp://…:0`, the port that the kernel chose.
+    /// The endpoint. After `udp://…:0` or `tcp://…:0`, the port that the kernel chose.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -83,7 +82,7 @@ impl RunningServer {
     /// Stops taking anything in, and waits until whatever is inside is answered, for `timeout` at most. Whether it was. Then
     /// [stop](Self::stop) the server.
     ///
-    /// Over `shm://` and TCP no client can connect any more, and the endpoint is free for another server. Of clients that are connected every further RPC is
+    /// Over `shm://` and `tcp://` no client can connect any more, and the endpoint is free for another server. Of clients that are connected every further RPC is
     /// refused and its client told; over `udp://`, where the server knows no clients, every RPC. RPCs that were taken in before are served; those whose replies are given [later](crate::Reply::later) keep the server waiting.
     ///
     /// # Examples
@@ -129,7 +128,7 @@ impl RunningServer {
         self.pool = Some(pool);
     }
 
-    /// Replaces the keys of a `udp://` server that was started with keys. Each engine takes them over in its next turn; a client whose key is not among
+    /// Replaces the keys of a `udp://` or `tcp://` server that was started with keys. Each engine takes them over in its next turn; a client whose key is not among
     /// them gets no more answers. Without any key, and for a server that was started without, nothing changes.
     ///
     /// # Examples
@@ -279,7 +278,7 @@ pub(super) fn serve_pooled(
     threads: u16,
 ) -> Result<RunningServer, ServeError> {
     config = config.with_pool();
-    let pool = Arc::new(Pool::new(&config, &endpoint.0, threads));
+    let pool = Arc::new(Pool::new(&config, &endpoint.0, endpoint.1.is_some(), threads));
     let pins = config.pin.get(config.threads()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
     let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
@@ -303,15 +302,16 @@ pub(super) fn open(
         return open_stream(endpoint, framing, config, &Time::Machine);
     }
     match &endpoint {
-        Endpoint::Tcp(_) => Err(ServeError::NoFraming { endpoint }),
         Endpoint::Shm(name) => open_shm(name, endpoint.clone(), config),
-        &Endpoint::Udp(address) => {
+        &Endpoint::Udp(address) | &Endpoint::Tcp(address) => {
             if config.keys.is_empty() && !config.insecure && !address.ip().is_loopback() {
                 return Err(ServeError::Insecure { endpoint });
             }
-            let wires = claim(&endpoint, || bind(address, config.engines, Some(GROUP_KEY)))?;
-            let endpoint = Endpoint::Udp(wires[0].local());
-            open_udp(endpoint, wires, &Time::Machine, &random_bytes()?, config)
+            let wires = claim(&endpoint, || match &endpoint {
+                Endpoint::Tcp(_) => listen_for_datagrams(address, &config),
+                _ => bind(address, config.engines, Some(GROUP_KEY)),
+            })?;
+            open_udp(&endpoint, wires, &Time::Machine, &random_bytes()?, config)
         }
         Endpoint::Xdp(address) => open_xdp(address, config),
     }
@@ -355,9 +355,14 @@ fn open_xdp(address: &XdpAddress, config: ServerConfig) -> Result<(RunningServer
     }
     let (wire, is_past_the_stack) = claim(&endpoint, || xdp::bind(&address.interface, address.port))?;
     let local = wire.local();
-    let endpoint = Endpoint::Xdp(XdpAddress { port: local.port(), ..address.clone() });
     let endpoint = if is_past_the_stack { endpoint } else { Endpoint::Udp(local) };
-    open_udp(endpoint, vec![wire], &Time::Machine, &random_bytes()?, config)
+    open_udp(&endpoint, vec![wire], &Time::Machine, &random_bytes()?, config)
+}
+
+/// Connections for each engine, each of which stays with the engine that the kernel gives it to.
+fn listen_for_datagrams(address: SocketAddr, config: &ServerConfig) -> std::io::Result<Vec<Box<dyn Wire>>> {
+    let wires = TcpServerWire::bind_group(address, config.engines, config.clients_max.into())?;
+    Ok(wires.into_iter().map(|wire| Box::new(wire) as Box<dyn Wire>).collect())
 }
 
 /// Opens a `shm://` server: an engine or several, each with the rings of its clients.
@@ -401,21 +406,28 @@ pub(super) fn open_over(
     config: ServerConfig,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let Environment { wire, time, entropy } = environment;
-    let config = checked(&Endpoint::Udp(wire.local()), config)?;
+    let endpoint = Endpoint::Udp(wire.local());
+    let config = checked(&endpoint, config)?;
     if config.engines > 1 {
         return Err(ServeError::EnginesOverOneWire { engines: config.engines });
     }
-    open_udp(Endpoint::Udp(wire.local()), vec![wire], &time, &entropy, config)
+    open_udp(&endpoint, vec![wire], &time, &entropy, config)
 }
 
-/// Opens a `udp://` server: an engine a wire, all at one address.
+/// Opens a `udp://` or `tcp://` server: an engine a wire, all at one address.
 fn open_udp(
-    endpoint: Endpoint,
+    asked: &Endpoint,
     wires: Vec<Box<dyn Wire>>,
     time: &Time,
     entropy: &[u8; 32],
     mut config: ServerConfig,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let local = wires[0].local();
+    let endpoint = match asked {
+        Endpoint::Tcp(_) => Endpoint::Tcp(local),
+        Endpoint::Xdp(address) => Endpoint::Xdp(XdpAddress { port: local.port(), ..address.clone() }),
+        Endpoint::Shm(_) | Endpoint::Udp(_) => Endpoint::Udp(local),
+    };
     if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) {
         return Err(ServeError::Mtu { got: config.packet_bytes });
     }
@@ -501,14 +513,7 @@ fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Re
     if let Endpoint::Udp(_) = endpoint {
         return Ok(bind(address, engines, None)?.into_iter().map(Ears::Datagrams).collect());
     }
-    let only = Sockets::listen(address, false)?;
-    if engines == 1 {
-        return Ok(vec![Ears::Stream(only)]);
-    }
-    // Another process's sockets could share the address too: that one has found them, as it shares with nobody.
-    let local = only.local()?;
-    drop(only);
-    (0..engines).map(|_| Ok(Ears::Stream(Sockets::listen(local, true)?))).collect()
+    Ok(Sockets::listen_group(address, engines)?.into_iter().map(Ears::Stream).collect())
 }
 
 /// What a server stands on, beside its transports.
@@ -535,7 +540,8 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
     if config.policy.availability() == Availability::Simulated {
         return Err(ServeError::SimulatedOnly { policy: config.policy });
     }
-    tenant::check(&config.tenants, matches!(endpoint, Endpoint::Udp(_) | Endpoint::Xdp(_)), !config.keys.is_empty())?;
+    let has_network = !matches!(endpoint, Endpoint::Shm(_));
+    tenant::check(&config.tenants, has_network, !config.keys.is_empty())?;
     let policy = config.policy;
     match endpoint {
         Endpoint::Shm(_) if config.engines > 1 && config.groups() > 1 => {

@@ -16,6 +16,5 @@
 pub(crate) mod framing;
 pub(crate) mod connection;
 mod connections;
-pub(crate) mod sockets;
 mod requests;
 pub(crate) mod port;

@@ -3,6 +3,7 @@
 
 pub(crate) mod boxed;
 pub(crate) mod by_hand;
+pub(crate) mod cut;
 pub(crate) mod datagram;
 pub(crate) mod draw;
 pub(crate) mod hand_wire;

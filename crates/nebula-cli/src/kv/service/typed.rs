@@ -74,7 +74,11 @@ mod tests {
 
     #[test]
     fn what_is_set_by_the_schema_is_got_by_it_until_it_is_deleted() {
-        for at in [format!("shm://cli-typed-{}", std::process::id()), "udp://127.0.0.1:0".to_owned()] {
+        for at in [
+            format!("shm://cli-typed-{}", std::process::id()),
+            "udp://127.0.0.1:0".to_owned(),
+            "tcp://127.0.0.1:0".to_owned(),
+        ] {
             let (server, config) = served(&at);
             let mut client = KvClient::connect_with(server.endpoint().clone(), config).unwrap();
             for bytes in [0, 1, 8, 511, 512, 5000, VALUE_BYTES as usize] {

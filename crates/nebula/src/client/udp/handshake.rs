@@ -63,6 +63,8 @@ struct Asking {
     next: Timestamp,
     pause: Span,
     echo: u64,
+    /// Hellos that were said, since it was asked on.
+    hellos: u32,
 }
 
 /// Where a client stands with its server.
@@ -117,7 +119,8 @@ impl Handshake {
         self.asked += 1;
         let mut hasher = SipHasher24::new_with_key(&self.secret);
         hasher.write_u64(self.asked);
-        self.asking = Some(Asking { since: now, said: now, next: now, pause: PAUSE_FIRST, echo: hasher.finish() });
+        self.asking =
+            Some(Asking { since: now, said: now, next: now, pause: PAUSE_FIRST, echo: hasher.finish(), hellos: 0 });
     }
 
     /// How long it has been asking.
@@ -128,8 +131,13 @@ impl Handshake {
     /// Asks on as if it had begun just now.
     pub(super) fn ask_on(&mut self, now: Timestamp) {
         if let Some(asking) = &mut self.asking {
-            asking.since = now;
+            (asking.since, asking.hellos) = (now, 0);
         }
+    }
+
+    /// Hellos without an answer.
+    pub(super) fn hellos(&self) -> u32 {
+        self.asking.map_or(0, |asking| asking.hellos)
     }
 
     /// When the next hello is due.
@@ -143,6 +151,7 @@ impl Handshake {
         let asking = self.asking.as_mut().filter(|asking| asking.next <= now)?;
         (asking.said, asking.next) = (now, now + asking.pause);
         asking.pause = (asking.pause * 2).min(PAUSE_MAX);
+        asking.hellos += 1;
         Some(Hello { domain: self.domain, echo: asking.echo, snid, token, datagram_bytes })
     }
 
@@ -172,6 +181,17 @@ impl Handshake {
     pub(super) fn doubt(&mut self, now: Timestamp) {
         if self.asking.is_none() && now >= self.trusted_until {
             self.ask(now);
+        }
+    }
+
+    /// Asks on a connection that has just been made, because the one before it has broken; a little later, if the server has just answered.
+    pub(super) fn ask_again(&mut self, now: Timestamp) {
+        if self.asking.is_some() {
+            return;
+        }
+        self.ask(now);
+        if let Some(asking) = self.asking.as_mut().filter(|_| now < self.trusted_until) {
+            asking.next = now + PAUSE_FIRST;
         }
     }
 

@@ -10,13 +10,14 @@ use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::Ticket;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
+use crate::endpoint::Endpoint;
 use crate::net::{Time, Watch, Wire};
 use crate::nic::one_sided::ROOM_BYTES;
 use crate::transport::udp::handshake::derived;
 use crate::transport::udp::message::NO_BUDGET;
 use crate::transport::udp::seal::Seal;
 use nebula_nic::{Call, Mtu, NodeId, Outbound, Overdue, Requester, RequesterConfig, Resend, Retransmit};
-use nebula_nic::{RetransmitConfig, Span, TableFull, Timestamp, TransferId};
+use nebula_nic::{RetransmitConfig, RttConfig, Span, TableFull, Timestamp, TransferId};
 use nebula_sys::fork::ForkMark;
 use std::collections::VecDeque;
 use std::io;
@@ -29,6 +30,9 @@ const SILENCE: Span = Span::from_secs(10);
 const REPLY_BYTES_MAX: u32 = 1 << 20;
 /// Packets of an RPC: as many as a message can number.
 const PACKETS_MAX: u32 = 1 << 16;
+/// Time-outs where a connection says by itself that something is lost: TCP's (RFC 6298 §2), as what is sent again only waits behind what it repeats.
+const STREAM_RTT: RttConfig =
+    RttConfig { rto_min: Span::from_ms(200), rto_max: Span::from_secs(1), rto_first: Span::from_secs(1) };
 /// Requests that wait at most to be sent together.
 const QUEUED_MAX: usize = 64;
 
@@ -65,6 +69,12 @@ pub(super) struct Session {
     pub(super) heard: Timestamp,
     /// Refusals of the kernel's since then.
     pub(super) refusals: u32,
+    is_lossless: bool,
+    transmissions_max: u32,
+    /// Whether the connection has broken: what was on its way is lost.
+    is_broken: bool,
+    /// Whether what came was no datagram: something else is spoken there.
+    speaks_otherwise: bool,
     /// Datagrams and messages that were for nobody here.
     pub(super) ignored: u64,
     slots: u32,
@@ -75,11 +85,11 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(
-        server: SocketAddr,
+        (endpoint, server): (&Endpoint, SocketAddr),
         config: &ClientConfig,
         time: &Time,
         entropy: &[u8; 32],
-        datagram_bytes: u16,
+        (datagram_bytes, is_lossless): (u16, bool),
     ) -> Result<Self, ConnectError> {
         let answer_bytes_max = if config.one_sided { ROOM_BYTES } else { 0 };
         let reply_bytes_max = config.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX).max(answer_bytes_max);
@@ -90,8 +100,12 @@ impl Session {
         let bounds = bounds.first_tid(TransferId(u32::from_le_bytes([a, b, c, d])));
         let requester = Requester::try_new(bounds.reply_bytes_max(reply_bytes_max))?;
         let slots = requester.capacity();
-        let flights = RetransmitConfig { transmissions_max: config.transmissions_max, ..RetransmitConfig::new(slots) };
-        let system = |cause| ConnectError::System { endpoint: format!("udp://{server}"), cause };
+        let transmissions_max = config.transmissions_max;
+        let mut flights = RetransmitConfig { transmissions_max, is_lossless, ..RetransmitConfig::new(slots) };
+        if is_lossless {
+            flights.rtt = STREAM_RTT;
+        }
+        let system = |cause| ConnectError::System { endpoint: endpoint.to_string(), cause };
         let mark = ForkMark::new().map_err(system)?;
         let watch = Watch::new(time);
         let now = Timestamp::from_ps(watch.now_ps());
@@ -115,6 +129,10 @@ impl Session {
             is_gone: false,
             heard: now,
             refusals: 0,
+            is_lossless,
+            transmissions_max,
+            is_broken: false,
+            speaks_otherwise: false,
             ignored: 0,
             slots,
             next_ticket: 0,
@@ -178,6 +196,10 @@ impl Session {
 
     pub(super) fn refusals(&self) -> u32 {
         self.refusals
+    }
+
+    pub(super) fn speaks_otherwise(&self) -> bool {
+        self.speaks_otherwise
     }
 
     #[cfg(feature = "typed")]
@@ -457,7 +479,9 @@ impl Session {
 
     #[cold]
     fn keep_asking(&mut self, wire: &mut dyn Wire) {
-        if self.handshake.asked_for(self.now) >= self.hello_timeout {
+        // Over a connection nothing but hellos is sent until one is answered: they are given up as RPCs are elsewhere.
+        let is_given_up = self.is_lossless && self.refusals > 0 && self.handshake.hellos() >= self.transmissions_max;
+        if is_given_up || self.handshake.asked_for(self.now) >= self.hello_timeout {
             self.handshake.ask_on(self.now);
             self.lose(|is_sent| {
                 Some(if is_sent { CallError::ServerGone } else { CallError::NotSent(SubmitError::ServerGone) })
@@ -499,6 +523,9 @@ impl Session {
             self.server_time = ServerTime::default();
             self.is_gone |= self.is_bound && before.is_some_and(|before| before.incarnation != admitted.incarnation);
         }
+        if std::mem::take(&mut self.is_broken) {
+            self.send_again();
+        }
         if admitted.mtu != self.mtu {
             self.lose_server();
             self.mtu = admitted.mtu;
@@ -511,6 +538,17 @@ impl Session {
             let bytes = rpc.request.len();
             if rpc.is_live && self.request_bytes(bytes).is_none() {
                 self.end_with(place, CallError::NotSent(self.refusal(bytes)));
+            }
+        }
+    }
+
+    /// Sends again what was on its way.
+    fn send_again(&mut self) {
+        for place in 0..self.slots {
+            let rpc = &mut self.rpcs[place as usize];
+            if rpc.is_live && rpc.is_sent() {
+                rpc.is_overdue = true;
+                self.enqueue_on(place);
             }
         }
     }
@@ -533,11 +571,25 @@ impl Session {
         due.into_iter().flatten().min()
     }
 
-    /// Counts what the kernel says of datagrams that nobody takes. Any other error is as good as a loss.
+    /// Takes what the kernel says: datagrams that nobody takes are counted; after a connection has broken, nobody knows whether it is the same server.
+    /// Any other error is as good as a loss.
     #[inline]
     pub(super) fn note(&mut self, result: io::Result<()>) {
-        if result.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-            self.refusals += 1;
+        if let Err(error) = result {
+            self.note_error(error.kind());
+        }
+    }
+
+    #[cold]
+    fn note_error(&mut self, kind: io::ErrorKind) {
+        match kind {
+            io::ErrorKind::ConnectionRefused => self.refusals += 1,
+            io::ErrorKind::ConnectionReset => {
+                self.is_broken = true;
+                self.handshake.ask_again(self.now);
+            }
+            io::ErrorKind::InvalidData => self.speaks_otherwise = true,
+            _ => {}
         }
     }
 }

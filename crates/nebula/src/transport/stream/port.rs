@@ -6,8 +6,7 @@ use super::connection::{Connection, HEADER_BYTES_MAX, Peer};
 use super::connections::Connections;
 use super::framing::Framing;
 use super::requests::{CONNECTIONS_SERVED_MIN, Stop, Taken, Taker, Turn, share_of};
-use super::sockets::{News, Sockets};
-use crate::net::{Route, Wire};
+use crate::net::{News, Route, Sockets, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::transport::Transport;
 use crate::rpc::answer::{Answer, Fate};
@@ -304,7 +303,7 @@ impl Transport for StreamPort {
         match &mut self.ears {
             // Connections that are listed are looked at first.
             Ears::Stream(_) if self.connections.ready() > 0 => {}
-            Ears::Stream(sockets) => sockets.wait(timeout, parker),
+            Ears::Stream(sockets) => sockets.wait(timeout, Some(parker)),
             Ears::Datagrams(wire) => {
                 let _ = wire.wait(timeout, Some(parker));
             }

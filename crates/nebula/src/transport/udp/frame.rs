@@ -14,6 +14,7 @@ use nebula_nic::NodeId;
 pub(crate) const UDP_VERSION: u8 = 2;
 /// The longest datagram that there is over IPv4: what a server takes.
 pub(crate) const DATAGRAM_BYTES_MAX: u16 = 65_507;
+const _: () = assert!(DATAGRAM_BYTES_MAX as usize == crate::net::FRAME_BYTES_MAX);
 /// Bytes of the header.
 pub(crate) const FRAME_BYTES: usize = 32;
 /// Where the domain stands.

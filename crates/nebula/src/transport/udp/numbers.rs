@@ -47,6 +47,21 @@ impl Numbers {
     /// three, and 255 and 256 would be of the same engine.
     pub(super) fn draw(&mut self) -> NodeId {
         self.drawn = self.drawn.saturating_add(1);
+        self.next()
+    }
+
+    /// As [`draw`](Self::draw), for a client that belongs to this engine because its connection does.
+    pub(super) fn draw_own(&mut self) -> NodeId {
+        self.drawn = self.drawn.saturating_add(1);
+        loop {
+            let number = self.next();
+            if self.is_own(number) {
+                return number;
+            }
+        }
+    }
+
+    fn next(&self) -> NodeId {
         loop {
             // Relaxed: nothing else is read that another engine has written.
             // After 2^32 clients numbers come again.

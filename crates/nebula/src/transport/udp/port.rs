@@ -44,6 +44,10 @@ pub(crate) struct UdpPort {
     outbox: Outbox,
     early_drop: EarlyDrop,
     keys: Arc<KeyBox>,
+    /// Whose bytes of this turn were no datagrams of a client's.
+    strange: Vec<Route>,
+    /// What made no sense, as it was counted last, and whether nobody has been told that it is more than before.
+    counted: (u64, bool),
     /// The time of the last turn.
     now: Timestamp,
 }
@@ -56,6 +60,8 @@ struct Validation {
     domain: u8,
     incarnation: u64,
     numbers: Numbers,
+    /// What a client sends comes to the engine that its hello has come to.
+    keeps_clients: bool,
     hosts: Hosts,
     tenancy: Tenancy,
     rpc_bytes_max: u32,
@@ -98,6 +104,7 @@ impl UdpPort {
             tokens: Tokens::new(derived(entropy, 2).to_le_bytes()),
             incarnation: half(derived(entropy, 3)),
             numbers,
+            keeps_clients: wire.is_lossless(),
             hosts: Hosts::new(derived(entropy, 6).to_le_bytes(), tenancy.is_kept()),
             tenancy,
             rpc_bytes_max: config.rpc_bytes_max,
@@ -117,7 +124,17 @@ impl UdpPort {
             backend.mtu,
         );
         let memory = Memory::new(config, backend, seed, one_sided);
-        Self { wire, memory, validation, outbox, early_drop: EarlyDrop::new(), keys, now: Timestamp::ZERO }
+        Self {
+            wire,
+            memory,
+            validation,
+            outbox,
+            early_drop: EarlyDrop::new(),
+            keys,
+            strange: Vec::new(),
+            counted: (0, false),
+            now: Timestamp::ZERO,
+        }
     }
 }
 
@@ -128,7 +145,7 @@ impl Transport for UdpPort {
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         self.now = now;
         self.outbox.begin_turn(now);
-        let Self { wire, validation, memory, outbox, early_drop, keys, .. } = self;
+        let Self { wire, validation, memory, outbox, early_drop, keys, strange, .. } = self;
         if let Some(keys) = keys.take_news() {
             validation.seal.set_keys(&keys);
         }
@@ -160,8 +177,10 @@ impl Transport for UdpPort {
                     // Anti-amplification: an address that is not validated is sent no more bytes than came from it.
                     Opened::Answer(answer) if answer.len() <= bytes => outbox.send_now(route, answer),
                     Opened::Answer(_) | Opened::Nothing => {}
+                    Opened::Strange => strange.push(route),
                 }
             });
+            strange.drain(..).for_each(|peer| wire.hang_up(peer));
             // Once there is no time for refusals, more of the same would only keep what waits from being served.
             if intake.refusals.is_used_up() || looked.map_or(true, |datagrams| datagrams < BUSY) {
                 break;
@@ -173,7 +192,17 @@ impl Transport for UdpPort {
             // Where that cannot be done, more comes than can be served, as before.
             let _ = wire.set_drop_rules(rules);
         }
+        if packets == 0 {
+            let counted = self.validation.violations + self.wire.violations();
+            self.counted = (counted, self.counted.1 || counted != self.counted.0);
+        }
         packets
+    }
+
+    /// No client is known here, but what is counted has changed.
+    #[inline(always)]
+    fn news(&mut self) -> Option<Vec<NodeId>> {
+        std::mem::take(&mut self.counted.1).then(Vec::new)
     }
 
     #[inline]
@@ -198,13 +227,17 @@ impl Transport for UdpPort {
         outbox.flush(now, memory.replies(), &mut validation.seal, &mut **wire);
     }
 
+    fn let_nobody_in(&mut self) {
+        self.wire.let_nobody_in();
+    }
+
     /// Nothing is kept of them: what is known is how many have been let in.
     fn clients(&self) -> u32 {
         self.validation.numbers.drawn()
     }
 
     fn violations(&self) -> u64 {
-        self.validation.violations + self.memory.violations()
+        self.validation.violations + self.memory.violations() + self.wire.violations()
     }
 
     fn counters(&self) -> NetworkCounters {
@@ -232,6 +265,8 @@ enum Opened<'d> {
     Answer(Vec<u8>),
     /// Nothing to act on.
     Nothing,
+    /// What no client sends. A datagram may have been changed on its way; a connection does not do that.
+    Strange,
 }
 
 impl Opened<'_> {
@@ -317,7 +352,13 @@ impl Validation {
             return Opened::Nothing;
         };
         let key = frame.cover.key;
-        let snid = if self.knows(peer, &hello, key) { hello.snid } else { self.numbers.draw() };
+        // Over connections another engine's client may come here: it is a new one then.
+        let is_own = self.numbers.is_own(hello.snid);
+        let snid = match self.keeps_clients {
+            _ if is_own && self.knows(peer, &hello, key) => hello.snid,
+            true => self.numbers.draw_own(),
+            false => self.numbers.draw(),
+        };
         let session = self.tokens.session(snid, self.seal.owner(key));
         let welcome = Welcome {
             domain: self.domain,
@@ -370,7 +411,7 @@ impl Validation {
             FrameError::Version(_) => Reason::Version,
             FrameError::Sealing if self.seal.is_sealed() => Reason::KeyWanted,
             FrameError::Sealing => Reason::NoKey,
-            FrameError::TooShort | FrameError::Kind | FrameError::Forged => return Opened::Nothing,
+            FrameError::TooShort | FrameError::Kind | FrameError::Forged => return Opened::Strange,
         };
         let refused = Refused { reason, echo, incarnation: 0, snid: NodeId(0) };
         Opened::of(refused.datagram(&mut Seal::Plain, Cover::default()))

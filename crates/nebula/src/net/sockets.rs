@@ -21,11 +21,11 @@ const PARKER: u64 = u64::MAX - 1;
 
 /// What has become of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct News {
-    pub(super) id: u32,
-    pub(super) may_read: bool,
-    pub(super) has_ended: bool,
-    pub(super) may_send: bool,
+pub(crate) struct News {
+    pub(crate) id: u32,
+    pub(crate) may_read: bool,
+    pub(crate) has_ended: bool,
+    pub(crate) may_send: bool,
 }
 
 /// The listening socket and the set of all.
@@ -69,6 +69,22 @@ impl Sockets {
         })
     }
 
+    /// Several that listen at `address` together: the kernel chooses for each connection.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's reason.
+    pub(crate) fn listen_group(address: SocketAddr, sockets: u16) -> Result<Vec<Self>> {
+        let only = Self::listen(address, false)?;
+        if sockets == 1 {
+            return Ok(vec![only]);
+        }
+        // Another process's sockets could share the address too: that one has found them, as it shares with nobody.
+        let local = only.local()?;
+        drop(only);
+        (0..sockets).map(|_| Self::listen(local, true)).collect()
+    }
+
     /// Where it listens.
     ///
     /// # Errors
@@ -79,14 +95,14 @@ impl Sockets {
     }
 
     /// Tells `visit` what has happened, at most some hundred things.
-    pub(super) fn look(&mut self, mut visit: impl FnMut(News)) {
+    pub(crate) fn look(&mut self, mut visit: impl FnMut(News)) {
         self.take_events(Some(Duration::ZERO));
         self.tell(&mut visit);
     }
 
-    /// Waits until something happens or the eventfd `parker` is readable; what happened is told at the next look.
-    pub(super) fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) {
-        if !self.knows_parker {
+    /// Waits until something happens or the eventfd `parker` is readable, which is always the same; what happened is told at the next look.
+    pub(crate) fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) {
+        if let Some(parker) = parker.filter(|_| !self.knows_parker) {
             let added = epoll::add(&self.epoll, parker, EventData::new_u64(PARKER), EventFlags::IN);
             self.knows_parker = added.is_ok();
         }
@@ -121,7 +137,7 @@ impl Sockets {
     }
 
     /// Has `add` take the connections that have come, at most some dozens; it gives back those that there is no place for. `crowded` is what one is told that there is no descriptor for.
-    pub(super) fn accept(
+    pub(crate) fn accept(
         &mut self,
         crowded: &[u8],
         mut add: impl FnMut(&Self, TcpStream) -> std::result::Result<(), TcpStream>,
@@ -155,7 +171,7 @@ impl Sockets {
     }
 
     /// Listens no more. Connections that wait to be accepted are closed by the kernel.
-    pub(super) fn stop_listening(&mut self) {
+    pub(crate) fn stop_listening(&mut self) {
         self.listener = None;
     }
 
@@ -164,7 +180,7 @@ impl Sockets {
     /// # Errors
     ///
     /// The kernel's reason.
-    pub(super) fn watch(&self, stream: &TcpStream, id: u32) -> Result<()> {
+    pub(crate) fn watch(&self, stream: &TcpStream, id: u32) -> Result<()> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         // Told once of each thing, so that nothing has to be said to the kernel between two requests.

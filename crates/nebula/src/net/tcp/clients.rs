@@ -1,0 +1,232 @@
+//! The connections of a server: who there is, whom to read, whom to send to.
+
+use super::link::{End, Link};
+use crate::net::sockets::{News, Sockets};
+use crate::net::wire::Route;
+use rustix::net::sockopt;
+use std::collections::{HashMap, VecDeque};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Bytes of incomplete frames that are kept of all connections together; those of small ones beside.
+const KEPT_MAX: usize = 64 << 20;
+/// An incomplete frame of this length is kept in any case: connections have a bound.
+const SMALL_BYTES: usize = 4 << 10;
+/// Bytes that wait for one peer, and for all together.
+const UNSENT_EACH_MAX: usize = 1 << 20;
+const UNSENT_MAX: usize = 256 << 20;
+/// Of a peer that is silent for so long the kernel asks whether it is there.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// A client's connection.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) link: Link,
+    pub(super) route: Route,
+    is_listed: bool,
+    is_dirty: bool,
+    /// Nothing more is taken from it, and it is closed when what waits for it has been offered to it.
+    has_ended: bool,
+}
+
+/// All of them, by number.
+#[derive(Debug)]
+pub(super) struct Clients {
+    places: Vec<Option<Box<Client>>>,
+    free: Vec<u32>,
+    by_route: HashMap<Route, u32>,
+    /// Those to read, in turn.
+    ready: VecDeque<u32>,
+    /// Those that something is to be sent to.
+    dirty: Vec<u32>,
+    /// Those to close.
+    ended: Vec<u32>,
+    most: u32,
+    kept: usize,
+    unsent: usize,
+    /// Connections that were ended by what came of them.
+    pub(super) violations: u64,
+}
+
+impl Clients {
+    /// Room for `most`.
+    pub(super) fn new(most: u32) -> Self {
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            by_route: HashMap::new(),
+            ready: VecDeque::new(),
+            dirty: Vec::new(),
+            ended: Vec::new(),
+            most,
+            kept: 0,
+            unsent: 0,
+            violations: 0,
+        }
+    }
+
+    /// Takes a connection in; gives it back where there is no place. With `has_several` addresses, answers come from the one that it was made to.
+    pub(super) fn add(&mut self, sockets: &Sockets, stream: TcpStream, has_several: bool) -> Result<(), TcpStream> {
+        let Some(id) = self.place() else { return Err(stream) };
+        let Ok(route) = route_of(&stream, has_several).and_then(|route| sockets.watch(&stream, id).map(|()| route))
+        else {
+            // It is gone already, and nobody is to be told.
+            self.free.push(id);
+            return Ok(());
+        };
+        // Where the kernel does not know this, who is gone without a word stays longer.
+        let _ = sockopt::set_socket_keepalive(&stream, true);
+        let _ = sockopt::set_tcp_keepidle(&stream, SILENCE);
+        self.by_route.insert(route, id);
+        let client = Client {
+            link: Link::new(stream, UNSENT_EACH_MAX),
+            route,
+            is_listed: false,
+            is_dirty: false,
+            has_ended: false,
+        };
+        self.places[id as usize] = Some(Box::new(client));
+        Ok(())
+    }
+
+    /// A free place.
+    fn place(&mut self) -> Option<u32> {
+        if let Some(id) = self.free.pop() {
+            return Some(id);
+        }
+        let id = u32::try_from(self.places.len()).ok().filter(|&id| id < self.most)?;
+        self.places.push(None);
+        Some(id)
+    }
+
+    fn get(&mut self, id: u32) -> Option<&mut Client> {
+        self.places.get_mut(id as usize)?.as_deref_mut()
+    }
+
+    /// Takes news of a connection.
+    pub(super) fn wake(&mut self, News { id, may_read, has_ended, may_send }: News) {
+        let Some(Client { link, .. }) = self.get(id) else { return };
+        link.may_read |= may_read || has_ended;
+        link.has_ended |= has_ended;
+        let waits = may_send && link.unsent() > 0;
+        if waits {
+            self.mark_dirty(id);
+        }
+        self.list(id);
+    }
+
+    /// Has a connection read, if frames can be taken of it.
+    fn list(&mut self, id: u32) {
+        if let Some(client) = self.get(id)
+            && !client.has_ended
+            && client.link.is_ready()
+            && !std::mem::replace(&mut client.is_listed, true)
+        {
+            self.ready.push_back(id);
+        }
+    }
+
+    fn mark_dirty(&mut self, id: u32) {
+        if let Some(client) = self.get(id)
+            && !std::mem::replace(&mut client.is_dirty, true)
+        {
+            self.dirty.push(id);
+        }
+    }
+
+    /// Connections to be read.
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Whether something is to be done without any news.
+    pub(super) fn has_more(&self) -> bool {
+        !self.ready.is_empty() || !self.ended.is_empty()
+    }
+
+    /// Has `receive` take frames of the connection whose turn it is. What it returns; none where that is gone.
+    pub(super) fn read_next(&mut self, receive: impl FnOnce(&mut Client) -> Result<usize, End>) -> usize {
+        let Some(id) = self.ready.pop_front() else { return 0 };
+        let Some(client) = self.get(id) else { return 0 };
+        client.is_listed = false;
+        let kept = client.link.kept();
+        let received = receive(client);
+        let keeps = client.link.kept();
+        self.kept = self.kept - kept + keeps;
+        match received {
+            Ok(_) if keeps > SMALL_BYTES && self.kept > KEPT_MAX => self.end(id, End::Bad),
+            Ok(_) => self.list(id),
+            Err(end) => self.end(id, end),
+        }
+        received.unwrap_or(0)
+    }
+
+    /// Queues datagrams for a peer. For one that is gone, or with too much waiting, they are lost.
+    pub(super) fn queue(&mut self, to: &Route, bytes: &[u8], segment: usize) {
+        let Some(&id) = self.by_route.get(to) else { return };
+        if self.unsent > UNSENT_MAX {
+            return;
+        }
+        let Some(Client { link, .. }) = self.get(id) else { return };
+        let before = link.unsent();
+        link.queue(bytes, segment);
+        let more = link.unsent() - before;
+        self.unsent += more;
+        self.mark_dirty(id);
+    }
+
+    /// Sends what waits.
+    pub(super) fn send(&mut self) {
+        while let Some(id) = self.dirty.pop() {
+            let Some(client) = self.get(id) else { continue };
+            client.is_dirty = false;
+            let before = client.link.unsent();
+            let sent = client.link.send();
+            let left = client.link.unsent();
+            self.unsent = self.unsent - before + left;
+            match sent {
+                Ok(()) => self.list(id),
+                Err(end) => self.end(id, end),
+            }
+        }
+    }
+
+    /// Closes those that have ended. What they were to be sent has been offered to the kernel.
+    pub(super) fn close_ended(&mut self) {
+        while let Some(id) = self.ended.pop() {
+            self.close(id);
+        }
+    }
+
+    /// Ends the connection of a peer that has sent what makes no sense.
+    pub(super) fn hang_up(&mut self, peer: &Route) {
+        if let Some(&id) = self.by_route.get(peer) {
+            // What made no sense was counted by who saw it.
+            self.end(id, End::Closed);
+        }
+    }
+
+    fn end(&mut self, id: u32, end: End) {
+        if let Some(client) = self.get(id).filter(|client| !client.has_ended) {
+            client.has_ended = true;
+            self.violations += u64::from(end.is_violation());
+            self.ended.push(id);
+        }
+    }
+
+    fn close(&mut self, id: u32) {
+        let Some(client) = self.places.get_mut(id as usize).and_then(Option::take) else { return };
+        self.kept -= client.link.kept();
+        self.unsent -= client.link.unsent();
+        // The same peer may have come again meanwhile.
+        if self.by_route.get(&client.route) == Some(&id) {
+            self.by_route.remove(&client.route);
+        }
+        self.free.push(id);
+    }
+}
+
+fn route_of(stream: &TcpStream, has_several: bool) -> std::io::Result<Route> {
+    let local = if has_several { Some(stream.local_addr()?.ip()) } else { None };
+    Ok(Route { peer: stream.peer_addr()?, local })
+}

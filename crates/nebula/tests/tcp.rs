@@ -1,0 +1,323 @@
+//! Nebula's own protocol over TCP: sizes, modes, keys, several servers, tasks, one-sided operations, draining, and links that break.
+
+use crate::support::cut::Cuttable;
+use crate::support::draw::Draw;
+use crate::support::watch::{Watchdog, wait_until};
+use crate::support::{echo, server_config};
+use nebula::{
+    CallError, Client, ClientConfig, ConnectError, Endpoint, IdlePolicy, Key, Keys, NackReason, Options, Queueing,
+    Region, RegionId, Reply, RetryPolicy, Rights, RunningServer, ServeError, Server, ServerConfig, Span, Wait,
+};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const HERE: &str = "tcp://127.0.0.1:0";
+/// More than anything takes on the busiest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn roomy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
+    server_config(|config| {
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
+        (config.rpc_bytes_max, config.reply_bytes_max) = (1 << 20, Some(1 << 20));
+        config.reassembly_timeout = Some(PATIENCE.into());
+        (config.inline, config.idle) = (true, IdlePolicy::Block);
+        change(config);
+    })
+}
+
+fn serve(change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
+    Server::bind(HERE).config(roomy(change)).serve(echo).expect("a server")
+}
+
+fn patient() -> ClientConfig {
+    ClientConfig::default().call_timeout(PATIENCE).wait(Wait::Block)
+}
+
+fn address(server: &RunningServer) -> SocketAddr {
+    let &Endpoint::Tcp(address) = server.endpoint() else { panic!("a tcp endpoint") };
+    address
+}
+
+fn echo_sizes(client: &mut Client) {
+    let mut draw = Draw::new(7);
+    for bytes in [0, 1, 64, 1088, 1089, 33 * 1088, 300_000, 1 << 20] {
+        let request = draw.bytes(bytes);
+        let reply = client.call(&request).unwrap_or_else(|error| panic!("{bytes} bytes: {error}"));
+        assert!(reply == request, "{bytes} bytes came back as others");
+    }
+}
+
+#[test]
+fn rpcs_of_every_size_go_over_both_families_in_every_mode() {
+    let _watchdog = Watchdog::new("RPCs of every size over TCP");
+    let has_ipv6 = TcpListener::bind("[::1]:0").is_ok();
+    if !has_ipv6 {
+        println!("skipped for IPv6: this machine has no ::1");
+    }
+    for at in [Some(HERE), has_ipv6.then_some("tcp://[::1]:0")].into_iter().flatten() {
+        for (inline, idle) in [(true, IdlePolicy::Adaptive), (true, IdlePolicy::Block), (false, IdlePolicy::Block)] {
+            let config = roomy(|config| (config.inline, config.idle) = (inline, idle));
+            let server = Server::bind(at).config(config).serve(echo).expect("a server");
+            echo_sizes(&mut Client::connect_with(server.endpoint(), patient()).expect("a client"));
+            let spins = patient().wait(Wait::Spin).datagram_bytes(1400);
+            echo_sizes(&mut Client::connect_with(server.endpoint(), spins).expect("a client"));
+            assert_eq!(server.stop().violations, 0, "{at}, inline: {inline}");
+        }
+    }
+}
+
+#[test]
+fn tickets_of_many_clients_at_several_engines_each_get_their_own_reply() {
+    let _watchdog = Watchdog::new("tickets over TCP");
+    let server = serve(|config| (config.engines, config.workers) = (2, 2));
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            let at = server.endpoint();
+            scope.spawn(move || exchange(&mut Client::connect_with(at, patient()).expect("a client"), seed));
+        }
+    });
+    let status = server.stop();
+    assert_eq!((status.violations, status.slots_used), (0, 0));
+    assert!(status.freed >= 4 * RPCS as u64, "{status:?}");
+}
+
+const RPCS: usize = 1000;
+
+fn exchange(client: &mut Client, seed: u64) {
+    let (mut sent, mut done, mut draw) = (0, 0, Draw::new(seed));
+    let mut requests = std::collections::HashMap::new();
+    while done < RPCS {
+        while sent < RPCS {
+            let size = [8, 64, 700, 3000][draw.below(4)];
+            let request = draw.bytes(size);
+            let Ok(ticket) = client.submit(&request) else { break };
+            requests.insert(ticket, request);
+            sent += 1;
+        }
+        while let Some(completion) = client.poll() {
+            let request = requests.remove(&completion.ticket).expect("one end a ticket");
+            assert_eq!(completion.result.map(|reply| reply == request), Ok(true));
+            done += 1;
+        }
+    }
+}
+
+#[test]
+fn a_key_opens_and_another_or_none_does_not() {
+    let _watchdog = Watchdog::new("keys over TCP");
+    let key = Key::new([7; 32]);
+    let server = serve(|config| config.keys = key.clone().into());
+    echo_sizes(&mut Client::connect_with(server.endpoint(), patient().key(key)).expect("a client"));
+    let soon = ClientConfig::default().call_timeout(Duration::from_millis(300));
+    for config in [soon.clone(), soon.clone().key(Key::new([8; 32]))] {
+        let error = Client::connect_with(server.endpoint(), config).expect_err("no key, no welcome").to_string();
+        assert!(error.contains("tcp://") && error.contains("key") && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn without_a_key_nobody_serves_or_calls_beyond_this_machine_by_accident() {
+    let error = Server::bind("tcp://0.0.0.0:0").serve(echo).expect_err("open to everybody");
+    assert!(matches!(error, ServeError::Insecure { .. }) && error.to_string().contains("tcp://"), "{error}");
+    let error = Client::connect("tcp://192.0.2.1:7400").expect_err("not on this machine");
+    assert!(matches!(error, ConnectError::Open { .. }) && error.to_string().contains("tcp://"), "{error}");
+    let open = roomy(|config| config.insecure = true);
+    let server = Server::bind("tcp://0.0.0.0:0").config(open).serve(echo).expect("as it was wished");
+    // Answers come from the address that was asked.
+    for host in ["127.0.0.1", "127.0.0.2"] {
+        let at = format!("tcp://{host}:{}", address(&server).port());
+        assert_eq!(Client::connect_with(&at, patient()).expect("a client").call(host.as_bytes()), Ok(host.as_bytes()));
+    }
+}
+
+#[test]
+fn where_nobody_serves_or_something_else_does_the_client_says_so() {
+    let _watchdog = Watchdog::new("nobody serves over TCP");
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+    let error = Client::connect_with(&format!("tcp://{free}"), patient()).expect_err("nobody serves there");
+    assert!(matches!(error, ConnectError::NobodyServes { .. }), "{error}");
+    let others = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let at = format!("tcp://{}", others.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let (mut stream, _) = others.accept().expect("a client");
+        stream.write_all(b"ERROR\r\n").expect("said");
+        // Until the client has gone.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let error = Client::connect_with(&at, patient()).expect_err("something else is spoken there");
+    assert!(matches!(error, ConnectError::OthersProtocol { .. }), "{error}");
+}
+
+#[test]
+fn an_address_is_served_by_one_server() {
+    let first = serve(|_| ());
+    for engines in 1..=2 {
+        let config = roomy(|config| (config.engines, config.workers) = (engines, engines));
+        let second = Server::bind(first.endpoint()).config(config).serve(echo);
+        assert!(matches!(second.map(drop), Err(ServeError::Taken { .. })));
+    }
+}
+
+#[test]
+fn a_full_queue_refuses_at_once_and_what_is_late_is_not_executed() {
+    let _watchdog = Watchdog::new("NACKs over TCP");
+    let executed = Arc::new(AtomicU64::new(0));
+    let count = executed.clone();
+    let slow = move |request: &[u8], reply: &mut Reply<'_>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        crate::support::watch::spin(Duration::from_millis(20));
+        reply.write(request);
+    };
+    let config = server_config(|config| {
+        (config.inline, config.slo, config.service_mean) = (true, Span::from_ms(60), Span::from_ms(20));
+    });
+    let server = Server::bind(HERE).config(config).serve(slow).expect("a server");
+    let mut client = Client::connect_with(server.endpoint(), patient().retry(RetryPolicy::GiveUp)).expect("a client");
+    let (mut sent, mut answered, mut refused) = (0, 0, 0);
+    while refused == 0 {
+        sent += u32::from(client.submit(b"more").is_ok());
+        while let Some(completion) = client.poll() {
+            match completion.result {
+                Ok(_) => answered += 1,
+                Err(CallError::Nack { reason: NackReason::QueueBound }) => refused += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    client.submit_with(b"late", Options::default().deadline(Span::from_ms(1))).ok();
+    wait_until("every end", || {
+        let _ = client.poll().map(|completion| answered += u64::from(completion.result.is_ok()));
+        (client.outstanding() == 0).then_some(())
+    });
+    assert!(sent > 1 && executed.load(Ordering::Relaxed) >= answered, "{sent} {answered}");
+    assert!(server.stop().nacked() > 0);
+}
+
+#[test]
+fn draining_refuses_what_comes_and_frees_the_address() {
+    let _watchdog = Watchdog::new("draining TCP");
+    for engines in 1..=2 {
+        let server = serve(|config| (config.engines, config.workers) = (engines, engines));
+        let gives_up = patient().retry(RetryPolicy::GiveUp);
+        let mut client = Client::connect_with(server.endpoint(), gives_up.clone()).expect("a client");
+        assert_eq!(client.call(b"before"), Ok(&b"before"[..]));
+        assert!(server.drain(PATIENCE));
+        let refused = Err(CallError::Nack { reason: NackReason::QueueBound });
+        assert_eq!(client.call(b"after"), refused);
+        let second =
+            wait_until("the address", || Server::bind(server.endpoint()).config(roomy(|_| ())).serve(echo).ok());
+        let mut other = Client::connect_with(second.endpoint(), gives_up).expect("a client");
+        assert_eq!(other.call(b"new"), Ok(&b"new"[..]));
+        assert_eq!(client.call(b"old"), refused);
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_is_found_again() {
+    let _watchdog = Watchdog::new("a TCP server comes back");
+    let mut server = serve(|_| ());
+    let at = server.endpoint().clone();
+    let mut client = Client::connect_with(&at, patient()).expect("a client");
+    for round in 0..3_u8 {
+        assert_eq!(client.call(&[round]), Ok(&[round][..]));
+        server.stop();
+        server = wait_until("the address", || Server::bind(&at).config(roomy(|_| ())).serve(echo).ok());
+        // Nobody knows of what was sent whether it was executed; what is sent after that, is.
+        wait_until("the new server", || match client.call(b"again") {
+            Ok(_) => Some(()),
+            Err(CallError::ServerGone) => None,
+            Err(error) => panic!("{error}"),
+        });
+    }
+}
+
+/// Calls numbered from 0, one after the other, while the link breaks again and again; and how often each was executed.
+fn call_over_a_breaking_link(keys: &Keys) -> (Vec<Result<(), CallError>>, Vec<u64>) {
+    const CALLS: usize = 100;
+    let executed: Arc<Vec<AtomicU64>> = Arc::new((0..CALLS).map(|_| AtomicU64::new(0)).collect());
+    let count = executed.clone();
+    let service = move |request: &[u8], reply: &mut Reply<'_>| {
+        count[usize::from(u16::from_le_bytes([request[0], request[1]]))].fetch_add(1, Ordering::Relaxed);
+        reply.write(request);
+    };
+    let config = roomy(|config| config.keys = keys.clone());
+    let server = Server::bind(HERE).config(config).serve(service).expect("a server");
+    let link = Cuttable::to(address(&server));
+    let mut config = patient();
+    config.keys = keys.clone();
+    let mut client = Client::connect_with(&format!("tcp://{}", link.address), config).expect("a client");
+    let (begun, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let ends = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut draw, mut next) = (Draw::new(1), 5);
+            while !is_over.load(Ordering::Relaxed) {
+                let micros = u64::try_from(draw.below(300)).expect("few");
+                std::thread::park_timeout(Duration::from_micros(micros));
+                if begun.load(Ordering::Relaxed) >= next {
+                    next += 5;
+                    link.cut();
+                }
+            }
+        });
+        let calls = 0..u16::try_from(CALLS).expect("few");
+        let ends: Vec<_> = calls
+            .map(|call| {
+                let request = call.to_le_bytes();
+                begun.fetch_add(1, Ordering::Relaxed);
+                client.call(&request).map(|reply| assert_eq!(reply, request))
+            })
+            .collect();
+        is_over.store(true, Ordering::Relaxed);
+        ends
+    });
+    (ends, executed.iter().map(|count| count.load(Ordering::Relaxed)).collect())
+}
+
+#[test]
+fn with_a_key_calls_survive_a_link_that_breaks_and_each_is_executed_once() {
+    let _watchdog = Watchdog::new("a breaking link with a key");
+    let (ends, executed) = call_over_a_breaking_link(&Key::new([7; 32]).into());
+    assert!(ends.iter().all(Result::is_ok), "{ends:?}");
+    assert!(executed.iter().all(|&count| count == 1), "{executed:?}");
+}
+
+#[test]
+fn without_a_key_a_call_that_a_breaking_link_meets_ends_and_is_executed_once_at_most() {
+    let _watchdog = Watchdog::new("a breaking link without a key");
+    let (ends, executed) = call_over_a_breaking_link(&Keys::default());
+    for (end, &count) in ends.iter().zip(&executed) {
+        match end {
+            Ok(()) => assert_eq!(count, 1),
+            Err(CallError::ServerGone) => assert!(count <= 1),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn several_servers_are_one_service() {
+    let _watchdog = Watchdog::new("several TCP servers");
+    let servers = [serve(|_| ()), serve(|_| ())];
+    let list = servers.each_ref().map(|server| server.endpoint().to_string()).join(",");
+    let mut client = Client::connect_with(&list, patient()).expect("a client");
+    exchange(&mut client, 3);
+    let [first, second] = servers.map(|server| server.stop().freed);
+    assert!(first > 0 && second > 0, "{first} and {second}");
+}
+
+#[test]
+fn one_sided_operations_need_no_worker_here_either() {
+    let _watchdog = Watchdog::new("one-sided over TCP");
+    let region = Region::create(1 << 16).expect("memory");
+    let server = Server::bind(HERE).config(roomy(|_| ())).register(&region, Rights::READ | Rights::WRITE);
+    let server = server.serve(echo).expect("a server");
+    let mut client = Client::connect_with(server.endpoint(), patient().one_sided(true)).expect("a client");
+    let written = Draw::new(5).bytes(20_000);
+    let ticket = client.write(RegionId(0), 64, &written).expect("room");
+    client.finish(ticket).expect("written");
+    let ticket = client.read(RegionId(0), 64, 20_000).expect("room");
+    assert!(client.finish(ticket).expect("read") == written);
+}
