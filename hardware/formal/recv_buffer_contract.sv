@@ -1,0 +1,34 @@
+  // Chunks of 64 slots, of an RPC that is as long as the buffer. The bits are clear in a cycle for each 128 slots. Then an RPC begins, and what the
+  // NIC frees ends, in Chunks + 1 cycles at most: while the bits of the one before change. A free that is checked needs as long again.
+  localparam int Chunks = (Slots + 63) / 64;
+  localparam int WaitW = $clog2(2 * Chunks) + 1;
+  logic contract_up_q = 1'b0;
+  logic contract_ready_q = 1'b0;
+  logic [WaitW-1:0] contract_waits_q = '0;   // of the input
+  logic [WaitW-1:0] contract_clears_q = '0;  // cycles since reset
+  logic contract_held_q = 1'b0;              // a free is not done
+  logic [31:0] contract_start_q, contract_slots_q;
+  wire contract_asks = alloc_i || free_i || release_i;
+  wire contract_waits = contract_up_q && contract_asks && !done_o;
+  always_ff @(posedge clk_i) begin
+    contract_up_q     <= 1'b1;
+    contract_ready_q  <= contract_up_q && ready_o;
+    contract_clears_q <= contract_up_q && !ready_o ? contract_clears_q + WaitW'(1) : '0;
+    contract_waits_q  <= contract_waits ? contract_waits_q + WaitW'(1) : '0;
+    contract_held_q   <= contract_waits && free_i;
+    contract_start_q  <= start_i;
+    contract_slots_q  <= slots_i;
+  end
+  always_comb begin
+    NEEDS (rst_ni == contract_up_q);
+    NEEDS (buffer_slots_i <= AddrW'(Slots));
+    NEEDS (2'(alloc_i) + 2'(free_i) + 2'(release_i) <= 2'd1);
+    NEEDS (!contract_asks || (contract_up_q && ready_o));
+    NEEDS (!(alloc_i || release_i || (free_i && !Safe)) || (slots_i != '0 && slots_i <= 32'(Slots)));
+    NEEDS (!contract_held_q || (free_i && start_i == contract_start_q && slots_i == contract_slots_q));
+    if (contract_up_q) begin
+      GIVES (!contract_ready_q || ready_o);
+      GIVES (ready_o || contract_clears_q < WaitW'(Slots / 128 + 2));
+      GIVES (!contract_waits || contract_waits_q < WaitW'(free_i && Safe ? 2 * Chunks : Chunks));
+    end
+  end
