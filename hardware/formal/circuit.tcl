@@ -1,14 +1,12 @@
 # Makes one circuit of a harness and the module that it checks, or of a module with its contract, for ABC: `yosys -c circuit.tcl`, driven by
 # `cargo xtask formal`.
 #
-# From the environment: RTL (files), TOP, PARAMETERS (NAME VALUE NAME VALUE …), PROPERTY (the `ifdef` around the assertion that is proved), CIRCUIT
-# (file to write).
+# From the environment: RTL (files), TOP, PROPERTY (the `ifdef` around the assertion that is proved), CIRCUIT (file to write).
 # What reset does not set begins at zero.
 yosys -import
-foreach name {RTL TOP PARAMETERS PROPERTY CIRCUIT} { set $name $::env($name) }
+foreach name {RTL TOP PROPERTY CIRCUIT} { set $name $::env($name) }
 
 foreach file $RTL { read_verilog -sv -formal -D $PROPERTY $file }
-foreach {name value} $PARAMETERS { chparam -set $name $value $TOP }
 prep -flatten -top $TOP
 # An output would be one more assertion, to ABC.
 yosys delete -output o:*

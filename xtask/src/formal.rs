@@ -79,7 +79,7 @@ fn answer(shell: &Shell, property: &Property, sources: &Sources, variant: &str) 
     let mut yosys = shell.command("yosys");
     yosys.args(["-q", "-c", "hardware/formal/circuit.tcl"]).env("PROPERTY", property.name).env("CIRCUIT", &circuit);
     let made = made(shell, property, sources, &folder)?;
-    yosys.env("RTL", made.files.join(" ")).env("TOP", made.top).env("PARAMETERS", made.parameters);
+    yosys.env("RTL", made.files.join(" ")).env("TOP", made.top);
     done(&mut yosys, &folder.join("yosys.log"))?;
     let log = folder.join("abc.log");
     let engine = match property.runs {
@@ -97,7 +97,6 @@ fn answer(shell: &Shell, property: &Property, sources: &Sources, variant: &str) 
 struct Made {
     files: Vec<String>,
     top: String,
-    parameters: String,
 }
 
 /// Writes the files of the circuit into a folder.
@@ -108,19 +107,19 @@ fn made(shell: &Shell, property: &Property, sources: &Sources, folder: &Path) ->
             let top = format!("{module}_check");
             let mut files = sources.written(module, folder)?;
             files.push(path_of(shell, &format!("{top}.sv")).to_string_lossy().into_owned());
-            Ok(Made { files, top, parameters: String::new() })
+            Ok(Made { files, top })
         }
         Circuit::Contract { parameters, replaced } => {
             let text_of = |name: &str| sources.text(name).ok_or_else(|| Failure::new(format!("no module {name}")));
             let within = beside(shell, &format!("{module}_within.sv"))?;
-            let top = contract::proved(text_of(module)?, &beside(shell, &format!("{module}_contract.sv"))?, &within)?;
+            let small = contract::sized(text_of(module)?, parameters)?;
+            let top = contract::proved(&small, &beside(shell, &format!("{module}_contract.sv"))?, &within)?;
             let mut all = sources.replacing(module, top);
             for name in replaced {
                 let contract = beside(shell, &format!("{name}_contract.sv"))?;
                 all = all.replacing(name, contract::replaced(text_of(name)?, &contract)?);
             }
-            let words: Vec<String> = parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
-            Ok(Made { files: all.written(module, folder)?, top: module.to_owned(), parameters: words.join(" ") })
+            Ok(Made { files: all.written(module, folder)?, top: module.to_owned() })
         }
     }
 }

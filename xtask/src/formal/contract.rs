@@ -18,6 +18,20 @@ pub(super) fn replaced(module: &str, contract: &str) -> Result<String, Failure> 
     Ok(format!("{header}\n);\n{outputs}{}endmodule\n", said(contract, "assert", "assume")))
 }
 
+/// The module with other values of its parameters: those that it has by default would take yosys long, for nothing.
+pub(super) fn sized(module: &str, parameters: &[(&str, u32)]) -> Result<String, Failure> {
+    let mut lines: Vec<String> = module.lines().map(str::to_owned).collect();
+    for (name, value) in parameters {
+        let begins = [format!("    parameter int {name} = "), format!("    parameter bit {name} = ")];
+        let line = lines.iter_mut().find(|line| begins.iter().any(|begin| line.starts_with(begin)));
+        let line = line.ok_or_else(|| Failure::new(format!("no parameter {name}")))?;
+        let (declared, former) = line.split_once(" = ").unwrap_or_default();
+        let rest = former.trim_start_matches(|c: char| c.is_ascii_digit());
+        *line = format!("{declared} = {value}{rest}");
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
 fn said(contract: &str, needs: &str, gives: &str) -> String {
     contract.replace("NEEDS (", &format!("{needs} (")).replace("GIVES (", &format!("{gives} ("))
 }
@@ -57,6 +71,14 @@ mod tests {
         assert!(text.contains("(* anyseq *) logic  any_c_o;\n  assign c_o = any_c_o;\n"), "{text}");
         assert!(text.ends_with("  always_comb assert (a_i);\n  always_comb assume (c_o);\nendmodule\n"), "{text}");
         assert!(!text.contains("b_o = a_i"), "{text}");
+    }
+
+    #[test]
+    fn parameters_have_other_values() {
+        let module = "module m #(\n    parameter int Slots = 8640,  // why\n    parameter bit Safe = 1\n) (\n);\n";
+        let sized = sized(module, &[("Slots", 4), ("Safe", 0)]).expect("it has both");
+        assert_eq!(sized, "module m #(\n    parameter int Slots = 4,  // why\n    parameter bit Safe = 0\n) (\n);\n");
+        assert!(super::sized(module, &[("Cores", 4)]).is_err());
     }
 
     #[test]

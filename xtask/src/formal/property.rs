@@ -99,4 +99,18 @@ pub(super) const PROPERTIES: &[Property] = &[
             wrong: "if (left_q < AddrW'(64)) state_q <= Fast;",
         },
     },
+    Property {
+        name: "WHAT_IS_INCOMPLETE_ENDS_IN_TIME",
+        module: "reassembler",
+        circuit: Circuit::Contract {
+            parameters: &[("Entries", 4), ("Slots", 192), ("Cores", 2)],
+            replaced: &["arrived"],
+        },
+        runs: Runs::OfAnyLength,
+        mutant: Mutant {
+            module: "reassembler",
+            text: "if (leaves != newest_q) older_q[its_newer] <= its_older;",
+            wrong: "older_q[its_newer] <= its_older;",
+        },
+    },
 ];
