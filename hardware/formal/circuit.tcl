@@ -2,7 +2,7 @@
 # `cargo xtask formal`.
 #
 # From the environment: RTL (files), TOP, PROPERTY (the `ifdef` around the assertion that is proved), CIRCUIT (file to write).
-# What reset does not set begins at zero.
+# What has no value before reset begins with any.
 yosys -import
 foreach name {RTL TOP PROPERTY CIRCUIT} { set $name $::env($name) }
 

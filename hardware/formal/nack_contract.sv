@@ -3,10 +3,10 @@
   logic [KeyW:0] contract_waits_q = '0;
   always_ff @(posedge clk_i) begin
     contract_up_q    <= 1'b1;
-    contract_waits_q <= !forget_i || done_o ? '0 : contract_waits_q + (KeyW + 1)'(1);
+    contract_waits_q <= !contract_up_q || !forget_i || done_o ? '0 : contract_waits_q + (KeyW + 1)'(1);
   end
   always_comb begin
     // The places are cleared at first, and not while an RPC is forgotten.
-    NEEDS (!forget_i || (contract_up_q && !clear_i));
-    GIVES (!forget_i || done_o || contract_waits_q < (KeyW + 1)'(Keys - 1));
+    NEEDS (!contract_up_q || !forget_i || !clear_i);
+    GIVES (!contract_up_q || !forget_i || done_o || contract_waits_q < (KeyW + 1)'(Keys - 1));
   end

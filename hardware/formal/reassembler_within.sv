@@ -60,6 +60,8 @@
         assert (contract_expires_q && 32'(contract_steps_q) + 32'(within_count_q) <= Entries);
       end
       assert (contract_held_q || contract_steps_q == '0);
+      // What expires next, later, is not due at the time of what has ended.
+      if (contract_expired_q && within_count_q != '0) assert (due_sum[64] ? contract_at_q != '1 : due_sum[63:0] > contract_at_q);
       if (clears_q) assert (clear_left_q != '0 && 64 * 32'(contract_waits_q) + 32'(clear_left_q) <= 64 * (Chunks - 1));
       else assert (contract_waits_q == '0 || contract_waits_q <= WaitW'(Chunks - 1));
     end

@@ -22,11 +22,11 @@
   always_comb begin
     NEEDS (rst_ni == contract_up_q);
     NEEDS (buffer_slots_i <= AddrW'(Slots));
-    NEEDS (2'(alloc_i) + 2'(free_i) + 2'(release_i) <= 2'd1);
-    NEEDS (!contract_asks || (contract_up_q && ready_o));
-    NEEDS (!(alloc_i || release_i || (free_i && !Safe)) || (slots_i != '0 && slots_i <= 32'(Slots)));
-    NEEDS (!contract_held_q || (free_i && start_i == contract_start_q && slots_i == contract_slots_q));
     if (contract_up_q) begin
+      NEEDS (2'(alloc_i) + 2'(free_i) + 2'(release_i) <= 2'd1);
+      NEEDS (!contract_asks || ready_o);
+      NEEDS (!(alloc_i || release_i || (free_i && !Safe)) || (slots_i != '0 && slots_i <= 32'(Slots)));
+      NEEDS (!contract_held_q || (free_i && start_i == contract_start_q && slots_i == contract_slots_q));
       GIVES (!contract_ready_q || ready_o);
       GIVES (ready_o || contract_clears_q < WaitW'(Slots / 128 + 2));
       GIVES (!contract_waits || contract_waits_q < WaitW'(free_i && Safe ? 2 * Chunks : Chunks));

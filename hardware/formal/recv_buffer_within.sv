@@ -7,7 +7,7 @@
       if (state_q == Clear) assert (32'(contract_clears_q) == 32'(sweep_q) && contract_waits_q == '0);
       if (state_q == Fast) assert (32'(contract_waits_q) <= Chunks);
       if (state_q == Check) begin
-        assert (contract_held_q && left_q != '0);
+        assert (contract_held_q && left_q != '0 && contract_slots_q != '0 && contract_slots_q <= 32'(Slots));
         assert (32'(contract_waits_q) + 32'(within_left) <= 2 * Chunks);
       end
       if (state_q == Wipe || state_q == Mark) begin

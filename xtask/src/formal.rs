@@ -35,6 +35,16 @@ enum Answer {
     Broken,
 }
 
+/// The RTL that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variant {
+    AsItIs,
+    Mutant,
+}
+
+/// Cycles in which the wrong change of what is proved by induction has to be seen.
+const MUTANT_CYCLES: u32 = 80;
+
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     if !shell.has("yosys", &["-V"]) || !shell.has("yosys-abc", &["-c", "quit"]) {
         println!("xtask: nothing proved, because tools are missing: apt-get install yosys");
@@ -53,18 +63,18 @@ fn checked(shell: &Shell, property: &Property) -> Result<(), Failure> {
     let begin = Instant::now();
     let sources = Sources::read(&shell.root().join("hardware/rtl"))?;
     let Property { name, module, runs, mutant, .. } = property;
-    if answer(shell, property, &sources, "as-it-is")? == Answer::Broken {
+    if answer(shell, property, &sources, Variant::AsItIs)? == Answer::Broken {
         return Err(Failure::new(format!("{module}: {name} does not hold")));
     }
     let changed = sources.with(mutant.module, mutant.text, mutant.wrong)?;
-    if answer(shell, property, &changed, "mutant")? == Answer::Holds {
+    if answer(shell, property, &changed, Variant::Mutant)? == Answer::Holds {
         return Err(Failure::new(format!(
             "{module}: {name} holds with `{}` as well, so it says nothing",
             mutant.wrong
         )));
     }
     let runs = match runs {
-        Runs::OfAnyLength => "runs of any length".to_owned(),
+        Runs::OfAnyLength | Runs::ByInduction => "runs of any length".to_owned(),
         Runs::OfCycles(cycles) => format!("all runs of {cycles} cycles"),
     };
     let seconds = begin.elapsed().as_secs_f64();
@@ -72,8 +82,8 @@ fn checked(shell: &Shell, property: &Property) -> Result<(), Failure> {
     Ok(())
 }
 
-fn answer(shell: &Shell, property: &Property, sources: &Sources, variant: &str) -> Result<Answer, Failure> {
-    let folder = shell.target().join("formal").join(format!("{}-{variant}", property.name));
+fn answer(shell: &Shell, property: &Property, sources: &Sources, variant: Variant) -> Result<Answer, Failure> {
+    let folder = shell.target().join("formal").join(format!("{}-{variant:?}", property.name));
     std::fs::create_dir_all(&folder).attempt("make a folder for proofs")?;
     let circuit = folder.join("circuit.aig");
     let mut yosys = shell.command("yosys");
@@ -82,9 +92,11 @@ fn answer(shell: &Shell, property: &Property, sources: &Sources, variant: &str) 
     yosys.env("RTL", made.files.join(" ")).env("TOP", made.top);
     done(&mut yosys, &folder.join("yosys.log"))?;
     let log = folder.join("abc.log");
-    let engine = match property.runs {
-        Runs::OfAnyLength => "scleanup; pdr".to_owned(),
-        Runs::OfCycles(cycles) => format!("scorr; bmc3 -F {cycles}"),
+    let engine = match (property.runs, variant) {
+        (Runs::OfAnyLength, _) => "scleanup; pdr".to_owned(),
+        (Runs::ByInduction, Variant::AsItIs) => "scleanup; bmc3 -F 2; ind -F 2".to_owned(),
+        (Runs::ByInduction, Variant::Mutant) => format!("scleanup; scorr; bmc3 -F {MUTANT_CYCLES}"),
+        (Runs::OfCycles(cycles), _) => format!("scorr; bmc3 -F {cycles}"),
     };
     let mut abc = shell.command("yosys-abc");
     done(abc.args(["-c", &format!("read_aiger {}; fold; orpos; strash; {engine}", circuit.display())]), &log)?;
@@ -137,13 +149,14 @@ fn path_of(shell: &Shell, name: &str) -> PathBuf {
     Path::new(shell.root()).join("hardware/formal").join(name)
 }
 
-/// The answer in what ABC prints.
+/// The answer in what ABC prints. A step of an induction that fails is none: it does not say that a run leads there.
 fn said_by_abc(text: &str) -> Option<Answer> {
     if text.contains("was asserted in frame") {
         return Some(Answer::Broken);
     }
     let is_proved = text.contains("Property proved") || text.contains("No output asserted in");
-    is_proved.then_some(Answer::Holds)
+    let is_step_open = text.contains("Networks are UNDECIDED") || text.contains("Networks are NOT EQUIVALENT");
+    (is_proved && !is_step_open).then_some(Answer::Holds)
 }
 
 #[cfg(test)]
@@ -155,6 +168,9 @@ mod tests {
         assert_eq!(said_by_abc("Property proved.  Time = 0.03 sec"), Some(Answer::Holds));
         assert_eq!(said_by_abc("No output asserted in 12 frames. Resource limit reached"), Some(Answer::Holds));
         assert_eq!(said_by_abc("Output 0 of miter was asserted in frame 7."), Some(Answer::Broken));
+        let step = "No output asserted in 2 frames. Time\n";
+        assert_eq!(said_by_abc(&format!("{step}Networks are equivalent.")), Some(Answer::Holds));
+        assert_eq!(said_by_abc(&format!("{step}Networks are UNDECIDED.")), None);
         assert_eq!(said_by_abc("out of memory"), None);
     }
 

@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
     OfAnyLength,
+    /// Of any length, too: all that is asserted holds after one more cycle.
+    ByInduction,
     OfCycles(u32),
 }
 
@@ -92,7 +94,7 @@ pub(super) const PROPERTIES: &[Property] = &[
             parameters: &[("Slots", 192), ("Cores", 2)],
             replaced: &["bit_banks", "room_search"],
         },
-        runs: Runs::OfAnyLength,
+        runs: Runs::ByInduction,
         mutant: Mutant {
             module: "recv_buffer",
             text: "if (left_q <= AddrW'(64)) state_q <= Fast;",
@@ -106,11 +108,32 @@ pub(super) const PROPERTIES: &[Property] = &[
             parameters: &[("Entries", 4), ("Slots", 192), ("Cores", 2)],
             replaced: &["arrived"],
         },
-        runs: Runs::OfAnyLength,
+        runs: Runs::ByInduction,
         mutant: Mutant {
             module: "reassembler",
             text: "if (leaves != newest_q) older_q[its_newer] <= its_older;",
             wrong: "older_q[its_newer] <= its_older;",
         },
+    },
+    Property {
+        name: "EVERY_INPUT_IS_DECIDED_ABOUT_IN_TIME",
+        module: "backend",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Cores", 2), ("Places", 4), ("Entries", 4)],
+            replaced: &[
+                "admission",
+                "arrival_queue",
+                "credit",
+                "draw",
+                "jbsq",
+                "nack",
+                "reassembler",
+                "recv_buffer",
+                "round_robin",
+                "rss",
+            ],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" },
     },
 ];
