@@ -121,12 +121,15 @@ fn made(shell: &Shell, property: &Property, sources: &Sources, folder: &Path) ->
             files.push(path_of(shell, &format!("{top}.sv")).to_string_lossy().into_owned());
             Ok(Made { files, top })
         }
-        Circuit::Contract { parameters, replaced } => {
+        Circuit::Contract { parameters, replaced, any } => {
             let text_of = |name: &str| sources.text(name).ok_or_else(|| Failure::new(format!("no module {name}")));
             let within = beside(shell, &format!("{module}_within.sv"))?;
             let small = contract::sized(text_of(module)?, parameters)?;
             let top = contract::proved(&small, &beside(shell, &format!("{module}_contract.sv"))?, &within)?;
             let mut all = sources.replacing(module, top);
+            for name in any {
+                all = all.replacing(name, contract::replaced(text_of(name)?, "")?);
+            }
             for name in replaced {
                 let contract = beside(shell, &format!("{name}_contract.sv"))?;
                 all = all.replacing(name, contract::replaced(text_of(name)?, &contract)?);
