@@ -5,15 +5,15 @@
     within_blocked_q <= contract_up_q && is_busy && !decides ? within_blocked_q + 16'(within_blocked) : '0;
     within_free_q    <= contract_up_q && is_busy && !decides ? within_free_q + 16'(!within_blocked) : '0;
   end
-  (* hierconn *) wire [5:0] \i_admission.contract_waits_q ;
-  (* hierconn *) wire [$clog2(2*Chunks):0] \i_buffer.contract_waits_q ;
-  (* hierconn *) wire [$clog2(2*Chunks):0] \i_buffer.contract_clears_q ;
-  (* hierconn *) wire \i_buffer.contract_ready_q ;
-  (* hierconn *) wire [$clog2(Chunks+1):0] \g_reassembler.i_reassembler.contract_waits_q ;
-  (* hierconn *) wire [$clog2(Entries+2):0] \g_reassembler.i_reassembler.contract_steps_q ;
-  (* hierconn *) wire \g_reassembler.i_reassembler.contract_held_q ;
-  (* hierconn *) wire \g_reassembler.i_reassembler.contract_expired_q ;
-  (* hierconn *) wire [KeyW:0] \g_reassembler.i_nack.contract_waits_q ;
+  (* hierconn, init = 0 *) wire [5:0] \i_admission.contract_waits_q ;
+  (* hierconn, init = 0 *) wire [$clog2(2*Chunks):0] \i_buffer.contract_waits_q ;
+  (* hierconn, init = 0 *) wire [$clog2(2*Chunks):0] \i_buffer.contract_clears_q ;
+  (* hierconn, init = 0 *) wire \i_buffer.contract_ready_q ;
+  (* hierconn, init = 0 *) wire [$clog2(Chunks+1):0] \g_reassembler.i_reassembler.contract_waits_q ;
+  (* hierconn, init = 0 *) wire [$clog2(Entries+2):0] \g_reassembler.i_reassembler.contract_steps_q ;
+  (* hierconn, init = 0 *) wire \g_reassembler.i_reassembler.contract_held_q ;
+  (* hierconn, init = 0 *) wire \g_reassembler.i_reassembler.contract_expired_q ;
+  (* hierconn, init = 0 *) wire [KeyW:0] \g_reassembler.i_nack.contract_waits_q ;
   wire [15:0] within_divides = 16'(\i_admission.contract_waits_q );
   wire [15:0] within_buffer = 16'(\i_buffer.contract_waits_q );
   wire [15:0] within_clears = 16'(\g_reassembler.i_reassembler.contract_waits_q );

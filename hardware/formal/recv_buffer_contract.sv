@@ -32,3 +32,27 @@
       GIVES (!contract_waits || contract_waits_q < WaitW'(free_i && Safe ? 2 * Chunks : Chunks));
     end
   end
+`ifdef LIVE_RANGES_NEVER_OVERLAP
+  // A slot is watched, and is in use from when it is handed out until it is freed. It is handed out when it is not in use, within the buffer.
+  (* anyseq *) logic [AddrW-1:0] contract_any;
+  logic [AddrW-1:0] contract_slot_q, contract_size_q;
+  logic contract_live_q = 1'b0;
+  wire [32:0] contract_at = alloc_i ? 33'(start_o) : 33'(start_i);
+  wire [32:0] contract_end = contract_at + 33'(slots_i);
+  wire contract_covers = 33'(contract_slot_q) >= contract_at && 33'(contract_slot_q) < contract_end;
+  wire contract_does = contract_up_q && contract_asks && done_o && ok_o;
+  always_ff @(posedge clk_i) begin
+    contract_size_q <= buffer_slots_i;
+    if (!contract_up_q) contract_slot_q <= 32'(contract_any) < Slots ? contract_any : '0;
+    if (contract_does && contract_covers) contract_live_q <= alloc_i;
+  end
+  always_comb begin
+    NEEDS (!first_when_empty_i && buffer_slots_i != '0);
+    if (contract_up_q) begin
+      NEEDS (buffer_slots_i == contract_size_q);
+      NEEDS (!release_i || contract_end <= 33'(buffer_slots_i));
+      GIVES (!(contract_does && alloc_i) || contract_end <= 33'(buffer_slots_i));
+      GIVES (!(contract_does && alloc_i && contract_covers) || !contract_live_q);
+    end
+  end
+`endif

@@ -3,10 +3,10 @@
 /// How a property is proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
+    /// ABC finds why (property-directed reachability).
     OfAnyLength,
     /// Of any length, too: all that is asserted holds after one more cycle.
     ByInduction,
-    OfCycles(u32),
 }
 
 /// What the property is an assertion of.
@@ -41,9 +41,6 @@ pub(super) struct Property {
 
 const KEEPS_CREDIT: Mutant =
     Mutant { module: "jbsq", text: "taken[i] = level_q[i] & ~take;", wrong: "taken[i] = level_q[i];" };
-/// The bit vectors are cleared in the first cycles; then there is an input a cycle.
-const BUFFER_RUNS: Runs = Runs::OfCycles(9);
-
 pub(super) const PROPERTIES: &[Property] = &[
     Property {
         name: "AT_MOST_N",
@@ -69,8 +66,12 @@ pub(super) const PROPERTIES: &[Property] = &[
     Property {
         name: "LIVE_RANGES_NEVER_OVERLAP",
         module: "recv_buffer",
-        circuit: Circuit::Harness,
-        runs: BUFFER_RUNS,
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Cores", 2)],
+            replaced: &["bit_banks", "room_search"],
+            any: &[],
+        },
+        runs: Runs::ByInduction,
         mutant: Mutant {
             module: "recv_buffer",
             text: "wire is_at_head = !spare[AddrW+1];",
