@@ -1,12 +1,15 @@
-# Makes one circuit of a harness and the module that it checks, for ABC: `yosys -c circuit.tcl`, driven by `cargo xtask formal`.
+# Makes one circuit of a harness and the module that it checks, or of a module with its contract, for ABC: `yosys -c circuit.tcl`, driven by
+# `cargo xtask formal`.
 #
-# From the environment: RTL (files), TOP (the harness), PROPERTY (the `ifdef` around the assertion that is proved), CIRCUIT (file to write).
-# What reset does not set begins at zero.
+# From the environment: RTL (files), TOP, PROPERTY (the `ifdef` around the assertion that is proved), CIRCUIT (file to write).
+# What has no value before reset begins with any.
 yosys -import
 foreach name {RTL TOP PROPERTY CIRCUIT} { set $name $::env($name) }
 
 foreach file $RTL { read_verilog -sv -formal -D $PROPERTY $file }
 prep -flatten -top $TOP
+# An output would be one more assertion, to ABC.
+yosys delete -output o:*
 async2sync
 chformal -assume -early
 memory_map

@@ -83,7 +83,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     }
     if args.bless {
         let all = if args.only.is_some() { written.with(measured) } else { measured };
-        result::write(shell, &all)?;
+        result::write(shell, &all.in_order(&design::all()))?;
     }
     Ok(())
 }

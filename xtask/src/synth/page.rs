@@ -68,15 +68,18 @@ fn area(results: &Results) -> String {
             (0, _) => "–".to_owned(),
             (count, bits) => format!("{count}, {}", thousands(bits)),
         };
+        let power = match scale::is_possible(*watts, *gates) {
+            true => format!("{:.1}", scale::mw_at_22nm(*watts)),
+            false => "–".to_owned(),
+        };
         format!(
-            "| {} | {} | {} | {} | {} | {memories} | {:.4} | {:.1} |",
+            "| {} | {} | {} | {} | {} | {memories} | {:.4} | {power} |",
             named(row),
             row.cores,
             thousands(*cells),
             thousands(rounded(*gates)),
             thousands(*flops),
             scale::mm2_at_22nm(*gates),
-            scale::mw_at_22nm(*watts),
         )
     };
     table(head, results.rows.iter().map(row))

@@ -82,6 +82,14 @@ impl Results {
         }
         self
     }
+
+    /// These, in the order in which designs are listed; rows of none of them follow.
+    pub(super) fn in_order(mut self, designs: &[Design]) -> Self {
+        let is_of = |row: &Row, design: &Design| row.module == design.module && row.parameters == design.words();
+        let place = |row: &Row| designs.iter().position(|design| is_of(row, design)).unwrap_or(designs.len());
+        self.rows.sort_by_key(place);
+        self
+    }
 }
 
 /// Reads the file; where there is none, nothing was mapped yet.
@@ -151,6 +159,14 @@ pub(super) mod tests {
         let merged = old.with(of(vec![row("b", 16, 300.0), row("c", 16, 1.0)]));
         let gates: Vec<f64> = merged.rows.iter().map(|row| row.mapped.gates).collect();
         assert_eq!(gates, [100.0, 300.0, 1.0]);
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_the_designs() {
+        let designs: Vec<Design> = crate::synth::design::all().into_iter().filter(|one| one.module == "jbsq").collect();
+        let rows = [64, 16, 7, 256].map(|cores| row("jbsq", cores, 1.0));
+        let cores: Vec<u32> = of(rows.to_vec()).in_order(&designs).rows.iter().map(|row| row.cores).collect();
+        assert_eq!(cores, [16, 64, 256, 7]);
     }
 
     #[test]

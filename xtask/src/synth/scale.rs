@@ -44,9 +44,25 @@ pub(super) fn mw_at_22nm(watts: f64) -> f64 {
     watts * 1e3 * GOAL_GHZ * SCRIPT_PERIOD_NS * DELAY * VOLTS * VOLTS
 }
 
+/// The most that a gate at 180 nm spends in a cycle, in pJ: one that drives four others and switches each cycle.
+///
+/// OpenSTA adds up how often the inputs of a cell switch. Through the XORs of a multiplier that sum doubles at each level, and says of a net that it
+/// switches thousands of times a cycle: such a figure is none.
+const PJ_PER_GATE_MAX: f64 = 0.1;
+
+/// Whether as many gates can spend these watts at the script's clock.
+pub(super) fn is_possible(watts: f64, gates: f64) -> bool {
+    watts * SCRIPT_PERIOD_NS * 1e3 <= gates * PJ_PER_GATE_MAX
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_than_a_transition_a_gate_and_cycle_is_not_possible() {
+        assert!(is_possible(10e-6, 1.0) && !is_possible(10.1e-6, 1.0));
+    }
 
     #[test]
     fn four_nanoseconds_at_180_nm_are_two_gigahertz_at_22() {

@@ -50,9 +50,19 @@ impl Sources {
     pub(crate) fn with(&self, module: &str, text: &str, by: &str) -> Result<Self, Failure> {
         let old = self.texts.get(module).filter(|old| old.matches(text).count() == 1);
         let old = old.ok_or_else(|| Failure::new(format!("{module}.sv does not have `{text}` once")))?;
+        Ok(self.replacing(module, old.replace(text, by)))
+    }
+
+    /// The text of a module's file.
+    pub(crate) fn text(&self, module: &str) -> Option<&str> {
+        self.texts.get(module).map(String::as_str)
+    }
+
+    /// The same with another text for a module.
+    pub(crate) fn replacing(&self, module: &str, text: String) -> Self {
         let mut texts = self.texts.clone();
-        texts.insert(module.to_owned(), old.replace(text, by));
-        Ok(Self { folder: self.folder.clone(), texts })
+        texts.insert(module.to_owned(), text);
+        Self { folder: self.folder.clone(), texts }
     }
 
     /// Writes the files of a module into a folder, and returns their paths.

@@ -1,0 +1,162 @@
+//! What is proved, of which module, how, and the wrong change that each proof has to notice.
+
+/// How a property is proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// ABC finds why (property-directed reachability).
+    OfAnyLength,
+    /// Of any length, too: all that is asserted holds after one more cycle.
+    ByInduction,
+}
+
+/// What the property is an assertion of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Circuit {
+    /// hardware/formal/MODULE_check.sv, which gives the module any inputs; the `assert` is in the `ifdef` of the property's name.
+    Harness,
+    /// The module itself with these parameters, whose contract is proved. Of the modules in it, some are replaced by their contracts, and some may
+    /// answer anything.
+    Contract {
+        parameters: &'static [(&'static str, u32)],
+        replaced: &'static [&'static str],
+        any: &'static [&'static str],
+    },
+}
+
+/// A wrong change, which has to be found.
+pub(super) struct Mutant {
+    pub(super) module: &'static str,
+    pub(super) text: &'static str,
+    pub(super) wrong: &'static str,
+}
+
+/// A property of a module.
+pub(super) struct Property {
+    pub(super) name: &'static str,
+    pub(super) module: &'static str,
+    pub(super) circuit: Circuit,
+    pub(super) runs: Runs,
+    pub(super) mutant: Mutant,
+}
+
+const KEEPS_CREDIT: Mutant =
+    Mutant { module: "jbsq", text: "taken[i] = level_q[i] & ~take;", wrong: "taken[i] = level_q[i];" };
+pub(super) const PROPERTIES: &[Property] = &[
+    Property {
+        name: "AT_MOST_N",
+        module: "jbsq",
+        circuit: Circuit::Harness,
+        runs: Runs::OfAnyLength,
+        mutant: KEEPS_CREDIT,
+    },
+    Property {
+        name: "NO_GRANT_WITHOUT_CREDIT",
+        module: "jbsq",
+        circuit: Circuit::Harness,
+        runs: Runs::OfAnyLength,
+        mutant: KEEPS_CREDIT,
+    },
+    Property {
+        name: "A_CORE_WITH_CREDIT_IS_FOUND",
+        module: "jbsq",
+        circuit: Circuit::Harness,
+        runs: Runs::OfAnyLength,
+        mutant: Mutant { module: "jbsq", text: "level_d[i] |= full & back;", wrong: "level_d[i] |= '0;" },
+    },
+    Property {
+        name: "LIVE_RANGES_NEVER_OVERLAP",
+        module: "recv_buffer",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Cores", 2)],
+            replaced: &["bit_banks", "room_search"],
+            any: &[],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "recv_buffer",
+            text: "wire is_at_head = !spare[AddrW+1];",
+            wrong: "wire is_at_head = !spare[AddrW+1] || spare == '1;",
+        },
+    },
+    Property {
+        name: "A_BOUND_IS_DIVIDED_IN_33_CYCLES",
+        module: "admission",
+        circuit: Circuit::Contract { parameters: &[], replaced: &[], any: &[] },
+        runs: Runs::OfAnyLength,
+        mutant: Mutant { module: "admission", text: "left_q      <= left_q - 6'd1;", wrong: "left_q      <= left_q;" },
+    },
+    Property {
+        name: "A_SENDER_IS_FORGOTTEN_IN_A_CYCLE_A_PLACE",
+        module: "nack",
+        circuit: Circuit::Contract { parameters: &[("Keys", 64)], replaced: &[], any: &["mix"] },
+        runs: Runs::OfAnyLength,
+        mutant: Mutant { module: "nack", text: "forget_q == KeyW'(Keys - 1)", wrong: "key_q[forget_q][63]" },
+    },
+    Property {
+        name: "SLOTS_ARE_FOUND_AND_FREED_IN_TIME",
+        module: "recv_buffer",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Cores", 2)],
+            replaced: &[],
+            any: &["bit_banks", "room_search"],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "recv_buffer",
+            text: "if (left_q <= AddrW'(64)) state_q <= Fast;",
+            wrong: "if (left_q < AddrW'(64)) state_q <= Fast;",
+        },
+    },
+    Property {
+        name: "WHAT_IS_INCOMPLETE_ENDS_IN_TIME",
+        module: "reassembler",
+        circuit: Circuit::Contract {
+            parameters: &[("Entries", 4), ("Slots", 192), ("Cores", 2)],
+            replaced: &[],
+            any: &["arrived"],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "reassembler",
+            text: "if (leaves != newest_q) older_q[its_newer] <= its_older;",
+            wrong: "older_q[its_newer] <= its_older;",
+        },
+    },
+    Property {
+        name: "EVERY_INPUT_IS_DECIDED_ABOUT_IN_TIME",
+        module: "backend",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Cores", 2), ("Places", 4), ("Entries", 4)],
+            replaced: &["admission", "nack", "reassembler", "recv_buffer"],
+            any: &["arrival_queue", "credit", "draw", "jbsq", "round_robin", "rss"],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" },
+    },
+    Property {
+        name: "A_BIT_IS_READ_AS_IT_WAS_WRITTEN",
+        module: "bit_banks",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Words", 3), ("Sentinel", 1)],
+            replaced: &[],
+            any: &[],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "bit_banks",
+            text: "to_q          <= {to_i[6] ^ from_i[6], to_i[5:0]};",
+            wrong: "to_q          <= to_i;",
+        },
+    },
+    Property {
+        name: "ROOM_THAT_IS_FOUND_IS_FREE",
+        module: "room_search",
+        circuit: Circuit::Contract { parameters: &[("AddrW", 10)], replaced: &[], any: &[] },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "room_search",
+            text: "wire sum_dead = sum_dead_q || is_in(sum_word_q);",
+            wrong: "wire sum_dead = sum_dead_q;",
+        },
+    },
+];
