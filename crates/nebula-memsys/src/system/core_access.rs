@@ -8,12 +8,12 @@
 //! the L1s and a store marks its line at once, so that a block dirty in one L1 reaches another agent in two mesh
 //! traversals and not three.
 
-use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
+use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, Way, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::l1::{L1s, Place};
-use crate::line::Holder;
-use crate::llc::{Line, SetId};
-use crate::mesh::{End, Mesh};
+use crate::line::{Holder, Meta};
+use crate::llc::SetId;
+use crate::mesh::Mesh;
 
 impl MemorySystem {
     /// Core `core` reads `block` into its L1.
@@ -44,7 +44,7 @@ impl MemorySystem {
             self.counters.cores.l1 += 1;
             return Some(Done { at_ps: asked_ps, level: Level::L1 });
         }
-        self.load_shared::<R>(asked_ps, core, place, block, label)
+        self.load_missed::<R>(asked_ps, core, place, block, label)
     }
 
     /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the caller need not wait for
@@ -119,6 +119,7 @@ impl MemorySystem {
     }
 
     /// `fetched_for` is `None` if all of the block is written: the core then needs no data, only ownership.
+    #[inline(always)]
     fn write<R: Reach>(
         &mut self,
         now_ps: u64,
@@ -127,31 +128,32 @@ impl MemorySystem {
         label: Label,
         fetched_for: Option<Label>,
     ) -> Option<Done> {
-        self.mesh.begin(now_ps);
-        let asked_ps = now_ps + self.l1_ps;
         let set = self.llc.set_of(block);
         let place = self.l1s.place(core, block);
-        let way = Way::between(&self.mesh, core, set);
-        let (line, done) = if self.l1s.touch(place, block) {
-            self.store_held(asked_ps, core, way, set, block)
-        } else {
-            self.store_missed::<R>(now_ps, way, place, set, block, fetched_for)?
+        let has_copy = self.l1s.touch(place, block);
+        let Some((line, meta)) = self.llc.touch(set, block) else {
+            return R::ALLOCATES.then(|| self.write_absent(now_ps, core, place, set, block, label, fetched_for));
         };
-        // The data are sent to the home bank at once: that loads the links as much as a later write-back would.
-        self.mesh.send_over(way.ps, way.to, way.home, done.at_ps);
-        self.llc.meta_mut(line).own(core, label);
-        Some(self.counters.cores.count(done))
+        self.mesh.begin(now_ps);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let asked_ps = now_ps + self.l1_ps;
+        let done = if has_copy {
+            self.write_held(asked_ps, core, way, block, meta.holder())
+        } else {
+            let done = self.write_missed(now_ps, way, block, meta.holder(), fetched_for.is_some());
+            // After the invalidation, which removes what the directory says this core has.
+            self.l1s.insert(place, block);
+            done
+        };
+        self.llc.set_meta(line, Meta::owned(core, label));
+        Some(self.own(way, done))
     }
 
-    fn load_shared<R: Reach>(
-        &mut self,
-        asked_ps: u64,
-        core: u16,
-        place: Place,
-        block: Block,
-        label: Label,
-    ) -> Option<Done> {
-        self.load_missed::<R>(asked_ps, core, place, block, label)
+    /// A store that is done. The data are sent to the home bank at once: that loads the links as much as a later write-back would.
+    #[inline(always)]
+    fn own(&mut self, way: Way, done: Done) -> Done {
+        self.mesh.send_over(way.ps, way.to, way.home, done.at_ps);
+        self.counters.cores.count(done)
     }
 
     /// A load whose block is not in the core's L1.
@@ -164,16 +166,37 @@ impl MemorySystem {
         block: Block,
         label: Label,
     ) -> Option<Done> {
-        self.mesh.begin(asked_ps);
         let set = self.llc.set_of(block);
-        let way = Way::between(&self.mesh, core, set);
-        let at_home_ps = asked_ps + way.ps + self.llc_ps;
-        let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, Some(label))?;
-        let at_ps = self.deliver(asked_ps, found, way.ps, way.home, way.to);
-        let holder = Self::holder_with(&self.l1s, found.holder, core, block);
-        self.llc.meta_mut(found.line).hold(holder);
+        let Some((line, mut meta)) = self.llc.touch(set, block) else {
+            return R::ALLOCATES.then(|| self.load_absent(asked_ps, core, place, set, block, label));
+        };
+        self.mesh.begin(asked_ps);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let ready_ps = asked_ps + way.ps + self.llc_ps;
+        let holder = meta.holder();
+        let done = if holder == Holder::Nic {
+            self.counters.cores.nic += 1;
+            Done { at_ps: self.forward(asked_ps, way, ready_ps), level: Level::Nic }
+        } else {
+            self.counters.cores.llc += 1;
+            Done { at_ps: self.deliver(way, ready_ps), level: Level::Llc }
+        };
+        meta.hold(Self::holder_with(&self.l1s, holder, core, block));
+        self.llc.set_meta(line, meta);
         self.l1s.insert(place, block);
-        Some(self.counters.cores.count(Done { at_ps, level: found.level }))
+        Some(done)
+    }
+
+    /// A load whose block is not on the chip.
+    #[inline(never)]
+    fn load_absent(&mut self, asked_ps: u64, core: u16, place: Place, set: SetId, block: Block, label: Label) -> Done {
+        self.mesh.begin(asked_ps);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let at_home_ps = asked_ps + way.ps + self.llc_ps;
+        let ready_ps = self.allocate(at_home_ps, set, block, Meta::held(core), Agent::Core, Some(label));
+        self.l1s.insert(place, block);
+        self.counters.cores.dram += 1;
+        Done { at_ps: self.deliver(way, ready_ps), level: Level::Dram }
     }
 
     /// The holder of a line once `core` has a copy. A holder whose L1 has dropped its copy is removed here.
@@ -188,51 +211,52 @@ impl MemorySystem {
 
     /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the others have dropped
     /// it.
-    fn store_held(&mut self, asked_ps: u64, core: u16, way: Way, set: SetId, block: Block) -> (Line, Done) {
-        let Some(line) = self.llc.touch(set, block) else { unreachable!("the last-level cache includes the L1s") };
-        let holder = self.llc.meta(line).holder();
+    #[inline(always)]
+    fn write_held(&mut self, asked_ps: u64, core: u16, way: Way, block: Block, holder: Holder) -> Done {
         if holder == Holder::Core(core) {
-            return (line, Done { at_ps: asked_ps, level: Level::L1 });
+            return Done { at_ps: asked_ps, level: Level::L1 };
         }
         let at_home_ps = asked_ps + way.ps + self.llc_ps;
-        let at_ps = self.invalidate(at_home_ps, way.ps, way.home, way.to, holder, block, Some(core));
-        (line, Done { at_ps, level: Level::Llc })
+        Done { at_ps: self.invalidate(at_home_ps, way, holder, block, Some(core)), level: Level::Llc }
     }
 
-    /// A store whose block is not in the core's L1.
+    /// A store whose block is not in the core's L1, but on the chip.
     #[inline(always)]
-    fn store_missed<R: Reach>(
+    fn write_missed(&mut self, now_ps: u64, way: Way, block: Block, holder: Holder, is_fetched: bool) -> Done {
+        let at_home_ps = now_ps + self.l1_ps + way.ps + self.llc_ps;
+        let owned_ps = self.invalidate(at_home_ps, way, holder, block, None);
+        let level = if holder == Holder::Nic { Level::Nic } else { Level::Llc };
+        let fetched_ps = match level {
+            _ if !is_fetched => 0,
+            Level::Nic => self.forward(now_ps, way, at_home_ps),
+            _ => self.deliver(way, at_home_ps),
+        };
+        Done { at_ps: owned_ps.max(fetched_ps), level }
+    }
+
+    /// A store whose block is not on the chip.
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "those of a store, and what it has looked up")]
+    fn write_absent(
         &mut self,
         now_ps: u64,
-        way: Way,
+        core: u16,
         place: Place,
         set: SetId,
         block: Block,
+        label: Label,
         fetched_for: Option<Label>,
-    ) -> Option<(Line, Done)> {
-        let Way { home, to, ps: way_ps } = way;
-        let at_home_ps = now_ps + self.l1_ps + way_ps + self.llc_ps;
-        let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, fetched_for)?;
-        let owned_ps = self.invalidate(at_home_ps, way_ps, home, to, found.holder, block, None);
+    ) -> Done {
+        self.mesh.begin(now_ps);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let at_home_ps = now_ps + self.l1_ps + way.ps + self.llc_ps;
+        let ready_ps = self.allocate(at_home_ps, set, block, Meta::owned(core, label), Agent::Core, fetched_for);
         self.l1s.insert(place, block);
-        let at_ps =
-            if fetched_for.is_none() { owned_ps } else { self.deliver(now_ps, found, way_ps, home, to).max(owned_ps) };
-        Some((found.line, Done { at_ps, level: found.level }))
-    }
-}
-
-/// From a core to the bank of a block, the same both ways.
-#[derive(Clone, Copy)]
-struct Way {
-    home: End,
-    to: End,
-    ps: u64,
-}
-
-impl Way {
-    #[inline(always)]
-    fn between(mesh: &Mesh, core: u16, set: SetId) -> Self {
-        let (home, to) = (mesh.home(set), mesh.core(core));
-        Self { home, to, ps: mesh.way_ps(to, home) }
+        let owned_ps = at_home_ps + way.ps;
+        let done = match fetched_for {
+            None => Done { at_ps: owned_ps, level: Level::Llc },
+            Some(_) => Done { at_ps: owned_ps.max(self.deliver(way, ready_ps)), level: Level::Dram },
+        };
+        self.own(way, done)
     }
 }
