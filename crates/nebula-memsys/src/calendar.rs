@@ -139,6 +139,10 @@ impl Ring {
         if window.epoch != epoch || self.newest >= epoch + WINDOWS as u64 {
             return None;
         }
+        if (window.taken >> (slot % SLOTS)) & 1 == 0 {
+            window.taken |= 1 << (slot % SLOTS);
+            return Some(slot);
+        }
         let free = !window.taken >> (slot % SLOTS);
         if free == 0 {
             return None;
@@ -254,19 +258,24 @@ impl Calendar {
     /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, at_ps: u64) -> u64 {
-        let slot = self.slot_at(at_ps);
+        let slot = self.take_first(self.slot_at(at_ps));
+        at_ps.max(self.start_ps(slot))
+    }
+
+    /// Takes the first free slot from `slot` on; returns which.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self, slot: u64) -> u64 {
         // Usually it is in an interval that the ring covers, and one of the next slots there is free, or in a new one.
-        let slot = match self.ring.take_near(slot) {
+        match self.ring.take_near(slot) {
             Some(slot) => slot,
             None if self.ring.take_new(slot) => slot,
             None => self.take_later(slot),
-        };
-        at_ps.max(self.start_ps(slot))
+        }
     }
 
     #[inline(never)]
     fn take_later(&mut self, slot: u64) -> u64 {
-        if self.length.slot_ps == 0 { slot } else { self.take(slot) }
+        if self.length.slot_ps == 0 { slot } else { self.ring.take(slot) }
     }
 
     /// As [`Ring::reserve_near`].
@@ -285,12 +294,6 @@ impl Calendar {
     #[inline(always)]
     pub(crate) const fn start_ps(&self, slot: u64) -> u64 {
         self.length.start_ps(slot)
-    }
-
-    /// Takes the first free slot from `from` on.
-    #[inline]
-    pub(crate) fn take(&mut self, from: u64) -> u64 {
-        self.ring.take(from)
     }
 
     /// The first run of consecutive free slots in `from..until`.
@@ -383,7 +386,7 @@ mod tests {
     fn free_runs_lie_between_what_is_taken() {
         let mut calendar = Calendar::new(SLOT_PS);
         for slot in [3, 4, 130, 200] {
-            calendar.take(slot);
+            calendar.take_first(slot);
         }
         assert_eq!(calendar.free_run(0, 300), Some(0..3));
         assert_eq!(calendar.free_run(3, 300), Some(5..130));

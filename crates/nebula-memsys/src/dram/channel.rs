@@ -32,6 +32,8 @@ pub(super) struct Channel {
     idle_least: usize,
     /// The first slot that is not settled.
     settled: u64,
+    /// From when on a request may find that waiting writes can use the idle bus.
+    due_ps: u64,
     /// When the last forced batch made room in the queue.
     room_ps: u64,
 }
@@ -52,6 +54,7 @@ impl Channel {
             batch: config.write_batch,
             idle_least: config.idle_writes_least as usize,
             settled: 0,
+            due_ps: u64::MAX,
             room_ps: 0,
         }
     }
@@ -72,6 +75,9 @@ impl Channel {
         }
         counters.writes += 1;
         self.queue.push(Waiting { place, at_ps });
+        if self.queue.len() <= self.idle_least.max(2) {
+            self.note_due(timing);
+        }
         self.room_ps.max(at_ps)
     }
 
@@ -93,27 +99,35 @@ impl Channel {
     /// Gives idle slots of the bus to waiting writes.
     #[inline(always)]
     fn use_idle_bus(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
-        let waiting = self.queue.len();
-        if waiting == 0 || waiting < self.idle_least {
-            return;
+        if now_ps >= self.due_ps {
+            self.settle(now_ps, timing, counters);
+            self.note_due(timing);
         }
-        // A request that arrives now cannot take a slot before this one.
-        let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
-        let ahead = frontier.saturating_sub(self.settled);
-        // Too few slots for a run that has ended with room for a write, and for one that has not ended with room for all.
-        if ahead <= timing.turn_slots + 1 && ahead < timing.turn_slots + waiting as u64 && timing.burst_ps > 0 {
-            return;
-        }
-        self.settle(now_ps, frontier, timing, counters);
     }
 
-    /// Settles the slots before `frontier`, and writes in those that are idle.
+    /// Too few slots are ahead before: for a run that has ended with room for a write, and for one that has not ended with room for all.
+    #[inline(always)]
+    fn note_due(&mut self, timing: &Timing) {
+        let waiting = self.queue.len();
+        self.due_ps = if waiting == 0 || waiting < self.idle_least {
+            u64::MAX
+        } else if timing.burst_ps == 0 {
+            0
+        } else {
+            let frontier = self.settled + timing.turn_slots + waiting.min(2) as u64;
+            (self.bus.start_ps(frontier) + timing.burst_ps).saturating_sub(timing.hit_ps)
+        };
+    }
+
+    /// Settles the slots that no later request can take, and writes in those that are idle.
     #[inline(never)]
-    fn settle(&mut self, now_ps: u64, frontier: u64, timing: &Timing, counters: &mut DramCounters) {
+    fn settle(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         if timing.burst_ps == 0 {
             return self.write_all(now_ps, timing, counters);
         }
         let Some(first) = self.queue.first() else { return };
+        // A request that arrives now cannot take a slot before this one.
+        let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
         self.settled = self.settled.max(self.bus.slot_at(first.at_ps) + 1);
         while self.queue.len() > 0 {
             let Some(idle) = self.bus.free_run(self.settled, frontier) else { break };
@@ -123,43 +137,51 @@ impl Channel {
                 self.settled = idle.start;
                 return;
             }
-            self.write_in(idle.start + timing.turn_slots / 2, writes, timing, counters);
+            if writes > 0 {
+                counters.turnarounds += 2;
+                self.write_in(idle.start + timing.turn_slots / 2, writes, timing, counters);
+            }
             self.settled = idle.end;
         }
         self.settled = self.settled.max(frontier);
     }
 
     /// Writes up to `writes` blocks in the slots from `slot` on, which are free.
-    #[inline(always)]
+    #[inline(never)]
     fn write_in(&mut self, slot: u64, writes: u64, timing: &Timing, counters: &mut DramCounters) {
-        counters.turnarounds += 2 * u64::from(writes > 0);
+        let writes = writes.min(self.queue.len() as u64);
+        let mut start_ps = self.bus.start_ps(slot);
         for slot in slot..slot + writes {
-            let start_ps = self.bus.start_ps(slot);
             let Some(first) = self.queue.pop() else { return };
-            self.bus.take(slot);
+            self.bus.take_first(slot);
             self.access(start_ps, first.place, timing, counters);
+            start_ps += timing.burst_ps;
         }
     }
 
     /// Makes room in a full queue: later reads wait for the batch.
+    #[inline(never)]
     fn write_batch(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         counters.turnarounds += 2;
         counters.full_batches += 1;
         // What a search for idle slots would have settled: they are not used by writes that came later than they were.
         self.settled =
             self.queue.first().map_or(self.settled, |first| self.settled.max(self.bus.slot_at(first.at_ps) + 1));
-        let from = self.bus.slot_at(now_ps);
+        // No slot before the one that was taken last is free.
+        let mut from = self.bus.slot_at(now_ps);
         for _ in 0..timing.turn_slots {
-            self.bus.take(from);
+            from = self.bus.take_first(from);
         }
         for waited in 0..self.batch {
-            let Some(first) = self.queue.pop() else { return };
-            let start_ps = now_ps.max(self.bus.reserve(now_ps));
+            let Some(first) = self.queue.pop() else { break };
+            from = if timing.burst_ps == 0 { from } else { self.bus.take_first(from) };
+            let start_ps = now_ps.max(self.bus.start_ps(from));
             if waited == 0 {
                 self.room_ps = start_ps;
             }
             self.access(start_ps, first.place, timing, counters);
         }
+        self.note_due(timing);
     }
 
     /// On a bus without transfer time, writes need not wait.

@@ -21,6 +21,7 @@ impl WriteQueue {
         Self { ring: vec![empty; entries as usize].into(), head: 0, len: 0 }
     }
 
+    #[inline(always)]
     pub(super) const fn len(&self) -> usize {
         self.len
     }
@@ -29,11 +30,13 @@ impl WriteQueue {
         self.len == self.ring.len()
     }
 
+    #[inline(always)]
     pub(super) fn first(&self) -> Option<Waiting> {
         (self.len > 0).then(|| self.ring[self.head])
     }
 
     /// Appends a write; the caller has made room.
+    #[inline(always)]
     pub(super) fn push(&mut self, waiting: Waiting) {
         debug_assert!(!self.is_full(), "the caller makes room first");
         let at = self.wrapped(self.head + self.len);
@@ -41,6 +44,7 @@ impl WriteQueue {
         self.len += 1;
     }
 
+    #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Waiting> {
         let first = self.first()?;
         self.head = self.wrapped(self.head + 1);

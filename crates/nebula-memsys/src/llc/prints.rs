@@ -49,7 +49,6 @@ impl Prints {
 
 /// The seven bits of a block.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "seven bits")]
 const fn print(block: Block) -> u8 {
     (block.0.wrapping_mul(0x9e37_79b1) >> 25) as u8
 }

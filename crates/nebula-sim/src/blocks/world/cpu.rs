@@ -23,6 +23,11 @@ pub(super) struct AtCore {
     loaded: u32,
     stored: u32,
     issued_ps: u64,
+    /// Where it copies from and to, and when it makes the next load and the next store; [`NEVER`] if one waits for the other.
+    from: Block,
+    to: Block,
+    load_ps: u64,
+    store_ps: u64,
     copy_begun_ps: u64,
     loads_done_ps: u64,
     loads_ps: [u64; RING],
@@ -45,6 +50,10 @@ impl AtCore {
             loaded: 0,
             stored: 0,
             issued_ps: 0,
+            from: Block(0),
+            to: Block(0),
+            load_ps: NEVER,
+            store_ps: NEVER,
             copy_begun_ps: 0,
             loads_done_ps: 0,
             loads_ps: [0; RING],
@@ -315,29 +324,23 @@ impl World<'_> {
     }
 
     /// A copy loop: loads are issued in order, a limited number at once; the store of each block waits for its load.
+    #[inline(never)]
     fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
-        let message = self.messages.at(place);
-        // Consecutive blocks; only those of the state are not, and nothing copies that.
-        debug_assert!(copying.from != Part::State && copying.to != Part::State, "the state is not copied");
-        let (from, to) = (message.block(copying.from, 0), message.block(copying.to, 0));
+        if self.cores[core].loaded == 0 && self.cores[core].stored == 0 {
+            self.begin_copy(core, place, copying);
+        }
         let limits = &self.limits;
         let at_core = &mut self.cores[core];
-        if at_core.loaded == 0 && at_core.stored == 0 {
-            (at_core.copy_begun_ps, at_core.loads_done_ps) = (at_core.clock_ps, at_core.clock_ps);
-            // The first load is issued at once.
-            at_core.issued_ps = at_core.clock_ps.wrapping_sub(limits.issue_ps);
-        }
-        let mut load_ps = at_core.next_load_ps(copying, limits);
-        let mut store_ps = at_core.next_store_ps(copying, limits);
+        let (mut load_ps, mut store_ps) = (at_core.load_ps, at_core.store_ps);
         // Each access changes when the next of its kind is made, and lets one of the other kind be made that could not.
-        loop {
+        let waits_until_ps = loop {
             if load_ps <= store_ps {
                 if load_ps == NEVER {
                     return self.end_copy(core, place, copying);
                 }
-                let block = Block(from.0 + at_core.loaded);
+                let block = Block(at_core.from.0 + at_core.loaded);
                 let Some(done) = load(&mut self.memory, now, load_ps, Self::number(core), block, copying.from) else {
-                    return Next::At(load_ps);
+                    break load_ps;
                 };
                 at_core.note_load(load_ps, done);
                 load_ps = at_core.next_load_ps(copying, limits);
@@ -346,10 +349,10 @@ impl World<'_> {
                 }
             } else {
                 let (block, fill) = copying.stores[at_core.stored as usize];
-                let block = Block(to.0 + block);
+                let block = Block(at_core.to.0 + block);
                 let Some(done) = store(&mut self.memory, now, store_ps, Self::number(core), block, copying.to, fill)
                 else {
-                    return Next::At(store_ps);
+                    break store_ps;
                 };
                 at_core.note_store(done.at_ps, copying.to);
                 at_core.stored += 1;
@@ -358,7 +361,23 @@ impl World<'_> {
                     load_ps = at_core.next_load_ps(copying, limits);
                 }
             }
-        }
+        };
+        (at_core.load_ps, at_core.store_ps) = (load_ps, store_ps);
+        Next::At(waits_until_ps)
+    }
+
+    /// Nothing is loaded or stored yet.
+    fn begin_copy(&mut self, core: usize, place: u32, copying: &Copying) {
+        let message = self.messages.at(place);
+        // Consecutive blocks; only those of the state are not, and nothing copies that.
+        debug_assert!(copying.from != Part::State && copying.to != Part::State, "the state is not copied");
+        let at_core = &mut self.cores[core];
+        (at_core.from, at_core.to) = (message.block(copying.from, 0), message.block(copying.to, 0));
+        (at_core.copy_begun_ps, at_core.loads_done_ps) = (at_core.clock_ps, at_core.clock_ps);
+        // The first load is issued at once.
+        at_core.issued_ps = at_core.clock_ps.wrapping_sub(self.limits.issue_ps);
+        at_core.load_ps = at_core.next_load_ps(copying, &self.limits);
+        at_core.store_ps = at_core.next_store_ps(copying, &self.limits);
     }
 
     /// The core continues when all loads are done.
