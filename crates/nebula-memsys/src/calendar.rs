@@ -255,13 +255,6 @@ impl Calendar {
         Self { ring: Ring::EMPTY, length: SlotLength::new(slot_ps) }
     }
 
-    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
-    #[inline(always)]
-    pub(crate) fn reserve(&mut self, at_ps: u64) -> u64 {
-        let slot = self.take_first(self.slot_at(at_ps));
-        at_ps.max(self.start_ps(slot))
-    }
-
     /// Takes the first free slot from `slot` on; returns which.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, slot: u64) -> u64 {
@@ -301,6 +294,12 @@ impl Calendar {
     pub(crate) fn free_run(&self, from: u64, until: u64) -> Option<Range<u64>> {
         self.ring.free_run(from, until)
     }
+
+    /// The first taken slot in `from..until`.
+    #[inline(always)]
+    pub(crate) fn next_taken(&self, from: u64, until: u64) -> Option<u64> {
+        self.ring.next(from, until, false)
+    }
 }
 
 /// The index of an epoch's window in the ring.
@@ -317,6 +316,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     const SLOT_PS: u64 = 2500;
+
+    impl Calendar {
+        /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
+        fn reserve(&mut self, at_ps: u64) -> u64 {
+            let slot = self.take_first(self.slot_at(at_ps));
+            at_ps.max(self.start_ps(slot))
+        }
+    }
 
     /// The first slot from `from` on that is not in the set; adds it to the set.
     fn take(taken: &mut BTreeSet<u64>, from: u64) -> u64 {

@@ -91,7 +91,7 @@ impl Llc {
     }
 
     /// Whether `block` is present; changes nothing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has(&self, set: SetId, block: Block) -> bool {
         let set = &self.sets[set.0 as usize];
         set.prints.way_of(&set.tags, block).is_some()

@@ -17,6 +17,8 @@ mod core_access;
 mod nic_access;
 mod stream;
 
+pub use core_access::Needs;
+
 /// Caches, mesh and memory of one chip.
 ///
 /// It has three kinds of methods: accesses of a core ([`load`](Self::load), [`store`](Self::store),
@@ -72,27 +74,16 @@ enum Agent {
 }
 
 /// How far an access may go.
-trait Reach {
-    /// Whether a block that is not on the chip is allocated.
-    const ALLOCATES: bool;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Up to memory: the access always finds the block.
+    Anywhere,
+    /// Up to the last-level cache: an access to a block that is not there does nothing.
+    OnChip,
 }
 
-/// Up to memory: the access always finds the block.
-struct Anywhere;
-
-impl Reach for Anywhere {
-    const ALLOCATES: bool = true;
-}
-
-/// Up to the last-level cache.
-struct OnChip;
-
-impl Reach for OnChip {
-    const ALLOCATES: bool = false;
-}
-
-/// The result of an access with [`Anywhere`], which always finds the block.
-#[inline]
+/// The result of an access with [`Reach::Anywhere`].
+#[inline(always)]
 fn found<T>(found: Option<T>) -> T {
     found.unwrap_or_else(|| unreachable!("memory has every block"))
 }
@@ -129,6 +120,7 @@ impl MemorySystem {
 
     /// Whether an access to `block` would be served without memory. Changes nothing.
     #[must_use]
+    #[inline(always)]
     pub fn is_on_chip(&self, block: Block) -> bool {
         self.llc.has(self.llc.set_of(block), block)
     }
@@ -221,7 +213,7 @@ impl MemorySystem {
     /// Evicts a line from the chip: copies are removed too, and a dirty block is written to memory.
     #[inline(always)]
     fn evict(&mut self, at_ps: u64, victim: Victim) {
-        self.counters.back_invalidated += self.drop_copies(victim.meta.holder(), victim.block, None);
+        self.counters.back_invalidated += self.drop_copies(victim.meta.holder(), victim.block);
         let cause = match victim.meta.writer() {
             None => return,
             Some(Writer::Nic) => Cause::NicWriteBack,
@@ -231,17 +223,17 @@ impl MemorySystem {
         self.dram.write(at_ps + self.dram_path_ps, victim.block);
     }
 
-    /// Removes `block` from the L1s that hold it, except `keeper`'s; returns from how many.
+    /// Removes `block` from the L1s that hold it; returns from how many.
     #[inline(always)]
-    fn drop_copies(&mut self, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
+    fn drop_copies(&mut self, holder: Holder, block: Block) -> u64 {
         match holder {
             Holder::Nobody | Holder::Nic => 0,
-            Holder::Core(core) if Some(core) == keeper => 0,
             Holder::Core(core) => u64::from(self.l1s.drop_copy(core, block)),
-            Holder::Several => self.drop_copies_of_all(block, keeper),
+            Holder::Several => self.drop_copies_of_all(block, None),
         }
     }
 
+    /// Removes `block` from all L1s except `keeper`'s.
     #[inline(never)]
     fn drop_copies_of_all(&mut self, block: Block, keeper: Option<u16>) -> u64 {
         let others = (0..self.cores).filter(|&core| Some(core) != keeper);
@@ -254,18 +246,24 @@ impl MemorySystem {
         if holder == Holder::Nobody {
             return at_ps + way.ps;
         }
-        at_ps + self.invalidate_copies(way, holder, block, keeper)
-    }
-
-    /// How long it takes until a writer knows that the copies are gone.
-    fn invalidate_copies(&mut self, way: Way, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
-        self.counters.invalidated += self.drop_copies(holder, block, keeper);
         match holder {
             Holder::Core(core) if Some(core) != keeper => {
+                self.counters.invalidated += u64::from(self.l1s.drop_copy(core, block));
                 let holder = Mesh::core(core);
-                self.mesh.way_ps(holder, way.home) + self.l1_ps + self.mesh.way_ps(holder, way.to)
+                at_ps + self.mesh.way_ps(holder, way.home) + self.l1_ps + self.mesh.way_ps(holder, way.to)
             }
-            Holder::Several => 2 * self.mesh.longest_way_ps() + self.l1_ps,
+            _ => at_ps + self.invalidate_copies(way, holder, block, keeper),
+        }
+    }
+
+    /// How long it takes until a writer knows that the copies are gone, where it is not another core's alone.
+    #[inline(never)]
+    fn invalidate_copies(&mut self, way: Way, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
+        match holder {
+            Holder::Several => {
+                self.counters.invalidated += self.drop_copies_of_all(block, keeper);
+                2 * self.mesh.longest_way_ps() + self.l1_ps
+            }
             Holder::Nic => self.mesh.way_ps(self.mesh.nic(), way.home) + self.mesh.way_ps(self.mesh.nic(), way.to),
             Holder::Nobody | Holder::Core(_) => way.ps,
         }

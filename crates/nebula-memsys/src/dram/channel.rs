@@ -34,6 +34,11 @@ pub(super) struct Channel {
     settled: u64,
     /// From when on a request may find that waiting writes can use the idle bus.
     due_ps: u64,
+    /// The first taken slot from `settled` on, where the bus is known to be idle until then; [`u64::MAX`] if none is taken yet, 0 if that
+    /// is not known.
+    busy: u64,
+    /// Reservations of slots before this one change when writes are due.
+    watched: u64,
     /// When the last forced batch made room in the queue.
     room_ps: u64,
 }
@@ -55,19 +60,27 @@ impl Channel {
             idle_least: config.idle_writes_least as usize,
             settled: 0,
             due_ps: u64::MAX,
+            busy: 0,
+            watched: 0,
             room_ps: 0,
         }
     }
 
+    #[inline(always)]
     pub(super) fn read(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         self.use_idle_bus(at_ps, timing, counters);
         counters.reads += 1;
         let ready_ps = self.access(at_ps, place, timing, counters);
         let transfer_ps = ready_ps.saturating_sub(timing.burst_ps).max(at_ps);
-        self.bus.reserve(transfer_ps) + timing.burst_ps
+        let slot = self.bus.take_first(self.bus.slot_at(transfer_ps));
+        if slot < self.watched {
+            self.note_taken(slot, timing);
+        }
+        transfer_ps.max(self.bus.start_ps(slot)) + timing.burst_ps
     }
 
     /// Queues the write; returns when there is room for it.
+    #[inline(always)]
     pub(super) fn write(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         self.use_idle_bus(at_ps, timing, counters);
         if self.queue.is_full() {
@@ -75,7 +88,7 @@ impl Channel {
         }
         counters.writes += 1;
         self.queue.push(Waiting { place, at_ps });
-        if self.queue.len() <= self.idle_least.max(2) {
+        if self.watched > 0 || self.queue.len() <= self.idle_least.max(2) {
             self.note_due(timing);
         }
         self.room_ps.max(at_ps)
@@ -101,22 +114,50 @@ impl Channel {
     fn use_idle_bus(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         if now_ps >= self.due_ps {
             self.settle(now_ps, timing, counters);
-            self.note_due(timing);
         }
     }
 
-    /// Too few slots are ahead before: for a run that has ended with room for a write, and for one that has not ended with room for all.
+    /// Notes when writes are due next. Too few slots are ahead before: for a run that has ended with room for a write, and for one that has
+    /// not ended with room for all.
     #[inline(always)]
     fn note_due(&mut self, timing: &Timing) {
         let waiting = self.queue.len();
-        self.due_ps = if waiting == 0 || waiting < self.idle_least {
-            u64::MAX
-        } else if timing.burst_ps == 0 {
-            0
+        (self.due_ps, self.watched) = (u64::MAX, 0);
+        if waiting == 0 || waiting < self.idle_least {
+            return;
+        }
+        if timing.burst_ps == 0 {
+            self.due_ps = 0;
+            return;
+        }
+        let after_turns = self.settled + timing.turn_slots;
+        let frontier = if self.busy == 0 {
+            after_turns + waiting.min(2) as u64
         } else {
-            let frontier = self.settled + timing.turn_slots + waiting.min(2) as u64;
-            (self.bus.start_ps(frontier) + timing.burst_ps).saturating_sub(timing.hit_ps)
+            // More writes may come to wait until then.
+            self.watched = self.busy.min(after_turns + self.queue.room() as u64);
+            self.busy.saturating_add(1).min(after_turns + waiting as u64)
         };
+        self.due_ps = (self.bus.start_ps(frontier) + timing.burst_ps).saturating_sub(timing.hit_ps);
+    }
+
+    /// A read takes a slot in an idle run that has not ended.
+    #[inline(never)]
+    fn note_taken(&mut self, slot: u64, timing: &Timing) {
+        if slot < self.settled {
+            return;
+        }
+        self.busy = self.busy.min(slot);
+        self.skip_short_run(timing);
+        self.note_due(timing);
+    }
+
+    /// An idle run that ends without room for a write is settled.
+    #[inline(always)]
+    fn skip_short_run(&mut self, timing: &Timing) {
+        if self.busy <= self.settled + timing.turn_slots {
+            (self.settled, self.busy) = (self.busy + 1, 0);
+        }
     }
 
     /// Settles the slots that no later request can take, and writes in those that are idle.
@@ -125,9 +166,16 @@ impl Channel {
         if timing.burst_ps == 0 {
             return self.write_all(now_ps, timing, counters);
         }
-        let Some(first) = self.queue.first() else { return };
         // A request that arrives now cannot take a slot before this one.
         let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
+        self.settle_until(frontier, timing, counters);
+        self.note_due(timing);
+    }
+
+    #[inline(always)]
+    fn settle_until(&mut self, frontier: u64, timing: &Timing, counters: &mut DramCounters) {
+        let Some(first) = self.queue.first() else { return };
+        self.busy = 0;
         self.settled = self.settled.max(self.bus.slot_at(first.at_ps) + 1);
         while self.queue.len() > 0 {
             let Some(idle) = self.bus.free_run(self.settled, frontier) else { break };
@@ -135,7 +183,9 @@ impl Channel {
             // The last idle run may still grow: it is used when it ends or has room for all writes.
             if idle.end == frontier && writes < self.queue.len() as u64 {
                 self.settled = idle.start;
-                return;
+                let most = idle.start + timing.turn_slots + self.queue.room() as u64;
+                self.busy = self.bus.next_taken(frontier, most).unwrap_or(u64::MAX);
+                return self.skip_short_run(timing);
             }
             if writes > 0 {
                 counters.turnarounds += 2;
@@ -164,6 +214,7 @@ impl Channel {
     fn write_batch(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         counters.turnarounds += 2;
         counters.full_batches += 1;
+        self.busy = 0;
         // What a search for idle slots would have settled: they are not used by writes that came later than they were.
         self.settled =
             self.queue.first().map_or(self.settled, |first| self.settled.max(self.bus.slot_at(first.at_ps) + 1));

@@ -26,6 +26,12 @@ impl WriteQueue {
         self.len
     }
 
+    /// The most writes that can wait.
+    #[inline(always)]
+    pub(super) const fn room(&self) -> usize {
+        self.ring.len()
+    }
+
     pub(super) const fn is_full(&self) -> bool {
         self.len == self.ring.len()
     }

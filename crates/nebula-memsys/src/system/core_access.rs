@@ -8,11 +8,11 @@
 //! the L1s and a store marks its line at once, so that a block dirty in one L1 reaches another agent in two mesh
 //! traversals and not three.
 
-use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, Way, found};
+use super::{Agent, MemorySystem, Reach, Way, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::l1::{L1s, Place};
 use crate::line::{Holder, Meta};
-use crate::llc::SetId;
+use crate::llc::{Line, SetId};
 use crate::mesh::Mesh;
 
 impl MemorySystem {
@@ -23,7 +23,7 @@ impl MemorySystem {
     /// If the core or the label does not exist.
     #[inline]
     pub fn load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        found(self.load_within::<Anywhere>(now_ps, core, block, label))
+        found(self.load_within(now_ps, core, block, label, Reach::Anywhere))
     }
 
     /// As [`load`](Self::load) if `block` is on the chip; otherwise does nothing and returns `None`.
@@ -33,18 +33,26 @@ impl MemorySystem {
     /// As [`load`](Self::load).
     #[inline]
     pub fn try_load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.load_within::<OnChip>(now_ps, core, block, label)
+        self.load_within(now_ps, core, block, label, Reach::OnChip)
     }
 
-    #[inline]
-    fn load_within<R: Reach>(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
+    /// As [`load`](Self::load) or [`try_load`](Self::try_load).
+    ///
+    /// # Panics
+    ///
+    /// As [`load`](Self::load).
+    #[inline(always)]
+    pub fn load_within(&mut self, now_ps: u64, core: u16, block: Block, label: Label, reach: Reach) -> Option<Done> {
         let asked_ps = now_ps + self.l1_ps;
         let place = self.l1s.place(core, block);
         if self.l1s.touch(place, block) {
             self.counters.cores.l1 += 1;
             return Some(Done { at_ps: asked_ps, level: Level::L1 });
         }
-        self.load_missed::<R>(asked_ps, core, place, block, label)
+        if self.is_on_chip(block) {
+            return Some(self.load_found(asked_ps, core, block));
+        }
+        (reach == Reach::Anywhere).then(|| self.load_absent(asked_ps, core, block, label))
     }
 
     /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the caller need not wait for
@@ -68,12 +76,17 @@ impl MemorySystem {
         let mut last_ps = now_ps;
         for block in (first.0..first.0 + blocks).map(Block) {
             let place = self.l1s.place(core, block);
-            let done = if self.l1s.touch(place, block) {
-                self.counters.cores.count(Done { at_ps: asked_ps, level: Level::L1 })
+            let at_ps = if self.l1s.touch(place, block) {
+                self.counters.cores.l1 += 1;
+                asked_ps
             } else {
-                found(self.load_missed::<Anywhere>(asked_ps, core, place, block, label))
+                let set = self.llc.set_of(block);
+                match self.llc.touch(set, block) {
+                    Some((line, meta)) => self.load_line(asked_ps, core, place, set, block, line, meta).at_ps,
+                    None => self.load_absent(asked_ps, core, block, label).at_ps,
+                }
             };
-            last_ps = last_ps.max(done.at_ps);
+            last_ps = last_ps.max(at_ps);
         }
         last_ps
     }
@@ -86,7 +99,7 @@ impl MemorySystem {
     ///
     /// If the core or the label does not exist.
     pub fn store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        found(self.write::<Anywhere>(now_ps, core, block, label, Some(label)))
+        found(self.write_within(now_ps, core, block, label, Needs::Data, Reach::Anywhere))
     }
 
     /// As [`store`](Self::store) if `block` is on the chip; otherwise does nothing and returns `None`.
@@ -95,7 +108,7 @@ impl MemorySystem {
     ///
     /// As [`store`](Self::store).
     pub fn try_store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.write::<OnChip>(now_ps, core, block, label, Some(label))
+        self.write_within(now_ps, core, block, label, Needs::Data, Reach::OnChip)
     }
 
     /// Core `core` writes all of `block`; if the block is not on the chip, it is allocated without a fetch.
@@ -106,7 +119,7 @@ impl MemorySystem {
     ///
     /// If the core or the label does not exist.
     pub fn overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        found(self.write::<Anywhere>(now_ps, core, block, label, None))
+        found(self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::Anywhere))
     }
 
     /// As [`overwrite`](Self::overwrite) if `block` is on the chip; otherwise does nothing and returns `None`.
@@ -115,86 +128,77 @@ impl MemorySystem {
     ///
     /// As [`overwrite`](Self::overwrite).
     pub fn try_overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.write::<OnChip>(now_ps, core, block, label, None)
+        self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::OnChip)
     }
 
-    /// `fetched_for` is `None` if all of the block is written: the core then needs no data, only ownership.
+    /// One of [`store`](Self::store), [`try_store`](Self::try_store), [`overwrite`](Self::overwrite) and
+    /// [`try_overwrite`](Self::try_overwrite).
+    ///
+    /// # Panics
+    ///
+    /// As [`store`](Self::store).
     #[inline(always)]
-    fn write<R: Reach>(
+    pub fn write_within(
         &mut self,
         now_ps: u64,
         core: u16,
         block: Block,
         label: Label,
-        fetched_for: Option<Label>,
+        needs: Needs,
+        reach: Reach,
     ) -> Option<Done> {
+        if self.is_on_chip(block) {
+            return Some(self.write_found(now_ps, core, block, label, needs));
+        }
+        (reach == Reach::Anywhere).then(|| self.write_absent(now_ps, core, block, label, needs))
+    }
+
+    /// A load of a block that the last-level cache has and the core's L1 has not.
+    #[inline(never)]
+    fn load_found(&mut self, asked_ps: u64, core: u16, block: Block) -> Done {
         let set = self.llc.set_of(block);
+        let (line, meta) = found(self.llc.touch(set, block));
         let place = self.l1s.place(core, block);
-        let has_copy = self.l1s.touch(place, block);
-        let Some((line, meta)) = self.llc.touch(set, block) else {
-            return R::ALLOCATES.then(|| self.write_absent(now_ps, core, place, set, block, label, fetched_for));
-        };
-        self.mesh.begin(now_ps);
-        let way = Way::between(&self.mesh, Mesh::core(core), set);
-        let asked_ps = now_ps + self.l1_ps;
-        let done = if has_copy {
-            self.write_held(asked_ps, core, way, block, meta.holder())
-        } else {
-            let done = self.write_missed(now_ps, way, block, meta.holder(), fetched_for.is_some());
-            // After the invalidation, which removes what the directory says this core has.
-            self.l1s.insert(place, block);
-            done
-        };
-        self.llc.set_meta(line, Meta::owned(core, label));
-        Some(self.own(way, done))
+        self.load_line(asked_ps, core, place, set, block, line, meta)
     }
 
-    /// A store that is done. The data are sent to the home bank at once: that loads the links as much as a later write-back would.
+    /// The same of a line that has been found.
     #[inline(always)]
-    fn own(&mut self, way: Way, done: Done) -> Done {
-        self.mesh.send_over(way.ps, way.to, way.home, done.at_ps);
-        self.counters.cores.count(done)
-    }
-
-    /// A load whose block is not in the core's L1.
-    #[inline(always)]
-    fn load_missed<R: Reach>(
+    #[expect(clippy::too_many_arguments, reason = "a core, a block, and where both are; inlined")]
+    fn load_line(
         &mut self,
         asked_ps: u64,
         core: u16,
         place: Place,
+        set: SetId,
         block: Block,
-        label: Label,
-    ) -> Option<Done> {
-        let set = self.llc.set_of(block);
-        let Some((line, mut meta)) = self.llc.touch(set, block) else {
-            return R::ALLOCATES.then(|| self.load_absent(asked_ps, core, place, set, block, label));
-        };
+        line: Line,
+        mut meta: Meta,
+    ) -> Done {
         self.mesh.begin(asked_ps);
         let way = Way::between(&self.mesh, Mesh::core(core), set);
         let ready_ps = asked_ps + way.ps + self.llc_ps;
         let holder = meta.holder();
-        let done = if holder == Holder::Nic {
-            self.counters.cores.nic += 1;
-            Done { at_ps: self.forward(asked_ps, way, ready_ps), level: Level::Nic }
-        } else {
-            self.counters.cores.llc += 1;
-            Done { at_ps: self.deliver(way, ready_ps), level: Level::Llc }
-        };
         meta.hold(Self::holder_with(&self.l1s, holder, core, block));
         self.llc.set_meta(line, meta);
         self.l1s.insert(place, block);
-        Some(done)
+        if holder == Holder::Nic {
+            self.counters.cores.nic += 1;
+            return Done { at_ps: self.forward(asked_ps, way, ready_ps), level: Level::Nic };
+        }
+        self.counters.cores.llc += 1;
+        Done { at_ps: self.deliver(way, ready_ps), level: Level::Llc }
     }
 
-    /// A load whose block is not on the chip.
+    /// A load of a block that is not on the chip.
     #[inline(never)]
-    fn load_absent(&mut self, asked_ps: u64, core: u16, place: Place, set: SetId, block: Block, label: Label) -> Done {
+    fn load_absent(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        let set = self.llc.set_of(block);
         self.mesh.begin(asked_ps);
         let way = Way::between(&self.mesh, Mesh::core(core), set);
         let at_home_ps = asked_ps + way.ps + self.llc_ps;
         let ready_ps = self.allocate(at_home_ps, set, block, Meta::held(core), Agent::Core, Some(label));
-        self.l1s.insert(place, block);
+        self.l1s.insert(self.l1s.place(core, block), block);
         self.counters.cores.dram += 1;
         Done { at_ps: self.deliver(way, ready_ps), level: Level::Dram }
     }
@@ -207,6 +211,27 @@ impl MemorySystem {
             Holder::Core(other) if other != core && l1s.has(other, block) => Holder::Several,
             _ => Holder::Core(core),
         }
+    }
+
+    /// A store to a block that is on the chip.
+    #[inline(never)]
+    fn write_found(&mut self, now_ps: u64, core: u16, block: Block, label: Label, needs: Needs) -> Done {
+        let set = self.llc.set_of(block);
+        let (line, meta) = found(self.llc.touch(set, block));
+        self.llc.set_meta(line, Meta::owned(core, label));
+        self.mesh.begin(now_ps);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let place = self.l1s.place(core, block);
+        let asked_ps = now_ps + self.l1_ps;
+        let done = if self.l1s.touch(place, block) {
+            self.write_held(asked_ps, core, way, block, meta.holder())
+        } else {
+            let done = self.write_missed(now_ps, way, block, meta.holder(), needs);
+            // After the invalidation, which removes what the directory says this core has.
+            self.l1s.insert(place, block);
+            done
+        };
+        self.own(way, done)
     }
 
     /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the others have dropped
@@ -222,41 +247,49 @@ impl MemorySystem {
 
     /// A store whose block is not in the core's L1, but on the chip.
     #[inline(always)]
-    fn write_missed(&mut self, now_ps: u64, way: Way, block: Block, holder: Holder, is_fetched: bool) -> Done {
+    fn write_missed(&mut self, now_ps: u64, way: Way, block: Block, holder: Holder, needs: Needs) -> Done {
         let at_home_ps = now_ps + self.l1_ps + way.ps + self.llc_ps;
         let owned_ps = self.invalidate(at_home_ps, way, holder, block, None);
         let level = if holder == Holder::Nic { Level::Nic } else { Level::Llc };
         let fetched_ps = match level {
-            _ if !is_fetched => 0,
+            _ if needs == Needs::Ownership => 0,
             Level::Nic => self.forward(now_ps, way, at_home_ps),
             _ => self.deliver(way, at_home_ps),
         };
         Done { at_ps: owned_ps.max(fetched_ps), level }
     }
 
-    /// A store whose block is not on the chip.
+    /// A store to a block that is not on the chip.
     #[inline(never)]
-    #[expect(clippy::too_many_arguments, reason = "those of a store, and what it has looked up")]
-    fn write_absent(
-        &mut self,
-        now_ps: u64,
-        core: u16,
-        place: Place,
-        set: SetId,
-        block: Block,
-        label: Label,
-        fetched_for: Option<Label>,
-    ) -> Done {
+    fn write_absent(&mut self, now_ps: u64, core: u16, block: Block, label: Label, needs: Needs) -> Done {
+        let set = self.llc.set_of(block);
         self.mesh.begin(now_ps);
         let way = Way::between(&self.mesh, Mesh::core(core), set);
         let at_home_ps = now_ps + self.l1_ps + way.ps + self.llc_ps;
+        let fetched_for = (needs == Needs::Data).then_some(label);
         let ready_ps = self.allocate(at_home_ps, set, block, Meta::owned(core, label), Agent::Core, fetched_for);
-        self.l1s.insert(place, block);
+        self.l1s.insert(self.l1s.place(core, block), block);
         let owned_ps = at_home_ps + way.ps;
-        let done = match fetched_for {
-            None => Done { at_ps: owned_ps, level: Level::Llc },
-            Some(_) => Done { at_ps: owned_ps.max(self.deliver(way, ready_ps)), level: Level::Dram },
+        let done = match needs {
+            Needs::Ownership => Done { at_ps: owned_ps, level: Level::Llc },
+            Needs::Data => Done { at_ps: owned_ps.max(self.deliver(way, ready_ps)), level: Level::Dram },
         };
         self.own(way, done)
     }
+
+    /// A store that is done. The data are sent to the home bank at once: that loads the links as much as a later write-back would.
+    #[inline(always)]
+    fn own(&mut self, way: Way, done: Done) -> Done {
+        self.mesh.send_over(way.ps, way.to, way.home, done.at_ps);
+        self.counters.cores.count(done)
+    }
+}
+
+/// What a store needs before it can complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// The block's data: a part of it is written.
+    Data,
+    /// Only that no other agent has it: all of it is written.
+    Ownership,
 }

@@ -6,7 +6,7 @@
 //!
 //! Departs: the NIC's cache has no capacity limit here; it always forwards a packet that no core has touched.
 
-use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, Way, found};
+use super::{Agent, MemorySystem, Reach, Way, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::line::{Holder, Meta};
 use crate::llc::SetId;
@@ -21,7 +21,7 @@ impl MemorySystem {
     ///
     /// If the label does not exist.
     pub fn nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
-        found(self.nic_write_within::<Anywhere>(now_ps, block, label))
+        found(self.nic_write_within(now_ps, block, label, Reach::Anywhere))
     }
 
     /// As [`nic_write`](Self::nic_write) if `block` is on the chip; otherwise does nothing and returns `None`.
@@ -30,14 +30,18 @@ impl MemorySystem {
     ///
     /// As [`nic_write`](Self::nic_write).
     pub fn try_nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Option<Done> {
-        self.nic_write_within::<OnChip>(now_ps, block, label)
+        self.nic_write_within(now_ps, block, label, Reach::OnChip)
     }
 
-    #[inline(always)]
-    fn nic_write_within<R: Reach>(&mut self, now_ps: u64, block: Block, label: Label) -> Option<Done> {
+    /// As [`nic_write`](Self::nic_write) or [`try_nic_write`](Self::try_nic_write).
+    ///
+    /// # Panics
+    ///
+    /// As [`nic_write`](Self::nic_write).
+    pub fn nic_write_within(&mut self, now_ps: u64, block: Block, label: Label, reach: Reach) -> Option<Done> {
         let set = self.llc.set_of(block);
         let Some((line, meta)) = self.llc.touch(set, block) else {
-            return R::ALLOCATES.then(|| self.nic_write_absent(now_ps, set, block, label));
+            return (reach == Reach::Anywhere).then(|| self.nic_write_absent(now_ps, set, block, label));
         };
         self.llc.set_meta(line, Meta::received(self.nic_forwards, label));
         if meta.holder() == Holder::Nic {

@@ -4,18 +4,20 @@ use super::super::machine::{Core, WINDOW_MAX, ps_of};
 use super::super::map::Part;
 use super::super::program::{Copying, Fill, Place, Step};
 use super::super::tally::Stage;
-use super::{Event, World, is_early};
-use nebula_memsys::{Block, Done, MemorySystem};
+use super::{Event, World, reach};
+use nebula_memsys::{Block, Done, MemorySystem, Needs};
 use nebula_nic::{CoreId, Dispatch, Frontend, SLOT_BYTES, Span, Steer, Steering, Timestamp};
 
 /// The ring of completion times of loads and stores.
 const RING: usize = WINDOW_MAX as usize;
 
 /// A core: its front end, and its position in its program.
-pub(super) struct AtCore {
+pub(super) struct AtCore<'a> {
     frontend: Frontend,
     /// The RPC that it serves.
     serving: Option<u32>,
+    /// Its program, and how far it is.
+    steps: &'a [Step],
     step: usize,
     /// The core's local time: it may be ahead of the run's.
     clock_ps: u64,
@@ -39,12 +41,13 @@ pub(super) struct AtCore {
     last_store: Part,
 }
 
-impl AtCore {
+impl AtCore<'_> {
     pub(super) fn new(mut frontend: Frontend, steering: Steering) -> Self {
         frontend.set_steering(steering);
         Self {
             frontend,
             serving: None,
+            steps: &[],
             step: 0,
             clock_ps: 0,
             loaded: 0,
@@ -119,12 +122,7 @@ impl AtCore {
 /// Loads a block, unless that has to wait for its time.
 #[inline(always)]
 fn load(memory: &mut MemorySystem, now: Timestamp, at_ps: u64, core: u16, block: Block, part: Part) -> Option<Done> {
-    let label = part.label();
-    if is_early(now, at_ps) {
-        memory.try_load(at_ps, core, block, label)
-    } else {
-        Some(memory.load(at_ps, core, block, label))
-    }
+    memory.load_within(at_ps, core, block, part.label(), reach(now, at_ps))
 }
 
 /// Stores to a block, unless that has to wait for its time.
@@ -138,13 +136,8 @@ fn store(
     part: Part,
     fill: Fill,
 ) -> Option<Done> {
-    let label = part.label();
-    match (fill, is_early(now, at_ps)) {
-        (Fill::Fetched, true) => memory.try_store(at_ps, core, block, label),
-        (Fill::Fetched, false) => Some(memory.store(at_ps, core, block, label)),
-        (Fill::Whole, true) => memory.try_overwrite(at_ps, core, block, label),
-        (Fill::Whole, false) => Some(memory.overwrite(at_ps, core, block, label)),
-    }
+    let needs = if fill == Fill::Whole { Needs::Ownership } else { Needs::Data };
+    memory.write_within(at_ps, core, block, part.label(), needs, reach(now, at_ps))
 }
 
 /// How much a core does at once.
@@ -208,6 +201,7 @@ impl World<'_> {
         };
         let place = Self::place_of(begin.arrival.rpc);
         at_core.serving = Some(place);
+        at_core.steps = &self.compiled.types[usize::from(self.messages.at(place).type_index)].steps;
         (at_core.step, at_core.clock_ps, at_core.last_store_ps) = (0, now.as_ps(), 0);
         self.messages.at_mut(place).note_begun(now, self.delays.notify + self.delays.dispatch);
         if let Some((look_ps, slots)) = self.delays.poll {
@@ -231,11 +225,10 @@ impl World<'_> {
     #[inline(always)]
     pub(super) fn advance(&mut self, now: Timestamp, core: usize) {
         let Some(place) = self.cores[core].serving else { return self.calendar.clear(core) };
-        let compiled = self.compiled;
-        let steps = &compiled.types[usize::from(self.messages.at(place).type_index)].steps;
         loop {
-            let next = match steps.get(self.cores[core].step) {
-                None if self.cores[core].clock_ps > now.as_ps() => Next::At(self.cores[core].clock_ps),
+            let at_core = &self.cores[core];
+            let next = match at_core.steps.get(at_core.step) {
+                None if at_core.clock_ps > now.as_ps() => Next::At(at_core.clock_ps),
                 None => return self.finish(now, core, place),
                 Some(Step::Compute(ps)) => self.compute(core, place, *ps),
                 Some(Step::Draw(service)) => {
