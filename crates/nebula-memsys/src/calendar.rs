@@ -102,8 +102,9 @@ impl Ring {
         let epoch = slot / SLOTS;
         let window = &mut self.windows[index(epoch)];
         if window.epoch == epoch {
-            if (window.taken >> (slot % SLOTS)) & 1 == 0 {
-                window.taken |= 1 << (slot % SLOTS);
+            let taken = window.taken | (1 << (slot % SLOTS));
+            if taken != window.taken {
+                window.taken = taken;
                 return at_ps;
             }
         } else if epoch > self.newest && at_ps <= limit_ps {
@@ -139,8 +140,9 @@ impl Ring {
         if window.epoch != epoch || self.newest >= epoch + WINDOWS as u64 {
             return None;
         }
-        if (window.taken >> (slot % SLOTS)) & 1 == 0 {
-            window.taken |= 1 << (slot % SLOTS);
+        let taken = window.taken | (1 << (slot % SLOTS));
+        if taken != window.taken {
+            window.taken = taken;
             return Some(slot);
         }
         let free = !window.taken >> (slot % SLOTS);

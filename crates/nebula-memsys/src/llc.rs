@@ -90,11 +90,19 @@ impl Llc {
         Some((Line { set, way }, lines.metas[way]))
     }
 
-    /// Whether `block` is present; changes nothing.
+    /// The way of `block` in its set, if it is present; changes nothing.
     #[inline(always)]
-    pub(crate) fn has(&self, set: SetId, block: Block) -> bool {
+    pub(crate) fn way_of(&self, set: SetId, block: Block) -> Option<usize> {
         let set = &self.sets[set.0 as usize];
-        set.prints.way_of(&set.tags, block).is_some()
+        set.prints.way_of(&set.tags, block)
+    }
+
+    /// Makes the block in a way the most recently used of its set; returns where it is and its metadata.
+    #[inline(always)]
+    pub(crate) fn touch_way(&mut self, set: SetId, way: usize) -> (Line, Meta) {
+        let lines = self.set(set);
+        lines.order.use_way(way);
+        (Line { set, way }, lines.metas[way % ROOM])
     }
 
     /// Inserts `block`, which is not present, in a way below `ways`; returns what was evicted.

@@ -122,7 +122,7 @@ impl MemorySystem {
     #[must_use]
     #[inline(always)]
     pub fn is_on_chip(&self, block: Block) -> bool {
-        self.llc.has(self.llc.set_of(block), block)
+        self.llc.way_of(self.llc.set_of(block), block).is_some()
     }
 
     /// Hints that `blocks` consecutive blocks will be accessed soon, so that the host prefetches their sets. Does not change the simulated

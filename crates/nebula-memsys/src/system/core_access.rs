@@ -49,8 +49,8 @@ impl MemorySystem {
             self.counters.cores.l1 += 1;
             return Some(Done { at_ps: asked_ps, level: Level::L1 });
         }
-        if self.is_on_chip(block) {
-            return Some(self.load_found(asked_ps, core, block));
+        if let Some(way) = self.llc.way_of(self.llc.set_of(block), block) {
+            return Some(self.load_found(asked_ps, core, block, way));
         }
         (reach == Reach::Anywhere).then(|| self.load_absent(asked_ps, core, block, label))
     }
@@ -147,17 +147,17 @@ impl MemorySystem {
         needs: Needs,
         reach: Reach,
     ) -> Option<Done> {
-        if self.is_on_chip(block) {
-            return Some(self.write_found(now_ps, core, block, label, needs));
+        if let Some(way) = self.llc.way_of(self.llc.set_of(block), block) {
+            return Some(self.write_found(now_ps, core, block, way, label, needs));
         }
         (reach == Reach::Anywhere).then(|| self.write_absent(now_ps, core, block, label, needs))
     }
 
     /// A load of a block that the last-level cache has and the core's L1 has not.
     #[inline(never)]
-    fn load_found(&mut self, asked_ps: u64, core: u16, block: Block) -> Done {
+    fn load_found(&mut self, asked_ps: u64, core: u16, block: Block, way: usize) -> Done {
         let set = self.llc.set_of(block);
-        let (line, meta) = found(self.llc.touch(set, block));
+        let (line, meta) = self.llc.touch_way(set, way);
         let place = self.l1s.place(core, block);
         self.load_line(asked_ps, core, place, set, block, line, meta)
     }
@@ -215,9 +215,9 @@ impl MemorySystem {
 
     /// A store to a block that is on the chip.
     #[inline(never)]
-    fn write_found(&mut self, now_ps: u64, core: u16, block: Block, label: Label, needs: Needs) -> Done {
+    fn write_found(&mut self, now_ps: u64, core: u16, block: Block, way: usize, label: Label, needs: Needs) -> Done {
         let set = self.llc.set_of(block);
-        let (line, meta) = found(self.llc.touch(set, block));
+        let (line, meta) = self.llc.touch_way(set, way);
         self.llc.set_meta(line, Meta::owned(core, label));
         self.mesh.begin(now_ps);
         let way = Way::between(&self.mesh, Mesh::core(core), set);
