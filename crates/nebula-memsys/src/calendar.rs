@@ -40,6 +40,12 @@ impl SlotLength {
         self.reciprocal != 0
     }
 
+    /// The latest time of a transfer that is reserved at `now_ps`.
+    #[inline(always)]
+    pub(crate) const fn limit_ps(&self, now_ps: u64) -> u64 {
+        now_ps + self.reach_ps
+    }
+
     /// The slot that contains `at_ps`.
     #[inline(always)]
     const fn slot_at(&self, at_ps: u64) -> u64 {
@@ -59,71 +65,105 @@ impl SlotLength {
     }
 }
 
-/// Which slots are taken, in windows of 64: which interval each represents, and its bits.
+/// 64 slots: which interval they represent, and which of them are taken.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    epoch: u64,
+    taken: u64,
+}
+
+/// Which slots are taken.
 #[derive(Debug, Clone)]
 pub(crate) struct Ring {
-    epochs: [u64; WINDOWS],
-    taken: [u64; WINDOWS],
+    windows: [Window; WINDOWS],
     newest: u64,
 }
 
 impl Ring {
-    pub(crate) const EMPTY: Self = Self { epochs: [0; WINDOWS], taken: [0; WINDOWS], newest: 0 };
+    pub(crate) const EMPTY: Self = Self { windows: [Window { epoch: 0, taken: 0 }; WINDOWS], newest: 0 };
 
-    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start. A transfer further ahead of `now_ps` than the
-    /// ring reaches is not reserved: the ring would have to move past the present, and earlier transfers would wait for slots that nothing
-    /// uses.
+    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start. A transfer after
+    /// [`limit_ps`](SlotLength::limit_ps) is not reserved: the ring would have to move past the present, and earlier transfers would wait
+    /// for slots that nothing uses.
     #[inline(always)]
-    pub(crate) fn reserve_near(&mut self, length: &SlotLength, at_ps: u64, now_ps: u64) -> u64 {
-        self.reserve_slot(length, length.slot_at(at_ps), at_ps, now_ps)
+    pub(crate) fn reserve_near(&mut self, length: &SlotLength, at_ps: u64, limit_ps: u64) -> u64 {
+        self.reserve_slot(length, length.slot_at(at_ps), at_ps, limit_ps)
     }
 
     /// As [`reserve_near`](Self::reserve_near), where slots [are long](SlotLength::is_long).
     #[inline(always)]
-    pub(crate) fn reserve_long(&mut self, length: &SlotLength, at_ps: u64, now_ps: u64) -> u64 {
-        self.reserve_slot(length, length.long_slot_at(at_ps), at_ps, now_ps)
+    pub(crate) fn reserve_long(&mut self, length: &SlotLength, at_ps: u64, limit_ps: u64) -> u64 {
+        self.reserve_slot(length, length.long_slot_at(at_ps), at_ps, limit_ps)
     }
 
     #[inline(always)]
-    fn reserve_slot(&mut self, length: &SlotLength, slot: u64, at_ps: u64, now_ps: u64) -> u64 {
+    fn reserve_slot(&mut self, length: &SlotLength, slot: u64, at_ps: u64, limit_ps: u64) -> u64 {
         // Usually the slot is free, in an interval that the ring already covers or that is newer than all.
-        let (epoch, bit) = (slot / SLOTS, 1 << (slot % SLOTS));
-        let at = index(epoch);
-        let taken = self.taken[at];
-        if self.epochs[at] == epoch && taken & bit == 0 {
-            self.taken[at] = taken | bit;
-            return at_ps;
-        }
-        if epoch > self.newest && at_ps <= now_ps + length.reach_ps {
+        let epoch = slot / SLOTS;
+        let window = &mut self.windows[index(epoch)];
+        if window.epoch == epoch {
+            let taken = window.taken | (1 << (slot % SLOTS));
+            if taken != window.taken {
+                window.taken = taken;
+                return at_ps;
+            }
+        } else if epoch > self.newest && at_ps <= limit_ps {
             self.newest = epoch;
-            self.epochs[at] = epoch;
-            self.taken[at] = bit;
+            *window = Window { epoch, taken: 1 << (slot % SLOTS) };
             return at_ps;
         }
-        self.reserve_elsewhere(length, slot, at_ps, now_ps)
+        self.reserve_later(length, slot, at_ps, limit_ps)
     }
 
     #[inline(never)]
-    fn reserve_elsewhere(&mut self, length: &SlotLength, slot: u64, at_ps: u64, now_ps: u64) -> u64 {
-        if at_ps > now_ps + length.reach_ps || length.slot_ps == 0 {
+    fn reserve_later(&mut self, length: &SlotLength, slot: u64, at_ps: u64, limit_ps: u64) -> u64 {
+        if at_ps > limit_ps || length.slot_ps == 0 {
             return at_ps;
         }
-        let slot = self.take_near(slot).unwrap_or_else(|| self.take(slot));
-        at_ps.max(length.start_ps(slot))
+        match self.take_near(slot) {
+            Some(slot) => at_ps.max(length.start_ps(slot)),
+            None => self.reserve_elsewhere(length, slot, at_ps),
+        }
+    }
+
+    #[inline(never)]
+    fn reserve_elsewhere(&mut self, length: &SlotLength, slot: u64, at_ps: u64) -> u64 {
+        at_ps.max(length.start_ps(self.take(slot)))
     }
 
     /// Takes the first free slot from `slot` on, if there is one in the same interval.
     #[inline(always)]
     fn take_near(&mut self, slot: u64) -> Option<u64> {
         let epoch = slot / SLOTS;
-        let at = index(epoch);
-        let free = !self.taken[at] & (u64::MAX << (slot % SLOTS));
+        let window = &mut self.windows[index(epoch)];
         // The ring may have left an interval whose window nothing has used since.
-        if self.epochs[at] != epoch || free == 0 || self.newest >= epoch + WINDOWS as u64 {
+        if window.epoch != epoch || self.newest >= epoch + WINDOWS as u64 {
             return None;
         }
-        self.taken[at] |= free & free.wrapping_neg();
-        Some(epoch * SLOTS + u64::from(free.trailing_zeros()))
+        let taken = window.taken | (1 << (slot % SLOTS));
+        if taken != window.taken {
+            window.taken = taken;
+            return Some(slot);
+        }
+        let free = !window.taken >> (slot % SLOTS);
+        if free == 0 {
+            return None;
+        }
+        let slot = slot + u64::from(free.trailing_zeros());
+        window.taken |= 1 << (slot % SLOTS);
+        Some(slot)
+    }
+
+    /// Takes `slot` if it is in an interval that is newer than all.
+    #[inline(always)]
+    fn take_new(&mut self, slot: u64) -> bool {
+        let epoch = slot / SLOTS;
+        let is_new = epoch > self.newest;
+        if is_new {
+            self.newest = epoch;
+            self.windows[index(epoch)] = Window { epoch, taken: 1 << (slot % SLOTS) };
+        }
+        is_new
     }
 
     /// Takes the first free slot from `from` on. Slots before the ring count as taken: throughput is exact, however far
@@ -147,10 +187,10 @@ impl Ring {
     fn free_run(&self, from: u64, until: u64) -> Option<Range<u64>> {
         // Usually all of them are in one interval that the ring covers.
         let (epoch, first) = (from / SLOTS, from % SLOTS);
-        let at = index(epoch);
-        if from < until && (until - 1) / SLOTS == epoch && self.epochs[at] == epoch {
+        let window = &self.windows[index(epoch)];
+        if from < until && (until - 1) / SLOTS == epoch && window.epoch == epoch {
             // The bits from the first slot on, and beyond the last one they are all taken.
-            let taken = (self.taken[at] >> first) | (u64::MAX << (until - 1 - from) << 1);
+            let taken = (window.taken >> first) | (u64::MAX << (until - 1 - from) << 1);
             let start = from + u64::from((!taken).trailing_zeros());
             let end = start + u64::from((taken >> ((start - from) % SLOTS)).trailing_zeros());
             return (start < until).then_some(start..end.min(until));
@@ -181,9 +221,9 @@ impl Ring {
 
     /// The taken slots of an epoch: none if it is ahead of the ring, all if it is before the ring.
     fn taken(&self, epoch: u64) -> u64 {
-        let at = index(epoch);
-        match self.epochs[at] == epoch {
-            true => self.taken[at],
+        let window = &self.windows[index(epoch)];
+        match window.epoch == epoch {
+            true => window.taken,
             false if epoch < self.oldest() => u64::MAX,
             false => 0,
         }
@@ -197,12 +237,11 @@ impl Ring {
     #[inline]
     fn window(&mut self, epoch: u64) -> &mut u64 {
         self.newest = self.newest.max(epoch);
-        let at = index(epoch);
-        if self.epochs[at] != epoch {
-            self.epochs[at] = epoch;
-            self.taken[at] = 0;
+        let window = &mut self.windows[index(epoch)];
+        if window.epoch != epoch {
+            *window = Window { epoch, taken: 0 };
         }
-        &mut self.taken[at]
+        &mut window.taken
     }
 }
 
@@ -218,24 +257,26 @@ impl Calendar {
         Self { ring: Ring::EMPTY, length: SlotLength::new(slot_ps) }
     }
 
-    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
+    /// Takes the first free slot from `slot` on; returns which.
     #[inline(always)]
-    pub(crate) fn reserve(&mut self, at_ps: u64) -> u64 {
-        let slot = self.slot_at(at_ps);
-        // Usually it is in an interval that the ring covers, and one of the next slots there is free.
-        let slot = self.ring.take_near(slot).unwrap_or_else(|| self.take_later(slot));
-        at_ps.max(self.start_ps(slot))
+    pub(crate) fn take_first(&mut self, slot: u64) -> u64 {
+        // Usually it is in an interval that the ring covers, and one of the next slots there is free, or in a new one.
+        match self.ring.take_near(slot) {
+            Some(slot) => slot,
+            None if self.ring.take_new(slot) => slot,
+            None => self.take_later(slot),
+        }
     }
 
     #[inline(never)]
     fn take_later(&mut self, slot: u64) -> u64 {
-        if self.length.slot_ps == 0 { slot } else { self.take(slot) }
+        if self.length.slot_ps == 0 { slot } else { self.ring.take(slot) }
     }
 
     /// As [`Ring::reserve_near`].
     #[inline(never)]
     pub(crate) fn reserve_near(&mut self, at_ps: u64, now_ps: u64) -> u64 {
-        self.ring.reserve_near(&self.length, at_ps, now_ps)
+        self.ring.reserve_near(&self.length, at_ps, self.length.limit_ps(now_ps))
     }
 
     /// The slot that contains `at_ps`.
@@ -250,16 +291,16 @@ impl Calendar {
         self.length.start_ps(slot)
     }
 
-    /// Takes the first free slot from `from` on.
-    #[inline]
-    pub(crate) fn take(&mut self, from: u64) -> u64 {
-        self.ring.take(from)
-    }
-
     /// The first run of consecutive free slots in `from..until`.
     #[inline(always)]
     pub(crate) fn free_run(&self, from: u64, until: u64) -> Option<Range<u64>> {
         self.ring.free_run(from, until)
+    }
+
+    /// The first taken slot in `from..until`.
+    #[inline(always)]
+    pub(crate) fn next_taken(&self, from: u64, until: u64) -> Option<u64> {
+        self.ring.next(from, until, false)
     }
 }
 
@@ -277,6 +318,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     const SLOT_PS: u64 = 2500;
+
+    impl Calendar {
+        /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
+        fn reserve(&mut self, at_ps: u64) -> u64 {
+            let slot = self.take_first(self.slot_at(at_ps));
+            at_ps.max(self.start_ps(slot))
+        }
+    }
 
     /// The first slot from `from` on that is not in the set; adds it to the set.
     fn take(taken: &mut BTreeSet<u64>, from: u64) -> u64 {
@@ -346,7 +395,7 @@ mod tests {
     fn free_runs_lie_between_what_is_taken() {
         let mut calendar = Calendar::new(SLOT_PS);
         for slot in [3, 4, 130, 200] {
-            calendar.take(slot);
+            calendar.take_first(slot);
         }
         assert_eq!(calendar.free_run(0, 300), Some(0..3));
         assert_eq!(calendar.free_run(3, 300), Some(5..130));

@@ -53,5 +53,5 @@ pub use block::{Block, Done, LABELS, Label, Level};
 pub use config::{CORES_MAX, DramConfig, L1Config, LlcConfig, MemoryConfig, MeshConfig, WAYS_MAX};
 pub use counters::{Counters, DramCounters, Supplied};
 pub use error::MemoryConfigError;
-pub use system::MemorySystem;
+pub use system::{MemorySystem, Needs, Reach};
 pub use traffic::{Cause, Traffic};

@@ -59,16 +59,23 @@ impl Meta {
         }
     }
 
+    /// A line that a core has written, and no other has.
     #[inline(always)]
-    pub(crate) fn dirty(&mut self, writer: Writer, label: Label) {
-        let by = if writer == Writer::Nic { DIRTY | BY_NIC } else { DIRTY };
-        self.0 = (self.0 & !(LABEL_MASK | BY_NIC)) | label.code() | by;
+    pub(crate) const fn owned(core: u16, label: Label) -> Self {
+        Self(label.code() | (core << HOLDER_SHIFT) | DIRTY)
     }
 
-    /// A core is the only holder and the last writer.
+    /// A line that the NIC has written, and that is in its cache or in no agent's.
     #[inline(always)]
-    pub(crate) fn own(&mut self, core: u16, label: Label) {
-        self.0 = label.code() | (core << HOLDER_SHIFT) | DIRTY;
+    pub(crate) const fn received(is_kept: bool, label: Label) -> Self {
+        let holder = if is_kept { NIC } else { NOBODY };
+        Self(label.code() | (holder << HOLDER_SHIFT) | DIRTY | BY_NIC)
+    }
+
+    /// A clean line that a core has.
+    #[inline(always)]
+    pub(crate) const fn held(core: u16) -> Self {
+        Self(core << HOLDER_SHIFT)
     }
 
     #[inline(always)]
@@ -99,12 +106,13 @@ mod tests {
 
     #[test]
     fn each_part_is_kept_while_the_others_change() {
-        let mut meta = Meta::EMPTY;
-        assert_eq!((meta.writer(), meta.holder()), (None, Holder::Nobody));
-        meta.dirty(Writer::Nic, Label(7));
-        meta.hold(Holder::Core(999));
-        assert_eq!((meta.writer(), meta.label(), meta.holder()), (Some(Writer::Nic), Label(7), Holder::Core(999)));
-        meta.dirty(Writer::Core, Label(2));
+        assert_eq!((Meta::EMPTY.writer(), Meta::EMPTY.holder()), (None, Holder::Nobody));
+        assert_eq!((Meta::held(999).writer(), Meta::held(999).holder()), (None, Holder::Core(999)));
+        for (is_kept, holder) in [(true, Holder::Nic), (false, Holder::Nobody)] {
+            let meta = Meta::received(is_kept, Label(7));
+            assert_eq!((meta.writer(), meta.label(), meta.holder()), (Some(Writer::Nic), Label(7), holder));
+        }
+        let mut meta = Meta::owned(999, Label(2));
         assert_eq!((meta.writer(), meta.label(), meta.holder()), (Some(Writer::Core), Label(2), Holder::Core(999)));
         for holder in [Holder::Nobody, Holder::Several, Holder::Nic, Holder::Core(0)] {
             meta.hold(holder);

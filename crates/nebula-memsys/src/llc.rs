@@ -40,21 +40,11 @@ pub(crate) struct Victim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SetId(pub(crate) u32);
 
-/// A line of the cache: the number of its set, and in the low four bits its way.
+/// A line of the cache: its set and its way.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line(u64);
-
-impl Line {
-    #[inline(always)]
-    const fn of(SetId(set): SetId, way: usize) -> Self {
-        Self((set as u64) << 4 | way as u64)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "made of an index of a set")]
-    #[inline(always)]
-    const fn set_and_way(self) -> (usize, usize) {
-        ((self.0 >> 4) as usize, self.0 as usize % ROOM)
-    }
+pub(crate) struct Line {
+    set: SetId,
+    way: usize,
 }
 
 pub(crate) struct Llc {
@@ -84,33 +74,48 @@ impl Llc {
         SetId(self.modulus.remainder(block.0 ^ (block.0 >> 14) ^ (block.0 >> 23)))
     }
 
-    /// Makes `block` the most recently used of its set; returns where it is, if it was present.
+    /// Makes `block` the most recently used of its set; returns where it is and its metadata, if it was present.
     #[inline(always)]
-    pub(crate) fn touch(&mut self, set: SetId, block: Block) -> Option<Line> {
+    pub(crate) fn touch(&mut self, set: SetId, block: Block) -> Option<(Line, Meta)> {
         let lines = self.set(set);
-        let way = lines.prints.way_of(&lines.tags, block)?;
-        lines.order.use_way(way);
-        Some(Line::of(set, way))
+        let first = lines.order.first();
+        // Often it was used last: what one agent writes another reads next.
+        let way = if lines.tags[first] == block.0 {
+            first
+        } else {
+            let way = lines.prints.way_of(&lines.tags, block)?;
+            lines.order.use_way(way);
+            way
+        };
+        Some((Line { set, way }, lines.metas[way]))
     }
 
-    /// Whether `block` is present; changes nothing.
-    #[inline]
-    pub(crate) fn has(&self, set: SetId, block: Block) -> bool {
-        let set = &self.sets[set.0 as usize];
-        set.prints.way_of(&set.tags, block).is_some()
-    }
-
-    /// Inserts `block`, which is not present, as a clean line in a way below `ways`; returns where, and what was evicted.
+    /// The way of `block` in its set, if it is present; changes nothing.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, set: SetId, block: Block, ways: usize) -> (Line, Option<Victim>) {
+    pub(crate) fn way_of(&self, set: SetId, block: Block) -> Option<usize> {
+        let set = &self.sets[set.0 as usize];
+        set.prints.way_of(&set.tags, block)
+    }
+
+    /// Makes the block in a way the most recently used of its set; returns where it is and its metadata.
+    #[inline(always)]
+    pub(crate) fn touch_way(&mut self, set: SetId, way: usize) -> (Line, Meta) {
+        let lines = self.set(set);
+        lines.order.use_way(way);
+        (Line { set, way }, lines.metas[way % ROOM])
+    }
+
+    /// Inserts `block`, which is not present, in a way below `ways`; returns what was evicted.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, set: SetId, block: Block, meta: Meta, ways: usize) -> Option<Victim> {
         let all = self.ways;
         let lines = self.set(set);
         let way = lines.order.replace(all, ways);
         let victim = Victim { block: Block(lines.tags[way]), meta: lines.metas[way] };
         lines.tags[way] = block.0;
-        lines.metas[way] = Meta::EMPTY;
+        lines.metas[way] = meta;
         lines.prints.put(way, block);
-        (Line::of(set, way), (victim.block != Block::NONE).then_some(victim))
+        (victim.block != Block::NONE).then_some(victim)
     }
 
     /// A word of the set whose value says nothing: to read it is the purpose.
@@ -119,18 +124,10 @@ impl Llc {
         self.sets[set.0 as usize].tags[0]
     }
 
-    /// The metadata of a line.
+    /// Changes the metadata of a line.
     #[inline(always)]
-    pub(crate) fn meta(&self, line: Line) -> Meta {
-        let (set, way) = line.set_and_way();
-        self.sets[set].metas[way]
-    }
-
-    /// The metadata of a line, to change them.
-    #[inline(always)]
-    pub(crate) fn meta_mut(&mut self, line: Line) -> &mut Meta {
-        let (set, way) = line.set_and_way();
-        &mut self.sets[set].metas[way]
+    pub(crate) fn set_meta(&mut self, line: Line, meta: Meta) {
+        self.set(line.set).metas[line.way % ROOM] = meta;
     }
 
     /// All lines that hold a block.
@@ -141,7 +138,7 @@ impl Llc {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, set: SetId) -> &mut Set {
         &mut self.sets[set.0 as usize]
     }

@@ -15,14 +15,9 @@ use crate::modulus::Modulus;
 use crate::time::cycles_ps;
 use std::cmp::Ordering;
 
-/// An end of the network: its tile and its port.
+/// An end of the network, the number of its port: those of the cores, of the NIC, and of the banks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct End {
-    /// Where the tile's row of [`Mesh::ways_ps`] begins.
-    row: u32,
-    tile: u16,
-    port: u16,
-}
+pub(crate) struct End(usize);
 
 /// The outgoing and incoming links of an end are separate.
 struct Port {
@@ -31,26 +26,23 @@ struct Port {
 }
 
 pub(crate) struct Mesh {
-    /// Latency between each pair of tiles: `[from][to]`; the row length is the number of tiles rounded up to a power of
-    /// two.
+    /// Latency from each core and the NIC to each end; the row length is the number of ends rounded up to a power of two.
     ways_ps: Box<[u32]>,
     row_shift: u32,
     tiles: Modulus,
-    cores: Box<[End]>,
-    /// The port of the first bank.
-    banks: u16,
     nic: End,
     longest_way_ps: u64,
     /// From a block's head flit to its last flit.
     tail_ps: u64,
-    /// The time of the access for which blocks are sent.
-    now_ps: u64,
+    /// The latest time of a transfer that is reserved for the present access.
+    limit_ps: u64,
     /// A block on a link.
     block: SlotLength,
     /// Whether blocks wait at the ends only, and there for longer than the unit of time.
     is_plain: bool,
-    /// Cores, then banks, then the NIC.
     ports: Box<[Port]>,
+    /// The tile of each end.
+    tiles_of: Box<[u16]>,
     /// For each tile the links to the east, west, south and north; none if blocks do not contend for them.
     links: Box<[Ring]>,
     columns: u16,
@@ -62,45 +54,44 @@ impl Mesh {
         let mesh = &config.mesh;
         let tiles = config.tiles();
         let hop_ps = cycles_ps(mesh.hop_cycles, config.clock_ghz);
-        let row = tiles.next_power_of_two();
-        let hops = |from: u32, to: u32| {
-            let columns = mesh.columns;
+        let tiles_of = tiles_of(config);
+        let hops = |from: u16, to: u16| {
+            let (from, to, columns) = (u32::from(from), u32::from(to), mesh.columns);
             (from % columns).abs_diff(to % columns) + (from / columns).abs_diff(to / columns)
         };
-        let ways_ps = (0..tiles).flat_map(|from| {
-            (0..row).map(move |to: u32| u32::try_from(u64::from(hops(from, to)) * hop_ps).unwrap_or(u32::MAX))
-        });
+        let way_ps = |from, to| u32::try_from(u64::from(hops(from, to)) * hop_ps).unwrap_or(u32::MAX);
+        let (row, agents) = (tiles_of.len().next_power_of_two(), usize::from(config.cores) + 1);
+        let mut ways_ps = vec![0; agents * row];
+        for (ways, &from) in ways_ps.chunks_exact_mut(row).zip(&tiles_of) {
+            ways.iter_mut().zip(&tiles_of).for_each(|(way, &to)| *way = way_ps(from, to));
+        }
         let flits = if mesh.link_bytes == 0 { 0 } else { Block::BYTES.div_ceil(mesh.link_bytes) + 1 };
         let block = SlotLength::new(cycles_ps(flits, config.clock_ghz));
-        let end = |tile: u16, port| End { row: u32::from(tile) << row.trailing_zeros(), tile, port };
-        let core = |core| end(core % small(tiles), core);
-        let ports = usize::from(config.cores) + tiles as usize + 1;
         let port = || Port { out: Ring::EMPTY, into: Ring::EMPTY };
         Self {
-            ways_ps: ways_ps.collect(),
+            ways_ps: ways_ps.into(),
             row_shift: row.trailing_zeros(),
             tiles: Modulus::new(tiles),
-            cores: (0..config.cores).map(core).collect(),
-            banks: config.cores,
-            nic: end(small(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]), config.cores + small(tiles)),
+            nic: End(config.cores.into()),
             longest_way_ps: cycles_ps((mesh.columns + mesh.rows - 2) * mesh.hop_cycles, config.clock_ghz),
             tail_ps: cycles_ps(flits.saturating_sub(1), config.clock_ghz),
-            now_ps: 0,
+            limit_ps: 0,
             block,
             is_plain: block.is_long() && !mesh.links_contend,
-            ports: std::iter::repeat_with(port).take(ports).collect(),
+            ports: std::iter::repeat_with(port).take(tiles_of.len()).collect(),
+            tiles_of,
             links: (0..if mesh.links_contend { 4 * tiles } else { 0 }).map(|_| Ring::EMPTY).collect(),
             columns: small(mesh.columns),
             hop_ps,
         }
     }
 
-    #[inline]
-    pub(crate) fn core(&self, core: u16) -> End {
-        self.cores[usize::from(core)]
+    #[inline(always)]
+    pub(crate) fn core(core: u16) -> End {
+        End(core.into())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn nic(&self) -> End {
         self.nic
     }
@@ -108,24 +99,23 @@ impl Mesh {
     /// Records the time of the access for which the next blocks are sent.
     #[inline(always)]
     pub(crate) const fn begin(&mut self, now_ps: u64) {
-        self.now_ps = now_ps;
+        self.limit_ps = self.block.limit_ps(now_ps);
     }
 
     /// The bank of a set.
-    #[inline]
-    pub(crate) fn home(&self, set: SetId) -> End {
-        let tile = small(self.tiles.remainder(set.0));
-        End { row: u32::from(tile) << self.row_shift, tile, port: self.banks + tile }
-    }
-
-    pub(crate) const fn is_same_tile(one: End, other: End) -> bool {
-        one.tile == other.tile
-    }
-
-    /// The travel time of a flit, the same both ways.
     #[inline(always)]
-    pub(crate) fn way_ps(&self, from: End, to: End) -> u64 {
-        self.ways_ps[from.row as usize + usize::from(to.tile)].into()
+    pub(crate) const fn home(&self, SetId(set): SetId) -> End {
+        End(self.nic.0 + 1 + self.tiles.remainder(set) as usize)
+    }
+
+    pub(crate) fn is_same_tile(&self, End(one): End, End(other): End) -> bool {
+        self.tiles_of[one] == self.tiles_of[other]
+    }
+
+    /// The travel time of a flit between a core or the NIC and any end, the same both ways.
+    #[inline(always)]
+    pub(crate) fn way_ps(&self, End(agent): End, End(other): End) -> u64 {
+        self.ways_ps[(agent << self.row_shift) + other].into()
     }
 
     /// From one corner to the opposite one.
@@ -139,16 +129,19 @@ impl Mesh {
         if !self.is_plain {
             return self.send_through(way_ps, from, to, at_ps);
         }
-        let left_ps = self.ports[usize::from(from.port)].out.reserve_long(&self.block, at_ps, self.now_ps);
-        self.ports[usize::from(to.port)].into.reserve_long(&self.block, left_ps + way_ps, self.now_ps) + self.tail_ps
+        let left_ps = self.ports[from.0].out.reserve_long(&self.block, at_ps, self.limit_ps);
+        self.ports[to.0].into.reserve_long(&self.block, left_ps + way_ps, self.limit_ps) + self.tail_ps
     }
 
     /// The same for slots of any length, and where blocks wait for each other on the links between routers.
     #[cold]
-    fn send_through(&mut self, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
-        let left_ps = self.ports[usize::from(from.port)].out.reserve_near(&self.block, at_ps, self.now_ps);
-        let come_ps = if self.links.is_empty() { left_ps + way_ps } else { self.pass(from.tile, to.tile, left_ps) };
-        self.ports[usize::from(to.port)].into.reserve_near(&self.block, come_ps, self.now_ps) + self.tail_ps
+    fn send_through(&mut self, way_ps: u64, End(from): End, End(to): End, at_ps: u64) -> u64 {
+        let left_ps = self.ports[from].out.reserve_near(&self.block, at_ps, self.limit_ps);
+        let come_ps = match self.links.is_empty() {
+            true => left_ps + way_ps,
+            false => self.pass(self.tiles_of[from], self.tiles_of[to], left_ps),
+        };
+        self.ports[to].into.reserve_near(&self.block, come_ps, self.limit_ps) + self.tail_ps
     }
 
     /// Passes the links from tile to tile, along the row first; returns when the head flit is there.
@@ -157,7 +150,7 @@ impl Mesh {
         while at != to {
             let (direction, next) = self.step(at, to);
             let link = &mut self.links[usize::from(at) * 4 + direction];
-            at_ps = link.reserve_near(&self.block, at_ps, self.now_ps) + self.hop_ps;
+            at_ps = link.reserve_near(&self.block, at_ps, self.limit_ps) + self.hop_ps;
             at = next;
         }
         at_ps
@@ -172,6 +165,13 @@ impl Mesh {
             Ordering::Equal => (3, at - self.columns),
         }
     }
+}
+
+/// The tiles of the cores, of the NIC, and of the banks.
+fn tiles_of(config: &MemoryConfig) -> Box<[u16]> {
+    let (mesh, tiles) = (&config.mesh, small(config.tiles()));
+    let nic = small(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]);
+    (0..config.cores).map(|core| core % tiles).chain([nic]).chain(0..tiles).collect()
 }
 
 /// A number of tiles; a mesh has a few thousand at most.

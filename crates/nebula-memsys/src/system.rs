@@ -1,14 +1,14 @@
 //! The memory system as one machine: the path of each agent's access, and its effects.
 
-use crate::block::{Block, Label, Level};
+use crate::block::{Block, Label};
 use crate::calendar::Calendar;
 use crate::config::MemoryConfig;
 use crate::counters::Counters;
 use crate::dram::Dram;
 use crate::error::MemoryConfigError;
 use crate::l1::L1s;
-use crate::line::{Holder, Writer};
-use crate::llc::{Line, Llc, SetId, Victim};
+use crate::line::{Holder, Meta, Writer};
+use crate::llc::{Llc, SetId, Victim};
 use crate::mesh::{End, Mesh};
 use crate::time::{cycles_ps, ps};
 use crate::traffic::{Cause, Traffic};
@@ -16,6 +16,8 @@ use crate::traffic::{Cause, Traffic};
 mod core_access;
 mod nic_access;
 mod stream;
+
+pub use core_access::Needs;
 
 /// Caches, mesh and memory of one chip.
 ///
@@ -72,38 +74,18 @@ enum Agent {
 }
 
 /// How far an access may go.
-trait Reach {
-    /// Whether a block that is not on the chip is allocated.
-    const ALLOCATES: bool;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Up to memory: the access always finds the block.
+    Anywhere,
+    /// Up to the last-level cache: an access to a block that is not there does nothing.
+    OnChip,
 }
 
-/// Up to memory: the access always finds the block.
-struct Anywhere;
-
-impl Reach for Anywhere {
-    const ALLOCATES: bool = true;
-}
-
-/// Up to the last-level cache.
-struct OnChip;
-
-impl Reach for OnChip {
-    const ALLOCATES: bool = false;
-}
-
-/// The result of an access with [`Anywhere`], which always finds the block.
-#[inline]
+/// The result of an access with [`Reach::Anywhere`].
+#[inline(always)]
 fn found<T>(found: Option<T>) -> T {
     found.unwrap_or_else(|| unreachable!("memory has every block"))
-}
-
-/// A block at the front of its set: where, who has copies, and when its bank can respond.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    line: Line,
-    level: Level,
-    holder: Holder,
-    ready_ps: u64,
 }
 
 impl MemorySystem {
@@ -138,8 +120,9 @@ impl MemorySystem {
 
     /// Whether an access to `block` would be served without memory. Changes nothing.
     #[must_use]
+    #[inline(always)]
     pub fn is_on_chip(&self, block: Block) -> bool {
-        self.llc.has(self.llc.set_of(block), block)
+        self.llc.way_of(self.llc.set_of(block), block).is_some()
     }
 
     /// Hints that `blocks` consecutive blocks will be accessed soon, so that the host prefetches their sets. Does not change the simulated
@@ -162,8 +145,8 @@ impl MemorySystem {
     /// If the core does not exist.
     #[must_use]
     pub fn is_nearest(&self, core: u16, block: Block) -> bool {
-        let (home, core) = (self.mesh.home(self.llc.set_of(block)), self.mesh.core(core));
-        Mesh::is_same_tile(home, core)
+        assert!(core < self.cores, "a core beyond those of the machine");
+        self.mesh.is_same_tile(self.mesh.home(self.llc.set_of(block)), Mesh::core(core))
     }
 
     /// Blocks moved to and from memory since construction.
@@ -192,39 +175,18 @@ impl MemorySystem {
         })
     }
 
-    /// Finds `block`, or allocates it, and moves it to the front of its set. A miss fetches it unless all of it is
-    /// about to be written; with [`OnChip`], a miss returns `None` and changes nothing.
+    /// Allocates `block`, which is not on the chip, at the front of its set; returns when its bank has it. It is fetched unless all of it is
+    /// about to be written.
     #[inline(always)]
-    fn locate<R: Reach>(
-        &mut self,
-        at_ps: u64,
-        set: SetId,
-        block: Block,
-        agent: Agent,
-        fetched_for: Option<Label>,
-    ) -> Option<Found> {
-        if let Some(line) = self.llc.touch(set, block) {
-            let holder = self.llc.meta(line).holder();
-            let level = if holder == Holder::Nic { Level::Nic } else { Level::Llc };
-            return Some(Found { line, level, holder, ready_ps: at_ps });
-        }
-        if !R::ALLOCATES {
-            return None;
-        }
-        let level = if fetched_for.is_some() { Level::Dram } else { Level::Llc };
-        let (line, ready_ps) = self.allocate(at_ps, set, block, agent, fetched_for);
-        Some(Found { line, level, holder: Holder::Nobody, ready_ps })
-    }
-
-    /// Allocates `block`, which is not on the chip, at the front of its set; returns where, and when its bank has it.
     fn allocate(
         &mut self,
         at_ps: u64,
         set: SetId,
         block: Block,
+        meta: Meta,
         agent: Agent,
         fetched_for: Option<Label>,
-    ) -> (Line, u64) {
+    ) -> u64 {
         let ways = if agent == Agent::Nic { self.nic_ways } else { self.ways };
         let ready_ps = match fetched_for {
             Some(label) => self.fetch(at_ps, block, agent, label),
@@ -234,11 +196,10 @@ impl MemorySystem {
             }
         };
         // After the fetch: memory reads first.
-        let (line, victim) = self.llc.insert(set, block, ways);
-        if let Some(victim) = victim {
+        if let Some(victim) = self.llc.insert(set, block, meta, ways) {
             self.evict(at_ps, victim);
         }
-        (line, ready_ps)
+        ready_ps
     }
 
     /// Reads `block` from memory for its bank; returns when it is there.
@@ -252,7 +213,7 @@ impl MemorySystem {
     /// Evicts a line from the chip: copies are removed too, and a dirty block is written to memory.
     #[inline(always)]
     fn evict(&mut self, at_ps: u64, victim: Victim) {
-        self.counters.back_invalidated += self.drop_copies(victim.meta.holder(), victim.block, None);
+        self.counters.back_invalidated += self.drop_copies(victim.meta.holder(), victim.block);
         let cause = match victim.meta.writer() {
             None => return,
             Some(Writer::Nic) => Cause::NicWriteBack,
@@ -262,72 +223,85 @@ impl MemorySystem {
         self.dram.write(at_ps + self.dram_path_ps, victim.block);
     }
 
-    /// Removes `block` from the L1s that hold it, except `keeper`'s; returns from how many.
+    /// Removes `block` from the L1s that hold it; returns from how many.
     #[inline(always)]
-    fn drop_copies(&mut self, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
+    fn drop_copies(&mut self, holder: Holder, block: Block) -> u64 {
         match holder {
             Holder::Nobody | Holder::Nic => 0,
-            Holder::Core(core) if Some(core) == keeper => 0,
             Holder::Core(core) => u64::from(self.l1s.drop_copy(core, block)),
-            Holder::Several => self.drop_copies_of_all(block, keeper),
+            Holder::Several => self.drop_copies_of_all(block, None),
         }
     }
 
+    /// Removes `block` from all L1s except `keeper`'s.
     #[inline(never)]
     fn drop_copies_of_all(&mut self, block: Block, keeper: Option<u16>) -> u64 {
         let others = (0..self.cores).filter(|&core| Some(core) != keeper);
         others.map(|core| u64::from(self.l1s.drop_copy(core, block))).sum()
     }
 
-    /// When a writer at `to`, a way of `way_ps` from the bank, knows that no L1 except `keeper`'s has a copy any more.
+    /// When a writer knows that no L1 except `keeper`'s has a copy any more.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "a block, its bank, its copies and its writer; inlined")]
-    fn invalidate(
-        &mut self,
-        at_ps: u64,
-        way_ps: u64,
-        home: End,
-        to: End,
-        holder: Holder,
-        block: Block,
-        keeper: Option<u16>,
-    ) -> u64 {
+    fn invalidate(&mut self, at_ps: u64, way: Way, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
         if holder == Holder::Nobody {
-            return at_ps + way_ps;
+            return at_ps + way.ps;
         }
-        at_ps + self.invalidate_copies(home, to, holder, block, keeper)
-    }
-
-    /// How long it takes until a writer at `to` knows that the copies are gone.
-    fn invalidate_copies(&mut self, home: End, to: End, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
-        self.counters.invalidated += self.drop_copies(holder, block, keeper);
         match holder {
             Holder::Core(core) if Some(core) != keeper => {
-                let holder = self.mesh.core(core);
-                self.mesh.way_ps(home, holder) + self.l1_ps + self.mesh.way_ps(holder, to)
+                self.counters.invalidated += u64::from(self.l1s.drop_copy(core, block));
+                let holder = Mesh::core(core);
+                at_ps + self.mesh.way_ps(holder, way.home) + self.l1_ps + self.mesh.way_ps(holder, way.to)
             }
-            Holder::Several => 2 * self.mesh.longest_way_ps() + self.l1_ps,
-            Holder::Nic => self.mesh.way_ps(home, self.mesh.nic()) + self.mesh.way_ps(self.mesh.nic(), to),
-            Holder::Nobody | Holder::Core(_) => self.mesh.way_ps(home, to),
+            _ => at_ps + self.invalidate_copies(way, holder, block, keeper),
         }
     }
 
-    /// Sends a block from its bank, where it is ready, or from the NIC's cache; it is a way of `way_ps` from the bank to `to`.
+    /// How long it takes until a writer knows that the copies are gone, where it is not another core's alone.
+    #[inline(never)]
+    fn invalidate_copies(&mut self, way: Way, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
+        match holder {
+            Holder::Several => {
+                self.counters.invalidated += self.drop_copies_of_all(block, keeper);
+                2 * self.mesh.longest_way_ps() + self.l1_ps
+            }
+            Holder::Nic => self.mesh.way_ps(self.mesh.nic(), way.home) + self.mesh.way_ps(self.mesh.nic(), way.to),
+            Holder::Nobody | Holder::Core(_) => way.ps,
+        }
+    }
+
+    /// Sends a block that is ready at its bank.
     #[inline(always)]
-    fn deliver(&mut self, now_ps: u64, found: Found, way_ps: u64, home: End, to: End) -> u64 {
-        let (from, way_ps, left_ps) = if found.level == Level::Nic {
-            let nic = self.mesh.nic();
-            let read_ps = self.use_nic_cache(now_ps, found.ready_ps + self.mesh.way_ps(home, nic));
-            (nic, self.mesh.way_ps(nic, to), read_ps)
-        } else {
-            (home, way_ps, found.ready_ps)
-        };
-        self.mesh.send_over(way_ps, from, to, left_ps)
+    fn deliver(&mut self, way: Way, ready_ps: u64) -> u64 {
+        self.mesh.send_over(way.ps, way.home, way.to, ready_ps)
+    }
+
+    /// Sends a block that only the NIC's cache has, for which its bank asks at `ready_ps`. The agent asked at `now_ps`.
+    #[inline(always)]
+    fn forward(&mut self, now_ps: u64, way: Way, ready_ps: u64) -> u64 {
+        let nic = self.mesh.nic();
+        let read_ps = self.use_nic_cache(now_ps, ready_ps + self.mesh.way_ps(nic, way.home));
+        self.mesh.send_over(self.mesh.way_ps(nic, way.to), nic, way.to, read_ps)
     }
 
     /// A read or write of the NIC's cache that arrives there at `at_ps`; returns when it is done. The agent asked at `now_ps`.
     #[inline(always)]
     fn use_nic_cache(&mut self, now_ps: u64, at_ps: u64) -> u64 {
         self.nic_cache.as_mut().map_or(at_ps, |cache| cache.reserve_near(at_ps, now_ps)) + self.nic_cache_ps
+    }
+}
+
+/// From a core or the NIC to the bank of a block, the same both ways.
+#[derive(Clone, Copy)]
+struct Way {
+    home: End,
+    to: End,
+    ps: u64,
+}
+
+impl Way {
+    #[inline(always)]
+    fn between(mesh: &Mesh, to: End, set: SetId) -> Self {
+        let home = mesh.home(set);
+        Self { home, to, ps: mesh.way_ps(to, home) }
     }
 }

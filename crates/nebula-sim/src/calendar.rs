@@ -60,10 +60,14 @@ impl Calendar {
     #[must_use]
     pub fn new(sources: usize) -> Self {
         let leaves = leaves_for(sources);
-        // 1 + 4 + 16 + … + leaves / 4 groups.
-        let groups = vec![[NEVER; 4]; (leaves - 1) / 3].into();
+        // 1 + 4 + 16 + … + leaves / 4 groups; where five groups of leaves are enough, these and two above them.
+        let (groups, leaf_groups) = match sources {
+            17..=20 => (7, 5),
+            _ => ((leaves - 1) / 3, leaves / 4),
+        };
+        let groups = vec![[NEVER; 4]; groups].into();
         let source_bits = leaves.trailing_zeros();
-        Self { groups, root: NEVER, leaf_groups: leaves / 4, source_bits, latest: Self::latest_of(sources) }
+        Self { groups, root: NEVER, leaf_groups, source_bits, latest: Self::latest_of(sources) }
     }
 
     /// The latest time that a key can hold in a calendar of so many sources.
@@ -116,7 +120,7 @@ impl Calendar {
     #[expect(clippy::cast_possible_truncation, reason = "the low bits hold a source, which is an index")]
     #[inline]
     fn source_of(&self, key: u64) -> usize {
-        key as usize & (4 * self.leaf_groups - 1)
+        key as usize & ((1 << self.source_bits) - 1)
     }
 
     #[inline(always)]
@@ -125,6 +129,8 @@ impl Calendar {
         // The papers' numbers of cores, in steps of a known number and without a check.
         self.root = if let Ok(groups) = <&mut [[u64; 4]; 5]>::try_from(&mut *self.groups) {
             put_of_16(groups, source, key)
+        } else if let Ok(groups) = <&mut [[u64; 4]; 7]>::try_from(&mut *self.groups) {
+            put_of_20(groups, source, key)
         } else if let Ok(groups) = <&mut [[u64; 4]; 21]>::try_from(&mut *self.groups) {
             put_of_64(groups, source, key)
         } else {
@@ -139,6 +145,16 @@ fn put_of_16(groups: &mut [[u64; 4]; 5], source: usize, key: u64) -> u64 {
     let source = source % 16;
     let smallest = put_in(&mut groups[source / 4], source, key);
     put_in(&mut groups[4], source / 4, smallest)
+}
+
+/// The same of 20: 16 cores, and sources beside them.
+#[inline(always)]
+fn put_of_20(groups: &mut [[u64; 4]; 7], source: usize, key: u64) -> u64 {
+    let group = source / 4 % 5;
+    let smallest = put_in(&mut groups[group], source, key);
+    groups[5 + group / 4][group % 4] = smallest;
+    let [.., [a, b, c, d], [e, ..]] = *groups;
+    a.min(b).min(c.min(d)).min(e)
 }
 
 /// The same of 64.
@@ -178,7 +194,7 @@ mod tests {
     #[test]
     fn the_earliest_of_many_comes_first_and_ties_go_by_source() {
         let mut rng = Seed(5).stream("calendar");
-        for sources in [1, 2, 3, 16, 60, 64, 65, 1024] {
+        for sources in [1, 2, 3, 16, 17, 19, 20, 21, 60, 64, 65, 1024] {
             let mut calendar = Calendar::new(sources);
             let mut model: Vec<Option<u64>> = vec![None; sources];
             for _ in 0..20_000 {
@@ -199,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_latest_time_has_room_for_every_source() {
-        for sources in [1, 16, 1024] {
+        for sources in [1, 16, 20, 1024] {
             let mut calendar = Calendar::new(sources);
             let latest = calendar.latest();
             calendar.set(sources - 1, latest);

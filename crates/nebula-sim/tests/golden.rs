@@ -1,15 +1,19 @@
-//! A golden run of each policy: the same bytes on every machine, until a decision changes.
+//! A golden run of each policy and of each design of the server level: the same bytes on every machine, until a decision changes.
 //!
-//! When one is meant to change: put what the failing test prints into `data/golden/policies.csv`, in the commit that says why.
+//! When one is meant to change: put what the failing test prints into `data/golden/policies.csv` or `designs.csv`, in the commit that says
+//! why.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
 use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_sim::blocks::{self, Application, Design, Machine, Scenario};
 use nebula_sim::{Costs, Length, Load, System, SystemModel, Tally, run};
-use nebula_workload::Seed;
+use nebula_workload::{Rate, Seed};
 use std::fmt::Write;
 
 const GOLDEN: &str = include_str!("../data/golden/policies.csv");
+
+const GOLDEN_DESIGNS: &str = include_str!("../data/golden/designs.csv");
 
 /// RPCs that a policy can tell apart.
 const TYPES: &str = "mix:short=0.9*fixed:500ns;long=0.1*fixed:5500ns";
@@ -70,4 +74,24 @@ fn every_policy_runs_as_its_golden_run() {
         add(&format!("system {name}"), &system, &open("mix:short=0.9*fixed:5us;long=0.1*fixed:55us", 0.3));
     }
     assert!(text == GOLDEN, "data/golden/policies.csv differs from this run:\n{text}");
+}
+
+#[test]
+fn every_design_runs_as_its_golden_run() {
+    let mut text = String::from("run,served,nacked,latency_ps_mean,latency_ps_p99,dram_blocks,busy_ps\n");
+    let source = Machine::source("isca20").unwrap();
+    for name in Design::names() {
+        // The second cache is too small for what the run touches.
+        for mib in [16, 4] {
+            let machine = Machine::parse_with(source, &[("memory.llc.bytes", f64::from(mib << 20))]).unwrap();
+            let scenario = Scenario::new(machine, Design::named(name).unwrap(), Application::key_value(0.5, 512));
+            let length = Length { warmup: 1_000, rpcs: 5_000 };
+            let tally = blocks::run(&scenario, Rate::try_new(12e6).unwrap(), length, Seed(7)).unwrap();
+            let (mean, p99) = (tally.latency.mean(), tally.latency.quantile(0.99));
+            let counts = format!("{name} {mib} MiB,{},{}", tally.served, tally.nacked);
+            writeln!(text, "{counts},{mean:.3},{p99:.0},{},{}", tally.traffic.total(), tally.busy_ps)
+                .expect("a string");
+        }
+    }
+    assert!(text == GOLDEN_DESIGNS, "data/golden/designs.csv differs from this run:\n{text}");
 }

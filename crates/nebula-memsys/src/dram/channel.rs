@@ -32,6 +32,13 @@ pub(super) struct Channel {
     idle_least: usize,
     /// The first slot that is not settled.
     settled: u64,
+    /// From when on a request may find that waiting writes can use the idle bus.
+    due_ps: u64,
+    /// The first taken slot from `settled` on, where the bus is known to be idle until then; [`u64::MAX`] if none is taken yet, 0 if that
+    /// is not known.
+    busy: u64,
+    /// Reservations of slots before this one change when writes are due.
+    watched: u64,
     /// When the last forced batch made room in the queue.
     room_ps: u64,
 }
@@ -52,19 +59,28 @@ impl Channel {
             batch: config.write_batch,
             idle_least: config.idle_writes_least as usize,
             settled: 0,
+            due_ps: u64::MAX,
+            busy: 0,
+            watched: 0,
             room_ps: 0,
         }
     }
 
+    #[inline(always)]
     pub(super) fn read(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         self.use_idle_bus(at_ps, timing, counters);
         counters.reads += 1;
         let ready_ps = self.access(at_ps, place, timing, counters);
         let transfer_ps = ready_ps.saturating_sub(timing.burst_ps).max(at_ps);
-        self.bus.reserve(transfer_ps) + timing.burst_ps
+        let slot = self.bus.take_first(self.bus.slot_at(transfer_ps));
+        if slot < self.watched {
+            self.note_taken(slot, timing);
+        }
+        transfer_ps.max(self.bus.start_ps(slot)) + timing.burst_ps
     }
 
     /// Queues the write; returns when there is room for it.
+    #[inline(always)]
     pub(super) fn write(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         self.use_idle_bus(at_ps, timing, counters);
         if self.queue.is_full() {
@@ -72,6 +88,9 @@ impl Channel {
         }
         counters.writes += 1;
         self.queue.push(Waiting { place, at_ps });
+        if self.watched > 0 || self.queue.len() <= self.idle_least.max(2) {
+            self.note_due(timing);
+        }
         self.room_ps.max(at_ps)
     }
 
@@ -93,27 +112,70 @@ impl Channel {
     /// Gives idle slots of the bus to waiting writes.
     #[inline(always)]
     fn use_idle_bus(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
+        if now_ps >= self.due_ps {
+            self.settle(now_ps, timing, counters);
+        }
+    }
+
+    /// Notes when writes are due next. Too few slots are ahead before: for a run that has ended with room for a write, and for one that has
+    /// not ended with room for all.
+    #[inline(always)]
+    fn note_due(&mut self, timing: &Timing) {
         let waiting = self.queue.len();
+        (self.due_ps, self.watched) = (u64::MAX, 0);
         if waiting == 0 || waiting < self.idle_least {
             return;
         }
-        // A request that arrives now cannot take a slot before this one.
-        let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
-        let ahead = frontier.saturating_sub(self.settled);
-        // Too few slots for a run that has ended with room for a write, and for one that has not ended with room for all.
-        if ahead <= timing.turn_slots + 1 && ahead < timing.turn_slots + waiting as u64 && timing.burst_ps > 0 {
+        if timing.burst_ps == 0 {
+            self.due_ps = 0;
             return;
         }
-        self.settle(now_ps, frontier, timing, counters);
+        let after_turns = self.settled + timing.turn_slots;
+        let frontier = if self.busy == 0 {
+            after_turns + waiting.min(2) as u64
+        } else {
+            // More writes may come to wait until then.
+            self.watched = self.busy.min(after_turns + self.queue.room() as u64);
+            self.busy.saturating_add(1).min(after_turns + waiting as u64)
+        };
+        self.due_ps = (self.bus.start_ps(frontier) + timing.burst_ps).saturating_sub(timing.hit_ps);
     }
 
-    /// Settles the slots before `frontier`, and writes in those that are idle.
+    /// A read takes a slot in an idle run that has not ended.
     #[inline(never)]
-    fn settle(&mut self, now_ps: u64, frontier: u64, timing: &Timing, counters: &mut DramCounters) {
+    fn note_taken(&mut self, slot: u64, timing: &Timing) {
+        if slot < self.settled {
+            return;
+        }
+        self.busy = self.busy.min(slot);
+        self.skip_short_run(timing);
+        self.note_due(timing);
+    }
+
+    /// An idle run that ends without room for a write is settled.
+    #[inline(always)]
+    fn skip_short_run(&mut self, timing: &Timing) {
+        if self.busy <= self.settled + timing.turn_slots {
+            (self.settled, self.busy) = (self.busy + 1, 0);
+        }
+    }
+
+    /// Settles the slots that no later request can take, and writes in those that are idle.
+    #[inline(never)]
+    fn settle(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         if timing.burst_ps == 0 {
             return self.write_all(now_ps, timing, counters);
         }
+        // A request that arrives now cannot take a slot before this one.
+        let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
+        self.settle_until(frontier, timing, counters);
+        self.note_due(timing);
+    }
+
+    #[inline(always)]
+    fn settle_until(&mut self, frontier: u64, timing: &Timing, counters: &mut DramCounters) {
         let Some(first) = self.queue.first() else { return };
+        self.busy = 0;
         self.settled = self.settled.max(self.bus.slot_at(first.at_ps) + 1);
         while self.queue.len() > 0 {
             let Some(idle) = self.bus.free_run(self.settled, frontier) else { break };
@@ -121,45 +183,56 @@ impl Channel {
             // The last idle run may still grow: it is used when it ends or has room for all writes.
             if idle.end == frontier && writes < self.queue.len() as u64 {
                 self.settled = idle.start;
-                return;
+                let most = idle.start + timing.turn_slots + self.queue.room() as u64;
+                self.busy = self.bus.next_taken(frontier, most).unwrap_or(u64::MAX);
+                return self.skip_short_run(timing);
             }
-            self.write_in(idle.start + timing.turn_slots / 2, writes, timing, counters);
+            if writes > 0 {
+                counters.turnarounds += 2;
+                self.write_in(idle.start + timing.turn_slots / 2, writes, timing, counters);
+            }
             self.settled = idle.end;
         }
         self.settled = self.settled.max(frontier);
     }
 
     /// Writes up to `writes` blocks in the slots from `slot` on, which are free.
-    #[inline(always)]
+    #[inline(never)]
     fn write_in(&mut self, slot: u64, writes: u64, timing: &Timing, counters: &mut DramCounters) {
-        counters.turnarounds += 2 * u64::from(writes > 0);
+        let writes = writes.min(self.queue.len() as u64);
+        let mut start_ps = self.bus.start_ps(slot);
         for slot in slot..slot + writes {
-            let start_ps = self.bus.start_ps(slot);
             let Some(first) = self.queue.pop() else { return };
-            self.bus.take(slot);
+            self.bus.take_first(slot);
             self.access(start_ps, first.place, timing, counters);
+            start_ps += timing.burst_ps;
         }
     }
 
     /// Makes room in a full queue: later reads wait for the batch.
+    #[inline(never)]
     fn write_batch(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         counters.turnarounds += 2;
         counters.full_batches += 1;
+        self.busy = 0;
         // What a search for idle slots would have settled: they are not used by writes that came later than they were.
         self.settled =
             self.queue.first().map_or(self.settled, |first| self.settled.max(self.bus.slot_at(first.at_ps) + 1));
-        let from = self.bus.slot_at(now_ps);
+        // No slot before the one that was taken last is free.
+        let mut from = self.bus.slot_at(now_ps);
         for _ in 0..timing.turn_slots {
-            self.bus.take(from);
+            from = self.bus.take_first(from);
         }
         for waited in 0..self.batch {
-            let Some(first) = self.queue.pop() else { return };
-            let start_ps = now_ps.max(self.bus.reserve(now_ps));
+            let Some(first) = self.queue.pop() else { break };
+            from = if timing.burst_ps == 0 { from } else { self.bus.take_first(from) };
+            let start_ps = now_ps.max(self.bus.start_ps(from));
             if waited == 0 {
                 self.room_ps = start_ps;
             }
             self.access(start_ps, first.place, timing, counters);
         }
+        self.note_due(timing);
     }
 
     /// On a bus without transfer time, writes need not wait.

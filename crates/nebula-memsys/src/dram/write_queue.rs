@@ -21,19 +21,28 @@ impl WriteQueue {
         Self { ring: vec![empty; entries as usize].into(), head: 0, len: 0 }
     }
 
+    #[inline(always)]
     pub(super) const fn len(&self) -> usize {
         self.len
+    }
+
+    /// The most writes that can wait.
+    #[inline(always)]
+    pub(super) const fn room(&self) -> usize {
+        self.ring.len()
     }
 
     pub(super) const fn is_full(&self) -> bool {
         self.len == self.ring.len()
     }
 
+    #[inline(always)]
     pub(super) fn first(&self) -> Option<Waiting> {
         (self.len > 0).then(|| self.ring[self.head])
     }
 
     /// Appends a write; the caller has made room.
+    #[inline(always)]
     pub(super) fn push(&mut self, waiting: Waiting) {
         debug_assert!(!self.is_full(), "the caller makes room first");
         let at = self.wrapped(self.head + self.len);
@@ -41,6 +50,7 @@ impl WriteQueue {
         self.len += 1;
     }
 
+    #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Waiting> {
         let first = self.first()?;
         self.head = self.wrapped(self.head + 1);

@@ -22,7 +22,7 @@ impl Order {
     pub(super) const BY_WAY: Self = Self(0xfedc_ba98_7654_3210);
 
     /// The way that was used last.
-    #[cfg(test)]
+    #[inline(always)]
     pub(super) const fn first(self) -> usize {
         (self.0 & 0xf) as usize
     }
@@ -39,6 +39,11 @@ impl Order {
     /// The oldest of the first `all` ways is used if it is below `ways`, otherwise the oldest below; returns which.
     #[inline(always)]
     pub(super) fn replace(&mut self, all: usize, ways: usize) -> usize {
+        if all == ROOM && ways >= ROOM {
+            // All of them move up by one, and the oldest comes first.
+            self.0 = self.0.rotate_left(4);
+            return self.first();
+        }
         let age = if ways >= all { all - 1 } else { self.oldest_below(all, ways) };
         let way = self.at(age);
         #[expect(clippy::cast_possible_truncation, reason = "below 64")]

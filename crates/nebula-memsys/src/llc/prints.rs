@@ -12,7 +12,7 @@ use crate::block::Block;
 
 /// The prints of a set's tags by way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Prints([u64; 2]);
+pub(super) struct Prints([[u8; 8]; 2]);
 
 const _: () = assert!(ROOM == 16, "two words of eight bytes");
 
@@ -23,21 +23,20 @@ const FREE: u64 = ONES << 7;
 
 impl Prints {
     /// The prints of a set without blocks; they are not looked at before a tag is.
-    pub(super) const EMPTY: Self = Self([0; 2]);
+    pub(super) const EMPTY: Self = Self([[0; 8]; 2]);
 
     /// A block is in this way.
     #[inline(always)]
     pub(super) const fn put(&mut self, way: usize, block: Block) {
-        let (word, shift) = (&mut self.0[way / 8 % 2], 8 * (way % 8));
-        *word = (*word & !(0x7f << shift)) | (print(block) << shift);
+        self.0[way / 8 % 2][way % 8] = print(block);
     }
 
     /// The way of `block` in a set of these tags.
     #[inline(always)]
     pub(super) fn way_of(&self, tags: &[u32; ROOM], block: Block) -> Option<usize> {
         // A byte that differs has its free bit set by the addition, and the sum stays within it.
-        let wanted = print(block) * ONES;
-        let differ = |word: u64| ((word ^ wanted) + (FREE - ONES)) & FREE;
+        let wanted = u64::from(print(block)) * ONES;
+        let differ = |word| ((u64::from_le_bytes(word) ^ wanted) + (FREE - ONES)) & FREE;
         let same = ((differ(self.0[0]) >> 7) | differ(self.0[1])) ^ (ONES | FREE);
         if same == 0 {
             return None;
@@ -50,8 +49,8 @@ impl Prints {
 
 /// The seven bits of a block.
 #[inline(always)]
-const fn print(block: Block) -> u64 {
-    (block.0.wrapping_mul(0x9e37_79b1) >> 25) as u64
+const fn print(block: Block) -> u8 {
+    (block.0.wrapping_mul(0x9e37_79b1) >> 25) as u8
 }
 
 /// Looks at every tag: two blocks of the set have the same print.

@@ -8,12 +8,12 @@
 //! the L1s and a store marks its line at once, so that a block dirty in one L1 reaches another agent in two mesh
 //! traversals and not three.
 
-use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
+use super::{Agent, MemorySystem, Reach, Way, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::l1::{L1s, Place};
-use crate::line::Holder;
+use crate::line::{Holder, Meta};
 use crate::llc::{Line, SetId};
-use crate::mesh::{End, Mesh};
+use crate::mesh::Mesh;
 
 impl MemorySystem {
     /// Core `core` reads `block` into its L1.
@@ -23,7 +23,7 @@ impl MemorySystem {
     /// If the core or the label does not exist.
     #[inline]
     pub fn load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        found(self.load_within::<Anywhere>(now_ps, core, block, label))
+        found(self.load_within(now_ps, core, block, label, Reach::Anywhere))
     }
 
     /// As [`load`](Self::load) if `block` is on the chip; otherwise does nothing and returns `None`.
@@ -33,18 +33,26 @@ impl MemorySystem {
     /// As [`load`](Self::load).
     #[inline]
     pub fn try_load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.load_within::<OnChip>(now_ps, core, block, label)
+        self.load_within(now_ps, core, block, label, Reach::OnChip)
     }
 
-    #[inline]
-    fn load_within<R: Reach>(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
+    /// As [`load`](Self::load) or [`try_load`](Self::try_load).
+    ///
+    /// # Panics
+    ///
+    /// As [`load`](Self::load).
+    #[inline(always)]
+    pub fn load_within(&mut self, now_ps: u64, core: u16, block: Block, label: Label, reach: Reach) -> Option<Done> {
         let asked_ps = now_ps + self.l1_ps;
         let place = self.l1s.place(core, block);
         if self.l1s.touch(place, block) {
             self.counters.cores.l1 += 1;
             return Some(Done { at_ps: asked_ps, level: Level::L1 });
         }
-        self.load_shared::<R>(asked_ps, core, place, block, label)
+        if let Some(way) = self.llc.way_of(self.llc.set_of(block), block) {
+            return Some(self.load_found(asked_ps, core, block, way));
+        }
+        (reach == Reach::Anywhere).then(|| self.load_absent(asked_ps, core, block, label))
     }
 
     /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the caller need not wait for
@@ -68,12 +76,17 @@ impl MemorySystem {
         let mut last_ps = now_ps;
         for block in (first.0..first.0 + blocks).map(Block) {
             let place = self.l1s.place(core, block);
-            let done = if self.l1s.touch(place, block) {
-                self.counters.cores.count(Done { at_ps: asked_ps, level: Level::L1 })
+            let at_ps = if self.l1s.touch(place, block) {
+                self.counters.cores.l1 += 1;
+                asked_ps
             } else {
-                found(self.load_missed::<Anywhere>(asked_ps, core, place, block, label))
+                let set = self.llc.set_of(block);
+                match self.llc.touch(set, block) {
+                    Some((line, meta)) => self.load_line(asked_ps, core, place, set, block, line, meta).at_ps,
+                    None => self.load_absent(asked_ps, core, block, label).at_ps,
+                }
             };
-            last_ps = last_ps.max(done.at_ps);
+            last_ps = last_ps.max(at_ps);
         }
         last_ps
     }
@@ -86,7 +99,7 @@ impl MemorySystem {
     ///
     /// If the core or the label does not exist.
     pub fn store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        found(self.write::<Anywhere>(now_ps, core, block, label, Some(label)))
+        found(self.write_within(now_ps, core, block, label, Needs::Data, Reach::Anywhere))
     }
 
     /// As [`store`](Self::store) if `block` is on the chip; otherwise does nothing and returns `None`.
@@ -95,7 +108,7 @@ impl MemorySystem {
     ///
     /// As [`store`](Self::store).
     pub fn try_store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.write::<OnChip>(now_ps, core, block, label, Some(label))
+        self.write_within(now_ps, core, block, label, Needs::Data, Reach::OnChip)
     }
 
     /// Core `core` writes all of `block`; if the block is not on the chip, it is allocated without a fetch.
@@ -106,7 +119,7 @@ impl MemorySystem {
     ///
     /// If the core or the label does not exist.
     pub fn overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        found(self.write::<Anywhere>(now_ps, core, block, label, None))
+        found(self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::Anywhere))
     }
 
     /// As [`overwrite`](Self::overwrite) if `block` is on the chip; otherwise does nothing and returns `None`.
@@ -115,65 +128,79 @@ impl MemorySystem {
     ///
     /// As [`overwrite`](Self::overwrite).
     pub fn try_overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
-        self.write::<OnChip>(now_ps, core, block, label, None)
+        self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::OnChip)
     }
 
-    /// `fetched_for` is `None` if all of the block is written: the core then needs no data, only ownership.
-    fn write<R: Reach>(
+    /// One of [`store`](Self::store), [`try_store`](Self::try_store), [`overwrite`](Self::overwrite) and
+    /// [`try_overwrite`](Self::try_overwrite).
+    ///
+    /// # Panics
+    ///
+    /// As [`store`](Self::store).
+    #[inline(always)]
+    pub fn write_within(
         &mut self,
         now_ps: u64,
         core: u16,
         block: Block,
         label: Label,
-        fetched_for: Option<Label>,
+        needs: Needs,
+        reach: Reach,
     ) -> Option<Done> {
-        self.mesh.begin(now_ps);
-        let asked_ps = now_ps + self.l1_ps;
+        if let Some(way) = self.llc.way_of(self.llc.set_of(block), block) {
+            return Some(self.write_found(now_ps, core, block, way, label, needs));
+        }
+        (reach == Reach::Anywhere).then(|| self.write_absent(now_ps, core, block, label, needs))
+    }
+
+    /// A load of a block that the last-level cache has and the core's L1 has not.
+    #[inline(never)]
+    fn load_found(&mut self, asked_ps: u64, core: u16, block: Block, way: usize) -> Done {
         let set = self.llc.set_of(block);
+        let (line, meta) = self.llc.touch_way(set, way);
         let place = self.l1s.place(core, block);
-        let way = Way::between(&self.mesh, core, set);
-        let (line, done) = if self.l1s.touch(place, block) {
-            self.store_held(asked_ps, core, way, set, block)
-        } else {
-            self.store_missed::<R>(now_ps, way, place, set, block, fetched_for)?
-        };
-        // The data are sent to the home bank at once: that loads the links as much as a later write-back would.
-        self.mesh.send_over(way.ps, way.to, way.home, done.at_ps);
-        self.llc.meta_mut(line).own(core, label);
-        Some(self.counters.cores.count(done))
+        self.load_line(asked_ps, core, place, set, block, line, meta)
     }
 
-    fn load_shared<R: Reach>(
-        &mut self,
-        asked_ps: u64,
-        core: u16,
-        place: Place,
-        block: Block,
-        label: Label,
-    ) -> Option<Done> {
-        self.load_missed::<R>(asked_ps, core, place, block, label)
-    }
-
-    /// A load whose block is not in the core's L1.
+    /// The same of a line that has been found.
     #[inline(always)]
-    fn load_missed<R: Reach>(
+    #[expect(clippy::too_many_arguments, reason = "a core, a block, and where both are; inlined")]
+    fn load_line(
         &mut self,
         asked_ps: u64,
         core: u16,
         place: Place,
+        set: SetId,
         block: Block,
-        label: Label,
-    ) -> Option<Done> {
+        line: Line,
+        mut meta: Meta,
+    ) -> Done {
         self.mesh.begin(asked_ps);
-        let set = self.llc.set_of(block);
-        let way = Way::between(&self.mesh, core, set);
-        let at_home_ps = asked_ps + way.ps + self.llc_ps;
-        let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, Some(label))?;
-        let at_ps = self.deliver(asked_ps, found, way.ps, way.home, way.to);
-        let holder = Self::holder_with(&self.l1s, found.holder, core, block);
-        self.llc.meta_mut(found.line).hold(holder);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let ready_ps = asked_ps + way.ps + self.llc_ps;
+        let holder = meta.holder();
+        meta.hold(Self::holder_with(&self.l1s, holder, core, block));
+        self.llc.set_meta(line, meta);
         self.l1s.insert(place, block);
-        Some(self.counters.cores.count(Done { at_ps, level: found.level }))
+        if holder == Holder::Nic {
+            self.counters.cores.nic += 1;
+            return Done { at_ps: self.forward(asked_ps, way, ready_ps), level: Level::Nic };
+        }
+        self.counters.cores.llc += 1;
+        Done { at_ps: self.deliver(way, ready_ps), level: Level::Llc }
+    }
+
+    /// A load of a block that is not on the chip.
+    #[inline(never)]
+    fn load_absent(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        let set = self.llc.set_of(block);
+        self.mesh.begin(asked_ps);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let at_home_ps = asked_ps + way.ps + self.llc_ps;
+        let ready_ps = self.allocate(at_home_ps, set, block, Meta::held(core), Agent::Core, Some(label));
+        self.l1s.insert(self.l1s.place(core, block), block);
+        self.counters.cores.dram += 1;
+        Done { at_ps: self.deliver(way, ready_ps), level: Level::Dram }
     }
 
     /// The holder of a line once `core` has a copy. A holder whose L1 has dropped its copy is removed here.
@@ -186,53 +213,83 @@ impl MemorySystem {
         }
     }
 
+    /// A store to a block that is on the chip.
+    #[inline(never)]
+    fn write_found(&mut self, now_ps: u64, core: u16, block: Block, way: usize, label: Label, needs: Needs) -> Done {
+        let set = self.llc.set_of(block);
+        let (line, meta) = self.llc.touch_way(set, way);
+        self.llc.set_meta(line, Meta::owned(core, label));
+        self.mesh.begin(now_ps);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let place = self.l1s.place(core, block);
+        let asked_ps = now_ps + self.l1_ps;
+        let done = if self.l1s.touch(place, block) {
+            self.write_held(asked_ps, core, way, block, meta.holder())
+        } else {
+            let done = self.write_missed(now_ps, way, block, meta.holder(), needs);
+            // After the invalidation, which removes what the directory says this core has.
+            self.l1s.insert(place, block);
+            done
+        };
+        self.own(way, done)
+    }
+
     /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the others have dropped
     /// it.
-    fn store_held(&mut self, asked_ps: u64, core: u16, way: Way, set: SetId, block: Block) -> (Line, Done) {
-        let Some(line) = self.llc.touch(set, block) else { unreachable!("the last-level cache includes the L1s") };
-        let holder = self.llc.meta(line).holder();
+    #[inline(always)]
+    fn write_held(&mut self, asked_ps: u64, core: u16, way: Way, block: Block, holder: Holder) -> Done {
         if holder == Holder::Core(core) {
-            return (line, Done { at_ps: asked_ps, level: Level::L1 });
+            return Done { at_ps: asked_ps, level: Level::L1 };
         }
         let at_home_ps = asked_ps + way.ps + self.llc_ps;
-        let at_ps = self.invalidate(at_home_ps, way.ps, way.home, way.to, holder, block, Some(core));
-        (line, Done { at_ps, level: Level::Llc })
+        Done { at_ps: self.invalidate(at_home_ps, way, holder, block, Some(core)), level: Level::Llc }
     }
 
-    /// A store whose block is not in the core's L1.
+    /// A store whose block is not in the core's L1, but on the chip.
     #[inline(always)]
-    fn store_missed<R: Reach>(
-        &mut self,
-        now_ps: u64,
-        way: Way,
-        place: Place,
-        set: SetId,
-        block: Block,
-        fetched_for: Option<Label>,
-    ) -> Option<(Line, Done)> {
-        let Way { home, to, ps: way_ps } = way;
-        let at_home_ps = now_ps + self.l1_ps + way_ps + self.llc_ps;
-        let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, fetched_for)?;
-        let owned_ps = self.invalidate(at_home_ps, way_ps, home, to, found.holder, block, None);
-        self.l1s.insert(place, block);
-        let at_ps =
-            if fetched_for.is_none() { owned_ps } else { self.deliver(now_ps, found, way_ps, home, to).max(owned_ps) };
-        Some((found.line, Done { at_ps, level: found.level }))
+    fn write_missed(&mut self, now_ps: u64, way: Way, block: Block, holder: Holder, needs: Needs) -> Done {
+        let at_home_ps = now_ps + self.l1_ps + way.ps + self.llc_ps;
+        let owned_ps = self.invalidate(at_home_ps, way, holder, block, None);
+        let level = if holder == Holder::Nic { Level::Nic } else { Level::Llc };
+        let fetched_ps = match level {
+            _ if needs == Needs::Ownership => 0,
+            Level::Nic => self.forward(now_ps, way, at_home_ps),
+            _ => self.deliver(way, at_home_ps),
+        };
+        Done { at_ps: owned_ps.max(fetched_ps), level }
+    }
+
+    /// A store to a block that is not on the chip.
+    #[inline(never)]
+    fn write_absent(&mut self, now_ps: u64, core: u16, block: Block, label: Label, needs: Needs) -> Done {
+        let set = self.llc.set_of(block);
+        self.mesh.begin(now_ps);
+        let way = Way::between(&self.mesh, Mesh::core(core), set);
+        let at_home_ps = now_ps + self.l1_ps + way.ps + self.llc_ps;
+        let fetched_for = (needs == Needs::Data).then_some(label);
+        let ready_ps = self.allocate(at_home_ps, set, block, Meta::owned(core, label), Agent::Core, fetched_for);
+        self.l1s.insert(self.l1s.place(core, block), block);
+        let owned_ps = at_home_ps + way.ps;
+        let done = match needs {
+            Needs::Ownership => Done { at_ps: owned_ps, level: Level::Llc },
+            Needs::Data => Done { at_ps: owned_ps.max(self.deliver(way, ready_ps)), level: Level::Dram },
+        };
+        self.own(way, done)
+    }
+
+    /// A store that is done. The data are sent to the home bank at once: that loads the links as much as a later write-back would.
+    #[inline(always)]
+    fn own(&mut self, way: Way, done: Done) -> Done {
+        self.mesh.send_over(way.ps, way.to, way.home, done.at_ps);
+        self.counters.cores.count(done)
     }
 }
 
-/// From a core to the bank of a block, the same both ways.
-#[derive(Clone, Copy)]
-struct Way {
-    home: End,
-    to: End,
-    ps: u64,
-}
-
-impl Way {
-    #[inline(always)]
-    fn between(mesh: &Mesh, core: u16, set: SetId) -> Self {
-        let (home, to) = (mesh.home(set), mesh.core(core));
-        Self { home, to, ps: mesh.way_ps(to, home) }
-    }
+/// What a store needs before it can complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// The block's data: a part of it is written.
+    Data,
+    /// Only that no other agent has it: all of it is written.
+    Ownership,
 }

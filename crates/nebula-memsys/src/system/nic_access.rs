@@ -6,9 +6,10 @@
 //!
 //! Departs: the NIC's cache has no capacity limit here; it always forwards a packet that no core has touched.
 
-use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
+use super::{Agent, MemorySystem, Reach, Way, found};
 use crate::block::{Block, Done, Label, Level};
-use crate::line::{Holder, Writer};
+use crate::line::{Holder, Meta};
+use crate::llc::SetId;
 
 impl MemorySystem {
     /// The NIC writes all of `block`, and allocates it in the last-level cache.
@@ -20,7 +21,7 @@ impl MemorySystem {
     ///
     /// If the label does not exist.
     pub fn nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
-        found(self.nic_write_within::<Anywhere>(now_ps, block, label))
+        found(self.nic_write_within(now_ps, block, label, Reach::Anywhere))
     }
 
     /// As [`nic_write`](Self::nic_write) if `block` is on the chip; otherwise does nothing and returns `None`.
@@ -29,47 +30,65 @@ impl MemorySystem {
     ///
     /// As [`nic_write`](Self::nic_write).
     pub fn try_nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Option<Done> {
-        self.nic_write_within::<OnChip>(now_ps, block, label)
+        self.nic_write_within(now_ps, block, label, Reach::OnChip)
     }
 
-    fn nic_write_within<R: Reach>(&mut self, now_ps: u64, block: Block, label: Label) -> Option<Done> {
-        self.mesh.begin(now_ps);
+    /// As [`nic_write`](Self::nic_write) or [`try_nic_write`](Self::try_nic_write).
+    ///
+    /// # Panics
+    ///
+    /// As [`nic_write`](Self::nic_write).
+    pub fn nic_write_within(&mut self, now_ps: u64, block: Block, label: Label, reach: Reach) -> Option<Done> {
         let set = self.llc.set_of(block);
-        let home = self.mesh.home(set);
-        if !R::ALLOCATES && !self.nic_forwards && !self.llc.has(set, block) {
-            // Before its link is reserved.
-            return None;
-        }
-        let way_ps = self.mesh.way_ps(self.mesh.nic(), home);
-        let at_bank_ps = if self.nic_forwards {
-            now_ps + way_ps
-        } else {
-            self.mesh.send_over(way_ps, self.mesh.nic(), home, now_ps)
+        let Some((line, meta)) = self.llc.touch(set, block) else {
+            return (reach == Reach::Anywhere).then(|| self.nic_write_absent(now_ps, set, block, label));
         };
-        let at_home_ps = at_bank_ps + self.llc_ps;
-        let fetched_for = self.nic_write_fetches.then_some(label);
-        let found = self.locate::<R>(at_home_ps, set, block, Agent::Nic, fetched_for)?;
-        let done = match found.level {
+        self.llc.set_meta(line, Meta::received(self.nic_forwards, label));
+        if meta.holder() == Holder::Nic {
             // The NIC's cache has the only copy.
-            Level::Nic => Done { at_ps: self.use_nic_cache(now_ps, now_ps), level: Level::Nic },
-            level => {
-                let owned_ps = self.invalidate(at_home_ps, way_ps, home, self.mesh.nic(), found.holder, block, None);
-                let fetched_ps = if level == Level::Dram {
-                    self.deliver(now_ps, found, way_ps, home, self.mesh.nic())
-                } else {
-                    owned_ps
-                };
-                if self.nic_forwards {
-                    self.use_nic_cache(now_ps, now_ps);
-                }
-                Done { at_ps: owned_ps.max(fetched_ps), level }
-            }
+            let at_ps = self.use_nic_cache(now_ps, now_ps);
+            self.counters.nic.nic += 1;
+            return Some(Done { at_ps, level: Level::Nic });
+        }
+        let way = self.nic_way(now_ps, set);
+        let at_home_ps = self.nic_sends(now_ps, way);
+        let at_ps = self.invalidate(at_home_ps, way, meta.holder(), block, None);
+        self.counters.nic.llc += 1;
+        Some(Done { at_ps, level: Level::Llc })
+    }
+
+    /// A write of a block that is not on the chip.
+    #[inline(never)]
+    fn nic_write_absent(&mut self, now_ps: u64, set: SetId, block: Block, label: Label) -> Done {
+        let way = self.nic_way(now_ps, set);
+        let at_home_ps = self.nic_sends(now_ps, way);
+        let fetched_for = self.nic_write_fetches.then_some(label);
+        let meta = Meta::received(self.nic_forwards, label);
+        let ready_ps = self.allocate(at_home_ps, set, block, meta, Agent::Nic, fetched_for);
+        let owned_ps = at_home_ps + way.ps;
+        let done = match fetched_for {
+            None => Done { at_ps: owned_ps, level: Level::Llc },
+            Some(_) => Done { at_ps: owned_ps.max(self.deliver(way, ready_ps)), level: Level::Dram },
         };
-        let holder = if self.nic_forwards { Holder::Nic } else { Holder::Nobody };
-        let meta = self.llc.meta_mut(found.line);
-        meta.hold(holder);
-        meta.dirty(Writer::Nic, label);
-        Some(self.counters.nic.count(done))
+        self.counters.nic.count(done)
+    }
+
+    #[inline(always)]
+    fn nic_way(&mut self, now_ps: u64, set: SetId) -> Way {
+        self.mesh.begin(now_ps);
+        Way::between(&self.mesh, self.mesh.nic(), set)
+    }
+
+    /// The NIC writes a block into its cache, or sends it to the block's bank; returns when the bank knows of it.
+    #[inline(always)]
+    fn nic_sends(&mut self, now_ps: u64, way: Way) -> u64 {
+        let at_bank_ps = if self.nic_forwards {
+            self.use_nic_cache(now_ps, now_ps);
+            now_ps + way.ps
+        } else {
+            self.mesh.send_over(way.ps, way.to, way.home, now_ps)
+        };
+        at_bank_ps + self.llc_ps
     }
 
     /// The NIC reads `block`, to send it. A miss reads memory and allocates nothing.
@@ -93,20 +112,26 @@ impl MemorySystem {
 
     #[inline(always)]
     fn nic_read_block(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
-        self.mesh.begin(now_ps);
         let set = self.llc.set_of(block);
-        let home = self.mesh.home(set);
-        let way_ps = self.mesh.way_ps(self.mesh.nic(), home);
-        let at_home_ps = now_ps + way_ps + self.llc_ps;
-        let (level, ready_ps) = match self.llc.touch(set, block).map(|line| self.llc.meta(line).holder()) {
-            Some(Holder::Nic) => {
-                let at_ps = self.use_nic_cache(now_ps, now_ps);
-                return self.counters.nic.count(Done { at_ps, level: Level::Nic });
-            }
-            Some(_) => (Level::Llc, at_home_ps),
-            None => (Level::Dram, self.fetch(at_home_ps, block, Agent::Nic, label)),
+        let Some((_, meta)) = self.llc.touch(set, block) else {
+            return self.nic_read_absent(now_ps, set, block, label);
         };
-        let at_ps = self.mesh.send_over(way_ps, home, self.mesh.nic(), ready_ps);
-        self.counters.nic.count(Done { at_ps, level })
+        if meta.holder() == Holder::Nic {
+            let at_ps = self.use_nic_cache(now_ps, now_ps);
+            self.counters.nic.nic += 1;
+            return Done { at_ps, level: Level::Nic };
+        }
+        let way = self.nic_way(now_ps, set);
+        self.counters.nic.llc += 1;
+        Done { at_ps: self.deliver(way, now_ps + way.ps + self.llc_ps), level: Level::Llc }
+    }
+
+    /// A read of a block that is not on the chip.
+    #[inline(never)]
+    fn nic_read_absent(&mut self, now_ps: u64, set: SetId, block: Block, label: Label) -> Done {
+        let way = self.nic_way(now_ps, set);
+        let ready_ps = self.fetch(now_ps + way.ps + self.llc_ps, block, Agent::Nic, label);
+        self.counters.nic.dram += 1;
+        Done { at_ps: self.deliver(way, ready_ps), level: Level::Dram }
     }
 }

@@ -37,7 +37,7 @@ use egress::Clients;
 use ingress::Link;
 use message::Messages;
 use near::NearCore;
-use nebula_memsys::{MemorySystem, Traffic};
+use nebula_memsys::{MemorySystem, Reach, Traffic};
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, SlotRange, Span, Timestamp};
 use nebula_nic::{CoreId, Frontend, Steering};
 use nebula_workload::{Rate, Rng, Seed};
@@ -146,7 +146,7 @@ struct World<'a> {
     memory: MemorySystem,
     near: Option<NearCore>,
     backend: Backend,
-    cores: Box<[AtCore]>,
+    cores: Box<[AtCore<'a>]>,
     // -- pending events --
     /// Sources: the next step of each core; then the link, the clients, the hog.
     calendar: Calendar,
@@ -363,10 +363,10 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether an access at `at_ps` must stay on the chip because its time has not come.
+/// How far an access at `at_ps` may go: it must stay on the chip while its time has not come.
 #[inline(always)]
-const fn is_early(now: Timestamp, at_ps: u64) -> bool {
-    at_ps > now.as_ps() + AHEAD_PS
+const fn reach(now: Timestamp, at_ps: u64) -> Reach {
+    if at_ps > now.as_ps() + AHEAD_PS { Reach::OnChip } else { Reach::Anywhere }
 }
 
 fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> BackendConfig {

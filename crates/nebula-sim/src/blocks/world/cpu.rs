@@ -4,18 +4,20 @@ use super::super::machine::{Core, WINDOW_MAX, ps_of};
 use super::super::map::Part;
 use super::super::program::{Copying, Fill, Place, Step};
 use super::super::tally::Stage;
-use super::{Event, World, is_early};
-use nebula_memsys::{Block, Done, MemorySystem};
+use super::{Event, World, reach};
+use nebula_memsys::{Block, Done, MemorySystem, Needs};
 use nebula_nic::{CoreId, Dispatch, Frontend, SLOT_BYTES, Span, Steer, Steering, Timestamp};
 
 /// The ring of completion times of loads and stores.
 const RING: usize = WINDOW_MAX as usize;
 
 /// A core: its front end, and its position in its program.
-pub(super) struct AtCore {
+pub(super) struct AtCore<'a> {
     frontend: Frontend,
     /// The RPC that it serves.
     serving: Option<u32>,
+    /// Its program, and how far it is.
+    steps: &'a [Step],
     step: usize,
     /// The core's local time: it may be ahead of the run's.
     clock_ps: u64,
@@ -23,6 +25,11 @@ pub(super) struct AtCore {
     loaded: u32,
     stored: u32,
     issued_ps: u64,
+    /// Where it copies from and to, and when it makes the next load and the next store; [`NEVER`] if one waits for the other.
+    from: Block,
+    to: Block,
+    load_ps: u64,
+    store_ps: u64,
     copy_begun_ps: u64,
     loads_done_ps: u64,
     loads_ps: [u64; RING],
@@ -34,17 +41,22 @@ pub(super) struct AtCore {
     last_store: Part,
 }
 
-impl AtCore {
+impl AtCore<'_> {
     pub(super) fn new(mut frontend: Frontend, steering: Steering) -> Self {
         frontend.set_steering(steering);
         Self {
             frontend,
             serving: None,
+            steps: &[],
             step: 0,
             clock_ps: 0,
             loaded: 0,
             stored: 0,
             issued_ps: 0,
+            from: Block(0),
+            to: Block(0),
+            load_ps: NEVER,
+            store_ps: NEVER,
             copy_begun_ps: 0,
             loads_done_ps: 0,
             loads_ps: [0; RING],
@@ -110,12 +122,7 @@ impl AtCore {
 /// Loads a block, unless that has to wait for its time.
 #[inline(always)]
 fn load(memory: &mut MemorySystem, now: Timestamp, at_ps: u64, core: u16, block: Block, part: Part) -> Option<Done> {
-    let label = part.label();
-    if is_early(now, at_ps) {
-        memory.try_load(at_ps, core, block, label)
-    } else {
-        Some(memory.load(at_ps, core, block, label))
-    }
+    memory.load_within(at_ps, core, block, part.label(), reach(now, at_ps))
 }
 
 /// Stores to a block, unless that has to wait for its time.
@@ -129,13 +136,8 @@ fn store(
     part: Part,
     fill: Fill,
 ) -> Option<Done> {
-    let label = part.label();
-    match (fill, is_early(now, at_ps)) {
-        (Fill::Fetched, true) => memory.try_store(at_ps, core, block, label),
-        (Fill::Fetched, false) => Some(memory.store(at_ps, core, block, label)),
-        (Fill::Whole, true) => memory.try_overwrite(at_ps, core, block, label),
-        (Fill::Whole, false) => Some(memory.overwrite(at_ps, core, block, label)),
-    }
+    let needs = if fill == Fill::Whole { Needs::Ownership } else { Needs::Data };
+    memory.write_within(at_ps, core, block, part.label(), needs, reach(now, at_ps))
 }
 
 /// How much a core does at once.
@@ -199,6 +201,7 @@ impl World<'_> {
         };
         let place = Self::place_of(begin.arrival.rpc);
         at_core.serving = Some(place);
+        at_core.steps = &self.compiled.types[usize::from(self.messages.at(place).type_index)].steps;
         (at_core.step, at_core.clock_ps, at_core.last_store_ps) = (0, now.as_ps(), 0);
         self.messages.at_mut(place).note_begun(now, self.delays.notify + self.delays.dispatch);
         if let Some((look_ps, slots)) = self.delays.poll {
@@ -222,11 +225,10 @@ impl World<'_> {
     #[inline(always)]
     pub(super) fn advance(&mut self, now: Timestamp, core: usize) {
         let Some(place) = self.cores[core].serving else { return self.calendar.clear(core) };
-        let compiled = self.compiled;
-        let steps = &compiled.types[usize::from(self.messages.at(place).type_index)].steps;
         loop {
-            let next = match steps.get(self.cores[core].step) {
-                None if self.cores[core].clock_ps > now.as_ps() => Next::At(self.cores[core].clock_ps),
+            let at_core = &self.cores[core];
+            let next = match at_core.steps.get(at_core.step) {
+                None if at_core.clock_ps > now.as_ps() => Next::At(at_core.clock_ps),
                 None => return self.finish(now, core, place),
                 Some(Step::Compute(ps)) => self.compute(core, place, *ps),
                 Some(Step::Draw(service)) => {
@@ -315,29 +317,23 @@ impl World<'_> {
     }
 
     /// A copy loop: loads are issued in order, a limited number at once; the store of each block waits for its load.
+    #[inline(never)]
     fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
-        let message = self.messages.at(place);
-        // Consecutive blocks; only those of the state are not, and nothing copies that.
-        debug_assert!(copying.from != Part::State && copying.to != Part::State, "the state is not copied");
-        let (from, to) = (message.block(copying.from, 0), message.block(copying.to, 0));
+        if self.cores[core].loaded == 0 && self.cores[core].stored == 0 {
+            self.begin_copy(core, place, copying);
+        }
         let limits = &self.limits;
         let at_core = &mut self.cores[core];
-        if at_core.loaded == 0 && at_core.stored == 0 {
-            (at_core.copy_begun_ps, at_core.loads_done_ps) = (at_core.clock_ps, at_core.clock_ps);
-            // The first load is issued at once.
-            at_core.issued_ps = at_core.clock_ps.wrapping_sub(limits.issue_ps);
-        }
-        let mut load_ps = at_core.next_load_ps(copying, limits);
-        let mut store_ps = at_core.next_store_ps(copying, limits);
+        let (mut load_ps, mut store_ps) = (at_core.load_ps, at_core.store_ps);
         // Each access changes when the next of its kind is made, and lets one of the other kind be made that could not.
-        loop {
+        let waits_until_ps = loop {
             if load_ps <= store_ps {
                 if load_ps == NEVER {
                     return self.end_copy(core, place, copying);
                 }
-                let block = Block(from.0 + at_core.loaded);
+                let block = Block(at_core.from.0 + at_core.loaded);
                 let Some(done) = load(&mut self.memory, now, load_ps, Self::number(core), block, copying.from) else {
-                    return Next::At(load_ps);
+                    break load_ps;
                 };
                 at_core.note_load(load_ps, done);
                 load_ps = at_core.next_load_ps(copying, limits);
@@ -346,10 +342,10 @@ impl World<'_> {
                 }
             } else {
                 let (block, fill) = copying.stores[at_core.stored as usize];
-                let block = Block(to.0 + block);
+                let block = Block(at_core.to.0 + block);
                 let Some(done) = store(&mut self.memory, now, store_ps, Self::number(core), block, copying.to, fill)
                 else {
-                    return Next::At(store_ps);
+                    break store_ps;
                 };
                 at_core.note_store(done.at_ps, copying.to);
                 at_core.stored += 1;
@@ -358,7 +354,23 @@ impl World<'_> {
                     load_ps = at_core.next_load_ps(copying, limits);
                 }
             }
-        }
+        };
+        (at_core.load_ps, at_core.store_ps) = (load_ps, store_ps);
+        Next::At(waits_until_ps)
+    }
+
+    /// Nothing is loaded or stored yet.
+    fn begin_copy(&mut self, core: usize, place: u32, copying: &Copying) {
+        let message = self.messages.at(place);
+        // Consecutive blocks; only those of the state are not, and nothing copies that.
+        debug_assert!(copying.from != Part::State && copying.to != Part::State, "the state is not copied");
+        let at_core = &mut self.cores[core];
+        (at_core.from, at_core.to) = (message.block(copying.from, 0), message.block(copying.to, 0));
+        (at_core.copy_begun_ps, at_core.loads_done_ps) = (at_core.clock_ps, at_core.clock_ps);
+        // The first load is issued at once.
+        at_core.issued_ps = at_core.clock_ps.wrapping_sub(self.limits.issue_ps);
+        at_core.load_ps = at_core.next_load_ps(copying, &self.limits);
+        at_core.store_ps = at_core.next_store_ps(copying, &self.limits);
     }
 
     /// The core continues when all loads are done.

@@ -6,7 +6,7 @@
 use super::super::map::Part;
 use super::interleaved::Senders;
 use super::message::Message;
-use super::{Event, World, is_early};
+use super::{Event, World, reach};
 use nebula_memsys::Block;
 use nebula_nic::{Header, Kind, NodeId, RpcKey, SLOT_BYTES, Span, Timestamp, TransferId, Verdict};
 use std::collections::VecDeque;
@@ -216,12 +216,8 @@ impl World<'_> {
         }
         let block = Block(self.messages.at(place).payload.0 + packet);
         let label = Part::Payload.label();
-        let done = if is_early(now, at.as_ps()) {
-            let Some(done) = self.memory.try_nic_write(at.as_ps(), block, label) else { return false };
-            done
-        } else {
-            self.memory.nic_write(at.as_ps(), block, label)
-        };
+        let reach = reach(now, at.as_ps());
+        let Some(done) = self.memory.nic_write_within(at.as_ps(), block, label, reach) else { return false };
         let message = self.messages.at_mut(place);
         message.written = message.written.max(Timestamp::from_ps(done.at_ps));
         true
