@@ -25,7 +25,7 @@ When the server is ready, it prints the line `ready ENDPOINT` on standard output
     mut_arg("key_file", |arg| arg.help("Key file shared with the clients, for udp:// or tcp://"))
 )]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT
+    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE:PORT
     #[arg(long, default_value = "shm://echo")]
     endpoint: Endpoint,
     #[command(flatten)]

@@ -63,7 +63,7 @@ const PARTITIONED_WITHOUT: [&str; 8] =
     ))
 )]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT [default: shm://kv, unless --memcached is given]
+    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE:PORT [default: shm://kv, unless --memcached is given]
     #[arg(long)]
     endpoint: Option<Endpoint>,
     /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or alone; repeat it for several. Each has its own --workers

@@ -50,7 +50,8 @@
 //!
 //! `shm://NAME` is memory that processes of one machine share. A client owns a ring of slots; requests and replies are written there,
 //! and nothing is lost. `udp://ADDRESS:PORT` works between machines. A client sends an RPC again until it is answered, and the server
-//! executes it at most once. The server keeps no state for its clients. `tcp://ADDRESS:PORT` is the same in connections, for networks that pass no UDP.
+//! executes it at most once. The server keeps no state for its clients. `tcp://ADDRESS:PORT` is the same in connections, for networks that pass no UDP, and
+//! `xdp://INTERFACE:PORT` UDP past the kernel's network stack.
 //!
 //! # Errors
 //!

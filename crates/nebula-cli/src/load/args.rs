@@ -40,7 +40,7 @@ Latency is measured from the scheduled send time. All but replies count as infin
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}", preset::list()))]
 pub(crate) struct Args {
-    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
+    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE/ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
     endpoint: ServerList,
     /// What the server speaks; memcached: Nebula's `serve kv --memcached`, or any memcached server, at tcp://ADDRESS:PORT

@@ -24,7 +24,7 @@ Every reply is compared with its request. Rows and exit codes are those of nebul
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LoadArgs {
-    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT; several with commas between them
+    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE/ADDRESS:PORT; several with commas between them
     #[arg(long, default_value = "shm://echo")]
     endpoint: ServerList,
     /// RPCs per second, summed over all clients; the first rate of --find-slo

@@ -1,4 +1,4 @@
-//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT` or `tcp://ADDRESS:PORT`.
+//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT` or `xdp://INTERFACE:PORT`.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -78,8 +78,8 @@ impl fmt::Display for XdpAddress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// It does not begin with `shm://`, `udp://` or `tcp://`.
-    #[error("endpoint {0:?}: expected shm://NAME, udp://ADDRESS:PORT or tcp://ADDRESS:PORT")]
+    /// It does not begin with `shm://`, `udp://`, `tcp://` or `xdp://`.
+    #[error("endpoint {0:?}: expected shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE:PORT")]
     Scheme(String),
     /// There is no address with a port.
     #[error("endpoint {0:?}: expected an address and a port, such as udp://127.0.0.1:7400 or udp://[::1]:7400")]
