@@ -159,4 +159,15 @@ pub(super) const PROPERTIES: &[Property] = &[
             wrong: "wire sum_dead = sum_dead_q;",
         },
     },
+    Property {
+        name: "AN_ARRIVAL_IS_COUNTED_IN_TIME",
+        module: "load_estimate",
+        circuit: Circuit::Contract { parameters: &[], replaced: &[], any: &[] },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "load_estimate",
+            text: "closes_q <= closes_q + window_i;",
+            wrong: "closes_q <= closes_q + (window_i >> 1);",
+        },
+    },
 ];
