@@ -24,6 +24,7 @@
 //! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and knows which RPCs
 //! arrived before. Where a coherent interconnect connects NIC and cores, [`host_watch`] decides how the NIC learns of what a core has
 //! written. Remote reads and writes of registered memory go past all stations: [`one_sided`] decides about them.
+//! How much a requester may have in flight is [flow control](FlowControl): a window, or what a receiver [grants].
 //!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, [`Requester`]
 //! stations 1 and 11. [`decision`] logs their decisions; [`sizing`] computes how large they should be.
@@ -109,6 +110,9 @@ pub mod requester;
 // -- beside the path: operations without a core --
 pub mod one_sided;
 
+// -- beside the path: who may send how much --
+pub mod grants;
+
 // -- the machines that join them --
 pub mod backend;
 pub mod frontend;
@@ -144,6 +148,7 @@ pub use dispatch::{
 };
 pub use fair_share::{FairShare, SOURCE_BITS_MAX, Sources, TENANTS_MAX, Tenants};
 pub use frontend::{Begin, Frontend};
+pub use grants::{Grant, Grants, GrantsConfig};
 pub use host_watch::{HostWatch, HostWatchConfig, HostWatchConfigError, Watching};
 pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
 pub use one_sided::{
@@ -160,6 +165,7 @@ pub use requester::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet
 pub use requester::{
     Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy, TableFull,
 };
+pub use requester::{FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
 pub use requester::{Overdue, Retransmit, RetransmitConfig, Rtt, RttConfig, Window, WindowConfig};
 pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,

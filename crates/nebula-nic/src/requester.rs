@@ -28,11 +28,13 @@ mod hedging;
 // -- for networks that lose packets: when to send again, and how much --
 mod rtt;
 mod window;
+mod flow;
 mod retransmit;
 mod transfer;
 
 pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
 pub use failover::{After, Attempts, CopyEnd, Failover, another};
+pub use flow::{FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
 pub use hedging::{HedgeConfig, HedgeConfigError, Hedging};
 pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
 pub use retransmit::{Overdue, Retransmit, RetransmitConfig};

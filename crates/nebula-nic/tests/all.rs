@@ -10,6 +10,7 @@ mod decides;
 mod decision_text;
 mod fair_share;
 mod fair_tenants;
+mod flow;
 mod frontend;
 mod group;
 mod host_watch;

@@ -1,0 +1,202 @@
+//! How much a requester may have in flight: a [window](Window) that answers and refusals move, what the receiver has
+//! [granted](crate::grants), or no bound.
+
+use super::window::Window;
+use crate::time::{Span, Timestamp};
+use core::fmt;
+use core::str::FromStr;
+
+/// How far a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Its packets.
+    pub packets: u32,
+    /// Those that were sent, from the first on.
+    pub sent: u32,
+    /// Those that the receiver has granted, from the first on; 0 where it grants nothing.
+    pub granted: u32,
+}
+
+impl Progress {
+    /// Packets that were not sent.
+    #[must_use]
+    pub const fn left(self) -> u32 {
+        self.packets.saturating_sub(self.sent)
+    }
+}
+
+/// Decides how many packets a requester may send. It is told what becomes of them.
+///
+/// No clock and no I/O: times are arguments. What a method does not concern, it ignores.
+pub trait FlowControl {
+    /// Packets of `message` that may be sent while `in_flight` packets of all messages are on their way.
+    fn room(&self, in_flight: u32, message: Progress) -> u32;
+
+    /// The interval between packets, where less than one per `round_trip` may be sent.
+    fn pace(&self, round_trip: Span) -> Option<Span> {
+        let _ = round_trip;
+        None
+    }
+
+    /// `packets` have been answered; in the last round trip at most `in_flight` were in flight.
+    fn answered(&mut self, packets: u32, in_flight: u32) {
+        let _ = (packets, in_flight);
+    }
+
+    /// A packet sent at `sent` was refused for lack of room.
+    fn refused(&mut self, now: Timestamp, sent: Timestamp) {
+        let _ = (now, sent);
+    }
+
+    /// `packets` sent at `sent` count as lost.
+    fn lost(&mut self, packets: u32, sent: Timestamp) {
+        let _ = (packets, sent);
+    }
+
+    /// `packets` that counted as lost were not.
+    fn found(&mut self, packets: u32) {
+        let _ = packets;
+    }
+
+    /// Nothing has been answered for longer than a time-out.
+    fn silence(&mut self) {}
+}
+
+impl FlowControl for Window {
+    #[inline]
+    fn room(&self, in_flight: u32, message: Progress) -> u32 {
+        self.packets().saturating_sub(in_flight).min(message.left())
+    }
+
+    #[inline]
+    fn pace(&self, round_trip: Span) -> Option<Span> {
+        Window::pace(self, round_trip)
+    }
+
+    #[inline]
+    fn answered(&mut self, packets: u32, in_flight: u32) {
+        Window::answered(self, packets, in_flight);
+    }
+
+    fn refused(&mut self, now: Timestamp, sent: Timestamp) {
+        Window::refused(self, now, sent);
+    }
+
+    fn lost(&mut self, packets: u32, sent: Timestamp) {
+        Window::lost(self, packets, sent);
+    }
+
+    fn found(&mut self, packets: u32) {
+        Window::found(self, packets);
+    }
+
+    fn silence(&mut self) {
+        Window::silence(self);
+    }
+}
+
+/// The sender's side of Homa: the first packets of a message go out unasked, the others when the receiver has granted
+/// them, whatever else is in flight.
+///
+/// The receiver's side is [`Grants`](crate::grants::Grants).
+///
+/// # Source
+///
+/// Homa, SIGCOMM 2018, §3.2: unscheduled bytes, then grants.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{FlowControl, Homa, Progress};
+///
+/// let homa = Homa::new(4);
+/// assert_eq!(homa.room(1000, Progress { packets: 9, sent: 1, granted: 0 }), 3);
+/// assert_eq!(homa.room(1000, Progress { packets: 9, sent: 4, granted: 8 }), 4);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Homa {
+    unscheduled: u32,
+}
+
+impl Homa {
+    /// Messages begin with `unscheduled` packets, and with one at least: the receiver knows of none before it.
+    #[must_use]
+    pub const fn new(unscheduled: u32) -> Self {
+        Self { unscheduled: if unscheduled == 0 { 1 } else { unscheduled } }
+    }
+}
+
+impl FlowControl for Homa {
+    fn room(&self, _: u32, message: Progress) -> u32 {
+        message.packets.min(self.unscheduled.max(message.granted)).saturating_sub(message.sent)
+    }
+}
+
+/// No bound: for links that lose nothing and hold back by themselves who sends too much, or to measure what a bound is
+/// worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unbounded;
+
+impl FlowControl for Unbounded {
+    #[inline]
+    fn room(&self, _: u32, message: Progress) -> u32 {
+        message.left()
+    }
+}
+
+/// Which flow control, as it is written: `window`, `homa` or `none`.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::FlowKind;
+///
+/// assert_eq!("none".parse(), Ok(FlowKind::Unbounded));
+/// assert_eq!(FlowKind::default().to_string(), "window");
+/// assert!("tcp".parse::<FlowKind>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FlowKind {
+    /// [`Window`].
+    #[default]
+    Window,
+    /// [`Homa`], with [grants](crate::grants) of the receiver. No message of the runtime carries
+    /// grants: it is for simulations.
+    Homa,
+    /// [`Unbounded`].
+    Unbounded,
+}
+
+impl FlowKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Window, Self::Homa, Self::Unbounded];
+
+    /// As it is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Window => "window",
+            Self::Homa => "homa",
+            Self::Unbounded => "none",
+        }
+    }
+}
+
+impl fmt::Display for FlowKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text that names no flow control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown flow control: expected window, homa or none")]
+pub struct FlowKindError;
+
+impl FromStr for FlowKind {
+    type Err = FlowKindError;
+
+    fn from_str(text: &str) -> Result<Self, FlowKindError> {
+        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or(FlowKindError)
+    }
+}
