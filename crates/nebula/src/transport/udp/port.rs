@@ -180,7 +180,9 @@ impl Transport for UdpPort {
                     Opened::Strange => strange.push(route),
                 }
             });
-            strange.drain(..).for_each(|peer| wire.hang_up(peer));
+            if !strange.is_empty() {
+                strange.drain(..).for_each(|peer| wire.hang_up(peer));
+            }
             // Once there is no time for refusals, more of the same would only keep what waits from being served.
             if intake.refusals.is_used_up() || looked.map_or(true, |datagrams| datagrams < BUSY) {
                 break;
@@ -192,7 +194,8 @@ impl Transport for UdpPort {
             // Where that cannot be done, more comes than can be served, as before.
             let _ = wire.set_drop_rules(rules);
         }
-        if packets == 0 {
+        // A wire of connections alone counts for itself.
+        if packets == 0 && self.validation.keeps_clients {
             let counted = self.validation.violations + self.wire.violations();
             self.counted = (counted, self.counted.1 || counted != self.counted.0);
         }
