@@ -62,5 +62,5 @@ pub mod process;
 pub mod stdio;
 #[cfg(not(loom))]
 pub mod udp;
-#[cfg(not(any(miri, loom)))]
+#[cfg(not(loom))]
 pub mod xdp;
