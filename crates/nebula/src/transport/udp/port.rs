@@ -355,10 +355,11 @@ impl Validation {
             return Opened::Nothing;
         };
         let key = frame.cover.key;
-        // Over connections another engine's client may come here: it is a new one then.
-        let is_own = self.numbers.is_own(hello.snid);
+        // Datagrams are brought to the engine that their client belongs to, whichever its hello has come to. A connection stays where it is: another
+        // engine's client that comes here is a new one.
+        let is_ours = !self.keeps_clients || self.numbers.is_own(hello.snid);
         let snid = match self.keeps_clients {
-            _ if is_own && self.knows(peer, &hello, key) => hello.snid,
+            _ if is_ours && self.knows(peer, &hello, key) => hello.snid,
             true => self.numbers.draw_own(),
             false => self.numbers.draw(),
         };
