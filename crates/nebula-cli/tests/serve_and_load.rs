@@ -344,7 +344,8 @@ fn a_trace_is_replayed_operation_by_operation() {
         (0..200).map(|i| format!("{},{},{},32\n", i * 50, ["set", "get", "get", "delete"][i % 4], i / 4)).collect();
     std::fs::write(trace.path(), format!("time_us,op,key,value_bytes\n{lines}")).unwrap();
     let path = trace.path().to_str().unwrap();
-    let row = json(&nebula(&load(&endpoint, &["--trace", path])).assert_ok().stdout);
+    // As long as it takes: a SET that its client gave up would make them miss, too.
+    let row = json(&nebula(&load(&endpoint, &["--trace", path, "--patience", "60s"])).assert_ok().stdout);
     assert_adds_up(&row);
     assert_eq!((count(&row, "offered"), count(&row, "not_found")), (200, 0), "{row}");
     signal(&server, Signal::INT);
