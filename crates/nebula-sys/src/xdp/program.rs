@@ -161,9 +161,11 @@ const OF_SOCKETS: u32 = 17;
 const TO_BE_MAPPED: u32 = 1 << 10;
 const FOR_FRAMES: u32 = 6;
 const AT_AN_INTERFACE: u32 = 37;
-/// `XDP_FLAGS_SKB_MODE`: at the begin of the network stack, which every interface has.
+/// `XDP_FLAGS_SKB_MODE`: at the beginning of the network stack, which every interface has.
 const IN_THE_STACK: u32 = 1 << 1;
 
+/// A command of `bpf(2)`, and what it returns.
+///
 /// # Safety
 ///
 /// What `told` points to is what the command expects, and lives as long as the call.
@@ -173,6 +175,8 @@ unsafe fn bpf(command: u32, told: &Told) -> io::Result<libc::c_long> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
 }
 
+/// As [`bpf`], for a command that opens a descriptor.
+///
 /// # Safety
 ///
 /// As [`bpf`]; the command returns a descriptor.

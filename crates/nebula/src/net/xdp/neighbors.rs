@@ -9,7 +9,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Peers remembered: beyond these, answers go where the kernel says.
+/// Peers remembered. With one more all are forgotten, and each is known again by its next frame: forged addresses must keep nobody out.
 const PEERS_MAX: usize = 65_536;
 /// How often the kernel is asked at most, and how long a client waits for its server's address.
 const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -53,9 +53,11 @@ impl Neighbors {
             return;
         }
         if !self.peers.contains_key(&peer) {
-            if self.peers.len() < PEERS_MAX {
-                self.peers.insert(peer, mac);
+            if self.peers.len() >= PEERS_MAX {
+                self.peers.clear();
+                self.near.fill(None);
             }
+            self.peers.insert(peer, mac);
             return;
         }
         let now = Instant::now();
@@ -170,6 +172,17 @@ nonsense
         assert_eq!(next_hop(ROUTE, "veth0", ip("10.11.0.9")), Some(ip("10.77.0.1")));
         assert_eq!(next_hop(ROUTE, "eth0", ip("10.11.0.9")), Some(ip("10.11.0.9")));
         assert_eq!(next_hop(ROUTE, "eth0", ip("10.12.0.9")), None);
+    }
+
+    #[test]
+    fn however_many_addresses_are_forged_a_new_peer_is_known() {
+        let mut neighbors = Neighbors::of("no-such-interface");
+        let forged = u32::try_from(PEERS_MAX).unwrap();
+        (0..forged).for_each(|ip| neighbors.seen(Ipv4Addr::from(ip), [2, 0, 0, 0, 0, 9]));
+        let (peer, mac) = (ip("192.0.2.1"), [2, 0, 0, 0, 0, 1]);
+        neighbors.seen(peer, mac);
+        assert_eq!((neighbors.mac(peer), neighbors.peers.len()), (Some(mac), 1));
+        assert_eq!(neighbors.mac(Ipv4Addr::from(5)), None, "nothing of before is left near");
     }
 
     #[test]
