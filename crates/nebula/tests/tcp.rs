@@ -3,10 +3,10 @@
 use crate::support::cut::Cuttable;
 use crate::support::draw::Draw;
 use crate::support::watch::{Watchdog, wait_until};
-use crate::support::{echo, server_config};
+use crate::support::{PATIENCE, echo, echo_sizes, roomy, server_config};
 use nebula::{
-    CallError, Client, ClientConfig, ConnectError, Endpoint, IdlePolicy, Key, Keys, NackReason, Options, Queueing,
-    Region, RegionId, Reply, RetryPolicy, Rights, RunningServer, ServeError, Server, ServerConfig, Span, Wait,
+    CallError, Client, ClientConfig, ConnectError, Endpoint, IdlePolicy, Key, Keys, NackReason, Options, Region,
+    RegionId, Reply, RetryPolicy, Rights, RunningServer, ServeError, Server, ServerConfig, Span, Wait,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -15,21 +15,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const HERE: &str = "tcp://127.0.0.1:0";
-/// More than anything takes on the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn roomy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
-    server_config(|config| {
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
-        (config.rpc_bytes_max, config.reply_bytes_max) = (1 << 20, Some(1 << 20));
-        config.reassembly_timeout = Some(PATIENCE.into());
+/// As [`roomy`], of a server with one thread that sleeps.
+fn sleepy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
+    roomy(|config| {
         (config.inline, config.idle) = (true, IdlePolicy::Block);
         change(config);
     })
 }
 
 fn serve(change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
-    Server::bind(HERE).config(roomy(change)).serve(echo).expect("a server")
+    Server::bind(HERE).config(sleepy(change)).serve(echo).expect("a server")
 }
 
 fn patient() -> ClientConfig {
@@ -41,15 +36,6 @@ fn address(server: &RunningServer) -> SocketAddr {
     address
 }
 
-fn echo_sizes(client: &mut Client) {
-    let mut draw = Draw::new(7);
-    for bytes in [0, 1, 64, 1088, 1089, 33 * 1088, 300_000, 1 << 20] {
-        let request = draw.bytes(bytes);
-        let reply = client.call(&request).unwrap_or_else(|error| panic!("{bytes} bytes: {error}"));
-        assert!(reply == request, "{bytes} bytes came back as others");
-    }
-}
-
 #[test]
 fn rpcs_of_every_size_go_over_both_families_in_every_mode() {
     let _watchdog = Watchdog::new("RPCs of every size over TCP");
@@ -59,7 +45,7 @@ fn rpcs_of_every_size_go_over_both_families_in_every_mode() {
     }
     for at in [Some(HERE), has_ipv6.then_some("tcp://[::1]:0")].into_iter().flatten() {
         for (inline, idle) in [(true, IdlePolicy::Adaptive), (true, IdlePolicy::Block), (false, IdlePolicy::Block)] {
-            let config = roomy(|config| (config.inline, config.idle) = (inline, idle));
+            let config = sleepy(|config| (config.inline, config.idle) = (inline, idle));
             let server = Server::bind(at).config(config).serve(echo).expect("a server");
             echo_sizes(&mut Client::connect_with(server.endpoint(), patient()).expect("a client"));
             let spins = patient().wait(Wait::Spin).datagram_bytes(1400);
@@ -124,7 +110,7 @@ fn without_a_key_nobody_serves_or_calls_beyond_this_machine_by_accident() {
     assert!(matches!(error, ServeError::Insecure { .. }) && error.to_string().contains("tcp://"), "{error}");
     let error = Client::connect("tcp://192.0.2.1:7400").expect_err("not on this machine");
     assert!(matches!(error, ConnectError::Open { .. }) && error.to_string().contains("tcp://"), "{error}");
-    let open = roomy(|config| config.insecure = true);
+    let open = sleepy(|config| config.insecure = true);
     let server = Server::bind("tcp://0.0.0.0:0").config(open).serve(echo).expect("as it was wished");
     // Answers come from the address that was asked.
     for host in ["127.0.0.1", "127.0.0.2"] {
@@ -155,7 +141,7 @@ fn where_nobody_serves_or_something_else_does_the_client_says_so() {
 fn an_address_is_served_by_one_server() {
     let first = serve(|_| ());
     for engines in 1..=2 {
-        let config = roomy(|config| (config.engines, config.workers) = (engines, engines));
+        let config = sleepy(|config| (config.engines, config.workers) = (engines, engines));
         let second = Server::bind(first.endpoint()).config(config).serve(echo);
         assert!(matches!(second.map(drop), Err(ServeError::Taken { .. })));
     }
@@ -208,7 +194,7 @@ fn draining_refuses_what_comes_and_frees_the_address() {
         let refused = Err(CallError::Nack { reason: NackReason::QueueBound });
         assert_eq!(client.call(b"after"), refused);
         let second =
-            wait_until("the address", || Server::bind(server.endpoint()).config(roomy(|_| ())).serve(echo).ok());
+            wait_until("the address", || Server::bind(server.endpoint()).config(sleepy(|_| ())).serve(echo).ok());
         let mut other = Client::connect_with(second.endpoint(), gives_up).expect("a client");
         assert_eq!(other.call(b"new"), Ok(&b"new"[..]));
         assert_eq!(client.call(b"old"), refused);
@@ -224,7 +210,7 @@ fn a_server_that_comes_back_is_found_again() {
     for round in 0..3_u8 {
         assert_eq!(client.call(&[round]), Ok(&[round][..]));
         server.stop();
-        server = wait_until("the address", || Server::bind(&at).config(roomy(|_| ())).serve(echo).ok());
+        server = wait_until("the address", || Server::bind(&at).config(sleepy(|_| ())).serve(echo).ok());
         // Nobody knows of what was sent whether it was executed; what is sent after that, is.
         wait_until("the new server", || match client.call(b"again") {
             Ok(_) => Some(()),
@@ -243,7 +229,7 @@ fn call_over_a_breaking_link(keys: &Keys) -> (Vec<Result<(), CallError>>, Vec<u6
         count[usize::from(u16::from_le_bytes([request[0], request[1]]))].fetch_add(1, Ordering::Relaxed);
         reply.write(request);
     };
-    let config = roomy(|config| config.keys = keys.clone());
+    let config = sleepy(|config| config.keys = keys.clone());
     let server = Server::bind(HERE).config(config).serve(service).expect("a server");
     let link = Cuttable::to(address(&server));
     let mut config = patient();
@@ -312,7 +298,7 @@ fn several_servers_are_one_service() {
 fn one_sided_operations_need_no_worker_here_either() {
     let _watchdog = Watchdog::new("one-sided over TCP");
     let region = Region::create(1 << 16).expect("memory");
-    let server = Server::bind(HERE).config(roomy(|_| ())).register(&region, Rights::READ | Rights::WRITE);
+    let server = Server::bind(HERE).config(sleepy(|_| ())).register(&region, Rights::READ | Rights::WRITE);
     let server = server.serve(echo).expect("a server");
     let mut client = Client::connect_with(server.endpoint(), patient().one_sided(true)).expect("a client");
     let written = Draw::new(5).bytes(20_000);

@@ -4,30 +4,17 @@ mod support;
 
 use nebula::net::{Environment, KernelWire};
 use nebula::{
-    CallError, Client, ClientConfig, ConnectError, IdlePolicy, Key, Options, Policy, Queueing, Reply, RunningServer,
-    ServeError, Server, ServerConfig, Span, Wait,
+    CallError, Client, ClientConfig, ConnectError, IdlePolicy, Key, Options, Policy, Reply, RunningServer, ServeError,
+    Server, ServerConfig, Span, Wait,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use support::draw::Draw;
 use support::watch::{Watchdog, wait_until};
-use support::{echo, server_config};
+use support::{PATIENCE, echo, echo_sizes, roomy};
 
 const LOOPBACK: &str = "udp://127.0.0.1:0";
-/// More than a large reply takes on the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn roomy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
-    server_config(|config| {
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
-        (config.rpc_bytes_max, config.reply_bytes_max) = (1 << 20, Some(1 << 20));
-        // On a busy machine half a second may pass between two packets of an RPC.
-        config.reassembly_timeout = Some(PATIENCE.into());
-        change(config);
-    })
-}
-
 fn serve(endpoint: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
     Server::bind(endpoint).config(roomy(change)).serve(echo).expect("a server")
 }
@@ -38,17 +25,6 @@ fn patient() -> ClientConfig {
 
 fn client(server: &RunningServer, config: ClientConfig) -> Client {
     Client::connect_with(server.endpoint(), config).expect("a client")
-}
-
-/// Echoes of every size at which something changes.
-fn echo_sizes(client: &mut Client) {
-    let mut draw = Draw::new(7);
-    for bytes in [0, 1, 63, 64, 65, 1087, 1088, 1089, 2176, 2177, 32 * 1088, 33 * 1088, 64 * 1088 + 1, 300_000, 1 << 20]
-    {
-        let request = draw.bytes(bytes);
-        let reply = client.call(&request).unwrap_or_else(|error| panic!("{bytes} bytes: {error}"));
-        assert!(reply == request, "{bytes} bytes came back as others");
-    }
 }
 
 #[test]

@@ -15,8 +15,9 @@ pub(crate) mod sim_net;
 pub(crate) mod udp_raw;
 pub(crate) mod watch;
 
-use nebula::{Reply, ServerConfig, Status, StatusReader};
+use nebula::{Client, Queueing, Reply, ServerConfig, Status, StatusReader};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// An endpoint that no other test and no other run uses.
 pub(crate) fn endpoint(test: &str) -> String {
@@ -50,6 +51,31 @@ pub(crate) fn server_config(change: impl FnOnce(&mut ServerConfig)) -> ServerCon
     let mut config = ServerConfig::default();
     change(&mut config);
     config
+}
+
+/// More than anything takes on the busiest machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A configuration for requests and replies of up to 1 MiB.
+pub(crate) fn roomy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
+    server_config(|config| {
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
+        (config.rpc_bytes_max, config.reply_bytes_max) = (1 << 20, Some(1 << 20));
+        // On a busy machine half a second may pass between two packets of an RPC.
+        config.reassembly_timeout = Some(PATIENCE.into());
+        change(config);
+    })
+}
+
+/// Echoes of every size at which something changes.
+pub(crate) fn echo_sizes(client: &mut Client) {
+    let mut draw = draw::Draw::new(7);
+    for bytes in [0, 1, 63, 64, 65, 1087, 1088, 1089, 2176, 2177, 32 * 1088, 33 * 1088, 64 * 1088 + 1, 300_000, 1 << 20]
+    {
+        let request = draw.bytes(bytes);
+        let reply = client.call(&request).unwrap_or_else(|error| panic!("{bytes} bytes: {error}"));
+        assert!(reply == request, "{bytes} bytes came back as others");
+    }
 }
 
 /// Waits until the page of counters says that nothing is held and `clients` are left.
