@@ -28,7 +28,7 @@ pub struct BadFrame {
 /// let mut seen = Vec::new();
 /// frames.take(&mut [3, 0, 0], 64, &mut |frame| seen.push(frame.to_vec()))?;
 /// assert_eq!(frames.kept_bytes(), 3);
-/// frames.take(b"\0abc\x01", 64, &mut |frame| seen.push(frame.to_vec()))?;
+/// frames.take(&mut b"\0abc\x01".to_owned(), 64, &mut |frame| seen.push(frame.to_vec()))?;
 /// assert_eq!((seen, frames.kept_bytes()), (vec![b"abc".to_vec()], 1));
 /// # Ok::<(), nebula::net::BadFrame>(())
 /// ```
