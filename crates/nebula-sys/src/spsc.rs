@@ -111,7 +111,7 @@ pub fn ring<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 impl<T: Send> Producer<T> {
-    /// Appends `value`, or returns it when the ring is full.
+    /// Appends `value`, or returns it when the ring is full. What was [staged](Self::try_stage) before is seen with it.
     ///
     /// # Errors
     ///
@@ -122,6 +122,23 @@ impl<T: Send> Producer<T> {
     /// O(1), no allocation; one cache-line transfer when the ring looked full.
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), T> {
+        self.try_stage(value)?;
+        self.publish();
+        Ok(())
+    }
+
+    /// Appends `value` without letting the other end see it, which it does from the next [`publish`](Self::publish) on: so that several values cost
+    /// one transfer of the index's line, and are seen together.
+    ///
+    /// # Errors
+    ///
+    /// The value itself, when the ring is full, staged values included.
+    ///
+    /// # Cost
+    ///
+    /// As [`try_push`](Self::try_push).
+    #[inline]
+    pub fn try_stage(&mut self, value: T) -> Result<(), T> {
         if self.tail - self.head_cached == self.ring.slots.len() as u64 {
             // Acquire: pairs with the Release in `try_pop`; the consumer has moved the value out before the slot is
             // written again.
@@ -130,12 +147,25 @@ impl<T: Send> Producer<T> {
                 return Err(value);
             }
         }
-        // SAFETY: the slot lies outside head..tail, so the consumer does not touch it until `tail` is published below.
+        // SAFETY: the slot lies outside head..tail, so the consumer does not touch it until `publish` moves the shared tail past it.
         self.ring.slot(self.tail).with_mut(|slot| unsafe { (*slot).write(value) });
         self.tail += 1;
-        // Release: pairs with the Acquire in `try_pop`; the value is written before it becomes visible.
-        self.ring.tail.store(self.tail, Ordering::Release);
         Ok(())
+    }
+
+    /// Lets the other end see all that was staged.
+    #[inline]
+    pub fn publish(&mut self) {
+        // Release: pairs with the Acquire in `try_pop`; the values are written before they become visible.
+        self.ring.tail.store(self.tail, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Producer<T> {
+    /// What was staged is the ring's, which drops it unless the other end takes it.
+    fn drop(&mut self) {
+        // Release: as in `publish`.
+        self.ring.tail.store(self.tail, Ordering::Release);
     }
 }
 
@@ -156,7 +186,7 @@ impl<T: Send> Consumer<T> {
     #[inline]
     pub fn try_pop(&mut self) -> Option<T> {
         if self.head == self.tail_cached {
-            // Acquire: pairs with the Release in `try_push`.
+            // Acquire: pairs with the Release in `publish`.
             self.tail_cached = self.ring.tail.load(Ordering::Acquire);
             if self.head == self.tail_cached {
                 return None;
@@ -192,6 +222,8 @@ mod tests {
     #[derive(Arbitrary, Debug)]
     enum Op {
         Push(u8),
+        Stage(u8),
+        Publish,
         Pop,
     }
 
@@ -200,16 +232,29 @@ mod tests {
         seeded::seeded(|u| {
             let capacity = 1 << u.int_in_range(0..=3)?;
             let (mut push, mut pop) = ring(capacity);
-            let mut model = VecDeque::new();
+            let (mut model, mut staged) = (VecDeque::new(), VecDeque::new());
             for op in u.arbitrary_iter::<Op>()?.take(200) {
+                let is_full = model.len() + staged.len() == capacity;
                 match op? {
-                    Op::Push(value) if model.len() < capacity => {
+                    Op::Push(value) | Op::Stage(value) if is_full => {
+                        assert_eq!((push.try_push(value), push.try_stage(value)), (Err(value), Err(value)));
+                    }
+                    Op::Push(value) => {
+                        model.append(&mut staged);
                         model.push_back(value);
                         assert_eq!(push.try_push(value), Ok(()));
                     }
-                    Op::Push(value) => assert_eq!(push.try_push(value), Err(value)),
+                    Op::Stage(value) => {
+                        staged.push_back(value);
+                        assert_eq!(push.try_stage(value), Ok(()));
+                    }
+                    Op::Publish => {
+                        model.append(&mut staged);
+                        push.publish();
+                    }
                     Op::Pop => assert_eq!(pop.try_pop(), model.pop_front()),
                 }
+                assert_eq!(pop.is_empty(), model.is_empty());
             }
             Ok(())
         });
@@ -223,7 +268,8 @@ mod tests {
             push.try_push(counted.clone()).unwrap();
         }
         drop(pop.try_pop());
-        assert_eq!(std::sync::Arc::strong_count(&counted), 3);
+        push.try_stage(counted.clone()).unwrap();
+        assert_eq!(std::sync::Arc::strong_count(&counted), 4);
         drop((push, pop));
         assert_eq!(std::sync::Arc::strong_count(&counted), 1);
     }

@@ -41,6 +41,22 @@ fn three_values_through_one_entry() {
 }
 
 #[test]
+fn values_of_one_message_are_seen_together() {
+    loom::model(|| {
+        let (mut push, mut pop) = ring(2);
+        let sender = loom::thread::spawn(move || {
+            push.try_stage(1).expect("room");
+            push.try_stage(2).expect("room");
+            push.publish();
+        });
+        if pop.try_pop().is_some() {
+            assert_eq!(pop.try_pop(), Some(2), "both, or neither");
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
 fn values_left_in_the_ring_are_dropped_once() {
     loom::model(|| {
         let counted = std::sync::Arc::new(());

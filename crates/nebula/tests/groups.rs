@@ -3,10 +3,10 @@
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::watch::{Watchdog, spin, wait_until};
-use crate::support::{endpoint, server_config, wait_until_freed};
+use crate::support::{endpoint, server_config, wait_until_freed, wait_until_served};
 use nebula::{
-    CallError, Client, ClientConfig, Fault, MigrationConfig, Queueing, Reply, RunningServer, Server, ServerConfig,
-    SubmitError, Ticket,
+    CallError, Client, ClientConfig, Fault, IdlePolicy, IntoEndpoints, MigrationConfig, Queueing, Reply, RunningServer,
+    Server, ServerConfig, SubmitError, Ticket,
 };
 use nebula_nic::decision::{GroupReplayError, replay_group_text};
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
@@ -63,7 +63,12 @@ fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
     server.expect("a server")
 }
 
-fn connect(name: &str) -> Client {
+/// Endpoints of every transport that groups serve over: a name, and addresses of the loopback network.
+fn everywhere(test: &str) -> [String; 3] {
+    [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
+}
+
+fn connect(name: impl IntoEndpoints) -> Client {
     Client::connect_with(name, ClientConfig::default().slots(2048).reply_bytes_max(2008)).expect("a connection")
 }
 
@@ -123,58 +128,61 @@ fn load(client: &mut Client, seed: u64, rpcs: usize, may_panic: bool) -> BTreeMa
 #[test]
 fn the_load_of_one_groups_client_is_served_by_both_and_each_rpc_moves_once_at_most() {
     let _watchdog = Watchdog::new("the load of one group's client");
-    let name = endpoint("groups-share");
-    let server = serve(&name, |_| ());
-    let mut client = connect(&name);
-    let home = home(&mut client);
-    let mut by_worker = load(&mut client, 1, 20_000, false);
-    drop(client);
-    let status = wait_until_freed(server.status(), 20_001);
-    server.stop();
-    let own = by_worker.remove(&home).unwrap_or_default();
-    let other: u64 = by_worker.values().sum();
-    assert!(own > 1000 && other > 1000, "{own} served by its own group, {other} by the other");
-    // Each move put one RPC from one group to the other: as many as were served there, or one of them moved twice.
-    assert_eq!((status.migrated_out, status.migrated_in), (other, other), "{status:?}");
-    assert_eq!((status.freed, status.completed, status.nacked()), (20_001, 20_001, 0), "{status:?}");
+    for name in everywhere("groups-share") {
+        let server = serve(&name, |_| ());
+        let mut client = connect(server.endpoint().clone());
+        let home = home(&mut client);
+        let mut by_worker = load(&mut client, 1, 20_000, false);
+        drop(client);
+        let status = wait_until_served(server.status(), 20_001);
+        server.stop();
+        let own = by_worker.remove(&home).unwrap_or_default();
+        let other: u64 = by_worker.values().sum();
+        assert!(own > 1000 && other > 1000, "{name}: {own} served by its own group, {other} by the other");
+        // Each move put one RPC from one group to the other: as many as were served there, or one of them moved twice.
+        assert_eq!((status.migrated_out, status.migrated_in), (other, other), "{name}: {status:?}");
+        assert_eq!((status.freed, status.completed, status.nacked()), (20_001, 20_001, 0), "{name}: {status:?}");
+    }
 }
 
 #[test]
 fn what_does_not_wait_does_not_move() {
     let _watchdog = Watchdog::new("what does not wait");
-    let name = endpoint("groups-calm");
-    let server = serve(&name, |_| ());
-    let mut client = connect(&name);
-    let home = home(&mut client);
-    for number in 0..1000_u32 {
-        let reply = client.call(&number.to_le_bytes()).expect("a reply");
-        assert_eq!((reply[0], &reply[8..]), (home, &number.to_le_bytes()[..]));
+    for name in everywhere("groups-calm") {
+        let server = serve(&name, |_| ());
+        let mut client = connect(server.endpoint().clone());
+        let home = home(&mut client);
+        for number in 0..1000_u32 {
+            let reply = client.call(&number.to_le_bytes()).expect("a reply");
+            assert_eq!((reply[0], &reply[8..]), (home, &number.to_le_bytes()[..]));
+        }
+        drop(client);
+        let status = wait_until_served(server.status(), 1001);
+        server.stop();
+        assert_eq!((status.migrated_out, status.freed, status.workers), (0, 1001, 2), "{name}: {status:?}");
     }
-    drop(client);
-    let status = wait_until_freed(server.status(), 1001);
-    server.stop();
-    assert_eq!((status.migrated_out, status.freed, status.workers), (0, 1001, 2), "{status:?}");
 }
 
 #[test]
 fn every_rpc_ends_once_and_whole_in_uneven_groups_with_little_room_for_foreign_ones() {
     let _watchdog = Watchdog::new("uneven groups");
-    let name = endpoint("groups-uneven");
-    let server = serve(&name, |config| {
-        config.workers = 3;
-        (config.migration.foreign_max, config.migration.waiting_max) = (2, Some(0));
-    });
-    std::thread::scope(|scope| {
-        for seed in 0..3 {
-            let name = &name;
-            scope.spawn(move || load(&mut connect(name), seed, 4000, true));
-        }
-    });
-    let status = wait_until_freed(server.status(), 12_000);
-    server.stop();
-    assert_eq!((status.freed, status.completed, status.violations), (12_000, 12_000, 0), "{status:?}");
-    assert!(status.migrated_out > 0, "{status:?}");
-    assert_eq!(status.migrated_out, status.migrated_in, "{status:?}");
+    for name in everywhere("groups-uneven") {
+        let server = serve(&name, |config| {
+            config.workers = 3;
+            (config.migration.foreign_max, config.migration.waiting_max) = (2, Some(0));
+        });
+        std::thread::scope(|scope| {
+            for seed in 0..3 {
+                let endpoint = server.endpoint().clone();
+                scope.spawn(move || load(&mut connect(endpoint), seed, 4000, true));
+            }
+        });
+        let status = wait_until_served(server.status(), 12_000);
+        server.stop();
+        assert_eq!((status.freed, status.completed, status.violations), (12_000, 12_000, 0), "{name}: {status:?}");
+        assert!(status.migrated_out > 0, "{name}: {status:?}");
+        assert_eq!(status.migrated_out, status.migrated_in, "{name}: {status:?}");
+    }
 }
 
 #[test]
@@ -183,13 +191,13 @@ fn a_client_that_leaves_gives_back_what_has_moved_too() {
     let name = endpoint("groups-leaves");
     let server = serve(&name, |_| ());
     for round in 0..20 {
-        let mut leaves = connect(&name);
+        let mut leaves = connect(&*name);
         load(&mut leaves, round, 300, false);
         for _ in 0..DEPTH {
             leaves.submit(&[7; 200]).expect("room");
         }
     }
-    let mut stays = connect(&name);
+    let mut stays = connect(&*name);
     load(&mut stays, 99, 300, false);
     drop(stays);
     let status = wait_until_freed(server.status(), 20 * 300 + 300);
@@ -203,7 +211,7 @@ fn a_stop_under_load_ends_every_rpc() {
     let _watchdog = Watchdog::new("a stop under load");
     let name = endpoint("groups-stop");
     let server = serve(&name, |_| ());
-    let mut client = connect(&name);
+    let mut client = connect(&*name);
     let mut submitted = 0;
     wait_until("some to have moved", || {
         while client.outstanding() < 100 {
@@ -240,7 +248,7 @@ fn trained_thresholds_are_those_of_the_managers() {
             config.migration = MigrationConfig::default().thresholds(trained);
             config.decision_log = Some(path.clone());
         });
-        load(&mut connect(&name), 5, 2000, true);
+        load(&mut connect(&*name), 5, 2000, true);
         let status = wait_until_freed(server.status(), 2000);
         server.stop();
         assert_eq!((status.migrated_out > 0, status.freed), (migrates, 2000), "{status:?}");
@@ -271,6 +279,17 @@ fn unsupported_groups_are_errors_that_say_so() {
     assert!(few.contains("2 groups need at least 2 workers"), "{few}");
     let bulk = open(&|config| config.migration.bulk = 0);
     assert!(bulk.contains("bulk of 0"), "{bulk}");
+    let udp = |change: &dyn Fn(&mut ServerConfig)| {
+        let config = server_config(|config| {
+            (config.policy, config.workers) = ("altocumulus:2".parse().expect("a policy"), 2);
+            change(config);
+        });
+        Server::bind("udp://127.0.0.1:0").config(config).open().expect_err("no server").to_string()
+    };
+    let asleep = udp(&|config| config.idle = IdlePolicy::Block);
+    assert!(asleep.contains("under altocumulus:2 threads look for work where others leave it"), "{asleep}");
+    let engines = udp(&|config| config.engines = 2);
+    assert!(engines.contains("an engine a group"), "{engines}");
 }
 
 #[test]
@@ -281,7 +300,7 @@ fn one_group_is_a_server_as_any_other() {
         let server = serve(&name, |config| {
             (config.policy, config.workers, config.inline) = ("altocumulus:1".parse().expect("a policy"), 1, inline);
         });
-        load(&mut connect(&name), 5, 500, true);
+        load(&mut connect(&*name), 5, 500, true);
         let status = wait_until_freed(server.status(), 500);
         server.stop();
         assert_eq!((status.freed, status.migrated_out), (500, 0), "{status:?}");
@@ -300,7 +319,7 @@ fn the_logs_of_the_groups_replay_through_fresh_groups_and_managers() {
     std::thread::scope(|scope| {
         for seed in 0..3 {
             let name = &name;
-            scope.spawn(move || load(&mut connect(name), seed, 1500, true));
+            scope.spawn(move || load(&mut connect(&**name), seed, 1500, true));
         }
     });
     let status = wait_until_freed(server.status(), 4500);

@@ -83,7 +83,7 @@ fn what_cannot_be_is_refused_and_says_what_could() {
     let uneven = Server::bind(HERE).engines(2).workers(3).inline(true);
     assert!(matches!(refused(uneven), ServeError::InlineWorkers { workers: 3, engines: 2 }));
     let groups = Server::bind(HERE).engines(2).workers(2).policy("altocumulus:2".parse().expect("a policy"));
-    assert!(matches!(refused(groups), ServeError::GroupsOverUdp { .. }));
+    assert!(matches!(refused(groups), ServeError::EnginesAndGroups { engines: 2, .. }));
     let shm =
         Server::bind("shm://engines-refused").engines(2).workers(2).policy("altocumulus:2".parse().expect("a policy"));
     assert!(matches!(refused(shm), ServeError::EnginesAndGroups { engines: 2, .. }));

@@ -76,19 +76,11 @@ pub enum ServeError {
         "a shm:// server cannot sleep until an RPC arrives, as its clients do not wake it: use the adaptive idle policy"
     )]
     BlockOverShm,
-    /// Under the policy, workers look for work themselves.
+    /// Under the policy, threads look for work where others leave it.
     #[error(
-        "under {policy} workers look for work themselves and cannot sleep until an RPC arrives: use the adaptive idle policy"
+        "under {policy} threads look for work where others leave it and cannot sleep until an RPC arrives: use the adaptive idle policy"
     )]
     Block {
-        /// The policy asked for.
-        policy: Policy,
-    },
-    /// Groups of a `udp://` or `tcp://` server.
-    #[error(
-        "policy {policy} hands RPCs from engine to engine, which only a shm:// server does: serve over shm://, or use engines and jbsq:2"
-    )]
-    GroupsOverUdp {
         /// The policy asked for.
         policy: Policy,
     },

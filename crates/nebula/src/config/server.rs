@@ -243,6 +243,11 @@ impl ServerConfig {
         self.groups().max(self.engines)
     }
 
+    /// Whether all threads can sleep until something comes: none looks for work where others leave it, as groups do.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.groups() == 1 && self.kind().sleeps()
+    }
+
     /// Engines with their own threads.
     pub(crate) fn engine_threads(&self) -> usize {
         if self.kind().has_engine() { self.parts().into() } else { 0 }
@@ -318,9 +323,14 @@ impl ServerConfig {
 
     /// The back end of this server.
     pub(crate) fn backend(&self, sources: Option<Sources>) -> Result<Backend, ServeError> {
-        let config = self.backend_config()?;
-        let config = sources.map_or(config, |sources| config.sources(sources));
+        let config = self.backend_config_for(sources)?;
         Ok(Backend::try_with(config, self.dispatcher(&config))?)
+    }
+
+    /// As [`backend_config`](Self::backend_config), with the shares of a transport that knows better than by the client's number whose they are.
+    pub(crate) fn backend_config_for(&self, sources: Option<Sources>) -> Result<BackendConfig, ServeError> {
+        let config = self.backend_config()?;
+        Ok(sources.map_or(config, |sources| config.sources(sources)))
     }
 
     /// What decides which worker gets an RPC.

@@ -70,6 +70,7 @@ impl<T: Transport> Engine<T> {
             }
             length
         };
+        let batch = manager.batch();
         let migrations = manager.decide(now, waiting, published);
         // Where the queue is below the threshold, nothing is read and nothing can follow.
         if let Some(recorder) = recorder.as_mut().filter(|_| is_logged) {
@@ -77,15 +78,20 @@ impl<T: Transport> Engine<T> {
         }
         for migration in migrations {
             let Some(neighbor) = &mut list[migration.to.index()] else { continue };
-            for _ in 0..migration.count.min(AWAY_MAX - neighbor.away) {
+            for place in 1..=migration.count.min(AWAY_MAX - neighbor.away) {
                 let taken = backend.take_newest_waiting(migration.to);
                 if let Some(recorder) = recorder {
                     recorder.take(now, migration.to, taken);
                 }
                 let Some(arrival) = taken else { break };
                 neighbor.away += 1;
-                neighbor.tell(Message::Migrated(arrival, payloads.take(&arrival)));
+                neighbor.add(Message::Migrated(arrival, payloads.take(&arrival)));
+                if place.is_multiple_of(batch) {
+                    neighbor.send();
+                }
             }
+            // The last message may have fewer.
+            neighbor.send();
         }
         neighbors.publish(backend.queue_depth());
     }

@@ -52,6 +52,16 @@ impl Neighbor {
     pub(crate) fn tell(&mut self, message: Message) {
         assert!(self.to.try_push(message).is_ok(), "a ring has room for all that can be away");
     }
+
+    /// Adds a descriptor to the message that [`send`](Self::send) ends.
+    pub(crate) fn add(&mut self, descriptor: Message) {
+        assert!(self.to.try_stage(descriptor).is_ok(), "a ring has room for all that can be away");
+    }
+
+    /// Sends a message: the other group sees all its descriptors at once.
+    pub(crate) fn send(&mut self) {
+        self.to.publish();
+    }
 }
 
 /// What one group knows of the others, and its manager.

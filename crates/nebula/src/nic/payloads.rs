@@ -68,10 +68,13 @@ impl Payloads {
         self.answers[own as usize] = Some(answer);
     }
 
-    /// The room for the answer of an RPC that no core has begun, by its first slot.
+    /// The room for the answer of an own RPC that waits here, by its first slot: one that came back from another group is kept apart.
     #[inline(always)]
     pub(crate) fn answer(&mut self, start: u32) -> Option<&mut Answer> {
-        self.answers.get_mut(start.wrapping_sub(self.first_slot) as usize)?.as_deref_mut()
+        match self.answers.get_mut(start.wrapping_sub(self.first_slot) as usize)?.as_deref_mut() {
+            None => self.foreign.get_mut(start as usize)?.as_mut()?.answer.as_deref_mut(),
+            waits => waits,
+        }
     }
 
     /// The payload of an RPC that waits here.

@@ -6,7 +6,7 @@ use crate::config::migration::MigrationConfig;
 use crate::config::server::ServerConfig;
 use crate::nic::neighbors::{Neighbors, Ways, waiting_max};
 use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
-use nebula_nic::{Backend, GroupConfig, GroupId};
+use nebula_nic::{Backend, GroupConfig, GroupId, Sources};
 use nebula_sys::udp::GROUP_MAX;
 
 /// An engine and its workers, about to be built: a whole server, or a part of it.
@@ -35,12 +35,12 @@ pub(super) fn check_parts(config: &ServerConfig) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Divides a server into its parts, as evenly as can be.
-pub(super) fn part(config: &ServerConfig) -> Result<Vec<Part>, ServeError> {
+/// Divides a server into its parts, as evenly as can be; `sources` are the transport's.
+pub(super) fn part(config: &ServerConfig, sources: Option<Sources>) -> Result<Vec<Part>, ServeError> {
     let groups = config.groups();
     let configs: Vec<_> = (0..config.parts()).map(|index| share(config, index)).collect();
     if groups > 1 {
-        return with_neighbors(configs, groups);
+        return with_neighbors(configs, groups, sources);
     }
     Ok(configs.into_iter().map(|config| Part { config, group: None }).collect())
 }
@@ -67,7 +67,7 @@ fn share(config: &ServerConfig, index: u16) -> ServerConfig {
 }
 
 /// The groups of a server, which hand RPCs to one another.
-fn with_neighbors(configs: Vec<ServerConfig>, groups: u16) -> Result<Vec<Part>, ServeError> {
+fn with_neighbors(configs: Vec<ServerConfig>, groups: u16, sources: Option<Sources>) -> Result<Vec<Part>, ServeError> {
     // One numbering for the slots of all: every group has as many as the largest needs, which is the first.
     let slots = configs[0].backend_config()?.slots;
     let managers = configs.iter().zip((0..).map(GroupId)).map(|(config, group)| manager(config, group, groups));
@@ -76,7 +76,7 @@ fn with_neighbors(configs: Vec<ServerConfig>, groups: u16) -> Result<Vec<Part>, 
     let is_given = waiting_max.is_some() || thresholds.is_some();
     let neighbors = Ways::new(groups).with_managers(managers, is_given);
     let parts = configs.into_iter().zip((0..).map(GroupId)).zip(neighbors).map(|((config, group), neighbors)| {
-        let backend = config.backend_config()?.slots(slots);
+        let backend = config.backend_config_for(sources)?.slots(slots);
         let foreign_max = config.migration.foreign_max;
         let backend = Backend::try_group(GroupConfig { backend, group, groups, foreign_max })?;
         Ok(Part { config, group: Some((backend, neighbors)) })

@@ -14,6 +14,7 @@ use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Sockets, TcpServerWire, Time, Watch, Wire, random_bytes, xdp};
 use crate::nic::one_sided::OneSided;
 use crate::nic::recorder::FirstLogError;
+use crate::nic::transport::Transport;
 use crate::rpc::parking::Parker;
 use crate::rpc::region::Registered;
 use crate::rpc::service::Service;
@@ -309,7 +310,7 @@ pub(super) fn open(
             }
             let wires = claim(&endpoint, || match &endpoint {
                 Endpoint::Tcp(_) => listen_for_datagrams(address, &config),
-                _ => bind(address, config.engines, Some(GROUP_KEY)),
+                _ => bind(address, config.parts(), Some(GROUP_KEY)),
             })?;
             open_udp(&endpoint, wires, &Time::Machine, &random_bytes()?, config)
         }
@@ -350,8 +351,8 @@ fn open_xdp(address: &XdpAddress, config: ServerConfig) -> Result<(RunningServer
     if config.keys.is_empty() && !config.insecure {
         return Err(ServeError::Insecure { endpoint });
     }
-    if config.engines > 1 {
-        return Err(ServeError::EnginesOverOneWire { engines: config.engines });
+    if config.parts() > 1 {
+        return Err(ServeError::EnginesOverOneWire { engines: config.parts() });
     }
     let (wire, is_past_the_stack) = claim(&endpoint, || xdp::bind(&address.interface, address.port))?;
     let local = wire.local();
@@ -361,7 +362,7 @@ fn open_xdp(address: &XdpAddress, config: ServerConfig) -> Result<(RunningServer
 
 /// Connections for each engine, each of which stays with the engine that the kernel gives it to.
 fn listen_for_datagrams(address: SocketAddr, config: &ServerConfig) -> std::io::Result<Vec<Box<dyn Wire>>> {
-    let wires = TcpServerWire::bind_group(address, config.engines, config.clients_max.into())?;
+    let wires = TcpServerWire::bind_group(address, config.parts(), config.clients_max.into())?;
     Ok(wires.into_iter().map(|wire| Box::new(wire) as Box<dyn Wire>).collect())
 }
 
@@ -393,7 +394,7 @@ fn open_shm(
         watch: Watch::new(&Time::Machine),
         pin: config.pin.clone(),
     };
-    let (mut running, workers) = assemble(part(&config)?, ground, rings)?;
+    let (mut running, workers) = assemble(part(&config, Rings::SOURCES)?, ground, rings)?;
     running.regions = config.regions;
     let stop = running.stop.clone();
     running.threads.push(spawn("nebula-listener", None, Box::new(move || listener.run(&stop)))?);
@@ -408,8 +409,8 @@ pub(super) fn open_over(
     let Environment { wire, time, entropy } = environment;
     let endpoint = Endpoint::Udp(wire.local());
     let config = checked(&endpoint, config)?;
-    if config.engines > 1 {
-        return Err(ServeError::EnginesOverOneWire { engines: config.engines });
+    if config.parts() > 1 {
+        return Err(ServeError::EnginesOverOneWire { engines: config.parts() });
     }
     open_udp(&endpoint, vec![wire], &time, &entropy, config)
 }
@@ -434,10 +435,10 @@ fn open_udp(
     config.mtu_bytes = config.packet_bytes;
     // Packets that are lost are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
-    let parts = part(&config)?;
+    let parts = part(&config, UdpPort::SOURCES)?;
     let layout = Layout::of(&config);
     let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
-    let numbers = Numbers::for_engines(config.engines, first_number(entropy));
+    let numbers = Numbers::for_engines(config.parts(), first_number(entropy));
     let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
     let ports = parts.iter().zip(wires).zip(numbers).zip(&key_boxes).map(|(((part, wire), numbers), key_box)| {
         Ok(UdpPort::new(
@@ -483,8 +484,8 @@ fn open_stream(
     }
     // Every request is one packet: no other is to wait for the rest of it in the receive buffer.
     config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64).max(64);
-    let parts = part(&config)?;
-    let ears = claim(&endpoint, || listen(&endpoint, address, config.engines))?;
+    let parts = part(&config, StreamPort::SOURCES)?;
+    let ears = claim(&endpoint, || listen(&endpoint, address, config.parts()))?;
     let local = ears.first().map_or(Ok(address), Ears::local)?;
     let layout = Layout::of(&config);
     let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
@@ -544,15 +545,12 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
     tenant::check(&config.tenants, has_network, !config.keys.is_empty())?;
     let policy = config.policy;
     match endpoint {
-        Endpoint::Shm(_) if config.engines > 1 && config.groups() > 1 => {
+        _ if config.engines > 1 && config.groups() > 1 => {
             Err(ServeError::EnginesAndGroups { engines: config.engines, policy })
         }
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
-        Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_) if config.groups() > 1 => {
-            Err(ServeError::GroupsOverUdp { policy })
-        }
         Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_)
-            if config.idle == IdlePolicy::Block && !config.kind().sleeps() =>
+            if config.idle == IdlePolicy::Block && !config.sleeps() =>
         {
             Err(ServeError::Block { policy })
         }

@@ -92,11 +92,18 @@ pub(crate) fn wait_until_clean(status: &StatusReader, clients: u64) -> Status {
 
 /// As [`wait_until_clean`] with no clients left, once the page tells of `freed` RPCs: before the engine has written it, it tells of none.
 pub(crate) fn wait_until_freed(status: &StatusReader, freed: u64) -> Status {
+    wait_until_served(status, freed);
+    wait_until_clean(status, 0)
+}
+
+/// Waits until the page tells of `freed` RPCs, and of none that is inside: over a network nobody knows when a client is gone.
+pub(crate) fn wait_until_served(status: &StatusReader, freed: u64) -> Status {
+    let mut before = Status::default();
     // Several engines write at different times: what left one of them has come to another once both have written.
     watch::wait_until(&format!("{freed} RPCs freed"), || {
         let seen = status.read();
         let agree = seen.migrated_out == seen.migrated_in && seen.dispatched >= seen.freed;
-        (agree && seen.freed >= freed).then_some(())
-    });
-    wait_until_clean(status, 0)
+        let is_settled = std::mem::replace(&mut before, seen) == seen;
+        (is_settled && agree && seen.slots_used == 0 && seen.freed >= freed).then_some(seen)
+    })
 }
