@@ -4,6 +4,7 @@
 //! connection-sized queues and no NACKs. The tail is shown raw, and without the RPCs that met a pause of the machine.
 
 mod flight;
+mod groups;
 mod laboratory;
 mod machine;
 mod service;
@@ -30,6 +31,7 @@ const EXAMPLES: &str = "Examples:
   nebula demo --format json                JSON lines, for scripts
   nebula demo --plot demo.svg              draw the p99 of both designs over the load
   nebula demo flight                       flight registration in eight tiers, after Dagger
+  nebula demo groups                       one of two groups loaded more than the other, after Altocumulus
 
 Each RPC is a GET or a SET followed by --work of computation. Without that work, one client core could not saturate the store.";
 
@@ -75,6 +77,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Scene {
     Flight(flight::Args),
+    Groups(groups::Args),
 }
 
 /// Offered loads, as shares of the saturation rate.
@@ -93,8 +96,10 @@ const ITEMS_QUICK: u64 = 20_000;
 /// Runs the demo.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
-    if let Some(Scene::Flight(args)) = &args.scene {
-        return flight::run(args);
+    match &args.scene {
+        Some(Scene::Flight(args)) => return flight::run(args),
+        Some(Scene::Groups(args)) => return groups::run(args),
+        None => {}
     }
     let stage = Stage::set(args)?;
     note(format!("1/4 measuring the pauses of the machine; {}", stage.machine));

@@ -178,3 +178,35 @@ fn flights_tiers_are_shown_load_by_load_and_drawn() {
     let said = String::from_utf8_lossy(&missing.stderr);
     assert!(missing.status.code() == Some(2) && said.contains("cargo build --release -p flight"), "{said}");
 }
+
+#[test]
+fn unbalanced_groups_are_run_and_predicted_with_and_without_migration() {
+    let args = ["groups", "--service", "1ms", "--duration", "2s", "--waiting-max", "1", "--format", "json"];
+    let output = finish(demo(&args));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    let rows: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let number = |row: usize, field: &str| rows[row][field].as_f64().unwrap();
+    assert_eq!((rows.len(), &rows[0]["migration"], &rows[1]["migration"]), (2, &false.into(), &true.into()), "{out}");
+    assert!(number(0, "migrated") + number(0, "predicted_migrated") == 0.0, "{out}");
+    assert!(number(1, "migrated") > 0.0 && number(1, "predicted_migrated") > 0.0, "{out}");
+    for row in 0..2 {
+        // 0.6 of 8 workers of a millisecond, for two seconds.
+        assert!((8_500.0..10_700.0).contains(&number(row, "rpcs")), "{out}");
+        assert!(number(row, "service_ns_mean") >= 900_000.0 && number(row, "latency_ms_p99") > 1.0, "{out}");
+    }
+}
+
+#[test]
+fn groups_that_cannot_be_run_are_refused() {
+    for (args, says) in [
+        (["--load", "0.7"], "one group cannot serve its share"),
+        (["--service", "10us"], "--service takes at least 100us"),
+        (["--duration", "1s"], "at least a thousand times --service"),
+        (["--workers", "1"], "2..=64"),
+    ] {
+        let output = finish(demo(&[&["groups"], &args[..]].concat()));
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && err.contains(says), "{args:?}: {err}");
+    }
+}

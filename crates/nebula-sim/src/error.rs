@@ -342,6 +342,19 @@ pub enum SimError {
         /// Requested slowdown.
         times: f64,
     },
+    /// Flows that were given groups which do not fit.
+    #[error(
+        "{placed} flows with groups of {groups} do not fit {}: give each flow of `flows` a group below the number of groups",
+        flows.map_or("RPCs that are each a flow".to_owned(), |flows| format!("{flows} flows"))
+    )]
+    GroupsOfFlows {
+        /// Flows that have a group.
+        placed: usize,
+        /// Flows that there are, if their number is limited.
+        flows: Option<u16>,
+        /// Groups that there are.
+        groups: u16,
+    },
     /// The NIC cannot be built with these settings.
     #[error(transparent)]
     Nic(#[from] ConfigError),

@@ -385,6 +385,12 @@ impl System {
         if !(1..=nebula_nic::JBSQ_BOUND_MAX).contains(&options.bound) {
             return Err(nebula_nic::ConfigError::JbsqBound { got: options.bound }.into());
         }
+        if let Some(placed) = &options.groups_of_flows
+            && (options.flows.is_none_or(|flows| usize::from(flows) != placed.len())
+                || placed.iter().any(|&group| group >= groups.get()))
+        {
+            return Err(SimError::GroupsOfFlows { placed: placed.len(), flows: options.flows, groups: groups.get() });
+        }
         let manager = ManagerConfig::new(GroupId(0), groups.get(), 1, Span::from_us(1), Thresholds::fixed(0));
         Ok(manager.period(options.period).bulk(options.bulk, options.concurrency).validate()?)
     }

@@ -68,6 +68,24 @@ fn groups_that_keep_to_themselves_are_erlangs() {
 }
 
 #[test]
+fn a_group_has_the_share_of_its_flows() {
+    let placed = |groups_of_flows: &[u16]| Altocumulus {
+        bound: 1,
+        flows: Some(4),
+        groups_of_flows: Some(groups_of_flows.into()),
+        ..Altocumulus::without_migration()
+    };
+    // Three of four flows of 0.6 of 8 cores: one group of four cores at 0.9, the other at 0.3.
+    let load = Load::open("exp:1us".parse().unwrap(), 0.6);
+    let tally = run(&groups(2, 8, placed(&[0, 0, 1, 0])), &load, Length::of(2_000_000), Seed(5)).unwrap();
+    let (own, expected) = (tally.queue_depth.mean(), queue_depth_mean(4, 3.6) + queue_depth_mean(4, 1.2));
+    assert!((own / expected - 1.0).abs() < 0.1, "{own} waited on average, {expected} by Erlang's formula");
+    let refused = |options| matches!(groups(2, 8, options).validate(), Err(SimError::GroupsOfFlows { .. }));
+    assert!(refused(placed(&[0, 1])) && refused(placed(&[0, 1, 2, 0])));
+    assert!(refused(Altocumulus { flows: None, ..placed(&[0, 0, 0, 0]) }) && !refused(placed(&[0, 1, 1, 0])));
+}
+
+#[test]
 fn nothing_is_lost_and_nothing_is_served_twice() {
     let small = Altocumulus { fifo: 1, ..eager(0) };
     let slow = Altocumulus { message: Span::from_us(3), fifo: 4, ..eager(1) };

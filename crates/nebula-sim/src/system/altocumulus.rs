@@ -33,6 +33,8 @@ pub struct Altocumulus {
     pub bound: u32,
     /// Number of equally busy flows, each hashed to one group; without a number each RPC is a separate flow.
     pub flows: Option<u16>,
+    /// The group of each flow, in place of a hash: as many as there are [`flows`](Self::flows), each below the groups. For clients whose groups are known.
+    pub groups_of_flows: Option<Box<[u16]>>,
     /// The queue length from which RPCs are predicted to miss the SLO, by load.
     pub thresholds: Thresholds,
 }
@@ -55,6 +57,7 @@ impl Altocumulus {
             fetch: Span::ZERO,
             bound: 2,
             flows: None,
+            groups_of_flows: None,
             thresholds,
         }
     }

@@ -98,7 +98,11 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
     #[inline(always)]
     fn group_of(&mut self, header: &Header) -> usize {
         let Some(flows) = &mut self.flows else { return self.rss.choose(header).index() };
-        let flow = NodeId(flows.choose(header).0.into());
+        let flow = flows.choose(header);
+        if let Some(groups) = &self.options.groups_of_flows {
+            return groups[flow.index()].into();
+        }
+        let flow = NodeId(flow.0.into());
         self.rss.choose(&Header { snid: flow, ..*header }).index()
     }
 
