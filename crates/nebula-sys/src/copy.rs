@@ -96,6 +96,69 @@ pub fn store_bytes_and(dst: &[AtomicU64], src: &[u8], tail: [u8; 4]) {
     }
 }
 
+/// Stores the 8 bytes of `word`, little-endian, from byte `at` of `dst` on, which may be in the middle of a word; whether they lie within `dst`, and
+/// nothing is stored where they do not.
+///
+/// For memory that nobody reads before it is published: across a border of words both parts are seen apart.
+///
+/// # Cost
+///
+/// One store. What is put together so has no chain from one part to the next but `at`.
+#[inline(always)]
+#[must_use]
+pub fn store_word_at(dst: &[AtomicU64], at: usize, word: u64) -> bool {
+    let is_within = size_of_val(dst).checked_sub(size_of::<u64>()).is_some_and(|last| at <= last);
+    if is_within {
+        moving::store_word(dst, at, word);
+    }
+    is_within
+}
+
+/// Stores `src` from byte `at` of `dst` on, which may be in the middle of a word; whether it lies within `dst`, and nothing is stored where it does not.
+///
+/// For memory that nobody reads before it is published, as [`store_word_at`], and for short ones: word by word, so that no load spans stores of
+/// several fields. Up to 7 bytes behind it are changed where they are within `dst`.
+///
+/// # Cost
+///
+/// A load and a store a word.
+#[inline(always)]
+#[must_use]
+pub fn store_bytes_at(dst: &[AtomicU64], at: usize, src: &[u8]) -> bool {
+    let is_within = size_of_val(dst).checked_sub(src.len()).is_some_and(|last| at <= last);
+    if is_within {
+        let (words, rest) = src.as_chunks();
+        let mut at = at;
+        for word in words {
+            moving::store_word(dst, at, u64::from_le_bytes(*word));
+            at += size_of::<u64>();
+        }
+        if !rest.is_empty() && !store_word_at(dst, at, low_bytes(rest)) {
+            return store_low_bytes_at(dst, at, low_bytes(rest), rest.len());
+        }
+    }
+    is_within
+}
+
+/// As [`store_word_at`], of the low `bytes` bytes of `word` alone, 8 at most: for the end of `dst`.
+///
+/// # Cost
+///
+/// A load and a store a byte.
+#[cold]
+#[must_use]
+pub fn store_low_bytes_at(dst: &[AtomicU64], at: usize, word: u64, bytes: usize) -> bool {
+    let is_within = bytes <= size_of::<u64>() && at.checked_add(bytes).is_some_and(|end| end <= size_of_val(dst));
+    if is_within {
+        for (at, byte) in (at..).zip(&word.to_le_bytes()[..bytes]) {
+            let (to, bits) = (&dst[at / 8], 8 * (at % 8));
+            let others = to.load(Ordering::Relaxed) & !(0xFF << bits);
+            to.store(others | u64::from(*byte) << bits, Ordering::Relaxed);
+        }
+    }
+    is_within
+}
+
 /// The length of what is shorter than a word.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "below 8")]
@@ -173,6 +236,7 @@ pub fn eq_bytes(src: &[AtomicU64], bytes: &[u8]) -> bool {
 mod moving {
     use super::{AtomicU64, Ordering};
     use crate::pair::{self, PAIR_BYTES as PAIR};
+    use std::arch::asm;
     use std::arch::x86_64::{_mm_loadu_si128, _mm_storeu_si128};
 
     /// Payloads shorter than this are stored word by word.
@@ -222,6 +286,17 @@ mod moving {
     }
 
     #[inline(always)]
+    pub(super) fn store_word(dst: &[AtomicU64], at: usize, word: u64) {
+        debug_assert!(at + 8 <= dst.len() * 8);
+        // SAFETY: the caller has compared `at` and the 8 bytes behind it with the length of `dst`, which is atomics and may be written through a
+        // shared reference. Inline assembly keeps the compiler from assuming that nobody else does.
+        unsafe {
+            let to = dst.as_ptr().cast::<u8>().cast_mut().add(at);
+            asm!("mov qword ptr [{to}], {word}", to = in(reg) to, word = in(reg) word, options(nostack, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
     pub(super) fn copy(dst: &[AtomicU64], src: &[AtomicU64]) {
         debug_assert!(dst.len() <= src.len());
         let (from, to) = (src.as_ptr().cast::<u8>(), dst.as_ptr().cast::<u8>().cast_mut());
@@ -252,6 +327,10 @@ mod moving {
         }
     }
 
+    pub(super) fn store_word(dst: &[AtomicU64], at: usize, word: u64) {
+        let _ = super::store_low_bytes_at(dst, at, word, 8);
+    }
+
     pub(super) fn copy(dst: &[AtomicU64], src: &[AtomicU64]) {
         for (to, from) in dst.iter().zip(src) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -278,6 +357,46 @@ mod tests {
             load_bytes(&dst, &mut out);
             assert_eq!(out, expected);
             assert_eq!(dst.last().unwrap().load(Ordering::Relaxed), u64::MAX, "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn a_word_is_stored_at_any_byte_or_not_at_all() {
+        let word = 0x0807_0605_0403_0201_u64;
+        for at in (0..=40).chain([usize::MAX - 7, usize::MAX]) {
+            for bytes in 0..=8_usize {
+                let dst = words(4);
+                let stored =
+                    if bytes == 8 { store_word_at(&dst, at, word) } else { store_low_bytes_at(&dst, at, word, bytes) };
+                assert_eq!(stored, at.checked_add(bytes).is_some_and(|end| end <= 32), "{bytes} bytes at {at}");
+                let mut out = [0; 32];
+                load_bytes(&dst, &mut out);
+                let mut expected = [0xFF; 32];
+                if stored {
+                    expected[at..at + bytes].copy_from_slice(&word.to_le_bytes()[..bytes]);
+                }
+                assert_eq!(out, expected, "{bytes} bytes at {at}");
+            }
+        }
+        assert!(!store_low_bytes_at(&words(4), 0, word, 9) && !store_word_at(&[], 0, word));
+    }
+
+    #[test]
+    fn bytes_are_stored_at_any_byte_or_not_at_all() {
+        for (at, len) in (0..40).flat_map(|at| (0..40).map(move |len| (at, len))) {
+            let src: Vec<u8> = (1..=len).map(|i| u8::try_from(i).unwrap()).collect();
+            let dst = words(4);
+            assert_eq!(store_bytes_at(&dst, at, &src), at + len <= 32, "{len} bytes at {at}");
+            let mut out = [0; 32];
+            load_bytes(&dst, &mut out);
+            if at + len <= 32 {
+                assert_eq!(out[at..at + len], src, "at {at}");
+                assert!(
+                    out[..at].iter().chain(&out[(at + len.next_multiple_of(8)).min(32)..]).all(|&byte| byte == 0xFF)
+                );
+            } else {
+                assert_eq!(out, [0xFF; 32]);
+            }
         }
     }
 

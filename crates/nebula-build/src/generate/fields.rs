@@ -13,10 +13,11 @@ const FIXED64: u32 = 1;
 const DELIMITED: u32 = 2;
 const FIXED32: u32 = 5;
 
-/// A plain field: its number, and the code that reads it from `rest` and writes it to `to`.
+/// A plain field: its number, and the code that reads it from `rest`, that reads it if `rest` begins with it, and that writes it to `to`.
 struct Plain {
     number: u32,
     read: String,
+    read_if: String,
     put: String,
 }
 
@@ -59,9 +60,14 @@ fn append_spare(text: &mut String, name: &str) {
 
 fn append_merge(text: &mut String, fields: &[Plain]) {
     let arms: String = fields.iter().map(|Plain { read, .. }| format!("            {read},\n")).collect();
+    let in_order: String = fields.iter().map(|Plain { read_if, .. }| format!("        {read_if}?;\n")).collect();
     let _ = write!(
         text,
         r"    #[inline(always)]
+    fn merge_in_order(&mut self, rest: &mut &[u8]) -> ::core::option::Option<()> {{
+{in_order}        ::core::option::Option::Some(())
+    }}
+    #[inline(always)]
     fn merge_plain(&mut self, key: u8, rest: &mut &[u8]) -> ::core::option::Option<bool> {{
         match key {{
 {arms}            _ => return ::core::option::Option::Some(false),
@@ -92,15 +98,28 @@ fn plain(field: &FieldDescriptor) -> Option<Plain> {
         return None;
     }
     let name = value(field.name());
-    let (wire, take, put) = match how(&field.kind())? {
+    let (wire, take, take_if, put) = match how(&field.kind())? {
         How::Varint(kind) => (
             VARINT,
             format!("self.{name} = {TYPED}::fields::varint::<{TYPED}::fields::{kind}>(rest)?"),
+            format!("varint_if::<{TYPED}::fields::{kind}>"),
             format!("varint::<{TYPED}::fields::{kind}>"),
         ),
-        How::Fixed(wire) => (wire, format!("self.{name} = {TYPED}::fields::fixed(rest)?"), "fixed".to_string()),
-        How::Text => (DELIMITED, format!("{TYPED}::fields::string(rest, &mut self.{name})?"), "bytes".to_string()),
-        How::Bytes => (DELIMITED, format!("{TYPED}::fields::bytes(rest, &mut self.{name})?"), "bytes".to_string()),
+        How::Fixed(wire) => {
+            (wire, format!("self.{name} = {TYPED}::fields::fixed(rest)?"), "fixed_if".to_owned(), "fixed".to_owned())
+        }
+        How::Text => (
+            DELIMITED,
+            format!("{TYPED}::fields::string(rest, &mut self.{name})?"),
+            "string_if".to_owned(),
+            "bytes".to_owned(),
+        ),
+        How::Bytes => (
+            DELIMITED,
+            format!("{TYPED}::fields::bytes(rest, &mut self.{name})?"),
+            "bytes_if".to_owned(),
+            "bytes".to_owned(),
+        ),
     };
     let key = number << 3 | wire;
     let given = match field.kind() {
@@ -108,7 +127,12 @@ fn plain(field: &FieldDescriptor) -> Option<Plain> {
         Kind::Bytes => format!("&self.{name}"),
         _ => format!("self.{name}"),
     };
-    Some(Plain { number, read: format!("{key} => {take}"), put: format!("to.{put}({key}, {given})") })
+    Some(Plain {
+        number,
+        read: format!("{key} => {take}"),
+        read_if: format!("{TYPED}::fields::{take_if}({key}, rest, &mut self.{name})"),
+        put: format!("to.{put}({key}, {given})"),
+    })
 }
 
 /// How the values of a type are written.

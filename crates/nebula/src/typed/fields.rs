@@ -4,8 +4,8 @@
 //! prost goes through its buffer's trait for each byte, and allocates a field of `bytes` twice. An RPC of a message with three plain fields took
 //! eight times the instructions of a handler of bytes.
 
-use nebula_sys::copy::low_bytes;
-use nebula_sys::sync::{AtomicU64, Ordering};
+use nebula_sys::copy::{store_bytes_at, store_low_bytes_at, store_word_at};
+use nebula_sys::sync::AtomicU64;
 use prost::encoding::{DecodeContext, decode_key, decode_varint};
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -21,6 +21,14 @@ pub trait Fields: prost::Message + Default + Debug + 'static {
     #[inline(always)]
     fn spare() -> Option<&'static Spare<Self>> {
         None
+    }
+
+    /// Reads the plain fields that `rest` begins with, each that is there once and in the order of their numbers, as they are written; `rest` then
+    /// begins behind them. `None` where one of them holds no such value.
+    #[inline(always)]
+    fn merge_in_order(&mut self, rest: &mut &[u8]) -> Option<()> {
+        let _ = rest;
+        Some(())
     }
 
     /// Reads the field of which `key` is the key and `rest` begins with the value, if it is a plain one. `rest` then begins behind it; `None`
@@ -54,6 +62,14 @@ pub(super) fn decode<T: Fields>(body: &[u8]) -> Option<T> {
 #[inline(always)]
 pub(super) fn merge<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
     let mut rest = body;
+    // Without a jump by the key: which field comes next is no surprise then.
+    message.merge_in_order(&mut rest)?;
+    if rest.is_empty() { Some(()) } else { merge_rest(message, rest) }
+}
+
+/// As [`merge`], of fields in any order.
+#[inline(never)]
+fn merge_rest<T: Fields>(message: &mut T, mut rest: &[u8]) -> Option<()> {
     while let Some((&key, behind)) = rest.split_first() {
         let mut behind = behind;
         if message.merge_plain(key, &mut behind)? {
@@ -77,57 +93,47 @@ fn merge_by_prost<'b, T: Fields>(message: &mut T, mut rest: &'b [u8]) -> Option<
 
 /// A message in the words of a slot or of a buffer, as it is written.
 ///
-/// Keys and values are put together in a register, and each word is stored once. In a buffer of bytes, which is copied to its place a word at a time,
-/// every load would span several stores, and wait for them: that took a fifth of an RPC.
+/// Each part is one store of 8 bytes where the part before has ended, and the next one is stored over what it has too many. In a buffer of bytes, which
+/// is copied to its place a word at a time, every load would span several stores, and wait for them: that took a fifth of an RPC. Put together in a
+/// register, each part would wait for the one before.
 #[derive(Debug)]
 pub struct Short<'a> {
     room: &'a [AtomicU64],
-    /// Words stored.
+    /// Bytes stored.
     at: usize,
-    /// The word that is being filled, of which `bits` are: fewer than 64.
-    word: u64,
-    bits: u32,
 }
 
 /// Bits of a key, and of each byte of a number.
 const BYTE: u32 = 8;
-/// Bits of a word.
-const WORD: u32 = 64;
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
 
 impl<'a> Short<'a> {
     #[inline(always)]
     pub(super) const fn new(room: &'a [AtomicU64]) -> Self {
-        Self { room, at: 0, word: 0, bits: 0 }
+        Self { room, at: 0 }
     }
 
     /// Ends it with `tail`. Its length in bytes; `None` where there is no room.
     #[inline(always)]
     pub(super) fn end_with(mut self, tail: [u8; 4]) -> Option<usize> {
-        self.push(u32::from_le_bytes(tail).into(), u32::BITS)?;
-        self.end()
+        self.push(u32::from_le_bytes(tail).into(), tail.len())?;
+        Some(self.at)
     }
 
-    /// Ends it. Its length in bytes; `None` where there is no room.
+    /// Its length in bytes.
     #[inline(always)]
-    pub(super) fn end(self) -> Option<usize> {
-        if self.bits > 0 {
-            self.room.get(self.at)?.store(self.word, Ordering::Relaxed);
-        }
-        Some(self.at * size_of::<u64>() + (self.bits / BYTE) as usize)
+    pub(super) const fn end(self) -> usize {
+        self.at
     }
 
-    /// Appends the low `bits` bits of `value`, 64 at most, above which it has none.
+    /// Appends the low `bytes` bytes of `value`, 8 at most.
     #[inline(always)]
-    fn push(&mut self, value: u64, bits: u32) -> Option<()> {
-        self.word |= value << self.bits;
-        let end = self.bits + bits;
-        if end >= WORD {
-            self.room.get(self.at)?.store(self.word, Ordering::Relaxed);
-            self.at += 1;
-            // What has not found room: nothing, where the word was empty.
-            self.word = value >> 1 >> (WORD - 1 - self.bits);
-        }
-        self.bits = end % WORD;
+    fn push(&mut self, value: u64, bytes: usize) -> Option<()> {
+        self.at = match store_word_at(self.room, self.at, value) {
+            true => self.at + bytes,
+            false => push_last(self.room, self.at, value, bytes)?,
+        };
         Some(())
     }
 
@@ -146,13 +152,12 @@ impl<'a> Short<'a> {
         if value == F::default() {
             return Some(());
         }
-        self.push(key.into(), BYTE)?;
-        self.push(value.to_bits(), F::BITS)
+        self.push(key.into(), 1)?;
+        self.push(value.to_bits(), F::BYTES)
     }
 
     /// Appends bytes, unless they are none; `None` where there is no room.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "fewer than 8")]
     pub fn bytes(&mut self, key: u8, value: &[u8]) -> Option<()> {
         if value.is_empty() {
             return Some(());
@@ -162,37 +167,45 @@ impl<'a> Short<'a> {
             return None;
         }
         self.key_and(key, value.len() as u64)?;
-        let (words, rest) = value.as_chunks();
-        let room = self.room.get(self.at..)?.get(..words.len())?;
-        for (to, word) in room.iter().zip(words) {
-            let word = u64::from_le_bytes(*word);
-            to.store(self.word | word << self.bits, Ordering::Relaxed);
-            self.word = word >> 1 >> (WORD - 1 - self.bits);
-        }
-        self.at += words.len();
-        match rest {
-            [] => Some(()),
-            rest => self.push(low_bytes(rest), BYTE * rest.len() as u32),
-        }
+        store_bytes_at(self.room, self.at, value).then_some(())?;
+        self.at += value.len();
+        Some(())
     }
 
     #[inline(always)]
     fn key_and(&mut self, key: u8, bits: u64) -> Option<()> {
         if bits < 0x80 {
-            return self.push(u64::from(key) | bits << BYTE, 2 * BYTE);
+            return self.push(u64::from(key) | bits << BYTE, 2);
         }
-        self.push(key.into(), BYTE)?;
-        let (mut left, mut word, mut filled) = (bits, 0, 0);
-        while left >= 0x80 {
-            word |= (left & 0x7F | 0x80) << filled;
-            (left, filled) = (left >> 7, filled + BYTE);
-            if filled == WORD {
-                self.push(word, WORD)?;
-                (word, filled) = (0, 0);
-            }
-        }
-        self.push(word | left << filled, filled + BYTE)
+        self.at = push_long(self.room, self.at, key, bits)?;
+        Some(())
     }
+}
+
+// What is lent to a function that is called lies in memory everywhere: these two take and return numbers.
+
+/// As [`Short::push`], where the room ends within a word; where the value ends.
+#[cold]
+fn push_last(room: &[AtomicU64], at: usize, value: u64, bytes: usize) -> Option<usize> {
+    store_low_bytes_at(room, at, value, bytes).then_some(at + bytes)
+}
+
+/// As [`Short::key_and`], of a number of several bytes; where it ends.
+#[inline(never)]
+fn push_long(room: &[AtomicU64], at: usize, key: u8, bits: u64) -> Option<usize> {
+    let mut short = Short { room, at };
+    short.push(key.into(), 1)?;
+    let (mut left, mut word, mut filled) = (bits, 0, 0);
+    while left >= 0x80 {
+        word |= (left & 0x7F | 0x80) << (BYTE * filled);
+        (left, filled) = (left >> 7, filled + 1);
+        if filled == 8 {
+            short.push(word, WORD)?;
+            (word, filled) = (0, 0);
+        }
+    }
+    short.push(word | left << (BYTE * filled), filled as usize + 1)?;
+    Some(short.at)
 }
 
 /// A type of protobuf whose values are as long as they have to be.
@@ -245,8 +258,8 @@ varints! {
 
 /// A type of protobuf whose values have all one size.
 pub trait Fixed: Copy + Default + PartialEq {
-    /// Its size, in bits.
-    const BITS: u32;
+    /// Its size.
+    const BYTES: usize;
     /// Takes it off the front of `rest`; `None` where that is too short.
     fn take(rest: &mut &[u8]) -> Option<Self>;
     /// As it is written: above its size there is nothing.
@@ -254,9 +267,9 @@ pub trait Fixed: Copy + Default + PartialEq {
 }
 
 macro_rules! fixed {
-    ($($value:ty: $bits:literal),+) => {
+    ($($value:ty),+) => {
         $(impl Fixed for $value {
-            const BITS: u32 = $bits;
+            const BYTES: usize = size_of::<$value>();
 
             #[inline(always)]
             fn take(rest: &mut &[u8]) -> Option<Self> {
@@ -279,7 +292,7 @@ fn low_word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << BYTE | u64::from(byte))
 }
 
-fixed!(u32: 32, u64: 64, i32: 32, i64: 64, f32: 32, f64: 64);
+fixed!(u32, u64, i32, i64, f32, f64);
 
 /// Takes a number off the front of `rest`; `None` where there is none.
 #[inline(always)]
@@ -316,6 +329,60 @@ pub fn string(rest: &mut &[u8], to: &mut String) -> Option<()> {
     } else {
         to.clear();
         to.push_str(value);
+    }
+    Some(())
+}
+
+/// Takes the number with this key off the front of `rest` into `to`, if that begins with one; `None` where the value is none.
+#[inline(always)]
+pub fn varint_if<V: Varint>(key: u8, rest: &mut &[u8], to: &mut V::Value) -> Option<()> {
+    match *rest {
+        [first, bits @ ..0x80, behind @ ..] if *first == key => {
+            *to = V::from_bits((*bits).into());
+            *rest = behind;
+        }
+        [first, behind @ ..] if *first == key => {
+            let (bits, behind) = long_bits(behind)?;
+            *to = V::from_bits(bits);
+            *rest = behind;
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+/// Takes the number of a fixed size with this key off the front of `rest` into `to`, if that begins with one; `None` where it is too short.
+#[inline(always)]
+pub fn fixed_if<F: Fixed>(key: u8, rest: &mut &[u8], to: &mut F) -> Option<()> {
+    if let Some((&first, behind)) = rest.split_first()
+        && first == key
+    {
+        *rest = behind;
+        *to = fixed(rest)?;
+    }
+    Some(())
+}
+
+/// Takes the bytes with this key off the front of `rest` into `to`, if that begins with some; `None` where it is too short.
+#[inline(always)]
+pub fn bytes_if(key: u8, rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
+    if let Some((&first, behind)) = rest.split_first()
+        && first == key
+    {
+        *rest = behind;
+        bytes(rest, to)?;
+    }
+    Some(())
+}
+
+/// Takes the text with this key off the front of `rest` into `to`, if that begins with one; `None` where it is too short, or no text.
+#[inline(always)]
+pub fn string_if(key: u8, rest: &mut &[u8], to: &mut String) -> Option<()> {
+    if let Some((&first, behind)) = rest.split_first()
+        && first == key
+    {
+        *rest = behind;
+        string(rest, to)?;
     }
     Some(())
 }

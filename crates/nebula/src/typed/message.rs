@@ -174,7 +174,7 @@ impl<T: Fields> Encoding<T> for Proto {
     fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
         let room = [const { AtomicU64::new(0) }; SHORT_BYTES_MAX / size_of::<u64>()];
         let mut short = Short::new(&room);
-        match message.put_plain(&mut short).and_then(|()| short.end()) {
+        match message.put_plain(&mut short).map(|()| short.end()) {
             Some(bytes) => {
                 let mut written = [0; SHORT_BYTES_MAX];
                 load_bytes(&room, &mut written[..bytes]);

@@ -8,7 +8,7 @@ use crate::shell::{Failure, Shell};
 const LINE_MOST: f64 = 1.0;
 
 /// What one of protobuf's encoding may take: a twentieth above what it took when the bound was set.
-const PROTOBUF_MOST: f64 = 2.82;
+const PROTOBUF_MOST: f64 = 2.26;
 
 /// One row for each way.
 pub(super) fn rows(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
