@@ -250,6 +250,60 @@ fn every_update_brings_an_answer_of_every_follower() {
     assert!(busy_ns(6) > 5.0 * busy_ns(1));
 }
 
+fn of(design: &str, application: Application) -> Scenario {
+    Scenario::new(Machine::named("isca20").unwrap(), Design::named(design).unwrap(), application)
+}
+
+/// Whether the times of all stages are the latencies: the mean is exact.
+fn adds_up(tally: &BlocksTally) -> bool {
+    let mean_ps = tally.stages.total() as f64 / tally.served as f64;
+    (mean_ps / tally.latency.mean() - 1.0).abs() < 1e-9
+}
+
+#[test]
+fn one_sided_operations_take_no_core_no_slot_and_as_long_as_memory_does() {
+    for design in ["nebula", "rpcvalet"] {
+        let scenario = of(design, Application::named("remote-memory").unwrap());
+        let tally = measured(&scenario, 5.0, 20_000);
+        assert_eq!((tally.served, tally.nacked, tally.busy_ps, tally.queued_at_core), (20_000, 0, 0, 0), "{design}");
+        assert!(adds_up(&tally), "{design}: stages add up to latencies");
+        for stage in [Stage::Dispatch, Stage::Queue, Stage::Payload, Stage::Reply, Stage::Compute, Stage::LookAhead] {
+            assert_eq!(tally.stages.of(stage), 0, "{design}: {}", stage.name());
+        }
+        // A gigabyte is in no cache: nearly each block of half the operations is read from DRAM, and each of the others written to it in the end.
+        let blocks = tally.traffic.of_label(Part::Log.label()) as f64 / tally.arrived as f64;
+        assert!((7.5..17.0).contains(&blocks), "{design}: {blocks} blocks an operation of 8");
+        // The unloaded DRAM of this machine takes 45 to 50 ns, one block beside the other.
+        assert!((40.0..400.0).contains(&tally.stage_ns(Stage::Log)), "{design}: {}", tally.stage_ns(Stage::Log));
+    }
+}
+
+#[test]
+fn gets_by_one_sided_reads_leave_cores_to_the_sets() {
+    let store = |name: &str| of("nebula", Application::named(name).unwrap());
+    let (rpc, one_sided) = (measured(&store("kvs"), 15.0, 20_000), measured(&store("kvs-one-sided"), 15.0, 20_000));
+    let share = one_sided.busy_ps as f64 / rpc.busy_ps as f64;
+    assert!((0.35..0.65).contains(&share), "half of the RPCs are left: {share} of the time");
+    // What no server of 16 cores and RPCs alone can serve: its bound is 25.3 MRPS.
+    let beyond = measured(&store("kvs-one-sided"), 28.0, 20_000);
+    assert!(beyond.nacked == 0 && beyond.latency.quantile(0.99) < 10e6, "{} ps", beyond.latency.quantile(0.99));
+    assert!(adds_up(&beyond));
+}
+
+#[test]
+fn memory_of_others_that_cannot_be_simulated_is_refused() {
+    let text = include_str!("../data/applications/remote-memory.toml");
+    for (text, words) in [
+        (text.replace("objects = 2_097_152", "objects = 0"), "objects = 0"),
+        (text.replace("object_bytes = 512", "object_bytes = 0"), "object_bytes = 0"),
+        (text.replace("read_share = 0.5", "read_share = 1.5"), "shares"),
+        (text.replace("objects = 2_097_152", "objects = 4_000_000_000"), "the memory of others"),
+    ] {
+        let error = of("nebula", Application::parse(&text).unwrap()).validate().unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_tally() {
     let show = |seed| {

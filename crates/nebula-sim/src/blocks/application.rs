@@ -30,6 +30,8 @@ pub enum Application {
     NetworkFunction(NetworkFunction),
     /// The leader of a replicated state machine.
     Replication(Replication),
+    /// Memory that other nodes read and write, without any core of this one.
+    RemoteMemory(RemoteMemory),
 }
 
 /// MICA's key-value store, as in `nebula-kvs`.
@@ -46,6 +48,32 @@ pub struct KeyValue {
     pub value_bytes: u32,
     /// Share of GETs; the rest are SETs.
     pub get_share: f64,
+    /// How clients get.
+    #[serde(default)]
+    pub gets: Gets,
+}
+
+/// How clients of a store get a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gets {
+    /// By an RPC.
+    #[default]
+    Rpc,
+    /// By two one-sided reads, of the bucket and then of the item, as `load kv --one-sided`.
+    OneSided,
+}
+
+/// Memory that other nodes read and write by one-sided operations (soNUMA, which NEBULA §V-A and RPCValet build on).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemoteMemory {
+    /// Objects, all of which are equally likely.
+    pub objects: u32,
+    /// Bytes of an object, which an operation reads or writes whole.
+    pub object_bytes: u32,
+    /// Share of reads; the rest are writes.
+    pub read_share: f64,
 }
 
 /// A network function: computes on a packet and on state that stays in the caches.
@@ -90,7 +118,7 @@ pub struct Replication {
 
 /// The shipped applications.
 const SHIPPED: Shipped = shipped!("applications":
-    "kvs", "network-function", "replication",
+    "kvs", "kvs-one-sided", "network-function", "remote-memory", "replication",
 );
 
 impl Application {

@@ -6,6 +6,7 @@
 
 mod key_value;
 mod network_function;
+mod remote_memory;
 mod replication;
 
 use super::BlocksError;
@@ -30,6 +31,17 @@ pub(super) enum Step {
     Write(Place, Fill),
     /// Blocks are copied in a loop.
     Copy(Box<Copying>),
+}
+
+/// One step of the NIC for a one-sided operation, which no core has a part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remote {
+    /// It reads this many blocks, from the first of a part on, and sends them.
+    Read(Part, u32),
+    /// It writes this many blocks, from the first of a part on.
+    Write(Part, u32),
+    /// The client has what was read, and what it asks for next arrives after this time.
+    RoundTrip(Span),
 }
 
 /// A block that an RPC accesses.
@@ -73,6 +85,8 @@ pub(super) struct RpcType {
     pub(super) request_bytes: u32,
     pub(super) reply_bytes: u32,
     pub(super) steps: Box<[Step]>,
+    /// What the NIC does instead of a core, in place of `steps`, for a one-sided operation; empty for an RPC.
+    pub(super) remote: Box<[Remote]>,
     /// Messages that are sent when it has been served: its reply, or copies of it.
     pub(super) copies: u16,
     /// What arrives in response to each copy.
@@ -127,6 +141,7 @@ impl Compiled {
             Application::KeyValue(store) => Self::key_value(store, machine, &mut layout)?,
             Application::NetworkFunction(function) => Self::network_function(function, &mut layout)?,
             Application::Replication(replication) => Self::replication(replication, &mut layout)?,
+            Application::RemoteMemory(memory) => Self::remote_memory(memory, &mut layout)?,
         };
         let shares: f64 = compiled.types.iter().map(|kind| kind.share).sum();
         if (shares - 1.0).abs() > 1e-9 || compiled.types.iter().any(|kind| !(0.0..=1.0).contains(&kind.share)) {

@@ -23,6 +23,7 @@ mod interleaved;
 mod cpu;
 mod near;
 mod pending;
+mod remote;
 pub(super) mod message;
 
 use super::machine::ps_of;
@@ -128,6 +129,8 @@ enum Event {
     Freed(u32),
     /// A reply to a sent message arrives.
     Answer(u16),
+    /// The next step of a one-sided operation is due.
+    Remote(u32),
     /// A packet of a client that is sending reaches the server's link, or has been received.
     AtLink(u32, u32),
     Received(u32, u32),
@@ -311,6 +314,7 @@ impl<'a> World<'a> {
                 self.hand_out(now);
             }
             Event::Answer(type_index) => self.arrive(now, type_index, false),
+            Event::Remote(place) => self.advance_remote(now, place),
             Event::AtLink(sender, packet) => self.queue_packet(now, sender, packet),
             Event::Received(sender, packet) => self.receive_packet(now, sender, packet),
         }

@@ -8,10 +8,11 @@
 //! `─▶` waits for the step before; `⇒` is a copy loop with several outstanding blocks.
 
 use super::super::BlocksError;
-use super::super::application::KeyValue;
+use super::super::application::{Gets, KeyValue};
 use super::super::machine::{Machine, ps_of};
 use super::super::map::{Layout, Part};
-use super::{Compiled, Copying, Fill, Place, Regions, RpcType, Step};
+use super::remote_memory::{OPERATION_BYTES, ROUND_TRIP};
+use super::{Compiled, Copying, Fill, Place, Regions, Remote, RpcType, Step};
 use nebula_kvs::Mode;
 use nebula_kvs::protocol::HEADER_BYTES;
 use nebula_kvs::touch::{Access, Op, Structure, Touch, touches};
@@ -42,19 +43,24 @@ impl Compiled {
         let of = |op| touched(op, store);
         let item_blocks = item_blocks(of(Op::GetHit));
         let (key, value) = (store.key_bytes, store.value_bytes);
-        let get = RpcType {
-            share: store.get_share,
-            request_bytes: HEADER + key,
-            reply_bytes: HEADER + value,
-            steps: get_steps(of(Op::GetHit), machine, (HEADER + value).div_ceil(SLOT_BYTES)),
-            copies: 1,
-            answer: None,
+        let get = match store.gets {
+            Gets::Rpc => RpcType {
+                share: store.get_share,
+                request_bytes: HEADER + key,
+                reply_bytes: HEADER + value,
+                steps: get_steps(of(Op::GetHit), machine, (HEADER + value).div_ceil(SLOT_BYTES)),
+                remote: Box::default(),
+                copies: 1,
+                answer: None,
+            },
+            Gets::OneSided => remote_get(store.get_share, item_blocks),
         };
         let set = RpcType {
             share: 1.0 - store.get_share,
             request_bytes: HEADER + key + value,
             reply_bytes: HEADER,
             steps: set_steps(of(Op::SetInPlace), machine, (HEADER + key + value).div_ceil(SLOT_BYTES)),
+            remote: Box::default(),
             copies: 1,
             answer: None,
         };
@@ -64,6 +70,20 @@ impl Compiled {
             ..Regions::default()
         };
         Ok(Self { types: vec![get, set], regions, item_blocks, is_appended: false })
+    }
+}
+
+/// A GET by two one-sided reads, of the bucket and of the item; both requests are on the link at the time of the first.
+fn remote_get(share: f64, item_blocks: u32) -> RpcType {
+    RpcType {
+        share,
+        request_bytes: 2 * OPERATION_BYTES,
+        reply_bytes: SLOT_BYTES * item_blocks,
+        steps: Box::default(),
+        remote: [Remote::Read(Part::Index, 1), Remote::RoundTrip(ROUND_TRIP), Remote::Read(Part::Log, item_blocks)]
+            .into(),
+        copies: 1,
+        answer: None,
     }
 }
 

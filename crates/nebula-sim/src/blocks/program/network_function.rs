@@ -23,6 +23,7 @@ impl Compiled {
             request_bytes: function.packet_bytes,
             reply_bytes: function.packet_bytes,
             steps: steps.into(),
+            remote: Box::default(),
             copies: 1,
             answer: None,
         };

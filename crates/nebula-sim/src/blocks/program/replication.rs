@@ -24,6 +24,7 @@ impl Compiled {
             reply_bytes: replication.update_bytes,
             steps: [payload(), Step::LookAhead, draw(&replication.update_service), copy(Part::Log), copy(Part::Reply)]
                 .into(),
+            remote: Box::default(),
             copies: replication.followers,
             answer: Some(Answer { type_index: 1, after: replication.answer_after }),
         };
@@ -32,6 +33,7 @@ impl Compiled {
             request_bytes: replication.answer_bytes,
             reply_bytes: 8,
             steps: [payload(), Step::LookAhead, draw(&replication.answer_service)].into(),
+            remote: Box::default(),
             copies: 0,
             answer: None,
         };

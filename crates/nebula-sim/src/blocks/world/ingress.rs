@@ -118,6 +118,9 @@ impl World<'_> {
     #[inline(always)]
     pub(super) fn begin_message(&mut self, now: Timestamp, receiving: &Receiving, packets: u32) -> Option<u32> {
         let mut message = self.draw_message(now, receiving);
+        if self.is_remote(receiving.type_index) {
+            return Some(self.messages.insert(message));
+        }
         if self.is_per_connection() {
             let slot = self.draw_below(self.connection_slots());
             message.payload = self.place_in(slot, &message);
@@ -211,7 +214,7 @@ impl World<'_> {
         packets: u32,
     ) -> bool {
         // A message of one packet gets its slots when it is complete.
-        if packets == 1 && !self.is_per_connection() {
+        if packets == 1 && !self.is_per_connection() || self.is_remote(self.messages.at(place).type_index) {
             return true;
         }
         let block = Block(self.messages.at(place).payload.0 + packet);
@@ -233,6 +236,9 @@ impl World<'_> {
     /// All blocks of a message are written: the back end receives the last packet.
     #[inline(always)]
     pub(super) fn complete(&mut self, now: Timestamp, place: u32) {
+        if self.is_remote(self.messages.at(place).type_index) {
+            return self.begin_remote(now, place);
+        }
         let packets =
             self.compiled.types[usize::from(self.messages.at(place).type_index)].request_bytes.div_ceil(SLOT_BYTES);
         let depth = self.backend.queue_depth();

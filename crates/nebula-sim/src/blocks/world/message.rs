@@ -30,6 +30,9 @@ pub(in crate::blocks) struct Message {
     pub(in crate::blocks) first: Timestamp,
     /// When its last block was written.
     pub(in crate::blocks) written: Timestamp,
+    /// The next step of a one-sided operation, and how long its client has been on the way between two.
+    pub(in crate::blocks) step: u8,
+    pub(in crate::blocks) away: Span,
     /// When a core began, and how long the core was busy with it.
     pub(in crate::blocks) begun: Timestamp,
     pub(in crate::blocks) busy: Span,
@@ -57,6 +60,8 @@ impl Message {
             waited,
             first,
             written: first,
+            step: 0,
+            away: Span::ZERO,
             begun: first,
             busy: Span::ZERO,
             fetched: first,
@@ -64,10 +69,10 @@ impl Message {
         }
     }
 
-    /// Its latency, if its buffer is freed at `now`: since it waited for the link or was received.
+    /// Its latency, if its buffer is freed at `now`: since it waited for the link or was received, without its client's round trips.
     #[inline]
     pub(in crate::blocks) fn latency(&self, now: Timestamp) -> Span {
-        now - self.first + self.waited
+        now - self.first + self.waited - self.away
     }
 
     /// A block that it accesses.
