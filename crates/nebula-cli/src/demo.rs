@@ -8,6 +8,7 @@ mod groups;
 mod laboratory;
 mod machine;
 mod service;
+mod scans;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   nebula demo --plot demo.svg              draw the p99 of both designs over the load
   nebula demo flight                       flight registration in eight tiers, after Dagger
   nebula demo groups                       one of two groups loaded more than the other, after Altocumulus
+  nebula demo scans                        GETs and SCANs of one core, beside the laboratory, after RPCValet
 
 Each RPC is a GET or a SET followed by --work of computation. Without that work, one client core could not saturate the store.";
 
@@ -78,6 +80,7 @@ pub(crate) struct Args {
 enum Scene {
     Flight(flight::Args),
     Groups(groups::Args),
+    Scans(scans::Args),
 }
 
 /// Offered loads, as shares of the saturation rate.
@@ -99,6 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.scene {
         Some(Scene::Flight(args)) => return flight::run(args),
         Some(Scene::Groups(args)) => return groups::run(args),
+        Some(Scene::Scans(args)) => return scans::run(args),
         None => {}
     }
     let stage = Stage::set(args)?;

@@ -12,6 +12,7 @@
 //! | `server_args` | flags of every server of `nebula serve` |
 //! | `status`, `top`, `observe` | a running server: its counters once, live, and where they come from |
 //! | `ordered` | `serve ordered`: an ordered store, with scans |
+//! | `ordered_service` | that store as a service |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
 //! | `sweep` | a question at every point of a grid |
@@ -47,6 +48,7 @@ mod observe;
 mod status;
 mod top;
 mod ordered;
+mod ordered_service;
 mod load;
 mod report;
 mod demo;

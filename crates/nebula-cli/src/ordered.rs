@@ -1,17 +1,15 @@
 //! `nebula serve ordered`: serves an ordered key-value store, with scans, until Ctrl-C.
 
-mod service;
-
 use nebula::{Endpoint, IdlePolicy, Policy, Server, ServerConfig};
 use nebula_kvs::{KEY_BYTES_MAX, VALUE_BYTES_MAX, protocol};
 use nebula_ordered::OrderedStore;
 use nebula_workload::KEY_BYTES;
 
 use crate::life;
+use crate::ordered_service::OrderedService;
 use crate::output::{self, Failure};
 use crate::server_args::ServerArgs;
 use crate::{flags, memory};
-use service::OrderedService;
 
 const EXAMPLES: &str = "Examples:
   nebula serve ordered --inline                                 one core, at shm://ordered

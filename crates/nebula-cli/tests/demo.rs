@@ -210,3 +210,30 @@ fn groups_that_cannot_be_run_are_refused() {
         assert!(output.status.code() == Some(2) && err.contains(says), "{args:?}: {err}");
     }
 }
+
+#[test]
+fn gets_and_scans_are_run_and_predicted() {
+    let args =
+        ["scans", "--keys", "2000", "--load", "0.1,0.3", "--scans", "0.1", "--duration", "500ms", "--format", "json"];
+    let output = finish(demo(&args));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    let rows: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = rows.iter().map(|row| row["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["get", "scan", "get", "scan"], "{out}");
+    for pair in rows.chunks(2) {
+        let number = |row: usize, field: &str| pair[row][field].as_f64().unwrap();
+        // 100 pairs take longer than one, and a tenth of the RPCs are SCANs.
+        assert!(number(1, "service_ns_mean") > 2.0 * number(0, "service_ns_mean"), "{out}");
+        let share = number(1, "rpcs") / (number(0, "rpcs") + number(1, "rpcs"));
+        assert!((0.05..0.2).contains(&share), "{share}: {out}");
+        assert!((0..2).all(|row| number(row, "latency_us_p99") > 0.0 && number(row, "predicted_latency_us_p99") > 0.0));
+    }
+    for (args, says) in
+        [(["--load", "0.95"], "up to 0.9"), (["--scans", "1"], "below 1"), (["--duration", "1ms"], "at least 500ms")]
+    {
+        let output = finish(demo(&[&["scans"], &args[..]].concat()));
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && err.contains(says), "{args:?}: {err}");
+    }
+}

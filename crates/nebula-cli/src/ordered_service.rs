@@ -6,12 +6,12 @@ use nebula_ordered::OrderedStore;
 use nebula_ordered::protocol::{OPERATIONS, PAIR_HEADER_BYTES, Request, pair_header};
 
 /// An ordered store as a service.
-pub(super) struct OrderedService {
+pub(crate) struct OrderedService {
     store: OrderedStore,
 }
 
 impl OrderedService {
-    pub(super) const fn new(store: OrderedStore) -> Self {
+    pub(crate) const fn new(store: OrderedStore) -> Self {
         Self { store }
     }
 

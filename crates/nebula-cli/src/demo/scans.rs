@@ -1,0 +1,113 @@
+//! `nebula demo scans`: GETs and SCANs of an ordered store on one core, the p99 of each beside what the laboratory predicts from the handler times
+//! that were measured.
+
+mod measured;
+mod predicted;
+mod setup;
+
+use nebula_nic::Span;
+use nebula_sim::Interval;
+
+use crate::flags;
+use crate::flags::Format;
+use crate::output::text::{digits, ends};
+use crate::output::{Failure, Row, RowStream, note, units};
+use crate::signal;
+use measured::Measured;
+use setup::{KINDS, Setup};
+
+const EXAMPLES: &str = "Examples:
+  nebula demo scans                        half a minute: RPCValet's Masstree, 99 % GET and 1 % SCAN of 100 pairs
+  nebula demo scans --load 0.3,0.5,0.7 --format json
+  nebula demo scans --keys 10k --duration 2s
+
+One worker that is the engine too runs on one core, the client that sends on another. What waits behind a SCAN is late: that is most of the p99 of
+a GET. `agree` says whether the interval of the run and that of the laboratory have a value in common.";
+
+/// Load one core with GETs and SCANs, and compare the p99 of each with the laboratory's
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Offered loads, as shares of what the core can serve
+    #[arg(long, value_name = "LOAD,…", default_value = "0.3,0.5,0.7", value_delimiter = ',', value_parser = share)]
+    load: Vec<f64>,
+    /// Share of the SCANs
+    #[arg(long, default_value_t = 0.01, value_parser = scans)]
+    scans: f64,
+    /// Pairs of a SCAN
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=500))]
+    scan_items: u16,
+    /// Number of keys
+    #[arg(long, default_value = "1M", value_parser = flags::count)]
+    keys: u64,
+    /// Duration of each load
+    #[arg(long, default_value = "10s")]
+    duration: Span,
+    /// Seed of all random numbers
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Runs the demo.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.duration < Span::from_ms(500) || args.keys < 1000 {
+        return Err(Failure::bad_input("--duration takes at least 500ms, and --keys at least 1000"));
+    }
+    let &Args { scans, scan_items, keys, duration, seed, .. } = args;
+    let setup = Setup { scans, scan_items, keys, duration, seed };
+    let stage = measured::Stage::set(&setup)?;
+    let mut rows = RowStream::new(args.format);
+    for &load in &args.load {
+        let measured = stage.measure(&setup, load)?;
+        signal::check()?;
+        let predicted = predicted::predict(&setup, &measured)?;
+        for (kind, predicted_us) in predicted.into_iter().enumerate() {
+            rows.print(row(load, &measured, kind, predicted_us))?;
+        }
+    }
+    rows.finish()?;
+    let parts = measured::PARTS;
+    note(format!(
+        "intervals of the run are over {parts} parts of it, those of the laboratory over replications of the same length"
+    ));
+    Ok(())
+}
+
+fn row(load: f64, measured: &Measured, kind: usize, predicted: Interval) -> Row {
+    let seen = measured.p99_us[kind];
+    let agrees = seen.lo <= predicted.hi && predicted.lo <= seen.hi;
+    let us = |p99: Interval| format!("{:.2} [{:.2}, {:.2}]", p99.value, p99.lo, p99.hi);
+    let service = measured.mean(kind);
+    Row::new()
+        .field("load", load)
+        .field("type", KINDS[kind])
+        .field("offered_rps", digits(measured.rate_rps))
+        .field("rpcs", measured.services[kind].len())
+        .field("service_ns_mean", digits(service.as_ns_f64()))
+        .field("latency_us_p99", digits(seen.value))
+        .field("latency_us_p99_ci", ends(seen))
+        .field("predicted_latency_us_p99", digits(predicted.value))
+        .field("predicted_latency_us_p99_ci", ends(predicted))
+        .field("agrees", agrees)
+        .word("type", format!("{:<4}", KINDS[kind]))
+        .shown("load", format!("{load:.2}"))
+        .shown("RPC/s", units::rate(measured.rate_rps))
+        .shown("RPCs", measured.services[kind].len().to_string())
+        .shown("service", units::span(service))
+        .shown("p99, µs", us(seen))
+        .shown("predicted", us(predicted))
+        .shown("agree", if agrees { "yes" } else { "no" })
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let load: f64 = text.parse().map_err(|_| "numbers are expected, such as 0.3,0.5".to_owned())?;
+    if load > 0.0 && load <= 0.9 { Ok(load) } else { Err("give loads above 0 and up to 0.9".to_owned()) }
+}
+
+fn scans(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "a number is expected, such as 0.01".to_owned())?;
+    if share > 0.0 && share < 1.0 { Ok(share) } else { Err("give a share above 0 and below 1".to_owned()) }
+}
