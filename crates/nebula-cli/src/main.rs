@@ -46,6 +46,7 @@ mod metrics;
 mod observe;
 mod status;
 mod top;
+mod nf;
 mod ordered;
 mod load;
 mod report;
