@@ -15,7 +15,7 @@ mod program;
 mod queue;
 
 pub use interface::Interface;
-pub use program::Picked;
+pub use program::{Picked, Place};
 pub use queue::{FRAME_BYTES_MAX, Queue};
 
 use program::Attached;
@@ -54,6 +54,12 @@ impl Frames {
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.too_long() + self.queues.iter().map(Queue::lost).sum::<u64>()
+    }
+
+    /// Where the frames are looked at.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.attached.place()
     }
 
     /// The queues, by number.

@@ -24,12 +24,22 @@ pub enum Picked {
     },
 }
 
+/// Where an interface's frames are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In its driver, before the kernel has made anything of them.
+    Driver,
+    /// At the beginning of the network stack, which every interface has.
+    Stack,
+}
+
 /// The program, attached for as long as this lives.
 #[derive(Debug)]
 pub(super) struct Attached {
     _link: OwnedFd,
     _queues: OwnedFd,
     too_long: Count,
+    place: Place,
 }
 
 impl Attached {
@@ -40,7 +50,13 @@ impl Attached {
         }
         let too_long = Count::new()?;
         let program = load(&steps(picked, map.as_raw_fd(), too_long.map.as_raw_fd()))?;
-        Ok(Self { _link: link(&program, interface.index)?, _queues: map, too_long })
+        let (link, place) = attach(&program, interface.index, picked.places())?;
+        Ok(Self { _link: link, _queues: map, too_long, place })
+    }
+
+    /// Where frames are looked at.
+    pub(super) fn place(&self) -> Place {
+        self.place
     }
 
     /// Picked frames that were left to the kernel's stack, because they are longer than there is room for.
@@ -115,6 +131,14 @@ impl Picked {
         match self {
             Self::Datagrams { .. } => UDP_HEADER_BYTES,
             Self::Packets { .. } => IP_HEADER_BYTES,
+        }
+    }
+
+    /// Where to look at them, the first that is possible.
+    fn places(self) -> &'static [Place] {
+        match self {
+            Self::Datagrams { .. } => &[Place::Stack],
+            Self::Packets { .. } => &[Place::Driver, Place::Stack],
         }
     }
 
@@ -201,8 +225,9 @@ const OF_SOCKETS: u32 = 17;
 const TO_BE_MAPPED: u32 = 1 << 10;
 const FOR_FRAMES: u32 = 6;
 const AT_AN_INTERFACE: u32 = 37;
-/// `XDP_FLAGS_SKB_MODE`: at the beginning of the network stack, which every interface has.
+/// `XDP_FLAGS_SKB_MODE` and `XDP_FLAGS_DRV_MODE`.
 const IN_THE_STACK: u32 = 1 << 1;
+const IN_THE_DRIVER: u32 = 1 << 2;
 
 /// A command of `bpf(2)`, and what it returns.
 ///
@@ -299,8 +324,27 @@ fn load(steps: &[Step]) -> io::Result<OwnedFd> {
     unsafe { bpf_opens(PROG_LOAD, &told) }
 }
 
-fn link(program: &OwnedFd, interface: u32) -> io::Result<OwnedFd> {
-    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, IN_THE_STACK]);
+/// Attaches a program at the first of these places where that is possible.
+fn attach(program: &OwnedFd, interface: u32, places: &[Place]) -> io::Result<(OwnedFd, Place)> {
+    let mut result = Err(io::Error::from(io::ErrorKind::Unsupported));
+    for &place in places {
+        result = link(program, interface, place).map(|link| (link, place));
+        // Another program is there, or this process may not: so it is anywhere.
+        let is_final =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied);
+        if result.as_ref().map_or_else(is_final, |_| true) {
+            break;
+        }
+    }
+    result
+}
+
+fn link(program: &OwnedFd, interface: u32, place: Place) -> io::Result<OwnedFd> {
+    let flags = match place {
+        Place::Driver => IN_THE_DRIVER,
+        Place::Stack => IN_THE_STACK,
+    };
+    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, flags]);
     // SAFETY: no pointers.
     unsafe { bpf_opens(LINK_CREATE, &told) }
 }

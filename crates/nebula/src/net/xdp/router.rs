@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const TURNS_PER_LOOK: u32 = 64;
 
 /// A router of two interfaces by AF_XDP: IPv4 packets that other hosts send through this machine are taken before the kernel's network stack, and leave
-/// past it. All else goes to the kernel as before: what is for this machine, and other protocols, among them ARP, by which hosts find this one.
+/// past it. They are taken in the driver where that can, and otherwise at the beginning of the stack. All else goes to the kernel as before: what is for this machine, and other protocols, among them ARP, by which hosts find this one.
 ///
 /// It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`. Where a packet goes next is what the kernel's tables of routes and
 /// neighbors say, of the network namespace of the thread that polls.
@@ -75,6 +75,7 @@ impl End {
         let interface = Interface::named(name).map_err(named)?;
         let but = Some(interface.ip).filter(|own| !claimed.contains(own));
         let frames = take(&interface, Picked::Packets { but }).map_err(named)?;
+        tracing::info!(interface = name, place = ?frames.place(), "packets are taken past the kernel's network stack");
         let hops = Hops::of(name, interface.ip);
         Ok(Self { name: name.to_owned(), interface, frames, hops })
     }
