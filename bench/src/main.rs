@@ -16,6 +16,7 @@ mod lab;
 mod measure;
 mod memcached;
 mod memory;
+mod nf;
 mod one_sided;
 mod peers;
 mod row;
@@ -43,6 +44,7 @@ fn main() -> Result<(), Failure> {
         ["lab", python] => lab::run(Some(python)),
         ["peers"] => peers::run(),
         ["memory"] => memory::run(),
+        ["nf", program] => nf::run(program),
         ["one-sided"] => one_sided::run(),
         ["serve-one-sided", endpoint] => one_sided::serve(endpoint),
         ["udp"] => udp::run(),
@@ -65,7 +67,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

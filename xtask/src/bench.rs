@@ -10,6 +10,7 @@ pub(crate) mod instructions;
 mod kv;
 mod lab;
 mod memcached;
+mod nf;
 mod page;
 mod program;
 mod table;
@@ -83,6 +84,7 @@ fn sections() -> Vec<Box<dyn Section>> {
             "peers",
         ),
         side_by_side("xdp", "the echo past the kernel's network stack, beside udp://, on a virtual cable (root)", ""),
+        Box::new(nf::Nf),
         side_by_side(
             "trust",
             "overload by clients that ignore NACKs, and by processes: what is served, and an honest client's share",

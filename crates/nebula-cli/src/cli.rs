@@ -9,8 +9,8 @@ use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
 use crate::{
-    compare, completions, demo, doctor, echo, explain, keygen, kv, life, load, man, ordered, reproduce, simulate, size,
-    status, sweep, thresholds, top,
+    compare, completions, demo, doctor, echo, explain, keygen, kv, life, load, man, nf, ordered, reproduce, simulate,
+    size, status, sweep, thresholds, top,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -72,6 +72,7 @@ enum Serve {
     Kv(Box<kv::Args>),
     Echo(Box<echo::Args>),
     Ordered(Box<ordered::Args>),
+    Nf(Box<nf::Args>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -106,6 +107,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Serve(Serve::Kv(args)) => kv::run(*args),
         Command::Serve(Serve::Echo(args)) => echo::run(&args),
         Command::Serve(Serve::Ordered(args)) => ordered::run(&args),
+        Command::Serve(Serve::Nf(args)) => nf::run(&args),
         Command::Load(Load::Kv(args)) => load::run_command(*args, innermost(&given)),
         Command::Load(Load::Echo(args)) => load::run_echo(*args),
     }

@@ -47,6 +47,7 @@ mod metrics;
 mod observe;
 mod status;
 mod top;
+mod nf;
 mod ordered;
 mod ordered_service;
 mod load;

@@ -24,6 +24,7 @@
 //! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and knows which RPCs
 //! arrived before. Where a coherent interconnect connects NIC and cores, [`host_watch`] decides how the NIC learns of what a core has
 //! written. Remote reads and writes of registered memory go past all stations: [`one_sided`] decides about them.
+//! Packets that a server hands on leave in the [order of their flows](flow_order).
 //! How much a requester may have in flight is [flow control](FlowControl): a window, or what a receiver [grants].
 //!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, [`Requester`]
@@ -113,6 +114,9 @@ pub mod one_sided;
 // -- beside the path: who may send how much --
 pub mod grants;
 
+// -- beside the path: packets that are served and go on --
+pub mod flow_order;
+
 // -- the machines that join them --
 pub mod backend;
 pub mod frontend;
@@ -147,6 +151,7 @@ pub use dispatch::{
     TwoChoices,
 };
 pub use fair_share::{FairShare, SOURCE_BITS_MAX, Sources, TENANTS_MAX, Tenants};
+pub use flow_order::{FlowOrder, Ticket};
 pub use frontend::{Begin, Frontend};
 pub use grants::{Grant, Grants, GrantsConfig};
 pub use host_watch::{HostWatch, HostWatchConfig, HostWatchConfigError, Watching};

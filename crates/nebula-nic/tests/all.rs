@@ -11,6 +11,7 @@ mod decision_text;
 mod fair_share;
 mod fair_tenants;
 mod flow;
+mod flow_order;
 mod frontend;
 mod group;
 mod host_watch;

@@ -1,5 +1,5 @@
-//! Ethernet frames past the kernel's network stack (AF_XDP): a program in the kernel gives those of one UDP port to this process, all others go
-//! where they went before.
+//! Ethernet frames past the kernel's network stack (AF_XDP): a program in the kernel gives those of one UDP port, or the packets that go through this
+//! machine, to this process; all others go where they went before.
 //!
 //! The kernel copies each frame into memory of this process, and sends from there: that is what every network interface can do. Sending is one
 //! system call for all that is queued; receiving takes none.
@@ -15,13 +15,13 @@ mod program;
 mod queue;
 
 pub use interface::Interface;
-pub use program::Picked;
+pub use program::{Picked, Place};
 pub use queue::{FRAME_BYTES_MAX, Queue};
 
 use program::Attached;
 use std::io;
 
-/// The frames of one UDP port of an interface, of all its queues.
+/// The frames of an interface that were asked for, of all its queues.
 #[derive(Debug)]
 pub struct Frames {
     // First, so that no more frames come while the queues go.
@@ -48,6 +48,18 @@ impl Frames {
     #[must_use]
     pub fn too_long(&self) -> u64 {
         self.attached.too_long()
+    }
+
+    /// Picked frames that did not come: too long, or while the kernel had none to fill.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.too_long() + self.queues.iter().map(Queue::lost).sum::<u64>()
+    }
+
+    /// Where the frames are looked at.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.attached.place()
     }
 
     /// The queues, by number.

@@ -41,6 +41,7 @@
 //! | watch a server | [`RunningServer::status`], [`Status`] | |
 //! | read and write memory of the server's without its workers | [`Server::register`], [`Client::read`], [`Region`] | `one_sided` |
 //! | dispatch by your own policy | [`Server::policy_with`], [`CustomPolicy`] | `own_policy` |
+//! | serve packets that go through | [`Server::serve_packets`], [`net::XdpRouter`] | |
 //! | replace network and clock | [`net`] | |
 //! | declare methods and messages in a `.proto` | the module `typed`, with the feature of that name | `examples/shop` |
 //!
@@ -145,6 +146,7 @@ pub use rpc::service::{Class, Service, Stage};
 pub use rpc::store_counters::StoreCounters;
 pub use server::{RunningServer, Server};
 pub use status::{CoreStatus, Gap, Histogram, PoolStatus, RpcSample, Status, StatusReader};
+pub use transport::packets::counters::{PacketCounters, PacketStatus};
 pub use transport::shm::handshake::Refusal;
 pub use transport::stream::framing::{Frame, Framing};
 pub use worker::{Rpc, Worker};

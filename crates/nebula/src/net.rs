@@ -1,13 +1,14 @@
 //! The environment of a `udp://` or `tcp://` transport: a network, a clock, and random bytes.
 //!
 //! The kernel's UDP sockets are one [`Wire`], its [TCP connections](TcpServerWire) another, a simulated network a third. Server and client are the same
-//! on all. On a simulated network with [`Time::Manual`] they are deterministic, and each run can be repeated.
+//! on all. A [`PacketDevice`] is for packets that go through a server. On a simulated network with [`Time::Manual`] they are deterministic, and each run can be repeated.
 
 mod wire;
 mod kernel;
 pub(crate) mod xdp;
 mod sockets;
 mod tcp;
+mod packets;
 mod time;
 mod environment;
 
@@ -15,9 +16,11 @@ pub use environment::Environment;
 pub(crate) use environment::random_bytes;
 pub use kernel::{KernelWire, SAFE_DATAGRAM_BYTES};
 pub use nebula_sys::udp::DropRule;
+pub(crate) use packets::PACKET_PREFIX_BYTES;
+pub use packets::{Forwarding, PacketDevice, Side, Unsent, packet_of};
 pub(crate) use sockets::{News, Sockets};
 pub use tcp::{BadFrame, FRAME_BYTES_MAX, Frames, PREFIX_BYTES, TcpClientWire, TcpServerWire};
 pub use time::Time;
 pub(crate) use time::Watch;
 pub use wire::{Route, Wire};
-pub use xdp::{XdpWire, datagram_in};
+pub use xdp::{XdpRouter, XdpWire, datagram_in};

@@ -2,19 +2,21 @@
 
 mod assembly;
 mod drain;
+mod forwarding;
 mod parts;
 mod pool;
 mod running;
+mod thread;
 
 pub(crate) use pool::{Pool, Pooled};
 pub use running::RunningServer;
-pub(crate) use running::spawn;
+pub(crate) use thread::spawn;
 
 use crate::config::error::ServeError;
 use crate::config::key::Key;
 use crate::config::server::ServerConfig;
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
-use crate::net::{Environment, Time};
+use crate::net::{Environment, Forwarding, Time};
 use crate::rpc::region::{Region, Registered};
 use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::service::Service;
@@ -314,6 +316,23 @@ impl Server {
     pub fn key(mut self, key: Key) -> Self {
         self.config.keys = key.into();
         self
+    }
+
+    /// Starts threads that serve packets, each an RPC of one way, between the two sides of a device. The endpoint given to [`bind`](Self::bind) is ignored.
+    ///
+    /// A request is a packet, as [`packet_of`](crate::net::packet_of) reads it. What the service replies is the frame that leaves at the other side; with
+    /// an empty reply the packet is dropped. A packet that admission control refuses is dropped too, and counted as a NACK. There is one engine.
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`](Self::serve).
+    pub fn serve_packets<S: Service + Send + Sync + 'static>(
+        mut self,
+        forwarding: Forwarding,
+        service: S,
+    ) -> Result<RunningServer, ServeError> {
+        self = self.of_service(&service);
+        forwarding::serve(forwarding, self.config, Arc::new(move |worker: Worker| worker.run(&service)))
     }
 
     /// As [`open`](Self::open), for a `udp://` server over the caller's network, clock and random bytes. The endpoint given to

@@ -3,9 +3,11 @@
 //! | transport | endpoint | what it is |
 //! |---|---|---|
 //! | [`shm`] | `shm://NAME` | a ring of slots in memory that both processes map |
+//! | [`packets`] | two interfaces | packets that go through, past the kernel's network stack |
 //! | [`stream`] | `tcp://ADDRESS:PORT` | a protocol of others, over streams of bytes, or over their datagrams |
 //! | [`udp`] | `udp://ADDRESS:PORT` | datagrams, through the kernel or any other [`Wire`](crate::net::Wire) |
 
+pub(crate) mod packets;
 pub(crate) mod shm;
 pub(crate) mod stream;
 pub(crate) mod udp;

@@ -7,6 +7,7 @@ use crate::rpc::later::{LaterError, LaterReply};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 use crate::status::Meter;
+use crate::transport::packets::port::PacketPort;
 use crate::transport::shm::rings::Rings;
 use crate::transport::stream::port::StreamPort;
 use crate::transport::udp::port::UdpPort;
@@ -68,9 +69,11 @@ pub(crate) enum Way {
     InlineShm(Core<Inline<Rings>>),
     InlineUdp(Core<Inline<UdpPort>>),
     InlineStream(Core<Inline<StreamPort>>),
+    InlinePackets(Core<Inline<PacketPort>>),
     LockShm(Core<Lock<Rings>>),
     LockUdp(Core<Lock<UdpPort>>),
     LockStream(Core<Lock<StreamPort>>),
+    LockPackets(Core<Lock<PacketPort>>),
     Stealing(Core<Stealing>),
 }
 
@@ -82,9 +85,11 @@ macro_rules! with_core {
             Way::InlineShm($core) => $call,
             Way::InlineUdp($core) => $call,
             Way::InlineStream($core) => $call,
+            Way::InlinePackets($core) => $call,
             Way::LockShm($core) => $call,
             Way::LockUdp($core) => $call,
             Way::LockStream($core) => $call,
+            Way::LockPackets($core) => $call,
             Way::Stealing($core) => $call,
         }
     };

@@ -23,6 +23,7 @@ mod one_sided;
 mod one_sided_datagrams;
 mod one_sided_store;
 mod own_policy;
+mod packets;
 mod parity;
 mod peers;
 mod pool;

@@ -4,16 +4,33 @@ use super::{FRAME_BYTES_MAX, Interface, Queue};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io;
 use std::mem::size_of_val;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which frames are taken: whole UDP datagrams over IPv4, without IP options, to this address.
+/// Which frames are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Picked {
-    /// Where they are sent to.
-    pub to: SocketAddrV4,
+pub enum Picked {
+    /// Whole UDP datagrams over IPv4, without IP options, to this address.
+    Datagrams {
+        /// Where they are sent to.
+        to: SocketAddrV4,
+    },
+    /// IPv4 packets that one host sends through this one: all in frames that are not multicast, but those to an address of this machine's.
+    Packets {
+        /// The address whose packets go to the kernel; all are taken where there is none.
+        but: Option<Ipv4Addr>,
+    },
+}
+
+/// Where an interface's frames are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In its driver, before the kernel has made anything of them.
+    Driver,
+    /// At the beginning of the network stack, which every interface has.
+    Stack,
 }
 
 /// The program, attached for as long as this lives.
@@ -22,6 +39,7 @@ pub(super) struct Attached {
     _link: OwnedFd,
     _queues: OwnedFd,
     too_long: Count,
+    place: Place,
 }
 
 impl Attached {
@@ -32,7 +50,13 @@ impl Attached {
         }
         let too_long = Count::new()?;
         let program = load(&steps(picked, map.as_raw_fd(), too_long.map.as_raw_fd()))?;
-        Ok(Self { _link: link(&program, interface.index)?, _queues: map, too_long })
+        let (link, place) = attach(&program, interface.index, picked.places())?;
+        Ok(Self { _link: link, _queues: map, too_long, place })
+    }
+
+    /// Where frames are looked at.
+    pub(super) fn place(&self) -> Place {
+        self.place
     }
 
     /// Picked frames that were left to the kernel's stack, because they are longer than there is room for.
@@ -75,6 +99,7 @@ const ADD_IN_MEMORY: u8 = 0xdb;
 const JUMP_IF_LONGER: u8 = 0x25;
 const JUMP_IF_ABOVE: u8 = 0x2d;
 const JUMP_IF_OTHER: u8 = 0x56;
+const JUMP_IF_SAME: u8 = 0x16;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 const REDIRECT_MAP: i32 = 51;
@@ -84,34 +109,74 @@ const MAP_DESCRIPTOR: u8 = 1;
 /// `BPF_PSEUDO_MAP_VALUE`: the address of the map's value.
 const MAP_VALUE: u8 = 2;
 
-/// Bytes of the headers of Ethernet, IPv4 and UDP.
-const HEADER_BYTES: i32 = 14 + 20 + 8;
+/// Bytes of the headers of Ethernet and IPv4.
+const IP_HEADER_BYTES: i32 = 14 + 20;
+/// The same with UDP's.
+const UDP_HEADER_BYTES: i32 = IP_HEADER_BYTES + 8;
+
+/// Two bytes as the machine reads them from a frame.
+fn half(value: u16) -> i32 {
+    i32::from(u16::from_ne_bytes(value.to_be_bytes()))
+}
+
+/// A load into register 5 from the frame, a mask where there is one, and a jump to where the frame takes its usual way.
+fn test(load: u8, at: i16, mask: Option<i32>, (jump, with): (u8, i32)) -> impl Iterator<Item = Step> {
+    let masked = mask.map(|mask| step(AND, 5, 0, mask));
+    [Some(step(load, 0x25, at, 0)), masked, Some(step(jump, 5, TO_PASS, with))].into_iter().flatten()
+}
+
+impl Picked {
+    /// Bytes that a frame has at least, so that the tests may look at it.
+    fn header_bytes(self) -> i32 {
+        match self {
+            Self::Datagrams { .. } => UDP_HEADER_BYTES,
+            Self::Packets { .. } => IP_HEADER_BYTES,
+        }
+    }
+
+    /// Where to look at them, the first that is possible.
+    fn places(self) -> &'static [Place] {
+        match self {
+            Self::Datagrams { .. } => &[Place::Stack],
+            Self::Packets { .. } => &[Place::Driver, Place::Stack],
+        }
+    }
+
+    /// The tests that a frame passes.
+    fn tests(self) -> Vec<Step> {
+        let expect = |value| (JUMP_IF_OTHER, value);
+        let ipv4 = test(LOAD_HALF, 12, None, expect(half(0x0800)));
+        match self {
+            Self::Datagrams { to } => ipv4
+                .chain(test(LOAD_BYTE, 14, None, expect(0x45))) // without options
+                .chain(test(LOAD_HALF, 20, Some(half(0x3fff)), expect(0))) // not a fragment
+                .chain(test(LOAD_BYTE, 23, None, expect(libc::IPPROTO_UDP)))
+                .chain(test(LOAD_WORD, 30, None, expect(word(*to.ip()))))
+                .chain(test(LOAD_HALF, 36, None, expect(half(to.port()))))
+                .collect(),
+            Self::Packets { but } => ipv4
+                .chain(test(LOAD_BYTE, 0, Some(1), expect(0))) // neither multicast nor broadcast
+                .chain(but.into_iter().flat_map(|but| test(LOAD_WORD, 30, None, (JUMP_IF_SAME, word(but)))))
+                .collect(),
+        }
+    }
+}
+
+/// An address as the machine reads it from a frame.
+fn word(ip: Ipv4Addr) -> i32 {
+    i32::from_ne_bytes(ip.octets())
+}
 
 /// What to do with a frame: to the socket of its queue if it is picked, and its usual way if it is not, or if the queue has no socket. One that is
 /// too long is counted, and takes its usual way: a sender on the same machine leaves it to a device to cut what it sends.
 fn steps(picked: Picked, map: i32, too_long: i32) -> Vec<Step> {
-    let half = |value: u16| i32::from(u16::from_ne_bytes(value.to_be_bytes()));
-    let word = i32::from_ne_bytes(picked.to.ip().octets());
-    // A load into register 5 from the frame, a mask where there is one, and what is expected.
-    let test = |load, at, mask: Option<i32>, expected| {
-        let masked = mask.map(|mask| step(AND, 5, 0, mask));
-        [Some(step(load, 0x25, at, 0)), masked, Some(step(JUMP_IF_OTHER, 5, TO_PASS, expected))].into_iter().flatten()
-    };
     let begin = [
         step(MOVE, 0x16, 0, 0),      // 6: the context
         step(LOAD_WORD, 0x12, 0, 0), // 2: where the frame begins
         step(LOAD_WORD, 0x13, 4, 0), // 3: where it ends
         step(MOVE, 0x24, 0, 0),
-        step(ADD, 4, 0, HEADER_BYTES),
+        step(ADD, 4, 0, picked.header_bytes()),
         step(JUMP_IF_ABOVE, 0x34, TO_PASS, 0),
-    ];
-    let tests = [
-        test(LOAD_HALF, 12, None, half(0x0800)),    // IPv4
-        test(LOAD_BYTE, 14, None, 0x45),            // without options
-        test(LOAD_HALF, 20, Some(half(0x3fff)), 0), // not a fragment
-        test(LOAD_BYTE, 23, None, libc::IPPROTO_UDP),
-        test(LOAD_WORD, 30, None, word),
-        test(LOAD_HALF, 36, None, half(picked.to.port())),
     ];
     let longest = i32::try_from(FRAME_BYTES_MAX).expect("a frame is short");
     let measure = [step(MOVE, 0x31, 0, 0), step(SUBTRACT, 0x21, 0, 0), step(JUMP_IF_LONGER, 1, TO_COUNT, longest)];
@@ -130,8 +195,7 @@ fn steps(picked: Picked, map: i32, too_long: i32) -> Vec<Step> {
         step(ADD_IN_MEMORY, 0x21, 0, 0),
     ];
     let pass = [step(SET, 0, 0, XDP_PASS), step(EXIT, 0, 0, 0)];
-    let tests = tests.into_iter().flatten();
-    let mut steps: Vec<Step> = begin.into_iter().chain(tests).chain(measure).chain(redirect).collect();
+    let mut steps: Vec<Step> = begin.into_iter().chain(picked.tests()).chain(measure).chain(redirect).collect();
     let to_count = steps.len();
     steps.extend(count);
     let to_pass = steps.len();
@@ -161,8 +225,9 @@ const OF_SOCKETS: u32 = 17;
 const TO_BE_MAPPED: u32 = 1 << 10;
 const FOR_FRAMES: u32 = 6;
 const AT_AN_INTERFACE: u32 = 37;
-/// `XDP_FLAGS_SKB_MODE`: at the beginning of the network stack, which every interface has.
+/// `XDP_FLAGS_SKB_MODE` and `XDP_FLAGS_DRV_MODE`.
 const IN_THE_STACK: u32 = 1 << 1;
+const IN_THE_DRIVER: u32 = 1 << 2;
 
 /// A command of `bpf(2)`, and what it returns.
 ///
@@ -259,8 +324,27 @@ fn load(steps: &[Step]) -> io::Result<OwnedFd> {
     unsafe { bpf_opens(PROG_LOAD, &told) }
 }
 
-fn link(program: &OwnedFd, interface: u32) -> io::Result<OwnedFd> {
-    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, IN_THE_STACK]);
+/// Attaches a program at the first of these places where that is possible.
+fn attach(program: &OwnedFd, interface: u32, places: &[Place]) -> io::Result<(OwnedFd, Place)> {
+    let mut result = Err(io::Error::from(io::ErrorKind::Unsupported));
+    for &place in places {
+        result = link(program, interface, place).map(|link| (link, place));
+        // Another program is there, or this process may not: so it is anywhere.
+        let is_final =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied);
+        if result.as_ref().map_or_else(is_final, |_| true) {
+            break;
+        }
+    }
+    result
+}
+
+fn link(program: &OwnedFd, interface: u32, place: Place) -> io::Result<OwnedFd> {
+    let flags = match place {
+        Place::Driver => IN_THE_DRIVER,
+        Place::Stack => IN_THE_STACK,
+    };
+    let told = told([program.as_raw_fd().cast_unsigned(), interface, AT_AN_INTERFACE, flags]);
     // SAFETY: no pointers.
     unsafe { bpf_opens(LINK_CREATE, &told) }
 }
@@ -304,10 +388,13 @@ mod tests {
                 JUMP_IF_LONGER if registers[to] > u64::from(value.cast_unsigned()) => {
                     at += usize::try_from(jump).unwrap();
                 }
+                JUMP_IF_SAME if registers[to] == u64::from(value.cast_unsigned()) => {
+                    at += usize::try_from(jump).unwrap();
+                }
                 JUMP_IF_OTHER if registers[to] != u64::from(value.cast_unsigned()) => {
                     at += usize::try_from(jump).unwrap();
                 }
-                JUMP_IF_ABOVE | JUMP_IF_LONGER | JUMP_IF_OTHER => {}
+                JUMP_IF_ABOVE | JUMP_IF_LONGER | JUMP_IF_OTHER | JUMP_IF_SAME => {}
                 LOAD_MAP => at += 1,
                 CALL => return Ok(registers[2]),
                 EXIT => return Err(is_counted),
@@ -330,7 +417,7 @@ mod tests {
 
     #[test]
     fn datagrams_of_the_port_alone_are_picked() {
-        let steps = steps(Picked { to: "10.1.2.3:7400".parse().unwrap() }, 9, 10);
+        let steps = steps(Picked::Datagrams { to: "10.1.2.3:7400".parse().unwrap() }, 9, 10);
         assert_eq!(run(&steps, &frame(), 3), Ok(3));
         assert_eq!(run(&steps, &frame()[..42], 0), Ok(0));
         let mut long = frame();
@@ -346,5 +433,25 @@ mod tests {
             other[at] = what;
             assert_eq!(run(&steps, &other, 0), Err(false), "byte {at}");
         }
+    }
+    #[test]
+    fn packets_are_picked_unless_this_machine_is_meant() {
+        let own = "10.1.2.3".parse().unwrap();
+        let but_own = steps(Picked::Packets { but: Some(own) }, 9, 10);
+        assert_eq!(run(&but_own, &frame(), 0), Err(false), "to this machine");
+        let mut other = frame();
+        other[33] = 4;
+        other[23] = 6;
+        assert_eq!(run(&but_own, &other, 2), Ok(2));
+        assert_eq!(run(&but_own, &other[..34], 2), Ok(2));
+        assert_eq!(run(&but_own, &other[..33], 2), Err(false), "no whole header");
+        assert_eq!(run(&steps(Picked::Packets { but: None }, 9, 10), &frame(), 1), Ok(1));
+        for (at, what) in [(0, 1), (0, 0xff), (12, 0x86), (13, 6)] {
+            let mut kernels = other.clone();
+            kernels[at] = what;
+            assert_eq!(run(&but_own, &kernels, 0), Err(false), "byte {at}");
+        }
+        other.resize(FRAME_BYTES_MAX + 1, 0);
+        assert_eq!(run(&but_own, &other, 0), Err(true));
     }
 }

@@ -131,8 +131,13 @@ impl Queue {
     /// Frames that were to be sent while all were on their way, and that came while the kernel had none to fill.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        let here = self.socket.statistics().map_or(0, |kernel| kernel.rx_dropped + kernel.rx_ring_full);
-        self.dropped + here
+        self.dropped + self.lost()
+    }
+
+    /// Frames that came while the kernel had none to fill.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.socket.statistics().map_or(0, |kernel| kernel.rx_dropped + kernel.rx_ring_full)
     }
 }
 

@@ -33,6 +33,12 @@ pub enum ConnectError {
         /// The endpoint.
         endpoint: String,
     },
+    /// Packets go through the server, and no client has it answer requests.
+    #[error("{endpoint} is a server that packets go through: no client connects to it")]
+    PacketsOnly {
+        /// The endpoint.
+        endpoint: String,
+    },
     /// What came from the server is not Nebula's protocol.
     #[error(
         "{endpoint} is for clients of other protocols, such as memcached's: name an endpoint that Nebula's clients use"

@@ -186,6 +186,7 @@ impl Connection for Link {
             Endpoint::Udp(server) | Endpoint::Tcp(server) => {
                 Self::Udp(Box::new(UdpClient::connect(&endpoint, server, config)?))
             }
+            Endpoint::Packets(_) => return Err(ConnectError::PacketsOnly { endpoint: endpoint.to_string() }),
             Endpoint::Xdp(ref address) => {
                 let lacks_server = || ConnectError::XdpPeer { endpoint: endpoint.to_string() };
                 let server = (address.server.ok_or_else(lacks_server)?, address.port).into();

@@ -194,6 +194,12 @@ pub enum ServeError {
         /// Engines asked for.
         engines: u16,
     },
+    /// A server of requests where packets go through.
+    #[error("{endpoint} is not served by requests: use Server::serve_packets")]
+    PacketsNotAsked {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
     /// A tenant with two weights.
     #[error("tenant {name} has two weights: give it one")]
     TenantTwice {

@@ -30,6 +30,9 @@ pub enum Endpoint {
     Tcp(SocketAddr),
     /// UDP on a network interface, past the kernel's network stack.
     Xdp(XdpAddress),
+    /// Packets that go through a server between these two interfaces. No client connects to it, and no text is read as it: such a server is
+    /// [asked for](crate::Server::serve_packets).
+    Packets([String; 2]),
 }
 
 /// Where a server is on a network interface: `INTERFACE:PORT` for the server itself, `INTERFACE/ADDRESS:PORT` for a client, whose interface that is.
@@ -135,6 +138,7 @@ impl fmt::Display for Endpoint {
             Self::Udp(address) => write!(f, "udp://{address}"),
             Self::Tcp(address) => write!(f, "tcp://{address}"),
             Self::Xdp(address) => write!(f, "xdp://{address}"),
+            Self::Packets([inside, outside]) => write!(f, "packets://{inside},{outside}"),
         }
     }
 }

@@ -1,19 +1,25 @@
 //! Frames of a network interface, past the kernel's network stack, as a [`Wire`].
 
 mod headers;
+mod hops;
 mod neighbors;
+mod router;
+mod tables;
+mod taking;
 
 use super::kernel::{KernelWire, SAFE_DATAGRAM_BYTES};
 use super::wire::{Route, Wire};
-use headers::{Ends, HEADER_BYTES};
+use headers::{ETHERNET_BYTES, Ends, HEADER_BYTES};
 use nebula_sys::xdp::{Frames, Interface, Picked};
 use neighbors::Neighbors;
+pub use router::XdpRouter;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use taking::take;
 
 /// From where and to where the UDP datagram in an Ethernet frame goes, and its bytes; nothing of what is no whole datagram over IPv4, or one with a wrong
 /// checksum. What [`XdpWire`] makes of a frame.
@@ -71,7 +77,7 @@ impl XdpWire {
         let local = SocketAddrV4::new(interface.ip, port.local().port());
         let mut neighbors = Neighbors::of(name);
         peer.map(|peer| neighbors.resolve(interface.ip, *peer.ip())).transpose()?;
-        let mut frames = take(&interface, Picked { to: local })?;
+        let mut frames = take(&interface, Picked::Datagrams { to: local })?;
         let ready = epoll::create(CreateFlags::CLOEXEC)?;
         for (number, queue) in (0..).zip(frames.queues()) {
             epoll::add(&ready, &*queue, EventData::new_u64(number), EventFlags::IN)?;
@@ -88,21 +94,6 @@ impl XdpWire {
         self.frames.queues().iter().map(|queue| queue.dropped()).sum()
     }
 }
-
-/// Takes the frames, from a program that has just ended too: the kernel gives them back a little later.
-fn take(interface: &Interface, picked: Picked) -> io::Result<Frames> {
-    let until = Instant::now() + GIVEN_BACK_IN;
-    loop {
-        match Frames::take(interface, picked) {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            taken => return taken,
-        }
-    }
-}
-
-const GIVEN_BACK_IN: Duration = Duration::from_secs(1);
 
 /// The wire of a server; the kernel's where this process may not have the interface's frames. Whether it is past the kernel's stack.
 pub(crate) fn bind(interface: &str, port: u16) -> io::Result<(Box<dyn Wire>, bool)> {
@@ -228,8 +219,6 @@ impl Wire for XdpWire {
         Some(self.ready.as_fd())
     }
 }
-
-const ETHERNET_BYTES: usize = 14;
 
 fn only_ipv4() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "frames are sent over IPv4 alone")

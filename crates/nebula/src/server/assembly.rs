@@ -10,6 +10,7 @@ use crate::nic::transport::Transport;
 use crate::rpc::job::{Jobs, Queues, WorkerLink};
 use crate::rpc::parking::Parker;
 use crate::status::{Layout, Meter};
+use crate::transport::packets::port::PacketPort;
 use crate::transport::shm::registry::{ChannelCache, Registry};
 use crate::transport::shm::rings::Rings;
 use crate::transport::stream::port::StreamPort;
@@ -70,6 +71,16 @@ impl ServerTransport for StreamPort {
 
     fn lock(core: Core<Lock<Self>>) -> Way {
         Way::LockStream(core)
+    }
+}
+
+impl ServerTransport for PacketPort {
+    fn inline(core: Core<Inline<Self>>) -> Way {
+        Way::InlinePackets(core)
+    }
+
+    fn lock(core: Core<Lock<Self>>) -> Way {
+        Way::LockPackets(core)
     }
 }
 

@@ -119,7 +119,7 @@ impl Pool {
         let has_hosts = match endpoint {
             Endpoint::Udp(_) | Endpoint::Xdp(_) => true,
             Endpoint::Tcp(_) => !others,
-            Endpoint::Shm(_) => false,
+            Endpoint::Shm(_) | Endpoint::Packets(_) => false,
         };
         let sources = if has_hosts { SOURCES } else { config.sources() };
         let state = State {

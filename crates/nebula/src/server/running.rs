@@ -4,6 +4,7 @@ use super::assembly::{Assembly, Meters, ServerTransport};
 use super::drain::Draining;
 use super::parts::{Part, check_parts, part};
 use super::pool::{Pool, Pooled};
+use super::thread::spawn;
 use crate::config::error::{LogError, ServeError};
 use crate::config::key::Keys;
 use crate::config::kind::Kind;
@@ -20,6 +21,7 @@ use crate::rpc::region::Registered;
 use crate::rpc::service::Service;
 use crate::rpc::slot::mtu_for;
 use crate::status::{Layout, PoolStatus, Status, StatusPage, StatusReader};
+use crate::transport::packets::counters::PacketCounters;
 use crate::transport::shm::listener::{EventQueue, Listener, Spread, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
@@ -30,7 +32,6 @@ use crate::transport::udp::numbers::{GROUP_KEY, Numbers, first_number};
 use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
 use nebula_nic::{Availability, CentralDispatch, Policy, RegionId, Span};
-use nebula_sys::affinity::pin_to;
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use nebula_sys::udp::GroupKey;
 use std::io::ErrorKind;
@@ -63,6 +64,8 @@ pub struct RunningServer {
     log_error: FirstLogError,
     threads: Vec<JoinHandle<()>>,
     pool: Option<Arc<Pool>>,
+    /// Of packets that go through.
+    packets: Option<Arc<PacketCounters>>,
     /// Workers whose threads have not ended.
     workers: Arc<AtomicU32>,
 }
@@ -122,6 +125,17 @@ impl RunningServer {
     #[must_use]
     pub fn pool(&self) -> Option<PoolStatus> {
         self.pool.as_ref().map(|pool| pool.status())
+    }
+
+    /// What counts the packets that go through the server, where [such](crate::Server::serve_packets) do.
+    #[must_use]
+    pub fn packets(&self) -> Option<Arc<PacketCounters>> {
+        self.packets.clone()
+    }
+
+    /// Its packets are counted here.
+    pub(super) fn set_packets(&mut self, packets: Arc<PacketCounters>) {
+        self.packets = Some(packets);
     }
 
     /// Its long RPCs are handed to this one.
@@ -234,9 +248,16 @@ pub(super) fn serve(
     config: ServerConfig,
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
-    let pins = config.pin.clone();
-    let engines = config.engine_threads();
-    let (mut running, workers) = open(endpoint, config)?;
+    let (pins, engines) = (config.pin.clone(), config.engine_threads());
+    run_workers(open(endpoint, config)?, (&pins, engines), &run)
+}
+
+/// Gives each worker a thread on which `run` runs it.
+pub(super) fn run_workers(
+    (mut running, workers): (RunningServer, Vec<Worker>),
+    (pins, engines): (&[usize], usize),
+    run: &Arc<dyn Fn(Worker) + Send + Sync>,
+) -> Result<RunningServer, ServeError> {
     for (index, worker) in workers.into_iter().enumerate() {
         let (run, at_work) = (run.clone(), AtWork::new(&running));
         // The first cores are those of engines with their own threads.
@@ -315,6 +336,7 @@ pub(super) fn open(
             open_udp(&endpoint, wires, &Time::Machine, &random_bytes()?, config)
         }
         Endpoint::Xdp(address) => open_xdp(address, config),
+        Endpoint::Packets(_) => Err(ServeError::PacketsNotAsked { endpoint }),
     }
 }
 
@@ -427,7 +449,7 @@ fn open_udp(
     let endpoint = match asked {
         Endpoint::Tcp(_) => Endpoint::Tcp(local),
         Endpoint::Xdp(address) => Endpoint::Xdp(XdpAddress { port: local.port(), ..address.clone() }),
-        Endpoint::Shm(_) | Endpoint::Udp(_) => Endpoint::Udp(local),
+        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Packets(_) => Endpoint::Udp(local),
     };
     if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) {
         return Err(ServeError::Mtu { got: config.packet_bytes });
@@ -477,7 +499,7 @@ fn open_stream(
     let address = match endpoint {
         Endpoint::Tcp(address) => address,
         Endpoint::Udp(address) if config.keys.is_empty() => address,
-        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Xdp(_) => return Err(ServeError::Framing { endpoint }),
+        _ => return Err(ServeError::Framing { endpoint }),
     };
     if !config.insecure && !address.ip().is_loopback() {
         return Err(ServeError::Insecure { endpoint });
@@ -518,21 +540,21 @@ fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Re
 }
 
 /// What a server stands on, beside its transports.
-struct Ground {
-    endpoint: Endpoint,
-    page: (Arc<SharedMemory>, Layout),
-    draining: Draining,
+pub(super) struct Ground {
+    pub(super) endpoint: Endpoint,
+    pub(super) page: (Arc<SharedMemory>, Layout),
+    pub(super) draining: Draining,
     /// The rings that replies are written into.
-    registry: Arc<Registry>,
+    pub(super) registry: Arc<Registry>,
     /// Wakes the listener, where there is one.
-    listener_waker: Option<Arc<OwnedFd>>,
-    watch: Watch,
+    pub(super) listener_waker: Option<Arc<OwnedFd>>,
+    pub(super) watch: Watch,
     /// Cores of the engines' threads.
-    pin: Vec<usize>,
+    pub(super) pin: Vec<usize>,
 }
 
 /// The configuration, if this endpoint supports it.
-fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
+pub(super) fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
     // Where workers share the engine, none of them is it alone.
     config.inline &= config.kind() != Kind::Shared;
     if config.custom_policy.is_some() && config.policy != Policy::default() {
@@ -549,19 +571,15 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
             Err(ServeError::EnginesAndGroups { engines: config.engines, policy })
         }
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
-        Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_)
-            if config.idle == IdlePolicy::Block && !config.sleeps() =>
-        {
+        _ if has_network && config.idle == IdlePolicy::Block && !config.sleeps() => {
             Err(ServeError::Block { policy })
         }
-        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_) => {
-            check_parts(&config).map(|()| config)
-        }
+        _ => check_parts(&config).map(|()| config),
     }
 }
 
 /// Builds engines and workers, an engine for each transport, and starts the engines' threads.
-fn assemble<T: ServerTransport>(
+pub(super) fn assemble<T: ServerTransport>(
     parts: Vec<Part>,
     ground: Ground,
     transports: Vec<T>,
@@ -584,6 +602,7 @@ fn assemble<T: ServerTransport>(
         log_error: FirstLogError::default(),
         threads: Vec::new(),
         pool: None,
+        packets: None,
         workers: at_work.clone(),
     };
     let (mut engines, mut workers) = (Vec::new(), Vec::<Worker>::new());
@@ -672,25 +691,5 @@ fn claim<T>(endpoint: &Endpoint, open: impl Fn() -> std::io::Result<T>) -> Resul
             }
             opened => return opened.map_err(ServeError::System),
         }
-    }
-}
-
-/// Starts a named thread, pinned where asked; waits until it is known whether that succeeded.
-pub(crate) fn spawn(
-    name: &str,
-    pin: Option<usize>,
-    run: Box<dyn FnOnce() + Send>,
-) -> Result<JoinHandle<()>, ServeError> {
-    let (tell, told) = std::sync::mpsc::channel();
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let pinned = pin.map_or(Ok(()), |core| pin_to(core).map_err(|cause| ServeError::Pin { core, cause }));
-        let is_pinned = pinned.is_ok();
-        if tell.send(pinned).is_ok() && is_pinned {
-            run();
-        }
-    })?;
-    match told.recv() {
-        Ok(Err(error)) => Err(error),
-        _ => Ok(thread),
     }
 }

@@ -5,8 +5,11 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 /// Bytes of the headers of Ethernet, IPv4 and UDP.
 pub(super) const HEADER_BYTES: usize = 14 + 20 + 8;
 
+/// Bytes of Ethernet's header.
+pub(super) const ETHERNET_BYTES: usize = 14;
+
 /// Where the parts of a frame begin.
-const IP_AT: usize = 14;
+const IP_AT: usize = ETHERNET_BYTES;
 const UDP_AT: usize = 34;
 
 /// An Ethernet address.

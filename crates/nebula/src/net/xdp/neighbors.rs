@@ -3,8 +3,8 @@
 //! The first frame of a peer says it. Where a later one says another, it may be forged: the kernel, which asks the network (ARP), decides.
 
 use super::headers::Mac;
+use super::tables::{self, neighbor};
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
@@ -95,13 +95,13 @@ impl Neighbors {
     }
 
     fn known_to_kernel(&self, peer: Ipv4Addr) -> io::Result<Option<Mac>> {
-        Ok(neighbor(&fs::read_to_string("/proc/thread-self/net/arp")?, &self.interface, peer))
+        Ok(neighbor(&tables::arp()?, &self.interface, peer))
     }
 
     fn next_hop(&self, peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
-        let table = fs::read_to_string("/proc/thread-self/net/route")?;
         let text = || format!("no route to {peer} on {}", self.interface);
-        next_hop(&table, &self.interface, peer).ok_or_else(|| io::Error::new(io::ErrorKind::NetworkUnreachable, text()))
+        tables::next_hop(&tables::routes()?, &self.interface, peer)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NetworkUnreachable, text()))
     }
 }
 
@@ -110,68 +110,12 @@ fn place(peer: Ipv4Addr) -> usize {
     usize::from(peer.octets()[3])
 }
 
-/// The Ethernet address of `peer` in the kernel's table (`/proc/net/arp`: address, kind, flags, Ethernet address, mask, interface).
-fn neighbor(table: &str, interface: &str, peer: Ipv4Addr) -> Option<Mac> {
-    const IS_COMPLETE: u32 = 2;
-    table.lines().skip(1).find_map(|line| {
-        let [ip, _, flags, mac, _, device] = line.split_whitespace().collect::<Vec<_>>().try_into().ok()?;
-        let flags = u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok()?;
-        let is_it = ip.parse() == Ok(peer) && device == interface && flags & IS_COMPLETE != 0;
-        let bytes = mac.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect::<Option<Vec<u8>>>()?;
-        is_it.then(|| bytes.try_into().ok()).flatten()
-    })
-}
-
-/// Where the kernel's table (`/proc/net/route`: interface, destination, router, …, mask in the 8th column; addresses as the machine reads
-/// them) sends what goes to `peer`: to itself, or to the router of the most specific route.
-fn next_hop(table: &str, interface: &str, peer: Ipv4Addr) -> Option<Ipv4Addr> {
-    let ip = |text: &str| Some(Ipv4Addr::from(u32::from_str_radix(text, 16).ok()?.to_ne_bytes()));
-    let routes = table.lines().skip(1).filter_map(|line| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        let &[device, destination, router, _, _, _, _, mask, ..] = columns.as_slice() else { return None };
-        let (destination, router, mask) = (ip(destination)?, ip(router)?, ip(mask)?);
-        (device == interface && peer & mask == destination).then_some((mask, router))
-    });
-    let (_, router) = routes.max_by_key(|(mask, _)| *mask)?;
-    Some(if router.is_unspecified() { peer } else { router })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ARP: &str = "IP address       HW type     Flags       HW address            Mask     Device
-10.77.0.2        0x1         0x2         02:00:00:00:00:2a     *        veth0
-10.77.0.3        0x1         0x0         00:00:00:00:00:00     *        veth0
-10.77.0.4        0x1         0x2         02:00:00:00:00:2b     *        eth0
-nonsense
-";
-    const ROUTE: &str = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
-veth0\t00000000\t01004D0A\t0003\t0\t0\t0\t00000000\t0\t0\t0
-veth0\t00004D0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
-eth0\t00000B0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
-nonsense
-";
-
     fn ip(text: &str) -> Ipv4Addr {
         text.parse().unwrap()
-    }
-
-    #[test]
-    fn the_kernel_knows_who_has_answered_on_this_interface() {
-        assert_eq!(neighbor(ARP, "veth0", ip("10.77.0.2")), Some([2, 0, 0, 0, 0, 0x2a]));
-        for unknown in ["10.77.0.3", "10.77.0.4", "10.77.0.5"] {
-            assert_eq!(neighbor(ARP, "veth0", ip(unknown)), None);
-        }
-    }
-
-    #[cfg(target_endian = "little")]
-    #[test]
-    fn the_most_specific_route_wins() {
-        assert_eq!(next_hop(ROUTE, "veth0", ip("10.77.0.9")), Some(ip("10.77.0.9")));
-        assert_eq!(next_hop(ROUTE, "veth0", ip("10.11.0.9")), Some(ip("10.77.0.1")));
-        assert_eq!(next_hop(ROUTE, "eth0", ip("10.11.0.9")), Some(ip("10.11.0.9")));
-        assert_eq!(next_hop(ROUTE, "eth0", ip("10.12.0.9")), None);
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! Two interfaces of this machine that packets are routed between, past the kernel's network stack.
+
+use super::headers::ETHERNET_BYTES;
+use super::hops::Hops;
+use super::taking::take;
+use crate::net::packets::{PacketDevice, Side, Unsent};
+use nebula_sys::xdp::{FRAME_BYTES_MAX, Frames, Interface, Picked};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Turns between two looks at the clock, to see whether next hops are to be looked up.
+const TURNS_PER_LOOK: u32 = 64;
+
+/// A router of two interfaces by AF_XDP: IPv4 packets that other hosts send through this machine are taken before the kernel's network stack, and leave
+/// past it. They are taken in the driver where that can, and otherwise at the beginning of the stack. All else goes to the kernel as before: what is for this machine, and other protocols, among them ARP, by which hosts find this one.
+///
+/// It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`. Where a packet goes next is what the kernel's tables of routes and
+/// neighbors say, of the network namespace of the thread that polls.
+#[derive(Debug)]
+pub struct XdpRouter {
+    ends: [End; 2],
+    /// Readable while frames wait.
+    ready: OwnedFd,
+    turns: u32,
+}
+
+/// One interface.
+#[derive(Debug)]
+struct End {
+    name: String,
+    interface: Interface,
+    frames: Frames,
+    hops: Hops,
+}
+
+impl XdpRouter {
+    /// Takes the packets of the interfaces `inside` and `outside`, but those to each interface's own first address, unless that is one of `claimed`:
+    /// the addresses that a function answers for.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's, for an interface that the message names: `NotFound` without such an interface, `AddrNotAvailable` where it has no IPv4 address,
+    /// `PermissionDenied` without the right to take frames, `ResourceBusy` where another program is attached to it. `InvalidInput` where both are one.
+    pub fn open(inside: &str, outside: &str, claimed: &[Ipv4Addr]) -> io::Result<Self> {
+        if inside == outside {
+            let text = format!("packets go between two interfaces, not from {inside} to itself");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let mut ends = [End::open(inside, claimed)?, End::open(outside, claimed)?];
+        let ready = epoll::create(CreateFlags::CLOEXEC)?;
+        for (number, queue) in (0..).zip(ends.iter_mut().flat_map(|end| end.frames.queues())) {
+            epoll::add(&ready, &*queue, EventData::new_u64(number), EventFlags::IN)?;
+        }
+        Ok(Self { ends, ready, turns: 0 })
+    }
+
+    /// Looks up the next hops that packets wait for, as often as is good.
+    fn look_up(&mut self) {
+        let now = Instant::now();
+        for End { hops, .. } in &mut self.ends {
+            if hops.is_due(now) {
+                hops.look_up(now);
+            }
+        }
+    }
+}
+
+impl End {
+    fn open(name: &str, claimed: &[Ipv4Addr]) -> io::Result<Self> {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("interface {name}: {error}"));
+        let interface = Interface::named(name).map_err(named)?;
+        let but = Some(interface.ip).filter(|own| !claimed.contains(own));
+        let frames = take(&interface, Picked::Packets { but }).map_err(named)?;
+        tracing::info!(interface = name, place = ?frames.place(), "packets are taken past the kernel's network stack");
+        let hops = Hops::of(name, interface.ip);
+        Ok(Self { name: name.to_owned(), interface, frames, hops })
+    }
+
+    fn send(&mut self, frame: &mut [u8]) -> Result<(), Unsent> {
+        let Some(&to) = frame.get(IP_TO_AT..).and_then(|rest| rest.first_chunk::<4>()) else {
+            return Err(Unsent::NoNeighbor);
+        };
+        if frame.len() > FRAME_BYTES_MAX.min(ETHERNET_BYTES + self.interface.mtu_bytes) {
+            return Err(Unsent::TooLong);
+        }
+        let mac = self.hops.mac(Ipv4Addr::from(to)).ok_or(Unsent::NoNeighbor)?;
+        frame[..6].copy_from_slice(&mac);
+        frame[6..12].copy_from_slice(&self.interface.mac);
+        let mut is_queued = false;
+        self.frames.queues()[0].queue(frame.len(), |room| {
+            room.copy_from_slice(frame);
+            is_queued = true;
+        });
+        if is_queued { Ok(()) } else { Err(Unsent::NoRoom) }
+    }
+}
+
+/// Where the destination stands in an IPv4 header behind that of Ethernet.
+const IP_TO_AT: usize = ETHERNET_BYTES + 16;
+
+impl PacketDevice for XdpRouter {
+    fn sides(&self) -> [String; 2] {
+        self.ends.each_ref().map(|end| end.name.clone())
+    }
+
+    fn frame_bytes_max(&self) -> usize {
+        FRAME_BYTES_MAX
+    }
+
+    #[inline]
+    fn recv(&mut self, visit: &mut dyn FnMut(Side, &mut [u8])) -> usize {
+        let mut frames = 0;
+        for (side, end) in Side::ALL.into_iter().zip(&mut self.ends) {
+            let mac = end.interface.mac;
+            for queue in end.frames.queues() {
+                queue.recv(&mut |frame| {
+                    // Others' frames are seen where the interface listens to all.
+                    if frame.starts_with(&mac) {
+                        frames += 1;
+                        visit(side, frame);
+                    }
+                });
+            }
+        }
+        frames
+    }
+
+    #[inline]
+    fn send(&mut self, side: Side, frame: &mut [u8]) -> Result<(), Unsent> {
+        self.ends[side.index()].send(frame)
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        for end in &mut self.ends {
+            end.frames.queues()[0].flush();
+        }
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(TURNS_PER_LOOK) {
+            self.look_up();
+        }
+    }
+
+    fn lost(&self) -> u64 {
+        self.ends.iter().map(|end| end.frames.lost()).sum()
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> io::Result<()> {
+        self.look_up();
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let mut watched = [
+            PollFd::from_borrowed_fd(self.ready.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(parker, PollFlags::IN),
+        ];
+        match poll(&mut watched, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
