@@ -1,7 +1,7 @@
 //! Retransmission beside a plain list of what is in flight, over long random histories.
 
 use arbitrary::{Arbitrary, Unstructured};
-use nebula_nic::{Overdue, Retransmit, RetransmitConfig, Span, Timestamp};
+use nebula_nic::{FlowKind, Overdue, Retransmit, RetransmitConfig, Span, Timestamp, Window};
 use std::collections::BTreeMap;
 
 const PLACES: u32 = 6;
@@ -105,8 +105,10 @@ impl Model {
         let in_flight: u32 = self.waiting().map(|(_, flight)| flight.packets).sum();
         assert_eq!(machine.in_flight(), in_flight);
         assert_eq!(machine.poll_timeout(), self.waiting().map(|(_, flight)| self.due(flight, machine)).min());
-        assert!((1..=4096).contains(&machine.window().packets()));
-        let room = machine.window().packets().saturating_sub(in_flight);
+        // What is not a window is no bound on all of them together.
+        let packets = machine.flow().window().map_or(u32::MAX, Window::packets);
+        assert!(machine.flow().kind() != FlowKind::Window || (1..=4096).contains(&packets));
+        let room = machine.flow().window().map_or(u32::MAX, |window| window.packets().saturating_sub(in_flight));
         assert_eq!(machine.room(self.now), if self.now < machine.paced_until() { 0 } else { room });
     }
 
@@ -141,7 +143,8 @@ impl Model {
 #[test]
 fn what_is_overdue_is_what_a_plain_list_says() {
     seeded::seeded(|u: &mut Unstructured<'_>| {
-        let config = RetransmitConfig { transmissions_max: TRANSMISSIONS_MAX, ..RetransmitConfig::new(PLACES) };
+        let flow = *u.choose(&FlowKind::ALL)?;
+        let config = RetransmitConfig { transmissions_max: TRANSMISSIONS_MAX, flow, ..RetransmitConfig::new(PLACES) };
         let (mut machine, mut model) = (Retransmit::new(config), Model::default());
         while !u.is_empty() {
             model.apply(&mut machine, u.arbitrary()?);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nebula::Balance;
+use nebula::{Balance, FlowKind};
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Keys, Rate, Seed};
 
@@ -57,6 +57,9 @@ pub(crate) struct LoadArgs {
     /// Use udp:// or tcp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
+    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered, refused and lost, none is no bound [default: window]
+    #[arg(long, value_name = "window|none")]
+    flow: Option<FlowKind>,
     /// Cores to pin client threads to, round-robin
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
@@ -84,6 +87,7 @@ pub(crate) fn run_load(args: LoadArgs) -> Result<(), Failure> {
     };
     let plan = LoadPlan {
         exchange: Exchange::Echo,
+        flow: flags::flow(args.flow, &args.endpoint)?,
         network_keys: flags::read_keys(args.key_file.as_deref(), args.endpoint.has_network())?,
         endpoint: args.endpoint,
         balance: Balance::RoundRobin,

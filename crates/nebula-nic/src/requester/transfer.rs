@@ -1,5 +1,7 @@
 //! RPCs of several packets: which packets to send next, and which packets of a reply to ask for.
 
+use super::flow::Progress;
+
 /// Packets that an acknowledgment or a pull can name, and therefore the longest burst.
 pub const BURST_PACKETS: u32 = 64;
 /// Packets of a reply that the server sends without a request.
@@ -60,6 +62,12 @@ impl Upload {
     #[must_use]
     pub const fn new(packets: u32) -> Self {
         Self { packets, first_missing: 0, arrived: 0, to_send: 0, last: 0 }
+    }
+
+    /// How far it is, of which the receiver has granted `granted` packets: what has arrived counts as sent, and nothing else.
+    #[must_use]
+    pub const fn progress(&self, granted: u32) -> Progress {
+        Progress { packets: self.packets, sent: self.first_missing + self.arrived.count_ones(), granted }
     }
 
     /// Begins a burst of missing and new packets, at most `room`; returns how many.

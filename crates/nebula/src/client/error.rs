@@ -125,6 +125,15 @@ pub enum ConnectError {
         /// The longest reply that the client has room for, in bytes.
         client: u32,
     },
+    /// The client waits for grants and the server gives none.
+    #[error(
+        "{endpoint} grants no packets, and under homa a client waits for grants: \
+         set ClientConfig::flow to FlowKind::Window (--flow window)"
+    )]
+    NoGrants {
+        /// The endpoint.
+        endpoint: String,
+    },
     /// The retry policy or the number of slots is impossible.
     #[error(transparent)]
     Requester(#[from] RequesterConfigError),

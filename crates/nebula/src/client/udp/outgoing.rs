@@ -79,7 +79,8 @@ impl Session {
     fn send_burst(&mut self, wire: &mut dyn Wire, place: u32, is_overdue: bool) {
         let rpc = &mut self.rpcs[place as usize];
         let Phase::Upload(mut upload) = rpc.phase else { return };
-        let packets = if is_overdue { 0 } else { upload.begin_burst(self.flights.room(self.now)) };
+        let room = self.flights.room_of(self.now, upload.progress(0));
+        let packets = if is_overdue { 0 } else { upload.begin_burst(room) };
         if packets == 0 {
             let again = upload.handle_timeout();
             self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, again.pkt_idx, true)));

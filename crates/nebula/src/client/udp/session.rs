@@ -17,7 +17,7 @@ use crate::transport::udp::handshake::derived;
 use crate::transport::udp::message::NO_BUDGET;
 use crate::transport::udp::seal::Seal;
 use nebula_nic::{Call, Mtu, NodeId, Outbound, Overdue, Requester, RequesterConfig, Resend, Retransmit};
-use nebula_nic::{RetransmitConfig, RttConfig, Span, TableFull, Timestamp, TransferId};
+use nebula_nic::{FlowControl, RetransmitConfig, RttConfig, Span, TableFull, Timestamp, TransferId};
 use nebula_sys::fork::ForkMark;
 use std::collections::VecDeque;
 use std::io;
@@ -101,7 +101,8 @@ impl Session {
         let requester = Requester::try_new(bounds.reply_bytes_max(reply_bytes_max))?;
         let slots = requester.capacity();
         let transmissions_max = config.transmissions_max;
-        let mut flights = RetransmitConfig { transmissions_max, is_lossless, ..RetransmitConfig::new(slots) };
+        let flow = config.flow;
+        let mut flights = RetransmitConfig { transmissions_max, is_lossless, flow, ..RetransmitConfig::new(slots) };
         if is_lossless {
             flights.rtt = STREAM_RTT;
         }
@@ -310,7 +311,7 @@ impl Session {
         }
         let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
         // One may wait where only losses have made the window small: they are over sooner than an overload.
-        waiting >= self.flights.room(self.now) && (waiting > 0 || self.flights.window().is_refused())
+        waiting >= self.flights.room(self.now) && (waiting > 0 || self.flights.flow().is_refused())
     }
 
     /// Numbers an RPC, at a place whose last one has been handed out, so that no two tickets there are alive.
