@@ -15,6 +15,7 @@ enum Op {
     Refused { place: u8 },
     Ended { place: u8 },
     Arrived { place: u8 },
+    Waits { place: u8 },
     Pass { us: u16 },
 }
 
@@ -93,6 +94,20 @@ impl Model {
                 if let Some(flight) = flight.filter(|flight| flight.is_waiting && flight.packets > 0) {
                     (flight.since, flight.packets) = (now, flight.packets - 1);
                 }
+            }
+            Op::Waits { place } => {
+                machine.waits(now, at(place));
+                let flight = self.flights.entry(at(place)).or_default();
+                let (acks, doublings) = (flight.acks + 1, 1 + flight.acks);
+                *flight = Flight {
+                    since: now,
+                    acks,
+                    doublings,
+                    packets: 0,
+                    transmissions: 1,
+                    is_waiting: true,
+                    is_acked: false,
+                };
             }
             Op::Pass { us } => self.now = now + Span::from_us(us.into()),
         }

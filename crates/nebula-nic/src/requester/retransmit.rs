@@ -302,6 +302,22 @@ impl Retransmit {
         self.list(place, FLIGHT_LISTS + u32::from(acks).min(ACKED_LISTS - 1));
     }
 
+    /// All that was sent of the RPC at `place` has come, and the receiver lets no more of it go for now: it is to be asked
+    /// after a time-out, each time after twice as long, unless it [grants](crate::grants) something before.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    pub fn waits(&mut self, now: Timestamp, place: u32) {
+        self.is_heard = true;
+        self.unlist(place);
+        let entry = &mut self.entries[place as usize];
+        let acks = entry.acks;
+        (entry.since, entry.packets, entry.transmissions, entry.is_early) = (now, 0, 1, false);
+        (entry.acks, entry.is_measured) = (acks.saturating_add(1), false);
+        self.list(place, (1 + u32::from(acks)).min(FLIGHT_LISTS - 1));
+    }
+
     /// One of several expected packets for the RPC at `place` has arrived; the others may take as long again.
     ///
     /// # Panics
@@ -404,9 +420,12 @@ impl Retransmit {
             (self.entries[place].since + self.wait(list) <= now).then_some((list, place))
         })?;
         let place = u32::try_from(place).unwrap_or(NONE);
-        if list < FLIGHT_LISTS {
-            self.time_out(now, self.entries[place as usize].since);
-            self.rtt.back_off(self.entries[place as usize].since, now);
+        let Entry { since, packets, acks, .. } = self.entries[place as usize];
+        // Nothing was on the way of one that waits for the receiver.
+        let is_waiting = acks > 0 && packets == 0;
+        if list < FLIGHT_LISTS && !is_waiting {
+            self.time_out(now, since);
+            self.rtt.back_off(since, now);
         }
         Some(self.take(place))
     }
