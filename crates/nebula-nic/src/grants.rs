@@ -35,9 +35,9 @@ pub struct GrantsConfig {
 }
 
 impl Default for GrantsConfig {
-    /// Eight messages at once: one for each priority of the paper's switches.
+    /// Four messages at once: what more are granted waits in switches, which here know no priorities.
     fn default() -> Self {
-        Self { unscheduled: 8, ahead: 8, overcommitment: 8, messages_max: 1024, patience: Span::from_ms(1) }
+        Self { unscheduled: 8, ahead: 8, overcommitment: 4, messages_max: 256, patience: Span::from_ms(1) }
     }
 }
 

@@ -16,7 +16,8 @@ fn room_is_what_the_kind_says_whatever_happens() {
         let mut window = Window::new(WindowConfig { first: u.int_in_range(1..=100)?, max: u.int_in_range(1..=300)? });
         let mut by_hand = window.clone();
         let unscheduled = u.int_in_range(0..=20)?;
-        let (homa, unbounded) = (Homa::new(unscheduled), Unbounded);
+        let (mut homa, unbounded) = (Homa::new(unscheduled), Unbounded);
+        let mut unasked = unscheduled.max(1);
         for now in 0..u.int_in_range(1..=200)? {
             let (packets, sent, granted) =
                 (u.int_in_range(0..=100)?, u.int_in_range(0..=110)?, u.int_in_range(0..=110)?);
@@ -25,17 +26,27 @@ fn room_is_what_the_kind_says_whatever_happens() {
             assert_eq!(unbounded.room(in_flight, message), left);
             assert_eq!(window.room(in_flight, message), by_hand.packets().saturating_sub(in_flight).min(left));
             // Packet by packet: each that is unscheduled or granted may go.
-            let may_go = |packet: u32| packet < unscheduled.max(1) || packet < granted;
+            let may_go = |packet: u32| packet < unasked || packet < granted;
             let room = (sent..packets).take_while(|&packet| may_go(packet)).count();
             assert_eq!(homa.room(in_flight, message) as usize, room, "{message:?}");
             let at = Timestamp::from_ps(now);
-            let flow: &mut dyn FlowControl = &mut window;
-            match u.int_in_range(0..=4)? {
-                0 => (flow.answered(in_flight, in_flight), by_hand.answered(in_flight, in_flight)).0,
-                1 => (flow.refused(at, at), by_hand.refused(at, at)).0,
-                2 => (flow.lost(1, at), by_hand.lost(1, at)).0,
-                3 => (flow.found(1), by_hand.found(1)).0,
-                _ => (flow.silence(), by_hand.silence()).0,
+            let event = u.int_in_range(0..=4)?;
+            let flows: [&mut dyn FlowControl; 2] = [&mut window, &mut homa];
+            for flow in flows {
+                match event {
+                    0 => flow.answered(in_flight, in_flight),
+                    1 => flow.refused(at, at),
+                    2 => flow.lost(1, at),
+                    3 => flow.found(1),
+                    _ => flow.silence(),
+                }
+            }
+            match event {
+                0 => (by_hand.answered(in_flight, in_flight), unasked = unscheduled.max(1)).0,
+                1 => (by_hand.refused(at, at), unasked = 1).0,
+                2 => by_hand.lost(1, at),
+                3 => by_hand.found(1),
+                _ => by_hand.silence(),
             }
             assert_eq!(format!("{window:?}"), format!("{by_hand:?}"), "the window's decisions are its own");
         }

@@ -119,6 +119,8 @@ impl Model {
     fn check(&self, machine: &Retransmit) {
         let in_flight: u32 = self.waiting().map(|(_, flight)| flight.packets).sum();
         assert_eq!(machine.in_flight(), in_flight);
+        let awaited = (0..PLACES).filter(|&place| machine.is_awaited(place));
+        assert!(awaited.eq(self.waiting().map(|(&place, _)| place)));
         assert_eq!(machine.poll_timeout(), self.waiting().map(|(_, flight)| self.due(flight, machine)).min());
         // What is not a window is no bound on all of them together.
         let packets = machine.flow().window().map_or(u32::MAX, Window::packets);

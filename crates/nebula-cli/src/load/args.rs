@@ -110,8 +110,8 @@ pub(crate) struct Args {
     /// Use udp:// or tcp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
-    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered, refused and lost, none is no bound [default: window]
-    #[arg(long, value_name = "window|none")]
+    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered, refused and lost, homa what the server grants, none is no bound [default: window]
+    #[arg(long, value_name = "window|homa|none")]
     flow: Option<FlowKind>,
     /// GETs read the server's store by one-sided reads, without any of its workers; the server is started with --one-sided
     #[arg(long)]

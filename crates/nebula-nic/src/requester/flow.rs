@@ -119,7 +119,8 @@ impl FlowControl for Window {
 /// The sender's side of Homa: the first packets of a message go out unasked, the others when the receiver has granted
 /// them, whatever else is in flight.
 ///
-/// The receiver's side is [`Grants`](crate::grants::Grants).
+/// The receiver's side is [`Grants`](crate::grants::Grants). Once a message was refused for lack of room, one packet of
+/// each goes out unasked until something is answered: a receiver without room for the first would refuse the others.
 ///
 /// # Source
 ///
@@ -137,19 +138,30 @@ impl FlowControl for Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Homa {
     unscheduled: u32,
+    /// Nothing was answered since a message was refused.
+    is_refused: bool,
 }
 
 impl Homa {
     /// Messages begin with `unscheduled` packets, and with one at least: the receiver knows of none before it.
     #[must_use]
     pub const fn new(unscheduled: u32) -> Self {
-        Self { unscheduled: if unscheduled == 0 { 1 } else { unscheduled } }
+        Self { unscheduled: if unscheduled == 0 { 1 } else { unscheduled }, is_refused: false }
     }
 }
 
 impl FlowControl for Homa {
     fn room(&self, _: u32, message: Progress) -> u32 {
-        message.packets.min(self.unscheduled.max(message.granted)).saturating_sub(message.sent)
+        let unscheduled = if self.is_refused { 1 } else { self.unscheduled };
+        message.packets.min(unscheduled.max(message.granted)).saturating_sub(message.sent)
+    }
+
+    fn answered(&mut self, _: u32, _: u32) {
+        self.is_refused = false;
+    }
+
+    fn refused(&mut self, _: Timestamp, _: Timestamp) {
+        self.is_refused = true;
     }
 }
 
@@ -205,7 +217,7 @@ impl Flow {
     /// Messages begin with so many packets from now on, where a receiver grants the others.
     pub fn set_unscheduled(&mut self, packets: u32) {
         if let Self::Homa(homa) = self {
-            *homa = Homa::new(packets);
+            homa.unscheduled = packets.max(1);
         }
     }
 
@@ -238,7 +250,6 @@ impl Flow {
     }
 }
 
-/// Only a window learns from what becomes of packets.
 impl FlowControl for Flow {
     #[inline]
     fn room(&self, in_flight: u32, message: Progress) -> u32 {
@@ -266,14 +277,18 @@ impl FlowControl for Flow {
 
     #[inline]
     fn answered(&mut self, packets: u32, in_flight: u32) {
-        if let Some(window) = self.window_mut() {
-            window.answered(packets, in_flight);
+        match self {
+            Self::Window(window) => window.answered(packets, in_flight),
+            Self::Homa(homa) => homa.answered(packets, in_flight),
+            Self::Unbounded(_) => {}
         }
     }
 
     fn refused(&mut self, now: Timestamp, sent: Timestamp) {
-        if let Some(window) = self.window_mut() {
-            window.refused(now, sent);
+        match self {
+            Self::Window(window) => window.refused(now, sent),
+            Self::Homa(homa) => homa.refused(now, sent),
+            Self::Unbounded(_) => {}
         }
     }
 

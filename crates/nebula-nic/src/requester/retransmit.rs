@@ -246,6 +246,16 @@ impl Retransmit {
         &self.rtt
     }
 
+    /// Whether something is awaited of the RPC at `place`: a time-out will tell if it does not come.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    #[must_use]
+    pub fn is_awaited(&self, place: u32) -> bool {
+        self.entries[place as usize].state == State::Listed
+    }
+
     /// `packets` of the RPC at `place` were sent, or requested, and an answer is expected; earlier packets of it are no
     /// longer in flight.
     ///

@@ -199,6 +199,9 @@ pub enum SubmitError {
         /// The longest reply that the client has room for, in bytes.
         client: u32,
     },
+    /// Over UDP: the client waits for grants and the server that answered gives none.
+    #[error("the server grants no packets, and under homa a client waits for grants: connect with FlowKind::Window")]
+    NoGrants,
     /// The client makes no one-sided operations.
     #[error("this client makes no one-sided operations: connect with ClientConfig::one_sided")]
     NotOneSided,
@@ -305,6 +308,7 @@ impl CallError {
                 SubmitError::Full
                 | SubmitError::TooLarge { .. }
                 | SubmitError::ReplyRoom { .. }
+                | SubmitError::NoGrants
                 | SubmitError::NotOneSided
                 | SubmitError::ServerGone
                 | SubmitError::Forked => Executed::No,

@@ -29,7 +29,7 @@ use crate::config::key::Keys;
 use crate::endpoint::Endpoint;
 use crate::net::{Environment, KernelWire, TcpClientWire, Time, Wire, random_bytes, xdp};
 use done::Slice;
-use nebula_nic::{FlowKind, Span, Timestamp};
+use nebula_nic::{Span, Timestamp};
 use session::Session;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -66,6 +66,7 @@ impl UdpClient {
         client.wait_for_welcome(endpoint, config)?;
         match client.session.reply_room() {
             Some((server, client)) => Err(ConnectError::ReplyRoom { server, client }),
+            None if client.session.lacks_grants() => Err(ConnectError::NoGrants { endpoint: endpoint.to_string() }),
             None => Ok(client),
         }
     }
@@ -87,9 +88,6 @@ impl UdpClient {
         environment: Environment,
         config: &ClientConfig,
     ) -> Result<Self, ConnectError> {
-        if config.flow == FlowKind::Homa {
-            return Err(ConnectError::NoGrants { endpoint: endpoint.to_string() });
-        }
         let Environment { wire, time, entropy } = environment;
         let datagram_bytes = config.datagram_bytes.unwrap_or(u16::MAX);
         let datagram_bytes = u16::try_from(wire.datagram_bytes_max()).unwrap_or(u16::MAX).min(datagram_bytes);

@@ -36,7 +36,8 @@ pub struct ClientConfig {
     /// UDP: how often an RPC is sent without any answer before it ends; each wait is twice the one before. Default: 12.
     pub transmissions_max: u32,
     /// UDP and TCP: what says how much of its requests and of their replies may be on the way. `window`, the default, follows what is answered,
-    /// refused and lost. `none` sends whatever there is: for links that lose nothing, as TCP's; over UDP the server's buffers overflow instead, and
+    /// refused and lost. `homa` sends the first packets of a request of several, then what the server grants, the shortest requests first; a server that grants
+    /// nothing is not connected to ([`ConnectError::NoGrants`](crate::ConnectError)). `none` sends whatever there is: for links that lose nothing, as TCP's; over UDP the server's buffers overflow instead, and
     /// what is refused or lost has cost the way there. Over shared memory the ring is the bound, whatever this says.
     pub flow: FlowKind,
     /// UDP: the longest datagram, in bytes. `None`, the default, is 1,232, and over the loopback network up to 16 KiB.
