@@ -54,7 +54,7 @@ impl Scene {
         let environment = Environment { wire: Box::new(wire), time: Time::Manual(clock.clone()), entropy: [3; 32] };
         let config = ClientConfig::default().slots(8).reply_bytes_max(REPLY_BYTES_MAX).transmissions_max(4);
         let config = if input.has_deadline { config.deadline(Span::from_ms(3)) } else { config };
-        let config = config.retry(input.retry());
+        let config = config.retry(input.retry()).flow(input.flow());
         let client = Client::connect_over(server, environment, config).expect("a client");
         Self { client, hand, clock, open: BTreeSet::new(), server, echo: [0; 8] }
     }
@@ -107,7 +107,9 @@ impl Scene {
             Op::Welcome { mtu, rpc_bytes_max } => {
                 let slo = 100_000_000_u64.to_le_bytes();
                 let sizes = [rpc_bytes_max.to_le_bytes(), (u32::from(*mtu) * 64).to_le_bytes()].concat();
-                let longest = u64::from(*rpc_bytes_max >> 16).to_le_bytes();
+                // And how many packets go out unasked: 0 where the server grants none.
+                let unscheduled = u64::from(*mtu & 7) << 32;
+                let longest = (u64::from(*rpc_bytes_max >> 16) | unscheduled).to_le_bytes();
                 let body = [&self.echo[..], &TOKEN.to_le_bytes(), &sizes, &slo, &longest].concat();
                 self.hand.put(self.server, &self.header(WELCOME).plain(&body));
             }

@@ -9,8 +9,8 @@ use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
 use crate::{
-    compare, completions, demo, doctor, echo, explain, keygen, kv, life, load, man, nf, ordered, reproduce, simulate,
-    size, status, sweep, thresholds, top,
+    compare, completions, demo, doctor, echo, explain, incast, keygen, kv, life, load, man, nf, ordered, reproduce,
+    simulate, size, status, sweep, thresholds, top,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -20,6 +20,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     policies
   nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            NIC designs
   nebula compare --workload bimodal-1                    published schedulers side by side
+  nebula incast                                          64 senders and one receive buffer, by flow control
   nebula sweep study.toml --format csv                   a question at every point of a grid
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another terminal
@@ -49,6 +50,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
+    Incast(incast::Args),
     Sweep(sweep::Args),
     Thresholds(thresholds::Args),
     Explain(explain::Args),
@@ -95,6 +97,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(&args, given.subcommand().map_or(&given, |(_, given)| given)),
         Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Incast(args) => incast::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -4,13 +4,16 @@
 //! |---|---|
 //! | `key` | reading a key file |
 //! | `servers` | the servers of a client |
+//! | `flow` | flow control of a client |
 //! | `slo_of` | bounds for single operations |
 
+mod flow;
 mod key;
 mod servers;
 mod slo_of;
 
 pub(crate) use crate::output::Format;
+pub(crate) use flow::of as flow;
 pub(crate) use key::read as read_keys;
 pub(crate) use nebula_lab::words::{Loads, Slo, arrivals, bytes, count, mix, service};
 pub(crate) use servers::ServerList;

@@ -6,6 +6,7 @@
 //! | `size`, `doctor` | sizing a server; checking this machine |
 //! | `simulate` | the laboratory: simulated servers, with confidence intervals |
 //! | `compare` | the same for the published systems, side by side |
+//! | `incast` | many senders and one receive buffer, by flow control |
 //! | `reproduce` | published results beside reproduced ones |
 //! | `kv`, `echo` | `serve kv`: the key-value service; `serve echo` and `load echo` |
 //! | `life`, `metrics` | a service's life: settings, ready, drained; its counters over HTTP |
@@ -32,6 +33,7 @@
 
 mod cli;
 mod size;
+mod incast;
 mod simulate;
 mod compare;
 mod reproduce;

@@ -9,6 +9,7 @@
 //! | a server under a policy or a design: how late, how much, how full? | [`simulate`] |
 //! | the same of the published systems, side by side | [`compare`] |
 //! | how much room does a server need? | [`size`] |
+//! | what do many senders get of one receive buffer, under each flow control? | [`incast`] |
 //! | are the papers' figures reproduced? | [`reproduce`] |
 //! | one of these at every point of a grid? | [`sweep`] |
 //! | which policy is simulated, if it is the caller's? | [`own`] |
@@ -39,6 +40,7 @@ pub mod studies;
 pub mod simulate;
 pub mod compare;
 pub mod size;
+pub mod incast;
 pub mod reproduce;
 pub mod sweep;
 

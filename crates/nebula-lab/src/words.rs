@@ -16,4 +16,5 @@ pub use count::{bytes, count};
 pub use effort::EffortArgs;
 pub use parse::in_one_line;
 pub(crate) use parse::parsed;
+pub(crate) use values::share;
 pub use values::{Loads, Slo, arrivals, mix, service};

@@ -10,9 +10,13 @@
 //! round trip carries for each message that it has granted, and short messages do not wait for long ones. It grants to
 //! several messages at once, since a sender may have nothing to send at the moment: overcommitment.
 //!
+//! A message that was granted packets and sends none is passed over, so that who does not send keeps nobody from sending.
+//! A message that waits long asks, and each time it goes on by a packet at least, whatever is shorter.
+//!
 //! Departs: packets are counted, not bytes, and there are no priorities in the network.
 
 use crate::id::RpcKey;
+use crate::time::{Span, Timestamp};
 use alloc::vec::Vec;
 
 /// Bounds of [`Grants`].
@@ -26,12 +30,14 @@ pub struct GrantsConfig {
     pub overcommitment: u32,
     /// Incomplete messages that are known. A packet of a further one is not [noted](Grants::handle_packet), and its message is granted nothing.
     pub messages_max: u32,
+    /// A message of which nothing has come for so long, although it was granted something, is passed over until something comes.
+    pub patience: Span,
 }
 
 impl Default for GrantsConfig {
-    /// Eight messages at once: one for each priority of the paper's switches.
+    /// Four messages at once: what more are granted waits in switches, which here know no priorities.
     fn default() -> Self {
-        Self { unscheduled: 8, ahead: 8, overcommitment: 8, messages_max: 1024 }
+        Self { unscheduled: 8, ahead: 8, overcommitment: 4, messages_max: 256, patience: Span::from_ms(1) }
     }
 }
 
@@ -53,6 +59,8 @@ struct Message {
     granted: u32,
     /// Its place in the order of first packets.
     number: u64,
+    /// The last packet, or the last grant after that.
+    since: Timestamp,
 }
 
 impl Message {
@@ -60,12 +68,17 @@ impl Message {
     fn order(&self) -> (u32, u64) {
         (self.packets - self.received, self.number)
     }
+
+    /// Whether it was granted something and has sent nothing for longer than `patience`.
+    fn is_silent(&self, now: Timestamp, patience: Span) -> bool {
+        self.granted > self.received && now > self.since + patience
+    }
 }
 
 /// Grants of one receiver.
 ///
 /// Tell it of every packet that is new, [`forget`](Self::forget) messages that are given up, and drain
-/// [`poll_grant`](Self::poll_grant) after that.
+/// [`poll_grant`](Self::poll_grant) after that. Times must not decrease.
 ///
 /// # Cost
 ///
@@ -78,16 +91,17 @@ impl Message {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Grant, Grants, GrantsConfig, NodeId, RpcKey, TransferId};
+/// use nebula_nic::{Grant, Grants, GrantsConfig, NodeId, RpcKey, Timestamp, TransferId};
 ///
-/// let config = GrantsConfig { unscheduled: 1, ahead: 4, overcommitment: 1, messages_max: 16 };
+/// let config = GrantsConfig { unscheduled: 1, ahead: 4, overcommitment: 1, ..GrantsConfig::default() };
+/// let now = Timestamp::ZERO;
 /// let mut grants = Grants::new(config);
 /// let [long, short] = [1, 2].map(|node| RpcKey { snid: NodeId(node), tid: TransferId(0) });
-/// grants.handle_packet(long, 100);
-/// grants.handle_packet(short, 3);
-/// assert_eq!(grants.poll_grant(), Some(Grant { rpc: short, packets: 3 }));
-/// assert_eq!(grants.poll_grant(), Some(Grant { rpc: long, packets: 5 }), "all of the short one is granted");
-/// assert_eq!(grants.poll_grant(), None);
+/// grants.handle_packet(now, long, 100);
+/// grants.handle_packet(now, short, 3);
+/// assert_eq!(grants.poll_grant(now), Some(Grant { rpc: short, packets: 3 }));
+/// assert_eq!(grants.poll_grant(now), Some(Grant { rpc: long, packets: 5 }), "all of the short one is granted");
+/// assert_eq!(grants.poll_grant(now), None);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Grants {
@@ -113,14 +127,31 @@ impl Grants {
 
     /// A packet of a message of `packets` packets has come that had not come before. Whether the message is known, or was
     /// until now.
-    pub fn handle_packet(&mut self, rpc: RpcKey, packets: u32) -> bool {
-        let Some(place) = self.place(rpc).or_else(|| self.begin(rpc, packets)) else { return false };
+    pub fn handle_packet(&mut self, now: Timestamp, rpc: RpcKey, packets: u32) -> bool {
+        let Some(place) = self.place(rpc).or_else(|| self.begin(now, rpc, packets)) else { return false };
         let message = &mut self.messages[place];
         message.received += 1;
+        message.since = now;
         if message.received >= message.packets {
             self.messages.swap_remove(place);
         }
         true
+    }
+
+    /// The sender of a message of `packets` packets asks how far it may go; `received` of them have come. It is granted a
+    /// packet more at least, unless what it was granted is still to come.
+    ///
+    /// One that is not known is from now on, if there is room. Else it goes on by a packet each time it asks.
+    pub fn handle_ask(&mut self, now: Timestamp, rpc: RpcKey, packets: u32, received: u32) -> Grant {
+        let Some(place) = self.place(rpc).or_else(|| self.begin(now, rpc, packets)) else {
+            return Grant { rpc, packets: packets.min(self.config.unscheduled.max(received.saturating_add(1))) };
+        };
+        let message = &mut self.messages[place];
+        message.received = message.received.max(received.min(packets.saturating_sub(1)));
+        if message.granted <= message.received {
+            (message.granted, message.since) = (message.received + 1, now);
+        }
+        Grant { rpc, packets: message.granted }
     }
 
     /// The message is given up.
@@ -137,8 +168,8 @@ impl Grants {
     }
 
     /// The next grant: of the messages that are granted something at once, the shortest whose bound has moved.
-    pub fn poll_grant(&mut self) -> Option<Grant> {
-        self.choose();
+    pub fn poll_grant(&mut self, now: Timestamp) -> Option<Grant> {
+        self.choose(now);
         let ahead = self.config.ahead;
         let target = |message: &Message| message.packets.min(message.received.saturating_add(ahead));
         let place = self.chosen.iter().copied().find(|&place| {
@@ -146,7 +177,7 @@ impl Grants {
             target(message) > message.granted
         })?;
         let message = &mut self.messages[place];
-        message.granted = target(message);
+        (message.granted, message.since) = (target(message), now);
         Some(Grant { rpc: message.rpc, packets: message.granted })
     }
 
@@ -154,26 +185,26 @@ impl Grants {
         self.messages.iter().position(|message| message.rpc == rpc)
     }
 
-    fn begin(&mut self, rpc: RpcKey, packets: u32) -> Option<usize> {
+    fn begin(&mut self, now: Timestamp, rpc: RpcKey, packets: u32) -> Option<usize> {
         if packets == 0 || self.messages.len() >= self.config.messages_max as usize {
             return None;
         }
         let granted = self.config.unscheduled.min(packets);
-        self.messages.push(Message { rpc, packets, received: 0, granted, number: self.next });
+        self.messages.push(Message { rpc, packets, received: 0, granted, number: self.next, since: now });
         self.next += 1;
         Some(self.messages.len() - 1)
     }
 
     /// Chooses whom to grant: of those that are not granted to their end, the shortest of each sender, and of those the
     /// shortest.
-    fn choose(&mut self) {
+    fn choose(&mut self, now: Timestamp) {
         let Self { config, messages, chosen, .. } = self;
         chosen.clear();
         while chosen.len() < config.overcommitment as usize {
             let is_open = |place: usize| {
                 let message = &messages[place];
                 let has_sender = chosen.iter().any(|&other| messages[other].rpc.snid == message.rpc.snid);
-                message.granted < message.packets && !has_sender
+                message.granted < message.packets && !message.is_silent(now, config.patience) && !has_sender
             };
             let open = (0..messages.len()).filter(|&place| is_open(place));
             let Some(shortest) = open.min_by_key(|&place| messages[place].order()) else { return };

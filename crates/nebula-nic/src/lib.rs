@@ -170,7 +170,7 @@ pub use requester::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet
 pub use requester::{
     Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy, TableFull,
 };
-pub use requester::{FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
+pub use requester::{Flow, FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
 pub use requester::{Overdue, Retransmit, RetransmitConfig, Rtt, RttConfig, Window, WindowConfig};
 pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,

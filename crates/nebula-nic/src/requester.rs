@@ -34,7 +34,7 @@ mod transfer;
 
 pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
 pub use failover::{After, Attempts, CopyEnd, Failover, another};
-pub use flow::{FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
+pub use flow::{Flow, FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
 pub use hedging::{HedgeConfig, HedgeConfigError, Hedging};
 pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
 pub use retransmit::{Overdue, Retransmit, RetransmitConfig};

@@ -1,7 +1,7 @@
 //! Retransmission beside a plain list of what is in flight, over long random histories.
 
 use arbitrary::{Arbitrary, Unstructured};
-use nebula_nic::{Overdue, Retransmit, RetransmitConfig, Span, Timestamp};
+use nebula_nic::{FlowKind, Overdue, Retransmit, RetransmitConfig, Span, Timestamp, Window};
 use std::collections::BTreeMap;
 
 const PLACES: u32 = 6;
@@ -15,6 +15,7 @@ enum Op {
     Refused { place: u8 },
     Ended { place: u8 },
     Arrived { place: u8 },
+    Waits { place: u8 },
     Pass { us: u16 },
 }
 
@@ -94,6 +95,20 @@ impl Model {
                     (flight.since, flight.packets) = (now, flight.packets - 1);
                 }
             }
+            Op::Waits { place } => {
+                machine.waits(now, at(place));
+                let flight = self.flights.entry(at(place)).or_default();
+                let (acks, doublings) = (flight.acks + 1, 1 + flight.acks);
+                *flight = Flight {
+                    since: now,
+                    acks,
+                    doublings,
+                    packets: 0,
+                    transmissions: 1,
+                    is_waiting: true,
+                    is_acked: false,
+                };
+            }
             Op::Pass { us } => self.now = now + Span::from_us(us.into()),
         }
         self.check(machine);
@@ -104,9 +119,13 @@ impl Model {
     fn check(&self, machine: &Retransmit) {
         let in_flight: u32 = self.waiting().map(|(_, flight)| flight.packets).sum();
         assert_eq!(machine.in_flight(), in_flight);
+        let awaited = (0..PLACES).filter(|&place| machine.is_awaited(place));
+        assert!(awaited.eq(self.waiting().map(|(&place, _)| place)));
         assert_eq!(machine.poll_timeout(), self.waiting().map(|(_, flight)| self.due(flight, machine)).min());
-        assert!((1..=4096).contains(&machine.window().packets()));
-        let room = machine.window().packets().saturating_sub(in_flight);
+        // What is not a window is no bound on all of them together.
+        let packets = machine.flow().window().map_or(u32::MAX, Window::packets);
+        assert!(machine.flow().kind() != FlowKind::Window || (1..=4096).contains(&packets));
+        let room = machine.flow().window().map_or(u32::MAX, |window| window.packets().saturating_sub(in_flight));
         assert_eq!(machine.room(self.now), if self.now < machine.paced_until() { 0 } else { room });
     }
 
@@ -141,7 +160,8 @@ impl Model {
 #[test]
 fn what_is_overdue_is_what_a_plain_list_says() {
     seeded::seeded(|u: &mut Unstructured<'_>| {
-        let config = RetransmitConfig { transmissions_max: TRANSMISSIONS_MAX, ..RetransmitConfig::new(PLACES) };
+        let flow = *u.choose(&FlowKind::ALL)?;
+        let config = RetransmitConfig { transmissions_max: TRANSMISSIONS_MAX, flow, ..RetransmitConfig::new(PLACES) };
         let (mut machine, mut model) = (Retransmit::new(config), Model::default());
         while !u.is_empty() {
             model.apply(&mut machine, u.arbitrary()?);

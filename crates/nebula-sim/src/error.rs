@@ -23,6 +23,12 @@ pub enum SimError {
         /// The line and the reason.
         reason: String,
     },
+    /// These senders, their messages or their network cannot be simulated.
+    #[error("no such incast can be simulated: {reason}")]
+    Incast {
+        /// What is wrong.
+        reason: String,
+    },
     /// The TOML file does not describe tenants.
     #[error("these are no tenants: {reason}")]
     Tenants {

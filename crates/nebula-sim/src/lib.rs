@@ -21,6 +21,7 @@
 //! | what is the highest load that meets the SLO, and how long is the queue there? | `search`, [`sizing`] |
 //! | at which queue length does an RPC miss its SLO? | [`altocumulus`] |
 //! | when is memory bandwidth the bottleneck rather than the cores? | [`memory`] |
+//! | what do many senders get of one receive buffer, under each flow control? | [`incast`] |
 //! | how does a whole server behave, simulated at the level of cache blocks? | [`blocks`] |
 //! | how are experiments run, and what are the names of their results? | [`study`] |
 //! | what did the papers publish, and is it reproduced here? | [`reproduce`] |
@@ -75,6 +76,7 @@ pub mod md1;
 pub mod altocumulus;
 pub mod memory;
 pub mod blocks;
+pub mod incast;
 pub mod study;
 pub mod reproduce;
 

@@ -12,6 +12,7 @@ mod golden;
 mod growth;
 mod hedged;
 mod hosted;
+mod incast;
 mod intervals;
 mod memory;
 mod over_time;

@@ -127,8 +127,8 @@ pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoin
 pub use endpoint::{Resolve, ResolveError, Resolved, XdpAddress};
 pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{
-    AccessRefusal, Arrival, Balance, CoreId, HedgeConfig, NackReason, Policy, RegionError, RegionId, RetryPolicy,
-    Rights, ScrubMode, Span, Steering,
+    AccessRefusal, Arrival, Balance, CoreId, FlowKind, HedgeConfig, NackReason, Policy, RegionError, RegionId,
+    RetryPolicy, Rights, ScrubMode, Span, Steering,
 };
 // What a custom policy is written with.
 pub use nebula_nic::{

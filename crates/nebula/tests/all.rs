@@ -12,6 +12,8 @@ mod domains;
 mod drain;
 mod ends;
 mod examples;
+mod flow_control;
+mod flow_hostile;
 mod flows;
 mod groups;
 mod inherited;

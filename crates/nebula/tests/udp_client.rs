@@ -5,7 +5,7 @@ use crate::support;
 use crate::support::datagram;
 use crate::support::datagram::{ACK, CANCEL, FAULT, Message, PULL, REQUEST};
 use crate::support::scene::{AHEAD_NS, MTU, Scene, server};
-use nebula::{CallError, ClientConfig, NackReason, Options, RetryPolicy, Span, SubmitError};
+use nebula::{CallError, ClientConfig, FlowKind, NackReason, Options, RetryPolicy, Span, SubmitError};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -390,6 +390,19 @@ fn the_window_opens_with_answers_and_closes_with_refusals() {
     scene.pass_us(50);
     assert_eq!(scene.ends().len(), 128);
     assert_eq!(submit(&mut scene, 1000).len(), 89, "0.7 of it, once a round trip");
+}
+
+#[test]
+fn without_flow_control_refusals_change_nothing() {
+    let mut scene = Scene::new(ClientConfig::default().slots(512).flow(FlowKind::Unbounded));
+    for _ in 0..3 {
+        let submitted = (0..512).map(|_| scene.client.submit(b"one of many").expect("room")).collect::<Vec<_>>();
+        let sent = scene.sent();
+        assert_eq!(sent.len(), 512, "as many as there are slots");
+        scene.answer(&sent.iter().map(|message| Message::nack(message.tid, 3)).collect::<Vec<_>>());
+        scene.pass_us(50);
+        assert_eq!(scene.ends().len(), submitted.len());
+    }
 }
 
 #[test]

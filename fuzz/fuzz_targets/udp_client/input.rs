@@ -1,7 +1,7 @@
 //! What the fuzzer draws: the client's calls, and what a server may send to it.
 
 use arbitrary::Arbitrary;
-use nebula::{RetryPolicy, Span};
+use nebula::{FlowKind, RetryPolicy, Span};
 
 #[derive(Arbitrary, Debug)]
 pub(crate) struct Input {
@@ -41,14 +41,36 @@ pub(crate) enum Op {
 
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Answer {
-    Reply { tid: u8, rpc_bytes: u16, pkt_idx: u8, payload_bytes: u16 },
-    Nack { tid: u8, code: u8 },
-    Ack { tid: u8, is_whole: bool, first_missing: u16, bitmap: u64 },
-    Fault { tid: u8, code: u8 },
+    Reply {
+        tid: u8,
+        rpc_bytes: u16,
+        pkt_idx: u8,
+        payload_bytes: u16,
+    },
+    Nack {
+        tid: u8,
+        code: u8,
+    },
+    Ack {
+        tid: u8,
+        is_whole: bool,
+        first_missing: u16,
+        bitmap: u64,
+    },
+    /// From code 128 on a grant, of a packet more each.
+    Fault {
+        tid: u8,
+        code: u8,
+    },
     Bytes(Vec<u8>),
 }
 
 impl Input {
+    /// By something that is drawn anyway, so that inputs that were kept go on to mean what they did.
+    pub(crate) fn flow(&self) -> FlowKind {
+        FlowKind::ALL[self.ops.len() % 3]
+    }
+
     pub(crate) fn retry(&self) -> RetryPolicy {
         if !self.retries {
             return RetryPolicy::GiveUp;
@@ -80,6 +102,8 @@ impl Answer {
                 bytes.extend(bitmap.to_le_bytes());
                 bytes
             }
+            Self::Fault { tid, code: 255 } => common(9, false, 0, tid, u32::MAX, 0),
+            Self::Fault { tid, code: code @ 128.. } => common(9, false, 0, tid, u32::from(code) - 128, 0),
             Self::Fault { tid, code } => common(5, false, 0, tid, code.into(), 0),
             Self::Bytes(ref bytes) => bytes.clone(),
         }

@@ -86,6 +86,8 @@ impl Message {
                     rpc_bytes: bytes.into(),
                     pkt_idx: pkt_idx.into(),
                     wants_ack,
+                    // Messages of one number come with and without.
+                    wants_grants: age_us % 2 == 0,
                     budget_us: budget_us.map_or(NO_BUDGET, u32::from),
                     stamp_ns: now_ns.saturating_add_signed(-1000 * i64::from(age_us)),
                     payload: &payload,

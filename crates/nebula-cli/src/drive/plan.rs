@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nebula::{Balance, ClientConfig, Endpoint};
+use nebula::{Balance, ClientConfig, Endpoint, FlowKind};
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, KEY_BYTES, Keys, Length, Mix, Op, Operation, Rate, Schedule, Seed, Workload};
 
@@ -65,6 +65,8 @@ pub(crate) struct LoadPlan {
     pub(crate) network_keys: nebula::Keys,
     /// Allow a server on another machine without a key.
     pub(crate) insecure: bool,
+    /// How much may be on the way to a server over a network.
+    pub(crate) flow: FlowKind,
     /// GETs read the server's store, without any of its workers.
     pub(crate) one_sided: bool,
 }
@@ -96,6 +98,7 @@ impl Default for LoadPlan {
             trace: None,
             network_keys: nebula::Keys::default(),
             insecure: false,
+            flow: FlowKind::Window,
             one_sided: false,
         }
     }
@@ -142,6 +145,7 @@ impl LoadPlan {
     /// Completes `config` with the key settings of this load.
     pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
         (config.keys, config.insecure) = (self.network_keys.clone(), self.insecure);
+        config.flow = self.flow;
         config.zone = self.zone.clone();
         config.balance(self.balance)
     }

@@ -19,6 +19,11 @@ impl ServerList {
         self.0.split(',').any(|endpoint| !endpoint.trim().starts_with("shm://"))
     }
 
+    /// Whether any of them is over shared memory.
+    pub(crate) fn has_shared_memory(&self) -> bool {
+        self.0.split(',').any(|endpoint| endpoint.trim().starts_with("shm://"))
+    }
+
     /// Whether they are more than one, or may become more.
     pub(crate) fn has_several(&self) -> bool {
         self.0.contains(',') || !["shm://", "udp://", "tcp://"].iter().any(|scheme| self.0.starts_with(scheme))

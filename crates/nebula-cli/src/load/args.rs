@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use nebula::Balance;
+use nebula::{Balance, FlowKind};
 use nebula_kvs::VALUE_BYTES_MAX;
 use nebula_nic::{Span, Timestamp};
 use nebula_sys::affinity::allowed_cores;
@@ -24,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --find-slo 100us --format json                 the highest rate whose p99 is within 100 µs
   nebula load kv --trace day.csv --preload --keys 100k
   nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       another machine, over UDP
+  nebula load kv --endpoint tcp://127.0.0.1:7400 --flow none                         no window: TCP loses nothing and holds back by itself
   nebula load kv --endpoint shm://a,shm://b --preload --rate 100k                    two servers, each with half of the keys
   nebula load kv --preset herd --preload --rate 500k            the load of a paper; other flags change parts of it
   nebula load kv --endpoint shm://ordered --preset masstree --preload --find-slo 10ms --slo-of get=12.5us
@@ -109,6 +110,9 @@ pub(crate) struct Args {
     /// Use udp:// or tcp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
+    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered, refused and lost, homa what the server grants, none is no bound [default: window]
+    #[arg(long, value_name = "window|homa|none")]
+    flow: Option<FlowKind>,
     /// GETs read the server's store by one-sided reads, without any of its workers; the server is started with --one-sided
     #[arg(long)]
     one_sided: bool,
@@ -212,6 +216,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         trace: args.trace.as_deref().map(|path| read_trace(path, args.column.as_ref())).transpose()?,
         network_keys: flags::read_keys(args.key_file.as_deref(), args.endpoint.has_network())?,
         insecure: args.insecure,
+        flow: flags::flow(args.flow, &args.endpoint)?,
         one_sided: args.one_sided,
     };
     check(&plan, args)?;
@@ -234,6 +239,11 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     if args.balance.is_some() && !plan.endpoint.has_several() {
         return Err(Failure::bad_input(
             "--balance needs servers to choose from: give several to --endpoint, with commas",
+        ));
+    }
+    if args.flow.is_some() && plan.memcached.is_some() {
+        return Err(Failure::bad_input(
+            "--flow is of Nebula's protocol: with --protocol memcached, --pipeline is the bound",
         ));
     }
     if plan.memcached.is_some() {

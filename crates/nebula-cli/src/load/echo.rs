@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nebula::Balance;
+use nebula::{Balance, FlowKind};
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Keys, Rate, Seed};
 
@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
   nebula load echo --rate 1M --bytes 512 --clients 2
   nebula load echo --find-slo 50us --format json          the highest rate whose p99 is within 50 µs
   nebula load echo --endpoint udp://127.0.0.1:7400 --rate 50k
+  nebula load echo --endpoint udp://127.0.0.1:7400 --flow homa --bytes 65536 --clients 16 --rate 5k    long requests, as the server grants them
 
 Every reply is compared with its request. Rows and exit codes are those of nebula load kv.";
 
@@ -57,6 +58,9 @@ pub(crate) struct LoadArgs {
     /// Use udp:// or tcp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
+    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered, refused and lost, homa what the server grants, none is no bound [default: window]
+    #[arg(long, value_name = "window|homa|none")]
+    flow: Option<FlowKind>,
     /// Cores to pin client threads to, round-robin
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
@@ -84,6 +88,7 @@ pub(crate) fn run_load(args: LoadArgs) -> Result<(), Failure> {
     };
     let plan = LoadPlan {
         exchange: Exchange::Echo,
+        flow: flags::flow(args.flow, &args.endpoint)?,
         network_keys: flags::read_keys(args.key_file.as_deref(), args.endpoint.has_network())?,
         endpoint: args.endpoint,
         balance: Balance::RoundRobin,

@@ -47,6 +47,9 @@ const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_max: 100_000, replications: 
 /// Many systems, each with a search: enough to tell them apart.
 const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_max: 8_000_000, replications: 5 };
 
+/// A message of 64 KiB is as many packets as a hundred short ones.
+const INCAST: Unless = Unless { rpcs: 50_000, rpcs_max: 50_000, replications: 10 };
+
 impl EffortArgs {
     /// The seed of all random streams.
     pub fn seed(&self) -> Seed {
@@ -66,6 +69,11 @@ impl EffortArgs {
     /// The study at the block level.
     pub fn of_blocks(&self) -> Effort {
         self.or(BLOCKS)
+    }
+
+    /// The study of many senders.
+    pub fn of_incast(&self) -> Effort {
+        self.or(INCAST)
     }
 
     fn or(&self, unless: Unless) -> Effort {

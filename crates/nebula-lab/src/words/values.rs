@@ -27,7 +27,7 @@ pub fn mix(text: &str) -> Result<Mix, String> {
 }
 
 /// A share such as `1%` or `0.005`.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
     digits
         .parse()

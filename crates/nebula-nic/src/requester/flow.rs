@@ -1,7 +1,7 @@
 //! How much a requester may have in flight: a [window](Window) that answers and refusals move, what the receiver has
 //! [granted](crate::grants), or no bound.
 
-use super::window::Window;
+use super::window::{Window, WindowConfig};
 use crate::time::{Span, Timestamp};
 use core::fmt;
 use core::str::FromStr;
@@ -31,6 +31,17 @@ impl Progress {
 pub trait FlowControl {
     /// Packets of `message` that may be sent while `in_flight` packets of all messages are on their way.
     fn room(&self, in_flight: u32, message: Progress) -> u32;
+
+    /// Packets of all messages together that may be sent while `in_flight` are on their way, whatever each message may.
+    fn room_of_all(&self, in_flight: u32) -> u32 {
+        let _ = in_flight;
+        u32::MAX
+    }
+
+    /// Whether little may be sent because much was refused.
+    fn is_refused(&self) -> bool {
+        false
+    }
 
     /// The interval between packets, where less than one per `round_trip` may be sent.
     fn pace(&self, round_trip: Span) -> Option<Span> {
@@ -65,7 +76,17 @@ pub trait FlowControl {
 impl FlowControl for Window {
     #[inline]
     fn room(&self, in_flight: u32, message: Progress) -> u32 {
-        self.packets().saturating_sub(in_flight).min(message.left())
+        self.room_of_all(in_flight).min(message.left())
+    }
+
+    #[inline]
+    fn room_of_all(&self, in_flight: u32) -> u32 {
+        self.packets().saturating_sub(in_flight)
+    }
+
+    #[inline]
+    fn is_refused(&self) -> bool {
+        Window::is_refused(self)
     }
 
     #[inline]
@@ -98,7 +119,8 @@ impl FlowControl for Window {
 /// The sender's side of Homa: the first packets of a message go out unasked, the others when the receiver has granted
 /// them, whatever else is in flight.
 ///
-/// The receiver's side is [`Grants`](crate::grants::Grants).
+/// The receiver's side is [`Grants`](crate::grants::Grants). Once a message was refused for lack of room, one packet of
+/// each goes out unasked until something is answered: a receiver without room for the first would refuse the others.
 ///
 /// # Source
 ///
@@ -116,19 +138,30 @@ impl FlowControl for Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Homa {
     unscheduled: u32,
+    /// Nothing was answered since a message was refused.
+    is_refused: bool,
 }
 
 impl Homa {
     /// Messages begin with `unscheduled` packets, and with one at least: the receiver knows of none before it.
     #[must_use]
     pub const fn new(unscheduled: u32) -> Self {
-        Self { unscheduled: if unscheduled == 0 { 1 } else { unscheduled } }
+        Self { unscheduled: if unscheduled == 0 { 1 } else { unscheduled }, is_refused: false }
     }
 }
 
 impl FlowControl for Homa {
     fn room(&self, _: u32, message: Progress) -> u32 {
-        message.packets.min(self.unscheduled.max(message.granted)).saturating_sub(message.sent)
+        let unscheduled = if self.is_refused { 1 } else { self.unscheduled };
+        message.packets.min(unscheduled.max(message.granted)).saturating_sub(message.sent)
+    }
+
+    fn answered(&mut self, _: u32, _: u32) {
+        self.is_refused = false;
+    }
+
+    fn refused(&mut self, _: Timestamp, _: Timestamp) {
+        self.is_refused = true;
     }
 }
 
@@ -141,6 +174,140 @@ impl FlowControl for Unbounded {
     #[inline]
     fn room(&self, _: u32, message: Progress) -> u32 {
         message.left()
+    }
+}
+
+/// A flow control that was chosen when its requester was made.
+///
+/// # Cost
+///
+/// One branch more than the one that was chosen: no call through a pointer, no allocation.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Flow, FlowControl, FlowKind, Progress, WindowConfig};
+///
+/// let message = Progress { packets: 100, sent: 0, granted: 0 };
+/// let rooms = FlowKind::ALL.map(|kind| Flow::new(kind, WindowConfig { first: 10, max: 64 }).room(3, message));
+/// assert_eq!(rooms, [7, 1, 100]);
+/// ```
+#[derive(Clone, Debug)]
+pub enum Flow {
+    /// A window.
+    Window(Window),
+    /// Grants of the receiver.
+    Homa(Homa),
+    /// No bound.
+    Unbounded(Unbounded),
+}
+
+impl Flow {
+    /// One of `kind`: with this window, or with one unscheduled packet until the receiver
+    /// [says](Self::set_unscheduled) how many it takes.
+    #[must_use]
+    pub fn new(kind: FlowKind, window: WindowConfig) -> Self {
+        match kind {
+            FlowKind::Window => Self::Window(Window::new(window)),
+            FlowKind::Homa => Self::Homa(Homa::new(1)),
+            FlowKind::Unbounded => Self::Unbounded(Unbounded),
+        }
+    }
+
+    /// Messages begin with so many packets from now on, where a receiver grants the others.
+    pub fn set_unscheduled(&mut self, packets: u32) {
+        if let Self::Homa(homa) = self {
+            homa.unscheduled = packets.max(1);
+        }
+    }
+
+    /// Which one it is.
+    #[must_use]
+    pub const fn kind(&self) -> FlowKind {
+        match self {
+            Self::Window(_) => FlowKind::Window,
+            Self::Homa(_) => FlowKind::Homa,
+            Self::Unbounded(_) => FlowKind::Unbounded,
+        }
+    }
+
+    /// The window, where there is one.
+    #[must_use]
+    #[inline]
+    pub const fn window(&self) -> Option<&Window> {
+        match self {
+            Self::Window(window) => Some(window),
+            Self::Homa(_) | Self::Unbounded(_) => None,
+        }
+    }
+
+    #[inline]
+    const fn window_mut(&mut self) -> Option<&mut Window> {
+        match self {
+            Self::Window(window) => Some(window),
+            Self::Homa(_) | Self::Unbounded(_) => None,
+        }
+    }
+}
+
+impl FlowControl for Flow {
+    #[inline]
+    fn room(&self, in_flight: u32, message: Progress) -> u32 {
+        match self {
+            Self::Window(window) => window.room(in_flight, message),
+            Self::Homa(homa) => homa.room(in_flight, message),
+            Self::Unbounded(unbounded) => unbounded.room(in_flight, message),
+        }
+    }
+
+    #[inline]
+    fn room_of_all(&self, in_flight: u32) -> u32 {
+        self.window().map_or(u32::MAX, |window| window.room_of_all(in_flight))
+    }
+
+    #[inline]
+    fn is_refused(&self) -> bool {
+        self.window().is_some_and(Window::is_refused)
+    }
+
+    #[inline]
+    fn pace(&self, round_trip: Span) -> Option<Span> {
+        self.window().and_then(|window| window.pace(round_trip))
+    }
+
+    #[inline]
+    fn answered(&mut self, packets: u32, in_flight: u32) {
+        match self {
+            Self::Window(window) => window.answered(packets, in_flight),
+            Self::Homa(homa) => homa.answered(packets, in_flight),
+            Self::Unbounded(_) => {}
+        }
+    }
+
+    fn refused(&mut self, now: Timestamp, sent: Timestamp) {
+        match self {
+            Self::Window(window) => window.refused(now, sent),
+            Self::Homa(homa) => homa.refused(now, sent),
+            Self::Unbounded(_) => {}
+        }
+    }
+
+    fn lost(&mut self, packets: u32, sent: Timestamp) {
+        if let Some(window) = self.window_mut() {
+            window.lost(packets, sent);
+        }
+    }
+
+    fn found(&mut self, packets: u32) {
+        if let Some(window) = self.window_mut() {
+            window.found(packets);
+        }
+    }
+
+    fn silence(&mut self) {
+        if let Some(window) = self.window_mut() {
+            window.silence();
+        }
     }
 }
 
@@ -160,8 +327,7 @@ pub enum FlowKind {
     /// [`Window`].
     #[default]
     Window,
-    /// [`Homa`], with [grants](crate::grants) of the receiver. No message of the runtime carries
-    /// grants: it is for simulations.
+    /// [`Homa`], with [grants](crate::grants) of the receiver.
     Homa,
     /// [`Unbounded`].
     Unbounded,

@@ -12,8 +12,9 @@
 //! margin: that detects most losses within a round trip. An RPC that the server has acknowledged is not lost, however
 //! long it takes; the client asks about it from time to time.
 
+use super::flow::{Flow, FlowControl, FlowKind, Progress};
 use super::rtt::{Rtt, RttConfig};
-use super::window::{Window, WindowConfig};
+use super::window::WindowConfig;
 use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -27,7 +28,9 @@ pub struct RetransmitConfig {
     pub transmissions_max: u32,
     /// Bounds of the time-out.
     pub rtt: RttConfig,
-    /// Bounds of the window.
+    /// What says how much may be in flight.
+    pub flow: FlowKind,
+    /// Bounds of the window, where that says it.
     pub window: WindowConfig,
     /// Nothing is lost or overtaken on the way, as in a stream: an answer to something sent later says nothing of what
     /// was sent before it, and only time-outs tell of losses.
@@ -39,7 +42,7 @@ impl RetransmitConfig {
     #[must_use]
     pub fn new(places: u32) -> Self {
         let (rtt, window) = (RttConfig::default(), WindowConfig::default());
-        Self { places, transmissions_max: 12, rtt, window, is_lossless: false }
+        Self { places, transmissions_max: 12, rtt, flow: FlowKind::Window, window, is_lossless: false }
     }
 }
 
@@ -145,7 +148,7 @@ pub struct Retransmit {
     /// One bit per non-empty list.
     listed: u32,
     rtt: Rtt,
-    window: Window,
+    flow: Flow,
     paced_until: Timestamp,
     in_flight: u32,
     /// The most in flight since as many were answered.
@@ -183,7 +186,7 @@ impl Retransmit {
             lists: [List { oldest: NONE, newest: NONE }; LISTS],
             listed: 0,
             rtt: Rtt::new(config.rtt),
-            window: Window::new(config.window),
+            flow: Flow::new(config.flow, config.window),
             paced_until: Timestamp::ZERO,
             in_flight: 0,
             in_flight_max: 0,
@@ -205,11 +208,18 @@ impl Retransmit {
         self.in_flight
     }
 
-    /// Packets that may be sent.
+    /// Packets of all RPCs that may be sent, whatever each of them may.
     #[must_use]
     #[inline]
     pub fn room(&self, now: Timestamp) -> u32 {
-        if now < self.paced_until { 0 } else { self.window.packets().saturating_sub(self.in_flight) }
+        if now < self.paced_until { 0 } else { self.flow.room_of_all(self.in_flight) }
+    }
+
+    /// Packets of `message` that may be sent.
+    #[must_use]
+    #[inline]
+    pub fn room_of(&self, now: Timestamp, message: Progress) -> u32 {
+        if now < self.paced_until { 0 } else { self.flow.room(self.in_flight, message) }
     }
 
     /// The earliest time at which something may be sent, if the window is less than a packet per round trip.
@@ -218,16 +228,32 @@ impl Retransmit {
         self.paced_until
     }
 
-    /// The window.
+    /// What says how much may be in flight.
     #[must_use]
-    pub const fn window(&self) -> &Window {
-        &self.window
+    #[inline]
+    pub const fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// The receiver takes so many packets of a message before it has granted any.
+    pub fn set_unscheduled(&mut self, packets: u32) {
+        self.flow.set_unscheduled(packets);
     }
 
     /// The round-trip estimate.
     #[must_use]
     pub const fn rtt(&self) -> &Rtt {
         &self.rtt
+    }
+
+    /// Whether something is awaited of the RPC at `place`: a time-out will tell if it does not come.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    #[must_use]
+    pub fn is_awaited(&self, place: u32) -> bool {
+        self.entries[place as usize].state == State::Listed
     }
 
     /// `packets` of the RPC at `place` were sent, or requested, and an answer is expected; earlier packets of it are no
@@ -248,7 +274,7 @@ impl Retransmit {
         entry.transmissions += 1;
         self.in_flight += packets;
         self.in_flight_max = self.in_flight_max.max(self.in_flight);
-        if let Some(pace) = self.window.pace(self.rtt.smoothed().unwrap_or_else(|| self.rtt.rto())) {
+        if let Some(pace) = self.flow.pace(self.rtt.smoothed().unwrap_or_else(|| self.rtt.rto())) {
             self.paced_until = now + pace;
         }
         self.list(place, doublings.min(FLIGHT_LISTS - 1));
@@ -284,6 +310,22 @@ impl Retransmit {
         (entry.since, entry.packets, entry.transmissions, entry.is_early) = (now, 0, 1, false);
         entry.acks = acks.saturating_add(1);
         self.list(place, FLIGHT_LISTS + u32::from(acks).min(ACKED_LISTS - 1));
+    }
+
+    /// All that was sent of the RPC at `place` has come, and the receiver lets no more of it go for now: it is to be asked
+    /// after a time-out, each time after twice as long, unless it [grants](crate::grants) something before.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    pub fn waits(&mut self, now: Timestamp, place: u32) {
+        self.is_heard = true;
+        self.unlist(place);
+        let entry = &mut self.entries[place as usize];
+        let acks = entry.acks;
+        (entry.since, entry.packets, entry.transmissions, entry.is_early) = (now, 0, 1, false);
+        (entry.acks, entry.is_measured) = (acks.saturating_add(1), false);
+        self.list(place, (1 + u32::from(acks)).min(FLIGHT_LISTS - 1));
     }
 
     /// One of several expected packets for the RPC at `place` has arrived; the others may take as long again.
@@ -346,7 +388,7 @@ impl Retransmit {
         let Entry { since, state, .. } = self.entries[place as usize];
         if state != State::Idle {
             self.is_heard = true;
-            self.window.refused(now, since);
+            self.flow.refused(now, since);
             self.ended(place);
         }
     }
@@ -388,9 +430,12 @@ impl Retransmit {
             (self.entries[place].since + self.wait(list) <= now).then_some((list, place))
         })?;
         let place = u32::try_from(place).unwrap_or(NONE);
-        if list < FLIGHT_LISTS {
-            self.time_out(now, self.entries[place as usize].since);
-            self.rtt.back_off(self.entries[place as usize].since, now);
+        let Entry { since, packets, acks, .. } = self.entries[place as usize];
+        // Nothing was on the way of one that waits for the receiver.
+        let is_waiting = acks > 0 && packets == 0;
+        if list < FLIGHT_LISTS && !is_waiting {
+            self.time_out(now, since);
+            self.rtt.back_off(since, now);
         }
         Some(self.take(place))
     }
@@ -412,7 +457,7 @@ impl Retransmit {
     /// Lets the window grow by the answer to `packets`, if the window was used in the last round trip.
     #[inline]
     fn grow(&mut self, packets: u32) {
-        self.window.answered(packets, self.in_flight_max);
+        self.flow.answered(packets, self.in_flight_max);
         self.answered += packets;
         if self.answered >= self.in_flight_max {
             (self.in_flight_max, self.answered) = (self.in_flight, 0);
@@ -422,7 +467,7 @@ impl Retransmit {
     /// Counts a time-out of what was sent at `sent`.
     fn time_out(&mut self, now: Timestamp, sent: Timestamp) {
         if self.timed_out.is_some_and(|at| sent >= at) && !self.is_heard {
-            self.window.silence();
+            self.flow.silence();
         }
         (self.timed_out, self.is_heard) = (Some(now), false);
     }
@@ -431,7 +476,7 @@ impl Retransmit {
     fn take(&mut self, place: u32) -> Overdue {
         let Entry { since, packets, transmissions, .. } = self.entries[place as usize];
         if packets > 0 {
-            self.window.lost(packets, since);
+            self.flow.lost(packets, since);
         }
         self.unlist(place);
         if transmissions >= self.transmissions_max {
@@ -443,7 +488,7 @@ impl Retransmit {
 
     /// An RPC declared lost was in the server: answers vary more than assumed.
     fn be_patient(&mut self, packets: u32) {
-        self.window.found(packets);
+        self.flow.found(packets);
         self.patience = (self.patience + 1).min(PATIENCE_MAX);
         self.patience_answers = 0;
     }

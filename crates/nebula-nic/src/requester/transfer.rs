@@ -1,5 +1,7 @@
 //! RPCs of several packets: which packets to send next, and which packets of a reply to ask for.
 
+use super::flow::Progress;
+
 /// Packets that an acknowledgment or a pull can name, and therefore the longest burst.
 pub const BURST_PACKETS: u32 = 64;
 /// Packets of a reply that the server sends without a request.
@@ -44,6 +46,10 @@ pub struct Upload {
     to_send: u64,
     /// The last of the burst.
     last: u32,
+    /// Where a receiver grants packets: all before it were sent.
+    sent_end: u32,
+    /// Packets from `first_missing` on that were missing when a later one had arrived, and were not sent since.
+    overtaken: u64,
 }
 
 /// A packet of a burst.
@@ -59,7 +65,39 @@ impl Upload {
     /// A request of `packets` packets, none sent.
     #[must_use]
     pub const fn new(packets: u32) -> Self {
-        Self { packets, first_missing: 0, arrived: 0, to_send: 0, last: 0 }
+        Self { packets, first_missing: 0, arrived: 0, to_send: 0, last: 0, sent_end: 0, overtaken: 0 }
+    }
+
+    /// How far it is, of which the receiver has granted `granted` packets. What has arrived counts as sent, and under
+    /// [grants](Self::begin_granted) whatever was sent.
+    #[must_use]
+    pub const fn progress(&self, granted: u32) -> Progress {
+        let arrived = self.first_missing + self.arrived.count_ones();
+        let sent = if self.sent_end > arrived { self.sent_end } else { arrived };
+        Progress { packets: self.packets, sent, granted }
+    }
+
+    /// Begins a burst under grants: packets that the last acknowledgment has shown to be missing although later ones have
+    /// arrived, and `room` packets that
+    /// were not sent yet, as far as an acknowledgment can speak of them. Returns how many.
+    ///
+    /// Other packets may be in flight meanwhile: a grant does not wait for the acknowledgment of those before it.
+    pub fn begin_granted(&mut self, room: u32) -> u32 {
+        let sent = self.sent_end.saturating_sub(self.first_missing).min(BURST_PACKETS);
+        let end = sent.saturating_add(room).min(self.packets - self.first_missing);
+        let wanted = core::mem::take(&mut self.overtaken) | (first_bits(end) & !first_bits(sent));
+        self.to_send = wanted;
+        if wanted != 0 {
+            self.last = self.first_missing + wanted.ilog2();
+            self.sent_end = self.sent_end.max(self.last + 1);
+        }
+        wanted.count_ones()
+    }
+
+    /// Packets that were sent under grants and are not known to have arrived.
+    #[must_use]
+    pub const fn unacknowledged(&self) -> u32 {
+        (first_bits(self.sent_end.saturating_sub(self.first_missing)) & !self.arrived).count_ones()
     }
 
     /// Begins a burst of missing and new packets, at most `room`; returns how many.
@@ -99,13 +137,15 @@ impl Upload {
         let known = (kept | arrived) & !1 & first_bits(self.packets - first_missing);
         let is_progress = by > 0 || known != self.arrived;
         (self.first_missing, self.arrived, self.to_send) = (first_missing, known, 0);
+        self.overtaken = if known == 0 { 0 } else { first_bits(known.ilog2()) & !known };
         is_progress
     }
 
-    /// No acknowledgment in time: the last packet of the burst asks again.
+    /// No acknowledgment in time: the last packet that was sent asks again.
     #[must_use]
     pub const fn handle_timeout(&self) -> BurstPacket {
-        BurstPacket { pkt_idx: self.last, wants_ack: true }
+        let pkt_idx = if self.sent_end > self.last { self.sent_end - 1 } else { self.last };
+        BurstPacket { pkt_idx, wants_ack: true }
     }
 }
 
@@ -188,6 +228,7 @@ impl Download {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flow::{FlowControl, Homa};
     use super::*;
     use alloc::collections::BTreeSet;
     use alloc::vec::Vec;
@@ -225,6 +266,43 @@ mod tests {
                 let before = upload;
                 assert!(!upload.handle_ack(first_missing.saturating_sub(1), 0) || first_missing == 0);
                 assert_eq!(upload, before);
+            }
+            panic!("{} of {packets} after many bursts", arrived.len());
+        });
+    }
+
+    #[test]
+    fn an_upload_under_grants_ends_whatever_is_lost_and_sends_nothing_that_was_not_granted() {
+        seeded::seeded(|u| {
+            let (packets, unscheduled) = (u.int_in_range(2..=400)?, u.int_in_range(1..=20)?);
+            let homa = Homa::new(unscheduled);
+            let (mut upload, mut granted) = (Upload::new(packets), 0_u32);
+            let mut arrived = BTreeSet::new();
+            for _ in 0..packets * 20 {
+                // Sometimes a grant comes, sometimes an acknowledgment, sometimes the time is over.
+                let is_overdue = u.ratio(1, 4).unwrap_or(true);
+                let come = u32::try_from(arrived.len()).unwrap();
+                granted = granted.max((come + u.int_in_range(1..=20)?).min(packets));
+                let before = upload.progress(granted).sent;
+                let room = homa.room(0, upload.progress(granted));
+                let count = upload.begin_granted(room);
+                let burst: Vec<_> = core::iter::from_fn(|| upload.poll_packet()).collect();
+                assert_eq!(burst.len(), count as usize);
+                assert!(burst.iter().all(|packet| packet.pkt_idx < granted.max(unscheduled).min(packets)));
+                assert!(burst.iter().all(|packet| packet.pkt_idx >= before || !arrived.contains(&packet.pkt_idx)));
+                let again = (is_overdue || count == 0).then(|| upload.handle_timeout());
+                let mut asked = false;
+                for packet in burst.into_iter().chain(again) {
+                    if u.ratio(2, 3).unwrap_or(true) || u.is_empty() {
+                        arrived.insert(packet.pkt_idx);
+                        asked |= packet.wants_ack;
+                    }
+                }
+                assert!(upload.unacknowledged() <= BURST_PACKETS);
+                if asked {
+                    let Some((first_missing, bits)) = acknowledgment(&arrived, packets) else { return Ok(()) };
+                    upload.handle_ack(first_missing, bits);
+                }
             }
             panic!("{} of {packets} after many bursts", arrived.len());
         });

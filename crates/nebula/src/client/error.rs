@@ -131,6 +131,15 @@ pub enum ConnectError {
         /// The longest reply that the client has room for, in bytes.
         client: u32,
     },
+    /// The client waits for grants and the server gives none.
+    #[error(
+        "{endpoint} grants no packets, and under homa a client waits for grants: \
+         set ClientConfig::flow to FlowKind::Window (--flow window)"
+    )]
+    NoGrants {
+        /// The endpoint.
+        endpoint: String,
+    },
     /// The retry policy or the number of slots is impossible.
     #[error(transparent)]
     Requester(#[from] RequesterConfigError),
@@ -196,6 +205,9 @@ pub enum SubmitError {
         /// The longest reply that the client has room for, in bytes.
         client: u32,
     },
+    /// Over UDP: the client waits for grants and the server that answered gives none.
+    #[error("the server grants no packets, and under homa a client waits for grants: connect with FlowKind::Window")]
+    NoGrants,
     /// The client makes no one-sided operations.
     #[error("this client makes no one-sided operations: connect with ClientConfig::one_sided")]
     NotOneSided,
@@ -302,6 +314,7 @@ impl CallError {
                 SubmitError::Full
                 | SubmitError::TooLarge { .. }
                 | SubmitError::ReplyRoom { .. }
+                | SubmitError::NoGrants
                 | SubmitError::NotOneSided
                 | SubmitError::ServerGone
                 | SubmitError::Forked => Executed::No,

@@ -66,6 +66,7 @@ impl UdpClient {
         client.wait_for_welcome(endpoint, config)?;
         match client.session.reply_room() {
             Some((server, client)) => Err(ConnectError::ReplyRoom { server, client }),
+            None if client.session.lacks_grants() => Err(ConnectError::NoGrants { endpoint: endpoint.to_string() }),
             None => Ok(client),
         }
     }

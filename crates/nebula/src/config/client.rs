@@ -2,7 +2,7 @@
 
 use crate::config::key::{Key, Keys};
 use crate::rpc::slot::Geometry;
-use nebula_nic::{Balance, HedgeConfig, Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
+use nebula_nic::{Balance, FlowKind, HedgeConfig, Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
 use std::sync::Arc;
 
 /// The configuration of a client.
@@ -35,6 +35,11 @@ pub struct ClientConfig {
     pub insecure: bool,
     /// UDP: how often an RPC is sent without any answer before it ends; each wait is twice the one before. Default: 12.
     pub transmissions_max: u32,
+    /// UDP and TCP: what says how much of its requests and of their replies may be on the way. `window`, the default, follows what is answered,
+    /// refused and lost. `homa` sends the first packets of a request of several, then what the server grants, the shortest requests first; a server that grants
+    /// nothing is not connected to ([`ConnectError::NoGrants`](crate::ConnectError)). `none` sends whatever there is: for links that lose nothing, as TCP's; over UDP the server's buffers overflow instead, and
+    /// what is refused or lost has cost the way there. Over shared memory the ring is the bound, whatever this says.
+    pub flow: FlowKind,
     /// UDP: the longest datagram, in bytes. `None`, the default, is 1,232, and over the loopback network up to 16 KiB.
     pub datagram_bytes: Option<u16>,
     /// The messaging domain of the server: one that serves another refuses this client. Default: 0.
@@ -131,6 +136,7 @@ impl Default for ClientConfig {
             keys: Keys::default(),
             insecure: false,
             transmissions_max: 12,
+            flow: FlowKind::Window,
             datagram_bytes: None,
             domain: 0,
             one_sided: false,
@@ -209,6 +215,13 @@ impl ClientConfig {
     #[must_use]
     pub fn transmissions_max(mut self, transmissions: u32) -> Self {
         self.transmissions_max = transmissions;
+        self
+    }
+
+    /// Sets the flow control.
+    #[must_use]
+    pub fn flow(mut self, flow: FlowKind) -> Self {
+        self.flow = flow;
         self
     }
 
@@ -304,6 +317,7 @@ mod tests {
             keys: Key::new([7; 32]).into(),
             insecure: true,
             transmissions_max: 704,
+            flow: FlowKind::Unbounded,
             datagram_bytes: Some(705),
             domain: 7,
             one_sided: true,
@@ -314,7 +328,7 @@ mod tests {
         };
         let rebuilt = rebuilt!(
             ClientConfig from unusual();
-            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, balance, domain, one_sided;
+            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, flow, balance, domain, one_sided;
             optional reply_bytes_max, datagram_bytes, zone, hedge, health
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

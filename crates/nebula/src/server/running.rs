@@ -571,9 +571,7 @@ pub(super) fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<S
             Err(ServeError::EnginesAndGroups { engines: config.engines, policy })
         }
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
-        _ if has_network && config.idle == IdlePolicy::Block && !config.sleeps() => {
-            Err(ServeError::Block { policy })
-        }
+        _ if has_network && config.idle == IdlePolicy::Block && !config.sleeps() => Err(ServeError::Block { policy }),
         _ => check_parts(&config).map(|()| config),
     }
 }

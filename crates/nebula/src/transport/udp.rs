@@ -28,5 +28,6 @@ mod early_drop;
 mod requests;
 mod at_once;
 mod outcomes;
+mod granting;
 mod incomplete;
 mod outbox;

@@ -16,6 +16,7 @@ pub(crate) const ACK: u8 = 4;
 pub(crate) const FAULT: u8 = 5;
 pub(crate) const PULL: u8 = 6;
 pub(crate) const CANCEL: u8 = 7;
+pub(crate) const GRANT: u8 = 9;
 
 pub(crate) const FRAME_BYTES: usize = 32;
 
@@ -40,6 +41,8 @@ pub(crate) fn secret_of(token: u64) -> u32 {
 pub(crate) struct Message {
     pub(crate) kind: u8,
     pub(crate) flag: bool,
+    /// Of a request: its client waits for grants.
+    pub(crate) wants_grants: bool,
     pub(crate) tid: u32,
     /// `rpc_bytes` or a code.
     pub(crate) word: u32,
@@ -112,6 +115,10 @@ impl Message {
         Self { kind: NACK, tid, word: code, ..Self::default() }
     }
 
+    pub(crate) fn grant(tid: u32, packets: u32) -> Self {
+        Self { kind: GRANT, tid, word: packets, ..Self::default() }
+    }
+
     pub(crate) fn ack_whole(tid: u32) -> Self {
         Self { kind: ACK, tid, flag: true, ..Self::default() }
     }
@@ -135,9 +142,11 @@ impl Message {
         let mut messages = Vec::new();
         while body.first().is_some_and(|&kind| kind != 0) {
             let payload = usize::from(short(body, 2));
+            assert!(body[1] <= 3, "flags that nobody knows");
             let mut message = Self {
                 kind: body[0],
-                flag: body[1] == 1,
+                flag: body[1] & 1 == 1,
+                wants_grants: body[1] & 2 == 2,
                 tid: word(body, 4),
                 word: word(body, 8),
                 pkt_idx: short(body, 12),

@@ -83,6 +83,8 @@ pub(crate) struct Scene {
     pub(crate) snid: u32,
     /// By how much the server's clock has fallen behind.
     pub(crate) behind_ns: u64,
+    /// Packets that the server takes unasked; 0 when it grants none.
+    pub(crate) unscheduled: u32,
     /// What the client's last hello wants repeated.
     echo: [u8; 8],
 }
@@ -124,7 +126,7 @@ impl Scene {
         let wire = Box::new(MemoryWire { network: network.clone(), datagram_bytes });
         let environment = Environment { wire, time: Time::Manual(ps.clone()), entropy: [entropy; 32] };
         let client = Client::connect_over(server(), environment, config).expect("a client");
-        Self { client, network, ps, incarnation: 0xABCD, snid: 5, behind_ns: 0, echo: [0; 8] }
+        Self { client, network, ps, incarnation: 0xABCD, snid: 5, behind_ns: 0, unscheduled: 4, echo: [0; 8] }
     }
 
     pub(crate) fn token(&self) -> u64 {
@@ -186,7 +188,8 @@ impl Scene {
         welcome.extend((1_u32 << 20).to_le_bytes());
         welcome.extend(u32::try_from(MTU).expect("small").to_le_bytes());
         welcome.extend((100 * PS_PER_US).to_le_bytes());
-        welcome.extend([0; 8]);
+        welcome.extend([0; 4]);
+        welcome.extend(self.unscheduled.to_le_bytes());
         let frame = Frame { kind: WELCOME, word: self.server_ns(), secret: 0, ..self.header() };
         self.deliver(server(), datagram::datagram(frame, &welcome));
     }

@@ -169,6 +169,7 @@ pub(crate) struct Packet<'p> {
     pub(crate) rpc_bytes: u32,
     pub(crate) pkt_idx: u16,
     pub(crate) wants_ack: bool,
+    pub(crate) wants_grants: bool,
     pub(crate) budget_us: u32,
     pub(crate) stamp_ns: u64,
     pub(crate) payload: &'p [u8],
@@ -178,7 +179,16 @@ impl<'p> Packet<'p> {
     /// An RPC of one packet.
     pub(crate) fn whole(tid: u32, stamp_ns: u64, payload: &'p [u8]) -> Self {
         let rpc_bytes = u32::try_from(payload.len()).expect("short");
-        Self { tid, rpc_bytes, pkt_idx: 0, wants_ack: false, budget_us: NO_BUDGET, stamp_ns, payload }
+        Self {
+            tid,
+            rpc_bytes,
+            pkt_idx: 0,
+            wants_ack: false,
+            wants_grants: false,
+            budget_us: NO_BUDGET,
+            stamp_ns,
+            payload,
+        }
     }
 
     /// Packet `pkt_idx` of an RPC of several.
@@ -191,6 +201,7 @@ impl<'p> Packet<'p> {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let payload_bytes = u16::try_from(self.payload.len()).expect("short");
         let mut bytes = common(1, self.wants_ack, payload_bytes, self.tid, self.rpc_bytes, self.pkt_idx);
+        bytes[1] |= u8::from(self.wants_grants) << 1;
         bytes.extend(7_u32.to_le_bytes());
         bytes.extend(self.budget_us.to_le_bytes());
         bytes.extend(self.stamp_ns.to_le_bytes());
@@ -254,6 +265,7 @@ pub(crate) enum Answer {
     Nack { tid: u32, reason: u32 },
     Ack { tid: u32, is_whole: bool, first_missing: u16, bitmap: u64 },
     Fault { tid: u32, code: u32 },
+    Grant { tid: u32, packets: u32 },
 }
 
 /// The messages of a server's frame.
@@ -272,6 +284,7 @@ pub(crate) fn answers(mut body: &[u8]) -> Vec<Answer> {
                 (Answer::Ack { tid, is_whole, first_missing, bitmap }, 24)
             }
             5 => (Answer::Fault { tid, code: rpc_bytes }, 16),
+            9 => (Answer::Grant { tid, packets: rpc_bytes }, 16),
             kind => panic!("a server says {kind}"),
         };
         answers.push(answer);

@@ -2,7 +2,7 @@
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::Link;
-use nebula::{ClientConfig, Key, Keys, Queueing, RetryPolicy, ServerConfig, Span};
+use nebula::{ClientConfig, FlowKind, Key, Keys, Queueing, RetryPolicy, ServerConfig, Span};
 
 /// Everything about a run that is fixed before it begins.
 #[derive(Clone, Debug)]
@@ -191,6 +191,7 @@ fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig)
         // With less room than the longest reply that the server says it sends, nothing would be sent.
         config = config.reply_bytes_max(server.reply_bytes_max.unwrap_or(0).max(2000));
     }
+    config.flow = [FlowKind::Window, FlowKind::Homa, FlowKind::Homa, FlowKind::Unbounded][draw.below(4)];
     config.keys = server.keys.clone();
     ClientPlan {
         config,

@@ -29,6 +29,8 @@ pub(super) struct Admitted {
     pub(super) rpc_bytes_max: u32,
     /// 0 when the server does not say.
     pub(super) reply_bytes_max: u32,
+    /// Packets that it takes before it has granted any; 0 when it grants none.
+    pub(super) unscheduled_packets: u32,
     pub(super) mtu: Mtu,
     pub(super) slo: Span,
 }
@@ -164,8 +166,19 @@ impl Handshake {
         self.hint = Hint::Nothing;
         let &Welcome { domain, incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, slo, .. } =
             welcome;
-        let admitted =
-            Admitted { domain, incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, mtu, slo };
+        let unscheduled_packets = welcome.unscheduled_packets;
+        let admitted = Admitted {
+            domain,
+            incarnation,
+            snid,
+            token,
+            datagram_bytes,
+            rpc_bytes_max,
+            reply_bytes_max,
+            unscheduled_packets,
+            mtu,
+            slo,
+        };
         Some(self.admitted.replace(admitted))
     }
 

@@ -9,7 +9,7 @@ use crate::transport::udp::frame::{Frame, FrameError, FrameKind, KIND_AT};
 use crate::transport::udp::handshake::{Reason, Refused, Welcome, reason_of};
 use crate::transport::udp::message::{Message, Messages};
 use crate::transport::udp::seal::Seal;
-use nebula_nic::{Download, Header, Kind, NackReason, NodeId, Outcome, RpcKey, TransferId};
+use nebula_nic::{Download, FlowKind, Header, Kind, NackReason, NodeId, Outcome, RpcKey, TransferId};
 use std::net::SocketAddr;
 
 impl Session {
@@ -121,6 +121,7 @@ impl Session {
             Message::Ack { tid, is_whole, first_missing, bitmap } => {
                 self.handle_ack(tid, is_whole, first_missing, bitmap);
             }
+            Message::Grant { tid, packets } => self.handle_grant(tid, packets),
             Message::Fault { tid, code } => {
                 if let Some(place) = self.live(tid) {
                     self.flights.answered(self.now, place);
@@ -235,6 +236,20 @@ impl Session {
         }
     }
 
+    /// More of a long request may be sent. A server that grants more than there is grants what there is.
+    #[inline(never)]
+    fn handle_grant(&mut self, tid: TransferId, packets: u32) {
+        let Some(place) = self.live(tid) else { return };
+        let rpc = &mut self.rpcs[place as usize];
+        if packets <= rpc.granted || self.flights.flow().kind() != FlowKind::Homa {
+            return;
+        }
+        rpc.granted = packets;
+        if let Phase::Upload(_) = rpc.phase {
+            self.enqueue_on(place);
+        }
+    }
+
     #[inline(never)]
     fn handle_ack(&mut self, tid: TransferId, is_whole: bool, first_missing: u16, bitmap: u64) {
         let Some(place) = self.live(tid) else { return };
@@ -248,9 +263,12 @@ impl Session {
                 self.flights.acked(self.now, place);
             }
             Phase::Upload(upload) => {
-                if upload.handle_ack(first_missing.into(), bitmap) {
+                let is_news = upload.handle_ack(first_missing.into(), bitmap);
+                if is_news {
                     rpc.is_overdue = false;
                     self.flights.answered(self.now, place);
+                }
+                if is_news || self.flights.flow().kind() == FlowKind::Homa {
                     self.enqueue_on(place);
                 }
             }

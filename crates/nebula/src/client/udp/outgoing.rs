@@ -5,7 +5,8 @@ use super::session::Session;
 use super::unwanted::Unwanted;
 use crate::client::error::CallError;
 use crate::net::Wire;
-use crate::transport::udp::message::Message;
+use crate::transport::udp::message::{Message, Wants};
+use nebula_nic::FlowKind;
 
 impl Session {
     /// Whether something waits to be sent and may be.
@@ -49,13 +50,13 @@ impl Session {
         }
         match rpc.phase {
             Phase::Single => {
-                self.outbox.push_request(wire, &rpc.packet(self.mtu, 0, is_overdue));
+                self.outbox.push_request(wire, &rpc.packet(self.mtu, 0, Wants::ack_if(is_overdue)));
                 self.flights.sent(self.now, place, 1);
             }
             Phase::Upload(_) => self.send_burst(wire, place, is_overdue),
             Phase::InServer => {
                 let last = self.mtu.packets(u32::try_from(rpc.request.len()).unwrap_or(0)).saturating_sub(1);
-                self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, last, true)));
+                self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, last, Wants::ack_if(true))));
                 self.flights.sent(self.now, place, 1);
             }
             Phase::Download(_) => self.pull(wire, place),
@@ -70,7 +71,7 @@ impl Session {
         if rpc.phase != Phase::Single {
             return self.end_with(place, CallError::Protocol);
         }
-        self.outbox.push(wire, &Message::Operation(rpc.packet(self.mtu, 0, false)));
+        self.outbox.push(wire, &Message::Operation(rpc.packet(self.mtu, 0, Wants::NOTHING)));
         self.flights.sent(self.now, place, 1);
     }
 
@@ -79,16 +80,38 @@ impl Session {
     fn send_burst(&mut self, wire: &mut dyn Wire, place: u32, is_overdue: bool) {
         let rpc = &mut self.rpcs[place as usize];
         let Phase::Upload(mut upload) = rpc.phase else { return };
-        let packets = if is_overdue { 0 } else { upload.begin_burst(self.flights.room(self.now)) };
+        let has_grants = self.flights.flow().kind() == FlowKind::Homa;
+        let room = self.flights.room_of(self.now, upload.progress(rpc.granted));
+        let packets = match has_grants {
+            _ if is_overdue => 0,
+            true => upload.begin_granted(room),
+            false => upload.begin_burst(room),
+        };
+        if packets == 0 && has_grants && !is_overdue {
+            return self.wait_for_grant(place, upload.unacknowledged());
+        }
         if packets == 0 {
             let again = upload.handle_timeout();
-            self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, again.pkt_idx, true)));
+            let wants = Wants::ack_if(true).grants_if(has_grants);
+            self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, again.pkt_idx, wants)));
         }
         while let Some(next) = upload.poll_packet().filter(|_| packets > 0) {
-            self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, next.pkt_idx, next.wants_ack)));
+            let wants = Wants::ack_if(next.wants_ack).grants_if(has_grants);
+            self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, next.pkt_idx, wants)));
         }
         rpc.phase = Phase::Upload(upload);
-        self.flights.sent(self.now, place, packets.max(1));
+        let in_flight = if has_grants { upload.unacknowledged() } else { packets };
+        self.flights.sent(self.now, place, in_flight.max(1));
+    }
+
+    /// Nothing of a long request may be sent: more is not granted, and the rest is on its way, or has come.
+    fn wait_for_grant(&mut self, place: u32, in_flight: u32) {
+        match in_flight {
+            0 => self.flights.waits(self.now, place),
+            // An acknowledgment with news has stopped the time.
+            _ if !self.flights.is_awaited(place) => self.flights.expects(self.now, place, in_flight),
+            _ => {}
+        }
     }
 
     /// Asks for what is missing of a long reply.

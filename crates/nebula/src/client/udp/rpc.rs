@@ -1,7 +1,7 @@
 //! What a client keeps of an RPC until it is answered.
 
 use crate::client::ticket::Ticket;
-use crate::transport::udp::message::{NO_BUDGET, Request};
+use crate::transport::udp::message::{NO_BUDGET, Request, Wants};
 use nebula_nic::{Download, Mtu, Span, Timestamp, TransferId, Upload};
 
 /// How far an RPC is.
@@ -31,6 +31,8 @@ pub(super) struct Rpc {
     pub(super) request: Vec<u8>,
     pub(super) reply: Vec<u8>,
     pub(super) phase: Phase,
+    /// Packets of the request that the server has granted.
+    pub(super) granted: u32,
     pub(super) is_live: bool,
     /// It is in a queue of those to be sent.
     pub(super) is_queued: bool,
@@ -54,6 +56,7 @@ impl Rpc {
             request: Vec::new(),
             reply: Vec::new(),
             phase: Phase::Single,
+            granted: 0,
             is_live: false,
             is_queued: false,
             is_overdue: false,
@@ -89,7 +92,7 @@ impl Rpc {
         self.budget_us = budget_us(self.deadline - now);
         let packets = mtu.packets(self.bytes());
         if packets > 1 {
-            self.phase = Phase::Upload(Upload::new(packets));
+            (self.phase, self.granted) = (Phase::Upload(Upload::new(packets)), 0);
         }
     }
 
@@ -100,13 +103,13 @@ impl Rpc {
 
     /// One packet of the request.
     #[inline]
-    pub(super) fn packet(&self, mtu: Mtu, pkt_idx: u32, wants_ack: bool) -> Request<'_> {
+    pub(super) fn packet(&self, mtu: Mtu, pkt_idx: u32, wants: Wants) -> Request<'_> {
         let &Self { tid, key_hash, budget_us, stamp_ns, .. } = self;
         let from = (pkt_idx * mtu.bytes()) as usize;
         let to = (from + mtu.bytes() as usize).min(self.request.len());
         let pkt_idx = u16::try_from(pkt_idx).unwrap_or(u16::MAX);
         let payload = &self.request[from.min(to)..to];
-        Request { tid, rpc_bytes: self.bytes(), pkt_idx, wants_ack, key_hash, budget_us, stamp_ns, payload }
+        Request { tid, rpc_bytes: self.bytes(), pkt_idx, wants, key_hash, budget_us, stamp_ns, payload }
     }
 
     /// Writes a packet of a long reply where it belongs.

@@ -16,8 +16,10 @@ use crate::nic::one_sided::ROOM_BYTES;
 use crate::transport::udp::handshake::derived;
 use crate::transport::udp::message::NO_BUDGET;
 use crate::transport::udp::seal::Seal;
+use nebula_nic::{
+    BURST_PACKETS, FlowControl, FlowKind, RetransmitConfig, RttConfig, Span, TableFull, Timestamp, TransferId,
+};
 use nebula_nic::{Call, Mtu, NodeId, Outbound, Overdue, Requester, RequesterConfig, Resend, Retransmit};
-use nebula_nic::{RetransmitConfig, RttConfig, Span, TableFull, Timestamp, TransferId};
 use nebula_sys::fork::ForkMark;
 use std::collections::VecDeque;
 use std::io;
@@ -58,8 +60,8 @@ pub(super) struct Session {
     pub(super) server_time: ServerTime,
     pub(super) mtu: Mtu,
     pub(super) reply_bytes_max: u32,
-    /// Requests of fewer bytes are taken in: one more than the longest, or 0 where replies may be longer than there is room for, or the server
-    /// is gone.
+    /// Requests of fewer bytes are taken in: one more than the longest, or 0 where replies may be longer than there is room for, the server
+    /// grants nothing to a client that waits for it, or is gone.
     request_bytes_end: u64,
     /// Whether this client speaks with one run of the server, and with none that follows it.
     is_bound: bool,
@@ -101,7 +103,8 @@ impl Session {
         let requester = Requester::try_new(bounds.reply_bytes_max(reply_bytes_max))?;
         let slots = requester.capacity();
         let transmissions_max = config.transmissions_max;
-        let mut flights = RetransmitConfig { transmissions_max, is_lossless, ..RetransmitConfig::new(slots) };
+        let flow = config.flow;
+        let mut flights = RetransmitConfig { transmissions_max, is_lossless, flow, ..RetransmitConfig::new(slots) };
         if is_lossless {
             flights.rtt = STREAM_RTT;
         }
@@ -228,6 +231,12 @@ impl Session {
         (longest > self.reply_bytes_max).then_some((longest, self.reply_bytes_max))
     }
 
+    /// Whether the client waits for grants and the server gives none.
+    pub(super) fn lacks_grants(&self) -> bool {
+        let grants_none = self.handshake.admitted().is_some_and(|admitted| admitted.unscheduled_packets == 0);
+        grants_none && self.flights.flow().kind() == FlowKind::Homa
+    }
+
     /// The length of a request, if one of that length is taken in.
     #[inline]
     fn request_bytes(&self, bytes: usize) -> Option<u32> {
@@ -245,6 +254,7 @@ impl Session {
         match self.reply_room() {
             _ if self.is_gone => SubmitError::ServerGone,
             Some((server, client)) => SubmitError::ReplyRoom { server, client },
+            None if self.lacks_grants() => SubmitError::NoGrants,
             None => SubmitError::TooLarge { bytes, max: self.rpc_bytes_max() },
         }
     }
@@ -310,7 +320,7 @@ impl Session {
         }
         let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
         // One may wait where only losses have made the window small: they are over sooner than an overload.
-        waiting >= self.flights.room(self.now) && (waiting > 0 || self.flights.window().is_refused())
+        waiting >= self.flights.room(self.now) && (waiting > 0 || self.flights.flow().is_refused())
     }
 
     /// Numbers an RPC, at a place whose last one has been handed out, so that no two tickets there are alive.
@@ -531,8 +541,10 @@ impl Session {
             self.mtu = admitted.mtu;
             self.requester.set_mtu(admitted.mtu);
         }
+        self.flights.set_unscheduled(admitted.unscheduled_packets.min(BURST_PACKETS));
         let end = u64::from(self.rpc_bytes_max()) + 1;
-        self.request_bytes_end = if self.reply_room().is_none() && !self.is_gone { end } else { 0 };
+        let takes_any = self.reply_room().is_none() && !self.is_gone && !self.lacks_grants();
+        self.request_bytes_end = if takes_any { end } else { 0 };
         for place in 0..self.slots {
             let rpc = &self.rpcs[place as usize];
             let bytes = rpc.request.len();

@@ -51,6 +51,8 @@ pub(crate) struct Welcome {
     pub(crate) rpc_bytes_max: u32,
     /// The longest reply that the service sends, in bytes; 0 when it does not say.
     pub(crate) reply_bytes_max: u32,
+    /// Packets of a message that the server takes before it has granted any; 0 when it grants none.
+    pub(crate) unscheduled_packets: u32,
     /// Payload of one packet.
     pub(crate) mtu_bytes: u32,
     pub(crate) slo: Span,
@@ -134,6 +136,7 @@ impl Welcome {
         body[20..24].copy_from_slice(&self.mtu_bytes.to_le_bytes());
         body[24..32].copy_from_slice(&self.slo.as_ps().to_le_bytes());
         body[32..36].copy_from_slice(&self.reply_bytes_max.to_le_bytes());
+        body[36..40].copy_from_slice(&self.unscheduled_packets.to_le_bytes());
         closed(seal, &frame, &body)
     }
 
@@ -156,6 +159,7 @@ impl Welcome {
             time_ns,
             rpc_bytes_max,
             reply_bytes_max,
+            unscheduled_packets: word(body, 36),
             mtu_bytes,
             slo,
         })
@@ -288,6 +292,7 @@ mod tests {
         time_ns: 5,
         rpc_bytes_max: 1 << 20,
         reply_bytes_max: 70_000,
+        unscheduled_packets: 8,
         mtu_bytes: 1088,
         slo: Span::from_us(100),
     };

@@ -4,7 +4,7 @@
 //! byte  0     1      2..4     4..8  8..12              12..14   14..16  16…
 //!       kind  flags  payload  tid   rpc_bytes or code  pkt_idx  0       request: key_hash 4, budget_us 4, stamp_ns 8, payload
 //!                                                                       reply: payload    ack, pull: bitmap 8    cancel: stamp_ns 8
-//!                                                                       operation: as a request
+//!                                                                       operation: as a request    grant: word: packets
 //! ```
 //!
 //! Kind 0 is padding up to the end. Reading takes any bytes: a message that is cut short or unknown ends the datagram with an error.
@@ -32,8 +32,42 @@ const FAULT: u8 = 5;
 const PULL: u8 = 6;
 const CANCEL: u8 = 7;
 const OPERATION: u8 = 8;
+const GRANT: u8 = 9;
 /// Flag of a request: an acknowledgment is wanted. Flag of an acknowledgment: the RPC is whole.
 const FLAG: u8 = 1;
+/// Flag of a request of several packets: its client sends what the server has granted.
+const GRANTS: u8 = 2;
+
+/// What the sender of a request wants beside its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wants(u8);
+
+impl Wants {
+    /// Nothing.
+    pub(crate) const NOTHING: Self = Self(0);
+
+    /// An acknowledgment, if `is_wanted`.
+    #[inline(always)]
+    pub(crate) const fn ack_if(is_wanted: bool) -> Self {
+        Self(if is_wanted { FLAG } else { 0 })
+    }
+
+    /// Grants too, if `are_wanted`.
+    #[inline(always)]
+    pub(crate) const fn grants_if(self, are_wanted: bool) -> Self {
+        Self(if are_wanted { self.0 | GRANTS } else { self.0 })
+    }
+
+    #[inline(always)]
+    pub(crate) const fn ack(self) -> bool {
+        self.0 & FLAG != 0
+    }
+
+    #[inline(always)]
+    pub(crate) const fn grants(self) -> bool {
+        self.0 & GRANTS != 0
+    }
+}
 
 /// One packet of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +75,7 @@ pub(crate) struct Request<'a> {
     pub(crate) tid: TransferId,
     pub(crate) rpc_bytes: u32,
     pub(crate) pkt_idx: u16,
-    pub(crate) wants_ack: bool,
+    pub(crate) wants: Wants,
     pub(crate) key_hash: u32,
     /// From the stamp to the deadline, in microseconds; [`NO_BUDGET`] for none.
     pub(crate) budget_us: u32,
@@ -85,6 +119,11 @@ pub(crate) enum Message<'a> {
         first: u16,
         bitmap: u64,
     },
+    /// So many packets of a request may be sent, from the first on.
+    Grant {
+        tid: TransferId,
+        packets: u32,
+    },
     /// The answer to the RPC of that number and stamp is not needed any more.
     Cancel {
         tid: TransferId,
@@ -104,7 +143,7 @@ impl Message<'_> {
             Self::Request(request) | Self::Operation(request) => REQUEST_BYTES + request.payload.len(),
             Self::Reply { payload, .. } => REPLY_BYTES + payload.len(),
             Self::Ack { .. } | Self::Pull { .. } | Self::Cancel { .. } => LONGER_BYTES,
-            Self::Nack { .. } | Self::Fault { .. } => COMMON_BYTES,
+            Self::Nack { .. } | Self::Fault { .. } | Self::Grant { .. } => COMMON_BYTES,
         }
     }
 
@@ -117,6 +156,7 @@ impl Message<'_> {
             Self::Reply { tid, rpc_bytes, pkt_idx, payload } => encode_reply(tid, rpc_bytes, pkt_idx, payload, out),
             Self::Nack { tid, code } => common(out, NACK, false, 0, tid, code, 0),
             Self::Fault { tid, code } => common(out, FAULT, false, 0, tid, code, 0),
+            Self::Grant { tid, packets } => common(out, GRANT, false, 0, tid, packets, 0),
             Self::Cancel { tid, stamp_ns } => {
                 common(out, CANCEL, false, 0, tid, 0, 0);
                 out[16..24].copy_from_slice(&stamp_ns.to_le_bytes());
@@ -148,9 +188,9 @@ impl Request<'_> {
 
     #[inline(always)]
     fn encode_as(&self, kind: u8, out: &mut [u8]) {
-        let &Self { tid, rpc_bytes, pkt_idx, wants_ack, key_hash, budget_us, stamp_ns, payload } = self;
+        let &Self { tid, rpc_bytes, pkt_idx, wants, key_hash, budget_us, stamp_ns, payload } = self;
         let Some((head, behind)) = out.split_first_chunk_mut::<REQUEST_BYTES>() else { return };
-        let [first, second] = words(kind, wants_ack, payload.len(), tid, rpc_bytes, pkt_idx);
+        let [first, second] = words(kind, wants.0, payload.len(), tid, rpc_bytes, pkt_idx);
         let third = u64::from(key_hash) | u64::from(budget_us) << 32;
         head.as_chunks_mut().0.copy_from_slice(&[first, second, third, stamp_ns].map(u64::to_le_bytes));
         behind.copy_from_slice(payload);
@@ -163,21 +203,21 @@ pub(crate) fn encode_reply(tid: TransferId, rpc_bytes: u32, pkt_idx: u16, payloa
     let Some((head, behind)) = out.split_first_chunk_mut::<REPLY_BYTES>() else { return };
     head.as_chunks_mut()
         .0
-        .copy_from_slice(&words(REPLY, false, payload.len(), tid, rpc_bytes, pkt_idx).map(u64::to_le_bytes));
+        .copy_from_slice(&words(REPLY, 0, payload.len(), tid, rpc_bytes, pkt_idx).map(u64::to_le_bytes));
     behind.copy_from_slice(payload);
 }
 
 /// What every message has, as two words.
 #[inline(always)]
-const fn words(kind: u8, flag: bool, payload: usize, tid: TransferId, word: u32, pkt_idx: u16) -> [u64; 2] {
+const fn words(kind: u8, flags: u8, payload: usize, tid: TransferId, word: u32, pkt_idx: u16) -> [u64; 2] {
     debug_assert!(payload <= u16::MAX as usize);
-    let first = kind as u64 | (flag as u64) << 8 | (payload as u64) << 16 | (tid.0 as u64) << 32;
+    let first = kind as u64 | (flags as u64) << 8 | (payload as u64) << 16 | (tid.0 as u64) << 32;
     [first, word as u64 | (pkt_idx as u64) << 32]
 }
 
 #[inline(always)]
 fn common(out: &mut [u8], kind: u8, flag: bool, payload: usize, tid: TransferId, word: u32, pkt_idx: u16) {
-    let [first, second] = words(kind, flag, payload, tid, word, pkt_idx).map(u64::to_le_bytes);
+    let [first, second] = words(kind, flag as u8, payload, tid, word, pkt_idx).map(u64::to_le_bytes);
     out[..8].copy_from_slice(&first);
     out[8..COMMON_BYTES].copy_from_slice(&second);
 }
@@ -237,7 +277,7 @@ impl<'a> Messages<'a> {
                     tid,
                     rpc_bytes,
                     pkt_idx,
-                    wants_ack: flag,
+                    wants: Wants(common[1]),
                     key_hash: word(bytes, 16),
                     budget_us: word(bytes, 20),
                     stamp_ns: long(bytes, 24),
@@ -252,6 +292,7 @@ impl<'a> Messages<'a> {
             }
             NACK => (Message::Nack { tid, code: rpc_bytes }, COMMON_BYTES),
             FAULT => (Message::Fault { tid, code: rpc_bytes }, COMMON_BYTES),
+            GRANT => (Message::Grant { tid, packets: rpc_bytes }, COMMON_BYTES),
             CANCEL => {
                 let stamp_ns = long(rest.get(..LONGER_BYTES)?, 16);
                 (Message::Cancel { tid, stamp_ns }, LONGER_BYTES)
@@ -348,7 +389,7 @@ mod tests {
             tid,
             rpc_bytes: 5000,
             pkt_idx: 3,
-            wants_ack: true,
+            wants: Wants::ack_if(true).grants_if(true),
             key_hash: 7,
             budget_us: NO_BUDGET,
             stamp_ns: u64::MAX - 1,
@@ -364,6 +405,7 @@ mod tests {
             Message::Fault { tid, code: 2 },
             Message::Pull { tid, first: 32, bitmap: u64::MAX },
             Message::Cancel { tid, stamp_ns: u64::MAX - 7 },
+            Message::Grant { tid, packets: 65_536 },
         ]
     }
 
@@ -396,7 +438,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(Messages::new(&[9; 64]).collect::<Vec<_>>(), [Err(MessageError)]);
+        assert_eq!(Messages::new(&[10; 64]).collect::<Vec<_>>(), [Err(MessageError)]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::recipient::{Cover, KeyId, Recipient};
 use crate::status::NetworkCounters;
-use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Sources, Span, Timestamp};
+use nebula_nic::{BackendConfig, GrantsConfig, NackReason, NodeId, RpcKey, Sources, Span, Timestamp};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -188,6 +188,9 @@ impl Transport for UdpPort {
                 break;
             }
         }
+        if memory.granting.is_due(now) {
+            memory.grant(now, outbox);
+        }
         if !early_drop.is_idle()
             && let Some(rules) = early_drop.end_turn(now, packets == 0 && intake.backend.queue_depth() == 0)
         {
@@ -217,7 +220,8 @@ impl Transport for UdpPort {
         self.memory.end(answer, &mut self.outbox);
     }
 
-    fn abandoned(&mut self, _: RpcKey, answer: Option<Box<Answer>>) {
+    fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
+        self.memory.granting.forget(rpc);
         if let Some(mut answer) = answer {
             answer.ending.fate = crate::rpc::answer::Fate::Refused(NackReason::Incomplete);
             self.memory.end(answer, &mut self.outbox);
@@ -374,6 +378,7 @@ impl Validation {
             time_ns: now.as_ps() / 1000,
             rpc_bytes_max: self.rpc_bytes_max,
             reply_bytes_max: self.reply_bytes_max,
+            unscheduled_packets: GrantsConfig::default().unscheduled,
             mtu_bytes: self.mtu_bytes,
             slo: self.slo,
         };

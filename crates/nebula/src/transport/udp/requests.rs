@@ -7,6 +7,7 @@
 //! | answered, and remembered | answered again | the packets asked for |
 //! | older than what is remembered | refused as stale, and never run | refused as stale |
 
+use super::granting::Granting;
 use super::incomplete::Incomplete;
 use super::message::{Message, Messages, NO_BUDGET, Request, rpc_key};
 use super::outbox::{Body, Outbox, UNASKED_BITS};
@@ -19,8 +20,8 @@ use crate::rpc::cancel::{Cancel, Cancels};
 use crate::rpc::recipient::Recipient;
 use crate::status::NetworkCounters;
 use nebula_nic::{
-    BURST_MAX, BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig,
-    RetentionKey, RpcKey, Seen, Timestamp, TransferId, Verdict,
+    BURST_MAX, BackendConfig, DropReason, EntryId, Grant, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention,
+    RetentionConfig, RetentionKey, Seen, Timestamp, TransferId, Verdict,
 };
 
 /// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
@@ -71,6 +72,7 @@ pub(crate) struct Memory {
     reply_bytes_max: u32,
     pub(super) mtu: Mtu,
     incomplete: Incomplete,
+    pub(super) granting: Granting,
     one_sided: OneSided,
     /// Packets that may still be sent again for the current datagram.
     again: u32,
@@ -93,6 +95,7 @@ impl Memory {
             reply_bytes_max: config.reply_bound(),
             mtu: backend.mtu,
             incomplete: Incomplete::new(backend, seed),
+            granting: Granting::new(),
             one_sided,
             again: 0,
             violations: 0,
@@ -162,7 +165,13 @@ impl Memory {
                 }
                 Ok(Message::Pull { tid, first, bitmap }) => self.pull(peer, tid, first, bitmap, outbox),
                 Ok(Message::Cancel { tid, stamp_ns }) => self.cancel(peer, tid, stamp_ns, intake),
-                Ok(Message::Reply { .. } | Message::Nack { .. } | Message::Ack { .. } | Message::Fault { .. })
+                Ok(
+                    Message::Reply { .. }
+                    | Message::Nack { .. }
+                    | Message::Ack { .. }
+                    | Message::Fault { .. }
+                    | Message::Grant { .. },
+                )
                 | Err(_) => self.violations += 1,
             }
         }
@@ -283,11 +292,15 @@ impl Memory {
                 intake.payloads.write_bytes(slots, offset_bytes, request.payload);
                 if complete {
                     intake.note_fresh(slots, request.rpc_bytes);
-                } else if request.wants_ack {
-                    self.acknowledge(peer, rpc_key(peer.number, request.tid), intake, outbox);
+                } else {
+                    self.take_first(now, peer, request, intake, outbox);
                 }
             }
             Verdict::Nack { reason } => self.refuse(now, peer, key, request, reason, (intake, outbox)),
+            // It was refused when there was no time to say so. A client that waits for grants sends no packets by which the NIC would forget that.
+            Verdict::Drop { reason: DropReason::AlreadyNacked } if request.wants.grants() && request.wants.ack() => {
+                self.refuse(now, peer, key, request, NackReason::BufferFull, (intake, outbox));
+            }
             // Its client hears of it, if it is one, when it asks again.
             Verdict::Drop { .. } => self.violations += 1,
         }
@@ -329,12 +342,16 @@ impl Memory {
                 }
                 self.outcomes.retention.set_note(entry, note | WHOLE);
                 intake.note_fresh(slots, request.rpc_bytes);
+                self.granting.forget(rpc_key(number, request.tid));
+            } else if request.wants.grants() {
+                let packets = self.mtu.packets(request.rpc_bytes);
+                self.granting.handle_packet(now, rpc_key(number, request.tid), packets, &peer.recipient);
             }
         }
-        if request.wants_ack && is_whole {
+        if request.wants.ack() && is_whole {
             self.wait_on(peer, request.tid, outbox);
-        } else if request.wants_ack {
-            self.acknowledge(peer, rpc_key(number, request.tid), intake, outbox);
+        } else if request.wants.ack() {
+            self.acknowledge(now, peer, (number, request), intake, outbox);
         }
     }
 
@@ -345,12 +362,46 @@ impl Memory {
         }
     }
 
-    /// Tells which packets have come.
-    fn acknowledge(&self, peer: &Peer, rpc: RpcKey, intake: &Intake, outbox: &mut Outbox) {
-        let Some(Missing { first, bitmap }) = intake.missing(rpc) else { return };
+    /// The first packet of several has been taken in.
+    #[inline(never)]
+    fn take_first(&mut self, now: Timestamp, peer: &Peer, request: &Request<'_>, intake: &Intake, outbox: &mut Outbox) {
+        if request.wants.grants() {
+            let packets = self.mtu.packets(request.rpc_bytes);
+            self.granting.handle_packet(now, rpc_key(peer.number, request.tid), packets, &peer.recipient);
+        }
+        if request.wants.ack() {
+            self.acknowledge(now, peer, (peer.number, request), intake, outbox);
+        }
+    }
+
+    /// Tells which packets have come, and how far the client may go on, if it waits for that.
+    fn acknowledge(
+        &mut self,
+        now: Timestamp,
+        peer: &Peer,
+        (number, request): (NodeId, &Request<'_>),
+        intake: &Intake,
+        outbox: &mut Outbox,
+    ) {
+        let (tid, rpc) = (request.tid, rpc_key(number, request.tid));
+        let Some(missing) = intake.missing(rpc) else { return };
+        let Missing { first, bitmap } = missing;
         let first_missing = u16::try_from(first).unwrap_or(u16::MAX);
-        let tid = rpc.tid;
         send(outbox, peer, Body::Message(Message::Ack { tid, is_whole: false, first_missing, bitmap }));
+        if request.wants.grants() {
+            let packets = self.mtu.packets(request.rpc_bytes);
+            let grant = self.granting.handle_ask(now, rpc, packets, missing, &peer.recipient);
+            send(outbox, peer, Body::Message(Message::Grant { tid, packets: grant.packets }));
+        }
+    }
+
+    /// Tells clients how far they may go on.
+    #[cold]
+    pub(super) fn grant(&mut self, now: Timestamp, outbox: &mut Outbox) {
+        while let Some((Grant { rpc, packets }, recipient)) = self.granting.poll_grant(now) {
+            outbox.address(&recipient);
+            outbox.push(Body::Message(Message::Grant { tid: rpc.tid, packets }));
+        }
     }
 
     /// Tells that the RPC is whole and will be answered.

@@ -1,0 +1,16 @@
+//! The flow control of a client, as `--flow` names it.
+
+use nebula::FlowKind;
+
+use super::ServerList;
+use crate::output::Failure;
+
+/// What `--flow` says for clients of `servers`: none of them may be over shared memory, where there is nothing to choose.
+pub(crate) fn of(given: Option<FlowKind>, servers: &ServerList) -> Result<FlowKind, Failure> {
+    match given {
+        Some(_) if servers.has_shared_memory() => Err(Failure::bad_input(
+            "--flow: over shared memory the ring is the bound: leave it out, or give udp:// or tcp:// to --endpoint",
+        )),
+        given => Ok(given.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,135 @@
+//! Grants of a server: which of its clients' messages of several packets may go on, and whom to tell.
+//!
+//! [`Grants`] decides; here is where each message came from last. Only messages whose client waits for grants are known here: those of
+//! others come as their clients' windows let them.
+
+use crate::rpc::recipient::Recipient;
+use nebula_nic::{Grant, Grants, GrantsConfig, Missing, RpcKey, Timestamp};
+
+/// Grants, and whom they are for.
+#[derive(Debug)]
+pub(super) struct Granting {
+    grants: Grants,
+    config: GrantsConfig,
+    /// The messages that are known, and where the latest packet of each came from.
+    recipients: Vec<(RpcKey, Recipient)>,
+    /// Something has come since grants were decided about.
+    has_news: bool,
+    /// Until then nothing else changes what is granted.
+    decided_until: Timestamp,
+}
+
+impl Granting {
+    pub(super) fn new() -> Self {
+        let config = GrantsConfig::default();
+        Self {
+            grants: Grants::new(config),
+            config,
+            recipients: Vec::with_capacity(config.messages_max as usize),
+            has_news: false,
+            decided_until: Timestamp::ZERO,
+        }
+    }
+
+    /// Whether a grant may be due.
+    #[inline(always)]
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.has_news || (!self.recipients.is_empty() && now >= self.decided_until)
+    }
+
+    /// A packet of an incomplete message of `packets` packets has come that had not come before.
+    pub(super) fn handle_packet(&mut self, now: Timestamp, rpc: RpcKey, packets: u32, from: &Recipient) {
+        if self.grants.handle_packet(now, rpc, packets) {
+            self.remember(rpc, from);
+            self.has_news = true;
+        }
+    }
+
+    /// How far a message may go whose sender asks; these packets of it are missing.
+    pub(super) fn handle_ask(
+        &mut self,
+        now: Timestamp,
+        rpc: RpcKey,
+        packets: u32,
+        missing: Missing,
+        from: &Recipient,
+    ) -> Grant {
+        let known = self.grants.messages();
+        let grant = self.grants.handle_ask(now, rpc, packets, missing.first + missing.bitmap.count_ones());
+        if self.grants.messages() > known {
+            self.remember(rpc, from);
+        }
+        self.has_news = true;
+        grant
+    }
+
+    /// The message is whole, or given up.
+    pub(super) fn forget(&mut self, rpc: RpcKey) {
+        if let Some(place) = self.recipients.iter().position(|(known, _)| *known == rpc) {
+            self.recipients.swap_remove(place);
+            self.grants.forget(rpc);
+            self.has_news = true;
+        }
+    }
+
+    /// The next grant, and whom it is for.
+    pub(super) fn poll_grant(&mut self, now: Timestamp) -> Option<(Grant, Recipient)> {
+        (self.has_news, self.decided_until) = (false, now + self.config.patience);
+        loop {
+            let grant = self.grants.poll_grant(now)?;
+            if let Some((_, recipient)) = self.recipients.iter().find(|(known, _)| *known == grant.rpc) {
+                return Some((grant, *recipient));
+            }
+        }
+    }
+
+    /// A client may be elsewhere than when its message began.
+    fn remember(&mut self, rpc: RpcKey, from: &Recipient) {
+        match self.recipients.iter_mut().find(|(known, _)| *known == rpc) {
+            Some((_, recipient)) => *recipient = *from,
+            None => self.recipients.push((rpc, *from)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_nic::{NodeId, Span, TransferId};
+
+    fn rpc(snid: u32) -> RpcKey {
+        RpcKey { snid: NodeId(snid), tid: TransferId(7) }
+    }
+
+    fn recipient(snid: u32) -> Recipient {
+        Recipient { snid: NodeId(snid), ..Recipient::none() }
+    }
+
+    #[test]
+    fn grants_go_where_the_latest_packet_came_from_and_to_nobody_once_a_message_is_over() {
+        let (mut granting, now) = (Granting::new(), Timestamp::ZERO);
+        assert!(!granting.is_due(now + Span::from_secs(9)));
+        granting.handle_packet(now, rpc(1), 100, &recipient(1));
+        granting.handle_packet(now, rpc(1), 100, &recipient(2));
+        granting.handle_packet(now, rpc(3), 9, &recipient(3));
+        assert!(granting.is_due(now));
+        let granted: Vec<_> = std::iter::from_fn(|| granting.poll_grant(now)).collect();
+        assert_eq!(granted.iter().map(|(_, to)| to.snid.0).collect::<Vec<_>>(), [3, 2], "the shorter one first");
+        assert!(!granting.is_due(now) && granting.is_due(now + Span::from_ms(1)));
+        granting.forget(rpc(1));
+        granting.forget(rpc(3));
+        assert!(granting.poll_grant(now).is_none() && !granting.is_due(now + Span::from_secs(9)));
+    }
+
+    #[test]
+    fn more_messages_than_there_is_room_for_are_not_kept() {
+        let (mut granting, now) = (Granting::new(), Timestamp::ZERO);
+        for snid in 0..1000 {
+            granting.handle_packet(now, rpc(snid), 100, &recipient(snid));
+        }
+        assert_eq!(granting.recipients.len(), 256);
+        let asked = granting.handle_ask(now, rpc(999), 100, Missing { first: 20, bitmap: 0b10 }, &recipient(999));
+        assert_eq!(asked, Grant { rpc: rpc(999), packets: 22 });
+        assert_eq!(granting.recipients.len(), 256);
+    }
+}
