@@ -11,6 +11,7 @@
 //! | `life`, `metrics` | a service's life: settings, ready, drained; its counters over HTTP |
 //! | `server_args` | flags of every server of `nebula serve` |
 //! | `status`, `top`, `observe` | a running server: its counters once, live, and where they come from |
+//! | `replicas` | who the replicas of `serve kv --replicate` are |
 //! | `ordered` | `serve ordered`: an ordered store, with scans |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
@@ -46,6 +47,7 @@ mod metrics;
 mod observe;
 mod status;
 mod top;
+mod replicas;
 mod ordered;
 mod load;
 mod report;

@@ -4,7 +4,7 @@
 //! executed, and the client sends it to the next. With [`asks_for_leader`] the client also asks from time to time who leads, and sends elsewhere only what
 //! comes before it knows.
 
-use nebula::{CallError, Client, ClientConfig, ConnectError, HealthCheck, IntoEndpoints, Span};
+use nebula::{CallError, Client, ClientConfig, ConnectError, HealthCheck, Span};
 
 use crate::wire::{self, Answer, Members, Message, Sender, WireError};
 
@@ -51,18 +51,35 @@ pub enum AdministerError {
     Refused(String),
 }
 
-/// Asks the replica at `endpoint` to list, add or remove. A change needs the leader.
+/// Asks the leader of the replicas at `endpoints`, one of which suffices, to list, add or remove. Where none leads now, a list is that of the replica that
+/// answers.
 ///
 /// # Errors
 ///
-/// [`AdministerError`].
-pub fn administer(
-    endpoint: impl IntoEndpoints,
-    config: ClientConfig,
-    message: &Message,
-) -> Result<Members, AdministerError> {
+/// [`AdministerError`]: the last replica's, where none answers.
+pub fn administer(endpoints: &str, config: &ClientConfig, message: &Message) -> Result<Members, AdministerError> {
+    let mut failed = None;
+    for endpoint in endpoints.split(',').map(str::trim) {
+        let members = match ask(endpoint, config, &Message::List) {
+            Ok(members) => members,
+            Err(error) => {
+                failed = Some(error);
+                continue;
+            }
+        };
+        let is_list = matches!(message, Message::List);
+        return match &members.leader {
+            Some(leader) if leader != endpoint || !is_list => ask(leader, config, message),
+            None if !is_list => Err(AdministerError::Refused("no replica leads: a majority has to run".to_owned())),
+            _ => Ok(members),
+        };
+    }
+    Err(failed.unwrap_or_else(|| AdministerError::Refused("name a replica".to_owned())))
+}
+
+fn ask(endpoint: &str, config: &ClientConfig, message: &Message) -> Result<Members, AdministerError> {
     let request = wire::encode(Sender::Administrator, message)?;
-    let mut client = Client::connect_with(endpoint, config)?;
+    let mut client = Client::connect_with(endpoint, config.clone())?;
     match wire::decode_answer(client.call(&request)?)? {
         Answer::Members(members) => Ok(members),
         Answer::Refused(why) => Err(AdministerError::Refused(why)),

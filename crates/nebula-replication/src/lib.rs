@@ -5,6 +5,7 @@
 //! | [`command`] | what is replicated, and what became of it |
 //! | [`disk`] | log, vote and snapshot in one file; the policy of fsync |
 //! | [`machine`] | the state machine: a `nebula-kvs` store, its room, its snapshots |
+//! | [`times`] | how long commits and followers' round trips take |
 //! | [`wire`] | messages between replicas, as payloads of RPCs |
 //! | [`peers`] | Raft's network over whatever carries RPCs |
 //! | [`carrier`] | what carries them: Nebula's clients |
@@ -23,6 +24,7 @@
 pub mod command;
 pub mod disk;
 pub mod machine;
+pub mod times;
 pub mod wire;
 pub mod peers;
 pub mod carrier;

@@ -70,6 +70,14 @@ impl Replicated {
         (self.replaced.read().unwrap_or_else(PoisonError::into_inner), &self.store)
     }
 
+    /// The value of a key as it is here, where the leader may have written another since: no linearizable read.
+    #[must_use]
+    pub fn get_here(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let (_guard, store) = self.read();
+        let mut value = Vec::new();
+        store.get(Store::hash(key), key, &mut value).then_some(value)
+    }
+
     /// The counters of the store.
     #[must_use]
     pub fn stats(&self) -> nebula_kvs::Stats {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, Unreachable};
 use openraft::network::{Backoff, RPCOption, RaftNetwork, RaftNetworkFactory};
@@ -14,6 +14,7 @@ use openraft::raft::{
 use openraft::{BasicNode, OptionalSend};
 
 use crate::command::Kv;
+use crate::times::Measured;
 use crate::wire::{self, Answer, Message, Sender, WireError};
 
 /// An RPC to another replica that has no reply.
@@ -54,6 +55,7 @@ pub(crate) struct Peers<C> {
     pub(crate) sender: Sender,
     /// How long one that cannot be reached is left alone.
     pub(crate) pause: Duration,
+    pub(crate) measured: Arc<Measured>,
 }
 
 /// The connection to one other replica.
@@ -61,6 +63,7 @@ pub(crate) struct Peer<C> {
     carrier: Arc<C>,
     sender: Sender,
     pause: Duration,
+    measured: Arc<Measured>,
     id: u64,
     endpoint: String,
 }
@@ -70,7 +73,7 @@ impl<C: Carrier> RaftNetworkFactory<Kv> for Peers<C> {
 
     async fn new_client(&mut self, id: u64, node: &BasicNode) -> Peer<C> {
         let (carrier, endpoint) = (self.carrier.clone(), node.addr.clone());
-        Peer { carrier, sender: self.sender, pause: self.pause, id, endpoint }
+        Peer { carrier, sender: self.sender, pause: self.pause, measured: self.measured.clone(), id, endpoint }
     }
 }
 
@@ -112,8 +115,14 @@ impl<C: Carrier> RaftNetwork<Kv> for Peer<C> {
         rpc: AppendEntriesRequest<Kv>,
         _option: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
+        let (has_entries, began) = (!rpc.entries.is_empty(), Instant::now());
         match self.ask(&Message::Append(rpc)).await? {
-            Answer::Append(answer) => answer.map_err(|error| self.remote(error)),
+            Answer::Append(answer) => {
+                if has_entries && answer.is_ok() {
+                    self.measured.rounds.record(began.elapsed());
+                }
+                answer.map_err(|error| self.remote(error))
+            }
             _ => Err(self.unexpected()),
         }
     }

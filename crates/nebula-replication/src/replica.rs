@@ -8,9 +8,11 @@
 //! Each waits in a queue that its callers bound: a server hands over no more RPCs than may be answered later.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
+use nebula::StatusReader;
 use nebula_kvs::Store;
 use openraft::error::{InitializeError, RaftError};
 use openraft::{ChangeMembers, Config, Raft, ServerState, SnapshotPolicy};
@@ -21,6 +23,7 @@ use crate::command::{Kv, Outcome, Write};
 use crate::disk::Disk;
 use crate::machine::{Machine, MachineError, Replicated, Room};
 use crate::peers::{Carrier, Peers};
+use crate::times::Measured;
 use crate::wire::{self, Answer, Members, Message, Sender};
 
 /// The configuration of a replica.
@@ -94,6 +97,8 @@ impl ReplicaConfig {
     }
 }
 
+/// Bytes of a slot of the receive buffer.
+const SLOT_BYTES: u64 = 64;
 /// Bytes of a snapshot in one RPC.
 const SNAPSHOT_CHUNK_BYTES: u64 = 32 << 10;
 
@@ -138,6 +143,11 @@ pub struct Replica {
     endpoint: Arc<str>,
     room: Room,
     replicated: Replicated,
+    measured: Arc<Measured>,
+    /// Writes that were committed.
+    written: Arc<AtomicU64>,
+    /// The counters of its server, once there is one.
+    server: Arc<OnceLock<StatusReader>>,
     writes: UnboundedSender<(Write, WriteDone)>,
     reads: UnboundedSender<ReadDone>,
 }
@@ -159,7 +169,8 @@ impl Replica {
         let machine = Machine::open(disk.clone(), config.room)?;
         let replicated = machine.replicated();
         let sender = Sender::Replica(config.room);
-        let peers = Peers { carrier: Arc::new(carrier), sender, pause: config.heartbeat };
+        let measured = Arc::new(Measured::new());
+        let peers = Peers { carrier: Arc::new(carrier), sender, pause: config.heartbeat, measured: measured.clone() };
         let me = wire::id(&config.endpoint);
         let raft = Raft::new(me, Arc::new(config.raft()?), peers, disk, machine).await;
         let raft = raft.map_err(|error| ReplicaError::Raft(error.to_string()))?;
@@ -171,9 +182,20 @@ impl Replica {
         }
         let (writes, waiting_writes) = mpsc::unbounded_channel();
         let (reads, waiting_reads) = mpsc::unbounded_channel();
-        let replica =
-            Self { raft, endpoint: config.endpoint.as_str().into(), room: config.room, replicated, writes, reads };
-        tokio::spawn(write_all(replica.raft.clone(), waiting_writes, config));
+        let endpoint = config.endpoint.as_str().into();
+        let writer = Writer { raft: raft.clone(), measured: measured.clone(), written: Arc::default(), config };
+        let replica = Self {
+            raft,
+            endpoint,
+            room: writer.config.room,
+            replicated,
+            measured,
+            written: writer.written.clone(),
+            server: Arc::default(),
+            writes,
+            reads,
+        };
+        tokio::spawn(writer.write_all(waiting_writes));
         tokio::spawn(read_all(replica.raft.clone(), replica.replicated.clone(), waiting_reads));
         Ok(replica)
     }
@@ -191,6 +213,18 @@ impl Replica {
         if let Err(refused) = self.reads.send(Box::new(read)) {
             (refused.0)(None);
         }
+    }
+
+    /// Whether both are one replica, and not two of one endpoint one after the other.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.measured, &other.measured)
+    }
+
+    /// Says which server's counters are shown with the replica's.
+    pub(crate) fn served_by(&self, server: &StatusReader) {
+        // A replica has one server.
+        let _ = self.server.set(server.clone());
     }
 
     /// Whether this replica thinks that it leads. Another may lead already: reads and writes find out.
@@ -254,7 +288,13 @@ impl Replica {
             endpoints.sort();
             endpoints
         };
+        let server = self.server.get().map(StatusReader::read);
         Members {
+            writes: self.written.load(Ordering::Relaxed),
+            commits: self.measured.commits.figures(),
+            rounds: self.measured.rounds.figures(),
+            buffer_bytes: server.as_ref().map_or(0, nebula::Status::buffer_bytes),
+            buffer_bytes_used_max: server.as_ref().map_or(0, |server| server.slots_used_max * SLOT_BYTES),
             leader: metrics.current_leader.and_then(endpoint),
             term: metrics.current_term,
             voters: all(&mut membership.voter_ids()),
@@ -300,33 +340,47 @@ fn is_leader(raft: &Raft<Kv>) -> bool {
     raft.metrics().borrow().state == ServerState::Leader
 }
 
-/// Replicates writes: those that wait while an entry is committed share the next one.
-async fn write_all(raft: Raft<Kv>, mut waiting: UnboundedReceiver<(Write, WriteDone)>, config: ReplicaConfig) {
-    while let Some((write, done)) = waiting.recv().await {
-        let mut bytes = write.bytes();
-        let (mut writes, mut dones) = (vec![write], vec![done]);
-        while bytes < config.entry_bytes_max {
-            let Ok((write, done)) = waiting.try_recv() else { break };
-            bytes += write.bytes();
-            writes.push(write);
-            dones.push(done);
-        }
-        let ends = commit(&raft, writes, config.commit_timeout).await;
-        for (index, done) in dones.into_iter().enumerate() {
-            done(ends.as_ref().map_or_else(|&end| end, |outcomes| Written::Committed(outcomes[index])));
-        }
-    }
+/// Replicates writes.
+struct Writer {
+    raft: Raft<Kv>,
+    measured: Arc<Measured>,
+    written: Arc<AtomicU64>,
+    config: ReplicaConfig,
 }
 
-async fn commit(raft: &Raft<Kv>, writes: Vec<Write>, patience: Duration) -> Result<Vec<Outcome>, Written> {
-    if !is_leader(raft) {
-        return Err(Written::NotLeader);
+impl Writer {
+    /// Those that wait while an entry is committed share the next one.
+    async fn write_all(self, mut waiting: UnboundedReceiver<(Write, WriteDone)>) {
+        while let Some((write, done)) = waiting.recv().await {
+            let mut bytes = write.bytes();
+            let (mut writes, mut dones) = (vec![write], vec![done]);
+            while bytes < self.config.entry_bytes_max {
+                let Ok((write, done)) = waiting.try_recv() else { break };
+                bytes += write.bytes();
+                writes.push(write);
+                dones.push(done);
+            }
+            let ends = self.commit(writes).await;
+            for (index, done) in dones.into_iter().enumerate() {
+                done(ends.as_ref().map_or_else(|&end| end, |outcomes| Written::Committed(outcomes[index])));
+            }
+        }
     }
-    let count = writes.len();
-    match timeout(patience, raft.client_write(writes)).await {
-        Ok(Ok(committed)) if committed.data.len() == count => Ok(committed.data),
-        // Raft says the same of an entry that it did not take and of one that a later leader may yet keep.
-        _ => Err(Written::Unknown),
+
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, Written> {
+        if !is_leader(&self.raft) {
+            return Err(Written::NotLeader);
+        }
+        let (count, began) = (writes.len(), Instant::now());
+        match timeout(self.config.commit_timeout, self.raft.client_write(writes)).await {
+            Ok(Ok(committed)) if committed.data.len() == count => {
+                self.measured.commits.record(began.elapsed());
+                self.written.fetch_add(count as u64, Ordering::Relaxed);
+                Ok(committed.data)
+            }
+            // Raft says the same of an entry that it did not take and of one that a later leader may yet keep.
+            _ => Err(Written::Unknown),
+        }
     }
 }
 

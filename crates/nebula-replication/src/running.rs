@@ -73,6 +73,11 @@ impl Tasks {
         ReplicaService::new(self.replica.clone(), self.runtime.handle().clone())
     }
 
+    /// Says which server's counters are shown with the replica's.
+    pub fn served_by(&self, server: &RunningServer) {
+        self.replica.served_by(server.status());
+    }
+
     /// Stops the replica. What it has acknowledged is on disk.
     pub fn stop(self) {
         self.runtime.block_on(self.replica.stop());
@@ -124,5 +129,6 @@ pub fn serve(
     let rpc_bytes_max = MESSAGE_BYTES_MAX + config.room.value_bytes_max;
     let tasks = Tasks::begin(config, folder, peers)?;
     let server = server.rpc_bytes_max(rpc_bytes_max).serve(tasks.service())?;
+    tasks.served_by(&server);
     Ok(RunningReplica { server, tasks })
 }

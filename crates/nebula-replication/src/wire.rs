@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Kv;
 use crate::machine::Room;
+use crate::times::Figures;
 
 /// The first byte of a request.
 pub const OPERATION: u8 = 16;
@@ -73,6 +74,16 @@ pub struct Members {
     pub applied: Option<u64>,
     /// The last entry of its log that its snapshot has.
     pub snapshot: Option<u64>,
+    /// Writes that were committed while it led; several share an entry.
+    pub writes: u64,
+    /// Entries, from when Raft was given them until they were applied, while it led.
+    pub commits: Figures,
+    /// Entries' ways to a follower, onto its disk and back, while it led.
+    pub rounds: Figures,
+    /// Bytes of the receive buffer of its server: the bound on what all clients and replicas can make it hold.
+    pub buffer_bytes: u64,
+    /// The most of them that were used at once.
+    pub buffer_bytes_used_max: u64,
 }
 
 /// A message that is not understood.

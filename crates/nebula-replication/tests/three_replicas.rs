@@ -79,7 +79,7 @@ fn what_is_written_is_read_also_after_the_leader_is_gone_and_after_all_were_rest
     for n in 1..100 {
         assert_eq!(ask(&mut client, &Request::Get { key: &key(n) }), (Status::Ok, n.to_le_bytes().to_vec()));
     }
-    let listed = administer(&endpoints[0], ClientConfig::default(), &Message::List).unwrap();
+    let listed = administer(&endpoints[0], &ClientConfig::default(), &Message::List).unwrap();
     assert_eq!(listed.voters.len(), 3, "{listed:?}");
     restarted.into_iter().for_each(|replica| _ = replica.stop());
 }
