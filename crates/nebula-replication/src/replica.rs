@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use nebula::StatusReader;
 use nebula_kvs::Store;
 use openraft::error::{InitializeError, RaftError};
-use openraft::{ChangeMembers, Config, Raft, ServerState, SnapshotPolicy};
+use openraft::storage::RaftLogStorage;
+use openraft::{ChangeMembers, Config, Raft, ServerState, SnapshotPolicy, StorageError, Vote};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::timeout;
 
@@ -164,8 +165,9 @@ impl Replica {
     /// # Errors
     ///
     /// [`ReplicaError`].
-    pub async fn start(config: ReplicaConfig, disk: Disk, carrier: impl Carrier) -> Result<Self, ReplicaError> {
+    pub async fn start(config: ReplicaConfig, mut disk: Disk, carrier: impl Carrier) -> Result<Self, ReplicaError> {
         let members = checked(&config)?;
+        resign(&mut disk, wire::id(&config.endpoint)).await.map_err(|error| ReplicaError::Raft(error.to_string()))?;
         let machine = Machine::open(disk.clone(), config.room)?;
         let replicated = machine.replicated();
         let sender = Sender::Replica(config.room);
@@ -320,6 +322,18 @@ impl Replica {
 
     async fn change(&self, change: ChangeMembers<u64, openraft::BasicNode>) -> Result<(), String> {
         self.raft.change_membership(change, false).await.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+/// Has a replica that led when it ended be elected again, if it is to lead. The library would go on as the leader of the same term, but what is committed is
+/// not synced with each commit: its reads could then show what was before its last acknowledgments. A leader that is elected commits an entry of
+/// its term before it answers a read.
+async fn resign(disk: &mut Disk, me: u64) -> Result<(), StorageError<u64>> {
+    match disk.read_vote().await? {
+        Some(vote) if vote.committed && vote.leader_id.node_id == me => {
+            disk.save_vote(&Vote::new(vote.leader_id.term, me)).await
+        }
+        _ => Ok(()),
     }
 }
 

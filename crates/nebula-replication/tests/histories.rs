@@ -142,6 +142,27 @@ fn histories_under_kills_partitions_skewed_clocks_and_full_disks_are_linearizabl
 }
 
 #[test]
+fn a_leader_that_is_restarted_at_once_does_not_show_what_was_before_its_own_acknowledgments() {
+    run(async {
+        let cluster = Cluster::start(3, 5).await;
+        let mut draws = Draws::new(5);
+        for round in 0..20 {
+            let leader = cluster.leader().await;
+            while !write(&cluster, set(0, round), &mut draws).await {}
+            cluster.kill(leader, &mut draws).await;
+            cluster.restart(leader, &mut draws).await;
+            // The others do not know yet that it was away.
+            for _ in 0..20 {
+                if let Some(found) = cluster.read(leader, &key(0)).await {
+                    assert_eq!(value(found), Some(round));
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    });
+}
+
+#[test]
 fn the_judge_rejects_a_read_of_a_replica_that_is_behind() {
     let (current, stale) = (History::default(), History::default());
     run(async {

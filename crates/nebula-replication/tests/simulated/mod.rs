@@ -93,8 +93,8 @@ impl Cluster {
         if self.network.at(&self.names[index]).is_some_and(|replica| replica.failure().is_some()) {
             self.kill(index, draws).await;
         }
+        self.disks[index].set_full(false);
         if self.network.at(&self.names[index]).is_none() {
-            self.disks[index].set_full(false);
             self.begin(index, &self.names).await;
         }
     }
