@@ -9,8 +9,8 @@ use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
 use crate::{
-    compare, completions, demo, doctor, echo, explain, incast, keygen, kv, life, load, man, nf, ordered, reproduce,
-    simulate, size, status, sweep, thresholds, top,
+    compare, completions, demo, doctor, echo, explain, incast, keygen, kv, life, load, man, nf, ordered, replicas,
+    reproduce, simulate, size, status, sweep, thresholds, top,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --endpoint shm://kv --find-slo 100us
   nebula status shm://kv                                 counters of a running server, and a health check
   nebula top shm://kv                                    the same, live
+  nebula replicas udp://10.0.0.1:7400                    who leads a replicated store
   nebula serve ordered --inline                          a store with range scans
   nebula explain kv.log --line 7                         one decision in the runtime, simulator and hardware
   nebula keygen kv.key                                   a key for udp:// or tcp:// between machines
@@ -57,6 +58,7 @@ enum Command {
     Keygen(keygen::Args),
     Status(status::Args),
     Top(top::Args),
+    Replicas(replicas::Args),
     #[command(subcommand)]
     Config(life::ConfigCommand),
     Completions(completions::Args),
@@ -106,6 +108,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Man(args) => man::run(&args, Cli::command()),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Replicas(args) => replicas::run(&args),
         Command::Config(life::ConfigCommand::Check(args)) => life::check(&args, &Cli::command()),
         Command::Serve(Serve::Kv(args)) => kv::run(*args),
         Command::Serve(Serve::Echo(args)) => echo::run(&args),

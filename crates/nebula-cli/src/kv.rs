@@ -5,6 +5,7 @@ mod lookups;
 mod memcached;
 mod partitioned;
 mod quota;
+mod replicated;
 mod serving;
 mod service;
 mod times;
@@ -23,6 +24,7 @@ use crate::{flags, life, memory};
 use keep::KeepArgs;
 use partitioned::Partitions;
 use quota::{Part, Quota};
+use replicated::ReplicaArgs;
 use times::ServiceTimes;
 
 const EXAMPLES: &str = "Examples:
@@ -45,6 +47,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --memcached tcp://127.0.0.1:11211              for memcached's clients, one core
   nebula serve kv --memcached tcp://127.0.0.1:11211 --memcached udp://127.0.0.1:11211 --endpoint shm://kv      one store for all
   nebula serve kv --inline --memory 4GiB --quota shm://ann=1GiB --quota tcp://127.0.0.1:11212=512MiB      tenants with their own memory
+  nebula serve kv --endpoint udp://10.0.0.1:7400 --key-file kv.key --replicate udp://10.0.0.1:7400,udp://10.0.0.2:7400,udp://10.0.0.3:7400 --replica-dir /var/lib/nebula --mode store --slo 20ms      one of three replicas
   nebula serve kv --endpoint udp://0.0.0.0:7400 --key-file kv.key --tenant ann=3 --tenant '*=1'      under overload, ann gets 3/4
 
 When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
@@ -145,6 +148,8 @@ pub(crate) struct Args {
     one_sided: bool,
     #[command(flatten)]
     keep: KeepArgs,
+    #[command(flatten)]
+    replica: ReplicaArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -169,6 +174,20 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     // Before the store allocates a gigabyte.
     let keys = args.server.read_keys(args.network_endpoint())?;
+    #[cfg(not(feature = "replicate"))]
+    if args.replica.is_asked_for() {
+        return Err(replicated::not_built());
+    }
+    #[cfg(feature = "replicate")]
+    if args.replica.is_asked_for() {
+        let room = nebula_replication::machine::Room {
+            items_max: args.items.unwrap_or(ITEMS),
+            value_bytes_max: args.value_bytes,
+        };
+        let (endpoint, mode, format) = (args.endpoint.as_ref(), args.store_mode(), args.server.format);
+        let parts = replicated::Parts { endpoint, mode, room, config: config(&args)?, keys, format };
+        return replicated::run(&args.replica, life, parts, |servers| read_keys_again(servers, &args));
+    }
     let (servers, store) = match args.partitions {
         Some(access) => (vec![serving::start_partitioned(&args, access, keys)?], None),
         None => {

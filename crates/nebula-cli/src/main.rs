@@ -12,6 +12,7 @@
 //! | `life`, `metrics` | a service's life: settings, ready, drained; its counters over HTTP |
 //! | `server_args` | flags of every server of `nebula serve` |
 //! | `status`, `top`, `observe` | a running server: its counters once, live, and where they come from |
+//! | `replicas` | who the replicas of `serve kv --replicate` are |
 //! | `ordered` | `serve ordered`: an ordered store, with scans |
 //! | `ordered_service` | that store as a service |
 //! | `load` | `load kv`: the open-loop client of that service |
@@ -50,6 +51,7 @@ mod observe;
 mod status;
 mod top;
 mod nf;
+mod replicas;
 mod ordered;
 mod ordered_service;
 mod load;

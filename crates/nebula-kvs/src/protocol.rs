@@ -49,7 +49,9 @@ pub enum ProtocolError {
         code: u8,
     },
     /// An unknown status code.
-    #[error("unknown status code {code}; use 0 (ok), 1 (not found), 2 (full), 3 (malformed) or 4 (other partition)")]
+    #[error(
+        "unknown status code {code}; use 0 (ok), 1 (not found), 2 (full), 3 (malformed), 4 (other partition) or 5 (unknown)"
+    )]
     StatusCode {
         /// The code received.
         code: u8,
@@ -211,6 +213,8 @@ pub enum Status {
     Malformed = 3,
     /// The key is of a partition that the worker does not have: the RPC did not carry the [hash](steering_hash) of its key.
     OtherPartition = 4,
+    /// A replicated store does not know, and will not, whether the write is or will be executed: read the key, or repeat a write that does no harm.
+    Unknown = 5,
 }
 
 /// The hash of a key that an RPC about it carries, for the policy `key-hash`: the low half of [`KeyHash`](crate::KeyHash).
@@ -233,6 +237,7 @@ impl TryFrom<u8> for Status {
             2 => Ok(Self::Full),
             3 => Ok(Self::Malformed),
             4 => Ok(Self::OtherPartition),
+            5 => Ok(Self::Unknown),
             code => Err(ProtocolError::StatusCode { code }),
         }
     }

@@ -6,7 +6,8 @@ use nebula_kvs::{
 };
 use seeded::seeded;
 
-const STATUSES: [Status; 5] = [Status::Ok, Status::NotFound, Status::Full, Status::Malformed, Status::OtherPartition];
+const STATUSES: [Status; 6] =
+    [Status::Ok, Status::NotFound, Status::Full, Status::Malformed, Status::OtherPartition, Status::Unknown];
 
 fn encoded(request: Request<'_>) -> Vec<u8> {
     let mut buffer = vec![0xEE; request.encoded_bytes()];

@@ -272,6 +272,33 @@ fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
 }
 
 #[test]
+fn a_caller_that_never_polls_learns_that_a_server_is_well_again() {
+    let _watchdog = Watchdog::new("health checks of a caller");
+    let names = [endpoint("balanced-both-ill"), endpoint("balanced-both-ill-2")];
+    let is_ill = Arc::new(AtomicBool::new(false));
+    let serve = |name: &str| {
+        let ill = is_ill.clone();
+        Server::bind(name).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| match request {
+            b"well?" if ill.load(Ordering::Relaxed) => reply.write(b"no"),
+            b"well?" => reply.write(b"yes"),
+            _ => reply.write(request),
+        }))
+    };
+    let servers = names.each_ref().map(|name| serve(name).expect("a server"));
+    let health = HealthCheck::new(Span::from_ms(5), b"well?", |reply| reply == b"yes");
+    let config = balanced(Balance::RoundRobin).health(health);
+    let mut client = Client::connect_with(&names.join(","), config).expect("a client");
+    for (ill, is_answered) in [(false, true), (true, false), (false, true)] {
+        is_ill.store(ill, Ordering::Relaxed);
+        let begun = Instant::now();
+        while client.call(b"work").is_ok() != is_answered {
+            assert!(begun.elapsed() < Duration::from_secs(60), "both ill: {ill}");
+        }
+    }
+    servers.into_iter().for_each(|server| _ = server.stop());
+}
+
+#[test]
 fn servers_join_and_leave_as_a_file_says() {
     let _watchdog = Watchdog::new("a file of servers");
     let names = [endpoint("balanced-first"), endpoint("balanced-later")];

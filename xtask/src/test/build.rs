@@ -5,7 +5,7 @@ use crate::shell::{Failure, Shell, run};
 use crate::tidy;
 
 /// What the program has when it is built with it.
-const CLI: &str = "nebula-cli/typed";
+const CLI: &str = "nebula-cli/typed,nebula-cli/replicate";
 
 pub(super) fn fmt(shell: &Shell) -> Result<Ending, Failure> {
     for manifest in shell.manifests() {

@@ -11,7 +11,7 @@ use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_workload::{Gap, GapDetector, GapLog, Generator, LoadReport, Operation, Token};
 
-use super::exchange::Requests;
+use super::exchange::{Requests, WrongAnswer};
 use super::live::Live;
 use super::plan::LoadPlan;
 use crate::output::Failure;
@@ -124,10 +124,11 @@ impl Peer for NebulaPeer {
             return Err(Failure::fault(format!("received two replies to RPC {}", done.ticket.0)));
         };
         let ending = match done.result {
-            Ok(reply) => {
-                let is_found = self.requests.check(&flight.operation, reply).map_err(Failure::fault)?;
-                Ending::Replied { is_found }
-            }
+            Ok(reply) => match self.requests.check(&flight.operation, reply) {
+                Ok(is_found) => Ending::Replied { is_found },
+                Err(WrongAnswer::Unknown) => Ending::Lost,
+                Err(wrong) => return Err(Failure::fault(wrong)),
+            },
             Err(CallError::Nack { .. } | CallError::Expired) => Ending::Nacked,
             Err(CallError::TimedOut | CallError::Stale) => Ending::Lost,
             Err(error) => return Err(Failure::fault(error)),

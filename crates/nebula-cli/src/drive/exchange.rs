@@ -19,6 +19,8 @@ pub(super) enum WrongAnswer {
     Malformed,
     #[error("the worker does not have the key's partition: is the server of the same version?")]
     OtherPartition,
+    #[error("the replicas do not know whether a write was or will be executed: their leader changed")]
+    Unknown,
     #[error("unexpected reply to {op}: {status:?} with a value of {value_bytes} bytes")]
     Status { op: Op, status: Status, value_bytes: usize },
     #[error(
@@ -129,6 +131,7 @@ impl Requests {
             (_, Status::Full) => Err(WrongAnswer::Full),
             (_, Status::Malformed) => Err(WrongAnswer::Malformed),
             (_, Status::OtherPartition) => Err(WrongAnswer::OtherPartition),
+            (_, Status::Unknown) => Err(WrongAnswer::Unknown),
             (op, status) => Err(WrongAnswer::Status { op, status, value_bytes: value.len() }),
         }
     }

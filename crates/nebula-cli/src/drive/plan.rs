@@ -30,6 +30,8 @@ pub(crate) struct LoadPlan {
     pub(crate) memcached: Option<Memcached>,
     /// Several servers: which of them gets an RPC.
     pub(crate) balance: Balance,
+    /// Several servers: they are replicas, of which one leads.
+    pub(crate) replicated: bool,
     /// The zone that clients are of.
     pub(crate) zone: Option<String>,
     /// RPCs per second, summed over all clients.
@@ -78,6 +80,7 @@ impl Default for LoadPlan {
             endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
             memcached: None,
             balance: Balance::KeyHash,
+            replicated: false,
             zone: None,
             rate: Rate::default(),
             duration: Span::from_secs(5),
@@ -107,6 +110,17 @@ impl Default for LoadPlan {
 /// The most completed RPCs, of all clients, that are kept until the gaps are known: 192 MB at 24 B each. In a longer load the oldest
 /// count for the raw tail only.
 const PENDING_MAX: u64 = 8_000_000;
+
+#[cfg(feature = "replicate")]
+fn to_leader(config: ClientConfig) -> ClientConfig {
+    nebula_replication::client::asks_for_leader(config)
+}
+
+/// The command line refuses it where it is not built.
+#[cfg(not(feature = "replicate"))]
+fn to_leader(config: ClientConfig) -> ClientConfig {
+    config
+}
 
 impl LoadPlan {
     /// The same load at another rate.
@@ -147,7 +161,8 @@ impl LoadPlan {
         (config.keys, config.insecure) = (self.network_keys.clone(), self.insecure);
         config.flow = self.flow;
         config.zone = self.zone.clone();
-        config.balance(self.balance)
+        let config = config.balance(self.balance);
+        if self.replicated { to_leader(config) } else { config }
     }
 
     /// The operations of client number `index`.

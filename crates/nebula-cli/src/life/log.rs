@@ -1,5 +1,10 @@
 //! Lines of life-cycle events on standard error, by `tracing`: of no RPC is there ever one.
 
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
 /// Which events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Level {
@@ -22,6 +27,8 @@ pub(super) fn begin(level: Level) {
         Level::Warn => tracing::Level::WARN,
         Level::Info => tracing::Level::INFO,
     };
-    let lines = tracing_subscriber::fmt().with_max_level(most).with_target(false).with_ansi(false);
-    let _ = lines.with_writer(std::io::stderr).try_init();
+    // The Raft library writes a line for each of its messages at `info`.
+    let of_ours = Targets::new().with_default(most).with_target("openraft", most.min(tracing::Level::WARN));
+    let lines = fmt::layer().with_target(false).with_ansi(false).with_writer(std::io::stderr);
+    let _ = tracing_subscriber::registry().with(lines).with(of_ours).try_init();
 }

@@ -26,6 +26,7 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       another machine, over UDP
   nebula load kv --endpoint tcp://127.0.0.1:7400 --flow none                         no window: TCP loses nothing and holds back by itself
   nebula load kv --endpoint shm://a,shm://b --preload --rate 100k                    two servers, each with half of the keys
+  nebula load kv --endpoint udp://10.0.0.1:7400,udp://10.0.0.2:7400,udp://10.0.0.3:7400 --replicated --mix set=100 --rate 5k --key-file kv.key      replicas
   nebula load kv --preset herd --preload --rate 500k            the load of a paper; other flags change parts of it
   nebula load kv --endpoint shm://ordered --preset masstree --preload --find-slo 10ms --slo-of get=12.5us
   nebula load kv --protocol memcached --endpoint tcp://127.0.0.1:11211 --preload --keys 100k --rate 50k
@@ -56,6 +57,9 @@ pub(crate) struct Args {
     /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash, so that each has its keys]
     #[arg(long, value_name = "HOW")]
     balance: Option<Balance>,
+    /// The servers are the replicas of one store (nebula serve kv --replicate): send to the one that leads
+    #[arg(long, conflicts_with = "balance")]
+    replicated: bool,
     /// Zone that the clients are of: servers of other zones (udp://ADDRESS:PORT?zone=NAME) get RPCs only while none near has room
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
@@ -195,7 +199,8 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         endpoint: args.endpoint.clone(),
         memcached: (args.protocol == Protocol::Memcached)
             .then_some(Memcached { connections: args.connections, pipeline: args.pipeline }),
-        balance: args.balance.unwrap_or(Balance::KeyHash),
+        balance: args.balance.unwrap_or(if args.replicated { Balance::RoundRobin } else { Balance::KeyHash }),
+        replicated: args.replicated,
         zone: args.zone.clone(),
         rate: args.rate,
         duration: args.duration.unwrap_or(duration),
@@ -230,6 +235,13 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
         return Err(Failure::bad_input(
             "--zone needs servers to choose from, and a --balance other than key-hash, under which keys have their servers in all zones",
         ));
+    }
+    if args.replicated && !plan.endpoint.has_several() {
+        return Err(Failure::bad_input("--replicated needs the replicas: give all to --endpoint, with commas"));
+    }
+    if args.replicated && cfg!(not(feature = "replicate")) {
+        let how = "cargo build -p nebula-cli --features replicate";
+        return Err(Failure::bad_input(format!("--replicated: this program was built without it: {how}")));
     }
     if plan.one_sided && (plan.endpoint.has_several() || plan.memcached.is_some()) {
         return Err(Failure::bad_input(

@@ -307,11 +307,26 @@ impl<L: Connection> Balanced<L> {
         is_content
     }
 
+    /// Takes the answers to health checks where no RPC is outstanding whose end would be taken otherwise: a caller that never polls is to learn that a
+    /// server is well again.
+    fn hear_health(&mut self, now: Timestamp) {
+        if self.rpcs.outstanding() > 0 {
+            return;
+        }
+        for server in 0..self.connections.len() {
+            if self.connections[server].asked.is_some() {
+                let end = self.poll_one(now, server);
+                self.rpcs.push_ended(end);
+            }
+        }
+    }
+
     // -- RPCs --
 
     pub(super) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
         let now = self.now();
         self.look_after(now);
+        self.hear_health(now);
         let deadline = options.deadline.or(Some(self.maker.config.deadline).filter(|&deadline| deadline != Span::MAX));
         let place = self.rpcs.begin(now, request, Options { deadline, ..options })?;
         let (mut next, mut error) = (self.rpcs.first(now, place), SubmitError::ServerGone);

@@ -22,6 +22,7 @@ fn done(outcome: Outcome) -> Result<(), Status> {
         Outcome::Ok => Ok(()),
         Outcome::NotFound => Err(Status::not_found("no such key")),
         Outcome::Full => Err(Status::resource_exhausted("the store has no room for it")),
+        Outcome::Unknown => Err(Status::unavailable("the replicas do not know whether the write was executed")),
         Outcome::Malformed | Outcome::OtherPartition => Err(Status::invalid_argument("the store takes no such item")),
     }
 }

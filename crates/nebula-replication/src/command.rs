@@ -1,0 +1,56 @@
+//! What is replicated: writes, several in one entry of the log, and what became of each.
+
+use std::io::Cursor;
+
+use serde::{Deserialize, Serialize};
+
+/// A change of the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Write {
+    /// Stores a value under a key.
+    Set {
+        /// 1 to 255 bytes.
+        key: Vec<u8>,
+        /// At most what the replicas are configured for.
+        value: Vec<u8>,
+    },
+    /// Removes a key.
+    Delete {
+        /// 1 to 255 bytes.
+        key: Vec<u8>,
+    },
+}
+
+impl Write {
+    /// Bytes of key and value.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Set { key, value } => key.len() + value.len(),
+            Self::Delete { key } => key.len(),
+        }
+    }
+}
+
+/// What a committed write did: the same at every replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It was applied.
+    Done,
+    /// There was no such key to remove.
+    NotFound,
+    /// There was no room for the item; the store is as it was.
+    Full,
+}
+
+openraft::declare_raft_types!(
+    /// Raft's parameters here: an entry has the writes that waited while the one before was committed, so that they share an fsync and a round trip.
+    pub Kv:
+        D = Vec<Write>,
+        R = Vec<Outcome>,
+        NodeId = u64,
+        Node = openraft::BasicNode,
+        Entry = openraft::Entry<Kv>,
+        SnapshotData = Cursor<Vec<u8>>,
+        AsyncRuntime = openraft::TokioRuntime,
+);

@@ -1,0 +1,34 @@
+//! State machine replication of Nebula's key-value store: Raft (`openraft`) whose messages are Nebula's RPCs (NEBULA, ISCA 2020, §VIII).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`command`] | what is replicated, and what became of it |
+//! | [`disk`] | log, vote and snapshot in one file; the policy of fsync |
+//! | [`machine`] | the state machine: a `nebula-kvs` store, its room, its snapshots |
+//! | [`times`] | how long commits and followers' round trips take |
+//! | [`wire`] | messages between replicas, as payloads of RPCs |
+//! | [`peers`] | Raft's network over whatever carries RPCs |
+//! | [`carrier`] | what carries them: Nebula's clients |
+//! | [`replica`] | a replica: writes, linearizable reads, members |
+//! | [`service`] | a replica as a service of a Nebula server |
+//! | [`running`] | a replica with its server and threads |
+//! | [`client`] | what a client needs to find the leader, and to administer |
+//!
+//! **Invariant:** what is acknowledged is on the disks of a majority, and no committed write is lost or seen in two orders. *Enforced by* histories
+//! under faults that a linearizability checker judges (`tests/histories.rs`), and by `openraft`'s own suite for storage (`tests/storage.rs`).
+//!
+//! **Invariant:** it knows nothing of the command line. *Enforced by* its dependencies.
+
+#![forbid(unsafe_code)]
+
+pub mod command;
+pub mod disk;
+pub mod machine;
+pub mod times;
+pub mod wire;
+pub mod peers;
+pub mod carrier;
+pub mod replica;
+pub mod service;
+pub mod running;
+pub mod client;
