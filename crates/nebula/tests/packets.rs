@@ -23,7 +23,7 @@ struct Ends(Arc<Mutex<[VecDeque<Vec<u8>>; 4]>>);
 
 impl Ends {
     fn lock(&self) -> MutexGuard<'_, [VecDeque<Vec<u8>>; 4]> {
-        self.0.lock().unwrap()
+        self.0.lock().expect("no test panics with it")
     }
 
     fn come(&self, side: Side, packet: [u8; BYTES]) {
@@ -80,7 +80,7 @@ impl PacketDevice for Ends {
 
 /// Passes a packet with its side at the end; every third takes far longer than the others.
 fn serve(request: &[u8], reply: &mut Reply<'_>) {
-    let (side, packet) = packet_of(request).unwrap();
+    let (side, packet) = packet_of(request).expect("a packet");
     if packet[1].is_multiple_of(3) {
         (0..20_000).for_each(|turn| {
             std::hint::black_box(turn);
@@ -96,12 +96,12 @@ fn serve(request: &[u8], reply: &mut Reply<'_>) {
 fn start(ends: &Ends, keeps_order: bool, config: ServerConfig) -> RunningServer {
     let flow_hash = |frame: &[u8]| u32::from(frame[0]);
     let forwarding = Forwarding { device: Box::new(ends.clone()), flow_hash, keeps_order };
-    Server::bind("shm://ignored").config(config).serve_packets(forwarding, serve).unwrap()
+    Server::bind("shm://ignored").config(config).serve_packets(forwarding, serve).expect("a server")
 }
 
 /// Waits until so many packets have come and ended.
 fn wait_for(server: &RunningServer, packets: u64) -> PacketStatus {
-    let counters = server.packets().unwrap();
+    let counters = server.packets().expect("of a server of packets");
     loop {
         let status = counters.read();
         if status.received.iter().sum::<u64>() == packets && status.inside() == 0 {
