@@ -218,7 +218,7 @@ fn what_does_not_belong_or_cannot_be_is_refused_in_one_line() {
         ("--machine isca21", "give a file, or one of isca20, isca20-unfitted, server64"),
         ("--machine no/such.toml", "\"no/such.toml\" is neither a file nor a name"),
         ("--machine isca20 --design nebulous", "nebula-swpref, nebula"),
-        ("--machine isca20 --application mail", "kvs, network-function, replication"),
+        ("--machine isca20 --application mail", "kvs, kvs-one-sided, network-function, remote-memory, replication"),
         ("--machine isca20 --rate 0", "such as 22MRPS"),
         ("--machine isca20 --rate NaN", "such as 22MRPS"),
         ("--machine isca20 --rate 22", "from 1k to 1G RPC/s, not 22 RPC/s"),
