@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// When idle, poll without pause
     #[arg(long)]
     spin: bool,
+    /// When idle, block until a packet arrives
+    #[arg(long, conflicts_with = "spin")]
+    block: bool,
 }
 
 /// The two interfaces.
@@ -144,6 +147,9 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
     config.service_mean += args.work;
     if args.spin {
         config.idle = IdlePolicy::Spin;
+    }
+    if args.block {
+        config.idle = IdlePolicy::Block;
     }
     args.server.trained(config)
 }
