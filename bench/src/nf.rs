@@ -49,7 +49,7 @@ pub fn run(program: &str) -> Result<(), Failure> {
     forward(true)?;
     let [kernel, kernel_calm] = both()?;
     forward(false)?;
-    let nf = serve(program, &["--chain", "counter"])?;
+    let nf = serve(program, &["--chain", "counter", "--inline"])?;
     let [counter, counter_calm] = both()?;
     drop(nf);
     row::plain("kernel's forwarding, all that one sender sends", kernel.per_second / 1e3, "k packet/s");
@@ -76,7 +76,8 @@ fn both() -> Result<[Sample; 2], Failure> {
 /// JBSQ and RSS under flows of which few send much, beside what the laboratory says of them.
 fn policies(program: &str) -> Result<(), Failure> {
     let measure = |policy: &str| -> Result<Sample, Failure> {
-        let words = ["--chain", "counter", "--work", WORK, "--workers", "2", "--policy", policy, "--slo", "100ms"];
+        let words =
+            ["--chain", "counter", "--work", WORK, "--workers", "2", "--policy", policy, "--slo", "100ms", "--block"];
         let _nf = serve(program, &words)?;
         median(PER_SECOND, FLOWS)
     };
@@ -103,7 +104,9 @@ fn queueing(policy: &str) -> Vec<String> {
 
 /// The words of a simulation of the laboratory's network function, block by block.
 fn blocks(design: &str) -> Vec<String> {
-    let words = format!("--machine server64 --application network-function --design {design} --rate 30MRPS");
+    let words = format!(
+        "--machine server64 --application network-function --design {design} --rate 5MRPS --rpcs 50k --replications 2"
+    );
     words.split(' ').map(str::to_owned).collect()
 }
 
@@ -112,7 +115,7 @@ fn p99_us(program: &str, words: &[String]) -> Result<f64, Failure> {
     let output = Command::new(program).arg("simulate").args(words).args(["--format", "json"]).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let row: serde_json::Value = serde_json::from_str(said.lines().next().ok_or("a simulation without a row")?)?;
-    let p99 = row["latency_ns_p99"].as_f64().ok_or_else(|| format!("a row without latency_ns_p99: {row}"))?;
+    let p99 = row["latency_ns"]["p99"].as_f64().ok_or_else(|| format!("a row without a p99: {row}"))?;
     Ok(p99 / 1e3)
 }
 

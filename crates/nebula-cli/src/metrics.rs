@@ -69,7 +69,6 @@ impl Metrics {
     /// A fault: there is no thread.
     pub(crate) fn start(&mut self, servers: &[RunningServer]) -> Result<(), Failure> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
-        let servers = servers.iter().map(|server| (server.endpoint().to_string(), server.status().clone()));
         let (pages, stop) = (Pages::new(servers), self.stop.clone());
         let thread = std::thread::Builder::new().name("nebula-metrics".to_owned());
         let thread = thread.spawn(move || serve::run(&listener, &stop, pages)).map_err(Failure::fault)?;

@@ -28,7 +28,9 @@ first interface is inside. When the service is ready, it prints the line `ready 
 counters: packets that came are those that left and those that were dropped, by reason.";
 
 fn policy_help() -> String {
-    format!("Dispatch policy: {}. rss, key-hash and static choose by a packet's flow", Policy::served().join(", "))
+    // Groups have an engine each, and packets have one.
+    let served = Policy::served().into_iter().filter(|name| !name.starts_with("altocumulus")).collect::<Vec<_>>();
+    format!("Dispatch policy: {}. rss, key-hash and static choose by a packet's flow", served.join(", "))
 }
 
 /// Have packets go through a chain of network functions, between two interfaces
@@ -37,6 +39,7 @@ fn policy_help() -> String {
     after_help = EXAMPLES,
     mut_arg("policy", |arg| arg.help(policy_help())),
     mut_arg("slo", |arg| arg.default_value("1ms").help("SLO on the p99 time of a packet; it determines how many may wait before more are dropped")),
+    mut_arg("thresholds", |arg| arg.hide(true)),
     mut_arg("key_file", |arg| arg.hide(true)),
     mut_arg("insecure", |arg| arg.hide(true))
 )]
@@ -61,6 +64,9 @@ pub(crate) struct Args {
     /// When idle, poll without pause
     #[arg(long)]
     spin: bool,
+    /// When idle, block until a packet arrives
+    #[arg(long, conflicts_with = "spin")]
+    block: bool,
 }
 
 /// The two interfaces.
@@ -98,9 +104,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.flows.is_some() && !chain.counts() {
         return Err(Failure::bad_input("--flows has what a counter counts: add counter to --chain"));
     }
-    let life = args.server.begin(false)?;
-    args.server.read_keys(None)?;
     let config = config(args)?;
+    let life = args.server.begin(false)?;
     let forwarding = forwarding(args, &chain)?;
     let service = Arc::new(NfService::new(chain, args.server.workers, args.work));
     let serving = service.clone();
@@ -140,10 +145,23 @@ fn advice(error: &std::io::Error) -> &'static str {
 
 fn config(args: &Args) -> Result<ServerConfig, Failure> {
     let mut config = args.server.config();
+    if args.server.key_file.is_some() || config.insecure {
+        return Err(Failure::bad_input(
+            "--key-file and --insecure are for clients, and packets have none: leave them out",
+        ));
+    }
+    if let Policy::Altocumulus(_) = args.server.policy {
+        return Err(Failure::bad_input(
+            "--policy altocumulus:G has an engine for each group, and packets have one engine",
+        ));
+    }
     // Stated, because the receive buffer is sized before the first packet can be measured.
     config.service_mean += args.work;
     if args.spin {
         config.idle = IdlePolicy::Spin;
+    }
+    if args.block {
+        config.idle = IdlePolicy::Block;
     }
     args.server.trained(config)
 }

@@ -3,8 +3,8 @@
 //! Needs root and `ip`; skipped, with a message, where they are missing.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -41,6 +41,7 @@ impl Hosts {
             format!("-n {s} address add 10.2.0.2/24 dev v0"),
             format!("-n {s} address add 10.2.0.3/24 dev v0"),
             format!("-n {c} link set v0 up"),
+            format!("-n {m} link set lo up"),
             format!("-n {m} link set va up"),
             format!("-n {m} link set vb up"),
             format!("-n {s} link set v0 up"),
@@ -57,15 +58,30 @@ impl Hosts {
         format!("{}{host}", self.prefix)
     }
 
-    /// A socket of a host: it stays there, whichever thread has it.
-    fn socket(&self, host: &str, address: &str) -> UdpSocket {
-        let (name, address) = (self.name(host), address.to_owned());
-        let bound = thread::spawn(move || {
+    /// Does something on a thread that is at a host.
+    fn on<T: Send + 'static>(&self, host: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let name = self.name(host);
+        let there = thread::spawn(move || {
             let namespace = fs::File::open(format!("/run/netns/{name}")).unwrap();
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            UdpSocket::bind(address).unwrap()
+            work()
         });
-        bound.join().unwrap()
+        there.join().unwrap()
+    }
+
+    /// A socket of a host: it stays there, whichever thread has it.
+    fn socket(&self, host: &str, address: &str) -> UdpSocket {
+        let address = address.to_owned();
+        self.on(host, move || UdpSocket::bind(address).unwrap())
+    }
+
+    /// What a server at `address` answers to a GET.
+    fn get(&self, host: &str, address: &'static str, path: &str) -> String {
+        let mut stream = self.on(host, move || TcpStream::connect(address).unwrap());
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: nf\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// Starts the service in the middle, and returns once it is ready.
@@ -179,8 +195,18 @@ fn packets_go_through_firewall_nat_and_balancer_and_answers_come_back() {
     fs::write(&rules, RULES).unwrap();
     let chain = format!("firewall:{},nat:10.2.0.1,lb:10.9.0.1:53=10.2.0.2:53+10.2.0.3:53,counter", rules.display());
     for policy in ["jbsq:2", "key-hash"] {
-        let nf =
-            hosts.serve(&["--chain", &chain, "--workers", "2", "--policy", policy, "--flows", flows.to_str().unwrap()]);
+        let nf = hosts.serve(&[
+            "--chain",
+            &chain,
+            "--workers",
+            "2",
+            "--policy",
+            policy,
+            "--flows",
+            flows.to_str().unwrap(),
+            "--metrics",
+            "127.0.0.1:9464",
+        ]);
         let servers = ["10.2.0.2:53", "10.2.0.3:53"].map(|address| hosts.socket("s", address));
         let unasked = servers[0].try_clone().unwrap();
         let answering = servers.map(answer_all);
@@ -198,6 +224,14 @@ fn packets_go_through_firewall_nat_and_balancer_and_answers_come_back() {
         // Behind those, on either side.
         client.connect("10.9.0.1:53").unwrap();
         ask(&client, b"the last");
+        let name = "nebula_through_packets_dropped_total{cause=\"functions\"} ";
+        // A worker may still have one of those when the last is answered.
+        let is_counted = (0..1000).any(|_| {
+            let metrics = hosts.get("m", "127.0.0.1:9464", "/metrics");
+            let dropped = metrics.lines().find_map(|line| line.strip_prefix(name)).expect("a count");
+            dropped.parse::<u64>().unwrap() >= DENIED + UNASKED
+        });
+        assert!(is_counted, "packets that were dropped are in the metrics");
         let row = end(nf);
 
         let end = hosts.socket("s", "10.2.0.2:0");
@@ -226,6 +260,12 @@ fn what_cannot_be_served_is_said_in_one_line() {
     chain("firewall:/no/such/file").assert_error(2, "cannot read /no/such/file");
     chain("nat:1.2.3.4,nat:1.2.3.5").assert_error(2, "one nat");
     chain("counter").assert_error(1, "interface no-such-a: no such network interface");
+    let counter =
+        |words: &[&str]| serve(&[&["--between", "no-such-a,no-such-b", "--chain", "counter"], words].concat());
+    counter(&["--key-file", "some.key"]).assert_error(2, "packets have none");
+    counter(&["--insecure"]).assert_error(2, "packets have none");
+    counter(&["--policy", "altocumulus:2", "--workers", "2"]).assert_error(2, "one engine");
+    counter(&["--spin", "--block"]).assert_error(2, "cannot be used with");
     serve(&["--between", "eth0", "--chain", "counter"]).assert_error(2, "expected two interfaces");
     serve(&["--between", "lo,lo", "--chain", "counter"]).assert_error(1, "not from lo to itself");
     serve(&["--between", "a,b", "--chain", "nat:1.2.3.4", "--flows", "flows.csv"]).assert_error(2, "add counter");

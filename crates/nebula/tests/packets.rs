@@ -129,7 +129,8 @@ fn roomy(config: ServerConfig) -> ServerConfig {
 #[test]
 fn flows_leave_in_their_order_whichever_worker_serves_them() {
     let _watchdog = Watchdog::new("flows_leave_in_their_order_whichever_worker_serves_them");
-    for policy in [Policy::Jbsq(2), Policy::SingleQueue, Policy::WorkStealing, Policy::McsLock] {
+    let policies = ["jbsq:2", "single-queue", "rss", "key-hash", "work-stealing", "mcs-lock", "darc", "preemptive:5us"];
+    for policy in policies.map(|policy| policy.parse::<Policy>().unwrap()) {
         let ends = Ends::default();
         let server = start(&ends, true, roomy(ServerConfig::default().workers(3).policy(policy)));
         send_all(&ends);

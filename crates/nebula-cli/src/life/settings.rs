@@ -17,7 +17,7 @@ const EXAMPLES: &str = "Examples:
   nebula config check kv.toml --format json
   nebula serve kv --config kv.toml --slo 50us             with the file's settings but for the SLO
 
-A file has a line for each flag of nebula serve, without its dashes: workers = 2, inline = true, endpoint = \"shm://kv\", pin = [0, 1]. service = \"kv\" or \"echo\" says whose settings they are (kv unless it is said). A flag on the command line comes before the file, and the file before the default.";
+A file has a line for each flag of nebula serve, without its dashes: workers = 2, inline = true, endpoint = \"shm://kv\", pin = [0, 1]. service = \"kv\", \"echo\", \"ordered\" or \"nf\" says whose settings they are (kv unless it is said). A flag on the command line comes before the file, and the file before the default.";
 
 /// Settings of a service in a file
 #[derive(Debug, clap::Subcommand)]

@@ -1,6 +1,8 @@
 //! Which path is what.
 
-use nebula::StatusReader;
+use std::sync::Arc;
+
+use nebula::{PacketCounters, RunningServer, StatusReader};
 use nebula_sys::clock::Clock;
 
 use super::{live, prometheus, rpcs};
@@ -59,19 +61,25 @@ pub(super) struct Pages {
 struct Watched {
     endpoint: String,
     reader: StatusReader,
+    packets: Option<Arc<PacketCounters>>,
 }
 
 impl Watched {
     fn snapshot(&self, clock: Clock) -> Snapshot {
-        Snapshot::read(&self.endpoint, &self.reader, clock)
+        let packets = self.packets.as_ref().map(|packets| packets.read());
+        Snapshot { packets, ..Snapshot::read(&self.endpoint, &self.reader, clock) }
     }
 }
 
 impl Pages {
-    /// Of these servers, at least one; each with its endpoint.
-    pub(super) fn new(servers: impl IntoIterator<Item = (String, StatusReader)>) -> Self {
-        let servers = servers.into_iter().map(|(endpoint, reader)| Watched { endpoint, reader }).collect();
-        Self { servers, clock: Clock::new() }
+    /// Of these servers, at least one.
+    pub(super) fn new(servers: &[RunningServer]) -> Self {
+        let watched = |server: &RunningServer| Watched {
+            endpoint: server.endpoint().to_string(),
+            reader: server.status().clone(),
+            packets: server.packets(),
+        };
+        Self { servers: servers.iter().map(watched).collect(), clock: Clock::new() }
     }
 
     /// The answer to a GET of `path`, with the `query` that stood behind it: `server=N` is one of several servers, by its place.

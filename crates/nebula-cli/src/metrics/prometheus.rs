@@ -41,7 +41,8 @@ impl Collector for Metrics {
         cores(&mut into)?;
         times(&mut into)?;
         store(&mut into)?;
-        pool(&mut into)
+        pool(&mut into)?;
+        packets(&mut into)
     }
 }
 
@@ -145,6 +146,31 @@ fn pool(into: &mut Into<'_, '_>) -> fmt::Result {
     into.gauge("pool_bound", "RPCs that the pool takes on at once", |now| Some(f64::from(of(now)?.bound)))?;
     into.counter("pool_rpcs_served", "RPCs that the pool has served", |now| Some(of(now)?.served))?;
     into.counter("pool_rpcs_refused", "RPCs that the pool has refused", |now| Some(of(now)?.refused))
+}
+
+fn packets(into: &mut Into<'_, '_>) -> fmt::Result {
+    if into.servers.iter().all(|now| now.packets.is_none()) {
+        return Ok(());
+    }
+    let of = |now: &Snapshot| now.packets.unwrap_or_default();
+    let sides = |[inside, outside]: [u64; 2]| vec![("inside".to_owned(), inside), ("outside".to_owned(), outside)];
+    into.counters("through_packets_received", "Packets that came, by side", "side", |now| sides(of(now).received))?;
+    into.counters("through_packets_sent", "Packets that left, by side", "side", |now| sides(of(now).sent))?;
+    into.counters("through_packets_dropped", "Packets that came and did not leave, by cause", "cause", |now| {
+        let packets = of(now);
+        let causes = [
+            ("functions", packets.dropped),
+            ("refused", packets.refused),
+            ("no_neighbor", packets.no_neighbor),
+            ("no_room", packets.no_room),
+            ("too_long", packets.too_long),
+            ("failed", packets.failed),
+        ];
+        causes.map(|(cause, count)| (cause.to_owned(), count)).into()
+    })?;
+    into.counter("through_packets_lost", "Frames that were not taken: too long, or no room", |now| {
+        now.packets.map(|packets| packets.lost)
+    })
 }
 
 fn seconds(ns: u64) -> f64 {

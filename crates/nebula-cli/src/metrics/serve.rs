@@ -95,7 +95,7 @@ mod tests {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
-        let (pages, stopped) = (Pages::new([(name, server.status().clone())]), stop.clone());
+        let (pages, stopped) = (Pages::new(std::slice::from_ref(&server)), stop.clone());
         let thread = std::thread::spawn(move || run(&listener, &stopped, pages));
         check(address);
         rustix::io::write(&*stop, &1_u64.to_ne_bytes()).unwrap();

@@ -1,6 +1,6 @@
 //! All figures of a running server at one moment.
 
-use nebula::{CoreStatus, Histogram, PoolStatus, Span, Status, StatusReader, StoreCounters};
+use nebula::{CoreStatus, Histogram, PacketStatus, PoolStatus, Span, Status, StatusReader, StoreCounters};
 use nebula_sys::clock::Clock;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,9 @@ pub(crate) struct Snapshot {
     pub(crate) darc_groups: u64,
     pub(crate) pool: Option<Pool>,
     pub(crate) store: Option<StoreSnapshot>,
+    /// Of packets that go through: they are not on the status page, so only the server's own process has them.
+    #[serde(skip)]
+    pub(crate) packets: Option<PacketStatus>,
     // -- times, of one RPC in 64 --
     pub(crate) latency: Times,
     pub(crate) waiting: Times,
@@ -147,6 +150,7 @@ impl Snapshot {
             age_s: ago(status.written_ticks),
             pool: reader.pool().map(pool),
             store: reader.store().map(StoreSnapshot::from),
+            packets: None,
             latency: merged(|core| &core.latency),
             waiting: merged(|core| &core.waiting),
             service: merged(|core| &core.service),

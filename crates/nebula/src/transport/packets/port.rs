@@ -78,6 +78,8 @@ impl Taker {
         let header = Header { kind: Kind::Request, snid, tid, rpc_bytes, pkt_idx: 0, key_hash: flow };
         let Verdict::Write { slots, complete: true, .. } = intake.receive(now, header) else {
             self.counters.refused();
+            // So that a turn serves for as long as it refuses.
+            intake.refusals.count();
             return;
         };
         self.tid = TransferId(tid.0.wrapping_add(1));
