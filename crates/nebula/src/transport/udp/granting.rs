@@ -46,6 +46,7 @@ impl Granting {
 
     /// A packet of an incomplete message of `packets` packets has come that had not come before.
     pub(super) fn handle_packet(&mut self, now: Timestamp, rpc: RpcKey, packets: u32, from: &Recipient) {
+        self.make_room(now, rpc);
         if self.grants.handle_packet(now, rpc, packets) {
             self.remember(rpc, from);
             self.has_news = true;
@@ -61,6 +62,7 @@ impl Granting {
         missing: Missing,
         from: &Recipient,
     ) -> Grant {
+        self.make_room(now, rpc);
         let known = self.grants.messages();
         let grant = self.grants.handle_ask(now, rpc, packets, missing.first + missing.bitmap.count_ones());
         if self.grants.messages() > known {
@@ -87,6 +89,18 @@ impl Granting {
             if let Some((_, recipient)) = self.recipients.iter().find(|(known, _)| *known == grant.rpc) {
                 return Some((grant, *recipient));
             }
+        }
+    }
+
+    /// Where as many messages are known as there is room for, one whose client is silent gives way to `rpc`: else those who send nothing could keep
+    /// out all others.
+    fn make_room(&mut self, now: Timestamp, rpc: RpcKey) {
+        let is_full = self.recipients.len() >= GRANTS.messages_max as usize;
+        if is_full
+            && self.recipients.iter().all(|(known, _)| *known != rpc)
+            && let Some(silent) = self.grants.silent(now)
+        {
+            self.forget(silent);
         }
     }
 
@@ -138,5 +152,14 @@ mod tests {
         let asked = granting.handle_ask(now, rpc(999), 100, Missing { first: 20, bitmap: 0b10 }, &recipient(999));
         assert_eq!(asked, Grant { rpc: rpc(999), packets: 22 });
         assert_eq!(granting.recipients.len(), 256);
+        // Those that may send what comes unasked, and have sent one packet, are silent after a while.
+        let later = now + GRANTS.patience + Span::from_ns(1);
+        granting.handle_packet(later, rpc(999), 100, &recipient(999));
+        assert_eq!((granting.recipients.len(), granting.grants.messages()), (256, 256));
+        assert!(granting.recipients.iter().any(|(known, _)| *known == rpc(999)));
+        assert!(granting.recipients.iter().all(|(known, _)| *known != rpc(0)), "the one that was silent for longest");
+        // A packet of one that is known drives nobody out.
+        granting.handle_packet(later, rpc(999), 100, &recipient(999));
+        assert!(granting.recipients.iter().any(|(known, _)| *known == rpc(1)));
     }
 }
