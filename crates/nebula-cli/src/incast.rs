@@ -48,6 +48,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         for (place, &flow) in args.question.flows().iter().enumerate() {
             let incast = args.question.incast(flow)?;
             let found = runtime::measure(&incast, time, args.question.seed())?;
+            if !found.is_settled {
+                answer.notes.push(format!(
+                    "note: {flow} in the runtime is unsettled: both halves differ; give a longer --runtime"
+                ));
+            }
             answer.rows.insert(2 * place + 1, row("runtime", &incast, &found));
         }
     }

@@ -161,6 +161,18 @@ impl Grants {
         }
     }
 
+    /// Of the messages that are passed over because they were granted packets and sent none, the one of which nothing has
+    /// come for longest: where there is no room for another message, it is the one to forget.
+    ///
+    /// # Cost
+    ///
+    /// O(messages).
+    #[must_use]
+    pub fn silent(&self, now: Timestamp) -> Option<RpcKey> {
+        let silent = self.messages.iter().filter(|message| message.is_silent(now, self.config.patience));
+        silent.min_by_key(|message| (message.since, message.number)).map(|message| message.rpc)
+    }
+
     /// Incomplete messages.
     #[must_use]
     pub fn messages(&self) -> usize {

@@ -64,6 +64,10 @@ struct Message {
     since: u64,
 }
 
+fn is_silent(message: &Message, now: u64, config: GrantsConfig) -> bool {
+    message.granted > message.received && now - message.since > config.patience.as_ps()
+}
+
 /// All messages by name, sorted again for each grant.
 #[derive(Default)]
 struct Model {
@@ -109,10 +113,13 @@ impl Model {
         message.granted
     }
 
+    fn silent(&self, now: u64, config: GrantsConfig) -> Option<RpcKey> {
+        let silent = self.messages.iter().filter(|(_, message)| is_silent(message, now, config));
+        silent.min_by_key(|(_, message)| (message.since, message.number)).map(|(name, _)| rpc(name.0, name.1))
+    }
+
     fn grant(&mut self, now: u64, config: GrantsConfig) -> Option<Grant> {
-        let is_silent =
-            |message: &Message| message.granted > message.received && now - message.since > config.patience.as_ps();
-        let is_open = |message: &Message| message.granted < message.packets && !is_silent(message);
+        let is_open = |message: &Message| message.granted < message.packets && !is_silent(message, now, config);
         let mut open: Vec<_> = self.messages.iter().filter(|(_, message)| is_open(message)).collect();
         open.sort_by_key(|(_, message)| (message.packets - message.received, message.number));
         let mut senders = Vec::new();
@@ -172,6 +179,7 @@ fn grants_are_those_of_the_naive_model_for_any_history() {
                 }
             }
             assert_eq!(grants.messages(), model.messages.len());
+            assert_eq!(grants.silent(at), model.silent(now, config));
         }
         Ok(())
     });

@@ -48,17 +48,17 @@ fn who_asks_for_grants_and_does_not_wait_for_them_is_served_as_anybody_is() {
 fn who_is_granted_packets_and_is_silent_keeps_no_honest_client_from_being_served() {
     let mut scene = granting(1 << 15);
     // More silent ones than messages are granted at once, each with less to send than the honest one.
-    for silent in 0..8 {
+    for silent in 0..12 {
         let mut client = scene.client();
-        let rpc = job(100 + silent, 20 * MTU, 20);
+        let rpc = job(100 + silent, 30 * MTU, 20);
         let now = scene.now_ns();
-        scene.ask(&mut client, &granted_parts(now, &rpc, 0, 8));
+        scene.ask(&mut client, &granted_parts(now, &rpc, 0, 16));
     }
     let mut client = scene.client();
     let rpc = job(1, 40 * MTU, 20);
     let now = scene.now_ns();
     let (mut sent, mut answered) = (0, Vec::new());
-    let mut limit = 8_u16;
+    let mut limit = 16_u16;
     for round in 0.. {
         assert!(round < 60, "{sent} of 40 packets sent");
         let answers =
@@ -86,14 +86,14 @@ fn messages_beyond_those_that_are_known_go_on_by_their_questions() {
     let mut clients: Vec<_> = (0..300).map(|_| scene.client()).collect();
     let now = scene.now_ns();
     for (id, client) in (0..).zip(&mut clients) {
-        let rpc = job(1000 + id, 12 * MTU, 20);
-        scene.ask(client, &granted_parts(now, &rpc, 0, 8));
+        let rpc = job(1000 + id, 20 * MTU, 20);
+        scene.ask(client, &granted_parts(now, &rpc, 0, 16));
     }
-    let rpc = job(1299, 12 * MTU, 20);
-    for sent in 8..12 {
+    let rpc = job(1299, 20 * MTU, 20);
+    for sent in 16..20 {
         let answers = scene.ask(&mut clients[299], &granted_parts(now, &rpc, sent - 1, sent));
         assert!(last_grant(&answers) > Some(sent.into()), "after {sent}: {answers:?}");
     }
-    let answers = scene.ask(&mut clients[299], &granted_parts(now, &rpc, 11, 12));
+    let answers = scene.ask(&mut clients[299], &granted_parts(now, &rpc, 19, 20));
     assert!(answers.contains(&reply(0, 1299, 20)), "{answers:?}");
 }

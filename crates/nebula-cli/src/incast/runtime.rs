@@ -10,6 +10,9 @@ use nebula_workload::{Rng, Seed};
 use crate::output::Failure;
 use crate::signal;
 
+/// A server lets the incomplete messages of one host, as all clients here are, hold 7 parts in 16 of its receive buffer: so much larger is it, so that
+/// they hold what is asked for.
+const ONE_HOST: (u64, u64) = (16, 7);
 /// Parts of the measurement, over which intervals are made.
 const PARTS: u32 = 10;
 /// Of the time before it, which is not measured.
@@ -22,7 +25,7 @@ pub(super) fn measure(incast: &Incast, time: Span, seed: Seed) -> Result<IncastE
     let config = ServerConfig::default()
         .rpc_bytes_max(incast.long_bytes)
         .reply_bytes_max(64)
-        .queueing(Queueing::Unbounded { recv_buffer_bytes: incast.buffer_bytes.into() })
+        .queueing(Queueing::Unbounded { recv_buffer_bytes: u64::from(incast.buffer_bytes) * ONE_HOST.0 / ONE_HOST.1 })
         .inline(true);
     let server = Server::bind("udp://127.0.0.1:0").config(config).serve(|_: &[u8], reply: &mut Reply<'_>| {
         reply.write(REPLY);

@@ -4,13 +4,22 @@
 //! others come as their clients' windows let them.
 
 use crate::rpc::recipient::Recipient;
-use nebula_nic::{Grant, Grants, GrantsConfig, Missing, RpcKey, Timestamp};
+use nebula_nic::{BURST_PACKETS, Grant, Grants, GrantsConfig, Missing, RpcKey, Span, Timestamp};
+
+/// A round trip through the kernels of two machines, and through an engine that has others to serve, takes tens of microseconds, so more is to be on its
+/// way than a NIC in hardware would have: as much of each message as an acknowledgment can speak of.
+pub(super) const GRANTS: GrantsConfig = GrantsConfig {
+    unscheduled: 16,
+    ahead: BURST_PACKETS,
+    overcommitment: 8,
+    messages_max: 256,
+    patience: Span::from_ms(1),
+};
 
 /// Grants, and whom they are for.
 #[derive(Debug)]
 pub(super) struct Granting {
     grants: Grants,
-    config: GrantsConfig,
     /// The messages that are known, and where the latest packet of each came from.
     recipients: Vec<(RpcKey, Recipient)>,
     /// Something has come since grants were decided about.
@@ -21,11 +30,9 @@ pub(super) struct Granting {
 
 impl Granting {
     pub(super) fn new() -> Self {
-        let config = GrantsConfig::default();
         Self {
-            grants: Grants::new(config),
-            config,
-            recipients: Vec::with_capacity(config.messages_max as usize),
+            grants: Grants::new(GRANTS),
+            recipients: Vec::with_capacity(GRANTS.messages_max as usize),
             has_news: false,
             decided_until: Timestamp::ZERO,
         }
@@ -39,6 +46,7 @@ impl Granting {
 
     /// A packet of an incomplete message of `packets` packets has come that had not come before.
     pub(super) fn handle_packet(&mut self, now: Timestamp, rpc: RpcKey, packets: u32, from: &Recipient) {
+        self.make_room(now, rpc);
         if self.grants.handle_packet(now, rpc, packets) {
             self.remember(rpc, from);
             self.has_news = true;
@@ -54,6 +62,7 @@ impl Granting {
         missing: Missing,
         from: &Recipient,
     ) -> Grant {
+        self.make_room(now, rpc);
         let known = self.grants.messages();
         let grant = self.grants.handle_ask(now, rpc, packets, missing.first + missing.bitmap.count_ones());
         if self.grants.messages() > known {
@@ -74,12 +83,24 @@ impl Granting {
 
     /// The next grant, and whom it is for.
     pub(super) fn poll_grant(&mut self, now: Timestamp) -> Option<(Grant, Recipient)> {
-        (self.has_news, self.decided_until) = (false, now + self.config.patience);
+        (self.has_news, self.decided_until) = (false, now + GRANTS.patience);
         loop {
             let grant = self.grants.poll_grant(now)?;
             if let Some((_, recipient)) = self.recipients.iter().find(|(known, _)| *known == grant.rpc) {
                 return Some((grant, *recipient));
             }
+        }
+    }
+
+    /// Where as many messages are known as there is room for, one whose client is silent gives way to `rpc`: else those who send nothing could keep
+    /// out all others.
+    fn make_room(&mut self, now: Timestamp, rpc: RpcKey) {
+        let is_full = self.recipients.len() >= GRANTS.messages_max as usize;
+        if is_full
+            && self.recipients.iter().all(|(known, _)| *known != rpc)
+            && let Some(silent) = self.grants.silent(now)
+        {
+            self.forget(silent);
         }
     }
 
@@ -95,7 +116,7 @@ impl Granting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_nic::{NodeId, Span, TransferId};
+    use nebula_nic::{NodeId, TransferId};
 
     fn rpc(snid: u32) -> RpcKey {
         RpcKey { snid: NodeId(snid), tid: TransferId(7) }
@@ -111,7 +132,7 @@ mod tests {
         assert!(!granting.is_due(now + Span::from_secs(9)));
         granting.handle_packet(now, rpc(1), 100, &recipient(1));
         granting.handle_packet(now, rpc(1), 100, &recipient(2));
-        granting.handle_packet(now, rpc(3), 9, &recipient(3));
+        granting.handle_packet(now, rpc(3), 30, &recipient(3));
         assert!(granting.is_due(now));
         let granted: Vec<_> = std::iter::from_fn(|| granting.poll_grant(now)).collect();
         assert_eq!(granted.iter().map(|(_, to)| to.snid.0).collect::<Vec<_>>(), [3, 2], "the shorter one first");
@@ -131,5 +152,14 @@ mod tests {
         let asked = granting.handle_ask(now, rpc(999), 100, Missing { first: 20, bitmap: 0b10 }, &recipient(999));
         assert_eq!(asked, Grant { rpc: rpc(999), packets: 22 });
         assert_eq!(granting.recipients.len(), 256);
+        // Those that may send what comes unasked, and have sent one packet, are silent after a while.
+        let later = now + GRANTS.patience + Span::from_ns(1);
+        granting.handle_packet(later, rpc(999), 100, &recipient(999));
+        assert_eq!((granting.recipients.len(), granting.grants.messages()), (256, 256));
+        assert!(granting.recipients.iter().any(|(known, _)| *known == rpc(999)));
+        assert!(granting.recipients.iter().all(|(known, _)| *known != rpc(0)), "the one that was silent for longest");
+        // A packet of one that is known drives nobody out.
+        granting.handle_packet(later, rpc(999), 100, &recipient(999));
+        assert!(granting.recipients.iter().any(|(known, _)| *known == rpc(1)));
     }
 }

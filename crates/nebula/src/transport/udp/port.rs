@@ -8,6 +8,7 @@
 
 use super::early_drop::EarlyDrop;
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind, KIND_AT, SNID_AT, word};
+use super::granting::GRANTS;
 use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, echo_of, half};
 use super::key_box::KeyBox;
 use super::numbers::Numbers;
@@ -23,7 +24,7 @@ use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::recipient::{Cover, KeyId, Recipient};
 use crate::status::NetworkCounters;
-use nebula_nic::{BackendConfig, GrantsConfig, NackReason, NodeId, RpcKey, Sources, Span, Timestamp};
+use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Sources, Span, Timestamp};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -378,7 +379,7 @@ impl Validation {
             time_ns: now.as_ps() / 1000,
             rpc_bytes_max: self.rpc_bytes_max,
             reply_bytes_max: self.reply_bytes_max,
-            unscheduled_packets: GrantsConfig::default().unscheduled,
+            unscheduled_packets: GRANTS.unscheduled,
             mtu_bytes: self.mtu_bytes,
             slo: self.slo,
         };
