@@ -18,6 +18,8 @@ mod memcached;
 mod memory;
 mod one_sided;
 mod peers;
+#[cfg(feature = "replication")]
+mod replication;
 mod row;
 mod trust;
 #[cfg(feature = "typed")]
@@ -42,6 +44,8 @@ fn main() -> Result<(), Failure> {
         #[cfg(feature = "lab")]
         ["lab", python] => lab::run(Some(python)),
         ["peers"] => peers::run(),
+        #[cfg(feature = "replication")]
+        ["replication", program] => replication::run(program),
         ["memory"] => memory::run(),
         ["one-sided"] => one_sided::run(),
         ["serve-one-sided", endpoint] => one_sided::serve(endpoint),
@@ -65,7 +69,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -110,7 +110,7 @@ fn a_header_with_a_wrong_length_is_refused() {
     assert_eq!(Request::decode(&[1, 0, 0, 0, 0, 0, 0, 0]), Err(ProtocolError::KeyBytes { got: 0 }));
     assert_eq!(Request::decode(&[1, 1, 0, 0, 1, 0, 0, 0, 1, 1]), Err(ProtocolError::ValueBytes { got: 1, max: 0 }));
     assert_eq!(Reply::decode(&[1, 0, 0, 0, 1, 0, 0, 0, 1]), Err(ProtocolError::ValueBytes { got: 1, max: 0 }));
-    assert_eq!(Reply::decode(&[5, 0, 0, 0, 0, 0, 0, 0]), Err(ProtocolError::StatusCode { code: 5 }));
+    assert_eq!(Reply::decode(&[6, 0, 0, 0, 0, 0, 0, 0]), Err(ProtocolError::StatusCode { code: 6 }));
 }
 
 #[test]
