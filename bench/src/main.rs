@@ -19,6 +19,8 @@ mod memory;
 mod nf;
 mod one_sided;
 mod peers;
+#[cfg(feature = "replication")]
+mod replication;
 mod row;
 mod trust;
 #[cfg(feature = "typed")]
@@ -43,6 +45,8 @@ fn main() -> Result<(), Failure> {
         #[cfg(feature = "lab")]
         ["lab", python] => lab::run(Some(python)),
         ["peers"] => peers::run(),
+        #[cfg(feature = "replication")]
+        ["replication", program] => replication::run(program),
         ["memory"] => memory::run(),
         ["nf", program] => nf::run(program),
         ["one-sided"] => one_sided::run(),
@@ -67,7 +71,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

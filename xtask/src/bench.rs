@@ -13,6 +13,7 @@ mod memcached;
 mod nf;
 mod page;
 mod program;
+mod replication;
 mod table;
 
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,7 @@ fn sections() -> Vec<Box<dyn Section>> {
             "UDP: the echo beside bare sockets, tonic, tarpc and quinn; loss, overload, 10,000 clients",
             "peers",
         ),
+        Box::new(replication::Replication),
         side_by_side("xdp", "the echo past the kernel's network stack, beside udp://, on a virtual cable (root)", ""),
         Box::new(nf::Nf),
         side_by_side(

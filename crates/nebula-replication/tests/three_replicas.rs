@@ -1,5 +1,6 @@
 //! Three replicas over UDP on the loopback interface, as a server runs them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nebula::{CallError, Client, ClientConfig, RetryPolicy, Server, ServerConfig, Span};
@@ -13,15 +14,23 @@ use nebula_replication::wire::Message;
 const ROOM: Room = Room { items_max: 1000, value_bytes_max: 64 };
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Addresses that were free a moment ago.
-fn endpoints(count: usize) -> Vec<String> {
-    let sockets: Vec<_> = (0..count).map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
-    sockets.iter().map(|socket| format!("udp://{}", socket.local_addr().unwrap())).collect()
+/// Endpoints that the kernel gives to no socket by itself, so that a replica that is restarted has its own again.
+fn endpoints() -> Vec<String> {
+    // The tests of this file run at once.
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+    let taken = TAKEN.fetch_add(3, Ordering::Relaxed);
+    let ports = (61_000_u16..65_000).filter(|&port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok());
+    let first = usize::try_from(std::process::id()).unwrap() % 3000;
+    ports.skip(first + taken).take(3).map(|port| format!("udp://127.0.0.1:{port}")).collect()
 }
 
 fn start(endpoint: &str, members: &[String], folder: &std::path::Path) -> RunningReplica {
+    start_with(ServerConfig::default().slo(Span::from_ms(100)), endpoint, members, folder)
+}
+
+fn start_with(server: ServerConfig, endpoint: &str, members: &[String], folder: &std::path::Path) -> RunningReplica {
     let config = ReplicaConfig::new(endpoint, members, ROOM).snapshot_every(50);
-    let server = ServerConfig::default().inline(true).slo(Span::from_ms(100));
+    let server = server.inline(true);
     let server = Server::bind(endpoint).config(server);
     serve(server, config, &folder.join(endpoint.rsplit(':').next().unwrap()), ClientConfig::default()).unwrap()
 }
@@ -55,7 +64,7 @@ fn client(endpoints: &[String]) -> Client {
 #[test]
 fn what_is_written_is_read_also_after_the_leader_is_gone_and_after_all_were_restarted() {
     let folder = tempfile::tempdir().unwrap();
-    let endpoints = endpoints(3);
+    let endpoints = endpoints();
     let mut running: Vec<_> =
         endpoints.iter().map(|endpoint| Some(start(endpoint, &endpoints, folder.path()))).collect();
     let mut client = client(&endpoints);
@@ -82,4 +91,50 @@ fn what_is_written_is_read_also_after_the_leader_is_gone_and_after_all_were_rest
     let listed = administer(&endpoints[0], &ClientConfig::default(), &Message::List).unwrap();
     assert_eq!(listed.voters.len(), 3, "{listed:?}");
     restarted.into_iter().for_each(|replica| _ = replica.stop());
+}
+
+#[test]
+fn an_overloaded_leader_refuses_writes_and_its_receive_buffer_stays_within_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoints = endpoints();
+    // As long as a commit may take: some seven may wait beside those that are under way.
+    let mut server = ServerConfig::default().slo(Span::from_ms(10));
+    server.service_mean = Span::from_ms(1);
+    let running: Vec<_> =
+        endpoints.iter().map(|endpoint| start_with(server.clone(), endpoint, &endpoints, folder.path())).collect();
+    // There is a leader once this is answered.
+    let mut client = client(&endpoints);
+    ask(&mut client, &Request::Set { key: b"first", value: b"" });
+    let leader = running.iter().position(|replica| replica.replica().leads()).unwrap();
+    let mut flood = Client::connect_with(&endpoints[leader], ClientConfig::default().slots(1024)).unwrap();
+    let mut keys = std::collections::BTreeMap::new();
+    let (mut stored, mut refused, began) = (Vec::new(), 0, Instant::now());
+    let mut numbers = (0..500_u32).peekable();
+    while !keys.is_empty() || numbers.peek().is_some() {
+        assert!(began.elapsed() < PATIENCE, "{} writes have no end", keys.len());
+        while let Some(key) = numbers.peek().map(|number| number.to_le_bytes()) {
+            let request = Request::Set { key: &key, value: &[1; 64] };
+            let mut message = vec![0; request.encoded_bytes()];
+            request.encode_into(&mut message).unwrap();
+            let Ok(ticket) = flood.submit(&message) else { break };
+            keys.insert(ticket.0, key);
+            numbers.next();
+        }
+        let Some(done) = flood.poll() else { continue };
+        let key = keys.remove(&done.ticket.0).unwrap();
+        match done.result.map(|reply| Reply::decode(reply).unwrap().status) {
+            Ok(Status::Ok) => stored.push(key),
+            Ok(Status::Unknown) => {}
+            Ok(status) => panic!("{status:?}"),
+            Err(CallError::Nack { .. }) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(refused > 0 && !stored.is_empty(), "{refused} refused, {} stored", stored.len());
+    for key in &stored {
+        assert_eq!(ask(&mut client, &Request::Get { key }).0, Status::Ok);
+    }
+    let members = running[leader].replica().members();
+    assert!(members.buffer_bytes_used_max > 0 && members.buffer_bytes_used_max <= members.buffer_bytes, "{members:?}");
+    running.into_iter().for_each(|replica| _ = replica.stop());
 }
