@@ -1,5 +1,7 @@
 //! `cargo xtask test`: what CI runs, step by step, stopping at the first failure.
 //!
+//! `--later` runs the steps that would make it take longer than a quarter of an hour.
+//!
 //! What reports something within seconds comes first. Then come the steps that no other disturbs, two at a time. The tests come last and run
 //! alone, since some of them measure time. A step that needs a tool missing on this machine says so in one line and counts as skipped; CI's
 //! machine has all tools.
@@ -26,6 +28,9 @@ pub(crate) struct Args {
     /// Leave this step out; may be given again.
     #[arg(long, value_name = "STEP")]
     skip: Vec<String>,
+    /// Run the steps that are not run otherwise: they take as long again, and find less. CI runs them next.
+    #[arg(long, conflicts_with = "only")]
+    later: bool,
     /// Print the steps and stop.
     #[arg(long)]
     list: bool,
@@ -46,6 +51,16 @@ struct Step {
     /// The folder that it builds in, within that of all builds: cargo builds there for one at a time.
     builds_in: &'static str,
     runs: Runs,
+    when: When,
+}
+
+/// Which command runs a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// `cargo xtask test`, which is to end within a quarter of an hour from cold on two cores.
+    First,
+    /// `cargo xtask test --later`.
+    Later,
 }
 
 /// Whether a step runs alone, or beside those next to it in the table.
@@ -56,13 +71,14 @@ enum Runs {
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "fmt", what: "formatting", run: build::fmt, builds_in: "", runs: Runs::Alone },
+    Step { name: "fmt", what: "formatting", run: build::fmt, builds_in: "", runs: Runs::Alone, when: When::First },
     Step {
         name: "tidy",
         what: "rules of the tree that no compiler knows",
         run: build::tidy,
         builds_in: "",
         runs: Runs::Alone,
+        when: When::First,
     },
     Step {
         name: "clippy",
@@ -70,6 +86,7 @@ const STEPS: &[Step] = &[
         run: build::clippy,
         builds_in: "debug",
         runs: Runs::Beside,
+        when: When::First,
     },
     Step {
         name: "instructions",
@@ -77,6 +94,7 @@ const STEPS: &[Step] = &[
         run: deep::instructions,
         builds_in: "release",
         runs: Runs::Beside,
+        when: When::Later,
     },
     Step {
         name: "loom",
@@ -84,6 +102,7 @@ const STEPS: &[Step] = &[
         run: deep::loom,
         builds_in: "loom",
         runs: Runs::Beside,
+        when: When::First,
     },
     Step {
         name: "fuzz",
@@ -91,6 +110,7 @@ const STEPS: &[Step] = &[
         run: deep::fuzz,
         builds_in: "release",
         runs: Runs::Beside,
+        when: When::First,
     },
     Step {
         name: "extending",
@@ -98,6 +118,7 @@ const STEPS: &[Step] = &[
         run: extending::check,
         builds_in: "debug",
         runs: Runs::Beside,
+        when: When::Later,
     },
     Step {
         name: "doc",
@@ -105,6 +126,7 @@ const STEPS: &[Step] = &[
         run: build::doc,
         builds_in: "debug",
         runs: Runs::Beside,
+        when: When::First,
     },
     Step {
         name: "miri",
@@ -112,6 +134,7 @@ const STEPS: &[Step] = &[
         run: deep::miri,
         builds_in: "miri",
         runs: Runs::Beside,
+        when: When::First,
     },
     Step {
         name: "wasm",
@@ -119,6 +142,7 @@ const STEPS: &[Step] = &[
         run: release::wasm,
         builds_in: "debug",
         runs: Runs::Beside,
+        when: When::Later,
     },
     Step {
         name: "package",
@@ -126,6 +150,7 @@ const STEPS: &[Step] = &[
         run: release::package,
         builds_in: "package",
         runs: Runs::Beside,
+        when: When::Later,
     },
     Step {
         name: "licenses",
@@ -133,6 +158,7 @@ const STEPS: &[Step] = &[
         run: licenses::check,
         builds_in: "",
         runs: Runs::Beside,
+        when: When::First,
     },
     Step {
         name: "protobuf",
@@ -140,14 +166,23 @@ const STEPS: &[Step] = &[
         run: protobuf::check,
         builds_in: "debug",
         runs: Runs::Beside,
+        when: When::Later,
     },
-    Step { name: "book", what: "the site of docs/ builds", run: book::build, builds_in: "book", runs: Runs::Beside },
+    Step {
+        name: "book",
+        what: "the site of docs/ builds",
+        run: book::build,
+        builds_in: "book",
+        runs: Runs::Beside,
+        when: When::Later,
+    },
     Step {
         name: "test",
         what: "unit, integration and doc tests",
         run: build::test,
         builds_in: "debug",
         runs: Runs::Alone,
+        when: When::First,
     },
 ];
 
@@ -253,7 +288,9 @@ fn chosen(args: &Args) -> Result<Vec<&'static Step>, Failure> {
         }
     }
     let is_named = |names: &[String], step: &Step| names.iter().any(|name| name == step.name);
-    let is_chosen = |step: &&Step| (args.only.is_empty() || is_named(&args.only, step)) && !is_named(&args.skip, step);
+    let when = if args.later { When::Later } else { When::First };
+    let is_meant = |step: &Step| if args.only.is_empty() { step.when == when } else { is_named(&args.only, step) };
+    let is_chosen = |step: &&Step| is_meant(step) && !is_named(&args.skip, step);
     Ok(STEPS.iter().filter(is_chosen).collect())
 }
 
@@ -267,7 +304,7 @@ mod tests {
 
     fn names(only: &[&str], skip: &[&str]) -> Result<Vec<&'static str>, Failure> {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let steps = chosen(&Args { only: owned(only), skip: owned(skip), list: false })?;
+        let steps = chosen(&Args { only: owned(only), skip: owned(skip), later: false, list: false })?;
         Ok(steps.iter().map(|step| step.name).collect())
     }
 
@@ -286,8 +323,15 @@ mod tests {
     }
 
     #[test]
-    fn all_steps_run_unless_told_otherwise() {
-        assert_eq!(names(&[], &[]).expect("no name to be wrong").len(), STEPS.len());
+    fn every_step_is_run_by_one_of_the_two_commands() {
+        let later = chosen(&Args { only: Vec::new(), skip: Vec::new(), later: true, list: false }).expect("no name");
+        let mut all = names(&[], &[]).expect("no name to be wrong");
+        assert!(all.contains(&"test") && later.iter().any(|step| step.name == "instructions"));
+        all.extend(later.iter().map(|step| step.name));
+        all.sort_unstable();
+        let mut steps: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        steps.sort_unstable();
+        assert_eq!(all, steps);
     }
 
     #[test]

@@ -119,9 +119,30 @@ mod tests {
     use super::*;
 
     const STEPS: [Step; 3] = [
-        Step { name: "a", what: "", run: |_| Ok(Ending::Passed), builds_in: "x", runs: super::super::Runs::Beside },
-        Step { name: "b", what: "", run: |_| Ok(Ending::Passed), builds_in: "x", runs: super::super::Runs::Beside },
-        Step { name: "c", what: "", run: |_| Ok(Ending::Passed), builds_in: "y", runs: super::super::Runs::Beside },
+        Step {
+            name: "a",
+            what: "",
+            run: |_| Ok(Ending::Passed),
+            builds_in: "x",
+            runs: super::super::Runs::Beside,
+            when: super::super::When::First,
+        },
+        Step {
+            name: "b",
+            what: "",
+            run: |_| Ok(Ending::Passed),
+            builds_in: "x",
+            runs: super::super::Runs::Beside,
+            when: super::super::When::First,
+        },
+        Step {
+            name: "c",
+            what: "",
+            run: |_| Ok(Ending::Passed),
+            builds_in: "y",
+            runs: super::super::Runs::Beside,
+            when: super::super::When::First,
+        },
     ];
 
     fn ran(ending: Result<Ending, Failure>) -> Ran {
