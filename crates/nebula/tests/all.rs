@@ -25,7 +25,6 @@ mod one_sided;
 mod one_sided_datagrams;
 mod one_sided_store;
 mod own_policy;
-#[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod packets;
 mod parity;
 mod peers;
