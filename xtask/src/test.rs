@@ -102,7 +102,7 @@ const STEPS: &[Step] = &[
         run: deep::loom,
         builds_in: "loom",
         runs: Runs::Beside,
-        when: When::First,
+        when: When::Later,
     },
     Step {
         name: "fuzz",
@@ -110,7 +110,7 @@ const STEPS: &[Step] = &[
         run: deep::fuzz,
         builds_in: "release",
         runs: Runs::Beside,
-        when: When::First,
+        when: When::Later,
     },
     Step {
         name: "extending",
@@ -126,7 +126,7 @@ const STEPS: &[Step] = &[
         run: build::doc,
         builds_in: "debug",
         runs: Runs::Beside,
-        when: When::First,
+        when: When::Later,
     },
     Step {
         name: "miri",
@@ -174,6 +174,14 @@ const STEPS: &[Step] = &[
         run: book::build,
         builds_in: "book",
         runs: Runs::Beside,
+        when: When::Later,
+    },
+    Step {
+        name: "replication",
+        what: "a replicated store: its log, histories under faults, processes that are killed",
+        run: build::replication,
+        builds_in: "debug",
+        runs: Runs::Alone,
         when: When::Later,
     },
     Step {
