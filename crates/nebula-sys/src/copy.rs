@@ -114,6 +114,30 @@ pub fn store_word_at(dst: &[AtomicU64], at: usize, word: u64) -> bool {
     is_within
 }
 
+/// As [`store_bytes_at`], where `dst` has room for whole words: stores nothing and returns `false` where the last word would not lie within it.
+///
+/// # Cost
+///
+/// A load and a store a word, and nothing is called.
+#[inline(always)]
+#[must_use]
+pub fn store_bytes_within(dst: &[AtomicU64], at: usize, src: &[u8]) -> bool {
+    let room = size_of_val(dst).checked_sub(src.len().next_multiple_of(size_of::<u64>()));
+    let is_within = room.is_some_and(|last| at <= last);
+    if is_within {
+        let (words, rest) = src.as_chunks();
+        let mut at = at;
+        for word in words {
+            moving::store_word(dst, at, u64::from_le_bytes(*word));
+            at += size_of::<u64>();
+        }
+        if !rest.is_empty() {
+            moving::store_word(dst, at, low_bytes(rest));
+        }
+    }
+    is_within
+}
+
 /// Stores `src` from byte `at` of `dst` on, which may be in the middle of a word; whether it lies within `dst`, and nothing is stored where it does not.
 ///
 /// For memory that nobody reads before it is published, as [`store_word_at`], and for short ones: word by word, so that no load spans stores of
@@ -291,8 +315,8 @@ mod moving {
         // SAFETY: the caller has compared `at` and the 8 bytes behind it with the length of `dst`, which is atomics and may be written through a
         // shared reference. Inline assembly keeps the compiler from assuming that nobody else does.
         unsafe {
-            let to = dst.as_ptr().cast::<u8>().cast_mut().add(at);
-            asm!("mov qword ptr [{to}], {word}", to = in(reg) to, word = in(reg) word, options(nostack, preserves_flags));
+            let to = dst.as_ptr();
+            asm!("mov qword ptr [{to} + {at}], {word}", to = in(reg) to, at = in(reg) at, word = in(reg) word, options(nostack, preserves_flags));
         }
     }
 
@@ -394,6 +418,23 @@ mod tests {
                 assert!(
                     out[..at].iter().chain(&out[(at + len.next_multiple_of(8)).min(32)..]).all(|&byte| byte == 0xFF)
                 );
+            } else {
+                assert_eq!(out, [0xFF; 32]);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_stored_in_whole_words_within_the_room_or_not_at_all() {
+        for (at, len) in (0..40).flat_map(|at| (0..40).map(move |len| (at, len))) {
+            let src: Vec<u8> = (1..=len).map(|i| u8::try_from(i).unwrap()).collect();
+            let (dst, end) = (words(4), at + usize::next_multiple_of(len, 8));
+            assert_eq!(store_bytes_within(&dst, at, &src), end <= 32, "{len} bytes at {at}");
+            let mut out = [0; 32];
+            load_bytes(&dst, &mut out);
+            if end <= 32 {
+                assert_eq!(out[at..at + len], src, "at {at}");
+                assert!(out[..at].iter().chain(&out[end..]).all(|&byte| byte == 0xFF));
             } else {
                 assert_eq!(out, [0xFF; 32]);
             }

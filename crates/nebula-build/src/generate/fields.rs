@@ -34,6 +34,7 @@ pub(super) fn append(text: &mut String, message: &MessageDescriptor, name: &str)
         append_merge(text, &fields);
     }
     if fields.len() == message.fields().len() {
+        text.push_str("    #[inline(always)]\n    fn clear_others(&mut self) {}\n");
         append_put(text, &fields);
     }
     text.push_str("}\n");
@@ -64,7 +65,7 @@ fn append_merge(text: &mut String, fields: &[Plain]) {
     let _ = write!(
         text,
         r"    #[inline(always)]
-    fn merge_in_order(&mut self, rest: &mut &[u8]) -> ::core::option::Option<()> {{
+    fn read_in_order(&mut self, rest: &mut &[u8]) -> ::core::option::Option<()> {{
 {in_order}        ::core::option::Option::Some(())
     }}
     #[inline(always)]

@@ -4,7 +4,7 @@
 //! prost goes through its buffer's trait for each byte, and allocates a field of `bytes` twice. An RPC of a message with three plain fields took
 //! eight times the instructions of a handler of bytes.
 
-use nebula_sys::copy::{store_bytes_at, store_low_bytes_at, store_word_at};
+use nebula_sys::copy::{store_bytes_at, store_bytes_within, store_low_bytes_at, store_word_at};
 use nebula_sys::sync::AtomicU64;
 use prost::encoding::{DecodeContext, decode_key, decode_varint};
 use std::cell::RefCell;
@@ -23,10 +23,17 @@ pub trait Fields: prost::Message + Default + Debug + 'static {
         None
     }
 
-    /// Reads the plain fields that `rest` begins with, each that is there once and in the order of their numbers, as they are written; `rest` then
-    /// begins behind them. `None` where one of them holds no such value.
+    /// Empties the fields that are not plain. [`read_in_order`](Self::read_in_order) sets the plain ones anyway, and bytes that are as long as those
+    /// before are copied alone where nothing has emptied them.
     #[inline(always)]
-    fn merge_in_order(&mut self, rest: &mut &[u8]) -> Option<()> {
+    fn clear_others(&mut self) {
+        self.clear();
+    }
+
+    /// Reads the plain fields that `rest` begins with, each that is there once and in the order of their numbers, as they are written; `rest` then
+    /// begins behind them. Those that are not there are emptied. `None` where one of them holds no such value.
+    #[inline(always)]
+    fn read_in_order(&mut self, rest: &mut &[u8]) -> Option<()> {
         let _ = rest;
         Some(())
     }
@@ -54,20 +61,27 @@ impl Fields for () {}
 #[inline(always)]
 pub(super) fn decode<T: Fields>(body: &[u8]) -> Option<T> {
     let mut message = T::default();
-    merge(&mut message, body)?;
+    read_empty(&mut message, body)?;
     Some(message)
 }
 
-/// Reads the fields that `body` holds into `message`, which has none; `None` where it holds no message.
+/// Makes `message` the one that `body` holds, whatever it was before; `None` where that holds no message.
 #[inline(always)]
-pub(super) fn merge<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
+pub(super) fn read<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
+    message.clear_others();
+    read_empty(message, body)
+}
+
+/// As [`read`], where the fields that are not plain are empty.
+#[inline(always)]
+fn read_empty<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
     let mut rest = body;
     // Without a jump by the key: which field comes next is no surprise then.
-    message.merge_in_order(&mut rest)?;
+    message.read_in_order(&mut rest)?;
     if rest.is_empty() { Some(()) } else { merge_rest(message, rest) }
 }
 
-/// As [`merge`], of fields in any order.
+/// Reads the fields that `rest` holds, in any order.
 #[inline(never)]
 fn merge_rest<T: Fields>(message: &mut T, mut rest: &[u8]) -> Option<()> {
     while let Some((&key, behind)) = rest.split_first() {
@@ -101,6 +115,8 @@ pub struct Short<'a> {
     room: &'a [AtomicU64],
     /// Bytes stored.
     at: usize,
+    /// Whether the last 7 bytes of the room are used as well, which takes longer: known where it is compiled.
+    to_the_end: bool,
 }
 
 /// Bits of a key, and of each byte of a number.
@@ -111,7 +127,13 @@ const WORD: usize = size_of::<u64>();
 impl<'a> Short<'a> {
     #[inline(always)]
     pub(super) const fn new(room: &'a [AtomicU64]) -> Self {
-        Self { room, at: 0 }
+        Self { room, at: 0, to_the_end: true }
+    }
+
+    /// One that says sooner that there is no room: a part that begins in the last 7 bytes has none, and nothing is called for it.
+    #[inline(always)]
+    pub(super) const fn roomy(room: &'a [AtomicU64]) -> Self {
+        Self { room, at: 0, to_the_end: false }
     }
 
     /// Ends it with `tail`. Its length in bytes; `None` where there is no room.
@@ -132,7 +154,8 @@ impl<'a> Short<'a> {
     fn push(&mut self, value: u64, bytes: usize) -> Option<()> {
         self.at = match store_word_at(self.room, self.at, value) {
             true => self.at + bytes,
-            false => push_last(self.room, self.at, value, bytes)?,
+            false if self.to_the_end => push_last(self.room, self.at, value, bytes)?,
+            false => return None,
         };
         Some(())
     }
@@ -167,7 +190,11 @@ impl<'a> Short<'a> {
             return None;
         }
         self.key_and(key, value.len() as u64)?;
-        store_bytes_at(self.room, self.at, value).then_some(())?;
+        let is_stored = match self.to_the_end {
+            true => store_bytes_at(self.room, self.at, value),
+            false => store_bytes_within(self.room, self.at, value),
+        };
+        is_stored.then_some(())?;
         self.at += value.len();
         Some(())
     }
@@ -193,7 +220,7 @@ fn push_last(room: &[AtomicU64], at: usize, value: u64, bytes: usize) -> Option<
 /// As [`Short::key_and`], of a number of several bytes; where it ends.
 #[inline(never)]
 fn push_long(room: &[AtomicU64], at: usize, key: u8, bits: u64) -> Option<usize> {
-    let mut short = Short { room, at };
+    let mut short = Short { room, at, to_the_end: true };
     short.push(key.into(), 1)?;
     let (mut left, mut word, mut filled) = (bits, 0, 0);
     while left >= 0x80 {
@@ -310,8 +337,10 @@ pub fn fixed<F: Fixed>(rest: &mut &[u8]) -> Option<F> {
 #[inline(always)]
 pub fn bytes(rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     let value = delimited(rest)?;
-    // One that has no room yet gets as much as it needs: growing would take as long again.
-    if to.capacity() == 0 {
+    // One that has no room yet gets as much as it needs: growing would take as long again. One that is as long as the last one is copied alone.
+    if to.len() == value.len() {
+        to.copy_from_slice(value);
+    } else if to.capacity() == 0 {
         *to = value.to_vec();
     } else {
         to.clear();
@@ -333,7 +362,7 @@ pub fn string(rest: &mut &[u8], to: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Takes the number with this key off the front of `rest` into `to`, if that begins with one; `None` where the value is none.
+/// Takes the number with this key off the front of `rest` into `to`, which is 0 where that begins with none; `None` where the value is none.
 #[inline(always)]
 pub fn varint_if<V: Varint>(key: u8, rest: &mut &[u8], to: &mut V::Value) -> Option<()> {
     match *rest {
@@ -346,12 +375,12 @@ pub fn varint_if<V: Varint>(key: u8, rest: &mut &[u8], to: &mut V::Value) -> Opt
             *to = V::from_bits(bits);
             *rest = behind;
         }
-        _ => {}
+        _ => *to = V::from_bits(0),
     }
     Some(())
 }
 
-/// Takes the number of a fixed size with this key off the front of `rest` into `to`, if that begins with one; `None` where it is too short.
+/// Takes the number of a fixed size with this key off the front of `rest` into `to`, which is 0 where that begins with none; `None` where it is too short.
 #[inline(always)]
 pub fn fixed_if<F: Fixed>(key: u8, rest: &mut &[u8], to: &mut F) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()
@@ -359,11 +388,13 @@ pub fn fixed_if<F: Fixed>(key: u8, rest: &mut &[u8], to: &mut F) -> Option<()> {
     {
         *rest = behind;
         *to = fixed(rest)?;
+    } else {
+        *to = F::default();
     }
     Some(())
 }
 
-/// Takes the bytes with this key off the front of `rest` into `to`, if that begins with some; `None` where it is too short.
+/// Takes the bytes with this key off the front of `rest` into `to`, which is empty where that begins with none; `None` where it is too short.
 #[inline(always)]
 pub fn bytes_if(key: u8, rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()
@@ -371,11 +402,13 @@ pub fn bytes_if(key: u8, rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     {
         *rest = behind;
         bytes(rest, to)?;
+    } else {
+        to.clear();
     }
     Some(())
 }
 
-/// Takes the text with this key off the front of `rest` into `to`, if that begins with one; `None` where it is too short, or no text.
+/// Takes the text with this key off the front of `rest` into `to`, which is empty where that begins with none; `None` where it is too short, or no text.
 #[inline(always)]
 pub fn string_if(key: u8, rest: &mut &[u8], to: &mut String) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()
@@ -383,6 +416,8 @@ pub fn string_if(key: u8, rest: &mut &[u8], to: &mut String) -> Option<()> {
     {
         *rest = behind;
         string(rest, to)?;
+    } else {
+        to.clear();
     }
     Some(())
 }
@@ -419,6 +454,7 @@ fn delimited<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
 mod tests {
     use super::*;
     use nebula_sys::copy::load_bytes;
+    use prost::Message as _;
 
     /// A field, and protobuf's bytes for it.
     fn any_field(
@@ -462,6 +498,51 @@ mod tests {
                 }
                 Ok(to.bytes(key, &value))
             }
+        }
+    }
+
+    /// A message of one plain field.
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Plain {
+        #[prost(bytes = "vec", tag = "1")]
+        value: Vec<u8>,
+    }
+
+    impl Fields for Plain {
+        fn clear_others(&mut self) {}
+
+        fn read_in_order(&mut self, rest: &mut &[u8]) -> Option<()> {
+            bytes_if(10, rest, &mut self.value)
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_message_before_is_left_in_a_place() {
+        let mut place = Plain::default();
+        for value in [&b"abc"[..], b"de", b"", b"fghi", b"jklm", b""] {
+            let body = Plain { value: value.to_vec() }.encode_to_vec();
+            assert_eq!(read(&mut place, &body), Some(()));
+            assert_eq!(place.value, value);
+        }
+        assert_eq!(read(&mut place, &[10, 9, 1]), None, "nine bytes, of which one is there");
+    }
+
+    #[test]
+    fn one_that_is_roomy_stores_the_same_or_says_that_there_is_no_room() {
+        for (words, len) in (0..8).flat_map(|words| (0..70).map(move |len| (words, len))) {
+            let value = vec![7; len];
+            let store = |new: fn(&'static [AtomicU64]) -> Short<'static>| {
+                let room: &'static [AtomicU64] = Vec::leak((0..words).map(|_| AtomicU64::new(u64::MAX)).collect());
+                let mut short = new(room);
+                let bytes = short.bytes(10, &value).and_then(|()| short.end_with([1, 2, 3, 4]))?;
+                let mut written = vec![0; bytes];
+                load_bytes(room, &mut written);
+                Some(written)
+            };
+            let (exact, roomy) = (store(Short::new), store(Short::roomy));
+            assert!(roomy == exact || roomy.is_none(), "{len} bytes in {words} words");
+            let has_room = len + 14 <= 8 * words;
+            assert!(roomy.is_some() || !has_room, "{len} bytes have room in {words} words");
         }
     }
 

@@ -149,8 +149,7 @@ impl<T: Fields> Encoding<T> for Proto {
 
     #[inline(always)]
     fn read<'b>(body: &'b [u8], place: &'b mut T) -> Option<&'b T> {
-        place.clear();
-        fields::merge(place, body)?;
+        fields::read(place, body)?;
         Some(place)
     }
 
@@ -165,9 +164,8 @@ impl<T: Fields> Encoding<T> for Proto {
 
     #[inline(always)]
     fn put(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> Option<usize> {
-        let mut short = Short::new(room);
-        message.put_plain(&mut short)?;
-        short.end_with(tail)
+        let bytes = put_in(message, tail, Short::roomy(room));
+        if bytes.is_some() { bytes } else { put_to_the_end(message, tail, room) }
     }
 
     #[inline(never)]
@@ -183,6 +181,19 @@ impl<T: Fields> Encoding<T> for Proto {
             None => write_by_prost(message, put),
         }
     }
+}
+
+#[inline(always)]
+fn put_in<T: Fields>(message: &T, tail: [u8; 4], mut short: Short<'_>) -> Option<usize> {
+    message.put_plain(&mut short)?;
+    short.end_with(tail)
+}
+
+/// A message that ends in the last bytes of `room`, or has no room in it, or is not plain.
+#[cold]
+#[inline(never)]
+fn put_to_the_end<T: Fields>(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> Option<usize> {
+    put_in(message, tail, Short::new(room))
 }
 
 /// Calls `with` with what the thread keeps; with a new one where that is in use, since a handler reads another message of its type.
