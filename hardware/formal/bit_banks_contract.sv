@@ -26,6 +26,7 @@
   endfunction
   wire [WordW-1:0] contract_word = contract_slot_q[BitW-1:6];
   wire [WordW-1:0] contract_ahead = contract_word - window_i;
+  wire [6:0] contract_at = {contract_ahead[0], contract_slot_q[5:0]};  // in the window
   always_comb begin
     if (contract_up_q) begin
       NEEDS (slots_i == contract_slots_q && slots_i <= (WordW+6)'(Slots) && (!clear_i || (32'(clear_pair_i) < Pairs && !write_i && !contract_known)));
@@ -39,7 +40,8 @@
           end
         end
         if (Window && contract_word >= window_i && contract_ahead <= WordW'(1)) begin
-          GIVES (window_o[64*32'(contract_ahead)+32'(contract_slot_q[5:0])] == contract_bit_q);
+          if (same_o && care_i[contract_at]) GIVES (wanted_i[contract_at] == contract_bit_q);
+          if (!same_o && care_i == 128'd1 << contract_at) GIVES (wanted_i[contract_at] != contract_bit_q);
         end
       end
     end

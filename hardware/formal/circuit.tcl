@@ -7,6 +7,9 @@ yosys -import
 foreach name {RTL TOP PROPERTY CIRCUIT} { set $name $::env($name) }
 
 foreach file $RTL { read_verilog -sv -formal -D $PROPERTY $file }
+# What synthesis maps by itself is one with the rest here.
+hierarchy -check -top $TOP
+setattr -mod -unset keep_hierarchy *
 prep -flatten -top $TOP
 # An output would be one more assertion, to ABC.
 yosys delete -output o:*

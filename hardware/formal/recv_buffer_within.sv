@@ -3,11 +3,12 @@
   wire [ChunkW:0] within_left = (ChunkW+1)'((AddrW+1)'(left_q) + (AddrW+1)'(63) >> 6);
   always_comb begin
     if (contract_up_q) begin
-      assert (state_q <= Mark);
+      assert (state_q <= Check);
+      if (state_q >= Wipe) assert (is_last_q == (left_q <= AddrW'(64)));
       if (state_q == Clear) assert (32'(contract_clears_q) == 32'(sweep_q) && contract_waits_q == '0);
       if (state_q == Fast) assert (32'(contract_waits_q) <= Chunks);
       if (state_q == Check) begin
-        assert (contract_held_q && left_q != '0 && contract_slots_q != '0 && contract_slots_q <= 32'(Slots));
+        assert (contract_held_q && left_q != '0 && contract_slots_q > 32'd64 && contract_slots_q <= 32'(Slots));
         assert (32'(contract_waits_q) + 32'(within_left) <= 2 * Chunks);
       end
       if (state_q == Wipe || state_q == Mark) begin
@@ -27,8 +28,8 @@
   wire [Pairs-1:0] within_clear = \i_used.contract_clear_q ;
   wire within_used = \i_used.contract_bit_q ;
   wire [AddrW-1:0] within_slot = contract_slot_q;
-  wire [AddrW-1:0] within_end = pos_next + left_q;
-  wire within_ahead = within_slot >= pos_next && within_slot < within_end;  // of the chunks that are done
+  wire [AddrW-1:0] within_end = pos_q + left_q;
+  wire within_ahead = within_slot >= pos_q && within_slot < within_end;  // of the chunks that are done
   wire within_marks = state_q == Mark && within_ahead;
   wire within_is_taken = taken_q && within_slot >= taken_start_q && within_slot < head_q;
   always_comb begin
@@ -50,8 +51,8 @@
         assert (within_used || within_slot < buffer_slots_i);
         if ((within_slot >= head_q && within_slot < tail_q) || within_slot < low_q) assert (!within_used && !within_marks);
         if (\i_search.contract_free_q && !within_is_taken) assert (!within_used && !within_marks);
-        if (state_q == Mark) assert (within_end == head_q && pos_next < head_q && low_q <= pos_next);
-        if (state_q == Wipe) assert (within_end > pos_next && within_end <= buffer_slots_i && !(within_ahead && contract_live_q));
+        if (state_q == Mark) assert (within_end == head_q && pos_q < head_q && low_q <= pos_q);
+        if (state_q == Wipe) assert (within_end > pos_q && within_end <= buffer_slots_i && !(within_ahead && contract_live_q));
         if (state_q == Check) assert (33'(contract_start_q) + 33'(contract_slots_q) <= 33'(buffer_slots_i));
       end
     end

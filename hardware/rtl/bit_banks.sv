@@ -4,7 +4,7 @@
 module bit_banks #(
     parameter int Slots = 8640,
     parameter int Words = 1,     // that are read in a cycle
-    parameter bit Window = 1,    // and two more in a row
+    parameter bit Window = 1,    // and two more in a row, which are compared
     parameter bit Sentinel = 0,  // slots that do not exist are 1
     localparam int Pairs = Slots / 128 + 2,
     localparam int PairW = $clog2(Pairs),
@@ -18,7 +18,9 @@ module bit_banks #(
     input  logic [Words*WordW-1:0] word_i,
     output logic [Words*64-1:0] bits_o,
     input  logic [WordW-1:0]    window_i,
-    output logic [127:0]        window_o,
+    input  logic [127:0]        care_i,   // the bits that matter
+    input  logic [127:0]        wanted_i, // and what they should be
+    output logic                same_o,
     // A range of at most 64 slots changes.
     input  logic                write_i,
     input  logic                sets_i,         // or else unsets
@@ -35,12 +37,14 @@ module bit_banks #(
   logic write_q, sets_q, keeps_first_q;
   logic [WordW+5:0] from_q;
   logic [6:0] to_q;  // from the word that from_q is in
+  logic [PairW-1:0] even_at_q;
   always_ff @(posedge clk_i) begin
     write_q       <= write_i && !clear_i;
     sets_q        <= sets_i;
     keeps_first_q <= keeps_first_i;
     from_q        <= from_i;
     to_q          <= {to_i[6] ^ from_i[6], to_i[5:0]};
+    even_at_q     <= PairW'((from_i[WordW+5:6] + WordW'(1)) >> 1);
   end
   wire [WordW-1:0] word = from_q[WordW+5:6];
   wire [127:0] up_to = ~(~128'd0 << to_q);
@@ -48,7 +52,6 @@ module bit_banks #(
   wire [63:0] first = 64'd1 << from_q[5:0];
   wire [127:0] mask = up_to & {~64'd0, after} & ~{64'd0, first & {64{keeps_first_q}}};
   wire is_odd = word[0];
-  wire [PairW-1:0] even_at = PairW'((word + WordW'(1)) >> 1);
   wire [PairW-1:0] odd_at = word[WordW-1:1];
   wire [63:0] even_mask = {64{write_q}} & (is_odd ? mask[127:64] : mask[63:0]);
   wire [63:0] odd_mask = {64{write_q}} & (is_odd ? mask[63:0] : mask[127:64]);
@@ -65,25 +68,32 @@ module bit_banks #(
     wire [WordW-1:0] at = word_i[i*WordW+:WordW];
     wire [PairW-1:0] pair = at[WordW-1:1];
     assign bits_o[i*64+:64] = at[0] ? now(odd_q[pair], pair == odd_at, set_odd, unset_odd)
-        : now(even_q[pair], pair == even_at, set_even, unset_even);
+        : now(even_q[pair], pair == even_at_q, set_even, unset_even);
   end
+  // A bit that matters is wrong or not for each value that the bank may have: the bank answers last.
   if (Window) begin : g_window
     wire [PairW-1:0] even = PairW'((window_i + WordW'(1)) >> 1);
     wire [PairW-1:0] odd = window_i[WordW-1:1];
-    wire [63:0] even_bits = now(even_q[even], even == even_at, set_even, unset_even);
-    wire [63:0] odd_bits = now(odd_q[odd], odd == odd_at, set_odd, unset_odd);
-    assign window_o = window_i[0] ? {even_bits, odd_bits} : {odd_bits, even_bits};
+    wire [127:0] set = {set_odd & {64{odd == odd_at}}, set_even & {64{even == even_at_q}}};
+    wire [127:0] unset = {unset_odd & {64{odd == odd_at}}, unset_even & {64{even == even_at_q}}};
+    wire [127:0] care = window_i[0] ? {care_i[63:0], care_i[127:64]} : {care_i[127:64], care_i[63:0]};
+    wire [127:0] wanted = window_i[0] ? {wanted_i[63:0], wanted_i[127:64]} : {wanted_i[127:64], wanted_i[63:0]};
+    logic is_wrong;
+    any_wrong #(.Width(128)) i_wrong (
+        .bits_i({odd_q[odd], even_q[even]}), .wrong_if_0_i(care & (set ^ wanted)), .wrong_if_1_i(care & ((set | ~unset) ^ wanted)),
+        .any_o(is_wrong));
+    assign same_o = !is_wrong;
   end else begin : g_none
-    assign window_o = '0;
+    assign same_o = 1'b1;
     logic unused;
-    assign unused = ^window_i;
+    assign unused = ^{window_i, care_i, wanted_i};
   end
 
   wire [WordW-1:0] clear_even = {clear_pair_i, 1'b0};
   wire [WordW-1:0] clear_odd = {clear_pair_i, 1'b1};
   wire [63:0] empty_even = !Sentinel || clear_even < last ? 64'd0 : clear_even == last ? last_word : ~64'd0;
   wire [63:0] empty_odd = !Sentinel || clear_odd < last ? 64'd0 : clear_odd == last ? last_word : ~64'd0;
-  wire [PairW-1:0] even_to = clear_i ? clear_pair_i : even_at;
+  wire [PairW-1:0] even_to = clear_i ? clear_pair_i : even_at_q;
   wire [PairW-1:0] odd_to = clear_i ? clear_pair_i : odd_at;
   always_ff @(posedge clk_i) begin
     if (clear_i || write_q) begin

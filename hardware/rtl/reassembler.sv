@@ -69,14 +69,14 @@ module reassembler #(
   logic walks_q;
 
   // -- the CAM --
-  logic [Entries-1:0] match;
-  for (genvar i = 0; i < Entries; i++) begin : g_match
-    assign match[i] = live_q[i] && snid_q[i] == snid_i && tid_q[i] == tid_i;
-  end
+  // It has its own copy of the keys: `snid_q` and `tid_q` are read by index.
+  logic [Entries-1:0] same;
+  wire [Entries-1:0] writes = Entries'(begin_i) << free_at;
+  cam #(.Entries(Entries), .KeyW(64)) i_cam (.clk_i, .key_i({snid_i, tid_i}), .write_i(writes), .match_o(same));
   wire [Entries-1:0] usable = ~(~Entries'(0) << entries_i);
   logic [EntryW-1:0] at, free_at;
   logic any_free;
-  lowest #(.Width(Padded)) i_match (.bits_i(Padded'(match)), .any_o(hit_o), .index_o(at));
+  lowest #(.Width(Padded)) i_match (.bits_i(Padded'(live_q & same)), .any_o(hit_o), .index_o(at));
   lowest #(.Width(Padded)) i_free (.bits_i(Padded'(~busy_q & usable)), .any_o(any_free), .index_o(free_at));
   assign full_o = !any_free;
   wire [AddrW-1:0] start = start_q[at];

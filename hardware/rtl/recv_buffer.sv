@@ -37,25 +37,31 @@ module recv_buffer #(
   localparam int BitW = WordW + 6;  // a slot, as the bit vectors number them
   localparam int SlotW = $clog2(Slots);
 
-  typedef enum logic [2:0] {Clear, Fast, Check, Wipe, Mark} state_e;
+  // Of a free, a bit tells whether a later chunk is checked: the path through the bit vectors begins there.
+  typedef enum logic [2:0] {Clear = 0, Fast = 1, Wipe = 2, Mark = 3, Check = 4} state_e;
   state_e state_q;
+  wire checks = state_q[2];
   logic [PairW-1:0] sweep_q;
   logic [AddrW-1:0] head_q, tail_q, low_q, used_q;
-  logic is_empty_q;
-  // The chunk of a long RPC that is marked, checked or wiped.
+  logic is_empty_q, freed_q, freed_all_q;
+  logic [AddrW-1:0] freed_slots_q;
+  // The chunk of a long RPC that is marked, checked or wiped next.
   logic [AddrW-1:0] pos_q, left_q;
+  logic is_last_q;  // left_q <= 64, of a chunk that is
 
   // -- the bit vectors --
   logic [AddrW-1:0] chunk, write_from;
   logic [6:0] write_to;
   logic write, write_sets;
   logic [3*64-1:0] bits;
-  logic [127:0] used, follow;
+  logic [127:0] mask, first, beyond;  // of the chunk that is freed: its slots, where the RPC begins, the slot after it
+  logic is_used, is_followed;
   logic [AddrW-7:0] scan_word;
   bit_banks #(.Slots(Slots), .Words(3), .Window(Safe), .Sentinel(1)) i_used (
       .clk_i, .slots_i(buffer_slots_i[BitW-1:0]), .clear_i(state_q == Clear), .clear_pair_i(sweep_q),
-      .word_i({scan_word[WordW-1:0], low_q[BitW-1:6], tail_q[BitW-1:6]}), .bits_o(bits), .window_i(chunk[BitW-1:6]), .window_o(used),
-      .write_i(write), .sets_i(write_sets), .keeps_first_i(1'b0), .from_i(write_from[BitW-1:0]), .to_i(write_to));
+      .word_i({scan_word[WordW-1:0], low_q[BitW-1:6], tail_q[BitW-1:6]}), .bits_o(bits), .window_i(chunk[BitW-1:6]),
+      .care_i(mask), .wanted_i(~128'd0), .same_o(is_used), .write_i(write), .sets_i(write_sets), .keeps_first_i(1'b0),
+      .from_i(write_from[BitW-1:0]), .to_i(write_to));
 
   logic unused_bits;
   assign unused_bits = ^{write_from, scan_word, chunk};
@@ -79,7 +85,10 @@ module recv_buffer #(
   wire is_at_end = tail_q == buffer_slots_i;
   wire [AddrW+1:0] spare = (AddrW+2)'(tail_q) - (AddrW+2)'(head_q) - (AddrW+2)'(wanted);
   wire is_at_head = !spare[AddrW+1];
-  wire restarts = first_when_empty_i && is_empty_q;
+  // What was freed in the cycle before is taken off now: the check of a free ends too late for a sum.
+  wire is_empty = is_empty_q || (freed_q && freed_all_q);
+  wire [AddrW-1:0] used = used_q - (freed_q ? freed_slots_q : '0);
+  wire restarts = first_when_empty_i && is_empty;
   wire is_at_first = is_at_end && low_q >= wanted;
   wire is_found = found_slots >= wanted;
   wire can_decide = state_q == Fast;
@@ -111,19 +120,14 @@ module recv_buffer #(
       .found_start_o(found_start), .found_slots_o(found_slots), .found_end_o(found_end));
 
   // -- a free: exactly one RPC that this core holds --
-  function automatic logic [63:0] first_bits(input logic [AddrW-1:0] count);
-    first_bits = count >= AddrW'(64) ? ~64'd0 : ~(~64'd0 << count[5:0]);
-  endfunction
-  wire is_first_chunk = state_q != Check;
-  wire [6:0] left = is_first_chunk ? slots_i[6:0] : left_q[6:0];
-  wire is_last_chunk = is_first_chunk ? slots_i <= 32'd64 : left_q <= AddrW'(64);
-  wire [6:0] count = is_last_chunk ? left : 7'd64;
-  assign chunk = is_first_chunk ? AddrW'(start_i) : pos_next;
-  logic is_chunk, is_one_rpc;
+  // The bits of its slots come last: all else is known before, and only what they say is decided by them.
+  wire is_last_chunk = checks ? is_last_q : slots_i <= 32'd64;
+  assign chunk = checks ? pos_q : AddrW'(start_i);
+  logic is_chunk, may_free;
   wire free_begins = can_decide && free_i;
-  wire free_done = (free_begins && (!is_one_rpc || is_last_chunk || !Safe))
-      || (state_q == Check && (!is_chunk || is_last_chunk));
-  wire free_ok = free_done && (state_q == Check ? is_chunk : is_one_rpc);
+  wire free_ok = is_chunk && may_free && (is_last_chunk || !Safe);
+  wire checks_on = is_chunk && may_free && !is_last_chunk && Safe;  // in the next chunk
+  wire free_done = (free_begins || checks) && !checks_on;
   wire release_done = can_decide && release_i;
   assign done_o = allocs || free_done || release_done;
   assign ok_o = take || free_ok || release_done;
@@ -133,15 +137,18 @@ module recv_buffer #(
     wire is_in_range = slots_i != '0 && start_i < 32'(buffer_slots_i) && slots_i <= 32'(buffer_slots_i) - start_i;
     bit_banks #(.Slots(Slots), .Words(1)) i_follow (
         .clk_i, .slots_i(buffer_slots_i[BitW-1:0]), .clear_i(state_q == Clear), .clear_pair_i(sweep_q), .word_i('0), .bits_o(unused_word),
-        .window_i(chunk[BitW-1:6]), .window_o(follow), .write_i(write), .sets_i(write_sets), .keeps_first_i(take),
-        .from_i(write_from[BitW-1:0]), .to_i(write_to));
+        .window_i(chunk[BitW-1:6]), .care_i(mask | beyond), .wanted_i(mask & ~first), .same_o(is_followed),
+        .write_i(write), .sets_i(write_sets), .keeps_first_i(take), .from_i(write_from[BitW-1:0]), .to_i(write_to));
     logic [63:0] unused_word;
-    wire [5:0] bit0 = chunk[5:0];
-    wire [127:0] mask = {64'd0, first_bits(AddrW'(count))} << bit0;
-    wire [127:0] first = {127'd0, is_first_chunk} << bit0;
-    wire [127:0] beyond = {127'd0, is_last_chunk} << (7'(bit0) + count);
-    assign is_chunk = ((~used & mask) | ((follow & mask) ^ (mask & ~first))) == '0 && (follow & beyond) == '0;
-    assign is_one_rpc = is_in_range && is_held && is_chunk;
+    // Each chunk begins at the same bit of its word, and all but the last have 64 slots.
+    wire [63:0] after = ~64'd0 << start_i[5:0];
+    wire [6:0] stop = {1'b0, start_i[5:0]} + {slots_i[5:0] == '0, slots_i[5:0]};
+    wire [127:0] up_to = ~(~128'd0 << stop);
+    assign mask = {~64'd0, after} & (is_last_chunk ? up_to : {~after, ~64'd0});
+    assign first = checks ? '0 : 128'd1 << start_i[5:0];
+    assign beyond = is_last_chunk ? ~up_to & {up_to[126:0], 1'b0} : '0;
+    assign is_chunk = is_used && is_followed;
+    assign may_free = checks || (free_begins && is_in_range && is_held);
     // One writer each; given to a core where they differ.
     logic took_q[Slots];
     logic gave_q[Slots];
@@ -161,25 +168,23 @@ module recv_buffer #(
     logic unused;
     assign unused = ^unused_word;
   end else begin : g_trusted
-    assign {is_chunk, is_one_rpc, follow} = {2'b11, 128'd0};
+    assign {is_chunk, may_free, is_followed, mask, first, beyond} = {1'b1, free_begins, 1'b1, 384'd0};
     logic unused;
-    assign unused = ^{core_i, give_i, give_start_i, give_core_i, used, follow, count, chunk, start_i};
+    assign unused = ^{core_i, give_i, give_start_i, give_core_i, is_used, is_followed, first, beyond, is_last_chunk, chunk, start_i};
   end
 
   // -- the bits that change --
   wire wipes_now = (free_ok && state_q == Fast) || release_done;
   wire goes_on = state_q == Mark || state_q == Wipe;
   wire [AddrW-1:0] free_start = AddrW'(start_i);
-  wire [AddrW-1:0] pos_next = pos_q + AddrW'(64);
   assign write = take || wipes_now || goes_on;
   assign write_sets = can_decide ? alloc_i : state_q == Mark;
-  assign write_from = goes_on ? pos_next : alloc_i ? start_o : free_start;
+  assign write_from = goes_on ? pos_q : alloc_i ? start_o : free_start;
   // As many slots as are left, or 64.
   wire [6:0] free_to = free_start[6:0] + wanted[6:0];
-  wire [6:0] pos_to = pos_next[6:0] + left_q[6:0];
-  wire is_last = left_q <= AddrW'(64);
+  wire [6:0] pos_to = pos_q[6:0] + left_q[6:0];
   always_comb begin
-    if (goes_on) write_to = is_last ? pos_to : pos_q[6:0];  // 128 on
+    if (goes_on) write_to = is_last_q ? pos_to : {!pos_q[6], pos_q[5:0]};
     else if (alloc_i) write_to = is_short ? past[6:0] : {!start_o[6], start_o[5:0]};
     else write_to = is_short ? free_to : {!free_start[6], free_start[5:0]};
   end
@@ -190,6 +195,8 @@ module recv_buffer #(
 
   always_ff @(posedge clk_i) begin
     taken_start_q <= start_o;
+    freed_slots_q <= wanted;
+    freed_all_q   <= used == wanted;
     taken_q       <= rst_ni && take;
     if (!rst_ni) begin
       state_q <= Clear;
@@ -200,7 +207,9 @@ module recv_buffer #(
       used_q  <= '0;
       pos_q   <= '0;
       left_q  <= '0;
+      is_last_q <= 1'b1;
       is_empty_q <= 1'b1;
+      freed_q    <= 1'b0;
     end else begin
       if (take) head_q <= past;
       if (take && restarts) tail_q <= buffer_slots_i;
@@ -211,10 +220,9 @@ module recv_buffer #(
       if (take && is_before_low) low_q <= start_o;
       else if (steps && !(take && is_beside_low)) low_q <= low_next;
 
-      if (take) used_q <= used_q + wanted;
-      else if (free_ok || release_done) used_q <= used_q - wanted;
-      if (take) is_empty_q <= 1'b0;
-      else if (free_ok || release_done) is_empty_q <= used_q == wanted;
+      used_q     <= take ? used + wanted : used;
+      is_empty_q <= !take && is_empty;
+      freed_q    <= free_ok || release_done;
 
       // Long RPCs, 64 slots a cycle.
       unique case (state_q)
@@ -223,25 +231,29 @@ module recv_buffer #(
           if (sweep_q == PairW'(Pairs - 1)) state_q <= Fast;
         end
         Fast: begin
-          pos_q  <= alloc_i ? start_o : free_start;
+          pos_q  <= write_from + AddrW'(64);
           left_q <= wanted - AddrW'(64);
+          is_last_q <= wanted <= AddrW'(128);
           if (take && !is_short) state_q <= Mark;
-          else if (free_begins && Safe && is_one_rpc && !is_last_chunk) state_q <= Check;
-          else if (wipes_now && !is_short) state_q <= Wipe;
+          else if (checks_on) state_q <= Check;
+          else if ((release_done || (free_begins && !Safe)) && !is_short) state_q <= Wipe;
         end
         Check: begin
-          pos_q  <= pos_next;
+          pos_q  <= pos_q + AddrW'(64);
           left_q <= left_q - AddrW'(64);
-          if (free_done) begin
-            state_q <= free_ok ? Wipe : Fast;
-            pos_q   <= free_start - AddrW'(64);
-            left_q  <= wanted;
+          is_last_q <= left_q <= AddrW'(128);
+          if (!checks_on) state_q <= free_ok ? Wipe : Fast;
+          if (is_last_q) begin
+            pos_q  <= free_start;
+            left_q <= wanted;
+            is_last_q <= 1'b0;
           end
         end
         Wipe, Mark: begin
-          pos_q  <= pos_next;
+          pos_q  <= pos_q + AddrW'(64);
           left_q <= left_q - AddrW'(64);
-          if (left_q <= AddrW'(64)) state_q <= Fast;
+          is_last_q <= left_q <= AddrW'(128);
+          if (is_last_q) state_q <= Fast;
         end
         default: state_q <= Clear;
       endcase

@@ -3,6 +3,7 @@
 # From the environment: RTL (files), TOP, PARAMETERS (NAME VALUE NAME VALUE …), LIBERTY, NETLIST (file to write), WINDOW.
 # Memories stay memories, which `stat` does not price; with WINDOW=1 the bit vectors (words of 32 bits or more, up to 256 of them)
 # become flops with their multiplexers, so that a path through them is timed as a whole.
+# A module with `keep_hierarchy` is mapped once for each of its sizes, and joined with the others when all are mapped: a CAM of many entries.
 yosys -import
 # The environment is read before `yosys -import` could shadow anything of Tcl's.
 foreach name {RTL TOP PARAMETERS LIBERTY NETLIST WINDOW} { set $name $::env($name) }
@@ -37,6 +38,13 @@ dfflibmap -liberty $LIBERTY
 # Mapped by delay, then buffered at 4 sinks, and sized, each input of the logic driven by a cell as weak as a flop: without that, a net of many
 # sinks decides the path.
 abc -liberty $LIBERTY -constr hardware/synth/driven.constr -script +strash\;ifraig\;dch,-f\;map,-D,1\;topo\;buffer,-N,4\;topo\;upsize,-D,1\;dnsize,-D,1
+opt_clean
+# The copies of a word for several readers: a buffer each.
+select A:keep_hierarchy
+insbuf -buf BUFX4 A Y
+select -clear
+setattr -mod -unset keep_hierarchy *
+flatten
 opt_clean
 expose -evert t:\$mem_v2
 setundef -zero

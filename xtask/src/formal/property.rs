@@ -103,8 +103,8 @@ pub(super) const PROPERTIES: &[Property] = &[
         runs: Runs::ByInduction,
         mutant: Mutant {
             module: "recv_buffer",
-            text: "if (left_q <= AddrW'(64)) state_q <= Fast;",
-            wrong: "if (left_q < AddrW'(64)) state_q <= Fast;",
+            text: "if (is_last_q) state_q <= Fast;",
+            wrong: "if (is_last_q && left_q[5:0] != '0) state_q <= Fast;",
         },
     },
     Property {
@@ -146,6 +146,21 @@ pub(super) const PROPERTIES: &[Property] = &[
             module: "bit_banks",
             text: "to_q          <= {to_i[6] ^ from_i[6], to_i[5:0]};",
             wrong: "to_q          <= to_i;",
+        },
+    },
+    Property {
+        name: "BITS_ARE_COMPARED_AS_THEY_WERE_WRITTEN",
+        module: "bit_banks",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Words", 3), ("Sentinel", 1)],
+            replaced: &[],
+            any: &[],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "bit_banks",
+            text: ".wrong_if_0_i(care & (set ^ wanted))",
+            wrong: ".wrong_if_0_i(care & wanted)",
         },
     },
     Property {

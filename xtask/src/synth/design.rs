@@ -125,7 +125,7 @@ fn reassemblers() -> Vec<Design> {
         what,
         ..design("reassembler", 64, &[("Entries", entries), ("Slots", slots(64)), ("Cores", 64)])
     };
-    [("16 entries", 16), ("64 entries", 64)].map(of).to_vec()
+    [("16 entries", 16), ("64 entries", 64), ("540 entries", 540)].map(of).to_vec()
 }
 
 /// One manager of a group of cores, among as many groups as Altocumulus has in its largest system.

@@ -67,7 +67,7 @@ fn cam_power(results: &Results) -> Option<Line> {
             thousands(row.mapped.flops),
             scale::mw_at_22nm(row.mapped.watts)
         ),
-        "no verdict, because ours is of flops and comparators, of another number of entries, and assumes an activity; theirs is a custom array",
+        "no verdict, because ours is a whole reassembler of flops and comparators, and assumes an activity; theirs is a custom array",
     ]))
 }
 
