@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::Child;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nebula::{CallError, Client, ClientConfig, Span};
@@ -19,12 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Endpoints that the kernel gives to no socket by itself, so that a process that is restarted has its own again.
 fn endpoints() -> Vec<String> {
-    let ports = (61_000_u16..65_000).filter(|&port| UdpSocket::bind(("127.0.0.1", port)).is_ok());
-    // The tests of this file run at once.
-    static TAKEN: AtomicUsize = AtomicUsize::new(0);
-    let taken = TAKEN.fetch_add(3, Ordering::Relaxed);
-    let first = usize::try_from(std::process::id()).unwrap() % 3000;
-    ports.skip(first + taken).take(3).map(|port| format!("udp://127.0.0.1:{port}")).collect()
+    // The tests of this file run at once: a port is tried by one of them only.
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    let tried = std::iter::repeat_with(|| TRIED.fetch_add(1, Ordering::Relaxed)).take(4000);
+    let ports = tried.map(|tried| 61_000 + (std::process::id() + tried) % 4000);
+    let free = ports.filter(|&port| UdpSocket::bind(("127.0.0.1", u16::try_from(port).unwrap())).is_ok());
+    free.take(3).map(|port| format!("udp://127.0.0.1:{port}")).collect()
 }
 
 /// Three replicas and their folder, which goes with them.
@@ -59,7 +59,10 @@ impl Replicas {
             command(&[&words[..], &more, &["--snapshot-every", "50", "--log", "off"]].concat()).spawn().unwrap();
         let mut ready = String::new();
         BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-        assert!(ready.starts_with("ready "), "{ready:?}");
+        if !ready.starts_with("ready ") {
+            let _ = child.kill();
+            panic!("{ready:?}, then {:?}", wait(child));
+        }
         child
     }
 

@@ -1,6 +1,6 @@
 //! Three replicas over UDP on the loopback interface, as a server runs them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nebula::{CallError, Client, ClientConfig, RetryPolicy, Server, ServerConfig, Span};
@@ -16,12 +16,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Endpoints that the kernel gives to no socket by itself, so that a replica that is restarted has its own again.
 fn endpoints() -> Vec<String> {
-    // The tests of this file run at once.
-    static TAKEN: AtomicUsize = AtomicUsize::new(0);
-    let taken = TAKEN.fetch_add(3, Ordering::Relaxed);
-    let ports = (61_000_u16..65_000).filter(|&port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok());
-    let first = usize::try_from(std::process::id()).unwrap() % 3000;
-    ports.skip(first + taken).take(3).map(|port| format!("udp://127.0.0.1:{port}")).collect()
+    // The tests of this file run at once: a port is tried by one of them only.
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    let tried = std::iter::repeat_with(|| TRIED.fetch_add(1, Ordering::Relaxed)).take(4000);
+    let ports = tried.map(|tried| 61_000 + (std::process::id() + tried) % 4000);
+    let free = ports.filter(|&port| std::net::UdpSocket::bind(("127.0.0.1", u16::try_from(port).unwrap())).is_ok());
+    free.take(3).map(|port| format!("udp://127.0.0.1:{port}")).collect()
 }
 
 fn start(endpoint: &str, members: &[String], folder: &std::path::Path) -> RunningReplica {
