@@ -51,6 +51,16 @@ fn end(client: &mut Client, ticket: Result<Ticket, SubmitError>) -> Result<Vec<u
     client.finish(ticket?).map(<[u8]>::to_vec)
 }
 
+/// The same of one that is polled for.
+fn polled(client: &mut Client, ticket: Ticket) -> Result<Vec<u8>, CallError> {
+    loop {
+        if let Some(done) = client.poll() {
+            assert_eq!(done.ticket, ticket);
+            return done.result.map(<[u8]>::to_vec);
+        }
+    }
+}
+
 fn refused(refusal: AccessRefusal) -> Result<Vec<u8>, CallError> {
     Err(CallError::Refused { refusal })
 }
@@ -202,10 +212,10 @@ fn operations_and_rpcs_end_under_their_tickets_in_any_order() {
 
 #[test]
 fn an_object_with_a_version_is_read_in_one_piece_while_it_is_written() {
-    const BYTES: usize = 300;
-    for way in WAYS {
+    // Of several blocks, and of one.
+    for (way, bytes) in WAYS.into_iter().flat_map(|way| [(way, 300), (way, 56)]) {
         let region = Region::create(512).unwrap();
-        region.write_whole(0, 8, &[0; BYTES]).unwrap();
+        region.write_whole(0, 8, &vec![0; bytes]).unwrap();
         let (server, mut client) = way.open("whole", &region, Rights::READ);
         let is_over = Arc::new(AtomicBool::new(false));
         let writer = {
@@ -214,7 +224,7 @@ fn an_object_with_a_version_is_read_in_one_piece_while_it_is_written() {
                 let mut byte = 0_u8;
                 while !is_over.load(Ordering::Relaxed) {
                     byte = byte.wrapping_add(1);
-                    region.write_whole(0, 8, &[byte; BYTES]).unwrap();
+                    region.write_whole(0, 8, &vec![byte; bytes]).unwrap();
                     for _ in 0..2000 {
                         std::hint::spin_loop();
                     }
@@ -224,13 +234,13 @@ fn an_object_with_a_version_is_read_in_one_piece_while_it_is_written() {
         let (mut read, mut versions) = (0, 0);
         let mut before = 0;
         for _ in 0..20_000 {
-            let ticket = client.read_whole(REGION, 0, 8, u32::try_from(BYTES).unwrap()).unwrap();
-            match client.finish(ticket) {
+            let ticket = client.read_whole(REGION, 0, 8, u32::try_from(bytes).unwrap()).unwrap();
+            match polled(&mut client, ticket) {
                 Ok(object) => {
                     let (version, object) = object.split_first_chunk().unwrap();
                     let version = u64::from_le_bytes(*version);
                     assert!(version >= before && version % 2 == 0, "{way:?}");
-                    assert_eq!(object, [object[0]; BYTES], "{way:?}");
+                    assert_eq!(object, vec![object[0]; bytes], "{way:?}");
                     // The first version is that of zeros.
                     assert_eq!(u64::from(object[0]), (version / 2 - 1) % 256, "{way:?}");
                     (read, versions) = (read + 1, versions + u32::from(version != before));
@@ -247,6 +257,8 @@ fn an_object_with_a_version_is_read_in_one_piece_while_it_is_written() {
         assert!(read > 100, "{read} reads over {way:?}");
         // One that is left being written is torn, and says so.
         region.write(0, &[1]).unwrap();
+        let torn = client.read_whole(REGION, 0, 8, 8).unwrap();
+        assert_eq!(polled(&mut client, torn), refused(AccessRefusal::Torn), "{way:?}");
         let torn = client.read_whole(REGION, 0, 8, 8);
         assert_eq!(end(&mut client, torn), refused(AccessRefusal::Torn), "{way:?}");
         let torn = client.read_whole(REGION, 4, 8, 8);
@@ -260,16 +272,10 @@ fn an_operation_that_is_cancelled_ends_once_and_its_place_is_used_again() {
     for way in [Way::Engine, Way::Udp] {
         let region = Region::create(1 << 16).unwrap();
         let (server, mut client) = way.open("cancel", &region, Rights::READ);
-        for _ in 0..300 {
-            let ticket = client.read(REGION, 0, 1 << 14).unwrap();
+        for bytes in [1 << 14, 64].repeat(150) {
+            let ticket = client.read(REGION, 0, bytes).unwrap();
             assert!(client.cancel(ticket));
-            let result = loop {
-                if let Some(done) = client.poll() {
-                    assert_eq!(done.ticket, ticket);
-                    break done.result.map(<[u8]>::len);
-                }
-            };
-            assert_eq!(result, Err(CallError::Cancelled), "{way:?}");
+            assert_eq!(polled(&mut client, ticket), Err(CallError::Cancelled), "{way:?}");
             assert!(!client.cancel(ticket) && client.outstanding() == 0);
         }
         server.stop();

@@ -404,6 +404,15 @@ impl Carrier for Link {
         }
     }
 
+    #[inline(always)]
+    fn poll_next(&mut self) -> Option<Completion<'_>> {
+        match self {
+            Self::Udp(udp) => udp.poll(),
+            other => other.poll(),
+        }
+    }
+
+    #[inline]
     fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
         match self {
             Self::Shm(shm) => shm.submit_operation(token, message),

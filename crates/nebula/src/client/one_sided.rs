@@ -38,6 +38,9 @@ pub(crate) trait Carrier: Connection {
     /// The most payload bytes of what fits one packet.
     fn packet_bytes(&self) -> u32;
 
+    /// As [`poll`](Connection::poll), compiled into the caller.
+    fn poll_next(&mut self) -> Option<Completion<'_>>;
+
     /// Sends an operation of one packet, whose answer comes under `token`.
     fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError>;
 
@@ -84,6 +87,7 @@ impl<C: Carrier> OneSided<C> {
     }
 
     /// Begins an operation on `region`; `data` is what it writes.
+    #[inline]
     pub(crate) fn begin(&mut self, region: RegionId, wanted: Wanted, data: &[u8]) -> Result<Ticket, SubmitError> {
         let bytes = wanted.bytes(data);
         if bytes > BYTES_MAX {
@@ -104,9 +108,10 @@ impl<C: Carrier> OneSided<C> {
             }
             None => {
                 operation.begin(ticket, (region, wanted), data, self.carrier.packet_bytes());
-                operation.is_waiting = true;
-                self.waiting.push_back(place);
-                self.send();
+                if !self.waiting.is_empty() || !self.send_blocks(place) {
+                    self.operations[place as usize].is_waiting = true;
+                    self.waiting.push_back(place);
+                }
             }
         }
         Ok(ticket)
@@ -119,23 +124,32 @@ impl<C: Carrier> OneSided<C> {
             return Some(self.operations[place as usize].completion());
         }
         self.send();
-        let completion = self.carrier.poll()?;
+        let completion = self.carrier.poll_next()?;
         if !completion.ticket.is_one_sided() {
             return Some(completion);
         }
         let (place, block) = parts(completion.ticket);
         self.blocks -= 1;
-        match self.operations[place as usize].absorb(block, completion.result) {
-            Absorbed::Open => return None,
-            Absorbed::Again => {
-                self.operations[place as usize].is_waiting = true;
-                self.waiting.push_back(place);
-                return None;
+        let operation = &mut self.operations[place as usize];
+        if operation.is_short {
+            if let Some(result) = operation.end_short(completion.result) {
+                self.handed = Some(place);
+                return Some(Completion { ticket: operation.ticket, result });
             }
-            Absorbed::Over => {}
+            queue_again(operation, &mut self.waiting, place);
+            return None;
         }
-        self.handed = Some(place);
-        Some(self.operations[place as usize].completion())
+        match operation.absorb(block, completion.result) {
+            Absorbed::Open => None,
+            Absorbed::Again => {
+                queue_again(operation, &mut self.waiting, place);
+                None
+            }
+            Absorbed::Over => {
+                self.handed = Some(place);
+                Some(self.operations[place as usize].completion())
+            }
+        }
     }
 
     /// The operation that ended first and was not handed out; the one before is forgotten.
@@ -155,30 +169,39 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// Sends blocks, as far as there is room.
+    /// Sends blocks of what waits, as far as there is room.
+    #[inline]
     fn send(&mut self) {
-        while let Some(&place) = self.waiting.front() {
-            let operation = &mut self.operations[place as usize];
-            while let Some((block, message)) = operation.next_block() {
-                let token = Ticket(OPERATION | u64::from(block) << BLOCK_SHIFT | u64::from(place));
-                match self.carrier.submit_operation(token, message) {
-                    Ok(()) => {
-                        operation.sent();
-                        self.blocks += 1;
-                    }
-                    Err(SubmitError::Full) => return,
-                    Err(error) => {
-                        operation.fail(error.into());
-                        break;
-                    }
+        while let Some(&place) = self.waiting.front()
+            && self.send_blocks(place)
+        {
+            self.operations[place as usize].is_waiting = false;
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Sends the blocks of an operation that are still to be sent; whether there was room for all. One that comes to an end by that is queued.
+    #[inline]
+    fn send_blocks(&mut self, place: u32) -> bool {
+        let operation = &mut self.operations[place as usize];
+        while let Some((block, message)) = operation.next_block() {
+            let token = Ticket(OPERATION | u64::from(block) << BLOCK_SHIFT | u64::from(place));
+            match self.carrier.submit_operation(token, message) {
+                Ok(()) => {
+                    operation.sent();
+                    self.blocks += 1;
+                }
+                Err(SubmitError::Full) => return false,
+                Err(error) => {
+                    operation.fail(error.into());
+                    break;
                 }
             }
-            operation.is_waiting = false;
-            self.waiting.pop_front();
-            if self.operations[place as usize].is_over() {
-                self.ended.push_back(place);
-            }
         }
+        if operation.is_over() {
+            self.ended.push_back(place);
+        }
+        true
     }
 
     /// Calls `visit` with whatever has ended.
@@ -201,7 +224,7 @@ impl<C: Carrier> OneSided<C> {
         if !ticket.is_one_sided() {
             return self.carrier.cancel(ticket);
         }
-        let place = usize::try_from(ticket.0 & (self.operations.len() as u64 - 1)).unwrap_or(0);
+        let place = self.place(ticket);
         let operation = &mut self.operations[place];
         // One that is over waits to be handed out. What waits to be sent ends when its turn comes, and finds nothing left to send.
         let is_outstanding = operation.ticket == ticket && operation.is_open() && !operation.is_over();
@@ -209,6 +232,11 @@ impl<C: Carrier> OneSided<C> {
             operation.fail(CallError::Cancelled);
         }
         is_outstanding
+    }
+
+    /// The place of an operation.
+    fn place(&self, ticket: Ticket) -> usize {
+        usize::try_from(ticket.0 & (self.operations.len() as u64 - 1)).unwrap_or(0)
     }
 
     /// RPCs and operations that have not been handed out.
@@ -224,6 +252,9 @@ impl<C: Carrier> OneSided<C> {
         if others != 1 {
             return Err(CallError::Outstanding { rpcs: others });
         }
+        // Whatever is polled for below is taken back at once.
+        let place = self.place(ticket);
+        self.operations[place].keep();
         let (mut spins, mut until) = (0_u32, None);
         loop {
             if let Some(place) = self.find_end(ticket) {
@@ -257,6 +288,13 @@ impl<C: Carrier> OneSided<C> {
             self.carrier.wait_for(timeout);
         }
     }
+}
+
+/// All blocks of an operation wait to be sent once more.
+#[cold]
+fn queue_again(operation: &mut Operation, waiting: &mut VecDeque<u32>, place: u32) {
+    operation.is_waiting = true;
+    waiting.push_back(place);
 }
 
 /// The place of an operation, and which of its blocks.

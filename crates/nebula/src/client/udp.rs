@@ -30,7 +30,7 @@ use crate::endpoint::Endpoint;
 use crate::net::{Environment, KernelWire, TcpClientWire, Time, Wire, random_bytes, xdp};
 use done::Slice;
 use nebula_nic::{Span, Timestamp};
-use session::Session;
+use session::{OPERATIONS_QUEUED_MAX, QUEUED_MAX, Session};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -126,19 +126,20 @@ impl UdpClient {
             return Err(SubmitError::Forked);
         }
         let ticket = self.session.submit(request, options)?;
-        if self.session.is_to_send_at_once() {
+        if self.session.is_to_send_at_once(QUEUED_MAX) {
             self.flush();
         }
         Ok(ticket)
     }
 
     /// Sends a one-sided operation, whose answer comes under `token`.
+    #[inline]
     pub(crate) fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
         if self.session.is_forked() {
             return Err(SubmitError::Forked);
         }
         self.session.submit_operation(token, message)?;
-        if self.session.is_to_send_at_once() {
+        if self.session.is_to_send_at_once(OPERATIONS_QUEUED_MAX) {
             self.flush();
         }
         Ok(())

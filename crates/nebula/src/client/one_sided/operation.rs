@@ -6,8 +6,9 @@ use nebula_nic::{ACCESS_BYTES, Access, AccessKind, AccessRefusal, BLOCK_BYTES, R
 
 /// Bytes of an answer before what was read, and of a version.
 const WORD: usize = 8;
+const BLOCK: usize = BLOCK_BYTES as usize;
 /// The longest message.
-const MESSAGE_BYTES: usize = ACCESS_BYTES + BLOCK_BYTES as usize;
+const MESSAGE_BYTES: usize = ACCESS_BYTES + BLOCK;
 /// Times that an object of which blocks are of different versions is read before it counts as torn.
 pub(super) const WHOLE_TRIES: u32 = 64;
 
@@ -69,8 +70,9 @@ pub(super) struct Operation {
     /// What it writes; or its result.
     buffer: Vec<u8>,
     bytes: usize,
-    /// Bytes of a block.
+    /// Bytes of a block, and of the first those before the operation's.
     block_bytes: usize,
+    skip: usize,
     /// The next block to be sent, and the end of all.
     next: u32,
     end: u32,
@@ -81,6 +83,8 @@ pub(super) struct Operation {
     tries: u32,
     error: Option<CallError>,
     is_open: bool,
+    /// It is one block, whose answer is handed out where it lies.
+    pub(super) is_short: bool,
     /// It is in the queue of those of which blocks are to be sent.
     pub(super) is_waiting: bool,
     message: [u8; MESSAGE_BYTES],
@@ -95,6 +99,7 @@ impl Default for Operation {
             buffer: Vec::new(),
             bytes: 0,
             block_bytes: 1,
+            skip: 0,
             next: 0,
             end: 0,
             under_way: 0,
@@ -103,6 +108,7 @@ impl Default for Operation {
             tries: 0,
             error: None,
             is_open: false,
+            is_short: false,
             is_waiting: false,
             message: [0; MESSAGE_BYTES],
         }
@@ -111,45 +117,70 @@ impl Default for Operation {
 
 impl Operation {
     /// Begins an operation that is cut into blocks, each of which fits a packet.
+    #[inline]
     pub(super) fn begin(&mut self, ticket: Ticket, (region, wanted): (RegionId, Wanted), data: &[u8], packet: u32) {
         (self.ticket, self.region, self.wanted) = (ticket, region, wanted);
         self.bytes = wanted.bytes(data);
-        self.buffer.clear();
-        match wanted {
-            Wanted::Write { .. } => self.buffer.extend_from_slice(data),
-            _ => self.buffer.resize(wanted.lead() + self.bytes, 0),
+        if let Wanted::Write { .. } = wanted {
+            self.buffer.clear();
+            self.buffer.extend_from_slice(data);
         }
-        self.block_bytes = (packet as usize).saturating_sub(ACCESS_BYTES).min(BLOCK_BYTES as usize) / WORD * WORD;
-        // From the multiple of a block before its first byte on.
-        let skip = self.skip();
-        self.end = u32::try_from((skip + self.bytes).div_ceil(self.block_bytes).max(1)).unwrap_or(u32::MAX);
-        (self.error, self.is_open, self.tries) = (None, true, 0);
+        (self.error, self.is_open, self.tries, self.next) = (None, true, 0, 0);
+        let bytes_max = (packet as usize).saturating_sub(ACCESS_BYTES);
+        self.is_short = bytes_max >= BLOCK && self.bytes + skip(wanted, BLOCK) <= BLOCK;
+        if self.is_short {
+            self.end = 1;
+        } else {
+            self.cut(bytes_max.min(BLOCK) / WORD * WORD);
+        }
+    }
+
+    /// Cuts it into blocks of `bytes` bytes, from the multiple of that before its first byte on, and makes room for the result.
+    #[inline(never)]
+    fn cut(&mut self, bytes: usize) {
+        (self.block_bytes, self.skip) = (bytes, skip(self.wanted, bytes));
+        self.end = u32::try_from((self.skip + self.bytes).div_ceil(bytes).max(1)).unwrap_or(u32::MAX);
+        self.make_room();
         self.try_again();
+    }
+
+    /// Its result is to be kept here.
+    pub(super) fn keep(&mut self) {
+        if std::mem::take(&mut self.is_short) {
+            self.block_bytes = BLOCK;
+            self.skip = skip(self.wanted, BLOCK);
+            self.make_room();
+            (self.version, self.is_torn) = (None, false);
+        }
+    }
+
+    /// Makes room for the result; what it writes lies there already.
+    fn make_room(&mut self) {
+        if !matches!(self.wanted, Wanted::Write { .. }) {
+            self.buffer.clear();
+            self.buffer.resize(self.wanted.lead() + self.bytes, 0);
+        }
     }
 
     fn try_again(&mut self) {
         (self.next, self.version, self.is_torn) = (0, None, false);
     }
 
-    /// Bytes of the first block before those of the operation.
-    fn skip(&self) -> usize {
-        usize::try_from(self.wanted.at() % self.block_bytes as u64).unwrap_or(0)
-    }
-
     /// Where in the operation a block begins, and its length.
     fn range(&self, block: u32) -> (usize, usize) {
-        let (skip, block) = (self.skip(), block as usize);
+        let (skip, block) = (self.skip, block as usize);
         let from = (block * self.block_bytes).saturating_sub(skip);
         let to = ((block + 1) * self.block_bytes - skip).min(self.bytes);
         (from, to.saturating_sub(from))
     }
 
     /// The next block, and its message.
+    #[inline]
     pub(super) fn next_block(&mut self) -> Option<(u32, &[u8])> {
         if self.next >= self.end {
             return None;
         }
-        let (from, bytes) = self.range(self.next);
+        let (from, bytes) = if self.end == 1 { (0, self.bytes) } else { self.range(self.next) };
         let access = Access {
             kind: self.wanted.kind(),
             region: self.region,
@@ -186,6 +217,30 @@ impl Operation {
         self.under_way == 0 && self.next >= self.end
     }
 
+    /// The end of an operation of one block, whose answer came; `None` where the block is to be sent again.
+    #[inline]
+    pub(super) fn end_short<'a>(&mut self, answer: Result<&'a [u8], CallError>) -> Option<Result<&'a [u8], CallError>> {
+        self.under_way = 0;
+        let result = match (answer.and_then(|answer| self.check(self.bytes, answer)), self.error.take()) {
+            (_, Some(error)) | (Err(error), None) => Err(error),
+            (Ok(Some(read)), None) => Ok(read),
+            (Ok(None), None) if self.may_try_again() => return None,
+            (Ok(None), None) => Err(CallError::Refused { refusal: AccessRefusal::Torn }),
+        };
+        self.is_open = false;
+        Some(result)
+    }
+
+    /// Whether an object that was torn is read once more: all blocks of it are to be sent then.
+    fn may_try_again(&mut self) -> bool {
+        self.tries += 1;
+        let may = self.tries < WHOLE_TRIES;
+        if may {
+            self.try_again();
+        }
+        may
+    }
+
     /// Takes the answer to a block.
     pub(super) fn absorb(&mut self, block: u32, result: Result<&[u8], CallError>) -> Absorbed {
         self.under_way -= 1;
@@ -199,9 +254,7 @@ impl Operation {
             return Absorbed::Open;
         }
         if self.is_torn && self.error.is_none() {
-            self.tries += 1;
-            if self.tries < WHOLE_TRIES {
-                self.try_again();
+            if self.may_try_again() {
                 return Absorbed::Again;
             }
             self.error = Some(CallError::Refused { refusal: AccessRefusal::Torn });
@@ -210,37 +263,43 @@ impl Operation {
     }
 
     fn take(&mut self, block: u32, answer: &[u8]) -> Result<(), CallError> {
-        let (status, answer) = answer.split_at_checked(WORD).ok_or(CallError::Protocol)?;
-        let is_whole = matches!(self.wanted, Wanted::Whole { .. });
-        if is_whole && status[0] == AccessRefusal::Torn.code() {
+        let (from, bytes) = self.range(block);
+        let Some(read) = self.check(bytes, answer)? else {
             self.is_torn = true;
             return Ok(());
-        }
-        if status[0] != 0 {
-            return Err(refusal(status[0]));
-        }
-        let (from, bytes) = self.range(block);
+        };
         let lead = self.wanted.lead();
-        let (version, read) = answer.split_at_checked(lead).ok_or(CallError::Protocol)?;
+        let (version, read) = read.split_at(lead);
         if let Ok(version) = version.try_into().map(u64::from_le_bytes) {
             self.is_torn |= *self.version.get_or_insert(version) != version;
             self.buffer[..WORD].copy_from_slice(&version.to_le_bytes());
         }
-        let expected = if matches!(self.wanted, Wanted::Write { .. }) { 0 } else { bytes };
-        if read.len() != expected {
-            return Err(CallError::Protocol);
-        }
-        if expected > 0 {
-            self.buffer[lead + from..lead + from + bytes].copy_from_slice(read);
+        if !read.is_empty() {
+            self.buffer[lead + from..][..bytes].copy_from_slice(read);
         }
         Ok(())
+    }
+
+    /// What was read of a block of `bytes` bytes, behind the version where one was asked for; `None` where the object was being written.
+    #[inline]
+    fn check<'a>(&self, bytes: usize, answer: &'a [u8]) -> Result<Option<&'a [u8]>, CallError> {
+        let (status, read) = answer.split_at_checked(WORD).ok_or(CallError::Protocol)?;
+        match status[0] {
+            0 => {}
+            code if code == AccessRefusal::Torn.code() && matches!(self.wanted, Wanted::Whole { .. }) => {
+                return Ok(None);
+            }
+            code => return Err(refusal(code)),
+        }
+        let expected = if matches!(self.wanted, Wanted::Write { .. }) { 0 } else { self.wanted.lead() + bytes };
+        if read.len() == expected { Ok(Some(read)) } else { Err(CallError::Protocol) }
     }
 
     /// Begins an operation that is carried out at once: the room for its result.
     #[inline]
     pub(super) fn begin_at_once(&mut self, ticket: Ticket, wanted: Wanted, bytes: usize) -> &mut [u8] {
         (self.ticket, self.wanted, self.bytes) = (ticket, wanted, bytes);
-        (self.next, self.end, self.is_open) = (0, 0, true);
+        (self.next, self.end, self.is_open, self.is_short) = (0, 0, true, false);
         let room = if matches!(wanted, Wanted::Write { .. }) { 0 } else { wanted.lead() + bytes };
         self.buffer.resize(room, 0);
         &mut self.buffer
@@ -262,6 +321,12 @@ impl Operation {
         };
         Completion { ticket: self.ticket, result }
     }
+}
+
+/// Bytes of the first of blocks of `block_bytes` before those of the operation.
+#[inline(always)]
+fn skip(wanted: Wanted, block_bytes: usize) -> usize {
+    usize::try_from(wanted.at() % block_bytes as u64).unwrap_or(0)
 }
 
 /// Why an answer is not a result.

@@ -49,11 +49,12 @@ impl Outbox {
         }
     }
 
-    /// The same of a request.
+    /// The same of a request, or of a one-sided operation.
     #[inline(always)]
-    pub(super) fn push_request(&mut self, wire: &mut dyn Wire, request: &Request<'_>) {
-        if !self.train.push_by(request.len(), |room| request.encode(room)) {
-            self.push_into_next(wire, &Message::Request(*request));
+    pub(super) fn push_request(&mut self, wire: &mut dyn Wire, request: &Request<'_>, is_operation: bool) {
+        if !self.train.push_by(request.len(), |room| request.encode(is_operation, room)) {
+            let message = if is_operation { Message::Operation(*request) } else { Message::Request(*request) };
+            self.push_into_next(wire, &message);
         }
     }
 

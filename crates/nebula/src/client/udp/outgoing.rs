@@ -45,14 +45,14 @@ impl Session {
             rpc.stamp(self.now, self.server_time.at(self.now), self.mtu);
         }
         let is_overdue = std::mem::take(&mut rpc.is_overdue);
-        if rpc.is_operation {
-            return self.send_operation(wire, place);
-        }
         match rpc.phase {
             Phase::Single => {
-                self.outbox.push_request(wire, &rpc.packet(self.mtu, 0, Wants::ack_if(is_overdue)));
+                let wants = Wants::ack_if(is_overdue && !rpc.is_operation);
+                self.outbox.push_request(wire, &rpc.packet(self.mtu, 0, wants), rpc.is_operation);
                 self.flights.sent(self.now, place, 1);
             }
+            // Of several packets it would be an RPC to the server: it was made for a longer packet than the server takes by now.
+            _ if rpc.is_operation => self.end_with(place, CallError::Protocol),
             Phase::Upload(_) => self.send_burst(wire, place, is_overdue),
             Phase::InServer => {
                 let last = self.mtu.packets(u32::try_from(rpc.request.len()).unwrap_or(0)).saturating_sub(1);
@@ -61,18 +61,6 @@ impl Session {
             }
             Phase::Download(_) => self.pull(wire, place),
         }
-    }
-
-    /// Sends a one-sided operation. Of several packets it would be an RPC to the server: one that was made for a longer packet than the server
-    /// takes by now ends.
-    #[inline(never)]
-    fn send_operation(&mut self, wire: &mut dyn Wire, place: u32) {
-        let rpc = &self.rpcs[place as usize];
-        if rpc.phase != Phase::Single {
-            return self.end_with(place, CallError::Protocol);
-        }
-        self.outbox.push(wire, &Message::Operation(rpc.packet(self.mtu, 0, Wants::NOTHING)));
-        self.flights.sent(self.now, place, 1);
     }
 
     /// Sends the next packets of a long request, or asks again which have come.

@@ -36,7 +36,10 @@ const PACKETS_MAX: u32 = 1 << 16;
 const STREAM_RTT: RttConfig =
     RttConfig { rto_min: Span::from_ms(200), rto_max: Span::from_secs(1), rto_first: Span::from_secs(1) };
 /// Requests that wait at most to be sent together.
-const QUEUED_MAX: usize = 64;
+pub(super) const QUEUED_MAX: usize = 64;
+/// The same of one-sided operations. All of them that come together are answered together, as no worker takes turns with them: with fewer in each
+/// datagram train the server answers the first while the client makes the next.
+pub(super) const OPERATIONS_QUEUED_MAX: usize = 32;
 
 /// Everything of a client over UDP but its wire.
 #[derive(Debug)]
@@ -274,6 +277,7 @@ impl Session {
     }
 
     /// Takes a one-sided operation in, which ends under `ticket`.
+    #[inline]
     pub(super) fn submit_operation(&mut self, ticket: Ticket, message: &[u8]) -> Result<(), SubmitError> {
         let place = self.take_in(message, Options::default())?;
         let rpc = &mut self.rpcs[place as usize];
@@ -380,10 +384,10 @@ impl Session {
         }
     }
 
-    /// Whether what was submitted should not wait for more: it is alone, or there is a batch.
+    /// Whether what was submitted should not wait for more: it is alone, or `queued_max` wait.
     #[inline]
-    pub(super) fn is_to_send_at_once(&self) -> bool {
-        (self.requester.outstanding() == 1 && self.done.is_empty()) || self.queue.len() >= QUEUED_MAX
+    pub(super) fn is_to_send_at_once(&self, queued_max: usize) -> bool {
+        (self.requester.outstanding() == 1 && self.done.is_empty()) || self.queue.len() >= queued_max
     }
 
     /// The end of the RPC at `place` has been handed out.

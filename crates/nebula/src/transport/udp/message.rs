@@ -43,9 +43,6 @@ const GRANTS: u8 = 2;
 pub(crate) struct Wants(u8);
 
 impl Wants {
-    /// Nothing.
-    pub(crate) const NOTHING: Self = Self(0);
-
     /// An acknowledgment, if `is_wanted`.
     #[inline(always)]
     pub(crate) const fn ack_if(is_wanted: bool) -> Self {
@@ -151,8 +148,8 @@ impl Message<'_> {
     #[inline(always)]
     pub(crate) fn encode(&self, out: &mut [u8]) {
         match *self {
-            Self::Request(request) => request.encode(out),
-            Self::Operation(request) => request.encode_as(OPERATION, out),
+            Self::Request(request) => request.encode(false, out),
+            Self::Operation(request) => request.encode(true, out),
             Self::Reply { tid, rpc_bytes, pkt_idx, payload } => encode_reply(tid, rpc_bytes, pkt_idx, payload, out),
             Self::Nack { tid, code } => common(out, NACK, false, 0, tid, code, 0),
             Self::Fault { tid, code } => common(out, FAULT, false, 0, tid, code, 0),
@@ -180,14 +177,10 @@ impl Request<'_> {
         REQUEST_BYTES + self.payload.len()
     }
 
-    /// Writes the message into `out`, which has exactly [`len`](Self::len) bytes.
+    /// Writes the message into `out`, which has exactly [`len`](Self::len) bytes: as a request, or as a one-sided operation.
     #[inline(always)]
-    pub(crate) fn encode(&self, out: &mut [u8]) {
-        self.encode_as(REQUEST, out);
-    }
-
-    #[inline(always)]
-    fn encode_as(&self, kind: u8, out: &mut [u8]) {
+    pub(crate) fn encode(&self, is_operation: bool, out: &mut [u8]) {
+        let kind = if is_operation { OPERATION } else { REQUEST };
         let &Self { tid, rpc_bytes, pkt_idx, wants, key_hash, budget_us, stamp_ns, payload } = self;
         let Some((head, behind)) = out.split_first_chunk_mut::<REQUEST_BYTES>() else { return };
         let [first, second] = words(kind, wants.0, payload.len(), tid, rpc_bytes, pkt_idx);
