@@ -30,7 +30,7 @@ use crate::endpoint::Endpoint;
 use crate::net::{Environment, KernelWire, TcpClientWire, Time, Wire, random_bytes, xdp};
 use done::Slice;
 use nebula_nic::{Span, Timestamp};
-use session::{OPERATIONS_QUEUED_MAX, QUEUED_MAX, Session};
+use session::Session;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -126,7 +126,7 @@ impl UdpClient {
             return Err(SubmitError::Forked);
         }
         let ticket = self.session.submit(request, options)?;
-        if self.session.is_to_send_at_once(QUEUED_MAX) {
+        if self.session.is_to_send_at_once() {
             self.flush();
         }
         Ok(ticket)
@@ -139,7 +139,7 @@ impl UdpClient {
             return Err(SubmitError::Forked);
         }
         self.session.submit_operation(token, message)?;
-        if self.session.is_to_send_at_once(OPERATIONS_QUEUED_MAX) {
+        if self.session.is_operation_to_send_at_once() {
             self.flush();
         }
         Ok(())

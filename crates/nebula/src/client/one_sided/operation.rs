@@ -46,6 +46,12 @@ impl Wanted {
         }
     }
 
+    /// Bytes of what `bytes` bytes of it bring.
+    #[inline]
+    const fn result_bytes(self, bytes: usize) -> usize {
+        if matches!(self, Self::Write { .. }) { 0 } else { self.lead() + bytes }
+    }
+
     /// Bytes of its result before what was read.
     const fn lead(self) -> usize {
         if matches!(self, Self::Whole { .. }) { WORD } else { 0 }
@@ -85,6 +91,8 @@ pub(super) struct Operation {
     is_open: bool,
     /// It is one block, whose answer is handed out where it lies.
     pub(super) is_short: bool,
+    /// Bytes of that answer, unless it is a refusal.
+    answer_bytes: usize,
     /// It is in the queue of those of which blocks are to be sent.
     pub(super) is_waiting: bool,
     message: [u8; MESSAGE_BYTES],
@@ -109,6 +117,7 @@ impl Default for Operation {
             error: None,
             is_open: false,
             is_short: false,
+            answer_bytes: 0,
             is_waiting: false,
             message: [0; MESSAGE_BYTES],
         }
@@ -130,6 +139,7 @@ impl Operation {
         self.is_short = bytes_max >= BLOCK && self.bytes + skip(wanted, BLOCK) <= BLOCK;
         if self.is_short {
             self.end = 1;
+            self.answer_bytes = WORD + wanted.result_bytes(self.bytes);
         } else {
             self.cut(bytes_max.min(BLOCK) / WORD * WORD);
         }
@@ -158,7 +168,7 @@ impl Operation {
     fn make_room(&mut self) {
         if !matches!(self.wanted, Wanted::Write { .. }) {
             self.buffer.clear();
-            self.buffer.resize(self.wanted.lead() + self.bytes, 0);
+            self.buffer.resize(self.wanted.result_bytes(self.bytes), 0);
         }
     }
 
@@ -220,14 +230,27 @@ impl Operation {
     /// The end of an operation of one block, whose answer came; `None` where the block is to be sent again.
     #[inline]
     pub(super) fn end_short<'a>(&mut self, answer: Result<&'a [u8], CallError>) -> Option<Result<&'a [u8], CallError>> {
-        self.under_way = 0;
+        (self.under_way, self.is_open) = (0, false);
+        match answer {
+            // What nearly all are.
+            Ok(answer) if answer.len() == self.answer_bytes && answer[0] == 0 && self.error.is_none() => {
+                Some(Ok(&answer[WORD..]))
+            }
+            answer => self.end_refused(answer),
+        }
+    }
+
+    #[cold]
+    fn end_refused<'a>(&mut self, answer: Result<&'a [u8], CallError>) -> Option<Result<&'a [u8], CallError>> {
         let result = match (answer.and_then(|answer| self.check(self.bytes, answer)), self.error.take()) {
             (_, Some(error)) | (Err(error), None) => Err(error),
             (Ok(Some(read)), None) => Ok(read),
-            (Ok(None), None) if self.may_try_again() => return None,
+            (Ok(None), None) if self.may_try_again() => {
+                self.is_open = true;
+                return None;
+            }
             (Ok(None), None) => Err(CallError::Refused { refusal: AccessRefusal::Torn }),
         };
-        self.is_open = false;
         Some(result)
     }
 
@@ -291,8 +314,7 @@ impl Operation {
             }
             code => return Err(refusal(code)),
         }
-        let expected = if matches!(self.wanted, Wanted::Write { .. }) { 0 } else { self.wanted.lead() + bytes };
-        if read.len() == expected { Ok(Some(read)) } else { Err(CallError::Protocol) }
+        if read.len() == self.wanted.result_bytes(bytes) { Ok(Some(read)) } else { Err(CallError::Protocol) }
     }
 
     /// Begins an operation that is carried out at once: the room for its result.
@@ -300,8 +322,7 @@ impl Operation {
     pub(super) fn begin_at_once(&mut self, ticket: Ticket, wanted: Wanted, bytes: usize) -> &mut [u8] {
         (self.ticket, self.wanted, self.bytes) = (ticket, wanted, bytes);
         (self.next, self.end, self.is_open, self.is_short) = (0, 0, true, false);
-        let room = if matches!(wanted, Wanted::Write { .. }) { 0 } else { wanted.lead() + bytes };
-        self.buffer.resize(room, 0);
+        self.buffer.resize(wanted.result_bytes(bytes), 0);
         &mut self.buffer
     }
 

@@ -20,6 +20,7 @@ impl Session {
     pub(super) fn transmit(&mut self, wire: &mut dyn Wire) {
         let Some(admitted) = self.handshake.open() else { return };
         self.outbox.begin(admitted);
+        self.sent_together = self.queue.len();
         while self.flights.room(self.now) > 0
             && let Some(place) = self.begun.pop_front().or_else(|| self.queue.pop_front())
         {

@@ -36,10 +36,10 @@ const PACKETS_MAX: u32 = 1 << 16;
 const STREAM_RTT: RttConfig =
     RttConfig { rto_min: Span::from_ms(200), rto_max: Span::from_secs(1), rto_first: Span::from_secs(1) };
 /// Requests that wait at most to be sent together.
-pub(super) const QUEUED_MAX: usize = 64;
+const QUEUED_MAX: usize = 64;
 /// The same of one-sided operations. All of them that come together are answered together, as no worker takes turns with them: with fewer in each
 /// datagram train the server answers the first while the client makes the next.
-pub(super) const OPERATIONS_QUEUED_MAX: usize = 32;
+const OPERATIONS_QUEUED_MAX: usize = 32;
 
 /// Everything of a client over UDP but its wire.
 #[derive(Debug)]
@@ -55,6 +55,8 @@ pub(super) struct Session {
     /// Places whose RPC waits to be sent, and before them those of which more is to be sent, or the same again.
     pub(super) queue: VecDeque<u32>,
     pub(super) begun: VecDeque<u32>,
+    /// RPCs and operations that waited when they were sent last.
+    pub(super) sent_together: usize,
     /// What the server is told to drop.
     pub(super) unwanted: Unwanteds,
     pub(super) done: Done,
@@ -123,6 +125,7 @@ impl Session {
             rpcs: (0..slots).map(|_| Rpc::new()).collect(),
             queue: VecDeque::with_capacity(slots as usize),
             begun: VecDeque::with_capacity(slots as usize),
+            sent_together: 0,
             unwanted: Unwanteds::default(),
             done: Done::new(slots),
             outbox: Outbox::new(server, Seal::new(&config.keys, salt), datagram_bytes),
@@ -384,10 +387,21 @@ impl Session {
         }
     }
 
-    /// Whether what was submitted should not wait for more: it is alone, or `queued_max` wait.
+    /// Whether the request that was submitted should not wait for more: it is alone, or there is a batch.
     #[inline]
-    pub(super) fn is_to_send_at_once(&self, queued_max: usize) -> bool {
-        (self.requester.outstanding() == 1 && self.done.is_empty()) || self.queue.len() >= queued_max
+    pub(super) fn is_to_send_at_once(&self) -> bool {
+        self.is_alone() || self.queue.len() >= QUEUED_MAX
+    }
+
+    /// The same of an operation. Behind others that went out together the first is not alone for long.
+    #[inline]
+    pub(super) fn is_operation_to_send_at_once(&self) -> bool {
+        (self.sent_together <= 1 && self.is_alone()) || self.queue.len() >= OPERATIONS_QUEUED_MAX
+    }
+
+    #[inline]
+    fn is_alone(&self) -> bool {
+        self.requester.outstanding() == 1 && self.done.is_empty()
     }
 
     /// The end of the RPC at `place` has been handed out.
