@@ -1,15 +1,15 @@
-//! Instructions of an echo over UDP, client and server together, without the kernel's, for callgrind.
+//! Instructions of an echo or a one-sided read over UDP, client and server together, without the kernel's, for callgrind.
 //!
 //! ```text
-//! udp_instructions RPCS BATCH [METRICS]
+//! udp_instructions RPCS BATCH [METRICS [READS]]
 //! ```
 //!
 //! Datagrams go through memory, and the clock is advanced by 100 ns for each RPC: else all would be timed by how slow callgrind is. Both sides take
-//! turns on one thread, `BATCH` RPCs at a time; `METRICS` is 0 where nothing is sampled for the status page. Count within [`exchange`] alone: `valgrind --tool=callgrind --toggle-collect='*exchange*'`.
+//! turns on one thread, `BATCH` RPCs at a time; `METRICS` is 0 where nothing is sampled for the status page, and `READS` above 0 where one-sided reads take the place of RPCs. Count within [`exchange`] alone: `valgrind --tool=callgrind --toggle-collect='*exchange*'`.
 //! `cargo xtask bench instructions` does that.
 
 use nebula::net::{Environment, Route, Time, Wire};
-use nebula::{Client, ClientConfig, IdlePolicy, Reply, Server, ServerConfig, Span, Worker};
+use nebula::{Client, ClientConfig, IdlePolicy, Region, RegionId, Reply, Rights, Server, ServerConfig, Span, Worker};
 use std::collections::VecDeque;
 use std::error::Error;
 use std::hint::black_box;
@@ -80,14 +80,17 @@ struct Pair {
     client: Client,
     worker: Worker,
     clock: Arc<AtomicU64>,
+    /// Whether it reads, and sends no RPCs.
+    reads: bool,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Vec<usize> = std::env::args().skip(1).map_while(|word| word.parse().ok()).collect();
-    let (rpcs, batch, metrics) = match *numbers.as_slice() {
-        [rpcs, batch] => (rpcs, batch, true),
-        [rpcs, batch, metrics] => (rpcs, batch, metrics > 0),
-        _ => return Err("usage: udp_instructions RPCS BATCH [METRICS]".into()),
+    let (rpcs, batch, metrics, reads) = match *numbers.as_slice() {
+        [rpcs, batch] => (rpcs, batch, true, false),
+        [rpcs, batch, metrics] => (rpcs, batch, metrics > 0, false),
+        [rpcs, batch, metrics, reads] => (rpcs, batch, metrics > 0, reads > 0),
+        _ => return Err("usage: udp_instructions RPCS BATCH [METRICS [READS]]".into()),
     };
     let clock = Arc::new(AtomicU64::new(1 << 40));
     let [client_at, server_at] = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
@@ -101,11 +104,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = config.metrics(metrics);
     let (server, mut workers) = Server::bind("udp://127.0.0.1:2")
         .config(config)
+        .register(&Region::create(REQUEST.len())?, Rights::READ)
         .open_over(environment(server_at, client_at, &back, &there, 1))?;
-    let client_config = ClientConfig::default().slots(64);
+    let client_config = ClientConfig::default().slots(64).one_sided(reads);
     let client = Client::connect_over(server_at, environment(client_at, server_at, &there, &back, 2), client_config)?;
     let worker = workers.pop().ok_or("a worker")?;
-    let mut pair = Pair { client, worker, clock };
+    let mut pair = Pair { client, worker, clock, reads };
     // Once before it counts: the first of everything costs more, and there is the handshake.
     for _ in 0..200 {
         exchange_once(&mut pair, batch)?;
@@ -121,10 +125,14 @@ fn exchange(pair: &mut Pair, rounds: usize, batch: usize) -> Result<(), Box<dyn 
 }
 
 #[inline(always)]
-fn exchange_once(Pair { client, worker, clock }: &mut Pair, batch: usize) -> Result<(), Box<dyn Error>> {
+fn exchange_once(Pair { client, worker, clock, reads }: &mut Pair, batch: usize) -> Result<(), Box<dyn Error>> {
     let request = black_box(&REQUEST);
     for _ in 0..batch {
-        client.submit(request)?;
+        if *reads {
+            client.read(RegionId(0), 0, 64)?;
+        } else {
+            client.submit(request)?;
+        }
         clock.fetch_add(STEP_PS, Ordering::Relaxed);
     }
     let mut done = 0;

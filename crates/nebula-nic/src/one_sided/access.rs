@@ -73,19 +73,16 @@ impl Access {
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a block has 64 bytes")]
     pub fn encode(&self) -> [u8; ACCESS_BYTES] {
-        let (kind, flags, third, fourth) = match self.kind {
+        let (kind, flags, third, fourth): (u64, u64, _, _) = match self.kind {
             AccessKind::Read { version_at: None } => (1, 0, 0, 0),
-            AccessKind::Read { version_at: Some(at) } => (1, WHOLE, at, 0),
+            AccessKind::Read { version_at: Some(at) } => (1, WHOLE.into(), at, 0),
             AccessKind::Write => (2, 0, 0, 0),
             AccessKind::CompareSwap { expected, desired } => (3, 0, expected, desired),
         };
+        let first = kind | flags << 8 | (self.bytes as u16 as u64) << 16 | (self.region.0 as u64) << 32;
         let mut bytes = [0; ACCESS_BYTES];
-        (bytes[0], bytes[1]) = (kind, flags);
-        bytes[2..4].copy_from_slice(&(self.bytes as u16).to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.region.0.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.at.to_le_bytes());
-        bytes[16..24].copy_from_slice(&third.to_le_bytes());
-        bytes[24..].copy_from_slice(&fourth.to_le_bytes());
+        let words = [first.to_le_bytes(), self.at.to_le_bytes(), third.to_le_bytes(), fourth.to_le_bytes()];
+        bytes.as_chunks_mut().0.copy_from_slice(&words);
         bytes
     }
 
@@ -96,21 +93,22 @@ impl Access {
     /// [`AccessRefusal::Malformed`] where the bytes are not exactly one operation with what it writes.
     pub fn decode(message: &[u8]) -> Result<(Self, &[u8]), AccessRefusal> {
         let (head, data) = message.split_first_chunk::<ACCESS_BYTES>().ok_or(AccessRefusal::Malformed)?;
-        let long = |at: usize| u64::from_le_bytes(core::array::from_fn(|byte| head[at + byte]));
-        let kind = match (head[0], head[1], long(16), long(24)) {
+        let &[[kind, flags, low, high, region @ ..], at, third, fourth] = head.as_chunks::<8>().0 else {
+            return Err(AccessRefusal::Malformed);
+        };
+        let kind = match (kind, flags, u64::from_le_bytes(third), u64::from_le_bytes(fourth)) {
             (1, 0, 0, 0) => AccessKind::Read { version_at: None },
             (1, WHOLE, at, 0) => AccessKind::Read { version_at: Some(at) },
             (2, 0, 0, 0) => AccessKind::Write,
             (3, 0, expected, desired) => AccessKind::CompareSwap { expected, desired },
             _ => return Err(AccessRefusal::Malformed),
         };
-        let bytes = u32::from(u16::from_le_bytes([head[2], head[3]]));
+        let bytes = u32::from(u16::from_le_bytes([low, high]));
         let expected = if kind == AccessKind::Write { bytes as usize } else { 0 };
         if data.len() != expected {
             return Err(AccessRefusal::Malformed);
         }
-        let region = RegionId(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
-        Ok((Self { kind, region, at: long(8), bytes }, data))
+        Ok((Self { kind, region: RegionId(u32::from_le_bytes(region)), at: u64::from_le_bytes(at), bytes }, data))
     }
 }
 

@@ -26,6 +26,15 @@ const TRIES: u32 = 4;
 /// An answer: so many of the bytes.
 pub(crate) type OperationAnswer = ([u8; ANSWER_BYTES_MAX], usize);
 
+/// An operation and what it writes, or that it is none.
+pub(crate) type Decoded<'m> = Result<(Access, &'m [u8]), AccessRefusal>;
+
+/// Whether an operation changes memory, and so has to be remembered where it may come twice.
+#[inline]
+pub(crate) fn changes(decoded: Decoded<'_>) -> bool {
+    !matches!(decoded, Ok((Access { kind: AccessKind::Read { .. }, .. }, _)))
+}
+
 /// What an engine knows of the regions of its server.
 #[derive(Clone, Debug)]
 pub(crate) struct OneSided {
@@ -51,21 +60,15 @@ impl OneSided {
         Ok(Self { table, regions: config.regions.clone().into(), domain, done: 0, refused: 0 })
     }
 
-    /// Whether a message changes memory, and so has to be remembered where it may come twice.
-    #[inline]
-    pub(crate) fn changes(message: &[u8]) -> bool {
-        !matches!(Access::decode(message), Ok((Access { kind: AccessKind::Read { .. }, .. }, _)))
-    }
-
-    /// Decides about an operation, carries it out, and says what the answer is.
+    /// Decides about an operation as it was [decoded](Access::decode), carries it out, and says what the answer is.
     ///
     /// # Cost
     ///
     /// Some comparisons and one copy of at most a block; no allocation, no lock.
     #[inline]
-    pub(crate) fn execute(&mut self, message: &[u8]) -> OperationAnswer {
+    pub(crate) fn execute(&mut self, decoded: Decoded<'_>) -> OperationAnswer {
         let mut answer = [0; ANSWER_BYTES_MAX];
-        match self.carry_out(message, &mut answer) {
+        match decoded.and_then(|(access, data)| self.carry_out(&access, data, &mut answer)) {
             Ok(bytes) => {
                 self.done += 1;
                 (answer, bytes)
@@ -79,13 +82,17 @@ impl OneSided {
     }
 
     #[inline]
-    fn carry_out(&mut self, message: &[u8], answer: &mut [u8; ANSWER_BYTES_MAX]) -> Result<usize, AccessRefusal> {
-        let (access, data) = Access::decode(message)?;
+    fn carry_out(
+        &mut self,
+        access: &Access,
+        data: &[u8],
+        answer: &mut [u8; ANSWER_BYTES_MAX],
+    ) -> Result<usize, AccessRefusal> {
         let place = access.region.place();
         if self.regions.get(place).is_some_and(Registered::is_revoked) {
             self.table.revoke(access.region);
         }
-        let found = self.table.decide(self.domain, &access)?;
+        let found = self.table.decide(self.domain, access)?;
         let words = self.regions[place].region.words();
         let (offset, bytes) = (index(found.offset)?, found.bytes as usize);
         match access.kind {

@@ -26,7 +26,7 @@ fn row(shell: &Shell, echo: &Echo, batch: u32, rpcs: u32) -> Result<Row, Failure
         Ok(total as f64 / f64::from(rpcs))
     };
     let (with, without) = (count(1)?, count(0)?);
-    let what = format!("echo of {}, {batch} at a time, with samples for the status page", echo.what);
+    let what = format!("{}, {batch} at a time, with samples for the status page", echo.what);
     let against = Against { what: "without".into(), ratio: with / without, bound: Some(Bound::AtMost(MOST)) };
     Ok(Row { what, value: with, unit: "instructions".into(), against: Some(against) })
 }

@@ -11,8 +11,8 @@ use crate::rpc::requests::Replies;
 use crate::rpc::slot::{Asked, Mark, SlotHeader, Slots, first_word, is_request};
 use crate::status::NetworkCounters;
 use nebula_nic::{
-    BURST_MAX, Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId,
-    Verdict, slots_of,
+    Access, BURST_MAX, Burst, BurstRpc, Header, Kind, NackReason, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp,
+    TransferId, Verdict, slots_of,
 };
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
@@ -471,7 +471,7 @@ fn operate(one_sided: &mut OneSided, channel: &Channel, position: u32, slot: &Sl
     // Copied once: what its client changes after that changes nothing.
     let mut message = [0; OPERATION_BYTES_MAX];
     slots.load(position, &mut message[..bytes]);
-    let (answer, bytes) = one_sided.execute(&message[..bytes]);
+    let (answer, bytes) = one_sided.execute(Access::decode(&message[..bytes]));
     if bytes > slots.geometry().mtu_bytes as usize {
         return false;
     }

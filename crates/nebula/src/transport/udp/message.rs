@@ -185,7 +185,8 @@ impl Request<'_> {
         let Some((head, behind)) = out.split_first_chunk_mut::<REQUEST_BYTES>() else { return };
         let [first, second] = words(kind, wants.0, payload.len(), tid, rpc_bytes, pkt_idx);
         let third = u64::from(key_hash) | u64::from(budget_us) << 32;
-        head.as_chunks_mut().0.copy_from_slice(&[first, second, third, stamp_ns].map(u64::to_le_bytes));
+        let words = [first.to_le_bytes(), second.to_le_bytes(), third.to_le_bytes(), stamp_ns.to_le_bytes()];
+        head.as_chunks_mut().0.copy_from_slice(&words);
         behind.copy_from_slice(payload);
     }
 }
@@ -194,9 +195,8 @@ impl Request<'_> {
 #[inline(always)]
 pub(crate) fn encode_reply(tid: TransferId, rpc_bytes: u32, pkt_idx: u16, payload: &[u8], out: &mut [u8]) {
     let Some((head, behind)) = out.split_first_chunk_mut::<REPLY_BYTES>() else { return };
-    head.as_chunks_mut()
-        .0
-        .copy_from_slice(&words(REPLY, 0, payload.len(), tid, rpc_bytes, pkt_idx).map(u64::to_le_bytes));
+    let [first, second] = words(REPLY, 0, payload.len(), tid, rpc_bytes, pkt_idx);
+    head.as_chunks_mut().0.copy_from_slice(&[first.to_le_bytes(), second.to_le_bytes()]);
     behind.copy_from_slice(payload);
 }
 
@@ -210,9 +210,9 @@ const fn words(kind: u8, flags: u8, payload: usize, tid: TransferId, word: u32, 
 
 #[inline(always)]
 fn common(out: &mut [u8], kind: u8, flag: bool, payload: usize, tid: TransferId, word: u32, pkt_idx: u16) {
-    let [first, second] = words(kind, flag as u8, payload, tid, word, pkt_idx).map(u64::to_le_bytes);
-    out[..8].copy_from_slice(&first);
-    out[8..COMMON_BYTES].copy_from_slice(&second);
+    let [first, second] = words(kind, flag as u8, payload, tid, word, pkt_idx);
+    out[..8].copy_from_slice(&first.to_le_bytes());
+    out[8..COMMON_BYTES].copy_from_slice(&second.to_le_bytes());
 }
 
 /// The messages of a datagram's body, in order; after an error there are no more.

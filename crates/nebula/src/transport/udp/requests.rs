@@ -14,14 +14,14 @@ use super::outbox::{Body, Outbox, UNASKED_BITS};
 use super::outcomes::{Outcomes, nack};
 use crate::config::server::ServerConfig;
 use crate::nic::ingress::{AtOnce, Intake};
-use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided};
+use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided, changes};
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::cancel::{Cancel, Cancels};
 use crate::rpc::recipient::Recipient;
 use crate::status::NetworkCounters;
 use nebula_nic::{
-    BURST_MAX, BackendConfig, DropReason, EntryId, Grant, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention,
-    RetentionConfig, RetentionKey, Seen, Timestamp, TransferId, Verdict,
+    Access, BURST_MAX, BackendConfig, DropReason, EntryId, Grant, Header, Kind, Missing, Mtu, NackReason, NodeId,
+    Retention, RetentionConfig, RetentionKey, Seen, Timestamp, TransferId, Verdict,
 };
 
 /// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
@@ -211,10 +211,11 @@ impl Memory {
             self.violations += 1;
             return;
         }
-        if !OneSided::changes(payload) {
+        let decoded = Access::decode(payload);
+        if !changes(decoded) {
             // Numbers come again: the answer to a copy of long ago must not be that of another read.
             if now_ns.saturating_sub(stamp_ns) < READ_WITHIN_NS {
-                let (answer, bytes) = self.one_sided.execute(payload);
+                let (answer, bytes) = self.one_sided.execute(decoded);
                 outbox.address(&peer.recipient);
                 outbox.push_copy(tid, &answer[..bytes.min(self.mtu.bytes() as usize)]);
             }
@@ -225,7 +226,7 @@ impl Memory {
             Seen::New => {
                 // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
                 let Ok(entry) = self.outcomes.retention.begin(key, stamp_ns, WHOLE) else { return };
-                let (answer, bytes) = self.one_sided.execute(payload);
+                let (answer, bytes) = self.one_sided.execute(decoded);
                 outbox.address(&peer.recipient);
                 self.outcomes.end_with((tid, entry), &answer[..bytes], outbox);
             }
