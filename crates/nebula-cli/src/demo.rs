@@ -3,6 +3,7 @@
 //! The same loads are offered to two designs: NEBULA's, with NACKs and one buffer sized from the SLO, and the same server with
 //! connection-sized queues and no NACKs. The tail is shown raw, and without the RPCs that met a pause of the machine.
 
+mod agreement;
 mod flight;
 mod groups;
 mod laboratory;

@@ -3,103 +3,86 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use nebula::{Client, ClientConfig, IdlePolicy, Queueing, Reply, RunningServer, Server, ServerConfig, Service, Ticket};
-use nebula_kvs::protocol as key_value;
-use nebula_nic::{Policy, Span};
+use nebula::{Client, ClientConfig, IdlePolicy, Queueing, RunningServer, Server, ServerConfig, Ticket};
+use nebula_nic::{Policy, Span, Timestamp};
 use nebula_ordered::OrderedStore;
-use nebula_ordered::protocol::Request;
 use nebula_sim::Interval;
 use nebula_sys::affinity::{allowed_cores, pin_to};
 use nebula_sys::clock::Clock;
-use nebula_sys::sync::{AtomicU64, Ordering};
-use nebula_workload::{Rng, Seed};
+use nebula_workload::{Gap, GapDetector, GapLog};
 
-use super::setup::{KINDS, Setup};
+use super::handlers::{HANDLED_MAX, Handled, Notes, Timed};
+use super::quiet::{PAUSE, Pauses, beside_handlers};
+use super::requests::Draw;
+use super::setup::Setup;
+use crate::demo::agreement::{PARTS, mean, p99, part_of};
 use crate::ordered_service::OrderedService;
 use crate::output::{self, Failure};
 use crate::signal;
 
-/// Parts of a run that intervals are made of.
-pub(super) const PARTS: usize = 10;
 /// Bytes of a value.
 const VALUE_BYTES: usize = 8;
-/// RPCs that are sent one after the other to learn how long handlers take.
-const FIRST: u64 = 20_000;
-/// The most RPCs of one run.
-const RPCS_MAX: usize = 1 << 24;
+/// RPCs that are sent to learn how long they take: one after the other, and as many at a time as keep the core busy.
+const FIRST: usize = 20_000;
+const AT_A_TIME: usize = 16;
+/// Sent, and received, in one look at most: few, as a long look counts as a pause.
+const PER_LOOK: usize = 4;
+/// From one look at the server's gaps to the next. It lists thousands.
+const SERVER_EVERY: Span = Span::from_ms(1);
+/// Least time between two notes that nothing is outstanding.
+const EMPTY_EVERY: Span = Span::from_us(5);
+/// A handler time longer than this multiple of the p99 of its type met a pause of the machine.
+const PAUSED: u64 = 10;
+/// RPCs under way when a pause begins have been due for as long as this many SCANs take, at most; but for a few.
+const UNDER_WAY: u64 = 5;
+
+/// What an RPC costs beside its handler.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    /// From the end of a handler to the beginning of the next, where RPCs wait.
+    pub(super) core: Span,
+    /// What else a client waits for where none wait: the way there and back.
+    pub(super) way: Span,
+}
 
 /// What was seen.
 pub(super) struct Measured {
     pub(super) rate_rps: f64,
-    /// Handler times, by type.
-    pub(super) services: [Vec<Span>; 2],
+    pub(super) rpcs: [usize; 2],
+    /// Handler times by part of the run and by type, where the machine's pauses have nothing to do with them.
+    pub(super) services: Vec<[Vec<Span>; 2]>,
+    pub(super) beside: Beside,
+    pub(super) raw_p99_us: [Interval; 2],
+    /// Of the RPCs that the machine's pauses have nothing to do with.
     pub(super) p99_us: [Interval; 2],
+    /// The share of those.
+    pub(super) kept: f64,
 }
 
-impl Measured {
-    /// The mean handler time of a type.
-    pub(super) fn mean(&self, kind: usize) -> Span {
-        mean(&self.services[kind])
-    }
+/// An RPC as its client saw it.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    due: Timestamp,
+    latency: Span,
+    kind: usize,
 }
 
-fn mean(services: &[Span]) -> Span {
-    Span::from_ps(services.iter().map(|service| service.as_ps()).sum::<u64>() / services.len().max(1) as u64)
-}
-
-/// Handler times, in ticks, with the type in the lowest bit. One worker writes them.
-struct Times {
-    all: Box<[AtomicU64]>,
-    taken: AtomicU64,
-}
-
-impl Times {
-    fn new() -> Self {
-        Self { all: (0..RPCS_MAX).map(|_| AtomicU64::new(0)).collect(), taken: AtomicU64::new(0) }
-    }
-
-    fn note(&self, ticks: u64, is_scan: bool) {
-        let taken = self.taken.load(Ordering::Relaxed);
-        if let Some(place) = usize::try_from(taken).ok().and_then(|taken| self.all.get(taken)) {
-            place.store(ticks << 1 | u64::from(is_scan), Ordering::Relaxed);
-        }
-        // Release: a thread that reads the count reads the times too.
-        self.taken.store(taken + 1, Ordering::Release);
-    }
-
-    /// Forgets all, and returns what there was, by type.
-    fn take(&self, clock: &Clock) -> [Vec<Span>; 2] {
-        let taken = usize::try_from(self.taken.swap(0, Ordering::Acquire)).unwrap_or(RPCS_MAX).min(RPCS_MAX);
-        let mut services = [Vec::new(), Vec::new()];
-        for time in &self.all[..taken] {
-            let time = time.load(Ordering::Relaxed);
-            services[usize::from(time & 1 == 1)].push(Span::from_ps(clock.ps(time >> 1)));
-        }
-        services
-    }
-}
-
-/// The store's handler, timed.
-struct Timed {
-    service: OrderedService,
-    times: Arc<Times>,
-    clock: Clock,
-}
-
-impl Service for Timed {
-    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
-        let begun = self.clock.ticks();
-        self.service.serve(request, reply);
-        let is_scan = matches!(Request::decode(request), Ok(Request::Scan { .. }));
-        self.times.note(self.clock.ticks().saturating_sub(begun), is_scan);
-    }
+/// What a client saw.
+struct Driven {
+    begun: Timestamp,
+    seen: Vec<Seen>,
+    own_gaps: GapDetector,
+    server_gaps: Vec<Gap>,
+    /// When nothing was outstanding.
+    empty: Vec<Timestamp>,
 }
 
 /// A server with its pairs, on one core, and the client's core.
 pub(super) struct Stage {
     server: RunningServer,
-    times: Arc<Times>,
+    notes: Arc<Notes>,
     clock: Clock,
+    beside: Beside,
     /// RPCs a second that keep the core busy.
     capacity_rps: f64,
 }
@@ -113,7 +96,7 @@ fn cores() -> Result<[usize; 2], Failure> {
 }
 
 impl Stage {
-    /// Starts the server, stores the pairs, and learns how long handlers take.
+    /// Starts the server, stores the pairs, and learns how long RPCs take.
     ///
     /// # Errors
     ///
@@ -130,16 +113,17 @@ impl Stage {
             }
         }
         bar.finish_and_clear();
-        let (times, clock) = (Arc::new(Times::new()), Clock::new());
-        let service = Timed { service: OrderedService::new(store), times: times.clone(), clock };
+        let (notes, clock) = (Arc::new(Notes::new()), Clock::new());
+        let service = Timed { service: OrderedService::new(store), notes: notes.clone(), clock };
         let mut config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).policy(Policy::SingleQueue);
         config = config.pin([server_core]).slo(Span::from_ms(100));
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 64 << 20 };
         let name = format!("shm://demo-scans-{}", std::process::id());
         let server = Server::bind(&*name).config(config).serve(service).map_err(Failure::fault)?;
         pin_to(client_core).map_err(Failure::fault)?;
-        let mut stage = Self { server, times, clock, capacity_rps: 0.0 };
-        stage.capacity_rps = stage.capacity(setup)?;
+        let beside = Beside { core: Span::ZERO, way: Span::ZERO };
+        let mut stage = Self { server, notes, clock, beside, capacity_rps: 0.0 };
+        stage.learn(setup)?;
         Ok(stage)
     }
 
@@ -149,14 +133,33 @@ impl Stage {
         Client::connect_with(self.server.endpoint().clone(), config).map_err(Failure::fault)
     }
 
-    /// The rate at which handlers take all of the core.
-    fn capacity(&self, setup: &Setup) -> Result<f64, Failure> {
+    /// Learns what RPCs cost, and the rate at which they take all of the core.
+    fn learn(&mut self, setup: &Setup) -> Result<(), Failure> {
         let (mut client, mut draw) = (self.client(setup)?, Draw::new(setup, u64::MAX));
+        let mut round_trips = Vec::with_capacity(FIRST);
         for _ in 0..FIRST {
+            let begun = self.clock.ticks();
             client.call(draw.next().1).map_err(Failure::fault)?;
+            round_trips.push(Span::from_ps(self.clock.ps(self.clock.ticks().saturating_sub(begun))));
         }
-        let services = self.times.take(&self.clock).concat();
-        Ok(1.0 / mean(&services).as_secs_f64())
+        let handled = self.notes.take(self.clock);
+        let beside = round_trips.iter().zip(&handled).map(|(whole, one)| *whole - one.took);
+        let whole = median(beside.collect());
+        let (mut sent, mut done) = (0, 0);
+        while done < FIRST && !signal::has_come() {
+            while sent < FIRST && sent - done < AT_A_TIME && client.submit(draw.next().1).is_ok() {
+                sent += 1;
+            }
+            while client.poll().is_some() {
+                done += 1;
+            }
+        }
+        let handled = self.notes.take(self.clock);
+        let core = median(handled.windows(2).map(|pair| pair[1].begun - pair[0].end()).collect());
+        self.beside = Beside { core, way: whole - core };
+        let services: Vec<Span> = without_pauses(&handled).0.iter().map(|one| one.took).collect();
+        self.capacity_rps = 1.0 / (mean(&services) + core).as_secs_f64();
+        Ok(())
     }
 
     /// Offers `load` of what the core can serve.
@@ -166,89 +169,123 @@ impl Stage {
     /// A fault of the client, and RPCs beyond those that can be noted.
     pub(super) fn measure(&self, setup: &Setup, load: f64) -> Result<Measured, Failure> {
         let rate_rps = load * self.capacity_rps;
-        if rate_rps * setup.duration.as_secs_f64() > RPCS_MAX as f64 * 0.9 {
+        if rate_rps * setup.duration.as_secs_f64() > HANDLED_MAX as f64 * 0.9 {
             return Err(Failure::bad_input("these are too many RPCs to note each: give a shorter --duration"));
         }
-        let latencies = self.drive(setup, rate_rps)?;
-        let p99 = |kind: usize| {
-            let of_parts = latencies.iter().map(|part| p99_us(&part[kind]));
-            Interval::of_positive(&of_parts.collect::<Vec<_>>())
-        };
-        let p99_us = [p99(0), p99(1)];
-        Ok(Measured { rate_rps, services: self.times.take(&self.clock), p99_us })
+        let driven = self.drive(setup, rate_rps)?;
+        let handled = self.notes.take(self.clock);
+        let (services, paused) = without_pauses(&handled);
+        let server_gaps = GapLog::from_gaps(beside_handlers(&driven.server_gaps, &handled).into_iter().chain(paused));
+        let gaps = GapLog::merged([driven.own_gaps.log(), &server_gaps]);
+        let scans: Vec<Span> = services.iter().filter(|one| one.is_scan).map(|one| one.took).collect();
+        let pauses = Pauses::new(&gaps, &driven.empty, mean(&scans) * UNDER_WAY);
+        let kept: Vec<Seen> = driven.seen.iter().filter(|seen| !pauses.cover(seen.due)).copied().collect();
+        let p99_us = |seen: &[Seen]| [0, 1].map(|kind| p99_us(seen, kind, driven.begun, setup.duration));
+        Ok(Measured {
+            rate_rps,
+            rpcs: [0, 1].map(|kind| driven.seen.iter().filter(|seen| seen.kind == kind).count()),
+            services: by_part(services.iter().filter(|one| !pauses.cover(one.begun)), driven.begun, setup.duration),
+            beside: self.beside,
+            raw_p99_us: p99_us(&driven.seen),
+            p99_us: p99_us(&kept),
+            kept: kept.len() as f64 / driven.seen.len().max(1) as f64,
+        })
     }
 
-    /// Latencies in picoseconds from when an RPC was to be sent, by part of the run and by type.
-    fn drive(&self, setup: &Setup, rate_rps: f64) -> Result<Vec<[Vec<u64>; 2]>, Failure> {
+    /// Sends in an open loop: latency counts from when an RPC was to be sent.
+    fn drive(&self, setup: &Setup, rate_rps: f64) -> Result<Driven, Failure> {
         let mut client = self.client(setup)?;
         let mut draw = Draw::new(setup, rate_rps.to_bits());
-        let (clock, end_ps, gap_ps) = (&self.clock, setup.duration.as_ps(), 1e12 / rate_rps);
-        let mut parts = vec![[Vec::new(), Vec::new()]; PARTS];
-        let mut pending: HashMap<Ticket, (u64, usize)> = HashMap::with_capacity(4096);
-        let begun_ps = clock.now_ps();
-        let mut due = draw.gap(gap_ps);
-        while due < end_ps || !pending.is_empty() {
-            let now = clock.now_ps() - begun_ps;
-            if due <= now && due < end_ps && pending.len() < 4000 {
-                let (kind, request) = draw.next();
-                if let Ok(ticket) = client.submit(request) {
-                    pending.insert(ticket, (due, kind));
-                    due += draw.gap(gap_ps);
+        let mean_ps = 1e12 / rate_rps;
+        let now = || Timestamp::from_ps(self.clock.now_ps());
+        let mut server_seen = client.status().map_or(0, nebula::StatusReader::gaps_seen);
+        let begun = now();
+        let mut driven = Driven {
+            begun,
+            seen: Vec::new(),
+            own_gaps: GapDetector::new(PAUSE, 1 << 20),
+            server_gaps: Vec::new(),
+            empty: vec![begun],
+        };
+        let mut pending: HashMap<Ticket, (Timestamp, usize)> = HashMap::with_capacity(4096);
+        let (end, mut look_at) = (begun + setup.duration, begun);
+        let mut due = begun + Span::from_ps(draw.gap_ps(mean_ps));
+        while due < end || !pending.is_empty() {
+            let at = now();
+            driven.own_gaps.observe(at);
+            for _ in 0..PER_LOOK {
+                if due > at || due >= end || pending.len() >= 4000 {
+                    break;
                 }
+                let (kind, request) = draw.next();
+                let Ok(ticket) = client.submit(request) else { break };
+                pending.insert(ticket, (due, kind));
+                due += Span::from_ps(draw.gap_ps(mean_ps));
             }
-            while let Some(done) = client.poll() {
-                let Some((sent, kind)) = pending.remove(&done.ticket) else { continue };
+            for _ in 0..PER_LOOK {
+                let Some(done) = client.poll() else { break };
+                let Some((due, kind)) = pending.remove(&done.ticket) else { continue };
                 done.result.map_err(Failure::fault)?;
-                let part = usize::try_from(sent * PARTS as u64 / end_ps).unwrap_or(PARTS).min(PARTS - 1);
-                parts[part][kind].push((clock.now_ps() - begun_ps).saturating_sub(sent));
+                driven.seen.push(Seen { due, latency: now() - due, kind });
             }
-            if signal::has_come() || now > 10 * end_ps {
+            if pending.is_empty() && at - driven.empty.last().copied().unwrap_or(begun) >= EMPTY_EVERY {
+                driven.empty.push(at);
+            }
+            if at >= look_at {
+                look_at = at + SERVER_EVERY;
+                server_seen = note_gaps(&client, self.clock, server_seen, &mut driven.server_gaps);
+            }
+            if signal::has_come() || at > end + setup.duration * 9 {
                 break;
             }
         }
-        Ok(parts)
+        note_gaps(&client, self.clock, server_seen, &mut driven.server_gaps);
+        Ok(driven)
     }
 }
 
-fn p99_us(latencies: &[u64]) -> f64 {
-    let mut sorted = latencies.to_vec();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() * 99 / 100).map_or(0.0, |&ps| ps as f64 / 1e6)
+/// Adds the server's gaps from number `seen` on; the number of the next.
+fn note_gaps(client: &Client, clock: Clock, seen: u64, gaps: &mut Vec<Gap>) -> u64 {
+    let Some(status) = client.status() else { return seen };
+    let next = status.gaps_seen();
+    let of = |gap: nebula::Gap| Gap { start: Timestamp::from_ps(gap.from_ps), end: Timestamp::from_ps(gap.to_ps) };
+    gaps.extend(status.gaps(seen, clock).into_iter().map(of));
+    next
 }
 
-/// Draws requests and the times between them.
-struct Draw {
-    rng: Rng,
-    scans: f64,
-    items: u16,
-    keys: u64,
-    request: Vec<u8>,
+/// What handlers did, and those of which the time was a pause of the machine.
+fn without_pauses(handled: &[Handled]) -> (Vec<Handled>, Vec<Gap>) {
+    let bounds = [false, true].map(|is_scan| {
+        let of_type = handled.iter().filter(|one| one.is_scan == is_scan);
+        p99(&mut of_type.map(|one| one.took).collect::<Vec<_>>()) * PAUSED
+    });
+    let (kept, paused): (Vec<Handled>, Vec<Handled>) =
+        handled.iter().partition(|one| one.took <= bounds[usize::from(one.is_scan)]);
+    (kept, paused.iter().map(|one| Gap { start: one.begun, end: one.end() }).collect())
 }
 
-impl Draw {
-    fn new(setup: &Setup, stream: u64) -> Self {
-        let rng = Seed(setup.seed).replica(stream).stream("demo scans");
-        Self { rng, scans: setup.scans, items: setup.scan_items, keys: setup.keys, request: Vec::new() }
+/// Handler times by part of the run and by type.
+fn by_part<'h>(handled: impl Iterator<Item = &'h Handled>, begun: Timestamp, duration: Span) -> Vec<[Vec<Span>; 2]> {
+    let mut parts = vec![[Vec::new(), Vec::new()]; PARTS];
+    for one in handled {
+        parts[part_of(one.begun - begun, duration)][usize::from(one.is_scan)].push(one.took);
     }
+    parts
+}
 
-    /// The type of the next request, and its bytes.
-    fn next(&mut self) -> (usize, &[u8]) {
-        let from = self.rng.below(self.keys).to_be_bytes();
-        let kind = usize::from(self.rng.unit() < self.scans);
-        let request = match KINDS[kind] {
-            "scan" => Request::Scan { from: &from, items: self.items },
-            _ => Request::Pair(key_value::Request::Get { key: &from }),
-        };
-        self.request.resize(request.encoded_bytes(), 0);
-        // It has just that length.
-        let _ = request.encode_into(&mut self.request);
-        (kind, &self.request)
-    }
+fn median(mut spans: Vec<Span>) -> Span {
+    let middle = spans.len() / 2;
+    if spans.is_empty() { Span::ZERO } else { *spans.select_nth_unstable(middle).1 }
+}
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some microseconds")]
-    fn gap(&mut self, mean_ps: f64) -> u64 {
-        (self.rng.exponential() * mean_ps) as u64
+/// The p99 of a type, over the parts of the run.
+fn p99_us(seen: &[Seen], kind: usize, begun: Timestamp, duration: Span) -> Interval {
+    let mut parts = vec![Vec::new(); PARTS];
+    for one in seen.iter().filter(|one| one.kind == kind) {
+        parts[part_of(one.due - begun, duration)].push(one.latency);
     }
+    let of_parts = parts.iter_mut().filter(|part| !part.is_empty()).map(|part| p99(part).as_ns_f64() / 1e3);
+    Interval::of_positive(&of_parts.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -256,16 +293,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handler_times_are_taken_by_type_once() {
-        let (times, clock) = (Times::new(), Clock::new());
-        for (ticks, is_scan) in [(100, false), (9000, true), (300, false)] {
-            times.note(ticks, is_scan);
-        }
-        let [gets, scans] = times.take(&clock);
-        assert_eq!(
-            (gets, scans),
-            (vec![Span::from_ps(clock.ps(100)), Span::from_ps(clock.ps(300))], vec![Span::from_ps(clock.ps(9000))])
-        );
-        assert!(times.take(&clock).concat().is_empty());
+    fn a_handler_that_met_a_pause_is_a_pause_and_no_service_time() {
+        let at = |us| Timestamp::ZERO + Span::from_us(us);
+        let handled = |from, us, is_scan| Handled { begun: at(from), took: Span::from_us(us), is_scan };
+        let mut all: Vec<Handled> = (0..200).map(|n| handled(n, if n == 50 { 11 } else { 1 }, false)).collect();
+        all.extend([handled(300, 20, true), handled(330, 30, true)]);
+        let (kept, paused) = without_pauses(&all);
+        assert_eq!((kept.len(), kept.iter().filter(|one| one.is_scan).count()), (201, 2));
+        assert_eq!(paused, [Gap { start: at(50), end: at(61) }]);
+        let parts = by_part(kept.iter(), at(0), Span::from_us(400));
+        assert_eq!((parts[0][0].len(), parts[1][0].len(), parts[7][1].len()), (40, 39, 1));
+    }
+
+    #[test]
+    fn the_p99_is_of_one_type_in_each_part() {
+        let at = |ms| Timestamp::ZERO + Span::from_ms(ms);
+        let one = |ms, us, kind| Seen { due: at(ms), latency: Span::from_us(us), kind };
+        let seen: Vec<Seen> = (100..200).flat_map(|ms| [one(ms, 7, 0), one(ms, 900, 1)]).collect();
+        let p99 = p99_us(&seen, 0, at(100), Span::from_ms(100));
+        assert!((p99.value - 7.0).abs() < 1e-9 && (p99.hi - p99.lo).abs() < 1e-6, "{p99:?}");
     }
 }
