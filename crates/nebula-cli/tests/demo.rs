@@ -227,7 +227,16 @@ fn gets_and_scans_are_run_and_predicted() {
         assert!(number(1, "service_ns_mean") > 2.0 * number(0, "service_ns_mean"), "{out}");
         let share = number(1, "rpcs") / (number(0, "rpcs") + number(1, "rpcs"));
         assert!((0.05..0.2).contains(&share), "{share}: {out}");
-        assert!((0..2).all(|row| number(row, "latency_us_p99") > 0.0 && number(row, "predicted_latency_us_p99") > 0.0));
+        assert!((0..2).all(|row| number(row, "latency_us_p99") > 0.0 && number(row, "service_ns_mean") > 0.0));
+        // A machine that pauses all the time has nothing that can be compared; and says so.
+        for row in pair {
+            let compared =
+                ["latency_us_p99_gaps_excluded", "predicted_latency_us_p99"].map(|field| row[field].as_f64());
+            assert_eq!(row["agrees"].is_boolean(), compared.iter().all(Option::is_some), "{out}");
+            let (p99, kept) = (row["latency_us_p99"].as_f64().unwrap(), row["kept"].as_f64().unwrap());
+            assert!(compared.into_iter().flatten().all(|us| us > 0.0) && p99 > 0.0, "{out}");
+            assert!((0.0..=1.0).contains(&kept) && (kept > 0.0 || row["agrees"].is_null()), "{out}");
+        }
     }
     for (args, says) in
         [(["--load", "0.95"], "up to 0.9"), (["--scans", "1"], "below 1"), (["--duration", "1ms"], "at least 500ms")]

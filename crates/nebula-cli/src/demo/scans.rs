@@ -11,7 +11,7 @@ mod setup;
 use nebula_nic::Span;
 use nebula_sim::Interval;
 
-use super::agreement::{PARTS, agree, mean, shown};
+use super::agreement::{PARTS, agree, shown};
 use crate::flags;
 use crate::flags::Format;
 use crate::output::text::{digits, ends};
@@ -26,7 +26,8 @@ const EXAMPLES: &str = "Examples:
   nebula demo scans --keys 10k --duration 2s
 
 One worker that is the engine too runs on one core, the client that sends on another. What waits behind a SCAN is late: that is most of the p99 of
-a GET. `agree` says whether the interval of the run, pauses of the machine excluded, and that of the laboratory have a value in common.";
+a GET. `agree` says whether the interval of the run, pauses of the machine excluded, and that of the laboratory have a value in common; on a machine that
+pauses all the time nothing is compared.";
 
 /// Load one core with GETs and SCANs, and compare the p99 of each with the laboratory's
 #[derive(Debug, clap::Args)]
@@ -74,17 +75,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     rows.finish()?;
     note(format!(
-        "intervals of the run are over {PARTS} parts of it, those of the laboratory over two replications of each part; excluded is what was due \
+        "intervals of the run are over {PARTS} parts of it, those of the laboratory over two replications of each; excluded is what was due \
          shortly before a pause of the machine, and after it until nothing was outstanding"
     ));
     Ok(())
 }
 
-fn row(load: f64, measured: &Measured, kind: usize, predicted: Interval) -> Row {
+fn row(load: f64, measured: &Measured, kind: usize, predicted: Option<Interval>) -> Row {
     let seen = measured.p99_us[kind];
     let raw = measured.raw_p99_us[kind];
-    let agrees = agree(seen, predicted);
-    let service = mean(&measured.services.iter().flat_map(|part| &part[kind]).copied().collect::<Vec<_>>());
+    let agrees = seen.zip(predicted).map(|(seen, predicted)| agree(seen, predicted));
+    let service = measured.service_mean[kind];
+    let (value, ci) = (|p99: Interval| digits(p99.value), ends);
+    let us = |p99: Option<Interval>| p99.map_or("–".to_owned(), |p99| shown(p99, 2));
     Row::new()
         .field("load", load)
         .field("type", KINDS[kind])
@@ -92,25 +95,25 @@ fn row(load: f64, measured: &Measured, kind: usize, predicted: Interval) -> Row 
         .field("rpcs", measured.rpcs[kind])
         .field("service_ns_mean", digits(service.as_ns_f64()))
         .field("between_ns", measured.beside.core.as_ns())
-        .field("way_ns", measured.beside.way.as_ns())
-        .field("latency_us_p99", digits(raw.value))
-        .field("latency_us_p99_ci", ends(raw))
-        .field("latency_us_p99_gaps_excluded", digits(seen.value))
-        .field("latency_us_p99_gaps_excluded_ci", ends(seen))
+        .field("way_ns", measured.beside.way[kind].as_ns())
+        .field("latency_us_p99", raw.map(value))
+        .field("latency_us_p99_ci", raw.map(ci))
+        .field("latency_us_p99_gaps_excluded", seen.map(value))
+        .field("latency_us_p99_gaps_excluded_ci", seen.map(ci))
         .field("kept", digits(measured.kept))
-        .field("predicted_latency_us_p99", digits(predicted.value))
-        .field("predicted_latency_us_p99_ci", ends(predicted))
+        .field("predicted_latency_us_p99", predicted.map(value))
+        .field("predicted_latency_us_p99_ci", predicted.map(ci))
         .field("agrees", agrees)
         .word("type", format!("{:<4}", KINDS[kind]))
         .shown("load", format!("{load:.2}"))
         .shown("RPC/s", units::rate(measured.rate_rps))
         .shown("RPCs", measured.rpcs[kind].to_string())
         .shown("service", units::span(service))
-        .shown("p99, µs", shown(raw, 2))
-        .shown("pauses\nexcluded", shown(seen, 2))
+        .shown("p99, µs", us(raw))
+        .shown("pauses\nexcluded", us(seen))
         .shown("kept", units::percent(measured.kept))
-        .shown("predicted", shown(predicted, 2))
-        .shown("agree", if agrees { "yes" } else { "no" })
+        .shown("predicted", us(predicted))
+        .shown("agree", agrees.map_or("–", |agrees| if agrees { "yes" } else { "no" }))
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -42,6 +42,12 @@ const fn values(cell: usize) -> (u64, u64) {
     (lowest << row, 1 << row)
 }
 
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Distribution {
     pub(crate) fn new() -> Self {
         Self { counts: vec![0; CELLS].into(), count: 0, sum: 0 }
@@ -66,7 +72,8 @@ impl Distribution {
         self.sum += sum;
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
+    /// Adds the values of another.
+    pub fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         self.count += other.count;
         self.sum += other.sum;

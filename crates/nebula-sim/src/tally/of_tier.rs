@@ -3,7 +3,7 @@
 use super::Distribution;
 
 /// What the calls of one tier came to, and what they cost.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct OfTier {
     /// Calls: one for each part of each caller's.
     pub calls: u64,
@@ -21,21 +21,6 @@ pub struct OfTier {
     pub busy_ps: u128,
     /// That of the copies which answered first.
     pub useful_ps: u128,
-}
-
-impl Default for OfTier {
-    fn default() -> Self {
-        Self {
-            calls: 0,
-            copies: 0,
-            cancelled: 0,
-            late: 0,
-            nacks: 0,
-            latency: Distribution::new(),
-            busy_ps: 0,
-            useful_ps: 0,
-        }
-    }
 }
 
 impl OfTier {

@@ -3,18 +3,12 @@
 use super::Distribution;
 
 /// Latencies and slowdowns of the RPCs of one type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct OfType {
     /// As [`Tally::latency`](super::Tally::latency).
     pub latency: Distribution,
     /// Latency over service time, in thousandths: 1,000 for an RPC that waits for nothing.
     pub slowdown: Distribution,
-}
-
-impl Default for OfType {
-    fn default() -> Self {
-        Self { latency: Distribution::new(), slowdown: Distribution::new() }
-    }
 }
 
 impl OfType {

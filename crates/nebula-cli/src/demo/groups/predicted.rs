@@ -2,11 +2,12 @@
 
 use nebula_nic::Span;
 use nebula_nic::schedule::Thresholds;
-use nebula_sim::{Altocumulus, Interval, Length, Load, System, run};
+use nebula_sim::{Altocumulus, Interval, Load, System};
 use nebula_workload::{Seed, ServiceTime};
 
 use super::measured::{Measured, share_of};
 use super::setup::{CLIENTS, GROUPS, PERIOD, Setup};
+use crate::demo::agreement::replicate;
 use crate::output::Failure;
 use nebula::MigrationConfig;
 
@@ -33,9 +34,7 @@ pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<Predicted, F
     let load = Load::open(service, setup.rate_rps() * measured.service_mean.as_secs_f64() / f64::from(setup.workers));
     let policy = format!("altocumulus:{GROUPS}").parse().map_err(Failure::fault)?;
     let system = System::new(policy, setup.workers).altocumulus(options(setup));
-    let length = Length::of(measured.rpcs as u64);
-    let one = |index| run(&system, &load, length, Seed(setup.seed).replica(index));
-    let tallies: Vec<_> = (0..REPLICATIONS).map(one).collect::<Result<_, _>>().map_err(Failure::fault)?;
+    let tallies = replicate(&system, &load, measured.rpcs, REPLICATIONS, Seed(setup.seed))?;
     let of = |figure: fn(&nebula_sim::Tally, Span) -> f64| {
         tallies.iter().map(|tally| figure(tally, setup.slo())).collect::<Vec<_>>()
     };

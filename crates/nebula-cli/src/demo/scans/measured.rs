@@ -33,6 +33,8 @@ const SERVER_EVERY: Span = Span::from_ms(1);
 const EMPTY_EVERY: Span = Span::from_us(5);
 /// A handler time longer than this multiple of the p99 of its type met a pause of the machine.
 const PAUSED: u64 = 10;
+/// Slices of this length are predicted one by one: a machine is faster at one time than at another.
+const SLICE: Span = Span::from_ms(50);
 /// RPCs under way when a pause begins have been due for as long as this many SCANs take, at most; but for a few.
 const UNDER_WAY: u64 = 5;
 
@@ -41,20 +43,21 @@ const UNDER_WAY: u64 = 5;
 pub(super) struct Beside {
     /// From the end of a handler to the beginning of the next, where RPCs wait.
     pub(super) core: Span,
-    /// What else a client waits for where none wait: the way there and back.
-    pub(super) way: Span,
+    /// What else a client waits for where none wait, by type: the way there and back, and taking the reply in.
+    pub(super) way: [Span; 2],
 }
 
 /// What was seen.
 pub(super) struct Measured {
     pub(super) rate_rps: f64,
     pub(super) rpcs: [usize; 2],
-    /// Handler times by part of the run and by type, where the machine's pauses have nothing to do with them.
-    pub(super) services: Vec<[Vec<Span>; 2]>,
+    pub(super) service_mean: [Span; 2],
+    /// Handler times where the machine's pauses have nothing to do with them, by type: of each slice of each part of the run.
+    pub(super) services: Vec<Vec<[Vec<Span>; 2]>>,
     pub(super) beside: Beside,
-    pub(super) raw_p99_us: [Interval; 2],
-    /// Of the RPCs that the machine's pauses have nothing to do with.
-    pub(super) p99_us: [Interval; 2],
+    pub(super) raw_p99_us: [Option<Interval>; 2],
+    /// Of the RPCs that the machine's pauses have nothing to do with, where there are such in several parts of the run.
+    pub(super) p99_us: [Option<Interval>; 2],
     /// The share of those.
     pub(super) kept: f64,
 }
@@ -121,7 +124,7 @@ impl Stage {
         let name = format!("shm://demo-scans-{}", std::process::id());
         let server = Server::bind(&*name).config(config).serve(service).map_err(Failure::fault)?;
         pin_to(client_core).map_err(Failure::fault)?;
-        let beside = Beside { core: Span::ZERO, way: Span::ZERO };
+        let beside = Beside { core: Span::ZERO, way: [Span::ZERO; 2] };
         let mut stage = Self { server, notes, clock, beside, capacity_rps: 0.0 };
         stage.learn(setup)?;
         Ok(stage)
@@ -143,8 +146,10 @@ impl Stage {
             round_trips.push(Span::from_ps(self.clock.ps(self.clock.ticks().saturating_sub(begun))));
         }
         let handled = self.notes.take(self.clock);
-        let beside = round_trips.iter().zip(&handled).map(|(whole, one)| *whole - one.took);
-        let whole = median(beside.collect());
+        let whole = [false, true].map(|is_scan| {
+            let of_type = round_trips.iter().zip(&handled).filter(|(_, one)| one.is_scan == is_scan);
+            median(of_type.map(|(whole, one)| *whole - one.took).collect())
+        });
         let (mut sent, mut done) = (0, 0);
         while done < FIRST && !signal::has_come() {
             while sent < FIRST && sent - done < AT_A_TIME && client.submit(draw.next().1).is_ok() {
@@ -156,7 +161,7 @@ impl Stage {
         }
         let handled = self.notes.take(self.clock);
         let core = median(handled.windows(2).map(|pair| pair[1].begun - pair[0].end()).collect());
-        self.beside = Beside { core, way: whole - core };
+        self.beside = Beside { core, way: whole.map(|whole| whole - core) };
         let services: Vec<Span> = without_pauses(&handled).0.iter().map(|one| one.took).collect();
         self.capacity_rps = 1.0 / (mean(&services) + core).as_secs_f64();
         Ok(())
@@ -177,14 +182,18 @@ impl Stage {
         let (services, paused) = without_pauses(&handled);
         let server_gaps = GapLog::from_gaps(beside_handlers(&driven.server_gaps, &handled).into_iter().chain(paused));
         let gaps = GapLog::merged([driven.own_gaps.log(), &server_gaps]);
-        let scans: Vec<Span> = services.iter().filter(|one| one.is_scan).map(|one| one.took).collect();
-        let pauses = Pauses::new(&gaps, &driven.empty, mean(&scans) * UNDER_WAY);
+        let service_mean = [false, true].map(|is_scan| {
+            let of_type = services.iter().filter(|one| one.is_scan == is_scan);
+            mean(&of_type.map(|one| one.took).collect::<Vec<_>>())
+        });
+        let pauses = Pauses::new(&gaps, &driven.empty, service_mean[1] * UNDER_WAY);
         let kept: Vec<Seen> = driven.seen.iter().filter(|seen| !pauses.cover(seen.due)).copied().collect();
         let p99_us = |seen: &[Seen]| [0, 1].map(|kind| p99_us(seen, kind, driven.begun, setup.duration));
         Ok(Measured {
             rate_rps,
             rpcs: [0, 1].map(|kind| driven.seen.iter().filter(|seen| seen.kind == kind).count()),
-            services: by_part(services.iter().filter(|one| !pauses.cover(one.begun)), driven.begun, setup.duration),
+            service_mean,
+            services: sliced(services.iter().filter(|one| !pauses.cover(one.begun)), driven.begun, setup.duration),
             beside: self.beside,
             raw_p99_us: p99_us(&driven.seen),
             p99_us: p99_us(&kept),
@@ -264,11 +273,18 @@ fn without_pauses(handled: &[Handled]) -> (Vec<Handled>, Vec<Gap>) {
     (kept, paused.iter().map(|one| Gap { start: one.begun, end: one.end() }).collect())
 }
 
-/// Handler times by part of the run and by type.
-fn by_part<'h>(handled: impl Iterator<Item = &'h Handled>, begun: Timestamp, duration: Span) -> Vec<[Vec<Span>; 2]> {
-    let mut parts = vec![[Vec::new(), Vec::new()]; PARTS];
+/// Handler times by part of the run, slice of the part, and type.
+fn sliced<'h>(
+    handled: impl Iterator<Item = &'h Handled>,
+    begun: Timestamp,
+    duration: Span,
+) -> Vec<Vec<[Vec<Span>; 2]>> {
+    let slices = usize::try_from((duration / PARTS as u64).as_ps() / SLICE.as_ps()).unwrap_or(1).max(1);
+    let mut parts = vec![vec![[Vec::new(), Vec::new()]; slices]; PARTS];
     for one in handled {
-        parts[part_of(one.begun - begun, duration)][usize::from(one.is_scan)].push(one.took);
+        let at = one.begun - begun;
+        let slice = usize::try_from(at.as_ps() / SLICE.as_ps()).unwrap_or(0) % slices;
+        parts[part_of(at, duration)][slice][usize::from(one.is_scan)].push(one.took);
     }
     parts
 }
@@ -278,14 +294,15 @@ fn median(mut spans: Vec<Span>) -> Span {
     if spans.is_empty() { Span::ZERO } else { *spans.select_nth_unstable(middle).1 }
 }
 
-/// The p99 of a type, over the parts of the run.
-fn p99_us(seen: &[Seen], kind: usize, begun: Timestamp, duration: Span) -> Interval {
+/// The p99 of a type, over the parts of the run; none where it is in one part or none.
+fn p99_us(seen: &[Seen], kind: usize, begun: Timestamp, duration: Span) -> Option<Interval> {
     let mut parts = vec![Vec::new(); PARTS];
     for one in seen.iter().filter(|one| one.kind == kind) {
         parts[part_of(one.due - begun, duration)].push(one.latency);
     }
     let of_parts = parts.iter_mut().filter(|part| !part.is_empty()).map(|part| p99(part).as_ns_f64() / 1e3);
-    Interval::of_positive(&of_parts.collect::<Vec<_>>())
+    let of_parts: Vec<f64> = of_parts.collect();
+    (of_parts.len() > 1).then(|| Interval::of_positive(&of_parts))
 }
 
 #[cfg(test)]
@@ -301,8 +318,11 @@ mod tests {
         let (kept, paused) = without_pauses(&all);
         assert_eq!((kept.len(), kept.iter().filter(|one| one.is_scan).count()), (201, 2));
         assert_eq!(paused, [Gap { start: at(50), end: at(61) }]);
-        let parts = by_part(kept.iter(), at(0), Span::from_us(400));
-        assert_eq!((parts[0][0].len(), parts[1][0].len(), parts[7][1].len()), (40, 39, 1));
+        let parts = sliced(kept.iter(), at(0), Span::from_us(400));
+        assert_eq!((parts[0][0][0].len(), parts[1][0][0].len(), parts[7][0][1].len()), (40, 39, 1));
+        let late = [handled(1_450_000, 7, false), handled(1_999_999, 8, true)];
+        let parts = sliced(late.iter(), at(0), Span::from_secs(2));
+        assert_eq!((parts[7].len(), parts[7][1][0].len(), parts[9][3][1].len()), (4, 1, 1));
     }
 
     #[test]
@@ -310,7 +330,8 @@ mod tests {
         let at = |ms| Timestamp::ZERO + Span::from_ms(ms);
         let one = |ms, us, kind| Seen { due: at(ms), latency: Span::from_us(us), kind };
         let seen: Vec<Seen> = (100..200).flat_map(|ms| [one(ms, 7, 0), one(ms, 900, 1)]).collect();
-        let p99 = p99_us(&seen, 0, at(100), Span::from_ms(100));
+        let p99 = p99_us(&seen, 0, at(100), Span::from_ms(100)).unwrap();
         assert!((p99.value - 7.0).abs() < 1e-9 && (p99.hi - p99.lo).abs() < 1e-6, "{p99:?}");
+        assert_eq!(p99_us(&seen[..10], 0, at(100), Span::from_ms(100)), None);
     }
 }
