@@ -221,7 +221,8 @@ impl Client {
     ///
     /// # Cost
     ///
-    /// A copy where the region is mapped. Else an operation of the engine's for every 64 bytes.
+    /// A copy where the region is mapped. Else an operation of the engine's for every 64 bytes. Over UDP a lone operation goes out at once; behind others
+    /// that went out together it waits for the next [`poll`](Self::poll), [`flush`](Self::flush) or [`wait`](Self::wait), or for 31 more.
     ///
     /// # Examples
     ///
