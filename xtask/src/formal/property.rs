@@ -185,4 +185,19 @@ pub(super) const PROPERTIES: &[Property] = &[
             wrong: "closes_q <= closes_q + (window_i >> 1);",
         },
     },
+    Property {
+        name: "A_DECISION_IS_MADE_IN_TIME",
+        module: "altocumulus_manager",
+        circuit: Circuit::Contract {
+            parameters: &[("Groups", 4), ("Rows", 2), ("Descriptors", 4)],
+            replaced: &[],
+            any: &["load_estimate"],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "altocumulus_manager",
+            text: "is_worth_it_q <= !is_last_turn && (is_worth_it_q || sends);",
+            wrong: "is_worth_it_q <= is_worth_it_q || sends;",
+        },
+    },
 ];
