@@ -32,6 +32,9 @@
       GIVES (!contract_waits || contract_waits_q < WaitW'(free_i && Safe ? 2 * Chunks : Chunks));
     end
   end
+`ifdef TRUSTED_LIVE_RANGES_NEVER_OVERLAP
+  `define LIVE_RANGES_NEVER_OVERLAP
+`endif
 `ifdef LIVE_RANGES_NEVER_OVERLAP
   // A slot is watched, and is in use from when it is handed out until it is freed. It is handed out when it is not in use, within the buffer.
   (* anyseq *) logic [AddrW-1:0] contract_any;
@@ -51,6 +54,8 @@
     if (contract_up_q) begin
       NEEDS (buffer_slots_i == contract_size_q);
       NEEDS (!release_i || contract_end <= 33'(buffer_slots_i));
+      // A free that is not checked is one of what was handed out.
+      NEEDS (Safe || !free_i || (contract_end <= 33'(buffer_slots_i) && (!contract_covers || contract_live_q)));
       GIVES (!(contract_does && alloc_i) || contract_end <= 33'(buffer_slots_i));
       GIVES (!(contract_does && alloc_i && contract_covers) || !contract_live_q);
     end

@@ -22,7 +22,12 @@
   (* hierconn *) wire [BitW-1:0] \i_used.contract_slot_q ;
   (* hierconn, init = 0 *) wire [Pairs-1:0] \i_used.contract_clear_q ;
   (* hierconn, init = 0 *) wire \i_used.contract_bit_q ;
+`ifdef TRUSTED_LIVE_RANGES_NEVER_OVERLAP
+  wire [Pairs-1:0] within_follows = \i_used.contract_clear_q ;
+`else
   (* hierconn, init = 0 *) wire [Pairs-1:0] \g_checked.i_follow.contract_clear_q ;
+  wire [Pairs-1:0] within_follows = \g_checked.i_follow.contract_clear_q ;
+`endif
   (* hierconn *) wire [AddrW-1:0] \i_search.contract_slot_q ;
   (* hierconn, init = 0 *) wire \i_search.contract_free_q ;
   wire [Pairs-1:0] within_clear = \i_used.contract_clear_q ;
@@ -34,11 +39,11 @@
   wire within_is_taken = taken_q && within_slot >= taken_start_q && within_slot < head_q;
   always_comb begin
     if (!contract_up_q) begin
-      assert (within_clear == '0 && \g_checked.i_follow.contract_clear_q == '0 && !contract_live_q && !\i_search.contract_free_q );
+      assert (within_clear == '0 && within_follows == '0 && !contract_live_q && !\i_search.contract_free_q );
     end else begin
       assume (AddrW'(\i_used.contract_slot_q ) == within_slot && \i_search.contract_slot_q == within_slot);
       assert (32'(within_slot) < Slots);
-      assert (\g_checked.i_follow.contract_clear_q == within_clear);
+      assert (within_follows == within_clear);
       assert (head_q <= tail_q && tail_q <= buffer_slots_i && low_q <= buffer_slots_i);
       if (state_q == Clear) begin
         assert (32'(sweep_q) < Pairs && within_clear == Pairs'((1 << sweep_q) - 1));

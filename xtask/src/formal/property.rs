@@ -200,4 +200,45 @@ pub(super) const PROPERTIES: &[Property] = &[
             wrong: "is_worth_it_q <= is_worth_it_q || sends;",
         },
     },
+    Property {
+        name: "TRUSTED_SLOTS_ARE_FOUND_AND_FREED_IN_TIME",
+        module: "recv_buffer",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Cores", 2), ("Safe", 0)],
+            replaced: &[],
+            any: &["bit_banks", "room_search"],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "recv_buffer",
+            text: "((release_done || (free_begins && !Safe)) && !is_short)",
+            wrong: "((release_done || (free_begins && !Safe)))",
+        },
+    },
+    Property {
+        name: "TRUSTED_EVERY_INPUT_IS_DECIDED_ABOUT_IN_TIME",
+        module: "backend",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Cores", 2), ("Places", 4), ("Entries", 4), ("Safe", 0)],
+            replaced: &["admission", "nack", "reassembler", "recv_buffer"],
+            any: &["arrival_queue", "credit", "draw", "jbsq", "round_robin", "rss"],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" },
+    },
+    Property {
+        name: "TRUSTED_LIVE_RANGES_NEVER_OVERLAP",
+        module: "recv_buffer",
+        circuit: Circuit::Contract {
+            parameters: &[("Slots", 192), ("Cores", 2), ("Safe", 0)],
+            replaced: &["bit_banks", "room_search"],
+            any: &[],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "recv_buffer",
+            text: "wire is_at_head = !spare[AddrW+1];",
+            wrong: "wire is_at_head = !spare[AddrW+1] || spare == '1;",
+        },
+    },
 ];
