@@ -107,12 +107,30 @@ impl Ring {
                 window.taken = taken;
                 return at_ps;
             }
-        } else if epoch > self.newest && at_ps <= limit_ps {
+            return self.reserve_next(length, slot, at_ps, limit_ps);
+        }
+        if epoch > self.newest && at_ps <= limit_ps {
             self.newest = epoch;
             *window = Window { epoch, taken: 1 << (slot % SLOTS) };
             return at_ps;
         }
         self.reserve_later(length, slot, at_ps, limit_ps)
+    }
+
+    /// Reserves a slot after `slot`, which is taken and whose interval a window represents.
+    #[inline(never)]
+    fn reserve_next(&mut self, length: &SlotLength, slot: u64, at_ps: u64, limit_ps: u64) -> u64 {
+        let epoch = slot / SLOTS;
+        let window = &mut self.windows[index(epoch)];
+        let free = !window.taken >> (slot % SLOTS);
+        // The ring may have left an interval whose window nothing has used since.
+        if free == 0 || at_ps > limit_ps || self.newest >= epoch + WINDOWS as u64 || length.slot_ps == 0 {
+            return self.reserve_later(length, slot, at_ps, limit_ps);
+        }
+        let slot = slot + u64::from(free.trailing_zeros());
+        window.taken |= 1 << (slot % SLOTS);
+        // It begins after the slot of `at_ps`.
+        length.start_ps(slot)
     }
 
     #[inline(never)]
@@ -164,6 +182,25 @@ impl Ring {
             self.windows[index(epoch)] = Window { epoch, taken: 1 << (slot % SLOTS) };
         }
         is_new
+    }
+
+    /// Takes each of `slots` slots from `from` on, which are free.
+    #[inline(always)]
+    fn take_run(&mut self, from: u64, slots: u64) {
+        let (mut slot, end) = (from, from + slots);
+        while slot < end {
+            let (epoch, first) = (slot / SLOTS, slot % SLOTS);
+            let here = (end - slot).min(SLOTS - first);
+            // The ring has left these: others are taken for them.
+            if epoch < self.oldest() {
+                for slot in slot..end {
+                    self.take(slot);
+                }
+                return;
+            }
+            *self.window(epoch) |= (u64::MAX >> (SLOTS - here)) << first;
+            slot += here;
+        }
     }
 
     /// Takes the first free slot from `from` on. Slots before the ring count as taken: throughput is exact, however far
@@ -268,6 +305,12 @@ impl Calendar {
         }
     }
 
+    /// Takes each of `slots` slots from `from` on, which are [free](Self::free_run).
+    #[inline(always)]
+    pub(crate) fn take_run(&mut self, from: u64, slots: u64) {
+        self.ring.take_run(from, slots);
+    }
+
     #[inline(never)]
     fn take_later(&mut self, slot: u64) -> u64 {
         if self.length.slot_ps == 0 { slot } else { self.ring.take(slot) }
@@ -345,6 +388,44 @@ mod tests {
                 let at_ps = now_ps + rng.below(60 * SLOT_PS);
                 let slot = take(&mut taken, at_ps / SLOT_PS);
                 assert_eq!(calendar.reserve(at_ps), at_ps.max(slot * SLOT_PS), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn transfers_that_are_near_take_the_slots_of_a_plain_set() {
+        for seed in 0..20 {
+            let mut rng = Seed(seed).stream("times");
+            let (mut calendar, mut taken) = (Calendar::new(SLOT_PS), BTreeSet::new());
+            let mut now_ps = 0;
+            for _ in 0..5000 {
+                now_ps += rng.below(2 * SLOT_PS + 200);
+                let at_ps = now_ps + rng.below(60 * SLOT_PS);
+                let slot = take(&mut taken, at_ps / SLOT_PS);
+                assert_eq!(calendar.reserve_near(at_ps, now_ps), at_ps.max(slot * SLOT_PS), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_of_free_slots_is_taken_as_if_one_by_one() {
+        for seed in 0..20 {
+            let mut rng = Seed(seed).stream("runs");
+            let (mut at_once, mut one_by_one) = (Calendar::new(SLOT_PS), Calendar::new(SLOT_PS));
+            let mut from = 0;
+            for _ in 0..2000 {
+                // Far ahead now and then: the ring leaves windows behind that nothing has used since.
+                from += if rng.below(50) == 0 { rng.below(1500) } else { rng.below(20) };
+                let single = from + rng.below(100);
+                assert_eq!(at_once.take_first(single), one_by_one.take_first(single), "seed {seed}");
+                let start = from.saturating_sub(rng.below(900));
+                let Some(run) = at_once.free_run(start, start + 1 + rng.below(80)) else { continue };
+                at_once.take_run(run.start, run.end - run.start);
+                run.for_each(|slot| {
+                    one_by_one.take_first(slot);
+                });
+                assert_eq!(at_once.free_run(from, from + 300), one_by_one.free_run(from, from + 300), "seed {seed}");
+                assert_eq!(at_once.ring.newest, one_by_one.ring.newest, "seed {seed}");
             }
         }
     }

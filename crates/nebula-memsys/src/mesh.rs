@@ -26,9 +26,9 @@ struct Port {
 }
 
 pub(crate) struct Mesh {
-    /// Latency from each core and the NIC to each end; the row length is the number of ends rounded up to a power of two.
+    /// Latency from each core and the NIC to each end; the length of a row is the number of ends.
     ways_ps: Box<[u32]>,
-    row_shift: u32,
+    row: usize,
     tiles: Modulus,
     nic: End,
     longest_way_ps: u64,
@@ -60,7 +60,7 @@ impl Mesh {
             (from % columns).abs_diff(to % columns) + (from / columns).abs_diff(to / columns)
         };
         let way_ps = |from, to| u32::try_from(u64::from(hops(from, to)) * hop_ps).unwrap_or(u32::MAX);
-        let (row, agents) = (tiles_of.len().next_power_of_two(), usize::from(config.cores) + 1);
+        let (row, agents) = (tiles_of.len(), usize::from(config.cores) + 1);
         let mut ways_ps = vec![0; agents * row];
         for (ways, &from) in ways_ps.chunks_exact_mut(row).zip(&tiles_of) {
             ways.iter_mut().zip(&tiles_of).for_each(|(way, &to)| *way = way_ps(from, to));
@@ -70,7 +70,7 @@ impl Mesh {
         let port = || Port { out: Ring::EMPTY, into: Ring::EMPTY };
         Self {
             ways_ps: ways_ps.into(),
-            row_shift: row.trailing_zeros(),
+            row,
             tiles: Modulus::new(tiles),
             nic: End(config.cores.into()),
             longest_way_ps: cycles_ps((mesh.columns + mesh.rows - 2) * mesh.hop_cycles, config.clock_ghz),
@@ -115,7 +115,7 @@ impl Mesh {
     /// The travel time of a flit between a core or the NIC and any end, the same both ways.
     #[inline(always)]
     pub(crate) fn way_ps(&self, End(agent): End, End(other): End) -> u64 {
-        self.ways_ps[(agent << self.row_shift) + other].into()
+        self.ways_ps[agent * self.row + other].into()
     }
 
     /// From one corner to the opposite one.

@@ -16,6 +16,12 @@ impl Modulus {
         Self { divisor, mask: divisor.wrapping_sub(1), shift: divisor.trailing_zeros(), is_power_of_two }
     }
 
+    /// The shift and the mask that divide, if the divisor is a power of two.
+    #[inline(always)]
+    pub(crate) const fn as_power_of_two(self) -> Option<(u32, u32)> {
+        if self.is_power_of_two { Some((self.shift, self.mask)) } else { None }
+    }
+
     #[inline]
     pub(crate) const fn quotient(self, value: u32) -> u32 {
         if self.is_power_of_two { value >> self.shift } else { value / self.divisor }

@@ -21,10 +21,7 @@ use crate::config::DramConfig;
 use crate::counters::DramCounters;
 
 pub(super) struct Channel {
-    banks: Box<[Bank]>,
-    refreshes: Box<[Refresh]>,
-    /// Bits of a bank's number within its rank.
-    rank_shift: u32,
+    banks: Banks,
     bus: Calendar,
     queue: WriteQueue,
     batch: u32,
@@ -43,6 +40,31 @@ pub(super) struct Channel {
     room_ps: u64,
 }
 
+/// The banks of a channel, and the refreshes of its ranks.
+struct Banks {
+    banks: Box<[Bank]>,
+    refreshes: Box<[Refresh]>,
+    /// Bits of a bank's number within its rank.
+    rank_shift: u32,
+}
+
+impl Banks {
+    /// One access to a bank at `at_ps`; returns when the bank is done with the block.
+    #[inline(always)]
+    fn access(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
+        let bank = &mut self.banks[place.bank as usize];
+        let refresh = &mut self.refreshes[(place.bank >> self.rank_shift) as usize];
+        let from_ps = refresh.after(bank.free_ps(at_ps), timing);
+        let (ready_ps, state) = bank.access(from_ps, place.row, refresh.count(), timing);
+        *match state {
+            RowState::Hit => &mut counters.row_hits,
+            RowState::Closed => &mut counters.row_closed,
+            RowState::Conflict => &mut counters.row_conflicts,
+        } += 1;
+        ready_ps
+    }
+}
+
 impl Channel {
     pub(super) fn new(config: &DramConfig, timing: &Timing, channel: u32) -> Self {
         let ranks = config.channels * config.ranks;
@@ -51,9 +73,11 @@ impl Channel {
         let first_ps =
             |rank| timing.refresh_interval_ps * u64::from(rank * config.channels + channel + 1) / u64::from(ranks);
         Self {
-            banks: std::iter::repeat_with(Bank::new).take((config.ranks * config.banks) as usize).collect(),
-            refreshes: (0..config.ranks).map(|rank| Refresh::new(first_ps(rank), timing)).collect(),
-            rank_shift: config.banks.trailing_zeros(),
+            banks: Banks {
+                banks: std::iter::repeat_with(Bank::new).take((config.ranks * config.banks) as usize).collect(),
+                refreshes: (0..config.ranks).map(|rank| Refresh::new(first_ps(rank), timing)).collect(),
+                rank_shift: config.banks.trailing_zeros(),
+            },
             bus: Calendar::new(timing.burst_ps),
             queue: WriteQueue::new(config.write_queue),
             batch: config.write_batch,
@@ -70,7 +94,7 @@ impl Channel {
     pub(super) fn read(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         self.use_idle_bus(at_ps, timing, counters);
         counters.reads += 1;
-        let ready_ps = self.access(at_ps, place, timing, counters);
+        let ready_ps = self.banks.access(at_ps, place, timing, counters);
         let transfer_ps = ready_ps.saturating_sub(timing.burst_ps).max(at_ps);
         let slot = self.bus.take_first(self.bus.slot_at(transfer_ps));
         if slot < self.watched {
@@ -92,21 +116,6 @@ impl Channel {
             self.note_due(timing);
         }
         self.room_ps.max(at_ps)
-    }
-
-    /// One access to a bank at `at_ps`; returns when the bank is done with the block.
-    #[inline(always)]
-    fn access(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
-        let bank = &mut self.banks[place.bank as usize];
-        let refresh = &mut self.refreshes[(place.bank >> self.rank_shift) as usize];
-        let from_ps = refresh.after(bank.free_ps(at_ps), timing);
-        let (ready_ps, state) = bank.access(from_ps, place.row, refresh.count(), timing);
-        *match state {
-            RowState::Hit => &mut counters.row_hits,
-            RowState::Closed => &mut counters.row_closed,
-            RowState::Conflict => &mut counters.row_conflicts,
-        } += 1;
-        ready_ps
     }
 
     /// Gives idle slots of the bus to waiting writes.
@@ -199,13 +208,14 @@ impl Channel {
     /// Writes up to `writes` blocks in the slots from `slot` on, which are free.
     #[inline(never)]
     fn write_in(&mut self, slot: u64, writes: u64, timing: &Timing, counters: &mut DramCounters) {
-        let writes = writes.min(self.queue.len() as u64);
         let mut start_ps = self.bus.start_ps(slot);
-        for slot in slot..slot + writes {
-            let Some(first) = self.queue.pop() else { return };
-            self.bus.take_first(slot);
-            self.access(start_ps, first.place, timing, counters);
-            start_ps += timing.burst_ps;
+        let writes = writes.min(self.queue.len() as u64);
+        self.bus.take_run(slot, writes);
+        for part in self.queue.pop_up_to(writes) {
+            for waiting in part {
+                self.banks.access(start_ps, waiting.place, timing, counters);
+                start_ps += timing.burst_ps;
+            }
         }
     }
 
@@ -223,14 +233,16 @@ impl Channel {
         for _ in 0..timing.turn_slots {
             from = self.bus.take_first(from);
         }
-        for waited in 0..self.batch {
-            let Some(first) = self.queue.pop() else { break };
-            from = if timing.burst_ps == 0 { from } else { self.bus.take_first(from) };
-            let start_ps = now_ps.max(self.bus.start_ps(from));
-            if waited == 0 {
-                self.room_ps = start_ps;
+        let mut is_first = true;
+        for part in self.queue.pop_up_to(self.batch.into()) {
+            for waiting in part {
+                from = if timing.burst_ps == 0 { from } else { self.bus.take_first(from) };
+                let start_ps = now_ps.max(self.bus.start_ps(from));
+                if is_first {
+                    (self.room_ps, is_first) = (start_ps, false);
+                }
+                self.banks.access(start_ps, waiting.place, timing, counters);
             }
-            self.access(start_ps, first.place, timing, counters);
         }
         self.note_due(timing);
     }
@@ -238,7 +250,7 @@ impl Channel {
     /// On a bus without transfer time, writes need not wait.
     fn write_all(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         while let Some(first) = self.queue.pop() {
-            self.access(now_ps, first.place, timing, counters);
+            self.banks.access(now_ps, first.place, timing, counters);
         }
     }
 }

@@ -36,10 +36,20 @@ impl Map {
 
     /// The channel, and the location in it. No two blocks share a location and a column.
     #[inline]
-    pub(super) const fn place(&self, block: Block) -> (usize, Place) {
-        let within = self.channels.quotient(block.0);
-        let lane = self.channels.remainder(block.0);
-        let channel = self.channels.remainder(lane + (within >> 4 ^ within >> 9 ^ within >> 15) % 1024);
+    pub(super) fn place(&self, block: Block) -> (usize, Place) {
+        let spread = |within: u32| (within >> 4 ^ within >> 9 ^ within >> 15) % 1024;
+        // One decision for three divisions.
+        let (within, channel) = match self.channels.as_power_of_two() {
+            Some((shift, mask)) => {
+                let within = block.0 >> shift;
+                (within, ((block.0 & mask) + spread(within)) & mask)
+            }
+            None => {
+                let within = self.channels.quotient(block.0);
+                let lane = self.channels.remainder(block.0);
+                (within, self.channels.remainder(lane + spread(within)))
+            }
+        };
         let above = within >> self.column_bits;
         let row = above >> self.bank_bits;
         let bank = (above ^ row ^ (row >> self.bank_bits)) & self.bank_mask;

@@ -58,6 +58,16 @@ impl WriteQueue {
         Some(first)
     }
 
+    /// Removes up to `writes` of the first writes; the second part has those behind the end of the ring.
+    #[inline(always)]
+    pub(super) fn pop_up_to(&mut self, writes: u64) -> [&[Waiting]; 2] {
+        let writes = usize::try_from(writes).map_or(self.len, |writes| writes.min(self.len));
+        let (head, near) = (self.head, writes.min(self.ring.len() - self.head));
+        self.head = self.wrapped(head + writes);
+        self.len -= writes;
+        [&self.ring[head..head + near], &self.ring[..writes - near]]
+    }
+
     const fn wrapped(&self, at: usize) -> usize {
         if at >= self.ring.len() { at - self.ring.len() } else { at }
     }
@@ -73,7 +83,11 @@ mod tests {
         let mut queue = WriteQueue::new(3);
         let mut model = VecDeque::new();
         for step in 0..100 {
-            if step % 7 < 4 && !queue.is_full() {
+            if step % 11 == 10 {
+                let parts = queue.pop_up_to(2);
+                let popped: Vec<u32> = parts.into_iter().flatten().map(|waiting| waiting.place.row).collect();
+                assert_eq!(popped, model.drain(..model.len().min(2)).collect::<Vec<u32>>(), "step {step}");
+            } else if step % 7 < 4 && !queue.is_full() {
                 queue.push(Waiting { place: Place { bank: 0, row: step }, at_ps: 0 });
                 model.push_back(step);
             } else {

@@ -37,13 +37,17 @@ impl Prints {
         // A byte that differs has its free bit set by the addition, and the sum stays within it.
         let wanted = u64::from(print(block)) * ONES;
         let differ = |word| ((u64::from_le_bytes(word) ^ wanted) + (FREE - ONES)) & FREE;
-        let same = ((differ(self.0[0]) >> 7) | differ(self.0[1])) ^ (ONES | FREE);
-        if same == 0 {
-            return None;
+        let mut same = ((differ(self.0[0]) >> 7) | differ(self.0[1])) ^ (ONES | FREE);
+        while same != 0 {
+            let at = same.trailing_zeros() as usize;
+            let way = at / 8 + at % 8 / 7 * 8;
+            if tags[way % ROOM] == block.0 {
+                return Some(way);
+            }
+            // Another block of the set has the same print.
+            same &= same - 1;
         }
-        let at = same.trailing_zeros() as usize;
-        let way = at / 8 + at % 8 / 7 * 8;
-        if tags[way % ROOM] == block.0 { Some(way) } else { search(tags, block) }
+        None
     }
 }
 
@@ -51,12 +55,6 @@ impl Prints {
 #[inline(always)]
 const fn print(block: Block) -> u8 {
     (block.0.wrapping_mul(0x9e37_79b1) >> 25) as u8
-}
-
-/// Looks at every tag: two blocks of the set have the same print.
-#[inline(never)]
-fn search(tags: &[u32; ROOM], block: Block) -> Option<usize> {
-    tags.iter().position(|&tag| tag == block.0)
 }
 
 #[cfg(test)]
