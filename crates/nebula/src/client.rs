@@ -340,6 +340,40 @@ impl Client {
         self.link.poll()
     }
 
+    /// Calls `visit` with every RPC and one-sided operation that has ended. Returns how many.
+    ///
+    /// Never waits. For a caller that rests between its looks: [`poll`](Self::poll) finds answers that come out of order only after many looks.
+    ///
+    /// # Cost
+    ///
+    /// Over shared memory one read of a slot of each outstanding RPC, which costs the server a line transfer where it is not answered; over UDP as
+    /// `poll`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, Reply, Server};
+    ///
+    /// let name = format!("shm://doc-take-all-{}", std::process::id());
+    /// let _server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// let mut client = Client::connect(&name)?;
+    /// let tickets = [client.submit(b"one")?, client.submit(b"two")?];
+    /// let mut ended = Vec::new();
+    /// while ended.len() < 2 {
+    ///     client.take_all(|completion| ended.push(completion.ticket));
+    /// }
+    /// assert!(tickets.iter().all(|ticket| ended.contains(ticket)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_all(&mut self, mut visit: impl FnMut(Completion<'_>)) -> usize {
+        let mut taken = 0;
+        self.link.take_all(&mut |completion| {
+            taken += 1;
+            visit(completion);
+        });
+        taken
+    }
+
     /// The first half of [`poll`](Self::poll): a reply that has come over a ring. The second is [`poll_otherwise`](Self::poll_otherwise).
     #[cfg(feature = "typed")]
     #[inline(always)]

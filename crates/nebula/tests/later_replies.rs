@@ -266,6 +266,40 @@ fn an_rpc_of_a_worker_by_hand_is_answered_later_too() {
 }
 
 #[test]
+fn all_that_has_ended_is_taken_at_once_whatever_was_sent_first() {
+    let _watchdog = Watchdog::new("taken at once");
+    let name = endpoint("later-taken");
+    let (server, mut workers) = Server::bind(&name).config(config(4, |_| ())).open().expect("a server");
+    let worker = workers.pop().expect("one");
+    let mut client = client(&server, 8);
+    let tickets: Vec<Ticket> = (0..4_u8).map(|at| client.submit(&[at]).expect("room")).collect();
+    let mut kept = Vec::new();
+    wait_until("four", || {
+        if let Some(rpc) = worker.try_wait_for_rpc() {
+            let request = rpc.payload().to_vec();
+            kept.push((request, rpc.later().expect("later_max is set")));
+        }
+        (kept.len() == 4).then_some(())
+    });
+    let first = kept.remove(0);
+    let mut taken = Vec::new();
+    let mut take = |client: &mut Client| {
+        client.take_all(|done| taken.push((done.ticket, done.result.map(<[u8]>::to_vec))));
+        std::mem::take(&mut taken)
+    };
+    assert!(take(&mut client).is_empty());
+    kept.into_iter().for_each(|(request, later)| later.answer(&request));
+    assert!(worker.try_wait_for_rpc().is_none(), "a worker that asks for more sends what was given");
+    let others: Vec<_> = (1_u8..).zip(&tickets[1..]).map(|(at, &ticket)| (ticket, Ok(vec![at]))).collect();
+    assert_eq!(take(&mut client), others, "and not the first, which has no answer");
+    first.1.answer(&first.0);
+    assert!(worker.try_wait_for_rpc().is_none());
+    assert_eq!(client.take_all(|_| ()), 1);
+    assert_eq!(client.take_all(|_| ()), 0);
+    server.stop();
+}
+
+#[test]
 fn a_worker_that_sleeps_until_packets_come_is_woken_by_a_reply() {
     let _watchdog = Watchdog::new("a worker that sleeps");
     for inline in [false, true] {

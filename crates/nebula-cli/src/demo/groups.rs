@@ -3,6 +3,8 @@
 //!
 //! Handlers sleep for as long as they would compute: so a machine of two cores has as many workers as are asked for.
 
+mod beside;
+mod handler;
 mod measured;
 mod predicted;
 mod setup;
@@ -10,6 +12,7 @@ mod setup;
 use nebula_nic::Span;
 use nebula_sim::Interval;
 
+use super::agreement::{PARTS, agree, shown};
 use crate::flags::Format;
 use crate::output::text::{digits, ends};
 use crate::output::{Failure, Row, RowStream, note, units};
@@ -79,19 +82,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     rows.finish()?;
     note(format!(
-        "late: the share of RPCs beyond {}. Measured intervals are over {} parts of a run; predicted ones over replications of the same length, from \
-         the handler times that were measured.",
+        "late: the share of RPCs beyond {}. Measured intervals are over {PARTS} parts of a run; predicted ones over replications as long as a part, \
+         from what was measured in the same run: the times of handlers, between them, from sending to an idle worker, and to the other group",
         units::span(args.service * SLO),
-        measured::PARTS,
     ));
     Ok(())
 }
 
 fn row(setup: &Setup, measured: &Measured, predicted: &Predicted) -> Row {
     let meets = agree(measured.p99_ms, predicted.p99_ms) && agree(measured.late, predicted.late);
-    let ms = |p99: Interval| format!("{:.2} [{:.2}, {:.2}]", p99.value, p99.lo, p99.hi);
-    let percent =
-        |share: Interval| format!("{:.3} [{:.3}, {:.3}]", 100.0 * share.value, 100.0 * share.lo, 100.0 * share.hi);
+    let percent = |Interval { value, lo, hi }: Interval| {
+        shown(Interval { value: 100.0 * value, lo: 100.0 * lo, hi: 100.0 * hi }, 3)
+    };
     let name = if setup.waiting_max.is_some() { "migration" } else { "none" };
     Row::new()
         .field("migration", setup.waiting_max.is_some())
@@ -99,6 +101,10 @@ fn row(setup: &Setup, measured: &Measured, predicted: &Predicted) -> Row {
         .field("workers", u32::from(setup.workers))
         .field("offered_rps", digits(setup.rate_rps()))
         .field("service_ns_mean", measured.service_mean.as_ns())
+        .field("between_ns", measured.beside.between.as_ns())
+        .field("start_ns", measured.beside.start.as_ns())
+        .field("message_ns", measured.beside.message.as_ns())
+        .field("back_ns", measured.beside.back.as_ns())
         .field("slo_ns", setup.slo().as_ns())
         .field("rpcs", measured.rpcs)
         .field("migrated", digits(measured.migrated))
@@ -117,16 +123,12 @@ fn row(setup: &Setup, measured: &Measured, predicted: &Predicted) -> Row {
             "migrated\n(predicted)",
             format!("{} ({})", units::percent(measured.migrated), units::percent(predicted.migrated)),
         )
-        .shown("p99, ms", ms(measured.p99_ms))
-        .shown("predicted", ms(predicted.p99_ms))
+        .shown("between\nhandlers", units::span(measured.beside.between))
+        .shown("p99, ms", shown(measured.p99_ms, 2))
+        .shown("predicted", shown(predicted.p99_ms, 2))
         .shown("late, %", percent(measured.late))
         .shown("predicted\nlate, %", percent(predicted.late))
         .shown("agree", if meets { "yes" } else { "no" })
-}
-
-/// Whether two figures may be the same.
-fn agree(one: Interval, other: Interval) -> bool {
-    one.lo <= other.hi && other.lo <= one.hi
 }
 
 fn share(text: &str) -> Result<f64, String> {

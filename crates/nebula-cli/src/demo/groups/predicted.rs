@@ -1,20 +1,18 @@
-//! The prediction: the laboratory's groups, with the handler times that were measured.
+//! The prediction: the laboratory's groups, with the handler times that were measured, and with what RPCs were found to cost beside them.
 
 use nebula_nic::Span;
 use nebula_nic::schedule::Thresholds;
-use nebula_sim::{Altocumulus, Interval, Load, System};
+use nebula_sim::{Altocumulus, Costs, Interval, Load, System, Tally};
 use nebula_workload::{Seed, ServiceTime};
 
 use super::measured::{Measured, share_of};
 use super::setup::{CLIENTS, GROUPS, PERIOD, Setup};
-use crate::demo::agreement::replicate;
+use crate::demo::agreement::{PARTS, replicate};
 use crate::output::Failure;
 use nebula::MigrationConfig;
 
-/// Replications, each as long as the run.
-const REPLICATIONS: u64 = 20;
-/// From one engine to another: about how often a resting one looks.
-const MESSAGE: Span = Span::from_us(50);
+/// Replications, each as long as a part of the run: a p99 of fewer RPCs is another figure.
+const REPLICATIONS: u64 = 80;
 
 /// What the laboratory says.
 pub(super) struct Predicted {
@@ -33,26 +31,29 @@ pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<Predicted, F
     let service = ServiceTime::from_spans("measured", measured.services.clone()).map_err(Failure::fault)?;
     let load = Load::open(service, setup.rate_rps() * measured.service_mean.as_secs_f64() / f64::from(setup.workers));
     let policy = format!("altocumulus:{GROUPS}").parse().map_err(Failure::fault)?;
-    let system = System::new(policy, setup.workers).altocumulus(options(setup));
-    let tallies = replicate(&system, &load, measured.rpcs, REPLICATIONS, Seed(setup.seed))?;
-    let of = |figure: fn(&nebula_sim::Tally, Span) -> f64| {
-        tallies.iter().map(|tally| figure(tally, setup.slo())).collect::<Vec<_>>()
-    };
+    let beside = measured.beside;
+    let costs = Costs { receive: beside.between, dispatch: beside.start, ..Costs::ZERO };
+    let system = System::new(policy, setup.workers).costs(costs).altocumulus(options(setup, beside.message));
+    let tallies = replicate(&system, &load, measured.rpcs / PARTS, REPLICATIONS, Seed(setup.seed))?;
+    let of = |figure: &dyn Fn(&Tally) -> f64| tallies.iter().map(figure).collect::<Vec<_>>();
+    // The simulated latency ends with the handler.
+    let slo = setup.slo() - beside.back;
+    let p99_ms = |tally: &Tally| (tally.latency.quantile(0.99) + beside.back.as_ps() as f64) / 1e9;
     Ok(Predicted {
-        p99_ms: Interval::of_positive(&of(|tally, _| tally.latency.quantile(0.99) / 1e9)),
-        late: share_of(&of(|tally, slo| tally.latency.share_above(slo.as_ps()))),
-        migrated: Interval::of(&of(|tally, _| tally.migrations.share())).value,
+        p99_ms: Interval::of_positive(&of(&p99_ms)),
+        late: share_of(&of(&|tally| tally.latency.share_above(slo.as_ps()))),
+        migrated: Interval::of(&of(&|tally| tally.migrations.share())).value,
     })
 }
 
-fn options(setup: &Setup) -> Altocumulus {
+fn options(setup: &Setup, message: Span) -> Altocumulus {
     let MigrationConfig { bulk, concurrency, foreign_max, .. } = MigrationConfig::default();
     let of_group = |(group, clients): (u16, u16)| (0..clients).map(move |_| group);
     Altocumulus {
         period: PERIOD,
         bulk,
         concurrency,
-        message: MESSAGE,
+        message,
         fifo: foreign_max,
         flows: Some(CLIENTS.iter().sum()),
         groups_of_flows: Some((0..).zip(CLIENTS).flat_map(of_group).collect()),
