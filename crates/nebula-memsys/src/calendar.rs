@@ -377,8 +377,8 @@ mod tests {
         slot
     }
 
-    #[test]
-    fn slots_are_those_of_a_plain_set() {
+    /// Compares transfers that `reserve` makes room for at a time, not long after another time, with those of a plain set.
+    fn compare_with_a_plain_set(reserve: impl Fn(&mut Calendar, u64, u64) -> u64) {
         for seed in 0..20 {
             let mut rng = Seed(seed).stream("times");
             let (mut calendar, mut taken) = (Calendar::new(SLOT_PS), BTreeSet::new());
@@ -387,24 +387,19 @@ mod tests {
                 now_ps += rng.below(2 * SLOT_PS + 200);
                 let at_ps = now_ps + rng.below(60 * SLOT_PS);
                 let slot = take(&mut taken, at_ps / SLOT_PS);
-                assert_eq!(calendar.reserve(at_ps), at_ps.max(slot * SLOT_PS), "seed {seed}");
+                assert_eq!(reserve(&mut calendar, at_ps, now_ps), at_ps.max(slot * SLOT_PS), "seed {seed}");
             }
         }
     }
 
     #[test]
+    fn slots_are_those_of_a_plain_set() {
+        compare_with_a_plain_set(|calendar, at_ps, _| calendar.reserve(at_ps));
+    }
+
+    #[test]
     fn transfers_that_are_near_take_the_slots_of_a_plain_set() {
-        for seed in 0..20 {
-            let mut rng = Seed(seed).stream("times");
-            let (mut calendar, mut taken) = (Calendar::new(SLOT_PS), BTreeSet::new());
-            let mut now_ps = 0;
-            for _ in 0..5000 {
-                now_ps += rng.below(2 * SLOT_PS + 200);
-                let at_ps = now_ps + rng.below(60 * SLOT_PS);
-                let slot = take(&mut taken, at_ps / SLOT_PS);
-                assert_eq!(calendar.reserve_near(at_ps, now_ps), at_ps.max(slot * SLOT_PS), "seed {seed}");
-            }
-        }
+        compare_with_a_plain_set(Calendar::reserve_near);
     }
 
     #[test]

@@ -41,6 +41,19 @@ pub(super) struct Property {
 
 const KEEPS_CREDIT: Mutant =
     Mutant { module: "jbsq", text: "taken[i] = level_q[i] & ~take;", wrong: "taken[i] = level_q[i];" };
+const TAKES_ONE_SLOT_TOO_MANY: Mutant = Mutant {
+    module: "recv_buffer",
+    text: "wire is_at_head = !spare[AddrW+1];",
+    wrong: "wire is_at_head = !spare[AddrW+1] || spare == '1;",
+};
+const WALKS_ON: Mutant =
+    Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" };
+/// Modules within the back end: those that its proof takes by their contracts, and those that may answer anything.
+const OF_BACKEND: &[&str] = &["admission", "nack", "reassembler", "recv_buffer"];
+const ANY_OF_BACKEND: &[&str] = &["arrival_queue", "credit", "draw", "jbsq", "round_robin", "rss"];
+const BIT_BANKS: Circuit =
+    Circuit::Contract { parameters: &[("Slots", 192), ("Words", 3), ("Sentinel", 1)], replaced: &[], any: &[] };
+
 pub(super) const PROPERTIES: &[Property] = &[
     Property {
         name: "AT_MOST_N",
@@ -72,11 +85,7 @@ pub(super) const PROPERTIES: &[Property] = &[
             any: &[],
         },
         runs: Runs::ByInduction,
-        mutant: Mutant {
-            module: "recv_buffer",
-            text: "wire is_at_head = !spare[AddrW+1];",
-            wrong: "wire is_at_head = !spare[AddrW+1] || spare == '1;",
-        },
+        mutant: TAKES_ONE_SLOT_TOO_MANY,
     },
     Property {
         name: "A_BOUND_IS_DIVIDED_IN_33_CYCLES",
@@ -127,20 +136,16 @@ pub(super) const PROPERTIES: &[Property] = &[
         module: "backend",
         circuit: Circuit::Contract {
             parameters: &[("Slots", 192), ("Cores", 2), ("Places", 4), ("Entries", 4)],
-            replaced: &["admission", "nack", "reassembler", "recv_buffer"],
-            any: &["arrival_queue", "credit", "draw", "jbsq", "round_robin", "rss"],
+            replaced: OF_BACKEND,
+            any: ANY_OF_BACKEND,
         },
         runs: Runs::ByInduction,
-        mutant: Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" },
+        mutant: WALKS_ON,
     },
     Property {
         name: "A_BIT_IS_READ_AS_IT_WAS_WRITTEN",
         module: "bit_banks",
-        circuit: Circuit::Contract {
-            parameters: &[("Slots", 192), ("Words", 3), ("Sentinel", 1)],
-            replaced: &[],
-            any: &[],
-        },
+        circuit: BIT_BANKS,
         runs: Runs::ByInduction,
         mutant: Mutant {
             module: "bit_banks",
@@ -151,11 +156,7 @@ pub(super) const PROPERTIES: &[Property] = &[
     Property {
         name: "BITS_ARE_COMPARED_AS_THEY_WERE_WRITTEN",
         module: "bit_banks",
-        circuit: Circuit::Contract {
-            parameters: &[("Slots", 192), ("Words", 3), ("Sentinel", 1)],
-            replaced: &[],
-            any: &[],
-        },
+        circuit: BIT_BANKS,
         runs: Runs::ByInduction,
         mutant: Mutant {
             module: "bit_banks",
@@ -220,11 +221,11 @@ pub(super) const PROPERTIES: &[Property] = &[
         module: "backend",
         circuit: Circuit::Contract {
             parameters: &[("Slots", 192), ("Cores", 2), ("Places", 4), ("Entries", 4), ("Safe", 0)],
-            replaced: &["admission", "nack", "reassembler", "recv_buffer"],
-            any: &["arrival_queue", "credit", "draw", "jbsq", "round_robin", "rss"],
+            replaced: OF_BACKEND,
+            any: ANY_OF_BACKEND,
         },
         runs: Runs::ByInduction,
-        mutant: Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" },
+        mutant: WALKS_ON,
     },
     Property {
         name: "TRUSTED_LIVE_RANGES_NEVER_OVERLAP",
@@ -235,10 +236,6 @@ pub(super) const PROPERTIES: &[Property] = &[
             any: &[],
         },
         runs: Runs::ByInduction,
-        mutant: Mutant {
-            module: "recv_buffer",
-            text: "wire is_at_head = !spare[AddrW+1];",
-            wrong: "wire is_at_head = !spare[AddrW+1] || spare == '1;",
-        },
+        mutant: TAKES_ONE_SLOT_TOO_MANY,
     },
 ];
