@@ -134,6 +134,11 @@ pub fn server_core() -> usize {
     told.unwrap_or(cores()[cores().len() - 1])
 }
 
+/// The cores for clients: at most so many of those that are not the servers', and one at least.
+pub fn client_cores(most: usize) -> &'static [usize] {
+    &cores()[..(cores().len() - 1).clamp(1, most)]
+}
+
 /// Pins this thread to the clients' core.
 pub fn pin_client() -> Result<(), Failure> {
     Ok(nebula_sys::affinity::pin_to(cores()[0])?)

@@ -22,6 +22,8 @@ mod peers;
 #[cfg(feature = "replication")]
 mod replication;
 mod row;
+#[cfg(feature = "lab")]
+mod scaling;
 mod trust;
 #[cfg(feature = "typed")]
 mod typed;
@@ -40,6 +42,7 @@ fn main() -> Result<(), Failure> {
         ["kv", program] => kv::run(program),
         ["hit-ratio"] => hit_ratio::run(),
         ["memcached", program] => memcached::run(program),
+        ["serve-lines", address] => memcached::serve_lines(address),
         #[cfg(feature = "lab")]
         ["lab"] => lab::run(None),
         #[cfg(feature = "lab")]
@@ -66,12 +69,14 @@ fn main() -> Result<(), Failure> {
         ["serve-typed", name, how] => typed::serve(name, how),
         ["domains"] => domains::run(),
         ["serve-domains", name] => domains::serve(name),
+        #[cfg(feature = "lab")]
+        ["scaling"] => scaling::run(),
         ["trust", rest @ ..] => trust::run(rest),
         ["serve-trust", core, address] => trust::serve(core, address),
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -1,18 +1,23 @@
-//! GETs by memcached's text protocol over TCP: the key-value service beside memcached itself, each with one core, in turns within one run.
+//! GETs by memcached's text protocol over TCP: the key-value service beside memcached itself and beside bare sockets, each with one core, in turns
+//! within one run.
 //!
-//! Both servers are pinned to the last core and the load to the first. Where both have the same load, neither is at rest while the other is
-//! measured: the one that waits has nothing to do.
+//! The servers are pinned to the last core, and the load to the first ones: a thread for each core that is left, four at most. Where all have the
+//! same load, none is at rest while another is measured: those that wait have nothing to do.
 
+mod bare;
 mod lanes;
 mod peer;
+mod threads;
 
 use crate::Failure;
 use crate::child;
 use crate::measure::median;
 use crate::row::{Bound, against, plain};
-use lanes::{Lanes, Seen};
+pub use bare::serve as serve_lines;
+use lanes::Seen;
 pub use peer::Memcached;
 use peer::Peer;
+use threads::Threads;
 
 /// Connections, as in memcached's own benchmarks.
 const CONNECTIONS: usize = 50;
@@ -41,44 +46,64 @@ pub fn run(program: &str) -> Result<(), Failure> {
     let theirs = Peer::memcached()?;
     let peaks = {
         let ours = Peer::nebula(program, PEAK_SLO)?;
+        let bare = Peer::bare()?;
         child::pin_client()?;
-        closed(&theirs, &ours)?
+        plain("threads of the load, each on a core", threads::count() as f64, "threads");
+        closed([&theirs, &ours, &bare], PIPELINES[0])?;
+        closed([&theirs, &ours, &bare], PIPELINES[1])?
     };
-    overload(&theirs, &Peer::nebula(program, SLO)?, peaks)
+    overload(&theirs, &Peer::nebula(program, SLO)?, [peaks[0], peaks[1]])
 }
 
-/// Closed loops: the RPC/s of both with the longest pipeline.
-fn closed(theirs: &Peer, ours: &Peer) -> Result<[f64; 2], Failure> {
-    let mut peaks = [0.0; 2];
-    for pipeline in PIPELINES {
-        let mut lanes = [theirs, ours].map(|peer| Lanes::connect(peer.address(), CONNECTIONS));
-        let mut seen: [Vec<(Seen, f64)>; 2] = [Vec::new(), Vec::new()];
-        for _ in 0..ROUNDS {
-            for (side, peer) in [theirs, ours].into_iter().enumerate() {
-                let lanes = lanes[side].as_mut().map_err(|error| error.to_string())?;
-                lanes.closed(pipeline, WARM_PS)?;
-                let before = peer.core_ns()?;
-                let round = lanes.closed(pipeline, ROUND_PS)?;
-                let core_ns = (peer.core_ns()? - before) as f64 / round.served() as f64;
-                if round.refused > 0 {
-                    return Err(format!("{} of {} refused in a closed loop", round.refused, round.served()).into());
-                }
-                seen[side].push((round, core_ns));
-            }
+/// What a server does in closed loops.
+struct Closed {
+    rate_mrps: f64,
+    p99_ns: f64,
+    /// Time of its core that an RPC takes.
+    core_ns: f64,
+}
+
+/// Closed loops: the RPC/s of memcached, Nebula and bare sockets.
+fn closed(peers: [&Peer; 3], pipeline: u32) -> Result<[f64; 3], Failure> {
+    let mut lanes = peers.map(|peer| Threads::connect(peer.address(), CONNECTIONS));
+    let mut rounds: [Vec<Closed>; 3] = Default::default();
+    for _ in 0..ROUNDS {
+        for (side, peer) in peers.into_iter().enumerate() {
+            let lanes = lanes[side].as_mut().map_err(|error| error.to_string())?;
+            rounds[side].push(round(peer, lanes, pipeline)?);
         }
-        let of = |side: usize, what: fn(&(Seen, f64)) -> f64| median(seen[side].iter().map(what).collect());
-        peaks = [0, 1].map(|side| of(side, |(seen, _)| seen.rate_mrps()));
-        let p99 = [0, 1].map(|side| of(side, |(seen, _)| seen.quantile_ns(0.99)));
-        let core = [0, 1].map(|side| of(side, |(_, core_ns)| *core_ns));
-        let what = |who: &str| format!("GET over TCP, {CONNECTIONS} connections, pipeline {pipeline}: {who}");
-        plain(&what("memcached -t 1"), peaks[0], "M RPC/s");
-        against(&what("Nebula"), peaks[1], "M RPC/s", ("memcached", peaks[0]), Some(RATE));
-        plain(&what("memcached -t 1, p99"), p99[0], "ns");
-        against(&what("Nebula, p99"), p99[1], "ns", ("memcached", p99[0]), Some(P99));
-        plain(&what("memcached -t 1, its core's time an RPC"), core[0], "ns");
-        against(&what("Nebula, its core's time an RPC"), core[1], "ns", ("memcached", core[0]), None);
     }
-    Ok(peaks)
+    let all = rounds.map(|rounds| {
+        let of = |what: fn(&Closed) -> f64| median(rounds.iter().map(what).collect());
+        Closed { rate_mrps: of(|one| one.rate_mrps), p99_ns: of(|one| one.p99_ns), core_ns: of(|one| one.core_ns) }
+    });
+    print(pipeline, &all);
+    Ok(all.map(|one| one.rate_mrps))
+}
+
+/// One round of one server.
+fn round(peer: &Peer, lanes: &mut Threads, pipeline: u32) -> Result<Closed, Failure> {
+    lanes.closed(pipeline, WARM_PS)?;
+    let before = peer.core_ns()?;
+    let round = lanes.closed(pipeline, ROUND_PS)?;
+    if round.refused > 0 {
+        return Err(format!("{} of {} refused in a closed loop", round.refused, round.served()).into());
+    }
+    let core_ns = (peer.core_ns()? - before) as f64 / round.served() as f64;
+    Ok(Closed { rate_mrps: round.rate_mrps(), p99_ns: round.quantile_ns(0.99), core_ns })
+}
+
+fn print(pipeline: u32, [theirs, ours, bare]: &[Closed; 3]) {
+    let what = |who: &str| format!("GET over TCP, {CONNECTIONS} connections, pipeline {pipeline}: {who}");
+    plain(&what("memcached -t 1"), theirs.rate_mrps, "M RPC/s");
+    against(&what("Nebula"), ours.rate_mrps, "M RPC/s", ("memcached", theirs.rate_mrps), Some(RATE));
+    against(&what("bare sockets"), bare.rate_mrps, "M RPC/s", ("memcached", theirs.rate_mrps), None);
+    plain(&what("memcached -t 1, p99"), theirs.p99_ns, "ns");
+    against(&what("Nebula, p99"), ours.p99_ns, "ns", ("memcached", theirs.p99_ns), Some(P99));
+    against(&what("bare sockets, p99"), bare.p99_ns, "ns", ("memcached", theirs.p99_ns), None);
+    plain(&what("memcached -t 1, its core's time an RPC"), theirs.core_ns, "ns");
+    against(&what("Nebula, its core's time an RPC"), ours.core_ns, "ns", ("memcached", theirs.core_ns), None);
+    against(&what("bare sockets, their core's time an RPC"), bare.core_ns, "ns", ("memcached", theirs.core_ns), None);
 }
 
 /// Open loops at shares of what each server can serve: what is accepted of them, and how late.
@@ -105,6 +130,6 @@ fn overload(theirs: &Peer, ours: &Peer, peaks: [f64; 2]) -> Result<(), Failure> 
 
 /// Rounds in which so much is offered.
 fn rounds(peer: &Peer, offered_mrps: f64) -> Result<Vec<Seen>, Failure> {
-    let round = |_| Lanes::connect(peer.address(), CONNECTIONS)?.open(offered_mrps, OVERLOAD_PS);
+    let round = |_| Threads::connect(peer.address(), CONNECTIONS)?.open(offered_mrps, OVERLOAD_PS);
     (0..ROUNDS).map(round).collect()
 }

@@ -77,6 +77,11 @@ fn sections() -> Vec<Box<dyn Section>> {
         side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run", "peers"),
         side_by_side("typed", "generated services beside a handler of bytes written by hand, in the same run", "typed"),
         side_by_side("domains", "two messaging domains on one core, one of which is noisy, in the same run", ""),
+        side_by_side(
+            "scaling",
+            "workers behind one engine beside the laboratory, and engines side by side; takes 4 to 16 cores",
+            "lab",
+        ),
         side_by_side("memory", "memory of a server with 1 client and with 1,000", ""),
         side_by_side("one-sided", "one-sided reads of 64 B beside RPCs and plain loads, in the same run", ""),
         side_by_side(

@@ -41,6 +41,16 @@ fn push_key(out: &mut Vec<u8>, key: u64) {
     out.extend_from_slice(&digits);
 }
 
+/// What answers a GET of the key of zeros.
+pub fn answer() -> Vec<u8> {
+    let mut out = b"VALUE ".to_vec();
+    push_key(&mut out, 0);
+    out.extend_from_slice(format!(" 0 {VALUE_BYTES}\r\n").as_bytes());
+    out.resize(out.len() + VALUE_BYTES, b'v');
+    out.extend_from_slice(b"\r\nEND\r\n");
+    out
+}
+
 /// Appends the request that stores item `key`.
 pub fn set_line(out: &mut Vec<u8>, key: u64) {
     out.extend_from_slice(b"set ");
@@ -66,6 +76,13 @@ pub struct Seen {
 impl Seen {
     fn new(ps: u64) -> Self {
         Self { latencies_ns: Vec::with_capacity(1 << 20), refused: 0, missed: 0, ps, sent_ps: ps }
+    }
+
+    /// Adds what another thread has seen at the same time.
+    pub fn merge(&mut self, other: Self) {
+        self.latencies_ns.extend(other.latencies_ns);
+        (self.refused, self.missed) = (self.refused + other.refused, self.missed + other.missed);
+        (self.ps, self.sent_ps) = (self.ps.max(other.ps), self.sent_ps.max(other.sent_ps));
     }
 
     /// It, unless too many have missed.
@@ -218,8 +235,8 @@ impl Lane {
 }
 
 impl Lanes {
-    /// So many connections to `address`.
-    pub fn connect(address: SocketAddr, connections: usize) -> Result<Self, Failure> {
+    /// So many connections to `address`; draws are those of thread number `thread`.
+    pub fn connect(address: SocketAddr, connections: usize, thread: u64) -> Result<Self, Failure> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let lanes = (0..connections as u64).map(|index| {
             let stream = TcpStream::connect(address)?;
@@ -229,7 +246,8 @@ impl Lanes {
             Ok(Lane { stream, output: Vec::new(), sent: 0, input: Vec::new(), flights: VecDeque::new(), under_way: 0 })
         });
         let lanes = lanes.collect::<Result<_, Failure>>()?;
-        let (clock, scratch, draw) = (Clock::new(), vec![0; READ_BYTES], Draw(0x2545_F491_4F6C_DD1D));
+        let (clock, scratch, draw) =
+            (Clock::new(), vec![0; READ_BYTES], Draw(0x2545_F491_4F6C_DD1D_u64.wrapping_mul(2 * thread + 1)));
         Ok(Self { lanes, epoll, clock, scratch, draw })
     }
 
@@ -316,6 +334,11 @@ mod tests {
         let mut out = Vec::new();
         [0, 7, 999_999].into_iter().for_each(|key| push_key(&mut out, key));
         assert_eq!(out, b"000000000000000000000000000000070000000000999999");
+    }
+
+    #[test]
+    fn an_answer_has_the_length_that_is_counted_on() {
+        assert_eq!(answer().len(), ANSWER_BYTES);
     }
 
     #[test]

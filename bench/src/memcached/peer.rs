@@ -1,4 +1,4 @@
-//! The two servers, each on the servers' core and with the same items.
+//! The servers, each on the servers' core and with the same items.
 
 use super::lanes::{KEYS, VALUE_BYTES, set_line};
 use crate::Failure;
@@ -59,6 +59,8 @@ impl Drop for Memcached {
 pub enum Peer {
     Memcached(Memcached),
     Nebula(Server, SocketAddr),
+    /// Bare sockets, whose answer is always the same.
+    Bare(Server, SocketAddr),
 }
 
 impl Peer {
@@ -84,11 +86,17 @@ impl Peer {
         Ok(Self::Nebula(server, address))
     }
 
+    /// Bare sockets.
+    pub fn bare() -> Result<Self, Failure> {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        Ok(Self::Bare(Server::start(&["serve-lines", &address.to_string()])?, address))
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         match self {
             Self::Memcached(memcached) => memcached.address(),
-            Self::Nebula(_, address) => *address,
+            Self::Nebula(_, address) | Self::Bare(_, address) => *address,
         }
     }
 
@@ -96,7 +104,7 @@ impl Peer {
     pub fn core_ns(&self) -> Result<u64, Failure> {
         match self {
             Self::Memcached(memcached) => child::core_ns_of(memcached.child.id()),
-            Self::Nebula(server, _) => server.core_ns(),
+            Self::Nebula(server, _) | Self::Bare(server, _) => server.core_ns(),
         }
     }
 }

@@ -1,0 +1,54 @@
+//! What a second, fourth or twelfth core adds: workers behind one engine, with the tail beside the laboratory's, and engines side by side.
+//!
+//! Every thread has a core: what this machine has too few cores for is left out, and said.
+
+mod engines;
+mod load;
+mod service;
+mod workers;
+
+use crate::Failure;
+use crate::watchdog::within;
+use nebula::Span;
+use std::time::Duration;
+
+/// The servers' SLO: so long that nothing is refused.
+const SLO: Span = Span::from_ms(50);
+/// The time limit for everything; it takes about a minute with 16 cores.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Measures and prints.
+pub fn run() -> Result<(), Failure> {
+    let cores = nebula_sys::affinity::allowed_cores();
+    within(LIMIT, "scaling", || {
+        engines::compare(&cores)?;
+        workers::compare(&cores)
+    })
+}
+
+/// Which of `counts` there are cores enough for, each of which takes `needed(count)`; the others are named on standard error.
+fn affordable(what: &str, counts: &[u16], cores: usize, needed: impl Fn(usize) -> usize) -> Vec<u16> {
+    let (fit, others): (Vec<u16>, Vec<u16>) = counts.iter().partition(|&&count| needed(usize::from(count)) <= cores);
+    if let Some(&least) = others.first() {
+        let needed = needed(usize::from(least));
+        eprintln!("{what}: {others:?} left out: {least} take {needed} cores, and this process may use {cores}");
+    }
+    fit
+}
+
+/// `1 worker`, `4 workers`.
+fn counted(count: u16, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::affordable;
+
+    #[test]
+    fn what_takes_more_cores_than_there_are_is_left_out() {
+        assert_eq!(affordable("engines", &[1, 2, 4], 4, |engines| 2 * engines), [1, 2]);
+        assert_eq!(affordable("engines", &[1, 2, 4], 8, |engines| 2 * engines), [1, 2, 4]);
+        assert!(affordable("engines", &[1, 2, 4], 1, |engines| 2 * engines).is_empty());
+    }
+}
