@@ -42,6 +42,7 @@ fn main() -> Result<(), Failure> {
         ["kv", program] => kv::run(program),
         ["hit-ratio"] => hit_ratio::run(),
         ["memcached", program] => memcached::run(program),
+        ["memcached", program, "overload"] => memcached::run_overload(program),
         ["serve-lines", address] => memcached::serve_lines(address),
         #[cfg(feature = "lab")]
         ["lab"] => lab::run(None),
@@ -76,7 +77,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA [overload] | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -38,6 +38,8 @@ const PEAK_SLO: &str = "1s";
 /// The SLO of our server in the overload rows.
 const SLO: &str = "5ms";
 const SLO_NS: f64 = 5e6;
+/// What is offered to find the peak where no closed loop has told it, in millions a second.
+const FLOOD_MRPS: f64 = 2.0;
 /// Length of an overload round in picoseconds, of which the median counts: a queue grows for so long.
 const OVERLOAD_PS: u64 = 300_000_000_000;
 
@@ -106,24 +108,31 @@ fn print(pipeline: u32, [theirs, ours, bare]: &[Closed; 3]) {
     against(&what("bare sockets, their core's time an RPC"), bare.core_ns, "ns", ("memcached", theirs.core_ns), None);
 }
 
+/// What is accepted of Nebula alone under overload, and how late.
+pub fn run_overload(program: &str) -> Result<(), Failure> {
+    let ours = Peer::nebula(program, SLO)?;
+    child::pin_client()?;
+    overload_of(&ours, "Nebula", FLOOD_MRPS, Some(P99))
+}
+
 /// Open loops at shares of what each server can serve: what is accepted of them, and how late.
-fn overload(theirs: &Peer, ours: &Peer, peaks: [f64; 2]) -> Result<(), Failure> {
-    for (side, peer) in [theirs, ours].into_iter().enumerate() {
-        // As much as with the longest pipeline no server can serve of requests that come alone.
-        let flood = rounds(peer, peaks[side])?;
-        let peak = median(flood.iter().map(Seen::rate_mrps).collect());
-        for load in LOADS {
-            let rounds = rounds(peer, peak * load)?;
-            let of = |what: fn(&Seen) -> f64| median(rounds.iter().map(what).collect());
-            let who = if side == 0 { "memcached -t 1" } else { "Nebula" };
-            let what = |kind: &str| format!("GETs at {load} of the peak of {who}: {kind}");
-            plain(&what("offered"), of(Seen::offered_mrps), "M RPC/s");
-            plain(&what("served"), of(Seen::rate_mrps), "M RPC/s");
-            plain(&what("refused"), of(Seen::refused_share), "of RPCs");
-            let p99 = of(|seen| seen.quantile_ns(0.99));
-            let bound = (side == 1).then_some(P99);
-            against(&what("p99 of what is served"), p99, "ns", ("the SLO of 5 ms", SLO_NS), bound);
-        }
+fn overload(theirs: &Peer, ours: &Peer, [their_peak, our_peak]: [f64; 2]) -> Result<(), Failure> {
+    overload_of(theirs, "memcached -t 1", their_peak, None)?;
+    overload_of(ours, "Nebula", our_peak, Some(P99))
+}
+
+/// The same of one server, which is offered `flood_mrps` first: more than it can serve of what comes when it comes.
+fn overload_of(peer: &Peer, who: &str, flood_mrps: f64, bound: Option<Bound>) -> Result<(), Failure> {
+    let peak = median(rounds(peer, flood_mrps)?.iter().map(Seen::rate_mrps).collect());
+    for load in LOADS {
+        let rounds = rounds(peer, peak * load)?;
+        let of = |what: fn(&Seen) -> f64| median(rounds.iter().map(what).collect());
+        let what = |kind: &str| format!("GETs at {load} of the peak of {who}: {kind}");
+        plain(&what("offered"), of(Seen::offered_mrps), "M RPC/s");
+        plain(&what("served"), of(Seen::rate_mrps), "M RPC/s");
+        plain(&what("refused"), of(Seen::refused_share), "of RPCs");
+        let p99 = of(|seen| seen.quantile_ns(0.99));
+        against(&what("p99 of what is served"), p99, "ns", ("the SLO of 5 ms", SLO_NS), bound);
     }
     Ok(())
 }

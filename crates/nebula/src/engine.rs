@@ -11,6 +11,7 @@
 //! workers; between frees and ingress each reads what the others have sent, and after the dispatch it hands RPCs over ([`groups`]).
 
 pub(crate) mod turn;
+mod long_turn;
 mod recent;
 mod rest;
 mod release;

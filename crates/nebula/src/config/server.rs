@@ -258,6 +258,11 @@ impl ServerConfig {
         self.engine_threads() + usize::from(self.workers)
     }
 
+    /// Whether RPCs may be served as they come, before any is queued. Those of a run end together, and so none that is preempted or answered later.
+    pub(crate) fn may_serve_at_once(&self) -> bool {
+        self.inline && !matches!(self.policy, Policy::Preemptive(_)) && self.laters() == 0
+    }
+
     /// RPCs that may wait when one takes `service`, so that the next keeps the SLO.
     pub(crate) fn queue_bound(&self, service: Span) -> u32 {
         match self.queueing {

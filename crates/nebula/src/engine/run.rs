@@ -3,7 +3,8 @@
 //! The run is the unit: credit, slots and the client's ring are dealt with once for all its RPCs. In a turn replies come first; the clock
 //! and all that follows from it come after them, and an idle turn looks at the rings and at nothing else.
 
-use super::turn::Engine;
+use super::long_turn::REFUSALS_PER_LOOK;
+use super::turn::{Bounds, Engine};
 use crate::net::Watch;
 use crate::nic::ingress::{AtOnce, Intake, Others};
 use crate::nic::transport::Transport;
@@ -132,8 +133,8 @@ impl<T: Transport> Engine<T> {
         }
         let most = self.rpcs_at_once();
         let worker = Worker { service, may_prefetch, served: 0, most };
-        let ends = self.ends_of_ingress();
-        let mut timed = Timed { worker, meter: &mut self.meter, watch: &self.clock.watch, time_ps: 0, ends };
+        let bounds = self.bounds_of_ingress();
+        let mut timed = Timed { worker, meter: &mut self.meter, watch: &self.clock.watch, time_ps: 0, bounds };
         self.intake.begin_turn();
         let packets = self.transport.poll(now, &mut self.intake, &mut timed);
         let (served, time) = (timed.worker.served as usize, Span::from_ps(timed.time_ps));
@@ -150,22 +151,31 @@ struct Timed<'s> {
     meter: &'s mut Meter,
     watch: &'s Watch,
     time_ps: u64,
-    /// Until when it serves, and until when packets may be turned away, where time bounds that and not a number.
-    ends: Option<(u64, u64)>,
+    /// Where time bounds what is served and turned away, and not a number.
+    bounds: Option<Bounds>,
 }
 
 impl AtOnce for Timed<'_> {
     #[inline(always)]
     fn most(&self) -> (CoreId, u32) {
         let (core, most) = self.worker.most();
-        (core, if self.ends.is_none_or(|(serves_until, _)| self.watch.now_ps() < serves_until) { most } else { 0 })
+        let in_time = |bounds: Bounds| {
+            let left = bounds.serves_until_ps.saturating_sub(self.watch.now_ps());
+            left.max(bounds.serves_least_ps.saturating_sub(self.time_ps)) / bounds.each_ps
+        };
+        let in_time = self.bounds.map_or(u64::MAX, in_time);
+        (core, u32::try_from(in_time).map_or(most, |in_time| most.min(in_time)))
     }
 
     #[inline]
     fn may_turn_away(&self, turned_away: u32) -> bool {
-        match self.ends {
+        match self.bounds {
             None => Others.may_turn_away(turned_away),
-            Some((_, until)) => turned_away == 0 || self.watch.now_ps() < until,
+            Some(bounds) => {
+                !turned_away.is_multiple_of(REFUSALS_PER_LOOK)
+                    || turned_away == 0
+                    || self.watch.now_ps() < bounds.takes_until_ps
+            }
         }
     }
 

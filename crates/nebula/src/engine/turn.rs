@@ -1,5 +1,6 @@
 //! The engine, and one turn of it: when it begins, when it ends, and what that is told.
 
+use super::long_turn::{self, LongTurn};
 use super::recent::Recent;
 use crate::config::error::{LogError, ServeError};
 use crate::config::kind::Kind;
@@ -28,10 +29,7 @@ use std::sync::mpsc::Receiver;
 const TURN: Span = Span::from_us(8);
 /// RPCs that are served in a long turn at most, however little of the SLO they take.
 const RPCS_PER_LONG_TURN: u32 = 8192;
-/// Of the SLO, what the RPCs that are served at once may take of a long turn, and all of its ingress.
-const AT_ONCE_SHARE: u64 = 8;
-const INGRESS_SHARE: u64 = 4;
-/// Of the SLO, what is left to the queue where turns are long: a request waits for as long as a turn before it is seen.
+/// Of the SLO, what is left to the queue where a request may wait long before it is seen, and all that waits is queued.
 const QUEUE_SHARE: u64 = 4;
 /// Turns with work between two writes of the status page.
 const TURNS_PER_STATUS: u32 = 256;
@@ -69,6 +67,8 @@ pub(crate) struct Engine<T> {
     pub(super) may_serve_runs: bool,
     /// Whether it may serve what comes before that is queued.
     pub(super) may_serve_at_once: bool,
+    /// What a turn may take, where that is a share of the SLO. Domains that share a core have short turns.
+    pub(super) long_turn: Option<LongTurn>,
     stop: Arc<AtomicBool>,
     /// Workers that may give something back yet, after the server was stopped.
     workers: Arc<AtomicU32>,
@@ -116,6 +116,18 @@ pub(super) struct Report {
     slo: Span,
 }
 
+/// What bounds the ingress of a long turn, in picoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Until when RPCs are served at once, and for how long in any case.
+    pub(super) serves_until_ps: u64,
+    pub(super) serves_least_ps: u64,
+    /// What each of them takes.
+    pub(super) each_ps: u64,
+    /// Until when packets are taken in or turned away.
+    pub(super) takes_until_ps: u64,
+}
+
 /// Whether the server drains.
 #[derive(Debug)]
 struct Drain {
@@ -146,7 +158,12 @@ impl<T: Transport> Engine<T> {
         group: Option<(Backend, Neighbors)>,
         parts: Parts<T>,
     ) -> Result<Self, ServeError> {
-        let queue_share = if T::SENDS_AT_ONCE { QUEUE_SHARE } else { 1 };
+        let has_long_turns = T::SENDS_AT_ONCE && config.turn_rpcs_max >= RPCS_PER_TURN && config.may_serve_at_once();
+        let queue_share = match T::SENDS_AT_ONCE {
+            true if has_long_turns => long_turn::QUEUE_SHARE,
+            true => QUEUE_SHARE,
+            false => 1,
+        };
         let queueing = ServerConfig { slo: config.slo / queue_share, ..config.clone() };
         let (backend, neighbors) = match group {
             Some((backend, neighbors)) => (backend, Some(Box::new(neighbors))),
@@ -157,9 +174,7 @@ impl<T: Transport> Engine<T> {
         let payloads = Payloads::new(slots, backend.first_slot(), all_slots)?;
         let log = |path| log(path, &backend, neighbors.as_deref(), parts.log_error);
         let recorder = config.decision_log.as_deref().map(log).transpose()?;
-        let serves_at_once = config.inline && backend.takes_bursts() && !matches!(config.policy, Policy::Preemptive(_))
-            // The RPCs of a run end together.
-            && config.laters() == 0;
+        let serves_at_once = config.may_serve_at_once() && backend.takes_bursts();
         // A worker on this thread asks, and one that serves runs asks each run itself.
         let serves_runs = T::SERVES_RUNS && serves_at_once;
         let notes_fresh = config.inline && !serves_runs;
@@ -200,6 +215,7 @@ impl<T: Transport> Engine<T> {
             served: 0,
             may_serve_runs: serves_runs,
             may_serve_at_once: serves_at_once,
+            long_turn: has_long_turns.then(|| LongTurn::new(config.slo)),
             turn_rpcs_max: config.turn_rpcs_max.clamp(1, RPCS_PER_TURN),
             stop: parts.stop,
             workers: parts.workers,
@@ -212,6 +228,10 @@ impl<T: Transport> Engine<T> {
         let ticks = self.clock.watch.ticks();
         let now = Timestamp::from_ps(self.clock.watch.at_ps(ticks));
         self.note_gap(now, ticks);
+        if let Some(turn) = &mut self.long_turn {
+            let has_worked = self.clock.idle_since.is_none() && self.report.turns > 0;
+            turn.end(has_worked.then(|| now - self.clock.started));
+        }
         (self.clock.started, self.clock.ticks) = (now, ticks);
         self.collect_choices(now);
         if let Some(gone) = self.transport.news() {
@@ -386,19 +406,16 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Whether a turn may take a share of the SLO: fewer turns then look for what has come, each finds more of each client, and what is sent to
-    /// a client goes by fewer calls. Domains that share a core have short turns, and keep them.
+    /// What bounds the ingress of a turn that begins now; none where that is the number of RPCs.
     #[inline(always)]
-    fn has_long_turns(&self) -> bool {
-        T::SENDS_AT_ONCE && self.turn_rpcs_max == RPCS_PER_TURN
-    }
-
-    /// Until when RPCs may be served at once in a turn that begins now, and until when any may be taken in or refused; picoseconds, none where the number
-    /// of RPCs bounds a turn.
-    #[inline(always)]
-    pub(super) fn ends_of_ingress(&self) -> Option<(u64, u64)> {
-        let (slo, now) = (self.report.slo.as_ps(), self.clock.started.as_ps());
-        self.has_long_turns().then(|| (now + slo / AT_ONCE_SHARE, now + slo / INGRESS_SHARE))
+    pub(super) fn bounds_of_ingress(&self) -> Option<Bounds> {
+        let (turn, began) = (self.long_turn.as_ref()?, self.clock.started);
+        Some(Bounds {
+            serves_until_ps: (began + turn.serves()).as_ps(),
+            serves_least_ps: turn.serves_least().as_ps(),
+            each_ps: self.pace.rpc_handled().as_ps().max(1),
+            takes_until_ps: (began + turn.ingress()).as_ps(),
+        })
     }
 
     /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer where each takes long and answers wait.
@@ -407,7 +424,7 @@ impl<T: Transport> Engine<T> {
         match self.intake.refusals.turned_away() {
             _ if !T::MAKES_SYSTEM_CALLS => self.turn_rpcs_max as usize,
             // All that the bound has let in: each client's answers then go out by one call.
-            _ if self.has_long_turns() => RPCS_PER_LONG_TURN as usize,
+            _ if self.long_turn.is_some() => RPCS_PER_LONG_TURN as usize,
             0 => self.pace.rpcs_within(TURN).min(self.turn_rpcs_max as usize),
             _ => self.rpcs_beside_refusals().min(self.turn_rpcs_max as usize),
         }
@@ -416,7 +433,7 @@ impl<T: Transport> Engine<T> {
     /// RPCs that are served before any is queued, at most.
     #[inline(always)]
     pub(super) fn rpcs_at_once(&self) -> u32 {
-        if self.has_long_turns() {
+        if self.long_turn.is_some() {
             return RPCS_PER_LONG_TURN;
         }
         u32::try_from(self.pace.rpcs_within(TURN)).map_or(self.turn_rpcs_max, |rpcs| rpcs.min(self.turn_rpcs_max))

@@ -211,6 +211,12 @@ impl Pace {
         usize::try_from(time.as_ps() / self.handler.mean().as_ps().max(1)).unwrap_or(usize::MAX)
     }
 
+    /// What an RPC takes of the handler.
+    #[inline]
+    pub(crate) fn rpc_handled(&self) -> Span {
+        self.handler.mean()
+    }
+
     /// RPCs that are served, network and all, in a third of the SLO.
     pub(crate) fn rpcs_in_turn(&self) -> usize {
         usize::try_from(self.config.slo.as_ps() / TURNS_PER_SLO / self.service().as_ps().max(1)).unwrap_or(usize::MAX)

@@ -5,7 +5,7 @@
 use super::connection::{Connection, HEADER_BYTES_MAX, Peer};
 use super::connections::Connections;
 use super::framing::Framing;
-use super::requests::{CONNECTIONS_SERVED_MIN, Stop, Taken, Taker, Turn, share_of};
+use super::requests::{CONNECTIONS_SERVED_MIN, Share, Stop, Taken, Taker, Turn};
 use crate::net::{News, Route, Sockets, Wire};
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::transport::Transport;
@@ -225,13 +225,14 @@ impl Transport for StreamPort {
     const SOURCES: Option<Sources> = Some(Sources::ONE);
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
-        let share = Some(share_of(intake));
-        let mut turn = Turn { now, share, intake, at_once };
         if matches!(self.ears, Ears::Datagrams(_)) {
-            return self.poll_datagrams(&mut turn);
+            let share = Some(Share::of(intake, at_once, 1));
+            return self.poll_datagrams(&mut Turn { now, share, intake, at_once });
         }
         self.hear();
         let (mut rpcs, ready) = (0, self.connections.ready());
+        let share = Some(Share::of(intake, at_once, ready));
+        let mut turn = Turn { now, share, intake, at_once };
         for _ in 0..ready {
             let Some(id) = self.connections.next_ready() else { break };
             rpcs += self.look_at(id, &mut turn);

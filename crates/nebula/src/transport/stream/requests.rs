@@ -56,10 +56,35 @@ pub(super) struct Taken {
 /// The engine, and the time.
 pub(super) struct Turn<'t, A> {
     pub(super) now: Timestamp,
-    /// What of the queue one connection may have for the moment, where that is bounded.
-    pub(super) share: Option<u32>,
+    /// What one connection may have for the moment, where that is bounded.
+    pub(super) share: Option<Share>,
     pub(super) intake: &'t mut Intake,
     pub(super) at_once: &'t mut A,
+}
+
+/// What one connection may have of a turn, in RPCs: more of them would only wait for each other, and others would be refused for them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// Of the queue.
+    queue: u32,
+    /// Of all that is taken in, where the core serves at once.
+    turn: u32,
+}
+
+impl Share {
+    /// Where so many connections have sent something.
+    pub(super) fn of(intake: &Intake, at_once: &impl AtOnce, connections: usize) -> Self {
+        let queue = (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1);
+        let (_, most) = at_once.most();
+        let connections = u32::try_from(connections.max(1)).unwrap_or(u32::MAX);
+        // Where the core does not serve at once the queue bounds it alone.
+        Self { queue, turn: if most > 0 { (most / connections).max(queue) } else { u32::MAX } }
+    }
+
+    /// What is left of the turn to a connection of which `rpcs` were taken in.
+    fn left(self, rpcs: usize) -> u32 {
+        self.turn.saturating_sub(u32::try_from(rpcs).unwrap_or(u32::MAX))
+    }
 }
 
 /// Requests that are one run: how many, how many bytes together, and the slots of each.
@@ -92,7 +117,7 @@ impl Taker {
         connections: &Connections,
         bytes: &[u8],
     ) -> Taken {
-        let (mut at, mut rpcs, mut is_full) = (0, 0, false);
+        let (mut at, mut rpcs, mut refused, mut is_full) = (0, 0, 0, false);
         let stop = loop {
             let skipped = connection.discard.min(bytes.len() - at);
             (at, connection.discard) = (at + skipped, connection.discard - skipped);
@@ -100,7 +125,10 @@ impl Taker {
             if left.is_empty() || connection.is_closing {
                 break Stop::Incomplete(0);
             }
-            let room = connection.room(self.pending_max.min(turn.share.unwrap_or(u32::MAX)));
+            let room = match turn.share {
+                None => connection.room(self.pending_max),
+                Some(share) => connection.room(self.pending_max.min(share.queue)).min(share.left(rpcs - refused)),
+            };
             if room == 0 {
                 break Stop::Blocked;
             }
@@ -118,6 +146,7 @@ impl Taker {
                 Frame::Request { bytes, key_hash, discard } => {
                     rpcs += 1;
                     is_full = !self.take_one(turn, id, connection, (&left[..bytes.min(left.len())], key_hash));
+                    refused += usize::from(is_full);
                     (at, connection.discard) = (at + bytes, discard);
                 }
                 Frame::Incomplete { bytes_min } if connections.may_keep(bytes_min) => {
@@ -258,11 +287,6 @@ impl Taker {
             self.spare.push(answer);
         }
     }
-}
-
-/// What one connection may have of the queue: more of them would only wait for each other, and others would be refused for them.
-pub(super) fn share_of(intake: &Intake) -> u32 {
-    (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1)
 }
 
 /// Copies the requests of a run, which `bytes` begins with, into the slots that were given to it; `None` where other threads have some of the
