@@ -110,7 +110,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four packets of a fast link.
+/// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four packets of a fast link. A bank serves in the
+/// order in which it is asked: with more, those who ask after would wait for a bank that is idle at their time.
 const AHEAD_PS: u64 = 16_000;
 
 /// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so there is room for all.

@@ -81,19 +81,14 @@ impl World<'_> {
         let packets = self.compiled.types[usize::from(receiving.type_index)].request_bytes.div_ceil(SLOT_BYTES);
         if receiving.packet == 0 {
             receiving.message = self.begin_message(now, &receiving, packets);
-            receiving.packet += u32::from(receiving.message.is_none()) * packets;
         }
-        while receiving.packet < packets {
-            let at = receiving.begun + self.on_link(self.bytes_until(receiving.type_index, receiving.packet + 1));
-            if let Some(place) = receiving.message {
-                if !self.write_packet(now, at, place, receiving.packet, packets) {
-                    self.calendar.set(self.link_source(), at);
-                    self.link.receiving = Some(receiving);
-                    return;
-                }
-                receiving.begun += self.wait_for_memory(at, place);
-            }
-            receiving.packet += 1;
+        if let Some(place) = receiving.message
+            && self.is_written_as_received(place, packets)
+            && let Some(at) = self.write_packets(now, &mut receiving, place, packets)
+        {
+            self.calendar.set(self.link_source(), at);
+            self.link.receiving = Some(receiving);
+            return;
         }
         if let Some(place) = receiving.message {
             let written = self.messages.at(place).written.max(now);
@@ -203,34 +198,47 @@ impl World<'_> {
         self.memory.expect(reply, self.compiled.types[usize::from(type_index)].reply_bytes.div_ceil(SLOT_BYTES));
     }
 
-    /// Writes the block of a packet, unless it has to wait for its time.
+    /// Whether the blocks of a message are written packet by packet, as they are received.
     #[inline(always)]
-    pub(super) fn write_packet(
-        &mut self,
-        now: Timestamp,
-        at: Timestamp,
-        place: u32,
-        packet: u32,
-        packets: u32,
-    ) -> bool {
+    pub(super) fn is_written_as_received(&self, place: u32, packets: u32) -> bool {
         // A message of one packet gets its slots when it is complete.
-        if packets == 1 && !self.is_per_connection() || self.is_remote(self.messages.at(place).type_index) {
-            return true;
-        }
-        let block = Block(self.messages.at(place).payload.0 + packet);
-        let label = Part::Payload.label();
-        let reach = reach(now, at.as_ps());
-        let Some(done) = self.memory.nic_write_within(at.as_ps(), block, label, reach) else { return false };
-        let message = self.messages.at_mut(place);
-        message.written = message.written.max(Timestamp::from_ps(done.at_ps));
-        true
+        (packets > 1 || self.is_per_connection()) && !self.is_remote(self.messages.at(place).type_index)
     }
 
-    /// How long the link waits as memory has not taken what came before: a packet of this message was received at `at`.
+    /// Writes the blocks of a message's packets from the next one on; returns when the first one comes that has to wait for its time.
     #[inline(always)]
-    pub(super) fn wait_for_memory(&self, at: Timestamp, place: u32) -> Span {
+    fn write_packets(
+        &mut self,
+        now: Timestamp,
+        receiving: &mut Receiving,
+        place: u32,
+        packets: u32,
+    ) -> Option<Timestamp> {
+        let (bytes, label) =
+            (self.compiled.types[usize::from(receiving.type_index)].request_bytes, Part::Payload.label());
+        let &Message { payload, mut written, .. } = self.messages.at(place);
+        let mut waits_until = None;
+        while receiving.packet < packets {
+            let at = receiving.begun + self.on_link(((receiving.packet + 1) * SLOT_BYTES).min(bytes));
+            let block = Block(payload.0 + receiving.packet);
+            let Some(done) = self.memory.nic_write_within(at.as_ps(), block, label, reach(now, at.as_ps())) else {
+                waits_until = Some(at);
+                break;
+            };
+            written = written.max(Timestamp::from_ps(done.at_ps));
+            receiving.begun += self.wait_for_memory(at, written);
+            receiving.packet += 1;
+        }
+        self.messages.at_mut(place).written = written;
+        waits_until
+    }
+
+    /// How long the link waits as memory has not taken what came before: a packet of a message was received at `at`, whose blocks so far are
+    /// written at `written`.
+    #[inline(always)]
+    pub(super) fn wait_for_memory(&self, at: Timestamp, written: Timestamp) -> Span {
         let full = at + self.delays.unwritten;
-        Span::from_ps(self.messages.at(place).written.as_ps().saturating_sub(full.as_ps()))
+        Span::from_ps(written.as_ps().saturating_sub(full.as_ps()))
     }
 
     /// All blocks of a message are written: the back end receives the last packet.

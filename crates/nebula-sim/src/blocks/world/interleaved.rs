@@ -10,8 +10,10 @@
 //!
 //! Next: [`cpu`](super::cpu).
 
+use super::super::map::Part;
 use super::ingress::Receiving;
 use super::{Event, World};
+use nebula_memsys::Block;
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
 use std::collections::VecDeque;
 
@@ -97,12 +99,17 @@ impl World<'_> {
             self.link.senders.unused.push(sender);
         }
         let Some(place) = rpc else { return Span::ZERO };
-        self.write_packet(now, now, place, packet, packets);
+        if self.is_written_as_received(place, packets) {
+            let block = Block(self.messages.at(place).payload.0 + packet);
+            let done = self.memory.nic_write(now.as_ps(), block, Part::Payload.label());
+            let message = self.messages.at_mut(place);
+            message.written = message.written.max(Timestamp::from_ps(done.at_ps));
+        }
         if is_last {
             let written = self.messages.at(place).written.max(now);
             self.push(written + self.delays.notify, Event::Written(place));
         }
-        self.wait_for_memory(now, place)
+        self.wait_for_memory(now, self.messages.at(place).written)
     }
 
     fn packets_of(&self, type_index: u16) -> u32 {
