@@ -1,3 +1,7 @@
+  // A word as it will be when the range that is written has been.
+  function automatic logic [63:0] now(input logic [63:0] bits, input logic is_written, input logic [63:0] set, input logic [63:0] unset);
+    now = (bits & ~(unset & {64{is_written}})) | (set & {64{is_written}});
+  endfunction
   // The banks as they will be when the range that is written has been.
   logic [63:0] within_even, within_odd;
   logic [63:0] within_word;
@@ -8,6 +12,7 @@
     if (contract_up_q) begin
       assert (32'(contract_slot_q) < 128 * Pairs);
       assert (!write_q || even_at_q == PairW'((word + WordW'(1)) >> 1));
+      assert (!write_q || odd_before_q == odd_at - PairW'(1));
       assert (!write_q || contract_known || contract_clear_q == '0);
       assert (!write_q || !contract_known || sets_q || !Sentinel || 32'({word, 6'd0}) + 32'(to_q) <= 32'(contract_slots_q));
       if (contract_clear_q[contract_slot_q[BitW-1:7]]) assert (within_word[contract_slot_q[5:0]] == contract_bit_q);

@@ -11,7 +11,9 @@ module backend #(
     parameter int BoundMax = 2,     // the largest N of jbsq:N
     parameter bit PerCore = 1,      // policies with a queue a core
     parameter bit Reassembles = 1,  // RPCs of several packets
-    parameter bit Safe = 1          // a free is checked against exactly one RPC of that core
+    parameter bit Safe = 1,         // a free is checked against exactly one RPC of that core
+    localparam int CoreW = $clog2(Cores),
+    localparam int KeyW = $clog2(Entries)
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -43,6 +45,8 @@ module backend #(
     input  logic [31:0] start_i,
     input  logic [31:0] slots_i,
     input  logic [31:0] waiting_i,
+    input  logic [CoreW-1:0] hashed_core_i,       // of a packet: the core of its sender or its key
+    input  logic [KeyW-1:0] hashed_place_i,       // … and its place among refused RPCs: both from hash_ahead
     output logic        ready_o,                  // the input is taken
     output logic        decided_o,                // the one before is decided about, as follows
     output logic [1:0]  verdict_o,
@@ -72,10 +76,9 @@ module backend #(
     output logic        up_o                      // the first input may come
 );
   localparam int AddrW = $clog2(Slots + 130) + 1;
-  localparam int CoreW = $clog2(Cores);
   localparam int PlaceW = $clog2(Places);
-  localparam int KeyW = $clog2(Entries);
-  localparam int SweepW = CoreW > KeyW ? CoreW : KeyW;
+  // At least 8 cycles: until cores are drawn.
+  localparam int SweepW = CoreW > KeyW ? (CoreW > 3 ? CoreW : 3) : (KeyW > 3 ? KeyW : 3);
   typedef enum logic [2:0] {Packet, Free, Timeout, PeerGone, QueueBound, Pull} op_e;
   typedef enum logic [2:0] {Shared, BySender, BySenderStatic, RoundRobin, Random, ByKey, TwoChoices} policy_e;
   typedef enum logic [1:0] {Write, Nack, Drop} verdict_e;
@@ -103,6 +106,8 @@ module backend #(
     logic [31:0] start;
     logic [31:0] slots;        // that are freed, or that the RPC takes
     logic [31:0] waiting;
+    logic [CoreW-1:0] hashed_core;
+    logic [KeyW-1:0] hashed_place;
     logic [31:0] offset;       // of the packet in the RPC, in bytes
     logic [31:0] bytes;        // of the packet
     logic        is_part;      // of an RPC of several packets
@@ -134,6 +139,8 @@ module backend #(
   assign input_d.start = start_i;
   assign input_d.slots = op_i == Free ? slots_i : slots_of(rpc_bytes_i);
   assign input_d.waiting = waiting_i;
+  assign input_d.hashed_core = hashed_core_i;
+  assign input_d.hashed_place = hashed_place_i;
   assign input_d.offset = offset;
   assign input_d.bytes = bytes_left < mtu_i ? bytes_left : mtu_i;
   assign input_d.is_part = is_part;
@@ -188,8 +195,8 @@ module backend #(
       for (int i = 0; i < KeyW; i++) mask[i] = (above >> i) != '0;
     end
     nack #(.Keys(Keys)) i_nack (
-        .clk_i, .clear_i(sweeps_q), .clear_at_i(KeyW'(sweep_q)), .mask_i(mask), .seed_i, .lifetime_i(reassembly_timeout_i),
-        .at_i(input_q.at), .snid_i(input_q.snid), .tid_i(input_q.tid), .packets_left_i(input_q.packets - 32'd1),
+        .clk_i, .clear_i(sweeps_q), .clear_at_i(KeyW'(sweep_q)), .mask_i(mask), .lifetime_i(reassembly_timeout_i),
+        .at_i(input_q.at), .snid_i(input_q.snid), .tid_i(input_q.tid), .hash_i(input_q.hashed_place), .packets_left_i(input_q.packets - 32'd1),
         .remember_i(decides && is_packet && input_q.is_part && verdict_o == Nack), .recalled_o(recalled),
         .recall_i(decides && is_packet && verdict_o == Drop && reason_o == AlreadyNacked),
         .forget_i(is_peer_gone && !forgot_q), .done_o(forgot));
@@ -262,11 +269,9 @@ module backend #(
   logic [31:0] waiting_at;
   logic is_given_there;
   if (PerCore) begin : g_per_core
-    logic [CoreW-1:0] hashed, turn, drawn;
+    logic [CoreW-1:0] turn, drawn;
     logic [6:0] first_credit, second_credit, give_credit;
     wire takes_place = is_placed && decides;
-    rss #(.Cores(Cores)) i_rss (
-        .clk_i, .cores_i, .by_key_i(policy_i == ByKey), .seed_i, .snid_i(input_q.snid), .key_hash_i(input_q.key_hash), .core_o(hashed));
     round_robin #(.Cores(Cores)) i_round_robin (
         .clk_i, .rst_ni, .cores_i, .core_o(turn), .take_i(takes_place && policy_i == RoundRobin));
     draw #(.Cores(Cores)) i_draw (
@@ -281,7 +286,7 @@ module backend #(
         BySenderStatic:     first_core = CoreW'(input_q.snid % 32'(cores_i));
         RoundRobin:         first_core = turn;
         Random, TwoChoices: first_core = drawn;
-        default:            first_core = hashed;
+        default:            first_core = input_q.hashed_core;
       endcase
     end
     // What is given to a core in this cycle goes from its queue to its outstanding ones: the load is the same before and after.

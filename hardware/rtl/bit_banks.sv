@@ -37,7 +37,7 @@ module bit_banks #(
   logic write_q, sets_q, keeps_first_q;
   logic [WordW+5:0] from_q;
   logic [6:0] to_q;  // from the word that from_q is in
-  logic [PairW-1:0] even_at_q;
+  logic [PairW-1:0] even_at_q, odd_before_q;  // the pair of the even word of the range, and the pair before that of the odd one
   always_ff @(posedge clk_i) begin
     write_q       <= write_i && !clear_i;
     sets_q        <= sets_i;
@@ -45,6 +45,7 @@ module bit_banks #(
     from_q        <= from_i;
     to_q          <= {to_i[6] ^ from_i[6], to_i[5:0]};
     even_at_q     <= PairW'((from_i[WordW+5:6] + WordW'(1)) >> 1);
+    odd_before_q  <= from_i[WordW+5:7] - PairW'(1);
   end
   wire [WordW-1:0] word = from_q[WordW+5:6];
   wire [127:0] up_to = ~(~128'd0 << to_q);
@@ -61,21 +62,25 @@ module bit_banks #(
   wire [63:0] unset_odd = odd_mask & {64{!sets_q}};
 
   // -- what is read: as it is written --
-  function automatic logic [63:0] now(input logic [63:0] bits, input logic is_written, input logic [63:0] set, input logic [63:0] unset);
-    now = (bits & ~(unset & {64{is_written}})) | (set & {64{is_written}});
-  endfunction
   for (genvar i = 0; i < Words; i++) begin : g_word
     wire [WordW-1:0] at = word_i[i*WordW+:WordW];
     wire [PairW-1:0] pair = at[WordW-1:1];
-    assign bits_o[i*64+:64] = at[0] ? now(odd_q[pair], pair == odd_at, set_odd, unset_odd)
-        : now(even_q[pair], pair == even_at_q, set_even, unset_even);
+    wire [63:0] at_odd = {64{at[0]}};
+    wire [63:0] now_even = ~at_odd & {64{pair == even_at_q}};
+    wire [63:0] now_odd = at_odd & {64{pair == odd_at}};
+    bank_word i_word (
+        .even_i(even_q[pair]), .odd_i(odd_q[pair]), .of_even_i(~at_odd & ~(now_even & unset_even)),
+        .of_odd_i(at_odd & ~(now_odd & unset_odd)), .set_i((now_even & set_even) | (now_odd & set_odd)), .bits_o(bits_o[i*64+:64]));
   end
   // A bit that matters is wrong or not for each value that the bank may have: the bank answers last.
   if (Window) begin : g_window
     wire [PairW-1:0] even = PairW'((window_i + WordW'(1)) >> 1);
     wire [PairW-1:0] odd = window_i[WordW-1:1];
-    wire [127:0] set = {set_odd & {64{odd == odd_at}}, set_even & {64{even == even_at_q}}};
-    wire [127:0] unset = {unset_odd & {64{odd == odd_at}}, unset_even & {64{even == even_at_q}}};
+    // even == even_at_q, compared without the sum that `even` is.
+    wire is_odd_at = odd == odd_at;
+    wire is_even_at = window_i[0] == is_odd ? is_odd_at : window_i[0] ? odd == odd_before_q : odd == even_at_q;
+    wire [127:0] set = {set_odd & {64{is_odd_at}}, set_even & {64{is_even_at}}};
+    wire [127:0] unset = {unset_odd & {64{is_odd_at}}, unset_even & {64{is_even_at}}};
     wire [127:0] care = window_i[0] ? {care_i[63:0], care_i[127:64]} : {care_i[127:64], care_i[63:0]};
     wire [127:0] wanted = window_i[0] ? {wanted_i[63:0], wanted_i[127:64]} : {wanted_i[127:64], wanted_i[63:0]};
     logic is_wrong;

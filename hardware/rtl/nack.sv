@@ -1,5 +1,5 @@
 // Station 5, too: has this RPC been refused already? The keys of refused RPCs of which more packets come, in a direct-mapped array: their
-// other packets are dropped and do not begin the RPC again.
+// other packets are dropped and do not begin the RPC again. The place of a key is its hash, `mix`, which is worked out before.
 // Source: crates/nebula-nic/src/nack_memory.rs.
 module nack #(
     parameter int Keys = 64,  // a power of two
@@ -9,11 +9,11 @@ module nack #(
     input  logic        clear_i,         // the place of clear_at_i: all, before the first input
     input  logic [KeyW-1:0] clear_at_i,
     input  logic [KeyW-1:0] mask_i,      // places in use, minus one
-    input  logic [63:0] seed_i,
     input  logic [63:0] lifetime_i,      // picoseconds
     input  logic [63:0] at_i,
     input  logic [31:0] snid_i,
     input  logic [31:0] tid_i,
+    input  logic [KeyW-1:0] hash_i,      // of both
     input  logic [31:0] packets_left_i,  // of an RPC that is remembered
     input  logic        remember_i,
     output logic        recalled_o,      // this packet is of a refused RPC
@@ -25,13 +25,9 @@ module nack #(
   logic [63:0] until_q[Keys];
   logic [31:0] left_q[Keys];
   logic [KeyW-1:0] forget_q;
-  logic [63:0] mixed;
-  mix i_mix (.clk_i, .key_i({snid_i, tid_i} ^ seed_i), .mixed_o(mixed));
-  wire [KeyW-1:0] place = KeyW'(mixed) & mask_i;
+  wire [KeyW-1:0] place = hash_i & mask_i;
   assign recalled_o = left_q[place] != '0 && key_q[place] == {snid_i, tid_i} && until_q[place] > at_i;
   assign done_o = forget_q == KeyW'(Keys - 1);
-  logic unused;
-  assign unused = ^mixed[63:KeyW];
   wire [64:0] until_sum = 65'(at_i) + 65'(lifetime_i);
   always_ff @(posedge clk_i) begin
     if (clear_i) begin

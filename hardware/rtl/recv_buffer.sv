@@ -67,17 +67,17 @@ module recv_buffer #(
   assign unused_bits = ^{write_from, scan_word, chunk};
 
   // -- the next used slot from `tail` and from `low` on, or the end of the word --
-  function automatic logic [63:0] from_on(input logic [63:0] word, input logic [5:0] bit0);
-    from_on = word & (~64'd0 << bit0);
-  endfunction
-  logic tail_found, low_found;
-  logic [5:0] tail_bit, low_bit;
-  lowest #(.Width(64)) i_tail (.bits_i(from_on(bits[63:0], tail_q[5:0])), .any_o(tail_found), .index_o(tail_bit));
-  lowest #(.Width(64)) i_low (.bits_i(from_on(bits[127:64], low_q[5:0])), .any_o(low_found), .index_o(low_bit));
   wire [AddrW-7:0] tail_word = tail_q[AddrW-1:6] + (AddrW-6)'(1);
   wire [AddrW-7:0] low_word = low_q[AddrW-1:6] + (AddrW-6)'(1);
-  wire [AddrW-1:0] tail_next = tail_found ? {tail_q[AddrW-1:6], tail_bit} : {tail_word, 6'd0};
-  wire [AddrW-1:0] low_next = low_found ? {low_q[AddrW-1:6], low_bit} : {low_word, 6'd0};
+  // Where each stays or jumps to, and whether it walks on instead.
+  logic tail_walks, low_walks;
+  logic [AddrW-1:0] tail_else, low_else, tail_d, low_d;
+  walker #(.WordW(AddrW - 6)) i_tail (
+      .used_i(bits[63:0]), .from_on_i(~64'd0 << tail_q[5:0]), .walks_i(tail_walks), .bit_i(tail_else[5:0]), .next_o(tail_d),
+      .word_i(tail_walks ? tail_q[AddrW-1:6] : tail_else[AddrW-1:6]), .past_i(tail_walks ? tail_word : tail_else[AddrW-1:6]));
+  walker #(.WordW(AddrW - 6)) i_low (
+      .used_i(bits[127:64]), .from_on_i(~64'd0 << low_q[5:0]), .walks_i(low_walks), .bit_i(low_else[5:0]), .next_o(low_d),
+      .word_i(low_walks ? low_q[AddrW-1:6] : low_else[AddrW-1:6]), .past_i(low_walks ? low_word : low_else[AddrW-1:6]));
 
   // -- an RPC begins: at the head, at the first slot, or where the search has found room --
   wire [AddrW-1:0] wanted = AddrW'(slots_i);
@@ -193,7 +193,22 @@ module recv_buffer #(
   wire is_before_low = takes_first ? low_q != '0 : takes_found ? found_start < low_q : head_q < low_q;
   wire is_beside_low = takes_first ? low_at == '0 : takes_found ? found_start[AddrW-1:6] == low_at : head_q[AddrW-1:6] == low_at;
 
+  assign tail_walks = rst_ni && (steps || state_q == Mark) && !(take && (takes_first || takes_found));
+  // The walker at the first slot does not go over what is given out in this cycle: at most to the end of its word.
+  assign low_walks = rst_ni && steps && !(take && (is_before_low || is_beside_low));
+  always_comb begin
+    tail_else = tail_q;
+    if (!rst_ni || (take && restarts)) tail_else = buffer_slots_i;
+    else if (take && takes_first) tail_else = low_q;
+    else if (take && takes_found) tail_else = found_end;
+    low_else = low_q;
+    if (!rst_ni) low_else = buffer_slots_i;
+    else if (take && is_before_low) low_else = start_o;
+  end
+
   always_ff @(posedge clk_i) begin
+    tail_q        <= tail_d;
+    low_q         <= low_d;
     taken_start_q <= start_o;
     freed_slots_q <= wanted;
     freed_all_q   <= used == wanted;
@@ -202,8 +217,6 @@ module recv_buffer #(
       state_q <= Clear;
       sweep_q <= '0;
       head_q  <= '0;
-      tail_q  <= buffer_slots_i;
-      low_q   <= buffer_slots_i;
       used_q  <= '0;
       pos_q   <= '0;
       left_q  <= '0;
@@ -212,14 +225,6 @@ module recv_buffer #(
       freed_q    <= 1'b0;
     end else begin
       if (take) head_q <= past;
-      if (take && restarts) tail_q <= buffer_slots_i;
-      else if (take && takes_first) tail_q <= low_q;
-      else if (take && takes_found) tail_q <= found_end;
-      else if (steps || state_q == Mark) tail_q <= tail_next;
-      // The walker at the first slot does not go over what is given out in this cycle: at most to the end of its word.
-      if (take && is_before_low) low_q <= start_o;
-      else if (steps && !(take && is_beside_low)) low_q <= low_next;
-
       used_q     <= take ? used + wanted : used;
       is_empty_q <= !take && is_empty;
       freed_q    <= free_ok || release_done;

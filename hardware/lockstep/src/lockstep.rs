@@ -1,16 +1,20 @@
 //! The same inputs to the state machine and to the hardware, decision by decision.
 //!
-//! An input is offered while the one before is decided about: the back end has two stages. A decision must be the same. What it makes possible
+//! An input is offered in each cycle in which one is taken: those before it are hashed meanwhile, or decided about. A decision must be the same. What it makes possible
 //! must be given to the same core, before the next input is decided about, as a log is recorded.
 
 use crate::rtl::{Rtl, Shown, Unsupported};
 use crate::traffic::{Mix, Traffic};
 use nebula_nic::decision::Decides;
 use nebula_nic::{Backend, BackendConfig, Decision, Dispatch, Freed, Input, NackReason, Span, Timestamp, Verdict};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// Time from one input to the next.
 const STEP: Span = Span::from_ps(500);
+
+/// Cycles that an input has for its hashes before the back end takes it, as many whatever comes: `hash_ahead`.
+const HASH_CYCLES: f64 = 5.0;
 
 /// A run: which model, which server, which traffic.
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +68,13 @@ impl Report {
         self.inputs as f64 / self.cycles.max(1) as f64
     }
 
-    /// The squared coefficient of variation of the cycles from an input to the decision about it, which is what queues see of their distribution.
+    /// The squared coefficient of variation of the cycles from an input to the decision about it, without those in which it is hashed while others are
+    /// too: which is what queues see of their distribution.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "few cycles")]
     pub fn variation(&self) -> f64 {
         let mean_of = |power: fn(f64) -> f64| {
-            let sum = |(waited, count): (usize, &u64)| power(waited as f64 + 1.0) * *count as f64;
+            let sum = |(waited, count): (usize, &u64)| power(waited as f64 + 1.0 - HASH_CYCLES) * *count as f64;
             self.waited.iter().enumerate().map(sum).sum::<f64>() / self.inputs.max(1) as f64
         };
         mean_of(|cycles| cycles * cycles) / mean_of(|cycles| cycles).powi(2) - 1.0
@@ -155,8 +160,14 @@ impl Run {
         let rtl = Rtl::in_model(self.model, config, self.x_seed).map_err(Failure::Unsupported)?;
         let soft = Backend::try_new(config).expect("a valid configuration");
         let traffic = Traffic::new(self.mix, &config, self.seed);
-        let mut pair =
-            Pair { soft, rtl, decides: None, last: (0, Input::Poll), expected: None, report: Report::default() };
+        let mut pair = Pair {
+            soft,
+            rtl,
+            decides: VecDeque::new(),
+            last: (0, Input::Poll),
+            expected: None,
+            report: Report::default(),
+        };
         pair.run(traffic, self.inputs, self.mix.pulls)?;
         pair.report.cycles = pair.rtl.cycles();
         let counters = pair.soft.counters();
@@ -168,8 +179,10 @@ impl Run {
 /// A decision takes no longer than this, or something hangs.
 const CYCLES_MAX: u64 = 1_000_000;
 
-/// What the hardware is to decide next.
+/// What the hardware is to decide.
 struct Awaited {
+    number: u64,
+    input: Input,
     /// The cycle in which the input was offered.
     offered: u64,
     decision: Option<Decision>,
@@ -181,8 +194,9 @@ struct Awaited {
 struct Pair {
     soft: Backend,
     rtl: Rtl,
-    decides: Option<Awaited>,
-    /// The input that was taken last.
+    /// The inputs that were taken, and are not decided about yet.
+    decides: VecDeque<Awaited>,
+    /// The input that was decided about last.
     last: (u64, Input),
     /// What is to be given to a core, and the cycle of the decision that has made it possible.
     expected: Option<(Dispatch, u64)>,
@@ -222,10 +236,9 @@ impl Pair {
         let is_end = matches!(input, Input::Timeout | Input::PeerGone(_));
         // After an end the abandoned RPCs are asked for first, as the back end's contract says.
         let dispatch = if is_end { None } else { self.soft.poll_dispatch() };
-        self.decides = Some(Awaited { offered, decision, dispatch });
-        self.last = (number, input);
+        self.decides.push_back(Awaited { number, input, offered, decision, dispatch });
         if is_end {
-            while self.decides.is_some() {
+            while !self.decides.is_empty() {
                 let shown = self.rtl.cycle(None, true);
                 given = self.compared(shown)?.or(given);
                 assert!(self.rtl.cycles() - offered < CYCLES_MAX, "{input} is never decided about");
@@ -240,19 +253,24 @@ impl Pair {
     /// What a cycle has shown, as the state machine has it.
     fn compared(&mut self, shown: Shown) -> Result<Option<Dispatch>, Mismatch> {
         let cycle = self.rtl.cycles();
-        let (number, input) = self.last;
-        let differs = |what| Mismatch { number, input, what };
         if shown.dispatch.is_some() || shown.decided.is_some() {
             let expected = self.expected.take();
-            same("before it", expected.map(|(dispatch, _)| dispatch), shown.dispatch).map_err(differs)?;
+            let (number, input) = self.last;
+            same("after it", expected.map(|(dispatch, _)| dispatch), shown.dispatch).map_err(|what| Mismatch {
+                number,
+                input,
+                what,
+            })?;
             if let Some((_, decided)) = expected {
                 self.report.dispatches += 1;
                 self.report.dispatch_cycles_max = self.report.dispatch_cycles_max.max(cycle - decided);
             }
         }
         if let Some(made) = shown.decided {
-            let awaited = self.decides.take().expect("an input is decided about once");
-            same("decided", awaited.decision, made).map_err(differs)?;
+            let awaited = self.decides.pop_front().expect("an input is decided about once");
+            let Awaited { number, input, .. } = awaited;
+            self.last = (number, input);
+            same("decided", awaited.decision, made).map_err(|what| Mismatch { number, input, what })?;
             self.report.count(made, cycle - awaited.offered - 1);
             self.expected = awaited.dispatch.map(|dispatch| (dispatch, cycle));
         }

@@ -7,6 +7,8 @@ mod queue;
 mod reassembly;
 
 use crate::model::{self, Model};
+use crate::rng::mix;
+use nebula_nic::Header;
 
 /// A module and its check: inputs, the seed of those, and that of the registers. It returns the first difference.
 type Check = fn(&mut Model, u64, u64) -> Result<(), String>;
@@ -17,7 +19,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("jbsq", choosers::jbsq),
     ("queue", queue::arrival_queue),
     ("rss", choosers::rss),
-    ("rss_staged", choosers::rss_staged),
+    ("hash_ahead", choosers::hash_ahead),
     ("draw", choosers::draw),
     ("round_robin", choosers::round_robin),
     ("credit", queue::credit),
@@ -46,6 +48,11 @@ pub fn check(name: &str, inputs: u64, seed: u64, x_seed: u64) -> Result<(), Stri
     let (_, check) = CHECKS.iter().find(|(module, _)| *module == name).expect("a module of the table");
     let mut model = Model::new(name, x_seed).expect("a model that was compiled");
     check(&mut model, inputs, seed)
+}
+
+/// The hash of an RPC by its sender and transfer.
+fn hash_of(header: &Header, seed: u64) -> u64 {
+    mix((u64::from(header.snid.0) << 32 | u64::from(header.tid.0)) ^ seed)
 }
 
 /// Nothing, if both say the same; else what differs.

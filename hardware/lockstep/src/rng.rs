@@ -1,5 +1,13 @@
 //! The generator behind the random inputs: the same inputs from the same seed on every machine.
 
+/// The hash of a key: the finalizer of SplitMix64.
+#[must_use]
+pub const fn mix(key: u64) -> u64 {
+    let key = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    key ^ (key >> 31)
+}
+
 /// SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
@@ -14,9 +22,7 @@ impl Rng {
     /// The next word.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let key = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        key ^ (key >> 31)
+        mix(self.0)
     }
 
     /// A number below `below`.

@@ -7,6 +7,7 @@ use nebula_nic::{
     NodeId, Policy, RpcKey, ScrubMode, SlotOrder, SlotRange, Sources, Tenants, Timestamp, TransferId, Verdict,
     slots_of,
 };
+use std::collections::VecDeque;
 
 /// A decision takes no longer than this, or something hangs.
 const CYCLES_MAX: u64 = 1_000_000;
@@ -50,7 +51,7 @@ pub struct Shown {
     pub is_taken: bool,
     /// An RPC was given to a core, before the decision of this cycle.
     pub dispatch: Option<Dispatch>,
-    /// The input that was taken before was decided about; with the decision, if it asks for one.
+    /// The first of the inputs that were taken before was decided about; with the decision, if it asks for one.
     pub decided: Option<Option<Decision>>,
 }
 
@@ -60,8 +61,8 @@ pub struct Rtl {
     ports: Ports,
     config: BackendConfig,
     up: u64,
-    /// The input that was taken, and is not decided about yet.
-    taken: Option<Input>,
+    /// The inputs that were taken, and are not decided about yet.
+    taken: VecDeque<Input>,
 }
 
 impl Rtl {
@@ -100,7 +101,7 @@ impl Rtl {
         let ports = Ports::of(&model);
         model.cycle_until("up_o", 1);
         let up = model.cycles();
-        Ok(Self { model, ports, config, up, taken: None })
+        Ok(Self { model, ports, config, up, taken: VecDeque::new() })
     }
 
     /// Cycles since it was up.
@@ -122,15 +123,13 @@ impl Rtl {
         let is_taken = offered.is_some() && self.model.get(self.ports.ready_o) == 1;
         let mut shown = Shown { is_taken, dispatch: self.dispatch(), decided: None };
         if self.model.get(self.ports.decided_o) == 1 {
-            let input = self.taken.take().expect("an input that was taken");
+            let input = self.taken.pop_front().expect("an input that was taken");
             shown.decided = Some(self.decision(input));
             if matches!(input, Input::Pull { .. }) {
                 shown.dispatch = None; // it is the decision
             }
         }
-        if is_taken {
-            self.taken = offered.map(|(_, input)| input);
-        }
+        self.taken.extend(offered.filter(|_| is_taken).map(|(_, input)| input));
         shown
     }
 

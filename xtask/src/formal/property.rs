@@ -50,7 +50,7 @@ const WALKS_ON: Mutant =
     Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" };
 /// Modules within the back end: those that its proof takes by their contracts, and those that may answer anything.
 const OF_BACKEND: &[&str] = &["admission", "nack", "reassembler", "recv_buffer"];
-const ANY_OF_BACKEND: &[&str] = &["arrival_queue", "credit", "draw", "jbsq", "round_robin", "rss"];
+const ANY_OF_BACKEND: &[&str] = &["arrival_queue", "credit", "draw", "jbsq", "round_robin"];
 const BIT_BANKS: Circuit =
     Circuit::Contract { parameters: &[("Slots", 192), ("Words", 3), ("Sentinel", 1)], replaced: &[], any: &[] };
 
@@ -97,9 +97,24 @@ pub(super) const PROPERTIES: &[Property] = &[
     Property {
         name: "A_SENDER_IS_FORGOTTEN_IN_A_CYCLE_A_PLACE",
         module: "nack",
-        circuit: Circuit::Contract { parameters: &[("Keys", 64)], replaced: &[], any: &["mix"] },
+        circuit: Circuit::Contract { parameters: &[("Keys", 64)], replaced: &[], any: &[] },
         runs: Runs::OfAnyLength,
         mutant: Mutant { module: "nack", text: "forget_q == KeyW'(Keys - 1)", wrong: "key_q[forget_q][63]" },
+    },
+    Property {
+        name: "AN_INPUT_IS_HASHED_IN_FIVE_CYCLES",
+        module: "hash_ahead",
+        circuit: Circuit::Contract {
+            parameters: &[("Cores", 4), ("Keys", 4), ("InputW", 4)],
+            replaced: &[],
+            any: &["rss", "mix"],
+        },
+        runs: Runs::ByInduction,
+        mutant: Mutant {
+            module: "hash_ahead",
+            text: "{stages_q[Stages-2:0], joins}",
+            wrong: "{stages_q[Stages-2:0], valid_i}",
+        },
     },
     Property {
         name: "SLOTS_ARE_FOUND_AND_FREED_IN_TIME",

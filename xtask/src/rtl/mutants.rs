@@ -78,7 +78,7 @@ fn models_of(models: &str, file: &str, text: impl Fn(&str) -> String) -> Vec<Str
         let instance = |line: &str| line.trim_start().starts_with(&format!("{module} "));
         top == module || text(top).lines().any(instance)
     };
-    words.filter(|(_, top)| *top != "backend" && is_of(top)).map(|(name, _)| name.to_owned()).collect()
+    words.filter(|(_, top)| *top != "pipeline" && is_of(top)).map(|(name, _)| name.to_owned()).collect()
 }
 
 fn check(shell: &Shell, copy: &Path, mutant: &Mutant, models: &str) -> Result<String, Failure> {
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_file_is_of_the_modules_that_have_it_within() {
-        let models = "# of what\nbackend16 backend Cores=16\nbuffer recv_buffer\nrss rss\nfew rss Cores=2\n";
+        let models = "# of what\nbackend16 pipeline Cores=16\nbuffer recv_buffer\nrss rss\nfew rss Cores=2\n";
         let text =
             |top: &str| if top == "rss" { "  mix #(.Stages(0)) i_mix (".to_owned() } else { "  rss i".to_owned() };
         assert_eq!(models_of(models, "recv_buffer.sv", text), ["buffer"]);

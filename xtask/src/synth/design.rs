@@ -50,6 +50,9 @@ const fn places(cores: u32) -> u32 {
 /// Bits of an arrival: sender, transfer, slot, bytes, key and time.
 const ENTRY_BITS: u32 = 206;
 
+/// Bits of an input: what `pipeline` joins.
+const INPUT_BITS: u32 = 372;
+
 const CORE_COUNTS: [u32; 4] = [16, 64, 256, 1_024];
 
 /// Everything that is mapped.
@@ -76,7 +79,7 @@ fn choices() -> Vec<Design> {
     vec![
         quick(design("round_robin", 64, &[("Cores", 64)])),
         design("rss", 64, &[("Cores", 64)]),
-        Design { what: "3 stages", ..design("rss", 64, &[("Cores", 64), ("Stages", 3)]) },
+        design("hash_ahead", 64, &[("Cores", 64), ("Keys", 64), ("InputW", INPUT_BITS)]),
         quick(design("credit", 64, &[("Cores", 64)])),
         design("draw", 64, &[("Cores", 64)]),
         design("nack", 64, &[("Keys", 64)]),

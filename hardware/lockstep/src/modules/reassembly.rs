@@ -1,6 +1,6 @@
 //! `reassembler` beside [`Reassembler`], and `nack` beside [`NackMemory`].
 
-use super::same;
+use super::{hash_of, same};
 use crate::model::Model;
 use crate::rng::Rng;
 use nebula_nic::nack_memory::NackMemory;
@@ -24,9 +24,7 @@ fn set_key(model: &mut Model, header: &Header) {
 }
 
 pub(super) fn nack(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
-    for (name, value) in
-        [("mask_i", u64::from(KEYS) - 1), ("seed_i", seed), ("lifetime_i", LIFETIME.as_ps()), ("clear_i", 1)]
-    {
+    for (name, value) in [("mask_i", u64::from(KEYS) - 1), ("lifetime_i", LIFETIME.as_ps()), ("clear_i", 1)] {
         model.set_named(name, value);
     }
     model.reset();
@@ -41,6 +39,7 @@ pub(super) fn nack(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Stri
         let at = Timestamp::from_ps(number * 1000);
         let header = header(&mut rng);
         set_key(model, &header);
+        model.set_named("hash_i", hash_of(&header, seed) % u64::from(KEYS));
         model.set_named("at_i", at.as_ps());
         match rng.below(20) {
             0 => {
