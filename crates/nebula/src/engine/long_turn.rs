@@ -11,10 +11,10 @@ use nebula_nic::Span;
 
 /// Of the SLO, in percent, what a turn and the one before it may take together: the rest is the client's, and for what nobody foresees.
 const BOTH_PERCENT: u64 = 80;
-/// Of the SLO, in percent, how long a turn takes requests in, served or refused.
-const INGRESS_PERCENT: u64 = 40;
+/// Of the SLO, in percent, how long after it has begun a turn serves what it reads: a longer one would leave nothing to the next.
+const SERVES_PERCENT: u64 = 40;
 /// Of the SLO, in percent, what a turn may serve for in any case.
-const LEAST_PERCENT: u64 = 20;
+const LEAST_PERCENT: u64 = 10;
 /// Of the SLO, what the queue has of that: requests that were not served as they were read.
 pub(super) const QUEUE_SHARE: u64 = 8;
 /// Of the mean of turns, what the last one is: with the last one alone a long turn would follow each short one.
@@ -37,15 +37,15 @@ impl LongTurn {
         Self { slo, last: Span::ZERO, mean: Span::ZERO }
     }
 
-    /// How long a turn may take requests in, served or refused.
+    /// How long a turn may take requests in, served or refused: what is left unread grows old, so all that is there unless that takes too long.
     pub(super) fn ingress(&self) -> Span {
-        self.percent(INGRESS_PERCENT)
+        self.percent(BOTH_PERCENT)
     }
 
     /// How long after it has begun the next turn may serve what it reads.
     pub(super) fn serves(&self) -> Span {
         let before = self.last.max(self.mean).as_ps() + self.slo.as_ps() / QUEUE_SHARE;
-        Span::from_ps(self.percent(BOTH_PERCENT).as_ps().saturating_sub(before)).min(self.ingress())
+        Span::from_ps(self.percent(BOTH_PERCENT).as_ps().saturating_sub(before)).min(self.percent(SERVES_PERCENT))
     }
 
     /// What it may serve for in any case.
@@ -76,8 +76,7 @@ mod tests {
     #[test]
     fn a_turn_and_the_one_before_it_keep_the_slo_together_and_settle() {
         let mut turn = LongTurn::new(us(1000));
-        // A burst after rest is served for as long as anything is taken in.
-        assert_eq!((turn.serves(), turn.ingress()), (us(400), us(400)));
+        assert_eq!((turn.serves(), turn.ingress()), (us(400), us(800)));
         let mut before = Span::ZERO;
         for number in 0..50 {
             // Under overload a turn takes all that it may, the queue, and 40 us for system calls.
@@ -95,7 +94,7 @@ mod tests {
     fn little_is_served_after_a_pause_of_the_machine_and_all_is_forgotten_at_rest() {
         let mut turn = LongTurn::new(us(1000));
         turn.end(Some(us(50_000)));
-        assert_eq!((turn.serves(), turn.serves_least()), (Span::ZERO, us(200)));
+        assert_eq!((turn.serves(), turn.serves_least()), (Span::ZERO, us(100)));
         (0..40).for_each(|_| turn.end(None));
         assert_eq!(turn.serves(), us(400));
     }
