@@ -9,8 +9,9 @@
 
 use nebula_nic::Span;
 
-/// Of the SLO, in percent, what a turn and the one before it may take together: the rest is the client's, and for what nobody foresees.
-const BOTH_PERCENT: u64 = 80;
+/// Of the SLO, in percent, what a turn and the one before it may take together: the rest is for answers under way, for the client, and for what nobody
+/// foresees.
+const BOTH_PERCENT: u64 = 70;
 /// Of the SLO, in percent, how long after it has begun a turn serves what it reads: a longer one would leave nothing to the next.
 const SERVES_PERCENT: u64 = 40;
 /// Of the SLO, in percent, what a turn may serve for in any case.
@@ -76,14 +77,14 @@ mod tests {
     #[test]
     fn a_turn_and_the_one_before_it_keep_the_slo_together_and_settle() {
         let mut turn = LongTurn::new(us(1000));
-        assert_eq!((turn.serves(), turn.ingress()), (us(400), us(800)));
+        assert_eq!((turn.serves(), turn.ingress()), (us(400), us(700)));
         let mut before = Span::ZERO;
         for number in 0..50 {
             // Under overload a turn takes all that it may, the queue, and 40 us for system calls.
             let elapsed = turn.serves() + us(125 + 40);
             assert!((before + elapsed).as_ns() <= 850_000, "{before} and {elapsed}");
             if number > 30 {
-                assert!(elapsed.as_ns().abs_diff(420_000) < 5_000, "{elapsed}");
+                assert!(elapsed.as_ns().abs_diff(370_000) < 5_000, "{elapsed}");
             }
             turn.end(Some(elapsed));
             before = elapsed;
