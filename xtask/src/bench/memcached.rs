@@ -72,7 +72,8 @@ fn draw(curves: &[Curve]) -> Result<String, Failure> {
         axes(surface)?;
         let slo = [(0.0, SLO_NS), (SHARES[5], SLO_NS)].map(place);
         surface.draw(&PathElement::new(slo.to_vec(), MUTED.stroke_width(2)))?;
-        text(surface, "SLO", (TO.0 + 8, slo[0].1), 13, MUTED, HPos::Left)?;
+        // At the other end than the names of the curves, one of which may end there.
+        text(surface, "SLO", (FROM.0 + 8, slo[0].1 - 9), 13, MUTED, HPos::Left)?;
         curves.iter().try_for_each(|curve| line(surface, curve))
     })
 }
