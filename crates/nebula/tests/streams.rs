@@ -21,6 +21,7 @@ const SERVICE_NS: u64 = 2_000;
 const SLO_NS: u64 = 200_000;
 /// What a turn takes beside requests and refusals: the system calls of its connections.
 const CALLS_NS: u64 = 20_000;
+const CONNECTIONS: usize = 8;
 /// Of the virtual time that is run, the first part is not counted.
 const RUN_NS: u64 = 40_000_000;
 const WARM_UP_NS: u64 = 10_000_000;
@@ -127,36 +128,47 @@ impl Asker {
     }
 }
 
-/// Offers a request every `gap_ns`, over eight connections in turn, each as its time comes, where a refusal takes `refusal_ns`.
+/// Offers a request every `gap_ns`, over all connections in turn, where a refusal takes `refusal_ns`.
 fn offer(gap_ns: u64, refusal_ns: u64) -> Seen {
+    let mut all = Seen::default();
+    for one in offer_by(gap_ns, refusal_ns, |number| number % CONNECTIONS) {
+        all.served_ns.extend(one.served_ns);
+        all.refused_ns.extend(one.refused_ns);
+    }
+    all
+}
+
+/// Offers a request every `gap_ns`, each as its time comes and on the connection that `place` has for its number; what came of those of each connection.
+fn offer_by(gap_ns: u64, refusal_ns: u64, place: impl Fn(usize) -> usize) -> Vec<Seen> {
     let _watchdog = Watchdog::new("overload of streams");
     let clock = Arc::new(AtomicU64::new(START_NS * 1000));
     let config = config().inline(true).idle(IdlePolicy::Spin);
     let server = Server::bind(&here("tcp")).config(config).framing(Lines { clock: clock.clone(), refusal_ns });
     let (server, mut workers) = server.open_by(&Time::Manual(clock.clone())).expect("a server");
     let worker = &mut workers[0];
-    let mut askers: Vec<_> = (0..8).map(|_| Asker::connect(address(&server))).collect();
+    let mut askers: Vec<_> = (0..CONNECTIONS).map(|_| Asker::connect(address(&server))).collect();
     let work = clock.clone();
     let service = move |_: &[u8], reply: &mut Reply<'_>| {
         work.fetch_add(SERVICE_NS * 1000, Relaxed);
         reply.write(b"done\n");
     };
-    let (mut seen, mut next_ns, mut turn) = (Seen::default(), START_NS, 0);
+    let mut seen: Vec<_> = askers.iter().map(|_| Seen::default()).collect();
+    let (mut next_ns, mut number) = (START_NS, 0);
     loop {
         let now_ns = clock.load(Relaxed) / 1000;
         let mut lines = vec![Vec::new(); askers.len()];
         while next_ns < now_ns && now_ns < START_NS + RUN_NS {
-            let at = turn % askers.len();
+            let at = place(number);
             askers[at].asked.push_back(next_ns);
             lines[at].extend_from_slice(b"ask\n");
-            (next_ns, turn) = (next_ns + gap_ns, turn + 1);
+            (next_ns, number) = (next_ns + gap_ns, number + 1);
         }
         for (asker, lines) in askers.iter_mut().zip(lines) {
             asker.stream.write_all(&lines).expect("room for a few lines");
         }
         worker.turn(&service);
         let now_ns = (clock.fetch_add(CALLS_NS * 1000, Relaxed)) / 1000 + CALLS_NS;
-        askers.iter_mut().for_each(|asker| asker.take(now_ns, &mut seen));
+        askers.iter_mut().zip(&mut seen).for_each(|(asker, seen)| asker.take(now_ns, seen));
         if now_ns >= START_NS + RUN_NS && askers.iter().all(|asker| asker.asked.is_empty()) {
             server.stop();
             return seen;
@@ -194,11 +206,27 @@ fn over_a_stream_what_is_beyond_the_capacity_is_refused_and_what_is_accepted_kee
 }
 
 #[test]
-fn over_a_stream_of_more_than_can_be_refused_a_tenth_of_the_time_and_more_goes_into_serving() {
+fn over_a_stream_of_more_than_can_be_refused_a_third_of_it_is_served() {
     // Four million requests a second, of which a server that does nothing else can refuse two and a half.
     let seen = offer(250, 400);
     let (served, refused) = (seen.served_ns.len() as u64, seen.refused_ns.len() as u64);
-    assert!(served * SERVICE_NS * 9 >= refused * 400, "{served} served and {refused} refused");
+    // Without a part of each turn in any case it is a quarter, which is what the queue has.
+    assert!(3 * served >= served + refused, "{served} served and {refused} refused");
+}
+
+#[test]
+fn over_a_stream_who_asks_for_little_has_more_of_it_served_than_who_asks_for_most() {
+    // Four times what can be served, of which seven eighths come on the first connection.
+    let place = |number: usize| if number % 8 < 7 { 0 } else { 1 + number / 8 % (CONNECTIONS - 1) };
+    let seen = offer_by(SERVICE_NS / 4, 200, place);
+    let served = |of: &[Seen]| {
+        let (served, refused) = of
+            .iter()
+            .fold((0, 0), |(served, refused), one| (served + one.served_ns.len(), refused + one.refused_ns.len()));
+        served as f64 / (served + refused) as f64
+    };
+    let (most, little) = (served(&seen[..1]), served(&seen[1..]));
+    assert!(little > 3.0 * most, "of those who ask for little {little} is served, of the other {most}");
 }
 
 /// Answers with the number of the thread that serves.

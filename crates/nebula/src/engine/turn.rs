@@ -158,9 +158,12 @@ impl<T: Transport> Engine<T> {
         group: Option<(Backend, Neighbors)>,
         parts: Parts<T>,
     ) -> Result<Self, ServeError> {
-        let has_long_turns = T::SENDS_AT_ONCE && config.turn_rpcs_max >= RPCS_PER_TURN && config.may_serve_at_once();
+        let has_long_turns = T::SENDS_AT_ONCE && config.turn_rpcs_max >= RPCS_PER_TURN;
         let queue_share = match T::SENDS_AT_ONCE {
-            true if has_long_turns => long_turn::QUEUE_SHARE,
+            // A back end of the same policy tells: little is queued where most is served as it comes.
+            true if has_long_turns && config.may_serve_at_once() && config.backend(T::SOURCES)?.takes_bursts() => {
+                long_turn::QUEUE_SHARE
+            }
             true => QUEUE_SHARE,
             false => 1,
         };
@@ -228,7 +231,9 @@ impl<T: Transport> Engine<T> {
         let ticks = self.clock.watch.ticks();
         let now = Timestamp::from_ps(self.clock.watch.at_ps(ticks));
         self.note_gap(now, ticks);
-        if let Some(turn) = &mut self.long_turn {
+        if T::SENDS_AT_ONCE
+            && let Some(turn) = &mut self.long_turn
+        {
             let has_worked = self.clock.idle_since.is_none() && self.report.turns > 0;
             turn.end(has_worked.then(|| now - self.clock.started));
         }
@@ -413,7 +418,7 @@ impl<T: Transport> Engine<T> {
         Some(Bounds {
             serves_until_ps: (began + turn.serves()).as_ps(),
             serves_least_ps: turn.serves_least().as_ps(),
-            each_ps: self.pace.rpc_handled().as_ps().max(1),
+            each_ps: self.pace.handler_mean().as_ps().max(1),
             takes_until_ps: (began + turn.ingress()).as_ps(),
         })
     }

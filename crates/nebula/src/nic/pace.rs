@@ -211,9 +211,9 @@ impl Pace {
         usize::try_from(time.as_ps() / self.handler.mean().as_ps().max(1)).unwrap_or(usize::MAX)
     }
 
-    /// What an RPC takes of the handler.
+    /// How long the handler takes for an RPC, in the mean.
     #[inline]
-    pub(crate) fn rpc_handled(&self) -> Span {
+    pub(crate) fn handler_mean(&self) -> Span {
         self.handler.mean()
     }
 
