@@ -122,7 +122,10 @@ pub struct MeshConfig {
     pub link_bytes: u32,
     /// Column and row of the router to which the NIC is attached.
     pub nic_tile: [u32; 2],
-    /// Whether blocks wait for each other on the links between routers, which they pass along the row first. Otherwise only at the ends.
+    /// Whether blocks wait for each other at the ports of cores and banks too, and not only at the NIC's.
+    #[serde(default)]
+    pub ports_contend: bool,
+    /// Whether blocks wait for each other at all ports and on the links between routers, which they pass along the row first.
     #[serde(default)]
     pub links_contend: bool,
 }

@@ -1,11 +1,12 @@
 //! The on-chip network: hops between tiles, and the ports at its ends.
 //!
-//! The cost of a path is its hops. The links at the ends have an occupancy: all traffic of a core, of a bank or of
-//! the NIC meets there, while the links between routers are loaded to a few tens of percent. A block occupies a link
-//! for a head flit and its 64 bytes; requests and acknowledgements are one flit and count as free.
+//! The cost of a path is its hops. The NIC's port has an occupancy: what it writes, forwards and reads meets there. The ports of a core and of
+//! a bank carry a sixteenth of that each and more, and the links between routers are loaded to a few tens of percent; nothing waits for them
+//! unless the description asks for it. A block occupies a port for a head flit and its 64 bytes; requests and acknowledgements are one flit and
+//! count as free.
 //!
-//! Departs: NEBULA's Table II gives a mesh of 16 B links; contention within the mesh is modeled only where the description asks for it
-//! (`links_contend`), otherwise only at its ends.
+//! Departs: NEBULA's Table II gives a mesh of 16 B links; contention is modeled at the NIC's port, and at other ports (`ports_contend`) and within
+//! the mesh (`links_contend`) only where the description asks for it.
 
 use crate::block::Block;
 use crate::calendar::{Ring, SlotLength};
@@ -34,11 +35,9 @@ pub(crate) struct Mesh {
     longest_way_ps: u64,
     /// From a block's head flit to its last flit.
     tail_ps: u64,
-    /// The latest time of a transfer that is reserved for the present access.
-    limit_ps: u64,
     /// A block on a link.
     block: SlotLength,
-    /// Whether blocks wait at the ends only, and there for longer than the unit of time.
+    /// Whether blocks wait at the NIC's port only, and there for longer than the unit of time.
     is_plain: bool,
     ports: Box<[Port]>,
     /// The tile of each end.
@@ -75,9 +74,8 @@ impl Mesh {
             nic: End(config.cores.into()),
             longest_way_ps: cycles_ps((mesh.columns + mesh.rows - 2) * mesh.hop_cycles, config.clock_ghz),
             tail_ps: cycles_ps(flits.saturating_sub(1), config.clock_ghz),
-            limit_ps: 0,
             block,
-            is_plain: block.is_long() && !mesh.links_contend,
+            is_plain: block.is_long() && !mesh.ports_contend && !mesh.links_contend,
             ports: std::iter::repeat_with(port).take(tiles_of.len()).collect(),
             tiles_of,
             links: (0..if mesh.links_contend { 4 * tiles } else { 0 }).map(|_| Ring::EMPTY).collect(),
@@ -94,12 +92,6 @@ impl Mesh {
     #[inline(always)]
     pub(crate) const fn nic(&self) -> End {
         self.nic
-    }
-
-    /// Records the time of the access for which the next blocks are sent.
-    #[inline(always)]
-    pub(crate) const fn begin(&mut self, now_ps: u64) {
-        self.limit_ps = self.block.limit_ps(now_ps);
     }
 
     /// The bank of a set.
@@ -123,34 +115,55 @@ impl Mesh {
         self.longest_way_ps
     }
 
-    /// Sends a block at `at_ps` over a [way](Self::way_ps) that is known; returns when its last flit arrives.
+    /// Sends a block between a core and a bank at `at_ps`, over a [way](Self::way_ps) that is known; returns when its last flit arrives. The agent
+    /// asked at `now_ps`.
     #[inline(always)]
-    pub(crate) fn send_over(&mut self, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
-        if !self.is_plain {
-            return self.send_through(way_ps, from, to, at_ps);
+    pub(crate) fn send(&mut self, now_ps: u64, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
+        match self.is_plain {
+            true => at_ps + way_ps + self.tail_ps,
+            false => self.send_through(now_ps, way_ps, from, to, at_ps),
         }
-        let left_ps = self.ports[from.0].out.reserve_long(&self.block, at_ps, self.limit_ps);
-        self.ports[to.0].into.reserve_long(&self.block, left_ps + way_ps, self.limit_ps) + self.tail_ps
     }
 
-    /// The same for slots of any length, and where blocks wait for each other on the links between routers.
+    /// The same for a block that the NIC sends.
+    #[inline(always)]
+    pub(crate) fn send_from_nic(&mut self, now_ps: u64, way_ps: u64, to: End, at_ps: u64) -> u64 {
+        if !self.is_plain {
+            return self.send_through(now_ps, way_ps, self.nic, to, at_ps);
+        }
+        let port = &mut self.ports[self.nic.0].out;
+        port.reserve_long(&self.block, at_ps, self.block.limit_ps(now_ps)) + way_ps + self.tail_ps
+    }
+
+    /// The same for a block that the NIC receives.
+    #[inline(always)]
+    pub(crate) fn send_to_nic(&mut self, now_ps: u64, way_ps: u64, from: End, at_ps: u64) -> u64 {
+        if !self.is_plain {
+            return self.send_through(now_ps, way_ps, from, self.nic, at_ps);
+        }
+        let port = &mut self.ports[self.nic.0].into;
+        port.reserve_long(&self.block, at_ps + way_ps, self.block.limit_ps(now_ps)) + self.tail_ps
+    }
+
+    /// The same for transfers of any length, and where blocks wait for each other at all ports, and perhaps on the links between routers.
     #[cold]
-    fn send_through(&mut self, way_ps: u64, End(from): End, End(to): End, at_ps: u64) -> u64 {
-        let left_ps = self.ports[from].out.reserve_near(&self.block, at_ps, self.limit_ps);
+    fn send_through(&mut self, now_ps: u64, way_ps: u64, End(from): End, End(to): End, at_ps: u64) -> u64 {
+        let limit_ps = self.block.limit_ps(now_ps);
+        let left_ps = self.ports[from].out.reserve_near(&self.block, at_ps, limit_ps);
         let come_ps = match self.links.is_empty() {
             true => left_ps + way_ps,
-            false => self.pass(self.tiles_of[from], self.tiles_of[to], left_ps),
+            false => self.pass(self.tiles_of[from], self.tiles_of[to], left_ps, limit_ps),
         };
-        self.ports[to].into.reserve_near(&self.block, come_ps, self.limit_ps) + self.tail_ps
+        self.ports[to].into.reserve_near(&self.block, come_ps, limit_ps) + self.tail_ps
     }
 
     /// Passes the links from tile to tile, along the row first; returns when the head flit is there.
-    fn pass(&mut self, from: u16, to: u16, left_ps: u64) -> u64 {
+    fn pass(&mut self, from: u16, to: u16, left_ps: u64, limit_ps: u64) -> u64 {
         let (mut at, mut at_ps) = (from, left_ps);
         while at != to {
             let (direction, next) = self.step(at, to);
             let link = &mut self.links[usize::from(at) * 4 + direction];
-            at_ps = link.reserve_near(&self.block, at_ps, self.limit_ps) + self.hop_ps;
+            at_ps = link.reserve_near(&self.block, at_ps, limit_ps) + self.hop_ps;
             at = next;
         }
         at_ps

@@ -269,18 +269,12 @@ impl MemorySystem {
         }
     }
 
-    /// Sends a block that is ready at its bank.
-    #[inline(always)]
-    fn deliver(&mut self, way: Way, ready_ps: u64) -> u64 {
-        self.mesh.send_over(way.ps, way.home, way.to, ready_ps)
-    }
-
     /// Sends a block that only the NIC's cache has, for which its bank asks at `ready_ps`. The agent asked at `now_ps`.
     #[inline(always)]
     fn forward(&mut self, now_ps: u64, way: Way, ready_ps: u64) -> u64 {
         let nic = self.mesh.nic();
         let read_ps = self.use_nic_cache(now_ps, ready_ps + self.mesh.way_ps(nic, way.home));
-        self.mesh.send_over(self.mesh.way_ps(nic, way.to), nic, way.to, read_ps)
+        self.mesh.send_from_nic(now_ps, self.mesh.way_ps(nic, way.to), way.to, read_ps)
     }
 
     /// A read or write of the NIC's cache that arrives there at `at_ps`; returns when it is done. The agent asked at `now_ps`.

@@ -1,7 +1,7 @@
 //! The bandwidth of memory and links: what their numbers give, and never more.
 
-use crate::machines::{ddr4, load, paper};
-use nebula_memsys::{Block, DramConfig, Label, MemoryConfig, MemorySystem};
+use crate::machines::{ddr4, load, paper, with_ports};
+use nebula_memsys::{Block, DramConfig, Label, LlcConfig, MemoryConfig, MemorySystem};
 use nebula_workload::Seed;
 
 const LABEL: Label = Label(0);
@@ -129,24 +129,32 @@ fn a_link_moves_one_block_a_head_and_four_flits() {
 }
 
 #[test]
-fn a_cores_own_link_bounds_what_all_banks_send_it() {
-    let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
-    let blocks = 4096;
+fn a_cores_own_port_bounds_what_all_banks_send_it_where_ports_contend() {
+    assert_near(core_takes_ps(&with_ports(), 4096) as f64, 4096.0 * 2500.0, "five flits at 2 GHz a block");
+}
+
+#[test]
+fn what_all_banks_send_a_core_waits_for_nothing_where_ports_do_not_contend() {
+    // A block a corner away, at most: L1, six hops, bank, six hops, four more flits.
+    assert_eq!(core_takes_ps(&paper(), 4096), (3 + 18 + 6 + 18 + 4) * 500);
+}
+
+/// How long it takes until a core has all of `blocks` blocks of the last-level cache for which it asks at once.
+fn core_takes_ps(config: &MemoryConfig, blocks: u32) -> u64 {
+    let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     for block in 0..blocks {
         memory.load(u64::from(block) * 20_000, 1, Block(block), LABEL);
     }
     let asked_ps = u64::from(blocks) * 20_000 + 100_000;
     let last_ps = (0..blocks).map(|block| memory.load(asked_ps, 0, Block(block), LABEL).at_ps).max();
-    let took_ps = last_ps.expect("a block") - asked_ps;
-    assert_near(took_ps as f64, f64::from(blocks) * 2500.0, "five flits at 2 GHz a block");
+    last_ps.expect("a block") - asked_ps
 }
 
 #[test]
-fn what_cores_store_fills_the_link_of_the_home_bank() {
-    let mut config = paper();
-    config.llc.nic_forwards = false;
-    let written_ps = |stores: u32| {
-        let mut memory = MemorySystem::try_new(&config).expect("a valid machine");
+fn what_cores_store_fills_the_port_of_the_home_bank_where_ports_contend() {
+    let written_ps = |config: MemoryConfig, stores: u32| {
+        let llc = LlcConfig { nic_forwards: false, ..config.llc };
+        let mut memory = MemorySystem::try_new(&MemoryConfig { llc, ..config }).expect("a valid machine");
         memory.nic_write(0, Block(0), LABEL);
         for store in 0..stores {
             // Homes are interleaved over sixteen tiles: all of these blocks are at the first.
@@ -154,7 +162,7 @@ fn what_cores_store_fills_the_link_of_the_home_bank() {
         }
         memory.nic_write(1_060_000, Block(0), LABEL).at_ps
     };
-    let (alone_ps, behind_ps) = (written_ps(0), written_ps(200));
-    let wait_ps = behind_ps - alone_ps;
+    let wait_ps = written_ps(with_ports(), 200) - written_ps(with_ports(), 0);
     assert!((400_000..=500_000).contains(&wait_ps), "200 blocks of 2.5 ns: {wait_ps} ps");
+    assert_eq!(written_ps(paper(), 200), written_ps(paper(), 0));
 }

@@ -175,7 +175,6 @@ impl MemorySystem {
         line: Line,
         mut meta: Meta,
     ) -> Done {
-        self.mesh.begin(asked_ps);
         let way = Way::between(&self.mesh, Mesh::core(core), set);
         let ready_ps = asked_ps + way.ps + self.llc_ps;
         let holder = meta.holder();
@@ -187,20 +186,19 @@ impl MemorySystem {
             return Done { at_ps: self.forward(asked_ps, way, ready_ps), level: Level::Nic };
         }
         self.counters.cores.llc += 1;
-        Done { at_ps: self.deliver(way, ready_ps), level: Level::Llc }
+        Done { at_ps: self.deliver(asked_ps, way, ready_ps), level: Level::Llc }
     }
 
     /// A load of a block that is not on the chip.
     #[inline(never)]
     fn load_absent(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Done {
         let set = self.llc.set_of(block);
-        self.mesh.begin(asked_ps);
         let way = Way::between(&self.mesh, Mesh::core(core), set);
         let at_home_ps = asked_ps + way.ps + self.llc_ps;
         let ready_ps = self.allocate(at_home_ps, set, block, Meta::held(core), Agent::Core, Some(label));
         self.l1s.insert(self.l1s.place(core, block), block);
         self.counters.cores.dram += 1;
-        Done { at_ps: self.deliver(way, ready_ps), level: Level::Dram }
+        Done { at_ps: self.deliver(asked_ps, way, ready_ps), level: Level::Dram }
     }
 
     /// The holder of a line once `core` has a copy. A holder whose L1 has dropped its copy is removed here.
@@ -219,7 +217,6 @@ impl MemorySystem {
         let set = self.llc.set_of(block);
         let (line, meta) = self.llc.touch_way(set, way);
         self.llc.set_meta(line, Meta::owned(core, label));
-        self.mesh.begin(now_ps);
         let way = Way::between(&self.mesh, Mesh::core(core), set);
         let place = self.l1s.place(core, block);
         let asked_ps = now_ps + self.l1_ps;
@@ -231,7 +228,7 @@ impl MemorySystem {
             self.l1s.insert(place, block);
             done
         };
-        self.own(way, done)
+        self.own(now_ps, way, done)
     }
 
     /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the others have dropped
@@ -254,7 +251,7 @@ impl MemorySystem {
         let fetched_ps = match level {
             _ if needs == Needs::Ownership => 0,
             Level::Nic => self.forward(now_ps, way, at_home_ps),
-            _ => self.deliver(way, at_home_ps),
+            _ => self.deliver(now_ps, way, at_home_ps),
         };
         Done { at_ps: owned_ps.max(fetched_ps), level }
     }
@@ -263,7 +260,6 @@ impl MemorySystem {
     #[inline(never)]
     fn write_absent(&mut self, now_ps: u64, core: u16, block: Block, label: Label, needs: Needs) -> Done {
         let set = self.llc.set_of(block);
-        self.mesh.begin(now_ps);
         let way = Way::between(&self.mesh, Mesh::core(core), set);
         let at_home_ps = now_ps + self.l1_ps + way.ps + self.llc_ps;
         let fetched_for = (needs == Needs::Data).then_some(label);
@@ -272,15 +268,21 @@ impl MemorySystem {
         let owned_ps = at_home_ps + way.ps;
         let done = match needs {
             Needs::Ownership => Done { at_ps: owned_ps, level: Level::Llc },
-            Needs::Data => Done { at_ps: owned_ps.max(self.deliver(way, ready_ps)), level: Level::Dram },
+            Needs::Data => Done { at_ps: owned_ps.max(self.deliver(now_ps, way, ready_ps)), level: Level::Dram },
         };
-        self.own(way, done)
+        self.own(now_ps, way, done)
+    }
+
+    /// The core gets a block that is ready at its bank.
+    #[inline(always)]
+    fn deliver(&mut self, now_ps: u64, way: Way, ready_ps: u64) -> u64 {
+        self.mesh.send(now_ps, way.ps, way.home, way.to, ready_ps)
     }
 
     /// A store that is done. The data are sent to the home bank at once: that loads the links as much as a later write-back would.
     #[inline(always)]
-    fn own(&mut self, way: Way, done: Done) -> Done {
-        self.mesh.send_over(way.ps, way.to, way.home, done.at_ps);
+    fn own(&mut self, now_ps: u64, way: Way, done: Done) -> Done {
+        self.mesh.send(now_ps, way.ps, way.to, way.home, done.at_ps);
         self.counters.cores.count(done)
     }
 }

@@ -50,7 +50,7 @@ impl MemorySystem {
             self.counters.nic.nic += 1;
             return Some(Done { at_ps, level: Level::Nic });
         }
-        let way = self.nic_way(now_ps, set);
+        let way = self.nic_way(set);
         let at_home_ps = self.nic_sends(now_ps, way);
         let at_ps = self.invalidate(at_home_ps, way, meta.holder(), block, None);
         self.counters.nic.llc += 1;
@@ -60,7 +60,7 @@ impl MemorySystem {
     /// A write of a block that is not on the chip.
     #[inline(never)]
     fn nic_write_absent(&mut self, now_ps: u64, set: SetId, block: Block, label: Label) -> Done {
-        let way = self.nic_way(now_ps, set);
+        let way = self.nic_way(set);
         let at_home_ps = self.nic_sends(now_ps, way);
         let fetched_for = self.nic_write_fetches.then_some(label);
         let meta = Meta::received(self.nic_forwards, label);
@@ -68,14 +68,16 @@ impl MemorySystem {
         let owned_ps = at_home_ps + way.ps;
         let done = match fetched_for {
             None => Done { at_ps: owned_ps, level: Level::Llc },
-            Some(_) => Done { at_ps: owned_ps.max(self.deliver(way, ready_ps)), level: Level::Dram },
+            Some(_) => Done {
+                at_ps: owned_ps.max(self.mesh.send_to_nic(now_ps, way.ps, way.home, ready_ps)),
+                level: Level::Dram,
+            },
         };
         self.counters.nic.count(done)
     }
 
     #[inline(always)]
-    fn nic_way(&mut self, now_ps: u64, set: SetId) -> Way {
-        self.mesh.begin(now_ps);
+    fn nic_way(&self, set: SetId) -> Way {
         Way::between(&self.mesh, self.mesh.nic(), set)
     }
 
@@ -86,7 +88,7 @@ impl MemorySystem {
             self.use_nic_cache(now_ps, now_ps);
             now_ps + way.ps
         } else {
-            self.mesh.send_over(way.ps, way.to, way.home, now_ps)
+            self.mesh.send_from_nic(now_ps, way.ps, way.home, now_ps)
         };
         at_bank_ps + self.llc_ps
     }
@@ -121,17 +123,18 @@ impl MemorySystem {
             self.counters.nic.nic += 1;
             return Done { at_ps, level: Level::Nic };
         }
-        let way = self.nic_way(now_ps, set);
+        let way = self.nic_way(set);
         self.counters.nic.llc += 1;
-        Done { at_ps: self.deliver(way, now_ps + way.ps + self.llc_ps), level: Level::Llc }
+        let ready_ps = now_ps + way.ps + self.llc_ps;
+        Done { at_ps: self.mesh.send_to_nic(now_ps, way.ps, way.home, ready_ps), level: Level::Llc }
     }
 
     /// A read of a block that is not on the chip.
     #[inline(never)]
     fn nic_read_absent(&mut self, now_ps: u64, set: SetId, block: Block, label: Label) -> Done {
-        let way = self.nic_way(now_ps, set);
+        let way = self.nic_way(set);
         let ready_ps = self.fetch(now_ps + way.ps + self.llc_ps, block, Agent::Nic, label);
         self.counters.nic.dram += 1;
-        Done { at_ps: self.deliver(way, ready_ps), level: Level::Dram }
+        Done { at_ps: self.mesh.send_to_nic(now_ps, way.ps, way.home, ready_ps), level: Level::Dram }
     }
 }

@@ -21,9 +21,24 @@ pub(crate) fn paper() -> MemoryConfig {
             nic_cache_cycles: 6,
             nic_cache_busy_cycles: 0,
         },
-        mesh: MeshConfig { columns: 4, rows: 4, hop_cycles: 3, link_bytes: 16, nic_tile: [0, 0], links_contend: false },
+        mesh: MeshConfig {
+            columns: 4,
+            rows: 4,
+            hop_cycles: 3,
+            link_bytes: 16,
+            nic_tile: [0, 0],
+            ports_contend: false,
+            links_contend: false,
+        },
         dram: ddr4(),
     }
+}
+
+/// The same, where blocks wait for each other at all ports.
+pub(crate) fn with_ports() -> MemoryConfig {
+    let mut config = paper();
+    config.mesh.ports_contend = true;
+    config
 }
 
 /// Two channels of 15.5 GB/s, open rows.

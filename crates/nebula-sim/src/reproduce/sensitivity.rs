@@ -1,4 +1,4 @@
-//! How much do the assumptions of the block level matter? Each number of the machine is halved and doubled.
+//! How much do the assumptions of the block level matter? Each number of the machine is halved and doubled, and what is left out is added.
 //!
 //! The rows are the rate that keeps the SLO, the service time and the DRAM traffic: most assumptions change the rate through one of the other
 //! two. The compute time of an RPC is not recalibrated, so a row shows the effect of one change. The SLO is a multiple of the service time.
@@ -45,10 +45,13 @@ const KEYS: [&str; 28] = [
     "deployment.slot_metadata_blocks",
 ];
 
+/// What contends only where a machine says so.
+const SWITCHES: [&str; 2] = ["ports_contend", "links_contend"];
+
 /// The designs that run on each variant: one with slots for each connection, and one with a shared buffer.
 const DESIGNS: [&str; 2] = ["rpcvalet", "nebula-base"];
 
-/// One machine: the shipped one, or with one number changed.
+/// One machine: the shipped one, or with one value changed.
 struct Variant {
     id: String,
     what: String,
@@ -84,7 +87,19 @@ fn variants() -> Result<Vec<Variant>, ReproduceError> {
             }
         }
     }
+    for switch in SWITCHES {
+        variants.push(switched_on(text, switch)?);
+    }
     Ok(variants)
+}
+
+/// The machine with a switch of its mesh on.
+fn switched_on(text: &str, switch: &str) -> Result<Variant, ReproduceError> {
+    let mesh = toml::Table::from_iter([(switch.to_owned(), true.into())]);
+    let memory = toml::Table::from_iter([("mesh".to_owned(), mesh.into())]);
+    let changes = toml::Table::from_iter([("memory".to_owned(), memory.into())]);
+    let what = format!("memory.mesh.{switch} = true");
+    Ok(Variant { id: format!("memory.mesh.{switch}"), what, machine: Machine::parse_over(text, &changes)? })
 }
 
 fn rows_of(lab: &Lab<'_>, variant: &Variant) -> Result<Vec<Row>, ReproduceError> {
