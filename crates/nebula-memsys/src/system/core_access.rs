@@ -49,10 +49,11 @@ impl MemorySystem {
             self.counters.cores.l1 += 1;
             return Some(Done { at_ps: asked_ps, level: Level::L1 });
         }
-        if let Some(way) = self.llc.way_of(self.llc.set_of(block), block) {
-            return Some(self.load_found(asked_ps, core, block, way));
+        let set = self.llc.set_of(block);
+        if let Some(way) = self.llc.way_of(set, block) {
+            return Some(self.load_found(asked_ps, core, set, block, way));
         }
-        (reach == Reach::Anywhere).then(|| self.load_absent(asked_ps, core, block, label))
+        (reach == Reach::Anywhere).then(|| self.load_absent(asked_ps, core, set, block, label))
     }
 
     /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the caller need not wait for
@@ -83,7 +84,7 @@ impl MemorySystem {
                 let set = self.llc.set_of(block);
                 match self.llc.touch(set, block) {
                     Some((line, meta)) => self.load_line(asked_ps, core, place, set, block, line, meta).at_ps,
-                    None => self.load_absent(asked_ps, core, block, label).at_ps,
+                    None => self.load_absent(asked_ps, core, set, block, label).at_ps,
                 }
             };
             last_ps = last_ps.max(at_ps);
@@ -155,8 +156,7 @@ impl MemorySystem {
 
     /// A load of a block that the last-level cache has and the core's L1 has not.
     #[inline(never)]
-    fn load_found(&mut self, asked_ps: u64, core: u16, block: Block, way: usize) -> Done {
-        let set = self.llc.set_of(block);
+    fn load_found(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block, way: usize) -> Done {
         let (line, meta) = self.llc.touch_way(set, way);
         let place = self.l1s.place(core, block);
         self.load_line(asked_ps, core, place, set, block, line, meta)
@@ -191,8 +191,7 @@ impl MemorySystem {
 
     /// A load of a block that is not on the chip.
     #[inline(never)]
-    fn load_absent(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        let set = self.llc.set_of(block);
+    fn load_absent(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block, label: Label) -> Done {
         let way = Way::between(&self.mesh, Mesh::core(core), set);
         let at_home_ps = asked_ps + way.ps + self.llc_ps;
         let ready_ps = self.allocate(at_home_ps, set, block, Meta::held(core), Agent::Core, Some(label));

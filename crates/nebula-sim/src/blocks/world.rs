@@ -172,6 +172,7 @@ struct World<'a> {
     late: u64,
     late_ps: u64,
     late_max: u64,
+    is_over: bool,
 }
 
 /// A moment of the run.
@@ -263,6 +264,7 @@ impl<'a> World<'a> {
             late: 0,
             late_ps: u64::MAX,
             late_max: u64::MAX,
+            is_over: length.rpcs == 0,
         };
         world.schedule_arrival();
         if world.delays.hog_ps > 0 {
@@ -272,7 +274,7 @@ impl<'a> World<'a> {
     }
 
     fn run(mut self) -> BlocksTally {
-        while self.tally.ended() < self.length.rpcs && self.late <= self.late_max {
+        while !self.is_over {
             self.turn();
         }
         if let Some(closed) = self.closed {
@@ -356,6 +358,13 @@ impl<'a> World<'a> {
             let at = (now + self.delays.dispatch).max(message.written);
             self.push(at, Event::Deliver(core, place));
         }
+    }
+
+    /// A measured RPC has ended.
+    #[inline(always)]
+    fn note_ended(&mut self, is_late: bool) {
+        self.late += u64::from(is_late);
+        self.is_over = self.tally.ended() >= self.length.rpcs || self.late > self.late_max;
     }
 
     fn mark(&self, at: Timestamp) -> Mark {

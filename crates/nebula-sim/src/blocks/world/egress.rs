@@ -74,11 +74,18 @@ impl World<'_> {
     /// All stores of an RPC are done: its reply or its copies are sent, and its buffer is free.
     #[inline(always)]
     pub(super) fn send_reply(&mut self, now: Timestamp, place: u32) {
-        let message = self.messages.remove(place);
+        let message = self.messages.at(place);
+        let (core, slots, reply) = (message.core, message.arrival.slots, message.reply);
         let kind = &self.compiled.types[usize::from(message.type_index)];
+        if message.is_measured {
+            self.tally.note_served(message, now);
+            let is_late = message.latency(now).as_ps() > self.late_ps;
+            self.note_ended(is_late);
+        }
+        self.messages.release(place);
         let blocks = kind.reply_bytes.div_ceil(SLOT_BYTES);
         for _ in 0..kind.copies {
-            self.memory.nic_read_run(now.as_ps(), message.reply, blocks, Part::Reply.label());
+            self.memory.nic_read_run(now.as_ps(), reply, blocks, Part::Reply.label());
             if let Some(answer) = kind.answer {
                 self.push(now + answer.after, Event::Answer(answer.type_index));
             }
@@ -87,11 +94,6 @@ impl World<'_> {
             self.touch_send_metadata(now);
         }
         self.done += u64::from(kind.share > 0.0);
-        if message.is_measured {
-            self.tally.note_served(&message, now);
-            self.late += u64::from(message.latency(now).as_ps() > self.late_ps);
-        }
-        let (core, slots) = (message.core, message.arrival.slots);
         self.push(now + self.delays.free, Event::Credit(core, slots.start.0, slots.slots));
     }
 

@@ -4,6 +4,7 @@
 //! Next: [`interleaved`](super::interleaved), for packets of several messages at a time.
 
 use super::super::map::Part;
+use super::super::program::Compiled;
 use super::interleaved::Senders;
 use super::message::Message;
 use super::{Event, World, reach};
@@ -162,7 +163,7 @@ impl World<'_> {
     /// Draws what the RPC will touch.
     #[inline(always)]
     fn draw_message(&mut self, now: Timestamp, receiving: &Receiving) -> Message {
-        let regions = self.compiled.regions;
+        let Compiled { regions, .. } = self.compiled;
         self.link.numbered = self.link.numbered.wrapping_add(1);
         let item_blocks = self.compiled.item_blocks;
         let items = regions.log.blocks / item_blocks.max(1);
@@ -302,9 +303,10 @@ impl World<'_> {
     /// The RPC has ended with a NACK.
     #[cold]
     fn refuse(&mut self, place: u32) {
-        let message = self.messages.remove(place);
-        self.tally.nacked += u64::from(message.is_measured);
-        self.late += u64::from(message.is_measured);
+        if self.messages.remove(place).is_measured {
+            self.tally.nacked += 1;
+            self.note_ended(true);
+        }
     }
 
     /// The RPC behind a key of the back end's.

@@ -120,9 +120,15 @@ impl Messages {
         &mut self.all[place as usize]
     }
 
+    /// Its place is free for another one.
+    #[inline]
+    pub(super) fn release(&mut self, place: u32) {
+        self.unused.push(place);
+    }
+
     #[inline]
     pub(super) fn remove(&mut self, place: u32) -> Message {
-        self.unused.push(place);
+        self.release(place);
         self.all[place as usize]
     }
 }

@@ -67,7 +67,7 @@ impl World<'_> {
         self.done += 1;
         if message.is_measured {
             self.tally.note_served(&message, now);
-            self.late += u64::from(message.latency(now).as_ps() > self.late_ps);
+            self.note_ended(message.latency(now).as_ps() > self.late_ps);
         }
     }
 }
