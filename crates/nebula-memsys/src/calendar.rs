@@ -235,6 +235,27 @@ impl Ring {
         self.free_run_beyond(from, until)
     }
 
+    /// A slot from `from` on, before which no run of `slots` free slots begins. Of long runs it looks at three slots, and at those of one window.
+    #[inline(always)]
+    fn run_not_before(&self, from: u64, slots: u64) -> u64 {
+        let (epoch, first) = (from / SLOTS, from % SLOTS);
+        let window = &self.windows[index(epoch)];
+        if window.epoch != epoch {
+            return from;
+        }
+        // What is beyond the window counts as free.
+        let one = !(window.taken >> first);
+        let behind = |free: u64| free >> 1 | 1 << (SLOTS - 1);
+        let two = one & behind(one);
+        let three = two & behind(two);
+        let run = match slots {
+            ..=1 => one,
+            2 => two,
+            _ => three,
+        };
+        from + u64::from(run.trailing_zeros())
+    }
+
     fn free_run_beyond(&self, from: u64, until: u64) -> Option<Range<u64>> {
         let start = self.next(from, until, true)?;
         let end = self.next(start, until, false).unwrap_or(until);
@@ -338,6 +359,12 @@ impl Calendar {
     #[inline(always)]
     pub(crate) fn free_run(&self, from: u64, until: u64) -> Option<Range<u64>> {
         self.ring.free_run(from, until)
+    }
+
+    /// As [`Ring::run_not_before`].
+    #[inline(always)]
+    pub(crate) fn run_not_before(&self, from: u64, slots: u64) -> u64 {
+        self.ring.run_not_before(from, slots)
     }
 
     /// The first taken slot in `from..until`.

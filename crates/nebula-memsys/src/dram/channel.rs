@@ -139,11 +139,13 @@ impl Channel {
             self.due_ps = 0;
             return;
         }
-        let after_turns = self.settled + timing.turn_slots;
         let frontier = if self.busy == 0 {
-            after_turns + waiting.min(2) as u64
+            // Requests take slots, and free none: no run comes before the first that is there now.
+            let start = self.bus.run_not_before(self.settled, timing.turn_slots + 1);
+            start + timing.turn_slots + waiting.min(2) as u64
         } else {
             // More writes may come to wait until then.
+            let after_turns = self.settled + timing.turn_slots;
             self.watched = self.busy.min(after_turns + self.queue.room() as u64);
             self.busy.saturating_add(1).min(after_turns + waiting as u64)
         };
