@@ -101,7 +101,7 @@ impl Pair<'_> {
         if let Some(&(held, _)) = self.live.get(rng.which(self.live.len().max(1))) {
             range = SlotRange::new((held.start.0 + rng.below(3)).saturating_sub(1), held.slots + 64 * rng.below(2));
         }
-        let is_right = self.live.iter().any(|&live| live == (range, Holder::Core(core)));
+        let is_right = self.live.contains(&(range, Holder::Core(core)));
         if is_right { Ok(()) } else { self.free_by(number, core, range) }
     }
 
