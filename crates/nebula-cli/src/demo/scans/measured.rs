@@ -34,7 +34,7 @@ const EMPTY_EVERY: Span = Span::from_us(5);
 /// A handler time longer than this multiple of the p99 of its type met a pause of the machine.
 const PAUSED: u64 = 10;
 /// Slices of this length are predicted one by one: a machine is faster at one time than at another.
-const SLICE: Span = Span::from_ms(50);
+pub(super) const SLICE: Span = Span::from_ms(50);
 /// RPCs under way when a pause begins have been due for as long as this many SCANs take, at most; but for a few.
 const UNDER_WAY: u64 = 5;
 
