@@ -51,7 +51,11 @@ pub(crate) struct Llc {
     sets: Box<[Set]>,
     ways: usize,
     modulus: Modulus,
+    is_far: bool,
 }
+
+/// Bytes of sets that a host has near: half of the last-level cache of a large processor.
+const NEAR_BYTES: usize = 16 << 20;
 
 impl Llc {
     pub(crate) fn new(config: &LlcConfig) -> Self {
@@ -62,7 +66,12 @@ impl Llc {
             order: Order::BY_WAY,
             prints: Prints::EMPTY,
         };
-        Self { sets: vec![empty; sets as usize].into(), ways: config.ways as usize, modulus: Modulus::new(sets) }
+        Self {
+            sets: vec![empty; sets as usize].into(),
+            ways: config.ways as usize,
+            modulus: Modulus::new(sets),
+            is_far: sets as usize * size_of::<Set>() > NEAR_BYTES,
+        }
     }
 
     /// The set of `block`.
@@ -116,6 +125,12 @@ impl Llc {
         lines.metas[way] = meta;
         lines.prints.put(way, block);
         (victim.block != Block::NONE).then_some(victim)
+    }
+
+    /// Whether the sets are more than what a host has of them in its caches.
+    #[inline(always)]
+    pub(crate) const fn is_far(&self) -> bool {
+        self.is_far
     }
 
     /// A word of the set whose value says nothing: to read it is the purpose.

@@ -125,15 +125,18 @@ impl MemorySystem {
         self.llc.way_of(self.llc.set_of(block), block).is_some()
     }
 
-    /// Hints that `blocks` consecutive blocks will be accessed soon, so that the host prefetches their sets. Does not change the simulated
-    /// state.
+    /// Hints that `blocks` consecutive blocks will be accessed soon, so that the host prefetches their sets where these are too many for its caches.
+    /// Does not change the simulated state.
     ///
     /// # Cost
     ///
-    /// One read a block that nothing waits for. Useful when a few accesses are known in advance, such as the blocks of one
-    /// payload: their sets are spread over megabytes, and fetching them is most of the cost of an access.
+    /// Where sets are many, one read a block that nothing waits for, which saves more than it takes. Otherwise nothing is done: hints took more than
+    /// they saved.
     #[inline(always)]
     pub fn expect(&self, first: Block, blocks: u32) {
+        if !self.llc.is_far() {
+            return;
+        }
         let each = (first.0..first.0 + blocks).map(Block);
         std::hint::black_box(each.fold(0, |read, block| read ^ self.llc.expect(self.llc.set_of(block))));
     }

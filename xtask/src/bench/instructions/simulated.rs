@@ -23,8 +23,8 @@ const MOST: &[(&str, f64)] = &[
     ("preemptive:5us/64/mix", 1460.0),
     ("darc/64/mix", 1460.0),
     ("altocumulus:4/64/mix", 1330.0),
-    ("server/nebula", 17_700.0),
-    ("server/rpcvalet", 22_300.0),
+    ("server/nebula", 17_400.0),
+    ("server/rpcvalet", 21_900.0),
 ];
 
 /// RPCs of a count; another one is of twice as many, and the difference is free of set-up.
