@@ -453,6 +453,29 @@ mod tests {
     }
 
     #[test]
+    fn no_run_begins_before_the_slot_that_is_named() {
+        for seed in 0..20 {
+            let mut rng = Seed(seed).stream("runs");
+            let mut calendar = Calendar::new(SLOT_PS);
+            let (mut from, mut ahead) = (0, 0);
+            for _ in 0..2000 {
+                from += rng.below(5);
+                calendar.take_first(from + rng.below(40));
+                let slots = 1 + rng.below(3);
+                let named = calendar.run_not_before(from, slots);
+                let has_run =
+                    |start: u64| (start..start + slots).all(|slot| calendar.ring.next(slot, slot + 1, true).is_some());
+                assert!((from..named).all(|start| !has_run(start)), "seed {seed}: {slots} from {from} on, not {named}");
+                // It is the first one where the window says so.
+                let is_last = named / SLOTS != (named + slots - 1) / SLOTS || named / SLOTS != from / SLOTS;
+                assert!(is_last || has_run(named), "seed {seed}: {slots} from {named} on");
+                ahead += u64::from(named > from);
+            }
+            assert!(ahead > 200, "seed {seed}: {ahead}");
+        }
+    }
+
+    #[test]
     fn a_free_slot_is_taken_at_once_and_only_once() {
         let mut calendar = Calendar::new(SLOT_PS);
         assert_eq!([0; 3].map(|_| calendar.reserve(1300)), [1300, 2500, 5000]);

@@ -1,9 +1,9 @@
 //! The on-chip network: hops between tiles, and the ports at its ends.
 //!
-//! The cost of a path is its hops. The NIC's port has an occupancy: what it writes, forwards and reads meets there. The ports of a core and of
-//! a bank carry a sixteenth of that each and more, and the links between routers are loaded to a few tens of percent; nothing waits for them
-//! unless the description asks for it. A block occupies a port for a head flit and its 64 bytes; requests and acknowledgements are one flit and
-//! count as free.
+//! The cost of a path is its hops. Blocks wait for each other at the NIC's port, where all that it writes, forwards and reads meets. The port of a
+//! core or a bank has about a sixteenth of what all cores move, and the links between routers are loaded to a few tens of percent: blocks wait
+//! there only if the description asks for it. A block occupies a port for a head flit and its 64 bytes; requests and acknowledgements are one
+//! flit and count as free.
 //!
 //! Departs: NEBULA's Table II gives a mesh of 16 B links; contention is modeled at the NIC's port, and at other ports (`ports_contend`) and within
 //! the mesh (`links_contend`) only where the description asks for it.
