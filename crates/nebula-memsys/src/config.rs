@@ -122,7 +122,8 @@ pub struct MeshConfig {
     pub link_bytes: u32,
     /// Column and row of the router to which the NIC is attached.
     pub nic_tile: [u32; 2],
-    /// Whether blocks wait for each other at the ports of cores and banks too, and not only at the NIC's.
+    /// Whether blocks wait for each other at the ports of cores and banks too, and not only at the NIC's. That matters where a core can ask for
+    /// blocks faster than one passes a port, in `64 / link_bytes + 1` cycles, or where a bank serves many cores.
     #[serde(default)]
     pub ports_contend: bool,
     /// Whether blocks wait for each other at all ports and on the links between routers, which they pass along the row first.
