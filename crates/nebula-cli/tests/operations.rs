@@ -347,7 +347,7 @@ fn a_server_is_sized_by_its_own_load() {
         }
     });
     let words =
-        ["size", "--from", &endpoint, "--over", "3s", "--rpcs", "5k", "--replications", "2", "--format", "json"];
+        ["size", "--from", &endpoint, "--over", "5s", "--rpcs", "5k", "--replications", "2", "--format", "json"];
     let answer = nebula(&words);
     stop.store(true, Ordering::Relaxed);
     caller.join().unwrap();
