@@ -184,6 +184,10 @@ fn unbalanced_groups_are_run_and_predicted_with_and_without_migration() {
     let args = ["groups", "--service", "1ms", "--duration", "2s", "--waiting-max", "1", "--format", "json"];
     let output = finish(demo(&args));
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    // On a machine whose cores have other work there is nothing to compare; and it says so.
+    if output.status.code() == Some(1) && err.contains("other work has this machine's cores") {
+        return;
+    }
     assert!(output.status.success(), "{err}");
     let rows: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let number = |row: usize, field: &str| rows[row][field].as_f64().unwrap();

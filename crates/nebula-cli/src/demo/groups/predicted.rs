@@ -8,7 +8,7 @@ use nebula_workload::{Seed, ServiceTime};
 use super::measured::{Measured, share_of};
 use super::setup::{CLIENTS, GROUPS, PERIOD, Setup};
 use crate::demo::agreement::{PARTS, replicate};
-use crate::output::Failure;
+use crate::output::{Failure, units};
 use nebula::MigrationConfig;
 
 /// Replications, each as long as a part of the run: a p99 of fewer RPCs is another figure.
@@ -26,12 +26,20 @@ pub(super) struct Predicted {
 ///
 /// # Errors
 ///
-/// A fault of the simulation, such as a load of 1 and more: handlers took longer than they were to.
+/// A fault of the simulation, such as a load of 1 and more: handlers took longer than they were to. A fault too if the engines had no time for what
+/// comes beside handlers: RPCs would wait without end.
 pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<Predicted, Failure> {
     let service = ServiceTime::from_spans("measured", measured.services.clone()).map_err(Failure::fault)?;
     let load = Load::open(service, setup.rate_rps() * measured.service_mean.as_secs_f64() / f64::from(setup.workers));
     let policy = format!("altocumulus:{GROUPS}").parse().map_err(Failure::fault)?;
     let beside = measured.beside;
+    let engine = engine_load(setup, beside.between);
+    if engine >= 1.0 {
+        return Err(Failure::fault(format!(
+            "other work has this machine's cores: beside its handler an RPC took an engine {}, {engine:.1} of its time; try again when it is idle",
+            units::span(beside.between)
+        )));
+    }
     let costs = Costs { receive: beside.between, dispatch: beside.start, ..Costs::ZERO };
     let system = System::new(policy, setup.workers).costs(costs).altocumulus(options(setup, beside.message));
     let tallies = replicate(&system, &load, measured.rpcs / PARTS, REPLICATIONS, Seed(setup.seed))?;
@@ -44,6 +52,12 @@ pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<Predicted, F
         late: share_of(&of(&|tally| tally.latency.share_above(slo.as_ps()))),
         migrated: Interval::of(&of(&|tally| tally.migrations.share())).value,
     })
+}
+
+/// The share of its time that the engine of the group with the most clients takes for what comes beside handlers.
+fn engine_load(setup: &Setup, between: Span) -> f64 {
+    let share = f64::from(CLIENTS[0]) / f64::from(CLIENTS.iter().sum::<u16>());
+    setup.rate_rps() * share * between.as_secs_f64()
 }
 
 fn options(setup: &Setup, message: Span) -> Altocumulus {
