@@ -74,3 +74,23 @@ fn options(setup: &Setup, message: Span) -> Altocumulus {
         ..Altocumulus::new(Thresholds::fixed(setup.waiting_max.unwrap_or(u32::MAX)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_has_the_share_of_the_group_with_the_most_clients() {
+        let setup = Setup {
+            service: Span::from_ms(1),
+            load: 0.5,
+            workers: 8,
+            waiting_max: None,
+            duration: Span::from_secs(1),
+            seed: 1,
+        };
+        // 4,000 RPC/s, of which three of four clients send 3,000: an idle machine's few microseconds, and a third of a millisecond.
+        assert!((engine_load(&setup, Span::from_us(10)) - 0.03).abs() < 1e-9);
+        assert!(engine_load(&setup, Span::from_us(334)) > 1.0 && engine_load(&setup, Span::from_us(333)) < 1.0);
+    }
+}

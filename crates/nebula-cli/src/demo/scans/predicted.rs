@@ -11,7 +11,7 @@ use crate::output::Failure;
 /// Replications of each part.
 const PART_REPLICATIONS: u64 = 2;
 
-/// A slice is predicted where the handler times of so much of what was offered are known, one of so many RPCs: out of a few no load follows.
+/// A slice is predicted if the handler times of at least one in this many of the RPCs offered in it are known: a few say nothing about its load.
 const KNOWN: f64 = 10.0;
 
 /// The p99 of each type, in microseconds: of replications of each part of the run, each slice of it from the handler times of that slice. So what
