@@ -4,7 +4,7 @@ use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::raw::{RawRing, Slot};
 use crate::support::udp_raw::{Packet, RawClient, Welcome};
-use crate::support::watch::Watchdog;
+use crate::support::watch::{RaisedAtTheEnd, Watchdog};
 use crate::support::{endpoint, lasting_udp_endpoint};
 use nebula::{
     CallError, Client, ClientConfig, Executed, Options, Reply, RunningServer, Server, ServerConfig, Span, SubmitError,
@@ -167,9 +167,9 @@ fn held_to_the_truth(
         let config = ClientConfig::default().slots(slots).call_timeout(Duration::from_secs(30));
         let mut client = Client::connect_with(&endpoint, config).expect("a client");
         std::thread::scope(|scope| {
+            let _end = RaisedAtTheEnd(&is_over);
             scope.spawn(|| attack(&endpoint, &is_over));
             caller.call(&mut client, &mut begun, calls * server / SERVERS);
-            is_over.store(true, Ordering::Release);
         });
         // With RPCs outstanding.
         running.stop();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use support::draw::Draw;
 use support::process::{Process, role, say, wait_for_end};
-use support::watch::{Watchdog, wait_until};
+use support::watch::{RaisedAtTheEnd, Watchdog, wait_until};
 use support::{echo, endpoint, server_config, wait_until_clean};
 
 /// Kills of a client, for each kind of server.
@@ -207,6 +207,7 @@ fn tasks_that_sleep_are_told_that_their_server_was_killed() {
 fn with_busy_cores<R>(run: impl FnOnce() -> R) -> R {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _end = RaisedAtTheEnd(&is_over);
         for _ in 0..2 * std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -214,9 +215,7 @@ fn with_busy_cores<R>(run: impl FnOnce() -> R) -> R {
                 }
             });
         }
-        let result = run();
-        is_over.store(true, Ordering::Relaxed);
-        result
+        run()
     })
 }
 

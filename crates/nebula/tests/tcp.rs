@@ -2,7 +2,7 @@
 
 use crate::support::cut::Cuttable;
 use crate::support::draw::Draw;
-use crate::support::watch::{Watchdog, wait_until};
+use crate::support::watch::{RaisedAtTheEnd, Watchdog, wait_until};
 use crate::support::{PATIENCE, echo, echo_sizes, roomy, server_config};
 use nebula::{
     CallError, Client, ClientConfig, ConnectError, Endpoint, IdlePolicy, Key, Keys, NackReason, Options, Region,
@@ -237,6 +237,7 @@ fn call_over_a_breaking_link(keys: &Keys) -> (Vec<Result<(), CallError>>, Vec<u6
     let mut client = Client::connect_with(&format!("tcp://{}", link.address), config).expect("a client");
     let (begun, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     let ends = std::thread::scope(|scope| {
+        let _end = RaisedAtTheEnd(&is_over);
         scope.spawn(|| {
             let (mut draw, mut next) = (Draw::new(1), 5);
             while !is_over.load(Ordering::Relaxed) {
@@ -249,15 +250,13 @@ fn call_over_a_breaking_link(keys: &Keys) -> (Vec<Result<(), CallError>>, Vec<u6
             }
         });
         let calls = 0..u16::try_from(CALLS).expect("few");
-        let ends: Vec<_> = calls
+        calls
             .map(|call| {
                 let request = call.to_le_bytes();
                 begun.fetch_add(1, Ordering::Relaxed);
                 client.call(&request).map(|reply| assert_eq!(reply, request))
             })
-            .collect();
-        is_over.store(true, Ordering::Relaxed);
-        ends
+            .collect()
     });
     (ends, executed.iter().map(|count| count.load(Ordering::Relaxed)).collect())
 }

@@ -1,6 +1,7 @@
 //! An end to every wait: a test that hangs ends the process, and says where.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,15 @@ impl Watchdog {
             }
         });
         Self { _alive: alive }
+    }
+}
+
+/// Raises a flag as it is dropped, also by a panic: threads of the same scope that run until then would run on, and the panic would never be seen.
+pub(crate) struct RaisedAtTheEnd<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for RaisedAtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }
 
