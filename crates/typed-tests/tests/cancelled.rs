@@ -175,7 +175,9 @@ fn what_is_over_before_its_handler_begins_is_not_executed() {
                     break end;
                 }
             };
-            assert_eq!(end.unwrap_err(), CallError::TimedOut.into(), "{endpoint}");
+            // On a busy machine its packet may be read too late, and the server say so before the client's own clock does.
+            let end = end.unwrap_err();
+            assert!([CallError::TimedOut, CallError::Expired].map(Into::into).contains(&end), "{endpoint}: {end:?}");
         }
         slow.is_released.store(true, Ordering::Release);
         let _ = told.recv_timeout(PATIENCE).unwrap();
