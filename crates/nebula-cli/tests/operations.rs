@@ -346,9 +346,15 @@ fn a_server_is_sized_by_its_own_load() {
             std::thread::yield_now();
         }
     });
-    let words =
-        ["size", "--from", &endpoint, "--over", "5s", "--rpcs", "5k", "--replications", "2", "--format", "json"];
-    let answer = nebula(&words);
+    let size = |over: &str| {
+        let words = format!("size --from {endpoint} --over {over} --rpcs 5k --replications 2 --format json");
+        nebula(&words.split(' ').collect::<Vec<_>>())
+    };
+    let mut answer = size("3s");
+    // On a busy machine it has too few samples then, and says what to do.
+    if answer.stderr.contains("give a longer --over") {
+        answer = size("30s");
+    }
     stop.store(true, Ordering::Relaxed);
     caller.join().unwrap();
     let answer = answer.assert_ok();
