@@ -340,7 +340,8 @@ fn a_server_is_sized_by_its_own_load() {
         while !asked_to_stop.load(Ordering::Relaxed) {
             while client.outstanding() < 8 && client.submit(b"hello").is_ok() {}
             while let Some(done) = client.poll() {
-                done.result.unwrap();
+                // On a busy machine the server takes what others had of its core for service, and refuses some.
+                assert!(matches!(done.result, Ok(_) | Err(CallError::Nack { .. })), "{:?}", done.result);
             }
             // The server may be waiting for this core.
             std::thread::yield_now();
