@@ -100,9 +100,8 @@ fn withstand_as(endpoint: &str, config: ServerConfig, attack: &impl Fn(&Scene<'_
     let server = Server::bind(endpoint).config(config).serve(wary).expect("a server");
     let (is_over, served) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        scope.spawn(|| call_honestly(endpoint, &is_over, &served));
-        // Also where the attack ends in a panic: who calls honestly would go on, and what failed would not be heard of.
         let _end = RaisedAtTheEnd(&is_over);
+        scope.spawn(|| call_honestly(endpoint, &is_over, &served));
         let scene = Scene { endpoint, status: server.status(), served: &served };
         scene.wait_for_service();
         attack(&scene);

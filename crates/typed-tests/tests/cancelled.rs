@@ -175,7 +175,7 @@ fn what_is_over_before_its_handler_begins_is_not_executed() {
                     break end;
                 }
             };
-            // On a busy machine its packet may be read too late, and the server say so before the client's own clock does.
+            // On a busy machine its packet may be read after the deadline: the server then says so before the client's own clock does.
             let end = end.unwrap_err();
             assert!([CallError::TimedOut, CallError::Expired].map(Into::into).contains(&end), "{endpoint}: {end:?}");
         }

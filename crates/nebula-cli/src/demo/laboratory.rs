@@ -178,5 +178,12 @@ mod tests {
         assert!(jbsq > rss && jbsq > lock, "{rss} {lock} {jbsq}");
         assert!(rps(7) > 3.0 * jbsq, "64 cores against 16");
         assert!(servers.iter().all(|server| server.buffer_bytes >= 16 * 576));
+        let shown = output::csv(&[servers[3].row()]);
+        let (names, values) = shown.split_once('\n').unwrap();
+        for field in ["load_at_slo", "throughput_under_slo_rps"] {
+            let at = names.split(',').position(|name| name == field).unwrap();
+            let value = values.split(',').nth(at).unwrap();
+            assert!(value.parse().is_ok_and(|value: f64| value > 0.0), "{field}: {shown}");
+        }
     }
 }

@@ -38,7 +38,8 @@ impl Watchdog {
     }
 }
 
-/// Raises a flag as it is dropped, also by a panic: threads of the same scope that run until then would run on, and the panic would never be seen.
+/// Raises a flag as it is dropped, also by a panic. A scope waits for its threads: those that run until the flag is raised would never end, and the
+/// panic that ends the others would not be seen.
 pub(crate) struct RaisedAtTheEnd<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for RaisedAtTheEnd<'_> {
