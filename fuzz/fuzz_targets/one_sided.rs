@@ -2,7 +2,7 @@
 //! on memory: no byte outside the region that an operation names is read or written. And any bytes as an operation on the wire.
 #![no_main]
 
-#[path = "../../crates/nebula-nic/tests/support/regions.rs"]
+#[path = "../../core/nebula-nic/tests/support/regions.rs"]
 mod model;
 
 use arbitrary::Arbitrary;

@@ -6,7 +6,7 @@
 #![no_main]
 
 #[expect(dead_code, reason = "the tests of the crate use it all")]
-#[path = "../../crates/nebula-nic/tests/support/retention.rs"]
+#[path = "../../core/nebula-nic/tests/support/retention.rs"]
 mod model;
 
 use arbitrary::Arbitrary;

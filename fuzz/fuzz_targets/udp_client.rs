@@ -2,12 +2,12 @@
 //! and after enough time nothing is outstanding.
 #![no_main]
 
-#[path = "../../crates/nebula/tests/support/hand_wire.rs"]
+#[path = "../../runtime/nebula/tests/support/hand_wire.rs"]
 #[allow(dead_code)]
 mod hand_wire;
 #[path = "udp_client/input.rs"]
 mod input;
-#[path = "../../crates/nebula/tests/support/udp_raw.rs"]
+#[path = "../../runtime/nebula/tests/support/udp_raw.rs"]
 #[allow(dead_code)]
 mod udp_raw;
 

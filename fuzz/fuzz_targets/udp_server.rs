@@ -2,14 +2,14 @@
 //! executed twice, and at the end no slot is held.
 #![no_main]
 
-#[path = "../../crates/nebula/tests/support/hand_wire.rs"]
+#[path = "../../runtime/nebula/tests/support/hand_wire.rs"]
 #[allow(dead_code)]
 mod hand_wire;
 #[path = "udp_server/executions.rs"]
 mod executions;
 #[path = "udp_server/input.rs"]
 mod input;
-#[path = "../../crates/nebula/tests/support/udp_raw.rs"]
+#[path = "../../runtime/nebula/tests/support/udp_raw.rs"]
 #[allow(dead_code)]
 mod udp_raw;
 

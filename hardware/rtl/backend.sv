@@ -2,7 +2,7 @@
 // Two stages. An input is taken with `ready_o`: what it says by itself is worked out in that cycle. In the next one, or where it has to wait in
 // a later one, it is decided about, with `decided_o`; what it makes possible is given to a core in the cycle after that, before the next input is
 // decided about: the order in which a log is recorded.
-// Source: crates/nebula-nic/src/backend.rs and backend/join.rs, for one source, one tenant and one group, with `ScrubMode::Ahead`.
+// Source: core/nebula-nic/src/backend.rs and backend/join.rs, for one source, one tenant and one group, with `ScrubMode::Ahead`.
 module backend #(
     parameter int Slots = 8640,
     parameter int Cores = 64,

@@ -1,6 +1,6 @@
 // Station 4, too: a bit a slot. Words of 64 bits in two banks, the even and the odd ones, so that any 65 slots in a row are read
 // and written at once. A range that is set or unset is written in the next cycle, and read as written from then on.
-// Source: `Word` of crates/nebula-nic/src/recv_buffer.rs.
+// Source: `Word` of core/nebula-nic/src/recv_buffer.rs.
 module bit_banks #(
     parameter int Slots = 8640,
     parameter int Words = 1,     // that are read in a cycle

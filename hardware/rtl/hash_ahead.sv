@@ -1,6 +1,6 @@
 // Before station 3: what of an input is hashed. An input waits in a ring for its hashes, the core that `rss` or `key-hash` gives it and the
 // place of its RPC among those that were refused: five cycles, one input a cycle, so that no decision waits for a product.
-// Source: `mix` and `reduce` of crates/nebula-nic/src/hash.rs, where dispatch/rss.rs, dispatch/key_hash.rs and nack_memory.rs call them.
+// Source: `mix` and `reduce` of core/nebula-nic/src/hash.rs, where dispatch/rss.rs, dispatch/key_hash.rs and nack_memory.rs call them.
 module hash_ahead #(
     parameter int Cores = 64,
     parameter int Keys = 64,     // of the memory of refused RPCs, a power of two

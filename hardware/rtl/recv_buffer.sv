@@ -1,7 +1,7 @@
 // Station 4: where does the payload go?
 // The slots of all RPCs: `head`, the free run before it up to `tail`, and the free run from the first slot on, up to `low`. A decision compares what
 // these registers say; beside it a word each is read for `tail`, for `low` and for room behind a slow RPC, as the software does for each input.
-// Source: crates/nebula-nic/src/recv_buffer.rs and recv_buffer/scan.rs with `ScrubMode::Ahead`: the same slots for the same inputs.
+// Source: core/nebula-nic/src/recv_buffer.rs and recv_buffer/scan.rs with `ScrubMode::Ahead`: the same slots for the same inputs.
 // An RPC is decided about in one cycle; one of more than 64 slots takes a cycle more for each 64 slots, in which its bits are set or unset.
 module recv_buffer #(
     parameter int Slots = 8640,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 
+mod area;
 mod bench;
 mod book;
 mod callgrind;

@@ -1,4 +1,4 @@
-//! `cargo xtask memcached`: the server beside memcached itself. The cases of crates/nebula-cli/tests/memcached are sent to both, client libraries
+//! `cargo xtask memcached`: the server beside memcached itself. The cases of runtime/nebula-cli/tests/memcached are sent to both, client libraries
 //! are called on both, and ours meets clients that are idle, slow or hostile. What is missing on the machine is said and left out.
 
 use std::io::{BufRead, BufReader};
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 /// The clients whose interfaces are called.
 const LIBRARIES: [&str; 2] = ["pymemcache==4.0.0", "pylibmc==1.6.3"];
 /// The scripts, below the root.
-const SCRIPTS: &str = "crates/nebula-cli/tests/memcached";
+const SCRIPTS: &str = "runtime/nebula-cli/tests/memcached";
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     if !exists("python3") {

@@ -1,4 +1,4 @@
-//! `cargo xtask python`: the package of bindings/python, built as a wheel, installed in a fresh virtual environment, and tested there.
+//! `cargo xtask python`: the package of lab/python, built as a wheel, installed in a fresh virtual environment, and tested there.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,12 +13,12 @@ pub(crate) struct Args {
     bench: bool,
 }
 
-/// The builder of the wheel; the others as bindings/python/pyproject.toml has them.
+/// The builder of the wheel; the others as lab/python/pyproject.toml has them.
 const MATURIN: &str = "maturin==1.16.0";
 const EXTRAS: &str = "pandas,parquet,plot,dask,progress,notebook,test";
 
 /// The package, below the root.
-const PACKAGE: &str = "bindings/python";
+const PACKAGE: &str = "lab/python";
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let folder = shell.target().join("nebula-lab");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Ending;
 use crate::shell::{Failure, Shell, run};
-use crate::{bench, fuzz};
+use crate::{area, bench, fuzz};
 
 /// Crates with code that several threads run at once; their loom tests are `tests/loom_*.rs`.
 const CONCURRENT: &[&str] = &["nebula-sys", "nebula-kvs"];
@@ -32,8 +32,8 @@ fn optimized(name: &str) -> [String; 2] {
 }
 
 fn has_loom_tests(root: &Path, name: &str) -> bool {
-    let Ok(entries) = root.join("crates").join(name).join("tests").read_dir() else { return false };
-    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("loom_"))
+    let entries = area::folder_of(root, name).and_then(|folder| folder.join("tests").read_dir().ok());
+    entries.into_iter().flatten().flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("loom_"))
 }
 
 pub(super) fn fuzz(shell: &Shell) -> Result<Ending, Failure> {

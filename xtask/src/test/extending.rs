@@ -8,6 +8,7 @@ mod copy;
 mod recipe;
 
 use super::Ending;
+use crate::area;
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 use recipe::Recipe;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     recipe.apply(&mut files)?;
     let tree = shell.target().join("extending/tree");
     copy::write(&tree, &files)?;
-    let crates: Vec<&str> = files.keys().filter_map(|path| crate_of(path)).collect();
+    let crates: Vec<&str> = files.keys().filter_map(|path| area::crate_of(path)).collect();
     let cargo = |args: &[&str]| cargo_in(shell, &tree, &crates, args);
     run(&mut cargo(&["clippy", "-p", "nebula-nic", "--lib", "--", "-D", "warnings"]))?;
     run(&mut cargo(&["test", "-p", "nebula-nic", "--test", "dispatch_conformance"]))?;
@@ -36,12 +37,6 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
         true => Ok(Ending::Passed),
         false => Err(Failure::new(format!("`nebula simulate --policy {policy}` has no row of that policy: {said}"))),
     }
-}
-
-/// The crate whose manifest has this path.
-fn crate_of(path: &str) -> Option<&str> {
-    let in_workspace = path.strip_prefix("crates/").or_else(|| path.strip_prefix("examples/"))?;
-    in_workspace.strip_suffix("/Cargo.toml").filter(|name| !name.contains('/'))
 }
 
 /// Cargo in the copy, whose `crates` it builds without optimizing: in a fifth of the time, as they are run for a second.

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::Ending;
+use crate::area;
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// What every package holds beside its code.
@@ -21,7 +22,8 @@ pub(super) fn package(shell: &Shell) -> Result<Ending, Failure> {
     let mut missing = Vec::new();
     for name in names {
         let files = files_of(shell, &name)?;
-        let found = missing_of(shell, &shell.root().join("crates").join(&name), &files)?;
+        let folder = area::folder_of(shell.root(), &name).ok_or_else(|| Failure::new(format!("no area has {name}")))?;
+        let found = missing_of(shell, &folder, &files)?;
         println!("{name}: {} files, {} missing", files.len(), found.len());
         missing.extend(found.into_iter().map(|what| format!("{name}: {what}")));
     }
@@ -100,7 +102,7 @@ mod tests {
     #[test]
     fn what_the_code_of_a_package_includes_is_looked_for() {
         let shell = Shell::at_root().expect("the repository");
-        let folder = shell.root().join("crates/nebula-sim");
+        let folder = shell.root().join("lab/nebula-sim");
         let files = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "src/reproduce/paper.rs"].map(str::to_owned).into();
         let missing = missing_of(&shell, &folder, &files).expect("its code can be read");
         assert!(missing.iter().any(|what| what.contains("data/papers/nebula.toml")), "{missing:?}");

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Violation;
 use super::code::code_of;
 use super::tree::Tree;
+use crate::area;
 
 /// The program: the crate whose commands grew together once.
-const PROGRAM: &str = "crates/nebula-cli/src";
+const PROGRAM: &str = "runtime/nebula-cli/src";
 
 /// A module and the one that it is made of may import each other; more files may not.
 const CYCLE_MAX: usize = 2;
@@ -41,7 +42,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// The runtime, in which no two files import each other.
-const RUNTIME: &str = "crates/nebula/src";
+const RUNTIME: &str = "runtime/nebula/src";
 
 /// Its floors, the lowest first. Each imports itself and lower ones.
 const FLOORS: &[&str] = &[
@@ -86,8 +87,10 @@ fn told(cycle: &[String], most: usize) -> Violation {
 /// The files in the longest cycle of each crate, in one line.
 pub(super) fn counted(tree: &Tree) -> String {
     let sources = tree.rust().filter_map(|(path, _)| path.split_once("/src/")).map(|(of, _)| of);
-    let crates: BTreeSet<&str> = sources.filter(|of| of.starts_with("crates/")).collect();
-    let of = |name: &&str| format!("{} {}", name.trim_start_matches("crates/"), longest(tree, &format!("{name}/src")));
+    let crates: BTreeSet<&str> = sources.filter(|of| area::holds(of)).collect();
+    let of = |name: &&str| {
+        format!("{} {}", name.rsplit_once('/').map_or(*name, |(_, last)| last), longest(tree, &format!("{name}/src")))
+    };
     format!("files of the longest cycle of imports: {}", crates.iter().map(of).collect::<Vec<_>>().join(", "))
 }
 
@@ -350,9 +353,9 @@ mod tests {
     fn each_crate_is_counted() {
         let of = |path, text| (path, text);
         let files = [
-            of("crates/x/src/a.rs", "use crate::b;"),
-            of("crates/x/src/b.rs", "use super::a;"),
-            of("crates/y/src/lib.rs", ""),
+            of("core/x/src/a.rs", "use crate::b;"),
+            of("core/x/src/b.rs", "use super::a;"),
+            of("core/y/src/lib.rs", ""),
         ];
         assert_eq!(counted(&Tree::of(&files)), "files of the longest cycle of imports: x 2, y 1");
     }

@@ -5,6 +5,7 @@
 
 use super::Violation;
 use super::tree::Tree;
+use crate::area;
 use crate::shell::{Attempt, Failure, Shell};
 
 const MODEL: &str = "docs/MODEL.md";
@@ -47,7 +48,7 @@ fn parts(model: &str) -> Option<(&str, &str, &str)> {
 
 /// One row of the list for each mark in the crates, in the order of the files.
 fn rows(tree: &Tree) -> Vec<String> {
-    let sources = tree.rust().filter(|(path, _)| path.starts_with("crates/"));
+    let sources = tree.rust().filter(|(path, _)| area::holds(path));
     sources.flat_map(|(path, text)| marks(text).into_iter().map(move |mark| row(path, &mark))).collect()
 }
 
@@ -100,7 +101,7 @@ mod tests {
 
     fn found(listed: &str) -> usize {
         let model = format!("# Model\n{BEGIN}\n{listed}\n{END}\nrest");
-        check(&Tree::of(&[("crates/a/src/b.rs", SOURCE), (MODEL, &model)])).len()
+        check(&Tree::of(&[("core/a/src/b.rs", SOURCE), (MODEL, &model)])).len()
     }
 
     #[test]
@@ -117,8 +118,8 @@ mod tests {
     #[test]
     fn marks_and_list_have_to_be_equal() {
         let (first, second) = (
-            row("crates/a/src/b.rs", "scrubs at once, so that fewer are refused."),
-            row("crates/a/src/b.rs", "no credit."),
+            row("core/a/src/b.rs", "scrubs at once, so that fewer are refused."),
+            row("core/a/src/b.rs", "no credit."),
         );
         assert_eq!(found(&format!("{first}\n{second}")), 0);
         assert_eq!(found(&first), 1);

@@ -17,25 +17,25 @@ struct Station {
 }
 
 const STATIONS: &[Station] = &[
-    Station { real: "crates/nebula/src/client", simulated: "crates/nebula-sim/src/world/client", functions: &["send"] },
+    Station { real: "runtime/nebula/src/client", simulated: "lab/nebula-sim/src/world/client", functions: &["send"] },
     Station {
-        real: "crates/nebula/src/nic/ingress",
-        simulated: "crates/nebula-sim/src/world/ingress",
+        real: "runtime/nebula/src/nic/ingress",
+        simulated: "lab/nebula-sim/src/world/ingress",
         functions: &["receive"],
     },
     Station {
-        real: "crates/nebula/src/engine/dispatch",
-        simulated: "crates/nebula-sim/src/world/dispatch",
+        real: "runtime/nebula/src/engine/dispatch",
+        simulated: "lab/nebula-sim/src/world/dispatch",
         functions: &["hand_out", "deliver"],
     },
     Station {
-        real: "crates/nebula/src/engine/cpu",
-        simulated: "crates/nebula-sim/src/world/cpu",
+        real: "runtime/nebula/src/engine/cpu",
+        simulated: "lab/nebula-sim/src/world/cpu",
         functions: &["turn", "collect_freed"],
     },
     Station {
-        real: "crates/nebula/src/rpc/reply",
-        simulated: "crates/nebula-sim/src/world/reply",
+        real: "runtime/nebula/src/rpc/reply",
+        simulated: "lab/nebula-sim/src/world/reply",
         functions: &["publish"],
     },
 ];
@@ -143,7 +143,7 @@ mod tests {
         let mut files = whole();
         let at = files.iter().position(|(path, _)| path.ends_with("world/cpu.rs")).expect("a station");
         let text = std::mem::replace(&mut files[at].1, "fn turn();\n".to_owned());
-        files.push(("crates/nebula-sim/src/world/cpu/cores.rs".to_owned(), text.replace("fn turn();\n", "")));
+        files.push(("lab/nebula-sim/src/world/cpu/cores.rs".to_owned(), text.replace("fn turn();\n", "")));
         assert_eq!(found(&files), [] as [&str; 0]);
     }
 }

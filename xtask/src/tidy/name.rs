@@ -44,14 +44,14 @@ mod tests {
 
     #[test]
     fn files_and_folders_with_such_names_are_found() {
-        assert_eq!(found("crates/a/src/util.rs", ""), 1);
-        assert_eq!(found("crates/a/tests/common/mod.rs", ""), 1);
-        assert_eq!(found("crates/a/src/utility_curve.rs", ""), 0);
+        assert_eq!(found("core/a/src/util.rs", ""), 1);
+        assert_eq!(found("core/a/tests/common/mod.rs", ""), 1);
+        assert_eq!(found("core/a/src/utility_curve.rs", ""), 0);
     }
 
     #[test]
     fn inline_modules_with_such_names_are_found() {
-        assert_eq!(found("crates/a/src/b.rs", "pub(crate) mod helpers {\n}"), 1);
-        assert_eq!(found("crates/a/src/b.rs", "// mod helpers {\nmod help_text {\n}"), 0);
+        assert_eq!(found("core/a/src/b.rs", "pub(crate) mod helpers {\n}"), 1);
+        assert_eq!(found("core/a/src/b.rs", "// mod helpers {\nmod help_text {\n}"), 0);
     }
 }

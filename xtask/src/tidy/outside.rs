@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> usize {
-        check(&Tree::of(&[(path, text), ("crates/a/src/c.rs", "")])).len()
+        check(&Tree::of(&[(path, text), ("core/a/src/c.rs", "")])).len()
     }
 
     /// `steps` folders up, then `rest`.
@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn a_relative_path_to_nothing_is_found() {
-        assert_eq!(found("docs/MODEL.md", &up(1, "crates/a/src/d.rs")), 1);
-        assert_eq!(found("docs/MODEL.md", &up(1, "crates/a/src/c.rs")), 0);
-        assert_eq!(found("crates/a/tests/b.rs", &up(1, "src")), 0);
+        assert_eq!(found("docs/MODEL.md", &up(1, "core/a/src/d.rs")), 1);
+        assert_eq!(found("docs/MODEL.md", &up(1, "core/a/src/c.rs")), 0);
+        assert_eq!(found("core/a/tests/b.rs", &up(1, "src")), 0);
     }
 
     #[test]

@@ -104,13 +104,13 @@ const fn exception(path: &'static str, phrase: &'static str, reason: &'static st
 const CREW: &str = "CREW: concurrent read, exclusive write";
 
 const EXCEPTIONS: &[Exception] = &[
-    exception("crates/nebula-workload/src/column.rs", "letter", "a letter of the alphabet"),
-    exception("crates/nebula/src/endpoint/address.rs", "letters", "letters of the alphabet"),
+    exception("core/nebula-workload/src/column.rs", "letter", "a letter of the alphabet"),
+    exception("runtime/nebula/src/endpoint/address.rs", "letters", "letters of the alphabet"),
     exception("docs/MODEL.md", "crew", CREW),
     exception("CHANGELOG.md", "crew", CREW),
-    exception("crates/nebula-cli/src/kv/partitioned.rs", "crew", CREW),
-    exception("crates/nebula-cli/tests/serve_and_load.rs", "crew", CREW),
-    exception("crates/nebula-kvs/src/partitions.rs", "crew", CREW),
+    exception("runtime/nebula-cli/src/kv/partitioned.rs", "crew", CREW),
+    exception("runtime/nebula-cli/tests/serve_and_load.rs", "crew", CREW),
+    exception("core/nebula-kvs/src/partitions.rs", "crew", CREW),
     exception("docs/PROTOCOL.md", "letters", "letters of the alphabet"),
 ];
 

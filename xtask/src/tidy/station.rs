@@ -7,7 +7,7 @@ use super::Violation;
 use super::module_comment::opening;
 use super::tree::Tree;
 
-const SOURCE: &str = "crates/nebula-nic/src";
+const SOURCE: &str = "core/nebula-nic/src";
 
 /// From the client's numbering (1) to the reply that meets its request (11).
 const STATIONS: usize = 11;

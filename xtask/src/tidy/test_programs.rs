@@ -44,11 +44,11 @@ mod tests {
 
     fn found(manifest: &str, more: &str) -> Vec<String> {
         let files = [
-            ("crates/a/Cargo.toml", manifest),
-            ("crates/a/tests/all.rs", "mod d;\n// mod c;\nmod support;\n"),
-            ("crates/a/tests/b.rs", ""),
-            ("crates/a/tests/d.rs", ""),
-            ("crates/a/tests/support/mod.rs", ""),
+            ("core/a/Cargo.toml", manifest),
+            ("core/a/tests/all.rs", "mod d;\n// mod c;\nmod support;\n"),
+            ("core/a/tests/b.rs", ""),
+            ("core/a/tests/d.rs", ""),
+            ("core/a/tests/support/mod.rs", ""),
             (more, ""),
         ];
         check(&Tree::of(&files)).iter().map(ToString::to_string).collect()
@@ -56,19 +56,19 @@ mod tests {
 
     #[test]
     fn files_of_a_program_pass() {
-        assert!(found(MANIFEST, "crates/a/tests/support/watch.rs").is_empty());
+        assert!(found(MANIFEST, "core/a/tests/support/watch.rs").is_empty());
     }
 
     #[test]
     fn a_file_and_a_folder_of_no_program_are_found() {
-        let said = found(MANIFEST, "crates/a/tests/c.rs");
-        let expected = "crates/a/tests/c.rs: no test program has `c`: add it to tests/all.rs, or to Cargo.toml as one";
+        let said = found(MANIFEST, "core/a/tests/c.rs");
+        let expected = "core/a/tests/c.rs: no test program has `c`: add it to tests/all.rs, or to Cargo.toml as one";
         assert_eq!(said, [expected]);
-        assert_eq!(found(MANIFEST, "crates/a/tests/c/main.rs").len(), 1);
+        assert_eq!(found(MANIFEST, "core/a/tests/c/main.rs").len(), 1);
     }
 
     #[test]
     fn where_cargo_looks_for_programs_none_is_lost() {
-        assert!(found("[package]\nname = \"a\"\n", "crates/a/tests/c.rs").is_empty());
+        assert!(found("[package]\nname = \"a\"\n", "core/a/tests/c.rs").is_empty());
     }
 }

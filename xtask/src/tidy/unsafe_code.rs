@@ -7,7 +7,7 @@ use super::Violation;
 use super::code::{code_of, has_word};
 use super::tree::Tree;
 
-const UNSAFE_CRATE: &str = "crates/nebula-sys/";
+const UNSAFE_CRATE: &str = "runtime/nebula-sys/";
 /// Calls into the C++ of the NIC in hardware: in a separate workspace, and part of no product.
 const UNSAFE_FILE: &str = "hardware/lockstep/src/model.rs";
 /// The root of that file's crate denies unsafe code, which a module can be exempt from.
@@ -25,7 +25,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 }
 
 fn is_allocators(path: &str) -> bool {
-    path.strip_prefix("crates/").and_then(|rest| rest.strip_prefix(ALLOCATOR)).is_some_and(|rest| rest.starts_with('/'))
+    path.strip_prefix("testing/")
+        .and_then(|rest| rest.strip_prefix(ALLOCATOR))
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Where a manifest makes the allocator a dependency of code that is not a test.
@@ -69,39 +71,39 @@ mod tests {
     #[test]
     fn unsafe_outside_its_crate_is_found() {
         let text = "//! unsafe\nfn f() { unsafe { g() } }";
-        assert_eq!(found("crates/nebula/src/engine.rs", text), 1);
-        assert_eq!(found("crates/nebula-sys/src/ring.rs", text), 0);
+        assert_eq!(found("runtime/nebula/src/engine.rs", text), 1);
+        assert_eq!(found("runtime/nebula-sys/src/ring.rs", text), 0);
         assert_eq!(found("hardware/lockstep/src/model.rs", text), 0);
         assert_eq!(found("hardware/lockstep/src/rtl.rs", text), 1);
         assert_eq!(found("hardware/lockstep/src/lib.rs", "#![deny(unsafe_code)]"), 0);
-        assert_eq!(found("crates/nebula/src/engine.rs", "// unsafe\nfn f() -> &str { \"unsafe\" }"), 0);
+        assert_eq!(found("runtime/nebula/src/engine.rs", "// unsafe\nfn f() -> &str { \"unsafe\" }"), 0);
     }
 
     #[test]
     fn one_crate_alone_may_implement_an_allocator() {
         let text = "unsafe impl GlobalAlloc for Counting {\n    unsafe fn alloc(&self) {}\n}";
-        assert_eq!(found("crates/allocations/src/lib.rs", text), 0);
-        assert_eq!(found("crates/allocations-too/src/count.rs", text), 2);
-        assert_eq!(found("crates/nebula-nic/tests/no_allocation.rs", text), 2);
+        assert_eq!(found("testing/allocations/src/lib.rs", text), 0);
+        assert_eq!(found("testing/allocations-too/src/count.rs", text), 2);
+        assert_eq!(found("core/nebula-nic/tests/no_allocation.rs", text), 2);
     }
 
     #[test]
     fn the_allocator_is_a_dependency_of_tests_only() {
         let manifest =
-            |section: &str| found("crates/a/Cargo.toml", &format!("[{section}]\nallocations.workspace = true\n"));
+            |section: &str| found("core/a/Cargo.toml", &format!("[{section}]\nallocations.workspace = true\n"));
         assert_eq!(manifest("dev-dependencies"), 0);
         assert_eq!(manifest("workspace.dependencies"), 0);
         assert_eq!(manifest("dependencies"), 1);
         assert_eq!(manifest("target.\"cfg(unix)\".build-dependencies"), 1);
-        assert_eq!(found("crates/a/Cargo.toml", "[dependencies.allocations]\npath = \"b\"\n"), 1);
+        assert_eq!(found("core/a/Cargo.toml", "[dependencies.allocations]\npath = \"b\"\n"), 1);
         let renamed =
             "[dependencies]\nb = { path = \"c\", package = \"allocations\" }\n\n[features]\nallocations = []\n";
-        assert_eq!(found("crates/a/Cargo.toml", renamed), 1);
+        assert_eq!(found("core/a/Cargo.toml", renamed), 1);
     }
 
     #[test]
     fn a_crate_that_does_not_forbid_it_is_found() {
-        assert_eq!(found("crates/nebula/src/lib.rs", "//! Serves."), 1);
-        assert_eq!(found("crates/nebula/src/lib.rs", "//! Serves.\n#![forbid(unsafe_code)]\n"), 0);
+        assert_eq!(found("runtime/nebula/src/lib.rs", "//! Serves."), 1);
+        assert_eq!(found("runtime/nebula/src/lib.rs", "//! Serves.\n#![forbid(unsafe_code)]\n"), 0);
     }
 }

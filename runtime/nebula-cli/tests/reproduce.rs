@@ -109,7 +109,7 @@ fn dagger_scales_by_one_thread_up_to_what_the_interconnect_carries() {
 
 #[test]
 fn a_row_that_is_no_longer_reproduced_ends_with_1_and_its_name() {
-    let golden = fs::read_to_string(in_tree("crates/nebula-sim/data/golden/reproduce-full.json")).unwrap();
+    let golden = fs::read_to_string(in_tree("lab/nebula-sim/data/golden/reproduce-full.json")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.json");
     let check = || nebula(&["reproduce", "--from", file.to_str().unwrap(), "--check", "--format", "csv"]);
@@ -139,14 +139,14 @@ fn rows_are_the_same_bytes_on_any_number_of_threads() {
 
 #[test]
 fn the_document_says_what_the_golden_rows_say() {
-    let golden = in_tree("crates/nebula-sim/data/golden/reproduce-full.json");
+    let golden = in_tree("lab/nebula-sim/data/golden/reproduce-full.json");
     let tables = nebula(&["reproduce", "--from", golden.to_str().unwrap(), "--format", "markdown"]).assert_ok().stdout;
     let document = fs::read_to_string(in_tree("docs/REPRODUCTION.md")).unwrap();
     let (_, after) = document.split_once("<!-- made by the command above -->\n").unwrap();
     let (between, _) = after.split_once("<!-- end -->").unwrap();
     assert!(
         between.trim() == tables.trim(),
-        "docs/REPRODUCTION.md is not what this prints: nebula reproduce --from crates/nebula-sim/data/golden/reproduce-full.json --format markdown"
+        "docs/REPRODUCTION.md is not what this prints: nebula reproduce --from lab/nebula-sim/data/golden/reproduce-full.json --format markdown"
     );
 }
 

@@ -50,7 +50,7 @@ For published systems and their costs, see nebula compare.
 Machines: isca20 (the 16 cores of NEBULA's evaluation), isca20-unfitted, server64.
 Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula; rpcvalet-ddio, resq, one-sided, cachedirector.
 Applications: kvs, kvs-one-sided, network-function, remote-memory, replication.
-Custom files are TOML, like those in machines/, designs/ and applications/ of crates/nebula-sim/data.
+Custom files are TOML, like those in machines/, designs/ and applications/ of lab/nebula-sim/data.
 
 Queueing level: latency is the time from arrival to the end of service, of the RPCs served. Queue
 depth is the number of waiting RPCs that an arrival finds, without those dispatched to cores.

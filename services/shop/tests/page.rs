@@ -4,18 +4,18 @@ use std::path::Path;
 
 /// Where the blocks stand.
 const SOURCES: &[&str] = &[
-    "examples/shop/shop.proto",
-    "examples/shop/build.rs",
-    "examples/shop/src/main.rs",
-    "examples/shop/src/stock.rs",
-    "crates/typed-tests/proto/every.proto",
-    "crates/typed-tests/src/every_service.rs",
-    "crates/typed-tests/tests/calls.rs",
-    "crates/typed-tests/tests/cancelled.rs",
-    "crates/typed-tests/tests/darc.rs",
-    "crates/typed-tests/tests/streams.rs",
-    "crates/typed-tests/tests/tasks.rs",
-    "crates/nebula-services/tests/services.rs",
+    "services/shop/shop.proto",
+    "services/shop/build.rs",
+    "services/shop/src/main.rs",
+    "services/shop/src/stock.rs",
+    "testing/typed-tests/proto/every.proto",
+    "testing/typed-tests/src/every_service.rs",
+    "testing/typed-tests/tests/calls.rs",
+    "testing/typed-tests/tests/cancelled.rs",
+    "testing/typed-tests/tests/darc.rs",
+    "testing/typed-tests/tests/streams.rs",
+    "testing/typed-tests/tests/tasks.rs",
+    "runtime/nebula-services/tests/services.rs",
 ];
 
 fn read(path: &str) -> String {

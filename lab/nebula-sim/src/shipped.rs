@@ -3,7 +3,7 @@
 /// A folder of TOML files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shipped {
-    /// Below `crates/nebula-sim/data`.
+    /// Below `lab/nebula-sim/data`.
     pub(crate) folder: &'static str,
     /// File names without extension, and texts.
     pub(crate) files: &'static [(&'static str, &'static str)],

@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Examples:
   nebula compare --system zygos,mine.toml            a custom system beside a published one
   nebula compare --list                              list the systems and workloads
 
-A system is a scheduling policy and the cost of its mechanisms, taken from its paper where the paper states it. Custom systems are TOML files like those in crates/nebula-sim/data/systems. A policy given with --policy has no cost: it is an ideal.
+A system is a scheduling policy and the cost of its mechanisms, taken from its paper where the paper states it. Custom systems are TOML files like those in lab/nebula-sim/data/systems. A policy given with --policy has no cost: it is an ideal.
 Without --load, compare searches for the highest load at which each system meets the SLO, with 5 replications of 100k RPCs. Load is the share of the time of all cores, scheduling cores included, so equal loads are equal rates. The shares of core time are: service; receiving, stealing, locks, preemption and migration; cores that only schedule; and idle time.";
 
 /// Compare published systems on one workload: highest load under the SLO, tail latency, scheduling overhead

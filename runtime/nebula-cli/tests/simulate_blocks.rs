@@ -95,7 +95,7 @@ fn the_rate_at_the_slo_is_found_with_its_interval_or_there_is_none() {
 
 /// The paper's machine with a link that carries 4.3 million RPCs a second: 536 B and 24 B in turn.
 fn with_a_slow_link(folder: &std::path::Path) -> String {
-    let text = include_str!("../../nebula-sim/data/machines/isca20.toml");
+    let text = include_str!("../../../lab/nebula-sim/data/machines/isca20.toml");
     let slow = text.replace("link_gbps = 120.0", "link_gbps = 10.0");
     assert_ne!(slow, text);
     let path = folder.join("slow.toml").to_str().unwrap().to_owned();

@@ -1,7 +1,7 @@
 //! Typed services: methods, messages and errors instead of bytes, as a `.proto` declares them.
 //!
 //! `nebula-build` compiles the `.proto` in a build script; the code it generates uses what is here. [docs/SERVICES.md] goes from the schema
-//! to a running service, and `examples/shop` is a whole one.
+//! to a running service, and `services/shop` is a whole one.
 //!
 //! [docs/SERVICES.md]: https://github.com/nebula-rpc/nebula/blob/main/docs/SERVICES.md
 //!

@@ -32,7 +32,7 @@ pub(crate) mod simulation;
 pub(crate) mod size;
 /// The samples with which the laboratory tests its tables.
 #[cfg(test)]
-#[path = "../../nebula-sim/tests/study/samples.rs"]
+#[path = "../../../lab/nebula-sim/tests/study/samples.rs"]
 mod samples;
 mod stacked;
 pub(crate) mod sweep;

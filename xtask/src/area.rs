@@ -1,0 +1,35 @@
+//! The areas of the repository, and where a crate lies in them.
+
+use std::path::{Path, PathBuf};
+
+/// The folders of the workspace's crates, in the order in which they may import each other: each only those before it.
+pub(crate) const AREAS: &[&str] = &["core", "runtime", "lab", "services", "testing"];
+
+/// Whether a file belongs to a crate of the workspace, by its path from the root.
+pub(crate) fn holds(path: &str) -> bool {
+    path.split_once('/').is_some_and(|(area, _)| AREAS.contains(&area))
+}
+
+/// The name of the folder whose manifest has this path.
+pub(crate) fn crate_of(manifest: &str) -> Option<&str> {
+    let (area, rest) = manifest.split_once('/')?;
+    let name = rest.strip_suffix("/Cargo.toml")?;
+    (AREAS.contains(&area) && !name.contains('/')).then_some(name)
+}
+
+/// The folder of a crate of this name.
+pub(crate) fn folder_of(root: &Path, name: &str) -> Option<PathBuf> {
+    AREAS.iter().map(|area| root.join(area).join(name)).find(|folder| folder.join("Cargo.toml").is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_is_one_folder_below_an_area() {
+        assert_eq!(crate_of("core/nebula-nic/Cargo.toml"), Some("nebula-nic"));
+        assert_eq!(crate_of("core/nebula-nic/fuzz/Cargo.toml"), None);
+        assert_eq!(crate_of("docs/nebula-nic/Cargo.toml"), None);
+    }
+}
