@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use nebula_lab::words::in_one_line;
+use nebula_ui::words::in_one_line;
 
 use crate::output::{self, Failure};
 use crate::{

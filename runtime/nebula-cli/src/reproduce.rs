@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 type Made = (Vec<Comparison>, Vec<(Entry, Reproduction)>);
 
 fn made(args: &Args) -> Result<Made, Failure> {
-    let bar = output::Runs::new();
+    let bar = crate::progress::Runs::new();
     let found = args.question.reproduced(&bar)?;
     bar.finish();
     let comparisons = found.iter().flat_map(|(_, found)| &found.rows).map(Comparison::of).collect();

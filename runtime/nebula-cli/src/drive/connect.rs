@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use nebula::{Client, ClientConfig, ConnectError};
 
 use crate::flags::ServerList;
+use crate::or_fail::OrFail;
 use crate::output::Failure;
 use crate::signal;
 
@@ -21,7 +22,7 @@ pub(super) fn connect(endpoint: &ServerList, config: &ClientConfig) -> Result<Cl
                 signal::check()?;
                 std::thread::sleep(BETWEEN_TRIES);
             }
-            connected => return Ok(connected?),
+            connected => return Ok(connected.or_fail()?),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use nebula_lab::words::in_one_line;
+use nebula_ui::words::in_one_line;
 
 use super::toml_words::Settings;
 use crate::flags::Format;

@@ -9,6 +9,7 @@ use nebula_sys::clock::Clock;
 
 use super::http;
 use super::snapshot::Snapshot;
+use crate::or_fail::OrFail;
 use crate::output::Failure;
 
 /// A running server, as it is named on the command line.
@@ -74,7 +75,7 @@ impl Source {
 
     fn connected(&self) -> Result<Option<Observer>, Failure> {
         match &self.place {
-            Place::Shm(endpoint) => Ok(Some(Observer::connect(endpoint)?)),
+            Place::Shm(endpoint) => Ok(Some(Observer::connect(endpoint).or_fail()?)),
             Place::Http(_) => Ok(None),
         }
     }
