@@ -9,7 +9,6 @@
 //! ```
 //!
 //! A case has a name, and lines that begin with a word. What stands behind the word is the test's: bytes, for instance, as [`bytes`] reads them.
-#![forbid(unsafe_code)]
 
 /// A case: its name, and its lines as the word that each begins with and what stands behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub struct Case<'t> {
 /// # Examples
 ///
 /// ```
-/// let cases = cases::read("# A file of cases.\n\n# one line\n> get a\\r\\n\n< END\\r\\n\n\n# none\n");
+/// let cases = nebula_testing::cases::read("# A file of cases.\n\n# one line\n> get a\\r\\n\n< END\\r\\n\n\n# none\n");
 /// assert_eq!(cases[0].lines, [(">", "get a\\r\\n"), ("<", "END\\r\\n")]);
 /// assert_eq!((cases[1].name, cases[1].lines.len()), ("none", 0));
 /// ```
@@ -55,7 +54,7 @@ pub fn read(text: &str) -> Vec<Case<'_>> {
 /// # Examples
 ///
 /// ```
-/// assert_eq!(cases::bytes(r"a\r\n\x00\\{xy*3}"), b"a\r\n\0\\xyxyxy");
+/// assert_eq!(nebula_testing::cases::bytes(r"a\r\n\x00\\{xy*3}"), b"a\r\n\0\\xyxyxy");
 /// ```
 #[must_use]
 pub fn bytes(text: &str) -> Vec<u8> {

@@ -3,12 +3,14 @@
 //! A test program makes [`Counting`] its global allocator. [`made_by`], [`allocations`] and [`bytes`] then tell what the calling thread did:
 //! tests run in parallel, so a count of the whole process would include other tests.
 //!
-//! `GlobalAlloc` is an unsafe trait, so this crate cannot forbid unsafe code. Other crates have it as a dev-dependency only, which
+//! `GlobalAlloc` is an unsafe trait, so this module alone may be unsafe. Other crates have this crate as a dev-dependency only, which
 //! `cargo xtask tidy` checks.
 //!
 //! # Examples
 //!
 //! ```
+//! use nebula_testing::allocations;
+//!
 //! #[global_allocator]
 //! static ALLOCATOR: allocations::Counting = allocations::Counting::new();
 //!
@@ -61,7 +63,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Counts for the functions of this crate.
+    /// Counts for the functions of this module.
     pub const fn new() -> Self {
         Self::calling(|| ())
     }

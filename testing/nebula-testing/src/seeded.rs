@@ -4,11 +4,8 @@
 //! busy machine tests less. [`seeded`] runs it a fixed number of times with fixed seeds instead. A failure prints its seed as arbtest does.
 //!
 //! To explore, `cargo xtask explore` sets `NEBULA_EXPLORE_MS`: every property is then run with new seeds for that many milliseconds.
-#![forbid(unsafe_code)]
 
-pub use arbtest::arbitrary;
-
-use arbitrary::Unstructured;
+use arbtest::arbitrary::{self, Unstructured};
 
 /// Set to a number of milliseconds, properties run with new seeds for that long.
 const EXPLORE: &str = "NEBULA_EXPLORE_MS";
@@ -29,7 +26,7 @@ const MIRI_SIZE_MAX: u32 = 1024;
 /// # Examples
 ///
 /// ```
-/// seeded::seeded(|draw| {
+/// nebula_testing::seeded(|draw| {
 ///     let (a, b): (u32, u32) = (draw.arbitrary()?, draw.arbitrary()?);
 ///     assert_eq!(a ^ b, b ^ a);
 ///     Ok(())
