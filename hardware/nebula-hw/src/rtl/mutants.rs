@@ -1,4 +1,4 @@
-//! `cargo xtask rtl --mutants`: is there a way to break the RTL that the lockstep does not notice?
+//! `nebula-hw rtl --mutants`: is there a way to break the RTL that the lockstep does not notice?
 //!
 //! A mutant is data: a line of `hardware/mutants.txt` names a file, what stands in it once, and what it becomes. Each is compiled for the smallest
 //! geometry, and the lockstep has to find a difference.
@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Attempt, Failure, Shell};
+use nebula_shell::{Attempt, Failure, Shell};
 
 use super::target;
 
@@ -84,6 +84,7 @@ fn models_of(models: &str, file: &str, text: impl Fn(&str) -> String) -> Vec<Str
 fn check(shell: &Shell, copy: &Path, mutant: &Mutant, models: &str) -> Result<String, Failure> {
     let manifest = "hardware/Cargo.toml";
     let mut build = shell.cargo(&["build", "--release", "--locked", "--quiet", "--manifest-path", manifest]);
+    build.args(["-p", "nebula-rtl"]);
     let mutants = target(shell).join("mutants");
     build.env("RTL_DIR", copy).env("RTL_MODELS", models).env("CARGO_TARGET_DIR", &mutants);
     if !build.status().attempt("start cargo")?.success() {

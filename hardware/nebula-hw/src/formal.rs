@@ -1,4 +1,4 @@
-//! `cargo xtask formal`: proofs about single modules of the RTL, of a small geometry, with yosys and ABC.
+//! `nebula-hw formal`: proofs about single modules of the RTL, of a small geometry, with yosys and ABC.
 //!
 //! A property is an `assert` of hardware/formal, in a harness that gives the module any inputs at all, or in the contract of the module. ABC proves it
 //! for runs of any length, by property-directed reachability or by induction. Then the same is done with a wrong change in the
@@ -17,10 +17,10 @@ use std::time::Instant;
 
 use property::{Circuit, PROPERTIES, Property, Runs};
 
-use crate::shell::{Attempt, Failure, Shell};
 use crate::synth::{Sources, done};
+use nebula_shell::{Attempt, Failure, Shell};
 
-/// Arguments of `cargo xtask formal`.
+/// Arguments of `nebula-hw formal`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Prove the properties whose name begins so.
@@ -47,7 +47,7 @@ const MUTANT_CYCLES: u32 = 80;
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     if !shell.has("yosys", &["-V"]) || !shell.has("yosys-abc", &["-c", "quit"]) {
-        println!("xtask: nothing proved, because tools are missing: apt-get install yosys");
+        println!("nebula-hw: nothing proved, because tools are missing: apt-get install yosys");
         return Ok(());
     }
     let is_wanted = |property: &&Property| args.only.as_ref().is_none_or(|begin| property.name.starts_with(begin));

@@ -1,10 +1,4 @@
-//! Two pictures: the stations of the pipeline, and the gates of each module on a logarithmic scale.
-
-mod area;
-mod pipeline;
-
-pub(super) use area::draw as area;
-pub(super) use pipeline::draw as pipeline;
+//! What a picture of benchmarks is drawn with.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -12,21 +6,19 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::shell::Failure;
 
 const PAPER: RGBColor = RGBColor(0xFE, 0xFE, 0xFE);
-pub(crate) const INK: RGBColor = RGBColor(0x1B, 0x20, 0x28);
-pub(crate) const MUTED: RGBColor = RGBColor(0x5A, 0x65, 0x74);
-pub(crate) const GRID: RGBColor = RGBColor(0xDD, 0xE2, 0xE8);
-pub(crate) const BLUE: RGBColor = RGBColor(0x0B, 0x57, 0xB0);
-pub(crate) const ORANGE: RGBColor = RGBColor(0xB3, 0x4A, 0x00);
-const GREEN: RGBColor = RGBColor(0x1A, 0x6E, 0x2E);
-const PURPLE: RGBColor = RGBColor(0x7A, 0x2F, 0x9E);
+pub(super) const INK: RGBColor = RGBColor(0x1B, 0x20, 0x28);
+pub(super) const MUTED: RGBColor = RGBColor(0x5A, 0x65, 0x74);
+pub(super) const GRID: RGBColor = RGBColor(0xDD, 0xE2, 0xE8);
+pub(super) const BLUE: RGBColor = RGBColor(0x0B, 0x57, 0xB0);
+pub(super) const ORANGE: RGBColor = RGBColor(0xB3, 0x4A, 0x00);
 
 /// What is drawn on.
-pub(crate) type Surface<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+pub(super) type Surface<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 /// Whether it could be drawn.
-pub(crate) type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+pub(super) type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
 /// Draws on a sheet of paper of that size, and names the picture for screen readers.
-pub(crate) fn sheet(
+pub(super) fn sheet(
     title: &str,
     size: (u32, u32),
     draw: impl for<'a> Fn(&Surface<'a>) -> Drawn<'a>,
@@ -42,7 +34,7 @@ pub(crate) fn sheet(
 }
 
 /// Writes words at a place.
-pub(crate) fn text<'a>(
+pub(super) fn text<'a>(
     surface: &Surface<'a>,
     words: &str,
     at: (i32, i32),

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::{BLUE, Drawn, GREEN, INK, MUTED, ORANGE, PURPLE, Surface, sheet, text};
-use crate::shell::Failure;
+use nebula_shell::Failure;
 
 /// A module: its name, what it decides, the left upper corner, the color of its border.
 struct Station(&'static str, &'static str, (i32, i32), RGBColor);

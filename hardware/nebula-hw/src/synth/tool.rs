@@ -6,7 +6,7 @@ use std::process::Command;
 use super::design::Design;
 use super::report::{self, Fpga, Mapped};
 use super::source::Sources;
-use crate::shell::{Attempt, Failure, Shell, line_of};
+use nebula_shell::{Attempt, Failure, Shell, line_of};
 
 /// Where Debian's `qflow-tech-osu018` puts the open cells: 180 nm, typical.
 const LIBERTY: &str = "/usr/share/qflow/tech/osu018/osu018_stdcells.lib";

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::design::Design;
 use super::report::{Fpga, Mapped};
 use super::scale;
-use crate::shell::{Attempt, Failure, Shell};
+use nebula_shell::{Attempt, Failure, Shell};
 
 /// Where the results are, from the root.
 pub(super) const FILE: &str = "hardware/synth/results.json";
@@ -109,14 +109,14 @@ pub(super) fn parsed(text: &str) -> Result<Results, Failure> {
 pub(super) fn write(shell: &Shell, results: &Results) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(results).attempt("write results as JSON")?;
     std::fs::write(shell.root().join(FILE), text + "\n").attempt(format!("write {FILE}"))?;
-    println!("written to {FILE}; `cargo xtask tidy --bless` makes docs/HARDWARE.md of it");
+    println!("written to {FILE}; `cargo hw page --bless` makes docs/HARDWARE.md of it");
     Ok(())
 }
 
 /// Fails where gates or flops are not the committed ones. Another version of the tools gives other gates, which is no fault.
 pub(super) fn compared(measured: &Results, written: &Results) -> Result<(), Failure> {
     if measured.tools != written.tools {
-        println!("xtask: not compared with {FILE}, which {} made", written.tools.join(" and "));
+        println!("nebula-hw: not compared with {FILE}, which {} made", written.tools.join(" and "));
         return Ok(());
     }
     let former = |row: &Row| written.rows.iter().find(|old| old.is_of(row)).cloned();
@@ -125,7 +125,7 @@ pub(super) fn compared(measured: &Results, written: &Results) -> Result<(), Fail
     match old.is_empty() {
         true => Ok(()),
         false => Err(Failure::new(format!(
-            "{FILE} is of other RTL: run `cargo xtask synth --bless` and `cargo xtask tidy --bless`. It differs in\n{}",
+            "{FILE} is of other RTL: run `cargo hw synth --bless` and `cargo hw page --bless`. It differs in\n{}",
             old.join("\n")
         ))),
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask synth`: gates, flops, memory bits, longest path and power of the RTL, with yosys and OpenSTA on open cells.
+//! `nebula-hw synth`: gates, flops, memory bits, longest path and power of the RTL, with yosys and OpenSTA on open cells.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -16,7 +16,7 @@
 
 mod design;
 mod page;
-pub(crate) mod picture;
+mod picture;
 mod report;
 mod result;
 mod scale;
@@ -30,15 +30,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use design::Design;
-pub(crate) use page::{PAGES, bless, stale};
+pub(crate) use page::{FILES, expected, stale};
 use result::{Results, Row};
 pub(crate) use source::Sources;
 pub(crate) use tool::done;
 use tool::{Tools, Window};
 
-use crate::shell::{Failure, Shell};
+use nebula_shell::{Failure, Shell};
 
-/// Arguments of `cargo xtask synth`.
+/// Arguments of `nebula-hw synth`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Map what takes seconds, and compare it with the results that are committed.
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Map modules whose name begins so.
     #[arg(long, value_name = "MODULE")]
     only: Option<String>,
-    /// Write hardware/synth/results.json; with --only, other modules' rows stay. `cargo xtask tidy --bless` makes docs/HARDWARE.md of it.
+    /// Write hardware/synth/results.json; with --only, other modules' rows stay. `nebula-hw page --bless` makes docs/HARDWARE.md of it.
     #[arg(long, conflicts_with = "quick")]
     bless: bool,
     /// The folder of the SystemVerilog files.
@@ -62,7 +62,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let tools = match Tools::find(shell, &shell.root().join(&args.rtl))? {
         Ok(tools) => tools,
         Err(missing) => {
-            println!("xtask: nothing mapped, because tools are missing: {missing}");
+            println!("nebula-hw: nothing mapped, because tools are missing: {missing}");
             return Ok(());
         }
     };

@@ -4,9 +4,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::{BLUE, Drawn, GREEN, GRID, INK, MUTED, ORANGE, PURPLE, Surface, sheet, text};
-use crate::shell::Failure;
 use crate::synth::page::{rounded, thousands};
 use crate::synth::result::{Results, Row};
+use nebula_shell::Failure;
 
 /// Core counts and the colors of their marks.
 const CORES: [(u32, RGBColor); 4] = [(16, BLUE), (64, ORANGE), (256, GREEN), (1_024, PURPLE)];

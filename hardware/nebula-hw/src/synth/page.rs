@@ -3,10 +3,10 @@
 use super::report::{Fpga, Mapped};
 use super::result::{FILE, Results, Row, parsed};
 use super::{picture, scale, verdict};
-use crate::shell::{Attempt, Failure, Shell};
+use nebula_shell::Failure;
 
-/// The page, and the files that are made with it.
-pub(crate) const PAGES: [&str; 3] = [PAGE, PIPELINE, AREA];
+/// The results, the page made of them, and its pictures.
+pub(crate) const FILES: [&str; 4] = [FILE, PAGE, PIPELINE, AREA];
 
 const PAGE: &str = "docs/HARDWARE.md";
 const PIPELINE: &str = "docs/images/hardware-pipeline.svg";
@@ -17,22 +17,17 @@ type Expected = (&'static str, String);
 
 /// The generated files that differ from what the results say, by path; `text` gives a file of the repository.
 pub(crate) fn stale<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Vec<&'static str>, Failure> {
-    let Some(results) = text(FILE) else { return Ok(Vec::new()) };
-    let page = text(PAGE).ok_or_else(|| Failure::new(format!("{PAGE} is missing")))?;
-    let expected = expected(&parsed(results)?, page)?;
-    Ok(expected.into_iter().filter(|(path, wanted)| text(path) != Some(wanted)).map(|(path, _)| path).collect())
+    let differing = expected(&text)?.into_iter().filter(|(path, wanted)| text(path) != Some(wanted));
+    Ok(differing.map(|(path, _)| path).collect())
 }
 
-/// Writes the generated files.
-pub(crate) fn bless<'a>(shell: &Shell, text: impl Fn(&str) -> Option<&'a str>) -> Result<(), Failure> {
-    let (Some(results), Some(page)) = (text(FILE), text(PAGE)) else { return Ok(()) };
-    for (path, wanted) in expected(&parsed(results)?, page)? {
-        std::fs::write(shell.root().join(path), wanted).attempt(format!("write {path}"))?;
-    }
-    Ok(())
+/// The generated files as they are to be.
+pub(crate) fn expected<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Vec<Expected>, Failure> {
+    let read = |path: &str| text(path).ok_or_else(|| Failure::new(format!("{path} is missing")));
+    of_results(&parsed(read(FILE)?)?, read(PAGE)?)
 }
 
-fn expected(results: &Results, page: &str) -> Result<Vec<Expected>, Failure> {
+fn of_results(results: &Results, page: &str) -> Result<Vec<Expected>, Failure> {
     let tables = [
         ("tools", tools(results)),
         ("area", area(results)),
@@ -156,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_figures_of_the_results() {
-        let page = &expected(&results(), &page()).expect("all lines are there")[0].1;
+        let page = &of_results(&results(), &page()).expect("all lines are there")[0].1;
         assert!(page.contains("| `jbsq` | 64 | 10 | 1,234 | 5 | 1, 64 |"), "{page}");
         assert!(page.contains("| `jbsq` | 64 | apart: a bound from below | 4.00 | 0.50 | 2.00 |"), "{page}");
     }
@@ -164,7 +159,7 @@ mod tests {
     #[test]
     fn a_page_that_was_changed_by_hand_is_stale() {
         let json = serde_json::to_string(&results()).expect("results are JSON");
-        let files = expected(&results(), &page()).expect("all lines are there");
+        let files = of_results(&results(), &page()).expect("all lines are there");
         let find = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.as_str());
         let text = |path: &str| if path == FILE { Some(json.as_str()) } else { find(path) };
         assert!(stale(text).expect("it is read").is_empty());
@@ -174,8 +169,16 @@ mod tests {
     }
 
     #[test]
+    fn missing_files_and_results_that_are_no_json_are_errors() {
+        assert!(stale(|_| None).is_err());
+        let only = |file: &'static str| move |path: &str| (path == file).then_some(r#"{"tools": [], "rows": []}"#);
+        assert!(stale(only(FILE)).expect_err("no page").to_string().contains("is missing"));
+        assert!(stale(|_| Some("{")).is_err());
+    }
+
+    #[test]
     fn a_page_without_the_lines_of_a_table_is_an_error() {
-        assert!(expected(&results(), "# H\n").is_err());
+        assert!(of_results(&results(), "# H\n").is_err());
     }
 
     #[test]

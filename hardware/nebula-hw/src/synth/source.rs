@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Attempt, Failure};
+use nebula_shell::{Attempt, Failure};
 
 /// Texts by the name of their module.
 pub(crate) struct Sources {

@@ -3,7 +3,7 @@
 //! One text serves twice. In the proof of the module itself `NEEDS` are assumed and `GIVES` are proved. Where another module is proved, this one is
 //! replaced by its ports: its outputs are anything that `GIVES` allows, and the `NEEDS` are proved. So nothing is assumed that is not proved.
 
-use crate::shell::Failure;
+use nebula_shell::Failure;
 
 /// The module with its contract, and what else is known within it, before its end.
 pub(super) fn proved(module: &str, contract: &str, within: &str) -> Result<String, Failure> {

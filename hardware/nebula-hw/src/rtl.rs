@@ -1,4 +1,4 @@
-//! `cargo xtask rtl`: the NIC in hardware beside its state machines.
+//! `nebula-hw rtl`: the NIC in hardware beside its state machines.
 //!
 //! The RTL of `hardware/rtl` is linted, compiled with Debian's Verilator, and fed the inputs of the state machines in lockstep; see
 //! hardware/README.md. Where Verilator is missing this says so and is done.
@@ -6,11 +6,11 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::shell::{Attempt, Failure, Shell, run as run_command};
+use nebula_shell::{Attempt, Failure, Shell, run as run_command};
 
 mod mutants;
 
-/// Arguments of `cargo xtask rtl`.
+/// Arguments of `nebula-hw rtl`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// How many inputs, over all modules, policies, sizes and mixes.
@@ -43,7 +43,15 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
         return mutants::run(shell, args.every as usize);
     }
     let manifest = "hardware/Cargo.toml";
-    run_command(&mut shell.cargo(&["build", "--release", "--locked", "--manifest-path", manifest]))?;
+    run_command(&mut shell.cargo(&[
+        "build",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        manifest,
+        "-p",
+        "nebula-rtl",
+    ]))?;
     let program = target(shell).join("release/nebula-rtl");
     run_command(shell.command(&program).args(["check", &args.inputs.to_string()]))?;
     for log in &args.replay {

@@ -1,4 +1,6 @@
-//! Runs other programs from the root of the repository, and turns failures into one line.
+//! Runs other programs from the root of the repository, and turns failures into one line: what the chores of every workspace here share.
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a chore says which program it runs")]
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -7,10 +9,11 @@ use std::process::{Command, Stdio};
 
 /// Why a command stopped, in one line.
 #[derive(Debug)]
-pub(crate) struct Failure(String);
+pub struct Failure(String);
 
 impl Failure {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
+    /// A failure that says `what`.
+    pub fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
 }
@@ -22,7 +25,12 @@ impl fmt::Display for Failure {
 }
 
 /// Says what was attempted when an I/O error or the like ended it.
-pub(crate) trait Attempt<T> {
+pub trait Attempt<T> {
+    /// The value, or a failure that begins with `what`.
+    ///
+    /// # Errors
+    ///
+    /// If `self` is an error.
     fn attempt(self, what: impl fmt::Display) -> Result<T, Failure>;
 }
 
@@ -33,62 +41,72 @@ impl<T, E: fmt::Display> Attempt<T> for Result<T, E> {
 }
 
 /// The repository as a place to run programs in.
-pub(crate) struct Shell {
+pub struct Shell {
     root: PathBuf,
     target: PathBuf,
 }
 
 impl Shell {
-    /// Finds the repository's root from the location of this package.
-    pub(crate) fn at_root() -> Result<Self, Failure> {
+    /// Finds the repository's root above the package that `cargo run` runs, or else above this one.
+    ///
+    /// # Errors
+    ///
+    /// If the package has been moved out of the repository since it was built.
+    pub fn at_root() -> Result<Self, Failure> {
         let package = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-        let root = package.join("..").canonicalize().attempt(format!("find the root above {}", package.display()))?;
+        let is_root = |folder: &&Path| folder.join("xtask/Cargo.toml").is_file();
+        let root = package.ancestors().find(is_root);
+        let root = root.ok_or_else(|| Failure(format!("{} is not within the repository", package.display())))?;
+        let root = root.to_owned();
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
         Ok(Self { root, target })
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    /// The folder that programs are run in.
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Where builds go; a sub-folder for other compiler flags, which would otherwise rebuild everything each time.
-    pub(crate) fn target(&self) -> &Path {
+    pub fn target(&self) -> &Path {
         &self.target
     }
 
     /// The workspaces of the repository; the extra ones have dependencies that users of Nebula do not need.
-    pub(crate) fn manifests(&self) -> impl Iterator<Item = &'static str> {
+    pub fn manifests(&self) -> impl Iterator<Item = &'static str> {
         let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml", "hardware/Cargo.toml"].into_iter();
         manifests.filter(|manifest| self.root.join(manifest).exists())
     }
 
-    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+    /// A program that is run in the root and reads nothing from the terminal.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).stdin(Stdio::null());
         command
     }
 
-    pub(crate) fn cargo(&self, args: &[&str]) -> Command {
+    /// Cargo in the root.
+    pub fn cargo(&self, args: &[&str]) -> Command {
         let mut command = self.command("cargo");
         command.args(args);
         command
     }
 
     /// Whether `program args` can be run here at all.
-    pub(crate) fn has(&self, program: &str, args: &[&str]) -> bool {
+    pub fn has(&self, program: &str, args: &[&str]) -> bool {
         let status = self.command(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     }
 
     /// Whether the standard library of a target is installed.
-    pub(crate) fn has_target(&self, target: &str) -> Result<bool, Failure> {
+    pub fn has_target(&self, target: &str) -> Result<bool, Failure> {
         let libraries = stdout_of(self.command("rustc").args(["--print", "target-libdir", "--target", target]))?;
         Ok(Path::new(libraries.trim()).exists())
     }
 
     /// The host's target triple, as `rustc -vV` says it.
-    pub(crate) fn host(&self) -> Result<String, Failure> {
+    pub fn host(&self) -> Result<String, Failure> {
         let version = stdout_of(self.command("rustc").arg("-vV"))?;
         let host = version.lines().find_map(|line| line.strip_prefix("host: "));
         host.map(str::to_owned).ok_or_else(|| Failure::new("`rustc -vV` names no host"))
@@ -96,7 +114,7 @@ impl Shell {
 }
 
 /// Runs to the end, with its output on ours.
-pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+pub fn run(command: &mut Command) -> Result<(), Failure> {
     let line = line_of(command);
     println!("$ {line}");
     let status = command.status().attempt(format!("start `{line}`"))?;
@@ -104,7 +122,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
 }
 
 /// Runs to the end and returns what it wrote on stdout.
-pub(crate) fn stdout_of(command: &mut Command) -> Result<String, Failure> {
+pub fn stdout_of(command: &mut Command) -> Result<String, Failure> {
     let line = line_of(command);
     let output = command.stderr(Stdio::inherit()).output().attempt(format!("start `{line}`"))?;
     if !output.status.success() {
@@ -114,7 +132,7 @@ pub(crate) fn stdout_of(command: &mut Command) -> Result<String, Failure> {
 }
 
 /// A command as typed in a shell: its variables, the program, the arguments.
-pub(crate) fn line_of(command: &Command) -> String {
+pub fn line_of(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
     let mut words: Vec<String> =
         variables.map(|(name, value)| format!("{}={}", name.display(), quoted(value))).collect();
