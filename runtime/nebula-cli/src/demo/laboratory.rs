@@ -10,7 +10,7 @@ use nebula_sim::study::{Ask, Figures, Found, Point, Threads};
 use nebula_sim::{Costs, Effort, Load, System};
 use nebula_workload::ServiceTime;
 
-use crate::output::{Failure, Row, units};
+use crate::output::{self, Failure, Row, units};
 use nebula_sim::study::text::{digits, ends, time};
 
 const CORES: [u16; 2] = [16, 64];
@@ -89,7 +89,7 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
             points.extend(points_of(measured, System::new(policy, cores).queue_bound(bound), effort));
         }
     }
-    let bar = crate::progress::Replications::new();
+    let bar = progress::Replications::new();
     let found =
         studies::measure(&Threads::try_new(None).map_err(nebula_lab::Failure::from)?, &points, effort.seed, &bar)?;
     bar.finish();
