@@ -10,7 +10,7 @@ use nebula_sim::study::{Ask, Figures, Found, Point, Threads};
 use nebula_sim::{Costs, Effort, Load, System};
 use nebula_workload::ServiceTime;
 
-use crate::output::{self, Failure, Row, units};
+use crate::output::{Failure, Row, units};
 use nebula_sim::study::text::{digits, ends, time};
 
 const CORES: [u16; 2] = [16, 64];
@@ -89,7 +89,7 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
             points.extend(points_of(measured, System::new(policy, cores).queue_bound(bound), effort));
         }
     }
-    let bar = progress::Replications::new();
+    let bar = crate::progress::Replications::new();
     let found =
         studies::measure(&Threads::try_new(None).map_err(nebula_lab::Failure::from)?, &points, effort.seed, &bar)?;
     bar.finish();
@@ -179,7 +179,7 @@ mod tests {
         assert!(jbsq > rss && jbsq > lock, "{rss} {lock} {jbsq}");
         assert!(rps(7) > 3.0 * jbsq, "64 cores against 16");
         assert!(servers.iter().all(|server| server.buffer_bytes >= 16 * 576));
-        let shown = output::csv(&[servers[3].row()]);
+        let shown = crate::output::csv(&[servers[3].row()]);
         let (names, values) = shown.split_once('\n').unwrap();
         for field in ["load_at_slo", "throughput_under_slo_rps"] {
             let at = names.split(',').position(|name| name == field).unwrap();
