@@ -87,8 +87,26 @@
 //! | 8–10 steered, begun, freed; suspended at [safe points](yield_if_due) | [`worker`](Worker) |
 //! | 11 reply or NACK | `rpc/reply`, then [`client`](Client) |
 //!
-//! **Invariant:** every decision about an RPC is made by `nebula-nic`, none by this crate. *Enforced by* replaying the decision log of a
-//! run through a fresh back end (`tests/parity.rs`).
+//! # Invariants
+//!
+//! - A decision that `nebula-nic` makes is not made again here. *Enforced by* replaying the decision
+//!   logs of runs through fresh deciders, under every policy that is served (`tests/parity.rs`).
+//! - Bytes of a client are read once, and checked in the copy. *Enforced by* the types of
+//!   `rpc/slot.rs`; by `tests/hostile.rs`.
+//! - Each ticket of a client ends exactly once. *Enforced by* the table of `Requester`; end to end by
+//!   `tests/answers.rs`.
+//! - A client that leaves holds no client slot and no receive slot afterwards. *Enforced by*
+//!   `tests/peers.rs` and `tests/kill.rs`.
+//! - A killed server is an error at its clients in bounded time. *Enforced by* `tests/kill.rs`.
+//! - No task sleeps while its answer waits, and no thread makes a system call for a client that is
+//!   awake. *Enforced by* loom in `nebula-sys`, and by `tests/async_calls.rs`.
+//! - An idle asynchronous client costs no time. *Enforced by* `tests/async_idle.rs`.
+//! - Over UDP no RPC is executed twice, a refused RPC is not executed, an unvalidated address is
+//!   never sent more bytes than it sent, and no state is kept per client. *Enforced by*
+//!   `tests/udp_network`, `tests/udp_hostile.rs` and fuzz targets.
+//! - No lock, system call or allocation is on the path of an RPC. The exceptions are the lock of
+//!   `mcs-lock`, that of an asynchronous client, later replies, decision logs, kept requests of a
+//!   retry policy, and the rest of an idle thread.
 
 #![forbid(unsafe_code)]
 
