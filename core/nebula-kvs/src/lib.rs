@@ -24,6 +24,15 @@
 //!
 //! [`touch`] and [`protocol`] exist on every target; the store itself, the feature `store` (on by default), needs Linux.
 //!
+//! **Invariant:** space is used again only when no reader can take it for the item that it held.
+//! *Enforced by* loom (`tests/loom_reuse.rs`, `tests/loom_carry.rs`).
+//!
+//! **Invariant:** a process that adopts the memory of a killed one finds complete values. *Enforced
+//! by* `tests/killed.rs`.
+//!
+//! **Invariant:** an operation touches the memory that [`touch`] describes, and no more. *Enforced
+//! by* `tests/touch.rs`.
+//!
 //! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced by* its dependencies.
 //!
 //! # Examples

@@ -38,6 +38,10 @@
 //!   in `tests/`, over all short histories and long random ones.
 //! - A decision costs the same for 16 and for 10,000 clients, and for 16 and for 64 cores. *Enforced by* counting the
 //!   instructions of `examples/instructions.rs`.
+//! - The same calls in the same order make the same decisions. *Enforced by* replaying decision logs.
+//! - A one-sided operation gets no byte outside its region. *Enforced by* `tests/one_sided.rs`.
+//! - Every policy keeps its bound, gives each RPC once and in order, and lets no RPC wait while a
+//!   core that may serve it has credit. *Enforced by* `tests/dispatch_conformance.rs`.
 //!
 //! # The life of an RPC
 //!
