@@ -34,24 +34,9 @@
 
 mod checked;
 mod described;
-
-/// What `nebula/health.proto` declares.
-#[expect(missing_docs, reason = "fields say what they are by their names")]
-pub mod health {
-    nebula::include_proto!("nebula.health");
-}
-
-/// What `nebula/kv.proto` declares.
-#[expect(missing_docs, reason = "fields say what they are by their names")]
-pub mod kv {
-    nebula::include_proto!("nebula.kv");
-}
-
-/// What `nebula/reflection.proto` declares.
-#[expect(missing_docs, reason = "fields say what they are by their names")]
-pub mod reflection {
-    nebula::include_proto!("nebula.reflection");
-}
+pub mod health;
+pub mod kv;
+pub mod reflection;
 
 pub use checked::{HealthOf, check, health_check};
 pub use described::{ReflectionOf, describe};
