@@ -43,7 +43,7 @@
 //! | dispatch by your own policy | [`Server::policy_with`], [`CustomPolicy`] | `own_policy` |
 //! | serve packets that go through | [`Server::serve_packets`], [`net::XdpRouter`] | |
 //! | replace network and clock | [`net`] | |
-//! | declare methods and messages in a `.proto` | the module `typed`, with the feature of that name | `services/shop` |
+//! | declare methods and messages in a `.proto` | the crate `nebula-typed` | `services/shop` |
 //!
 //! The examples are in the folder `examples` of this crate: `cargo run --release -p nebula --example echo`.
 //!
@@ -124,8 +124,8 @@ mod server;
 mod domains;
 mod client;
 mod node;
-#[cfg(feature = "typed")]
-pub mod typed;
+#[doc(hidden)]
+pub mod hooks;
 
 pub use client::{
     AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, Observer, SubmitError, Ticket,

@@ -61,7 +61,7 @@ const FLOORS: &[&str] = &[
     "domains",
     "client",
     "node",
-    "typed",
+    "hooks",
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
