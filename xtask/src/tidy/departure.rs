@@ -20,9 +20,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let gone = listed.iter().filter(|line| !marks.iter().any(|row| row == *line));
     let unlisted =
         unlisted.map(|row| Violation::new(LIST, 0, format!("does not list (`cargo xtask tidy --bless`): {row}")));
-    let gone = gone.map(|line| {
-        Violation::new(LIST, 0, format!("lists what no source says (`cargo xtask tidy --bless`): {line}"))
-    });
+    let gone = gone
+        .map(|line| Violation::new(LIST, 0, format!("lists what no source says (`cargo xtask tidy --bless`): {line}")));
     unlisted.chain(gone).collect()
 }
 

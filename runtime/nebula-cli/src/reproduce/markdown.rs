@@ -90,7 +90,8 @@ mod tests {
         let row = r#"{"id":"a/b/c","what":"w","published":2.0,"reproduced":1.5,"interval":[1.25,1.75],"unit":"u","ratio":0.75,"verdict":"differs","why":"so","relation":"at-most","tolerance":0.1,"origin":"paper","source":"P (Q 2020), §1"}"#;
         let text = tables(&nebula_lab::reproduce::parse(row).unwrap());
         assert!(text.contains("\n| P (Q 2020) | 0 | 1 | 0 | 0 | 0 |\n"), "{text}");
-        let line = "| w | P (Q 2020), §1 (paper) | ≤ 2 u | 1.5000 [1.2500, 1.7500] | differs | – | `nebula reproduce a/b` |";
+        let line =
+            "| w | P (Q 2020), §1 (paper) | ≤ 2 u | 1.5000 [1.2500, 1.7500] | differs | – | `nebula reproduce a/b` |";
         assert!(text.lines().any(|found| found == line) && text.contains("- `a/b/c`: so.\n"), "{text}");
         assert!(!text.contains("Variants"));
     }

@@ -17,7 +17,8 @@ pub(super) fn render(entries: &[Entry], comparisons: &[Comparison], pictures: &[
     let mut page = Page::new("Published and reproduced", &verdict, SETTING).charts(&figures);
     for entry in entries {
         let of_entry = comparisons.iter().filter(|one| one.is_of(entry));
-        let (claims, variants): (Vec<&Comparison>, Vec<&Comparison>) = of_entry.partition(|one| one.published.is_some());
+        let (claims, variants): (Vec<&Comparison>, Vec<&Comparison>) =
+            of_entry.partition(|one| one.published.is_some());
         if !claims.is_empty() {
             let remarks = format!("Comparisons in {}", entry.id);
             page = page.table(&published(entry, &claims)).remarks(&remarks, &explained(entry, &claims));
