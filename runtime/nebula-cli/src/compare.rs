@@ -6,8 +6,8 @@ use nebula_lab::compare::{Comparison, Question, shipped};
 use nebula_workload::PRESETS;
 
 use crate::flags::Format;
-use crate::output::{self, Failure, Row};
 use crate::report;
+use nebula_ui::output::{self, Failure, Row};
 
 const EXAMPLES: &str = "Examples:
   nebula compare                                     every system on 16 cores under bimodal-1

@@ -8,8 +8,8 @@ use nebula_sys::clock::Clock;
 
 use crate::life;
 use crate::or_fail::OrFail;
-use crate::output::{self, Failure};
 use crate::server_args::ServerArgs;
+use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula serve echo --inline                              one core, at shm://echo

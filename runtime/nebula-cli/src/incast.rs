@@ -6,8 +6,8 @@ use nebula_lab::incast::{Question, row};
 use nebula_nic::Span;
 
 use crate::flags::Format;
-use crate::output::{self, Failure};
-use crate::signal;
+use nebula_ui::output::{self, Failure};
+use nebula_ui::signal;
 
 const EXAMPLES: &str = "Examples:
   nebula incast                                            64 senders: window, homa and none

@@ -69,7 +69,7 @@ mod progress;
 
 use std::process::ExitCode;
 
-use nebula_ui::{output, signal};
+use nebula_ui::output;
 
 fn main() -> ExitCode {
     let Err(failure) = cli::run() else { return ExitCode::SUCCESS };

@@ -13,8 +13,8 @@ use nebula::{Endpoint, IdlePolicy, Policy, Server, ServerConfig, Span};
 use nebula_nf::{ChainConfig, flow_hash};
 
 use crate::or_fail::OrFail;
-use crate::output::{self, Failure};
 use crate::server_args::ServerArgs;
+use nebula_ui::output::{self, Failure};
 use service::NfService;
 
 const EXAMPLES: &str = "Examples:

@@ -8,9 +8,9 @@ use nebula_workload::KEY_BYTES;
 use crate::life;
 use crate::or_fail::OrFail;
 use crate::ordered_service::OrderedService;
-use crate::output::{self, Failure};
 use crate::server_args::ServerArgs;
 use crate::{flags, memory};
+use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula serve ordered --inline                                 one core, at shm://ordered

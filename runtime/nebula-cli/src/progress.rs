@@ -3,7 +3,7 @@
 use indicatif::ProgressBar;
 use nebula_lab::Progress;
 
-use crate::output::bar;
+use nebula_ui::output::bar;
 
 /// Counts replications; a precision may add more of them than were planned.
 pub(crate) struct Replications(ProgressBar);

@@ -16,10 +16,10 @@ use nebula_lab::reproduce::{self as lab, Comparison, entry_row, row};
 use nebula_sim::reproduce::{Entry, Reproduction};
 
 use crate::flags::Format;
-use crate::output::{self, Failure};
 use crate::report;
 pub(crate) use args::Args;
 use args::Form;
+use nebula_ui::output::{self, Failure};
 
 /// Runs the selected entries, one after the other, and prints their rows.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {

@@ -8,8 +8,8 @@ use nebula_sim::altocumulus::ThresholdTable;
 
 use crate::flags::{self, Format};
 use crate::life::{Life, LifeArgs};
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 fn policy_help() -> String {
     let served = Policy::served().join(", ");

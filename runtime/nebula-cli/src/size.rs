@@ -8,8 +8,9 @@ use nebula_workload::{Rate, ServiceTime};
 
 use crate::flags::Format;
 use crate::observe::{Change, Place, Source};
-use crate::output::{self, Failure};
-use crate::{report, signal};
+use crate::report;
+use nebula_ui::output::{self, Failure};
+use nebula_ui::signal;
 
 const EXAMPLES: &str = "Examples:
   nebula size                                              the papers' server: 64 cores at E[Nq] = 54

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use nebula_lab::sweep::{self, Cache, Point, PointResult, Study};
 
 use crate::flags::Format;
-use crate::output::{self, Failure, Row};
+use nebula_ui::output::{self, Failure, Row};
 
 const EXAMPLES: &str = "Examples:
   nebula sweep study.toml                                  a table, a row for each point

@@ -10,7 +10,7 @@ use nebula_sim::altocumulus::{MonotoneRow, ThresholdTable, Training};
 use nebula_workload::{Arrivals, Seed, ServiceTime};
 
 use crate::flags::{self, Format, Loads, Slo};
-use crate::output::{self, Failure, Row, units};
+use nebula_ui::output::{self, Failure, Row, units};
 
 const EXAMPLES: &str = "Examples:
   nebula thresholds --workers 16                            exponential service, an SLO of ten services

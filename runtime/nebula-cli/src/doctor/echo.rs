@@ -11,8 +11,8 @@ use nebula_workload::{Gap, GapDetector, GapLog, LatencyRecorder, Tails};
 
 use super::finding::Finding;
 use crate::or_fail::OrFail;
-use crate::output::{Failure, units};
-use crate::signal;
+use nebula_ui::output::{Failure, units};
+use nebula_ui::signal;
 
 /// Time between two RPCs: long enough for client and server to be idle between them.
 const PACE: Span = Span::from_us(20);

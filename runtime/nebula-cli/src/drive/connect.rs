@@ -6,8 +6,8 @@ use nebula::{Client, ClientConfig, ConnectError};
 
 use crate::flags::ServerList;
 use crate::or_fail::OrFail;
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// How long to retry while no server listens.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -8,8 +8,8 @@ use nebula_sys::clock::Clock;
 use nebula_workload::{Rng, Seed};
 
 use crate::or_fail::OrFail;
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// A server lets the incomplete messages of one host, as all clients here are, hold 7 parts in 16 of its receive buffer: so much larger is it, so that
 /// they hold what is asked for.

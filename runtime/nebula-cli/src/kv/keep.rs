@@ -9,7 +9,7 @@ use nebula_kvs::{Adopted, Eviction, SnapshotError, Store, StoreConfig, StoreOpti
 use nebula_sys::shared::SharedMemory;
 
 use crate::or_fail::OrFail;
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// Flags of what a store keeps.
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use nebula_kvs::{Eviction, Mode, Store, StoreConfig, StoreOptions};
 use crate::flags;
 use crate::memory;
 use crate::or_fail::OrFail;
-use crate::output::{Failure, units};
+use nebula_ui::output::{Failure, units};
 
 /// A tenant's endpoint and what it may store there.
 #[derive(Clone, Debug, PartialEq, Eq)]

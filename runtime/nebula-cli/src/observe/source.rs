@@ -10,7 +10,7 @@ use nebula_sys::clock::Clock;
 use super::http;
 use super::snapshot::Snapshot;
 use crate::or_fail::OrFail;
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// A running server, as it is named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
