@@ -3,7 +3,9 @@
 //! The rows are the rate that keeps the SLO, the service time and the DRAM traffic: most assumptions change the rate through one of the other
 //! two. The compute time of an RPC is not recalibrated, so a row shows the effect of one change. The SLO is a multiple of the service time.
 
-use super::{Lab, ReproduceError, Reproduction, Row};
+use super::lab::Lab;
+use super::row::Row;
+use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
