@@ -33,7 +33,7 @@ use tree::Tree;
 /// Arguments of `cargo xtask tidy`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rewrite generated parts: the departures in docs/MODEL.md, the figures in README.
+    /// Rewrite generated parts: docs/data/departures.tsv, the figures in README.
     #[arg(long)]
     bless: bool,
 }
@@ -72,7 +72,7 @@ const RULES: &[Rule] = &[
     Rule { name: "every .rs file opens with a module comment", check: module_comment::check },
     Rule { name: "the stations of one RPC follow each other", check: station::check },
     Rule { name: "the two worlds ask for the same decisions", check: mirror::check },
-    Rule { name: "departures are listed in docs/MODEL.md", check: departure::check },
+    Rule { name: "departures are listed in docs/data/departures.tsv", check: departure::check },
     Rule { name: "nebula-sys, and the allocator of tests, alone are unsafe", check: unsafe_code::check },
     Rule { name: "crates import only what their area may", check: areas::check },
     Rule { name: "files do not import each other in circles", check: cycle::check },

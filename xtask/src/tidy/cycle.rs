@@ -14,15 +14,7 @@ const FILES_MAX: usize = 2;
 const LONGEST: &[(&str, usize)] = &[
     ("flight", 11),
     ("nebula", 1),
-    ("nebula-kvs", 24),
-    ("nebula-lab", 4),
-    ("nebula-memsys", 3),
-    ("nebula-nic", 21),
-    ("nebula-services", 3),
-    ("nebula-sim", 102),
-    ("nebula-sys", 4),
-    ("nebula-workload", 40),
-    ("python", 4),
+    ("nebula-sim", 89),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {

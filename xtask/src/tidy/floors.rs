@@ -54,7 +54,7 @@ const FLOORS: &[&str] = &[
     "domains",
     "client",
     "node",
-    "typed",
+    "hooks",
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
