@@ -152,3 +152,26 @@ fn note(variant: &Variant, scenario: &Scenario, what: &str, short: &str, unit: &
     let design = &scenario.design.name;
     Row::note(format!("nebula/sensitivity/{id}/{design}/{short}"), format!("{design}, {changed}: {what}"), unit, ours)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by `nebula reproduce nebula/sensitivity --effort quick --format json`.
+    const ROWS: &str = include_str!("../../data/golden/sensitivity-quick.json");
+
+    #[test]
+    fn the_rows_in_the_tree_are_of_the_machine_and_its_variants() {
+        let mut lines = ROWS.lines();
+        for Variant { id, what, .. } in variants().unwrap() {
+            for design in DESIGNS {
+                for value in ["mrps", "service_ns", "blocks"] {
+                    let name = format!(r#""id":"nebula/sensitivity/{id}/{design}/{value}","what":"{design}, {what}: "#);
+                    let line = lines.next().unwrap_or_default();
+                    assert!(line.contains(&name), "make the rows again: {name} is not in {line}");
+                }
+            }
+        }
+        assert_eq!(lines.next(), None);
+    }
+}
