@@ -319,7 +319,7 @@ impl Requester {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NodeId, TransferId};
+    use nebula_nic::{NodeId, TransferId};
 
     #[test]
     fn numbers_go_on_past_the_largest() {
