@@ -46,6 +46,14 @@ fn closing(tokens: &[&str]) -> usize {
     tokens.len()
 }
 
+/// The lines that hold a comment and no code, each with its number.
+pub(super) fn comments(text: &str) -> Vec<(usize, &str)> {
+    let prose = prose_of(text);
+    let is_comment = |(_, prose): &(&str, &str)| prose.trim_start().starts_with("//");
+    let lines = text.lines().zip(prose.lines()).enumerate().filter(|(_, pair)| is_comment(pair));
+    lines.map(|(index, (line, _))| (index + 1, line)).collect()
+}
+
 /// `text` with the visible characters of the pieces that are not kept replaced by `blank`.
 fn only(text: &str, is_kept: impl Fn(bool) -> bool, blank: char) -> String {
     let mut out = String::with_capacity(text.len());
