@@ -13,7 +13,8 @@ use nebula_kvs::{
 
 use super::lookups::Lookups;
 use super::service::{ReplySink, answer, hash_of};
-use crate::output::Failure;
+use crate::or_fail::OrFail;
+use nebula_ui::output::Failure;
 
 /// Who reads and writes a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -53,7 +54,7 @@ pub(super) fn serve(server: Server, partitions: Vec<Partition>, item_bytes: usiz
         let partition = partition.expect("each worker begins once");
         PartitionService { partition, item_bytes, lookups: lookups.clone() }
     };
-    Ok(server.serve_each(service)?)
+    Ok(server.serve_each(service).or_fail()?)
 }
 
 /// A partition as the service of one worker.

@@ -9,7 +9,7 @@ use super::chart::{
 };
 use super::finding::{Design, KEPT_MIN, Laboratory, Point, Reading, Sweep, hiccups};
 use super::page::{Figure, Page, Table};
-use crate::output::{Row, units};
+use nebula_ui::output::{Row, units};
 
 /// The looks of the first design, the second, and all others.
 const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];

@@ -7,7 +7,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::output::Failure;
+use crate::Failure;
 
 static IS_SET: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -22,7 +22,7 @@ struct Come {
 
 /// What a server is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signal {
+pub enum Signal {
     /// SIGHUP: its files have changed.
     HangUp,
     /// It is to end.
@@ -30,7 +30,7 @@ pub(crate) enum Signal {
 }
 
 /// After this call the first SIGINT, SIGTERM or SIGHUP sets the flag, and a second one ends the process at once.
-pub(crate) fn catch() -> Result<(), Failure> {
+pub fn catch() -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut caught = Ok(());
     ONCE.call_once(|| caught = listen());
@@ -38,7 +38,7 @@ pub(crate) fn catch() -> Result<(), Failure> {
 }
 
 /// As [`catch`], but SIGHUP ends nothing: [`wait`] returns it.
-pub(crate) fn catch_with_hang_up() -> Result<(), Failure> {
+pub fn catch_with_hang_up() -> Result<(), Failure> {
     HANGS_UP.store(true, Ordering::Relaxed);
     catch()
 }
@@ -69,17 +69,17 @@ fn come() -> MutexGuard<'static, Come> {
 
 /// Whether a signal to end has arrived. Cheap enough for every iteration of a polling loop.
 #[inline(always)]
-pub(crate) fn has_come() -> bool {
+pub fn has_come() -> bool {
     IS_SET.load(Ordering::Relaxed)
 }
 
 /// An error if a signal to end has arrived, for `?` between two steps.
-pub(crate) fn check() -> Result<(), Failure> {
+pub fn check() -> Result<(), Failure> {
     if has_come() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// Blocks until a signal arrives. The thread does not wake up in between, so it does not disturb measurements.
-pub(crate) fn wait() -> Signal {
+pub fn wait() -> Signal {
     let mut come = come();
     loop {
         if let Some(signal) = take(&mut come) {
@@ -90,7 +90,7 @@ pub(crate) fn wait() -> Signal {
 }
 
 /// As [`wait`], but no longer than `goes_on` holds, which it asks ten times per second: then it is the end.
-pub(crate) fn wait_while(goes_on: impl Fn() -> bool) -> Signal {
+pub fn wait_while(goes_on: impl Fn() -> bool) -> Signal {
     let mut come = come();
     while goes_on() {
         if let Some(signal) = take(&mut come) {
@@ -106,7 +106,7 @@ pub(crate) fn wait_while(goes_on: impl Fn() -> bool) -> Signal {
 /// # Errors
 ///
 /// `Interrupted` after a signal.
-pub(crate) fn sleep(time: Duration) -> Result<(), Failure> {
+pub fn sleep(time: Duration) -> Result<(), Failure> {
     let until = std::time::Instant::now() + time;
     let mut come = come();
     while !come.is_end {

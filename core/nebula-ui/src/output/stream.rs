@@ -2,17 +2,15 @@
 
 use std::io::Write;
 
-use nebula_sim::study::{Align, Cell, Row};
-
-use super::failure::Failure;
 use super::format::Format;
 use super::rows::write_rows;
 use super::{print, stdout};
+use crate::{Align, Cell, Failure, Row};
 
 /// Prints rows of one kind as they come. A table has the columns of the first row. CSV has the columns of all rows, so it is printed at
 /// the end.
 #[derive(Debug)]
-pub(crate) struct RowStream {
+pub struct RowStream {
     format: Format,
     /// Width of each column of the table in characters; empty before the first row.
     widths: Vec<usize>,
@@ -24,19 +22,21 @@ pub(crate) struct RowStream {
 const WIDTH_MIN: usize = 7;
 
 impl RowStream {
-    pub(crate) fn new(format: Format) -> Self {
+    /// A stream that has printed nothing.
+    #[must_use]
+    pub fn new(format: Format) -> Self {
         Self { format, widths: Vec::new(), kept: Vec::new() }
     }
 
     /// Prints one row.
-    pub(crate) fn print(&mut self, row: Row) -> Result<(), Failure> {
+    pub fn print(&mut self, row: Row) -> Result<(), Failure> {
         let mut out = stdout()?;
         self.write(&mut out, row)?;
         Ok(out.flush()?)
     }
 
     /// Prints the buffered rows after the last row.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub fn finish(self) -> Result<(), Failure> {
         if self.kept.is_empty() { Ok(()) } else { print(self.format, &self.kept) }
     }
 

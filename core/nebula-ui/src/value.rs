@@ -37,7 +37,7 @@ impl Value {
 
     /// Flattens the value into named CSV fields, one value a field: an object `latency_ns` with `p99` becomes `latency_ns_p99`, the ends
     /// `load_ci` become `load_lo` and `load_hi`, and a list `busy` becomes `busy_0`, `busy_1`.
-    pub(super) fn flatten(&self, name: &str, into: &mut Vec<(String, Self)>) {
+    pub(crate) fn flatten(&self, name: &str, into: &mut Vec<(String, Self)>) {
         match self {
             Self::Object(fields) => {
                 fields.iter().for_each(|(field, value)| value.flatten(&part_of(name, field), into));
@@ -54,7 +54,7 @@ impl Value {
     }
 
     /// The value as a CSV field: empty for `null`.
-    pub(super) fn plain(&self) -> String {
+    pub(crate) fn plain(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Bool(value) => value.to_string(),

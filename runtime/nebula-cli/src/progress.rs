@@ -1,9 +1,9 @@
-//! Progress bars. They show on terminals only.
+//! Progress bars of simulations.
 
-use std::io::IsTerminal;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use nebula_lab::Progress;
+
+use nebula_ui::output::bar;
 
 /// Counts replications; a precision may add more of them than were planned.
 pub(crate) struct Replications(ProgressBar);
@@ -79,12 +79,4 @@ impl Progress for Runs {
     fn step(&self) {
         self.0.inc(1);
     }
-}
-
-/// A progress bar of `length` steps, if their number is known. It shows on terminals only.
-pub(crate) fn bar(template: &str, length: Option<u64>) -> ProgressBar {
-    let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(length, target).with_style(style)
 }

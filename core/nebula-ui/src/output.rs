@@ -1,21 +1,23 @@
 //! Output of commands: results on standard output, all else on standard error.
 
-mod failure;
 mod format;
 mod progress;
 mod rows;
 mod stream;
 
-pub(crate) use failure::Failure;
-pub(crate) use format::Format;
-pub(crate) use nebula_sim::study::{Row, Value, text, units};
-pub(crate) use progress::{Points, Replications, Runs, bar};
-pub(crate) use stream::RowStream;
+pub use crate::{Failure, Row, Value, text, units};
+pub use format::Format;
+pub use progress::bar;
+pub use stream::RowStream;
 
 use std::io::{StdoutLock, Write};
 
 /// Standard output, for results.
-pub(crate) fn stdout() -> Result<StdoutLock<'static>, Failure> {
+///
+/// # Errors
+///
+/// A fault: the program was started with standard output closed.
+pub fn stdout() -> Result<StdoutLock<'static>, Failure> {
     if nebula_sys::stdio::stdout_was_closed() {
         return Err(Failure::fault("cannot write the results: standard output is closed"));
     }
@@ -23,14 +25,14 @@ pub(crate) fn stdout() -> Result<StdoutLock<'static>, Failure> {
 }
 
 /// Prints `rows` to standard output.
-pub(crate) fn print(format: Format, rows: &[Row]) -> Result<(), Failure> {
+pub fn print(format: Format, rows: &[Row]) -> Result<(), Failure> {
     let mut out = stdout()?;
     rows::write_rows(&mut out, format, rows)?;
     Ok(out.flush()?)
 }
 
 /// The rows as CSV.
-pub(crate) fn csv(rows: &[Row]) -> String {
+pub fn csv(rows: &[Row]) -> String {
     let mut text = Vec::new();
     // Writing to memory cannot fail.
     let _ = rows::write_rows(&mut text, Format::Csv, rows);
@@ -38,13 +40,13 @@ pub(crate) fn csv(rows: &[Row]) -> String {
 }
 
 /// Prints one line to standard output.
-pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
+pub fn print_line(line: &str) -> Result<(), Failure> {
     let mut out = stdout()?;
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }
 
 /// Prints a note to standard error. Nothing happens if standard error is closed.
-pub(crate) fn note(line: impl std::fmt::Display) {
+pub fn note(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -2,7 +2,7 @@
 
 /// The output format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
+pub enum Format {
     /// Aligned table for people.
     #[default]
     Table,

@@ -4,13 +4,11 @@ use std::io::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use nebula_sim::study::{Align, Row};
-
-use super::failure::Failure;
 use super::format::Format;
+use crate::{Align, Failure, Row};
 
 /// Writes `rows` to `out`. The table has the headings of the first row; CSV has the columns of all rows.
-pub(crate) fn write_rows(out: &mut impl Write, format: Format, rows: &[Row]) -> Result<(), Failure> {
+pub(super) fn write_rows(out: &mut impl Write, format: Format, rows: &[Row]) -> Result<(), Failure> {
     match format {
         Format::Table => Ok(writeln!(out, "{}", table(rows))?),
         Format::Json => write_json(out, rows),
@@ -74,7 +72,7 @@ fn table(rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_sim::study::Value;
+    use crate::Value;
 
     fn rows() -> Vec<Row> {
         let row = |name: &str, p99: Option<u64>| {
