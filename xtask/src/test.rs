@@ -2,9 +2,10 @@
 //!
 //! `--later` runs the steps that would make it take longer than a quarter of an hour.
 //!
-//! What reports something within seconds comes first. Then come the steps that no other disturbs, two at a time. The tests come last and run
-//! alone, since some of them measure time. A step that needs a tool missing on this machine says so in one line and counts as skipped; CI's
-//! machine has all tools.
+//! What reports something within seconds comes first. Then come the steps that no other disturbs,
+//! two at a time. The tests come last and run alone, since some of them measure time. A step that
+//! needs a tool missing on this machine says so in one line and counts as skipped; CI's machine has
+//! all tools.
 
 mod book;
 mod build;
@@ -28,7 +29,8 @@ pub(crate) struct Args {
     /// Leave this step out; may be given again.
     #[arg(long, value_name = "STEP")]
     skip: Vec<String>,
-    /// Run the steps that are not run otherwise: they take as long again, and find less. CI runs them next.
+    /// Run the steps that are not run otherwise: they take as long again, and find less. CI runs
+    /// them next.
     #[arg(long, conflicts_with = "only")]
     later: bool,
     /// Print the steps and stop.
@@ -48,7 +50,8 @@ struct Step {
     name: &'static str,
     what: &'static str,
     run: fn(&Shell) -> Result<Ending, Failure>,
-    /// The folder that it builds in, within that of all builds: cargo builds there for one at a time.
+    /// The folder that it builds in, within that of all builds: cargo builds there for one at a
+    /// time.
     builds_in: &'static str,
     runs: Runs,
     when: When,

@@ -1,7 +1,8 @@
 //! `cargo xtask tidy`: rules of the tree that no compiler knows.
 //!
-//! Each rule is one function from the [`Tree`] (all text files, read once) to its violations, in its own module with
-//! tests that show it failing. To add one: a file under `tidy/` and a line in [`RULES`].
+//! Each rule is one function from the [`Tree`] (all text files, read once) to its violations, in
+//! its own module with tests that show it failing. To add one: a file under `tidy/` and a line in
+//! [`RULES`].
 
 mod areas;
 mod code;

@@ -1,4 +1,5 @@
-//! Comments and prose end at column 100, which is what fits beside code in a terminal. A ratchet a folder.
+//! Comments and prose end at column 100, which is what fits beside code in a terminal. A ratchet a
+//! folder.
 //!
 //! Tables, drawings, code within comments, and a word that alone is longer are left out.
 
@@ -12,8 +13,20 @@ use crate::markdown;
 /// The last column that a line of prose may use.
 pub(super) const COLUMNS: usize = 100;
 
-/// Folders at the root that have longer lines still, and how many at most; "" is the root. A number may only fall.
-const LONGER: &[(&str, usize)] = &[];
+/// Folders at the root that have longer lines still, and how many at most; "" is the root. A number
+/// may only fall.
+const LONGER: &[(&str, usize)] = &[
+    ("", 4),
+    ("bench", 20),
+    ("core", 650),
+    ("docs", 60),
+    ("fuzz", 5),
+    ("hardware", 3),
+    ("lab", 520),
+    ("runtime", 1_100),
+    ("services", 40),
+    ("testing", 30),
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     against(tree, LONGER)

@@ -1,7 +1,8 @@
 //! `cargo xtask tidy --count`: how large the tree is, by area.
 //!
-//! A line counts where it is not empty, in files of Rust, Python and SystemVerilog. Tests are files below `tests/` and `benches/`,
-//! files called `tests` or `…_test`, and modules `tests` at the end of a file.
+//! A line counts where it is not empty, in files of Rust, Python and SystemVerilog. Tests are files
+//! below `tests/` and `benches/`, files called `tests` or `…_test`, and modules `tests` at the end
+//! of a file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -83,7 +84,8 @@ mod tests {
 
     #[test]
     fn tests_are_known_by_their_place_or_name() {
-        for path in ["core/a/tests/b.rs", "core/a/src/b/tests.rs", "lab/python/tests/test_b.py", "testing/a/src/lib.rs"] {
+        for path in ["core/a/tests/b.rs", "core/a/src/b/tests.rs", "lab/python/tests/test_b.py", "testing/a/src/lib.rs"]
+        {
             assert!(is_test(path), "{path}");
         }
         assert!(!is_test("core/a/src/latest.rs") && !is_test("xtask/src/test.rs"));
@@ -91,8 +93,12 @@ mod tests {
 
     #[test]
     fn the_report_has_a_row_an_area_and_one_for_all() {
-        let files =
-            [("core/a/Cargo.toml", ""), ("core/a/src/lib.rs", "//! A.\n"), ("lab/b/src/lib.rs", "b\n"), ("A.md", "1234")];
+        let files = [
+            ("core/a/Cargo.toml", ""),
+            ("core/a/src/lib.rs", "//! A.\n"),
+            ("lab/b/src/lib.rs", "b\n"),
+            ("A.md", "1234"),
+        ];
         let report = report(&Tree::of(&files));
         assert!(report.contains("\ncore                1         1        0\n"), "{report}");
         assert!(report.contains("\nall                 2         1        0\n"), "{report}");

@@ -1,5 +1,5 @@
-//! README stays short, its first screen fits a screen, and no page quotes a table of figures that no command prints: such a table says
-//! "measured with" and the command.
+//! README stays short, its first screen fits a screen, and no page quotes a table of figures that
+//! no command prints: such a table says "measured with" and the command.
 
 use super::Violation;
 use super::columns::COLUMNS;
@@ -12,7 +12,8 @@ const PHRASE: &str = "measured with `";
 
 /// Bytes of README: what a reader takes in before deciding to go on.
 const BYTES: std::ops::RangeInclusive<usize> = 9_000..=11_000;
-/// Lines of at most 100 columns up to the end of the section that says how to try it, and behind it: a longer line counts as several.
+/// Lines of at most 100 columns up to the end of the section that says how to try it, and behind
+/// it: a longer line counts as several.
 const FIRST_SCREEN: usize = 45;
 const BEHIND_IT: usize = 140;
 /// The section that ends the first screen.
@@ -82,7 +83,8 @@ fn sections(text: &str) -> Vec<Section> {
     sections
 }
 
-/// A table row with a cell that begins as a measured number does: a digit, or "~", "<", ">", "≤", "≥" and a digit.
+/// A table row with a cell that begins as a measured number does: a digit, or "~", "<", ">", "≤",
+/// "≥" and a digit.
 fn is_number_row(line: &str) -> bool {
     let Some(row) = line.trim().strip_prefix('|') else { return false };
     let numbers = row.split('|').map(|cell| cell.trim().trim_start_matches(['~', '<', '>', '≤', '≥', '*', ' ']));
