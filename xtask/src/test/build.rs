@@ -38,8 +38,8 @@ pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
-/// The areas whose tests come first, what every world shares and real time, but for the program `nebula`: all
-/// areas are in it.
+/// The areas whose tests come first, what every world shares and real time, but for the program
+/// `nebula`: all areas are in it.
 const FIRST: &[&str] = &["core", "runtime"];
 const PROGRAM: &str = "nebula-cli";
 
