@@ -2,8 +2,8 @@
 //! key.
 
 use super::{ServerSet, Servers};
-use crate::hash::mix;
 use core::cmp::Ordering;
+use nebula_nic::hash::mix;
 
 /// Bits behind the point of a logarithm.
 const FRACTION_BITS: u32 = 24;
