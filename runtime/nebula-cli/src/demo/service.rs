@@ -21,6 +21,14 @@ pub(super) enum Kind {
     Unbounded,
 }
 
+/// How a service is started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) kind: Kind,
+    /// The SLO that queue and receive buffer are sized from; it changes nothing without a bound.
+    pub(super) slo: Span,
+}
+
 impl Kind {
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -68,7 +76,7 @@ impl Drop for TimesFile {
 
 impl Service {
     /// Starts the service and waits until it is ready.
-    pub(super) fn start(kind: Kind, args: &Args, machine: &Machine, items: u64) -> Result<Self, Failure> {
+    pub(super) fn start(terms: Terms, args: &Args, machine: &Machine, items: u64) -> Result<Self, Failure> {
         let endpoint = Endpoint::Shm(format!("nebula-demo-{}", std::process::id()));
         let program = std::env::current_exe()
             .map_err(|error| Failure::fault(format!("cannot find the path of this program: {error}")))?;
@@ -76,7 +84,7 @@ impl Service {
         let mut command = Command::new(program);
         command.args(["serve", "kv", "--endpoint", &endpoint.to_string(), "--end-with-parent", "--policy", "jbsq:2"]);
         command.args(["--items", &items.to_string(), "--value-bytes", &args.value_bytes.to_string()]);
-        command.args(["--slo", &flag(args.slo), "--work", &flag(args.work)]);
+        command.args(["--slo", &flag(terms.slo), "--work", &flag(args.work)]);
         command.arg("--service-times").arg(&times.0);
         let pins: Vec<String> = machine.service_cores().iter().map(ToString::to_string).collect();
         command.args(["--pin", &pins.join(",")]);
@@ -84,7 +92,7 @@ impl Service {
             0 => command.arg("--inline"),
             workers => command.args(["--workers", &workers.to_string()]),
         };
-        if kind == Kind::Unbounded {
+        if terms.kind == Kind::Unbounded {
             command.arg("--unbounded");
         }
         // A terminal sends Ctrl-C to the whole process group. In a separate group the service ends only when the demo ends it;
