@@ -1,5 +1,5 @@
 # Makes one circuit of a harness and the module that it checks, or of a module with its contract, for ABC: `yosys -c circuit.tcl`, driven by
-# `cargo xtask formal`.
+# `cargo hw formal`.
 #
 # From the environment: RTL (files), TOP, PROPERTY (the `ifdef` around the assertion that is proved), CIRCUIT (file to write).
 # What has no value before reset begins with any.

@@ -1,4 +1,4 @@
-# Maps one module onto the cells of a Lattice ECP5 with yosys: `yosys -c ecp5.tcl`, driven by `cargo xtask synth`.
+# Maps one module onto the cells of a Lattice ECP5 with yosys: `yosys -c ecp5.tcl`, driven by `cargo hw synth`.
 #
 # From the environment: RTL (files), TOP, PARAMETERS (NAME VALUE NAME VALUE …), NETLIST (whose name `.ecp5` is added to).
 yosys -import

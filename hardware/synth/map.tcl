@@ -1,4 +1,4 @@
-# Maps one module onto the standard cells of a liberty file with yosys: `yosys -c map.tcl`, driven by `cargo xtask synth`.
+# Maps one module onto the standard cells of a liberty file with yosys: `yosys -c map.tcl`, driven by `cargo hw synth`.
 #
 # From the environment: RTL (files), TOP, PARAMETERS (NAME VALUE NAME VALUE …), LIBERTY, NETLIST (file to write), WINDOW.
 # Memories stay memories, which `stat` does not price; with WINDOW=1 the bit vectors (words of 32 bits or more, up to 256 of them)

@@ -1,4 +1,4 @@
-# Times a mapped module with OpenSTA, and estimates its power: `sta -exit timing.tcl`, driven by `cargo xtask synth`.
+# Times a mapped module with OpenSTA, and estimates its power: `sta -exit timing.tcl`, driven by `cargo hw synth`.
 #
 # From the environment: LIBERTY, NETLIST, TOP. One clock; ports change at its edge and are wanted at the next one.
 foreach name {LIBERTY NETLIST TOP} { set $name $::env($name) }

@@ -12,6 +12,7 @@ mod lab;
 mod memcached;
 mod nf;
 mod page;
+mod picture;
 mod program;
 mod replication;
 mod table;

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
 //! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
-//! simulated network), [`relay`] (calls over a hostile link), [`soak`] (a server under load for minutes), [`mod@rtl`] (the NIC in hardware), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser), [`python`] (the package for Python), [`memcached`] (the server beside memcached), [`first_run`] (how long a newcomer waits), [`mod@synth`] (gates and paths of the RTL), [`formal`] (proofs about it), [`book`] (links of
+//! simulated network), [`relay`] (calls over a hostile link), [`soak`] (a server under load for minutes), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser), [`python`] (the package for Python), [`memcached`] (the server beside memcached), [`first_run`] (how long a newcomer waits), [`book`] (links of
 //! the site of docs/) and [`dist`] (what is handed out for a version).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
@@ -15,7 +15,6 @@ mod coverage;
 mod dist;
 mod explore;
 mod first_run;
-mod formal;
 mod fuzz;
 mod markdown;
 mod memcached;
@@ -24,16 +23,15 @@ mod pages;
 mod python;
 mod relative;
 mod relay;
-mod rtl;
-mod shell;
 mod soak;
-mod synth;
 mod test;
 mod tidy;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+
+use nebula_shell as shell;
 
 use crate::shell::{Failure, Shell};
 
@@ -58,8 +56,6 @@ enum Chore {
     Network(network::Args),
     /// Call servers over real sockets and a hostile link.
     Relay(relay::Args),
-    /// Compare the NIC in hardware with its state machines, decision by decision.
-    Rtl(rtl::Args),
     /// Keep a server under load, and see whether what it holds grows.
     Soak(soak::Args),
     /// Run the benchmarks and print one table.
@@ -70,10 +66,6 @@ enum Chore {
     Pages(pages::Args),
     /// Build the Python package, install it in a fresh environment, and run its tests.
     Python(python::Args),
-    /// Count gates, and time the longest path, of the RTL.
-    Synth(synth::Args),
-    /// Prove properties of the RTL's modules, and find a wrong change with each.
-    Formal(formal::Args),
     /// Compare the server with memcached: its protocol's edges, client libraries, hostile clients.
     Memcached(memcached::Args),
     /// Rewrite the links of the book for mdBook, which calls this.
@@ -108,14 +100,11 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Fuzz(args) => fuzz::run(&shell, args),
         Chore::Network(args) => network::run(&shell, args),
         Chore::Relay(args) => relay::run(&shell, args),
-        Chore::Rtl(args) => rtl::run(&shell, args),
         Chore::Soak(args) => soak::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),
         Chore::Coverage(args) => coverage::run(&shell, args),
         Chore::Pages(args) => pages::run(&shell, args),
         Chore::Python(args) => python::run(&shell, args),
-        Chore::Synth(args) => synth::run(&shell, args),
-        Chore::Formal(args) => formal::run(&shell, args),
         Chore::Memcached(args) => memcached::run(&shell, args),
         Chore::Book(args) => book::run(args),
         Chore::FirstRun(args) => first_run::run(&shell, args),

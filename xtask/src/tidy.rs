@@ -7,7 +7,6 @@ mod code;
 mod cycle;
 mod departure;
 mod figures;
-mod hardware;
 mod ignored;
 mod length;
 mod links;
@@ -31,7 +30,7 @@ use tree::Tree;
 /// Arguments of `cargo xtask tidy`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rewrite generated parts: the departures in docs/MODEL.md, the figures in README, docs/HARDWARE.md.
+    /// Rewrite generated parts: the departures in docs/MODEL.md, the figures in README.
     #[arg(long)]
     bless: bool,
 }
@@ -80,7 +79,6 @@ const RULES: &[Rule] = &[
     Rule { name: "modules are named for what they hold", check: name::check },
     Rule { name: "README is short, and tables of numbers say what measured them", check: readme::check },
     Rule { name: "README's figures are the benchmarks'", check: figures::check },
-    Rule { name: "docs/HARDWARE.md is made of what was synthesized", check: hardware::check },
     Rule { name: "links between pages resolve, and the book has every page", check: links::check },
     Rule { name: "CONTRIBUTING lists the steps of `cargo xtask test`", check: steps::check },
     Rule { name: "nothing points outside the repository", check: outside::check },
@@ -94,7 +92,6 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
         let tree = Tree::read(shell.root())?;
         departure::bless(shell, &tree)?;
         figures::bless(shell, &tree)?;
-        hardware::bless(shell, &tree)?;
     }
     check(shell)
 }

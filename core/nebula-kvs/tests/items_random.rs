@@ -4,7 +4,7 @@ use crate::model::{hash, key};
 use nebula_kvs::{
     Condition, DeleteOutcome, Delta, End, Mode, NumberOutcome, Pages, Put, PutOutcome, Store, StoreConfig,
 };
-use seeded::{arbitrary, arbitrary::Arbitrary, seeded};
+use nebula_testing::{arbitrary, arbitrary::Arbitrary, seeded};
 use std::collections::BTreeMap;
 
 const KEYS: u8 = 24;

@@ -4,7 +4,7 @@ use crate::model;
 
 use crate::model::{Model, Op, Tiny, check_all, check_exact, check_lossy};
 use nebula_kvs::{Eviction, Mode, Store};
-use seeded::{arbitrary::Unstructured, seeded};
+use nebula_testing::{arbitrary::Unstructured, seeded};
 use std::cell::Cell;
 
 fn run(u: &mut Unstructured<'_>, tiny: Tiny, check: impl Fn(&Store, &mut Model, Op)) -> arbitrary::Result<Store> {

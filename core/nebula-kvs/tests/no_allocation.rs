@@ -1,8 +1,8 @@
 //! Creating the store is its last allocation.
 #![cfg(not(loom))]
 
-use allocations::{Counting, allocations, made_by};
 use nebula_kvs::{Mode, SliceSink, Store, StoreConfig};
+use nebula_testing::allocations::{Counting, allocations, made_by};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::new();

@@ -2,7 +2,7 @@
 
 use arbitrary::Arbitrary;
 use nebula_kvs::{Access, KeyHash, Mode, OtherPartition, Partition, PartitionSetError, SetError, Store, StoreConfig};
-use seeded::seeded;
+use nebula_testing::seeded;
 use std::collections::HashMap;
 
 /// The partition by bits that the buckets do not use alone.

@@ -4,7 +4,7 @@ use nebula_kvs::{
     VALUE_BYTES_MAX,
     protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status},
 };
-use seeded::seeded;
+use nebula_testing::seeded;
 
 const STATUSES: [Status; 6] =
     [Status::Ok, Status::NotFound, Status::Full, Status::Malformed, Status::OtherPartition, Status::Unknown];

@@ -157,7 +157,7 @@ fn values_are_complete_while_they_are_replaced_moved_and_recycled() {
 
 #[test]
 fn any_bytes_are_read_as_a_map_and_as_buckets_without_a_panic() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let (store, _) = shared(StoreConfig::for_items(10, 8, 8));
         drop(store);
         let bytes: [u8; MAP_BYTES] = draw.arbitrary()?;

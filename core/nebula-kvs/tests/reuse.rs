@@ -1,7 +1,7 @@
 //! Space of a full store that deleted, moved and expired items leave.
 
 use nebula_kvs::{Mode, Pages, Put, SetError, Store, StoreConfig};
-use seeded::seeded;
+use nebula_testing::seeded;
 
 const LOG_BYTES: usize = 64 << 10;
 

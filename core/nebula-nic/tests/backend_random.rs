@@ -43,7 +43,7 @@ fn bytes(seed: u64, length: usize) -> Vec<u8> {
 
 #[test]
 fn long_histories_agree_with_the_model() {
-    seeded::seeded(|draw| history(draw).map(drop)).size_min(64).size_max(16_384).runs(900);
+    nebula_testing::seeded(|draw| history(draw).map(drop)).size_min(64).size_max(16_384).runs(900);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn fixed_seeds_get_to_every_rare_branch() {
 
 #[test]
 fn all_that_came_in_goes_out_again() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let mut pair = history(draw)?;
         pair.apply(Op::Timeout { steps: 7 });
         for core in (0..=255).cycle().take(255 * 150) {

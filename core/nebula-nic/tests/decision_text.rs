@@ -29,7 +29,7 @@ fn text(config: BackendConfig, lines: &[LogLine]) -> String {
 
 #[test]
 fn every_line_reads_back_as_written() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         for line in log(draw, Policy::Jbsq(2))?.1 {
             assert_eq!(line.to_string().parse(), Ok(line.clone()));
             assert_eq!(line.input.to_string().parse(), Ok(line.input));
@@ -59,7 +59,7 @@ fn every_reason_reads_back() {
 
 #[test]
 fn a_log_replays_through_another_back_end() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         for policy in [Policy::Jbsq(2), Policy::Random] {
             let (config, lines) = log(draw, policy)?;
             let count = lines.len();
@@ -249,7 +249,7 @@ fn what_is_no_log_says_why() {
 
 #[test]
 fn any_text_is_read_without_panic() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let text: String = draw.arbitrary()?;
         let words = [
             "packet ",

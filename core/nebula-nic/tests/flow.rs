@@ -12,7 +12,7 @@ fn rpc(node: u32, tid: u32) -> RpcKey {
 
 #[test]
 fn room_is_what_the_kind_says_whatever_happens() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let mut window = Window::new(WindowConfig { first: u.int_in_range(1..=100)?, max: u.int_in_range(1..=300)? });
         let mut by_hand = window.clone();
         let unscheduled = u.int_in_range(0..=20)?;
@@ -140,7 +140,7 @@ impl Model {
 
 #[test]
 fn grants_are_those_of_the_naive_model_for_any_history() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let config = GrantsConfig {
             unscheduled: u.int_in_range(0..=4)?,
             ahead: u.int_in_range(0..=6)?,

@@ -70,7 +70,7 @@ fn every_short_history_leaves_in_the_order_of_its_flows() {
 
 #[test]
 fn long_histories_do_too() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let (mut order, mut model) = (FlowOrder::new(PACKETS_MAX, FLOWS), Model::default());
         while !u.is_empty() {
             let op =

@@ -285,7 +285,7 @@ impl Pair {
 #[test]
 fn groups_agree_with_lists_and_lose_nothing() {
     let mut reach = Reach::default();
-    seeded::seeded(|random| {
+    nebula_testing::seeded(|random| {
         let mut pair = Pair::new();
         while !random.is_empty() {
             pair.apply(random.arbitrary()?);

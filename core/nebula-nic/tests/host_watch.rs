@@ -1,7 +1,7 @@
 //! How a flow is watched, beside a model that keeps the time of every line.
 
 use nebula_nic::{HostWatch, HostWatchConfig, HostWatchConfigError, Span, Timestamp, Watching};
-use seeded::seeded;
+use nebula_testing::seeded;
 
 /// Keeps every line, and judges each whole window by counting.
 struct Model {

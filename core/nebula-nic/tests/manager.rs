@@ -58,7 +58,7 @@ fn described(config: &ManagerConfig, lengths: &[u32]) -> Vec<(u16, u32)> {
 #[test]
 fn decisions_are_those_of_the_rules_and_keep_their_bounds() {
     let mut classes = [0_u32; 4];
-    seeded::seeded(|random| {
+    nebula_testing::seeded(|random| {
         let groups = random.int_in_range(1..=20_u16)?;
         let config = config(random.int_in_range(0..=groups - 1)?, groups, random.int_in_range(0..=30)?);
         let concurrency = random.int_in_range(1..=8)?;

@@ -1,6 +1,5 @@
 //! Construction is the last allocation: a million RPCs make none.
 
-use allocations::{Counting, made_by};
 use nebula_nic::schedule::{
     Darc, DarcConfig, Manager, ManagerConfig, RpcType, RunQueue, Selection, Thresholds, TypedQueues,
 };
@@ -9,6 +8,7 @@ use nebula_nic::{
     HostWatchConfig, NackReason, NodeId, Outcome, Policy, Requester, RequesterConfig, Retention, RetentionConfig,
     RetentionKey, RetryPolicy, RpcKey, Seen, Span, Timestamp, TransferId, Verdict,
 };
+use nebula_testing::allocations::{Counting, made_by};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::new();

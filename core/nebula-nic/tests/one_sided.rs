@@ -16,7 +16,7 @@ fn read(region: RegionId, at: u64, bytes: u32) -> Access {
 #[test]
 fn long_histories_agree_with_a_list_of_what_was_registered() {
     let allowed = RefCell::new(0);
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let mut pair = Pair::new(draw.int_in_range(2..=6)?);
         for domain in [false, true] {
             let (base, bytes) = (Number::Words(3), Number::Words(255));

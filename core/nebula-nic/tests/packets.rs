@@ -29,7 +29,7 @@ fn one_by_one(backend: &mut Backend, now: Timestamp, header: Header, packets: u3
 
 #[test]
 fn packets_that_come_together_are_decided_about_as_one_after_the_other() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let (mut together, mut each) = (backend(), backend());
         let mut step = 0;
         while !draw.is_empty() {

@@ -84,7 +84,7 @@ impl Pair {
 fn the_head_goes_to_whoever_comes_with_credit_and_the_log_replays() {
     for (policy, bound) in [(Policy::McsLock, 1), (Policy::SingleQueue, 1), (Policy::Jbsq(2), 2), (Policy::Jbsq(3), 3)]
     {
-        seeded::seeded(|draw| {
+        nebula_testing::seeded(|draw| {
             let mut pair = Pair::new(policy, bound);
             while !draw.is_empty() {
                 pair.apply(draw.arbitrary()?);

@@ -151,7 +151,7 @@ fn all_short_histories_agree_with_a_map() {
 
 #[test]
 fn long_histories_agree_with_a_map() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let mut pair = Pair::new(draw.int_in_range(1..=20)?);
         while !draw.is_empty() {
             pair.apply(draw.arbitrary()?);

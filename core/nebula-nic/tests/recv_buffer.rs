@@ -107,7 +107,7 @@ fn only_exactly_one_live_rpc_can_be_freed() {
 
 #[test]
 fn long_histories_agree_with_intervals() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let mut pair = Pair::new(
             draw.int_in_range(1..=200)?,
             if draw.arbitrary()? { SlotOrder::Circular } else { SlotOrder::FirstWhenEmpty },
@@ -216,7 +216,7 @@ impl Ahead {
 #[test]
 fn room_that_is_looked_for_ahead_is_free_and_found_within_one_look_at_each_word() {
     let mut found = 0_u32;
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let slots: u32 = draw.int_in_range(1..=400)?;
         let longest = draw.int_in_range(1..=slots.min(90))?;
         let mut ahead = Ahead { buffer: RecvBuffer::new(slots), live: Vec::new(), longest };

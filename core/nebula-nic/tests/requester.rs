@@ -295,7 +295,7 @@ impl World {
 
 #[test]
 fn every_rpc_ends_exactly_once() {
-    seeded::seeded(|draw: &mut Unstructured<'_>| {
+    nebula_testing::seeded(|draw: &mut Unstructured<'_>| {
         let retry = RetryPolicy::BackOff { first: Span::from_ns(40), factor: 2, attempts: 3, seed: 1 };
         let config = RequesterConfig::new(ME, draw.int_in_range(1..=9)?).retry(retry).deadline(Span::from_ns(400));
         let mut client = requester(config.reply_bytes_max(190).mtu(Mtu::MIN));

@@ -34,7 +34,7 @@ fn all_short_histories_agree_with_a_memory_that_never_forgets() {
 
 #[test]
 fn long_histories_agree_with_a_memory_that_never_forgets() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let mut pair = Pair::new(draw.int_in_range(0..=20)?, draw.int_in_range(0..=2000)?);
         while !draw.is_empty() {
             pair.apply(draw.arbitrary()?);

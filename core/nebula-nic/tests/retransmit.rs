@@ -159,7 +159,7 @@ impl Model {
 
 #[test]
 fn what_is_overdue_is_what_a_plain_list_says() {
-    seeded::seeded(|u: &mut Unstructured<'_>| {
+    nebula_testing::seeded(|u: &mut Unstructured<'_>| {
         let flow = *u.choose(&FlowKind::ALL)?;
         let config = RetransmitConfig { transmissions_max: TRANSMISSIONS_MAX, flow, ..RetransmitConfig::new(PLACES) };
         let (mut machine, mut model) = (Retransmit::new(config), Model::default());

@@ -130,7 +130,7 @@ fn naive_plan(cores: u16, types: &[(u64, u32)]) -> Vec<(u16, u16)> {
 
 #[test]
 fn plans_of_random_workloads_are_the_naive_ones() {
-    seeded::seeded(|random| {
+    nebula_testing::seeded(|random| {
         let (types, cores) = (random.int_in_range(1..=9_usize)?, random.int_in_range(1..=40_u16)?);
         let kinds: Vec<(u64, u32)> = (0..types)
             .map(|_| Ok((random.int_in_range(1..=300_u64)? * 10, 1 << random.int_in_range(0..=5_u32)?)))
@@ -147,7 +147,7 @@ fn plans_of_random_workloads_are_the_naive_ones() {
 
 #[test]
 fn choices_are_those_of_a_search_through_all_cores_and_types() {
-    seeded::seeded(|random| {
+    nebula_testing::seeded(|random| {
         let cores = random.int_in_range(1..=130_u16)?;
         let kinds: Vec<(u64, u32)> = (0..random.int_in_range(1..=8)?)
             .map(|_| Ok((random.int_in_range(1..=3_000)?, random.int_in_range(1..=20)?)))

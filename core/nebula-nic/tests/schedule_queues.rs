@@ -34,7 +34,7 @@ impl NaiveRunQueue {
 
 #[test]
 fn a_run_queue_takes_turns_as_a_list_does() {
-    seeded::seeded(|random| {
+    nebula_testing::seeded(|random| {
         let (capacity, suspended_max) = (random.int_in_range(1..=5)?, random.int_in_range(0..=5)?);
         let (mut real, mut naive) = (RunQueue::new(capacity, suspended_max), NaiveRunQueue::default());
         for number in 0..200 {
@@ -101,7 +101,7 @@ fn typed_queues_choose_as_one_list_of_all_does() {
     // Powers of two, so that the naive model's quotients are exact.
     let slos = [64, 256, 16, 1024];
     let urgent = Selection::WaitOverSlo(slos.map(Span::from_ps).into());
-    seeded::seeded(|random| {
+    nebula_testing::seeded(|random| {
         let capacity = random.int_in_range(0..=12)?;
         let (mut real, mut naive) = (TypedQueues::new(TYPES, capacity), NaiveTypedQueues(Vec::new()));
         for number in 0..200_u32 {

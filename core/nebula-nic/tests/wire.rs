@@ -16,7 +16,7 @@ fn header(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Header> {
 
 #[test]
 fn every_header_reads_back_as_written() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let (header, domain) = (header(draw)?, DomainId(draw.arbitrary()?));
         assert_eq!(Header::decode_in(&header.encode_in(domain), domain), Ok(header));
         Ok(())
@@ -26,7 +26,7 @@ fn every_header_reads_back_as_written() {
 
 #[test]
 fn any_bytes_decode_without_panic_and_to_what_they_say() {
-    seeded::seeded(|draw| {
+    nebula_testing::seeded(|draw| {
         let bytes: Vec<u8> = draw.arbitrary()?;
         if let Ok(header) = Header::decode(&bytes) {
             assert_eq!(header.encode(), bytes[..Header::BYTES]);

@@ -57,7 +57,7 @@ fn one_line<T>(read: Result<T, WorkloadError>) -> Option<T> {
 
 #[test]
 fn any_text_is_a_service_time_that_reads_back_or_an_error_of_one_line() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let text = text(u)?;
         let Some(service) = one_line(ServiceTime::parse_with(&text, open)) else { return Ok(()) };
         assert!(service.mean_ps() > 0.0 && service.mean_ps().is_finite(), "{text:?}");
@@ -72,7 +72,7 @@ fn any_text_is_a_service_time_that_reads_back_or_an_error_of_one_line() {
 
 #[test]
 fn any_text_is_arrivals_that_read_back_or_an_error_of_one_line() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let text = text(u)?;
         let Some(arrivals) = one_line(Arrivals::parse_with(&text, open)) else { return Ok(()) };
         let rate = *u.choose(&[Rate::MIN, Rate::default(), Rate::MAX])?;
@@ -89,7 +89,7 @@ fn any_text_is_arrivals_that_read_back_or_an_error_of_one_line() {
 
 #[test]
 fn any_bytes_are_recorded_times_or_an_error_of_one_line() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let bytes: Vec<u8> = u.arbitrary()?;
         one_line(ServiceTime::from_samples("any.csv", bytes.as_slice()));
         one_line(ArrivalTrace::read("any.csv", bytes.as_slice()));

@@ -1,7 +1,7 @@
 //! After construction, a million RPCs allocate nothing.
 
-use allocations::{Counting, allocations};
 use nebula_nic::{Span, Timestamp};
+use nebula_testing::allocations::{Counting, allocations};
 use nebula_workload::{
     Arrivals, GapDetector, Generator, GeneratorConfig, Keys, Length, Rate, Seed, ServiceTime, Workload,
 };

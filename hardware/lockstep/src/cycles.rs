@@ -76,7 +76,7 @@ pub fn write(file: &Path) -> Result<(), String> {
     let mut variation_max = [("mixed", 0.0_f64), ("parts", 0.0)];
     let mut text = String::from(
         "# Cycles that the hardware of hardware/rtl took to decide about an input, from the one in which it was offered on, and from there to the\n\
-         # dispatch that it made possible. Written by `cargo xtask rtl --cycles FILE`; read by `nebula simulate --nic-cycles FILE`.\n",
+         # dispatch that it made possible. Written by `cargo hw rtl --cycles FILE`; read by `nebula simulate --nic-cycles FILE`.\n",
     );
     for (run, report) in runs.iter().zip(plan::run_all(&runs)) {
         let report = report.map_err(|failure| format!("{} {}: {failure}", run.model, run.config.policy))?;

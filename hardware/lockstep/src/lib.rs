@@ -1,7 +1,7 @@
 //! The NIC in hardware: the modules of `hardware/rtl` in simulation, beside the state machines whose twins they are.
 //!
 //! [`Rtl`](rtl::Rtl) decides as a [`Backend`](nebula_nic::Backend) does and counts cycles; [`lockstep`] compares the two over random
-//! [`traffic`]. `cargo xtask rtl` runs all of it.
+//! [`traffic`]. `cargo hw rtl` runs all of it.
 #![deny(unsafe_code)]
 
 pub mod cycles;

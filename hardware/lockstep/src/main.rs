@@ -1,4 +1,4 @@
-//! Runs the hardware beside the state machines; `cargo xtask rtl` calls this.
+//! Runs the hardware beside the state machines; `cargo hw rtl` calls this.
 //!
 //! | command | |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Construction is the last allocation.
 
-use allocations::{Counting, made_by};
 use machines::paper;
 use nebula_memsys::{Block, Label, MemorySystem};
+use nebula_testing::allocations::{Counting, made_by};
 use nebula_workload::Seed;
 
 mod machines;

@@ -62,7 +62,7 @@ fn no_flow_control_gets_more_than_the_link_and_what_is_large_enough_loses_nothin
 
 #[test]
 fn whatever_the_sizes_the_bounds_hold_and_every_message_ends() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let short_bytes = u.int_in_range(1..=3000)?;
         let incast = Incast {
             senders: u.int_in_range(1..=24)?,

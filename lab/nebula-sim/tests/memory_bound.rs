@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
-use allocations::Counting;
 use nebula_nic::{Policy, RetryPolicy, Span};
 use nebula_sim::{Length, Load, System, run};
+use nebula_testing::allocations::Counting;
 use nebula_workload::Seed;
 
 #[global_allocator]
@@ -12,11 +12,11 @@ static ALLOCATOR: Counting = Counting::new();
 
 /// The most bytes that a run of so many RPCs held at once.
 fn bytes_max(system: &System, load: &Load, rpcs: u64) -> i64 {
-    allocations::reset_bytes_max();
-    let before = allocations::bytes();
+    nebula_testing::allocations::reset_bytes_max();
+    let before = nebula_testing::allocations::bytes();
     let tally = run(system, load, Length { warmup: 50_000, rpcs }, Seed(1)).unwrap();
     assert_eq!(tally.ended(), rpcs);
-    allocations::bytes_max() - before
+    nebula_testing::allocations::bytes_max() - before
 }
 
 #[test]

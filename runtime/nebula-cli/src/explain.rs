@@ -16,7 +16,7 @@ const EXAMPLES: &str = "Examples:
   nebula explain kv.log --hardware kv.rtl --line 7               beside the hardware, and its cycles
 
 runtime is what the log says. simulator is what the state machine decides that the simulator drives, given the same inputs. hardware is what
-the RTL has decided: cargo xtask rtl --replay kv.log --write kv.rtl records it, which needs Verilator.";
+the RTL has decided: cargo hw rtl --replay kv.log --write kv.rtl records it, which needs Verilator.";
 
 /// Show what the runtime, the simulator and the hardware decide about the same inputs
 #[derive(Debug, clap::Args)]

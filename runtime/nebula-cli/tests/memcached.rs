@@ -22,16 +22,18 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let cases = cases::read(include_str!("memcached/cases.txt")).into_iter().map(|cases::Case { name, lines }| {
-        let mut steps: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        for (word, bytes) in lines {
-            match word {
-                ">" => steps.push((cases::bytes(bytes), Vec::new())),
-                _ => steps.last_mut().unwrap().1 = cases::bytes(bytes),
+    let cases = nebula_testing::cases::read(include_str!("memcached/cases.txt")).into_iter().map(
+        |nebula_testing::cases::Case { name, lines }| {
+            let mut steps: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+            for (word, bytes) in lines {
+                match word {
+                    ">" => steps.push((nebula_testing::cases::bytes(bytes), Vec::new())),
+                    _ => steps.last_mut().unwrap().1 = nebula_testing::cases::bytes(bytes),
+                }
             }
-        }
-        Case { name: name.to_owned(), steps }
-    });
+            Case { name: name.to_owned(), steps }
+        },
+    );
     let cases: Vec<Case> = cases.collect();
     assert!(cases.len() > 40);
     cases

@@ -22,16 +22,18 @@ enum Piece {
 }
 
 fn cases() -> Vec<Case> {
-    let cases = cases::read(include_str!("requests.txt")).into_iter().map(|cases::Case { name, lines }| {
-        let (mut sent, mut pieces) = (Vec::new(), Vec::new());
-        for (word, rest) in lines {
-            match word {
-                ">" => sent.extend(cases::bytes(rest)),
-                _ => pieces.push(piece(rest)),
+    let cases = nebula_testing::cases::read(include_str!("requests.txt")).into_iter().map(
+        |nebula_testing::cases::Case { name, lines }| {
+            let (mut sent, mut pieces) = (Vec::new(), Vec::new());
+            for (word, rest) in lines {
+                match word {
+                    ">" => sent.extend(nebula_testing::cases::bytes(rest)),
+                    _ => pieces.push(piece(rest)),
+                }
             }
-        }
-        Case { name: name.to_owned(), sent, pieces }
-    });
+            Case { name: name.to_owned(), sent, pieces }
+        },
+    );
     cases.collect()
 }
 
@@ -39,10 +41,10 @@ fn cases() -> Vec<Case> {
 fn piece(text: &str) -> Piece {
     let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
     match kind {
-        "request" => Piece::Request(cases::bytes(rest)),
+        "request" => Piece::Request(nebula_testing::cases::bytes(rest)),
         "skip" => Piece::Skip(rest.parse().unwrap()),
         "quit" => Piece::Quit,
-        "broken" => Piece::Broken(cases::bytes(rest)),
+        "broken" => Piece::Broken(nebula_testing::cases::bytes(rest)),
         "rest" => Piece::Rest(rest.parse().unwrap()),
         _ => panic!("{text}"),
     }
@@ -131,7 +133,7 @@ fn whatever_comes_is_cut_and_read_without_a_panic() {
         b" noreply",
         b"\x00\xff",
     ];
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let mut stream = Vec::new();
         for _ in 0..u.int_in_range(0..=12)? {
             if u.ratio(3, 4)? {

@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_ring_is_a_bounded_queue() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let capacity = 1 << u.int_in_range(0..=3)?;
             let (mut push, mut pop) = ring(capacity);
             let (mut model, mut staged) = (VecDeque::new(), VecDeque::new());

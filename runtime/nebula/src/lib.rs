@@ -94,8 +94,6 @@
 
 pub mod net;
 mod endpoint;
-#[cfg(test)]
-mod rebuilt;
 mod rpc;
 mod config;
 mod status;

@@ -48,6 +48,64 @@ pub struct Server {
     framing: Option<Arc<dyn Framing>>,
 }
 
+/// The settings of [`ServerConfig`] that are set most often, as methods of [`Server`] too.
+macro_rules! passed_on {
+    ($($(#[$more:meta])* $setting:ident: $of:ty),* $(,)?) => {
+        impl Server {
+            $(
+                #[doc = concat!("Sets [`ServerConfig::", stringify!($setting), "`].")]
+                $(#[$more])*
+                #[must_use]
+                pub fn $setting(mut self, value: $of) -> Self {
+                    self.config = self.config.$setting(value);
+                    self
+                }
+            )*
+        }
+    };
+}
+
+passed_on! {
+    slo: impl Into<Span>,
+    workers: u16,
+    inline: bool,
+    steering: Steering,
+    rpc_bytes_max: u32,
+    reply_bytes_max: u32,
+    pool_threads: u16,
+    key: Key,
+    /// Threads that RPCs arrive at and are served on, each with its own queue and its share of the clients.
+    ///
+    /// Clients are dealt out in turn and stay; for one queue for all, set [`workers`](Self::workers) alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, Reply, Server};
+    ///
+    /// let name = format!("shm://doc-flows-{}", std::process::id());
+    /// let server = Server::bind(&name).flows(2).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// assert_eq!(Client::connect(&name)?.call(b"hello")?, b"hello");
+    /// server.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    flows: u16,
+    /// Clients are divided evenly among engines, and so are the workers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, Reply, Server};
+    ///
+    /// let server = Server::bind("udp://127.0.0.1:0").engines(2).workers(2).inline(true);
+    /// let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// let mut client = Client::connect(server.endpoint().clone())?;
+    /// assert_eq!(client.call(b"hello")?, b"hello");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    engines: u16,
+}
+
 impl Server {
     /// A server for `endpoint`. An invalid endpoint is reported when the server is started.
     #[must_use]
@@ -101,89 +159,6 @@ impl Server {
     #[must_use]
     pub fn policy_with(mut self, policy: CustomPolicy) -> Self {
         (self.config.policy, self.config.custom_policy) = (Policy::default(), Some(policy));
-        self
-    }
-
-    /// Sets the latency that 99 % of the RPCs must keep; 100 µs unless set. The receive buffer and the queue are sized from it.
-    #[must_use]
-    pub fn slo(mut self, slo: impl Into<Span>) -> Self {
-        self.config.slo = slo.into();
-        self
-    }
-
-    /// Sets the number of workers; 1 unless set.
-    #[must_use]
-    pub fn workers(mut self, workers: u16) -> Self {
-        self.config.workers = workers;
-        self
-    }
-
-    /// So many threads that RPCs arrive at and are served on, each with its own queue and its share of the clients: as many engines, each inline with
-    /// its worker. Clients are dealt out in turn and stay; for one queue for all, set [`workers`](Self::workers) alone.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use nebula::{Client, Reply, Server};
-    ///
-    /// let name = format!("shm://doc-flows-{}", std::process::id());
-    /// let server = Server::bind(&name).flows(2).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
-    /// assert_eq!(Client::connect(&name)?.call(b"hello")?, b"hello");
-    /// server.stop();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn flows(mut self, flows: u16) -> Self {
-        self.config = self.config.flows(flows);
-        self
-    }
-
-    /// Sets the number of engines; 1 unless set. Clients are divided evenly among them, and so are the workers.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use nebula::{Client, Reply, Server};
-    ///
-    /// let server = Server::bind("udp://127.0.0.1:0").engines(2).workers(2).inline(true);
-    /// let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
-    /// let mut client = Client::connect(server.endpoint().clone())?;
-    /// assert_eq!(client.call(b"hello")?, b"hello");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn engines(mut self, engines: u16) -> Self {
-        self.config.engines = engines;
-        self
-    }
-
-    /// Runs each engine and its worker on one thread, for machines and services of few cores. This takes as many workers as engines; under
-    /// `mcs-lock`, which has no engine thread, any number.
-    #[must_use]
-    pub fn inline(mut self, inline: bool) -> Self {
-        self.config.inline = inline;
-        self
-    }
-
-    /// Switches payload steering and [`Service::prefetch`], to measure their effect; on unless set.
-    #[must_use]
-    pub fn steering(mut self, steering: Steering) -> Self {
-        self.config.steering = steering;
-        self
-    }
-
-    /// Sets the longest request, in bytes; 64 KiB unless set. A longer one gets a NACK.
-    #[must_use]
-    pub fn rpc_bytes_max(mut self, bytes: u32) -> Self {
-        self.config.rpc_bytes_max = bytes;
-        self
-    }
-
-    /// Sets the longest reply that the service sends, in bytes. Every client is told as it connects, and a client with less room is
-    /// refused then. Not told unless set: see [`ServerConfig::reply_bytes_max`].
-    #[must_use]
-    pub fn reply_bytes_max(mut self, bytes: u32) -> Self {
-        self.config.reply_bytes_max = Some(bytes);
         self
     }
 
@@ -300,21 +275,6 @@ impl Server {
     /// The same with a configuration that is made from it.
     pub(crate) fn reconfigured(mut self, change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         self.config = change(self.config);
-        self
-    }
-
-    /// Sets the threads that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to; 1 unless set, where the service has such. With 0, and
-    /// unless set under `darc`, they run where they arrive.
-    #[must_use]
-    pub fn pool_threads(mut self, threads: u16) -> Self {
-        self.config.pool_threads = Some(threads);
-        self
-    }
-
-    /// Sets one key for the clients of a `udp://` or `tcp://` server. For several, see [`ServerConfig::keys`].
-    #[must_use]
-    pub fn key(mut self, key: Key) -> Self {
-        self.config.keys = key.into();
         self
     }
 

@@ -4,12 +4,12 @@ mod retries;
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
-use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{
     CallError, Client, ClientConfig, Fault, NackReason, Policy, Queueing, Reply, Requests, RetryPolicy, Rpc,
     RunningServer, Server, ServerConfig, Service, Span, Stage, Steering, SubmitError, Ticket, Worker,
 };
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};

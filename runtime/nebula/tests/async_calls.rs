@@ -1,12 +1,12 @@
 //! A client of many tasks: each call ends once and with its own reply, asleep or not, whatever becomes of the others.
 
 use crate::support::boxed::boxed;
-use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{
     AsyncClient, Call, CallError, ClientConfig, Endpoint, Options, Queueing, Reply, RetryPolicy, RunningServer, Server,
     ServerConfig, Span, SubmitError,
 };
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

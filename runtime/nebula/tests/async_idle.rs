@@ -3,12 +3,12 @@
 mod support;
 
 use nebula::{AsyncClient, ClientConfig, Reply, Server, Span};
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use support::watch::{Watchdog, wait_until};
 use support::{endpoint, server_config};
 
 /// Clients of each kind.

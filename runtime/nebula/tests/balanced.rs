@@ -11,8 +11,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use crate::support::boxed::boxed;
-use crate::support::watch::Watchdog;
 use crate::support::{endpoint, wait_until_clean};
+use nebula_testing::wait::Watchdog;
 
 fn balanced(balance: Balance) -> ClientConfig {
     ClientConfig::default().balance(balance)

@@ -1,10 +1,10 @@
 //! RPCs that their client takes back, or gives their own deadline.
 
-use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config};
 use nebula::{
     CallError, Class, Client, ClientConfig, Executed, LaterReply, Options, Reply, Server, Service, Span, SubmitError,
 };
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::{Mutex, mpsc};
 
 #[test]

@@ -1,12 +1,12 @@
 //! `darc` in a server: what a service says of its types, and what was measured of them, decides which worker serves an RPC.
 
-use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config};
 use nebula::{
     Class, Client, ClientConfig, Domains, Policy, Reply, RpcType, RpcTypes, RunningServer, ServeError, Server,
     ServerConfig, Service, Span,
 };
 use nebula_nic::replay_text;
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! A decision log that cannot be written: the server says so, and goes on serving.
 
-use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config};
 use nebula::{Client, ClientConfig, Policy, RunningServer, ServeError, Server, ServerConfig};
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::support::endpoint;
-use crate::support::watch::Watchdog;
+use nebula_testing::wait::Watchdog;
 
 /// A service whose every RPC takes some time.
 fn takes(time: Duration) -> impl Fn(&[u8], &mut Reply<'_>) + Send + 'static {

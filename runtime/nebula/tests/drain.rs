@@ -1,8 +1,8 @@
 //! A server that drains answers what it has taken in, refuses what comes after that, and loses nothing.
 
-use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config};
 use nebula::{CallError, Client, ClientConfig, NackReason, Reply, RetryPolicy, Server, ServerConfig, Span};
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

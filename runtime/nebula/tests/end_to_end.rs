@@ -6,12 +6,12 @@ use nebula::{CallError, Client, ClientConfig, Policy, Server, ServerConfig, Serv
 use nebula_kvs::protocol::{Reply, Request, Status};
 use nebula_kvs::{Mode, Store, StoreConfig, ValueSink};
 use nebula_sys::sync::AtomicU64;
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::exit;
 use std::time::{Duration, Instant};
 use support::draw::Draw;
 use support::process::{Process, role, say, wait_for_end};
-use support::watch::{Watchdog, wait_until};
 use support::{endpoint, server_config, wait_until_clean};
 
 /// Client processes of each server.

@@ -4,11 +4,11 @@ use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::raw::{RawRing, Slot};
 use crate::support::udp_raw::{Packet, RawClient, Welcome};
-use crate::support::watch::{RaisedAtTheEnd, Watchdog};
 use crate::support::{endpoint, lasting_udp_endpoint};
 use nebula::{
     CallError, Client, ClientConfig, Executed, Options, Reply, RunningServer, Server, ServerConfig, Span, SubmitError,
 };
+use nebula_testing::wait::{RaisedAtTheEnd, Watchdog};
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
 use std::sync::Arc;

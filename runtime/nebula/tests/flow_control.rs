@@ -3,9 +3,9 @@
 use crate::support::datagram::{ACK, CANCEL, Message, REQUEST};
 use crate::support::draw::Draw;
 use crate::support::scene::{MTU, Scene};
-use crate::support::watch::Watchdog;
 use crate::support::{PATIENCE, echo, echo_sizes, roomy};
 use nebula::{CallError, Client, ClientConfig, FlowKind, IdlePolicy, Server, SubmitError, Wait};
+use nebula_testing::wait::Watchdog;
 use std::collections::BTreeSet;
 
 fn homa() -> ClientConfig {

@@ -1,8 +1,8 @@
 //! Servers of several flows: each thread has its own queue and its share of the clients, over both transports; and a pool serves all of them.
 
-use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{endpoint, wait_until_freed};
 use nebula::{Class, Client, ClientConfig, Reply, RunningServer, Server, ServerConfig, Service, Span};
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

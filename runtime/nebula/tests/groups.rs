@@ -2,7 +2,6 @@
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
-use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config, wait_until_freed, wait_until_served};
 use nebula::{
     CallError, Client, ClientConfig, Fault, IdlePolicy, IntoEndpoints, MigrationConfig, Queueing, Reply, RunningServer,
@@ -10,6 +9,7 @@ use nebula::{
 };
 use nebula_nic::decision::{GroupReplayError, replay_group_text};
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;

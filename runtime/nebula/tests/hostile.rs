@@ -4,12 +4,12 @@ mod support;
 
 use nebula::{CallError, Client, ClientConfig, Reply, RetryPolicy, Server, ServerConfig, Span, Status, StatusReader};
 use nebula_sys::sync::Ordering::{Acquire, Relaxed, Release};
+use nebula_testing::wait::{RaisedAtTheEnd, WAIT_MAX, Watchdog, wait_until};
 use std::hint::black_box;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use support::draw::Draw;
 use support::raw::{CANCELLED, NACK, REPLY, REQUEST, RawRing, Slot, is_readable};
-use support::watch::{RaisedAtTheEnd, WAIT_MAX, Watchdog, wait_until};
 use support::{PATIENCE, endpoint, server_config, wait_until_clean};
 
 /// Payloads that changed under a handler's hands.

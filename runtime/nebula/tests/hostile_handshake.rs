@@ -3,13 +3,13 @@
 mod support;
 
 use nebula::{Client, ClientConfig, Server};
+use nebula_testing::wait::{Watchdog, wait_until};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use support::raw::{RawRing, Slot, VERSION, answer_code, dial, hear, hello, is_readable, say};
-use support::watch::{Watchdog, wait_until};
 use support::{echo, endpoint, server_config, wait_until_clean};
 
 /// One test at a time: they count the descriptors of the process.

@@ -2,9 +2,9 @@
 //! and hide the server's end from its clients, and memory that it kept could be written.
 
 use crate::support::process::{Process, role, say, wait_for_end};
-use crate::support::watch::Watchdog;
 use crate::support::{echo, endpoint, lasting_udp_endpoint, server_config};
 use nebula::{AsyncClient, CallError, Client, Endpoint, IdlePolicy, Server};
+use nebula_testing::wait::Watchdog;
 use std::path::PathBuf;
 
 const TEST: &str = "inherited::a_process_that_is_started_keeps_no_descriptor_of_servers_and_clients";

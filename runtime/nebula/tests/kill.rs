@@ -3,12 +3,12 @@
 mod support;
 
 use nebula::{AsyncClient, CallError, Client, ClientConfig, Queueing, Reply, Server, Span, SubmitError};
+use nebula_testing::wait::{RaisedAtTheEnd, Watchdog, wait_until};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use support::draw::Draw;
 use support::process::{Process, role, say, wait_for_end};
-use support::watch::{RaisedAtTheEnd, Watchdog, wait_until};
 use support::{echo, endpoint, server_config, wait_until_clean};
 
 /// Kills of a client, for each kind of server.

@@ -2,13 +2,13 @@
 //! credit are what they would have been.
 
 use crate::support::boxed::boxed;
-use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{endpoint, server_config, wait_until_freed};
 use nebula::{
     AsyncClient, CallError, Client, ClientConfig, Fault, IdlePolicy, LaterError, LaterReply, Queueing, Reply,
     RunningServer, ServeError, Server, ServerConfig, Service, Ticket,
 };
 use nebula_nic::replay_text;
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -2,8 +2,8 @@
 
 use crate::support::echo;
 use crate::support::endpoint;
-use crate::support::watch::{Watchdog, wait_until};
 use nebula::{CallError, Client, ClientConfig, Options, Server, ServerConfig, Span};
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::time::Duration;
 
 /// Endpoints of both transports.

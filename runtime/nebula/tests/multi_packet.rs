@@ -1,9 +1,9 @@
 //! RPCs of every size: cut into packets, put together again, around the ring and around the largest position.
 
 use crate::support::draw::Draw;
-use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{CallError, Client, ClientConfig, Fault, Queueing, Reply, Server, ServerConfig, SubmitError};
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
 
 /// The bytes of a request or reply, of which no two packets are alike.

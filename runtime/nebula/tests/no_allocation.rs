@@ -2,15 +2,15 @@
 
 mod support;
 
-use allocations::Counting;
 use nebula::{
     AsyncClient, Client, ClientConfig, Node, Policy, Queueing, Received, Reply, Server, ServerConfig, Span, SubmitError,
 };
+use nebula_testing::allocations::Counting;
+use nebula_testing::wait::Watchdog;
 use rustix::thread::gettid;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
-use support::watch::Watchdog;
 use support::{endpoint, server_config};
 
 /// More than this process ever has.

@@ -1,11 +1,11 @@
 //! Nodes: the papers' calls with a domain in each, the buffer free before the reply is sent, and a thread that is client and server.
 
 use crate::support::endpoint;
-use crate::support::watch::{Watchdog, wait_until};
 use nebula::{
     CallError, Client, ClientConfig, Fault, LaterError, LaterReply, Node, NodeError, Peer, Policy, Received, Server,
     Target, Ticket,
 };
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 

@@ -3,9 +3,9 @@
 use crate::support::by_hand::ByHand;
 use crate::support::relay::{Link, Relay};
 use crate::support::udp_raw::{Answer, Packet, RawClient};
-use crate::support::watch::Watchdog;
 use nebula::{Client, ClientConfig, Endpoint, Region, RegionId, Registered, Reply, Rights, Server};
 use nebula_nic::{Access, AccessKind, AccessRefusal};
+use nebula_testing::wait::Watchdog;
 
 const REGION: RegionId = RegionId(0);
 const ALL: Rights = Rights::from_bits(3);

@@ -5,8 +5,8 @@ mod support;
 use nebula::{
     CallError, Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, Span, Status, SubmitError,
 };
+use nebula_testing::wait::{WAIT_MAX, Watchdog, spin, wait_until};
 use std::time::{Duration, Instant};
-use support::watch::{WAIT_MAX, Watchdog, spin, wait_until};
 use support::{endpoint, server_config, wait_until_clean};
 
 /// What the handler takes for an RPC.

@@ -1,12 +1,12 @@
 //! A policy of this test's own, served without a fork: it decides, the log names it, and its factory replays the log.
 
-use crate::support::watch::Watchdog;
 use crate::support::{echo, endpoint, server_config};
 use nebula::{
     ArrivalQueue, CentralDispatch, Choose, Client, CoreId, CustomPolicy, Header, PerCore, Placement, Policy, Queues,
     ServeError, Server,
 };
 use nebula_nic::{ConfigError, ReplayError, replay_text, replay_text_with};
+use nebula_testing::wait::Watchdog;
 
 /// One queue, and the last core that has nothing to do takes the head.
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! Packets that go through a server: each ends once, flows keep their order over several workers, and a server that drains lets out what is inside.
 
-use crate::support::watch::Watchdog;
 use nebula::net::{Forwarding, PacketDevice, Side, Unsent, packet_of};
 use nebula::{PacketStatus, Policy, Reply, RunningServer, Server, ServerConfig, Span};
+use nebula_testing::wait::Watchdog;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -3,13 +3,13 @@
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::raw::{NACK, RawRing, Slot};
-use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config, wait_until_clean};
 use nebula::{CallError, Client, ClientConfig, Policy, Reply, ScrubMode, Server, ServerConfig, Span, Status};
 use nebula_nic::decision::{Beside, read_text, replay_through};
 use nebula_nic::{
     Availability, Backend, BackendConfig, CentralDispatch, Input, LogLine, ReplayError, WithState, replay_text,
 };
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};

@@ -1,10 +1,9 @@
 //! Peers come, say who they are, and go.
 
-use crate::support;
 use crate::support::boxed::boxed;
-use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, Reply, ServeError, Server, Span};
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::Barrier;
 use std::time::Duration;
 
@@ -185,7 +184,7 @@ fn a_pause_of_the_engine_is_listed_as_a_gap() {
     let clock = nebula_sys::clock::Clock::new();
     assert!(worker.try_wait_for_rpc().is_none());
     let (before, from_ps) = (server.status().gaps_seen(), clock.now_ps());
-    support::watch::spin(std::time::Duration::from_millis(30));
+    nebula_testing::wait::spin(std::time::Duration::from_millis(30));
     let to_ps = clock.now_ps();
     assert!(worker.try_wait_for_rpc().is_none());
     let gaps = server.status().gaps(before, clock);

@@ -4,11 +4,11 @@
 mod support;
 
 use nebula::{CallError, Client, ClientConfig, Fault, Policy, Reply, Server, ServerConfig, Span, Status, Worker};
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 use support::draw::Draw;
-use support::watch::{Watchdog, spin, wait_until};
 use support::{endpoint, server_config, wait_until_clean};
 
 const POLICIES: [Policy; 2] = [Policy::McsLock, Policy::WorkStealing];

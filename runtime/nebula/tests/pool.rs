@@ -1,11 +1,11 @@
 //! RPCs that take long run in the server's pool: short ones pass them, too many are refused and not queued, each ends once and with what came of it.
 
-use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config};
 use nebula::{
     CallError, Class, Client, ClientConfig, Executed, Fault, NackReason, Reply, RetryPolicy, RunningServer, ServeError,
     Server, ServerConfig, Service, Span, Ticket,
 };
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};

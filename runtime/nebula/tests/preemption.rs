@@ -2,10 +2,10 @@
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
-use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config, wait_until_freed};
 use nebula::{CallError, Client, ClientConfig, Fault, Policy, Queueing, Reply, Server, ServerConfig, Ticket};
 use nebula_nic::replay_text;
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};

@@ -6,12 +6,12 @@ use crate::support;
 use crate::support::hand_wire::{Hand, hand_wire};
 use crate::support::raw::RawRing;
 use crate::support::udp_raw::{HELLO, Header, VERSION, WELCOME, opened};
-use crate::support::watch::Watchdog;
 use crate::support::{echo, endpoint};
 use nebula::net::{Environment, Time};
 use nebula::{
     CallError, Client, ClientConfig, ConnectError, Fault, Reply, RunningServer, ServeError, Server, SubmitError,
 };
+use nebula_testing::wait::Watchdog;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,10 +1,10 @@
 //! What the status page says of a server: every RPC is offered, served or NACKed by cause; times are sampled, whichever way RPCs are served.
 
-use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config};
 use nebula::{
     Client, ClientConfig, Policy, Reply, RetryPolicy, RunningServer, Server, ServerConfig, Service, Span, StoreCounters,
 };
+use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

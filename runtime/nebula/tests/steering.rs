@@ -1,8 +1,8 @@
 //! The payload of the next RPC is fetched before its worker begins it, where a thread besides the worker's dispatches.
 
-use crate::support::watch::{WAIT_MAX, Watchdog, wait_until};
 use crate::support::{endpoint, server_config};
 use nebula::{Client, Reply, Server, Span, Status, Steering};
+use nebula_testing::wait::{WAIT_MAX, Watchdog, wait_until};
 use std::time::{Duration, Instant};
 
 /// Kept outstanding, so that the worker never waits for a client.

@@ -2,11 +2,11 @@
 //!
 //! The protocol is lines, each of which is answered by one line.
 
-use crate::support::watch::{WAIT_MAX, Watchdog, wait_until};
 use nebula::net::Time;
 use nebula::{
     Endpoint, Fault, Frame, Framing, IdlePolicy, NackReason, Reply, RunningServer, Server, ServerConfig, Span,
 };
+use nebula_testing::wait::{WAIT_MAX, Watchdog, wait_until};
 use std::collections::{HashSet, VecDeque};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};

@@ -2,12 +2,12 @@
 
 use crate::support::cut::Cuttable;
 use crate::support::draw::Draw;
-use crate::support::watch::{RaisedAtTheEnd, Watchdog, wait_until};
 use crate::support::{PATIENCE, echo, echo_sizes, roomy, server_config};
 use nebula::{
     CallError, Client, ClientConfig, ConnectError, Endpoint, IdlePolicy, Key, Keys, NackReason, Options, Region,
     RegionId, Reply, RetryPolicy, Rights, RunningServer, ServeError, Server, ServerConfig, Span, Wait,
 };
+use nebula_testing::wait::{RaisedAtTheEnd, Watchdog, wait_until};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -154,7 +154,7 @@ fn a_full_queue_refuses_at_once_and_what_is_late_is_not_executed() {
     let count = executed.clone();
     let slow = move |request: &[u8], reply: &mut Reply<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
-        crate::support::watch::spin(Duration::from_millis(20));
+        nebula_testing::wait::spin(Duration::from_millis(20));
         reply.write(request);
     };
     let config = server_config(|config| {

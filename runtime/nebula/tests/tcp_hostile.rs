@@ -2,8 +2,8 @@
 
 use crate::support::echo;
 use crate::support::udp_raw::{RawClient, Welcome};
-use crate::support::watch::{WAIT_MAX, Watchdog, wait_until};
 use nebula::{Client, ClientConfig, Endpoint, RunningServer, Server, ServerConfig, Status, Wait};
+use nebula_testing::wait::{WAIT_MAX, Watchdog, wait_until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 

@@ -1,9 +1,9 @@
 //! Layers of `tower` around a client of many tasks.
 
 use crate::support::boxed::boxed;
-use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config};
 use nebula::{AsyncClient, CallError, ClientConfig, LaterReply, Queueing, Reply, RunningServer, Server};
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::mpsc::{Receiver, channel};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;

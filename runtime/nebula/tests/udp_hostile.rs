@@ -3,8 +3,8 @@
 
 mod support;
 
-use allocations::Counting;
 use nebula::{Queueing, Span};
+use nebula_testing::allocations::Counting;
 use support::by_hand::{ByHand, job, reply, reply_of, whole};
 use support::udp_raw::*;
 
@@ -99,7 +99,7 @@ fn no_answer_to_who_has_proven_nothing_is_longer_than_what_came() {
 #[test]
 fn no_answer_to_any_bytes_is_longer_than_they_are() {
     let scene = std::cell::RefCell::new(ByHand::open(|_| ()));
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let mut bytes: Vec<u8> = u.arbitrary()?;
         if bytes.len() >= 32 && u.arbitrary()? {
             (bytes[0], bytes[1]) = (VERSION, u.int_in_range(1..=5)?);
@@ -560,10 +560,10 @@ fn the_server_holds_nothing_for_its_clients() {
         assert!(matches!(answers[..], [Answer::Reply { tid: 0, .. }]), "{answers:?}");
         drop(answers);
         if peer == 1_000 {
-            held = allocations::bytes();
+            held = nebula_testing::allocations::bytes();
         }
     }
-    let grown = allocations::bytes() - held;
+    let grown = nebula_testing::allocations::bytes() - held;
     assert_eq!(grown, 0, "bytes for {} peers", peers - 1_000);
     println!("{grown} bytes more for {} peers more: 0 bytes a peer", peers - 1_001);
 }
@@ -587,9 +587,9 @@ fn the_server_allocates_nothing_for_an_rpc() {
                 scene.hand.put(client.address, &frame);
             }
         }
-        let started = allocations::allocations();
+        let started = nebula_testing::allocations::allocations();
         scene.run();
-        let allocated = allocations::allocations() - started;
+        let allocated = nebula_testing::allocations::allocations() - started;
         replied += scene.hand.take(|_, datagram| assert_eq!(datagram[1], SERVER));
         if round >= 20 {
             before += allocated;

@@ -1,8 +1,8 @@
 //! Keys of a `udp://` server that change while it runs.
 
 use crate::support::boxed::boxed;
-use crate::support::watch::Watchdog;
 use nebula::{CallError, Client, ClientConfig, ConnectError, Key, Keys, Reply, Server, ServerConfig, Span};
+use nebula_testing::wait::Watchdog;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 

@@ -3,6 +3,7 @@
 mod support;
 
 use nebula::{CallError, Client, ClientConfig, Executed, Queueing, Reply, RetryPolicy, Server, Span};
+use nebula_testing::wait::Watchdog;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -11,7 +12,6 @@ use std::time::Duration;
 use support::draw::Draw;
 use support::process::{Process, role, say, wait_for_end};
 use support::server_config;
-use support::watch::Watchdog;
 
 /// Kills of the server.
 const KILLS: u32 = 12;

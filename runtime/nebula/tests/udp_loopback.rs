@@ -7,11 +7,11 @@ use nebula::{
     CallError, Client, ClientConfig, ConnectError, IdlePolicy, Key, Options, Policy, Reply, RunningServer, ServeError,
     Server, ServerConfig, Span, Wait,
 };
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use support::draw::Draw;
-use support::watch::{Watchdog, wait_until};
 use support::{PATIENCE, echo, echo_sizes, roomy};
 
 const LOOPBACK: &str = "udp://127.0.0.1:0";
@@ -121,7 +121,7 @@ fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
         let seen = late.clone();
         let service = move |request: &[u8], reply: &mut Reply<'_>| {
             if request == b"slow" {
-                support::watch::spin(Duration::from_millis(30));
+                nebula_testing::wait::spin(Duration::from_millis(30));
             } else {
                 seen.fetch_add(1, Ordering::Relaxed);
             }

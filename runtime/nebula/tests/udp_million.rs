@@ -3,11 +3,11 @@
 
 use crate::support::boxed::boxed;
 use crate::support::relay::{Link, Passed, Relay};
-use crate::support::watch::Watchdog;
 use crate::support::{lasting_udp_endpoint, server_config};
 use nebula::{
     Client, ClientConfig, Endpoint, Executed, Key, Keys, Queueing, Reply, RunningServer, Server, Span, Ticket,
 };
+use nebula_testing::wait::Watchdog;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -5,11 +5,11 @@
 mod support;
 
 use nebula::{Client, ClientConfig, Key, Queueing, RetryPolicy, Server, Span};
+use nebula_testing::wait::Watchdog;
 use std::process::{Command, exit};
 use std::time::Duration;
 use support::draw::Draw;
 use support::process::{Process, role, say, wait_for_end};
-use support::watch::Watchdog;
 use support::{echo, server_config};
 
 const TEST: &str = "rpcs_go_between_hosts";

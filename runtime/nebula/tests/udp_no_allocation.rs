@@ -4,10 +4,10 @@
 #[expect(dead_code, reason = "each suite uses its part")]
 mod datagram;
 
-use allocations::{Counting, made_by};
 use datagram::{CLIENT, FRAME_BYTES, HELLO, REPLY, REQUEST, SERVER, WELCOME};
 use nebula::net::{Environment, Route, Time, Wire};
 use nebula::{Client, ClientConfig, SubmitError};
+use nebula_testing::allocations::{Counting, made_by};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;

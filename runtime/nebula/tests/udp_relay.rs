@@ -5,11 +5,11 @@ use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::relay::{Link, Relay};
 use crate::support::server_config;
-use crate::support::watch::Watchdog;
 use nebula::{
     AsyncClient, CallError, Client, ClientConfig, Endpoint, Executed, Key, Keys, Queueing, Reply, RetryPolicy, Server,
     Span,
 };
+use nebula_testing::wait::Watchdog;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -66,9 +66,9 @@ fn what_is_no_rule_is_refused_with_its_line() {
 
 #[test]
 fn rules_decide_as_bit_by_bit() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let (mut text, mut model) = (String::new(), Vec::new());
-        let small = |u: &mut seeded::arbitrary::Unstructured<'_>| u.int_in_range(0..=3_u32);
+        let small = |u: &mut nebula_testing::arbitrary::Unstructured<'_>| u.int_in_range(0..=3_u32);
         for _ in 0..u.int_in_range(0..=6)? {
             let (allows, bits) = (u.arbitrary::<bool>()?, u.int_in_range(0..=32_u32)?);
             let network =

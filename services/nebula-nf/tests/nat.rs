@@ -38,7 +38,7 @@ fn back(nat: &mut Nat, now: Timestamp, protocol: Protocol, to: Endpoint) -> Resu
 
 #[test]
 fn ends_have_ports_and_answers_find_them() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         // The last shard of many, whose ports are few: 64,512 over 16,128.
         let shards = 16_128;
         let mut nat = Nat::new(end(ADDRESS).ip, Ports::of_shard(shards - 1, shards));

@@ -3,13 +3,13 @@
 use crate::frames::{carried_sum, checksum_at, end, frame, is_right};
 use nebula_nf::{BadPacket, Endpoint, Packet, Protocol, flow_hash};
 
-fn drawn_end(u: &mut seeded::arbitrary::Unstructured<'_>) -> seeded::arbitrary::Result<Endpoint> {
+fn drawn_end(u: &mut nebula_testing::arbitrary::Unstructured<'_>) -> nebula_testing::arbitrary::Result<Endpoint> {
     Ok(Endpoint { ip: u.arbitrary::<u32>()?.into(), port: u.arbitrary()? })
 }
 
 #[test]
 fn what_is_rewritten_is_what_it_would_have_been_made_as() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let protocol = *u.choose(&[Protocol::Udp, Protocol::Tcp, Protocol::Icmp, Protocol::Other(47)])?;
         let [from, to, new_from, new_to] = [drawn_end(u)?, drawn_end(u)?, drawn_end(u)?, drawn_end(u)?];
         let payload: Vec<u8> = u.arbitrary()?;
@@ -46,7 +46,7 @@ fn what_is_rewritten_is_what_it_would_have_been_made_as() {
 
 #[test]
 fn no_bytes_make_it_panic_and_damage_stays_recognizable() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let protocol = *u.choose(&[Protocol::Udp, Protocol::Tcp])?;
         let mut bytes = frame(protocol, drawn_end(u)?, drawn_end(u)?, b"some payload");
         let at = u.int_in_range(14..=bytes.len() - 1)?;

@@ -8,7 +8,7 @@ const ENTRIES_MAX: u32 = 4;
 
 #[test]
 fn it_knows_what_a_list_knows_and_gives_no_place_twice() {
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let mut table = Table::new(ENTRIES_MAX);
         let mut model: BTreeMap<u8, (u32, u32, Timestamp)> = BTreeMap::new();
         let mut now = Timestamp::ZERO;

@@ -2,7 +2,7 @@
 
 use nebula_kvs::protocol::{self as key_value, HEADER_BYTES, ProtocolError};
 use nebula_ordered::protocol::{OP_SCAN, OPERATIONS, PAIR_HEADER_BYTES, Pairs, Request, pair_header};
-use seeded::seeded;
+use nebula_testing::seeded;
 
 fn encoded(request: Request<'_>) -> Vec<u8> {
     let mut buffer = vec![0xEE; request.encoded_bytes()];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nebula_ordered::{ITEM_OVERHEAD_BYTES, OrderedStore};
-use seeded::seeded;
+use nebula_testing::seeded;
 
 const ROOMY: u64 = 1 << 30;
 

@@ -34,7 +34,7 @@ fn a_server_answers_whatever_bytes_come() {
     let (server, mut worker, mut client) = pair("any-bytes");
     let services = Services::new((EveryServer(EveryService), OtherServer(Adder)));
     let mut replies = 0;
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let service = *u.choose(&[EVERY.id, OTHER.id, 1])?;
         let method = *u.choose(&[0, 1, 2, 3, 7, 8, 9, 10, 4094])?;
         let mut request = Vec::new();

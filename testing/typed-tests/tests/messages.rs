@@ -1,7 +1,7 @@
 //! Messages of every type.
 
 use nebula::typed::{Encoding, Line as AsLine, Message, Proto as AsProto, key_hash, prost};
-use seeded::arbitrary::{self, Unstructured};
+use nebula_testing::arbitrary::{self, Unstructured};
 use typed_tests::every::{Color, Line, Loose, Pair, Plain, loose};
 
 /// Every field differs from zero and from the others.
@@ -131,7 +131,7 @@ fn same<T: std::fmt::Debug>(ours: Option<T>, prosts: Option<T>, bytes: &[u8]) {
 #[test]
 fn plain_fields_are_written_and_read_as_prost_does() {
     let mut read = [0; 2];
-    seeded::seeded(|u| {
+    nebula_testing::seeded(|u| {
         let message = plain(u)?;
         let mut bytes = AsProto::write(&message, <[u8]>::to_vec);
         assert_eq!(bytes, prost::Message::encode_to_vec(&message));

@@ -8,7 +8,7 @@ use typed_tests::echo_service::Same;
 use typed_tests::every::{EveryClient, EveryEnded, EveryServer, Line};
 
 #[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting::new();
+static ALLOCATOR: nebula_testing::allocations::Counting = nebula_testing::allocations::Counting::new();
 
 fn open(name: &str) -> (RunningServer, Worker) {
     let endpoint = format!("shm://typed-allocations-{name}-{}", std::process::id());
@@ -40,7 +40,7 @@ fn no_typed_rpc_of_line_messages_allocates() {
         }
     };
     rpcs(1000);
-    assert_eq!(allocations::made_by(|| rpcs(10_000)), 0);
+    assert_eq!(nebula_testing::allocations::made_by(|| rpcs(10_000)), 0);
     server.stop();
 }
 
@@ -70,6 +70,6 @@ fn a_message_of_protobuf_is_read_where_one_as_long_was_before() {
         }
     };
     rpcs(10);
-    assert_eq!(allocations::made_by(|| rpcs(100)), 0);
+    assert_eq!(nebula_testing::allocations::made_by(|| rpcs(100)), 0);
     server.stop();
 }

@@ -182,9 +182,9 @@ fn lines_of(shell: &Shell, program: &Path, clients: u32, most: f64) -> Result<Ro
     Ok(Row { what, value, unit: "lines".into(), against: Some(against) })
 }
 
-/// A program of the crate `instructions`. All of them are built at once.
+/// A program of the crate `typed-tests`. All of them are built at once.
 fn runtime_program(shell: &Shell, name: &str) -> Result<PathBuf, Failure> {
-    run(&mut shell.cargo(&["build", "--release", "-p", "instructions"]))?;
+    run(&mut shell.cargo(&["build", "--release", "-p", "typed-tests", "--bins"]))?;
     Ok(shell.target().join("release").join(name))
 }
 

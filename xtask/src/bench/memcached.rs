@@ -3,9 +3,9 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
+use super::picture::{BLUE, Drawn, GRID, INK, MUTED, ORANGE, Surface, sheet, text};
 use super::{Picture, Row, Section, program};
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
-use crate::synth::picture::{BLUE, Drawn, GRID, INK, MUTED, ORANGE, Surface, sheet, text};
 
 /// The section `memcached` of the program `nebula-bench`, which starts the program `nebula` and memcached.
 pub(super) struct Memcached;

@@ -1,7 +1,7 @@
 //! Only `nebula-sys` contains `unsafe`, and every other crate forbids it, so that the compiler enforces the rule. One file of `hardware/` calls C++.
 //!
-//! A test that counts allocations needs a global allocator, and `GlobalAlloc` is an unsafe trait. The one crate that implements it may contain
-//! `unsafe` too; others may have that crate as a dev-dependency only, so that no code of the product uses it.
+//! A test that counts allocations needs a global allocator, and `GlobalAlloc` is an unsafe trait. The one module that
+//! implements it may contain `unsafe` too; its crate is a dev-dependency only, so that no code of the product uses it.
 
 use super::Violation;
 use super::code::{code_of, has_word};
@@ -10,24 +10,20 @@ use super::tree::Tree;
 const UNSAFE_CRATE: &str = "runtime/nebula-sys/";
 /// Calls into the C++ of the NIC in hardware: in a separate workspace, and part of no product.
 const UNSAFE_FILE: &str = "hardware/lockstep/src/model.rs";
-/// The root of that file's crate denies unsafe code, which a module can be exempt from.
+/// The allocator of tests, and its crate.
+const ALLOCATOR: &str = "testing/nebula-testing/src/allocations.rs";
+const ALLOCATORS_CRATE: &str = "nebula-testing";
+/// The roots of those files' crates deny unsafe code, which a module can be exempt from.
 const DENY: &str = "#![deny(unsafe_code)]";
-const DENYING_ROOT: &str = "hardware/lockstep/src/lib.rs";
-const ALLOCATOR: &str = "allocations";
+const DENYING_ROOTS: [&str; 2] = ["hardware/lockstep/src/lib.rs", "testing/nebula-testing/src/lib.rs"];
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let elsewhere =
-        tree.rust().filter(|(path, _)| !path.starts_with(UNSAFE_CRATE) && *path != UNSAFE_FILE && !is_allocators(path));
+        tree.rust().filter(|(path, _)| !path.starts_with(UNSAFE_CRATE) && ![UNSAFE_FILE, ALLOCATOR].contains(path));
     let code = elsewhere.flat_map(|(path, text)| not_forbidden(path, text).into_iter().chain(uses(path, text)));
     let manifests = tree.files().filter(|(path, _)| path.ends_with("Cargo.toml"));
     code.chain(manifests.flat_map(|(path, text)| dependencies(path, text))).collect()
-}
-
-fn is_allocators(path: &str) -> bool {
-    path.strip_prefix("testing/")
-        .and_then(|rest| rest.strip_prefix(ALLOCATOR))
-        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Where a manifest makes the allocator a dependency of code that is not a test.
@@ -39,8 +35,12 @@ fn dependencies(path: &str, manifest: &str) -> Vec<Violation> {
             let is_exempt = line.contains("dev-dependencies") || line == "[workspace.dependencies]";
             is_product = line.contains("dependencies") && !is_exempt;
         }
-        if is_product && has_word(line, ALLOCATOR) {
-            found.push(Violation::new(path, number, format!("`{ALLOCATOR}` is for tests: make it a dev-dependency")));
+        if is_product && has_word(line, ALLOCATORS_CRATE) {
+            found.push(Violation::new(
+                path,
+                number,
+                format!("`{ALLOCATORS_CRATE}` is for tests: make it a dev-dependency"),
+            ));
         }
     }
     found
@@ -49,7 +49,7 @@ fn dependencies(path: &str, manifest: &str) -> Vec<Violation> {
 /// A crate's root file must forbid unsafe code, except in fuzz targets, whose macro generates some.
 fn not_forbidden(path: &str, text: &str) -> Option<Violation> {
     let is_root = path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs");
-    let expected = if path == DENYING_ROOT { DENY } else { FORBID };
+    let expected = if DENYING_ROOTS.contains(&path) { DENY } else { FORBID };
     let is_lacking = is_root && !text.lines().any(|line| line == expected);
     is_lacking.then(|| Violation::new(path, 0, format!("does not say `{expected}`")))
 }
@@ -80,24 +80,24 @@ mod tests {
     }
 
     #[test]
-    fn one_crate_alone_may_implement_an_allocator() {
+    fn one_module_alone_may_implement_an_allocator() {
         let text = "unsafe impl GlobalAlloc for Counting {\n    unsafe fn alloc(&self) {}\n}";
-        assert_eq!(found("testing/allocations/src/lib.rs", text), 0);
-        assert_eq!(found("testing/allocations-too/src/count.rs", text), 2);
+        assert_eq!(found(ALLOCATOR, text), 0);
+        assert_eq!(found("testing/nebula-testing/src/seeded.rs", text), 2);
         assert_eq!(found("core/nebula-nic/tests/no_allocation.rs", text), 2);
     }
 
     #[test]
     fn the_allocator_is_a_dependency_of_tests_only() {
         let manifest =
-            |section: &str| found("core/a/Cargo.toml", &format!("[{section}]\nallocations.workspace = true\n"));
+            |section: &str| found("core/a/Cargo.toml", &format!("[{section}]\nnebula-testing.workspace = true\n"));
         assert_eq!(manifest("dev-dependencies"), 0);
         assert_eq!(manifest("workspace.dependencies"), 0);
         assert_eq!(manifest("dependencies"), 1);
         assert_eq!(manifest("target.\"cfg(unix)\".build-dependencies"), 1);
-        assert_eq!(found("core/a/Cargo.toml", "[dependencies.allocations]\npath = \"b\"\n"), 1);
+        assert_eq!(found("core/a/Cargo.toml", "[dependencies.nebula-testing]\npath = \"b\"\n"), 1);
         let renamed =
-            "[dependencies]\nb = { path = \"c\", package = \"allocations\" }\n\n[features]\nallocations = []\n";
+            "[dependencies]\nb = { path = \"c\", package = \"nebula-testing\" }\n\n[features]\nnebula-testing = []\n";
         assert_eq!(found("core/a/Cargo.toml", renamed), 1);
     }
 

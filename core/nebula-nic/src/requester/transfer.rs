@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_upload_ends_whatever_is_lost_and_sends_no_more_than_it_may() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let packets = u.int_in_range(2..=400)?;
             let mut upload = Upload::new(packets);
             let mut arrived = BTreeSet::new();
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn an_upload_under_grants_ends_whatever_is_lost_and_sends_nothing_that_was_not_granted() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let (packets, unscheduled) = (u.int_in_range(2..=400)?, u.int_in_range(1..=20)?);
             let homa = Homa::new(unscheduled);
             let (mut upload, mut granted) = (Upload::new(packets), 0_u32);
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_download_ends_whatever_is_lost() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let packets = u.int_in_range(2..=400)?;
             let mut download = Download::new(packets);
             let mut arrived: BTreeSet<u32> = (0..packets.min(UNASKED_PACKETS)).collect();

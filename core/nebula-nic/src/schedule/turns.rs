@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn it_decides_as_one_plain_list_does() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let suspended_max = u.int_in_range(0..=4_u32)?;
             let (mut queue, mut model) = (queue(suspended_max), Model::default());
             let mut now = Timestamp::ZERO;
@@ -342,7 +342,7 @@ mod tests {
     /// The same histories through the run queue that the simulator uses for a core.
     #[test]
     fn with_enough_contexts_it_decides_as_a_run_queue_does() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let preemption = Preemption::new(Quantum::try_new(QUANTUM).unwrap(), BackTo::OwnCore);
             let (mut turns, mut run_queue) = (queue(SUSPENDED_MAX), RunQueue::new(64, 64));
             let (mut now, mut since, mut dispatched) = (Timestamp::ZERO, Timestamp::ZERO, 0);

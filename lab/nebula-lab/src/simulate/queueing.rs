@@ -120,7 +120,7 @@ pub(super) struct QueueingArgs {
     /// Time for which mcs-lock holds its lock for each RPC [default: 150ns, assumed]
     #[arg(long, value_name = "TIME")]
     pub(super) lock_handoff: Option<Span>,
-    /// Charge what a NIC in hardware takes to decide and to dispatch: cycles that cargo xtask rtl --cycles has counted, such as hardware/cycles.toml
+    /// Charge what a NIC in hardware takes to decide and to dispatch: cycles that cargo hw rtl --cycles has counted, such as hardware/cycles.toml
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["decision_time", "dispatch_latency", "notify_latency"])]
     pub(super) nic_cycles: Option<PathBuf>,
     /// Clock of that NIC, in GHz

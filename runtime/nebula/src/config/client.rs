@@ -2,13 +2,16 @@
 
 use crate::config::key::{Key, Keys};
 use crate::rpc::slot::Geometry;
+use derive_setters::Setters;
 use nebula_nic::{Balance, FlowKind, HedgeConfig, Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
 use std::sync::Arc;
 
 /// The configuration of a client.
 ///
-/// Each field has a builder method of the same name. Times are [`Span`]s; the builders take [`std::time::Duration`] too.
-#[derive(Clone, Debug)]
+/// Each field has a setter of the same name, which takes the value of an optional field. Times are [`Span`]s; the setters take
+/// [`std::time::Duration`] too.
+#[derive(Clone, Debug, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct ClientConfig {
     /// RPCs that can be outstanding, a power of two from 2 to 65,536. Over shared memory these are the slots of the ring, and an RPC of
@@ -20,11 +23,14 @@ pub struct ClientConfig {
     pub reply_bytes_max: Option<u32>,
     /// What follows a NACK. Default: nothing, the RPC ends. Of several servers each gets it once before this decides: see
     /// [`Failover`](nebula_nic::Failover::new). A client of one server has no other one, and [`RetryPolicy::AnotherServer`] is nothing to it.
+    /// Anything but giving up keeps a copy of each request until it is answered.
     pub retry: RetryPolicy,
     /// How long an RPC may take, all tries together. Any but the default, [`Span::MAX`] for no limit, costs a clock read for each RPC.
+    #[setters(into)]
     pub deadline: Span,
     /// How long [`Client::call`](crate::Client::call) waits for an answer, and a connection over UDP for the server's first one.
     /// Default: 5 s.
+    #[setters(into)]
     pub call_timeout: Span,
     /// How [`Client::call`](crate::Client::call) waits. Default: it polls.
     pub wait: Wait,
@@ -51,6 +57,7 @@ pub struct ClientConfig {
     pub balance: Balance,
     /// Several servers: the zone that this client is of, by which those of [other zones](crate::Listed::zone) are far. They get RPCs only while
     /// none near has room. Default: none, and no server is far.
+    #[setters(into)]
     pub zone: Option<String>,
     /// Several servers: when a second one is asked although the first may still answer; only for RPCs that are
     /// [idempotent](Options::idempotent). Default: never.
@@ -88,40 +95,19 @@ pub enum Wait {
 }
 
 /// Options of one RPC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct Options {
     /// Hash of the key that the RPC is about, for the policy `key-hash`. Default: 0.
     pub key_hash: u32,
     /// How long this RPC may take, all tries together; at most [`ClientConfig::deadline`]. Over UDP the server is told, and does not begin
     /// an RPC whose deadline is over. Default: none.
+    #[setters(into)]
     pub deadline: Option<Span>,
     /// Whether it does no harm if the RPC is executed twice. Of several servers another one then gets it where nobody knows what became of it, or as a
     /// [hedge](ClientConfig::hedge). Default: false.
     pub idempotent: bool,
-}
-
-impl Options {
-    /// Sets whether it does no harm if the RPC is executed twice.
-    #[must_use]
-    pub fn idempotent(mut self, idempotent: bool) -> Self {
-        self.idempotent = idempotent;
-        self
-    }
-
-    /// Sets the hash of the key.
-    #[must_use]
-    pub fn key_hash(mut self, key_hash: u32) -> Self {
-        self.key_hash = key_hash;
-        self
-    }
-
-    /// Sets how long the RPC may take.
-    #[must_use]
-    pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
-        self.deadline = Some(deadline.into());
-        self
-    }
 }
 
 impl Default for ClientConfig {
@@ -149,129 +135,10 @@ impl Default for ClientConfig {
 }
 
 impl ClientConfig {
-    /// Sets the slots of the ring.
-    #[must_use]
-    pub fn slots(mut self, slots: u32) -> Self {
-        self.slots = slots;
-        self
-    }
-
-    /// Sets the room for the longest reply.
-    #[must_use]
-    pub fn reply_bytes_max(mut self, bytes: u32) -> Self {
-        self.reply_bytes_max = Some(bytes);
-        self
-    }
-
-    /// Sets what follows a NACK. Anything but giving up keeps a copy of each request until it is answered.
-    #[must_use]
-    pub fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// Sets how long an RPC may take.
-    #[must_use]
-    pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
-        self.deadline = deadline.into();
-        self
-    }
-
-    /// Sets how long a call waits.
-    #[must_use]
-    pub fn call_timeout(mut self, timeout: impl Into<Span>) -> Self {
-        self.call_timeout = timeout.into();
-        self
-    }
-
-    /// Sets how a call waits.
-    #[must_use]
-    pub fn wait(mut self, wait: Wait) -> Self {
-        self.wait = wait;
-        self
-    }
-
-    /// Sets the keys, the first of which is spoken with.
-    #[must_use]
-    pub fn keys(mut self, keys: Keys) -> Self {
-        self.keys = keys;
-        self
-    }
-
-    /// Sets the key that the server has too.
+    /// Sets one [key](Self#structfield.keys), which the server has too.
     #[must_use]
     pub fn key(self, key: Key) -> Self {
         self.keys(key.into())
-    }
-
-    /// Sets whether to go without a key even to another machine.
-    #[must_use]
-    pub fn insecure(mut self, insecure: bool) -> Self {
-        self.insecure = insecure;
-        self
-    }
-
-    /// Sets how often an RPC is sent before it is given up.
-    #[must_use]
-    pub fn transmissions_max(mut self, transmissions: u32) -> Self {
-        self.transmissions_max = transmissions;
-        self
-    }
-
-    /// Sets the flow control.
-    #[must_use]
-    pub fn flow(mut self, flow: FlowKind) -> Self {
-        self.flow = flow;
-        self
-    }
-
-    /// Sets the longest datagram.
-    #[must_use]
-    pub fn datagram_bytes(mut self, bytes: u16) -> Self {
-        self.datagram_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets the messaging domain.
-    #[must_use]
-    pub fn domain(mut self, domain: u8) -> Self {
-        self.domain = domain;
-        self
-    }
-
-    /// Sets whether the client makes one-sided operations.
-    #[must_use]
-    pub fn one_sided(mut self, one_sided: bool) -> Self {
-        self.one_sided = one_sided;
-        self
-    }
-
-    /// Sets how the server of an RPC is chosen.
-    #[must_use]
-    pub fn balance(mut self, balance: Balance) -> Self {
-        self.balance = balance;
-        self
-    }
-
-    /// Sets the client's zone.
-    #[must_use]
-    pub fn zone(mut self, zone: impl Into<String>) -> Self {
-        self.zone = Some(zone.into());
-        self
-    }
-
-    /// Sets when a second server is asked.
-    #[must_use]
-    pub fn hedge(mut self, hedge: HedgeConfig) -> Self {
-        self.hedge = Some(hedge);
-        self
-    }
-
-    /// Sets what servers are asked from time to time.
-    #[must_use]
-    pub fn health(mut self, health: HealthCheck) -> Self {
-        self.health = Some(health);
-        self
     }
 
     /// What follows a NACK of the one server of a connection: where another is to be asked, and there is none, nothing.
@@ -297,42 +164,5 @@ impl ClientConfig {
             .reply_bytes_max(reply_bytes_max)
             .deadline(self.deadline)
             .retry(self.retry_here())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rebuilt::rebuilt;
-
-    #[test]
-    fn every_field_has_a_builder_of_its_name_that_sets_it() {
-        let unusual = || ClientConfig {
-            slots: 7,
-            reply_bytes_max: Some(701),
-            retry: RetryPolicy::AnotherServer { servers: 7, attempts: 7 },
-            deadline: Span::from_us(702),
-            call_timeout: Span::from_us(703),
-            wait: Wait::Block,
-            keys: Key::new([7; 32]).into(),
-            insecure: true,
-            transmissions_max: 704,
-            flow: FlowKind::Unbounded,
-            datagram_bytes: Some(705),
-            domain: 7,
-            one_sided: true,
-            balance: Balance::KeyHash,
-            zone: Some("seven".to_owned()),
-            hedge: Some(HedgeConfig::default()),
-            health: Some(HealthCheck::new(Span::from_us(706), b"well?", <[u8]>::is_empty)),
-        };
-        let rebuilt = rebuilt!(
-            ClientConfig from unusual();
-            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, flow, balance, domain, one_sided;
-            optional reply_bytes_max, datagram_bytes, zone, hedge, health
-        );
-        assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
-        let unusual = Options { key_hash: 7, deadline: Some(Span::from_us(7)), idempotent: true };
-        assert_eq!(rebuilt!(Options from unusual; key_hash, idempotent; optional deadline), unusual);
     }
 }

@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn any_text_is_read_without_a_panic() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let text: String = u.arbitrary()?;
             let _ = text.parse::<Keys>();
             Ok(())

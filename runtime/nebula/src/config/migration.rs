@@ -1,15 +1,18 @@
 //! `altocumulus:G`: when and how much the groups of workers hand to one another.
 
+use derive_setters::Setters;
 use nebula_nic::Span;
 use nebula_nic::schedule::Thresholds;
 
 /// Under `altocumulus:G`: how the groups of workers hand RPCs to one another.
 ///
-/// Each field has a builder method of the same name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Each field has a setter of the same name, which takes the value of an optional field.
+#[derive(Clone, Debug, PartialEq, Eq, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct MigrationConfig {
     /// Time between two decisions of a group. Default: 1 µs.
+    #[setters(into)]
     pub period: Span,
     /// RPCs that a group hands over in a period, at most. Default: 16.
     pub bulk: u32,
@@ -39,70 +42,5 @@ impl Default for MigrationConfig {
             thresholds: None,
             foreign_max: 64,
         }
-    }
-}
-
-impl MigrationConfig {
-    /// Sets [the time between two decisions](Self#structfield.period).
-    #[must_use]
-    pub fn period(mut self, period: impl Into<Span>) -> Self {
-        self.period = period.into();
-        self
-    }
-
-    /// Sets [how many RPCs are handed over in a period](Self#structfield.bulk).
-    #[must_use]
-    pub fn bulk(mut self, rpcs: u32) -> Self {
-        self.bulk = rpcs;
-        self
-    }
-
-    /// Sets [how many groups they go to](Self#structfield.concurrency).
-    #[must_use]
-    pub fn concurrency(mut self, groups: u32) -> Self {
-        self.concurrency = groups;
-        self
-    }
-
-    /// Sets [how many RPCs may wait before some are handed over](Self#structfield.waiting_max).
-    #[must_use]
-    pub fn waiting_max(mut self, rpcs: u32) -> Self {
-        self.waiting_max = Some(rpcs);
-        self
-    }
-
-    /// Sets [how many RPCs may wait by load](Self#structfield.thresholds).
-    #[must_use]
-    pub fn thresholds(mut self, trained: Thresholds) -> Self {
-        self.thresholds = Some(trained);
-        self
-    }
-
-    /// Sets [how many RPCs of other groups may wait](Self#structfield.foreign_max).
-    #[must_use]
-    pub fn foreign_max(mut self, rpcs: u32) -> Self {
-        self.foreign_max = rpcs;
-        self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rebuilt::rebuilt;
-
-    #[test]
-    fn every_field_has_a_builder_of_its_name_that_sets_it() {
-        let unusual = MigrationConfig {
-            period: Span::from_us(7),
-            bulk: 701,
-            concurrency: 702,
-            waiting_max: Some(703),
-            thresholds: Some(Thresholds::fixed(705)),
-            foreign_max: 704,
-        };
-        let from = unusual.clone();
-        let rebuilt = rebuilt!(MigrationConfig from from; period, bulk, concurrency, foreign_max; optional waiting_max, thresholds);
-        assert_eq!(rebuilt, unusual);
     }
 }

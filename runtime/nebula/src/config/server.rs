@@ -1,7 +1,9 @@
 //! The configuration of a server: its fields, their defaults, and the sizes that follow from them.
 
-mod builders;
+use std::path::PathBuf;
 
+use derive_setters::Setters;
+use documented::DocumentedFields;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, DomainId, JBSQ_BOUND_MAX, Mtu, PER_CORE_BOUND,
@@ -12,7 +14,7 @@ use nebula_nic::{
 use super::error::ServeError;
 use super::kind::{Kind, groups_of};
 use super::migration::MigrationConfig;
-use crate::config::key::Keys;
+use crate::config::key::{Key, Keys};
 use crate::config::tenant::{self, Tenant};
 use crate::rpc::region::Registered;
 use crate::rpc::rpc_types::RpcTypes;
@@ -46,7 +48,8 @@ pub enum IdlePolicy {
 
 /// The configuration of a server.
 ///
-/// Each field has a builder method of the same name. Times are [`Span`]s; the builders take [`std::time::Duration`] too.
+/// Each field has a setter of the same name, which takes the value of an optional field. Times are [`Span`]s; the setters take
+/// [`std::time::Duration`] too.
 ///
 /// # Examples
 ///
@@ -58,7 +61,8 @@ pub enum IdlePolicy {
 /// let server = Server::bind("shm://doc-server-config").config(config);
 /// # drop(server);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, DocumentedFields, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct ServerConfig {
     /// How RPCs are given to workers. Default: JBSQ(2).
@@ -67,6 +71,7 @@ pub struct ServerConfig {
     pub custom_policy: Option<CustomPolicy>,
     /// The latency that 99 % of the RPCs must keep, from arrival to reply. The receive buffer and the queue are sized from it.
     /// Default: 100 µs.
+    #[setters(into)]
     pub slo: Span,
     /// The messaging domain: clients of another are refused, and the decision log says it. Default: 0.
     pub domain: u8,
@@ -110,11 +115,13 @@ pub struct ServerConfig {
     /// Clients that have one share of the server together while there is not room for all, and what it weighs: owners of keys over `udp://`, user ids
     /// over `shm://`. A tenant gets at least its part by weight, or what it asks for if that is less; its clients share that evenly.
     /// At most 15 and `*` for all others, fixed while the server runs. Default: none; then all clients share evenly.
+    #[setters(into)]
     pub tenants: Vec<Tenant>,
     /// Over `udp://`: whether to serve other machines without a key. Then everybody who reaches the address is served, and everybody
     /// on the path can read and change the RPCs. Default: `false`.
     pub insecure: bool,
     /// The expected mean service time of an RPC, until it has been measured. The receive buffer is sized from it. Default: 500 ns.
+    #[setters(into)]
     pub service_mean: Span,
     /// The expected mean length of a request, in bytes. The receive buffer is sized from it. Default: 576.
     pub rpc_bytes_mean: u32,
@@ -123,6 +130,7 @@ pub struct ServerConfig {
     pub recv_buffer_bytes_max: u64,
     /// How long an RPC of several packets may take to arrive, counted from its first packet. Then it gets a NACK. `None`, the
     /// default, is 10 ms over `shm://` and 500 ms over `udp://`.
+    #[setters(into)]
     pub reassembly_timeout: Option<Span>,
     /// When the receive buffer is searched for room behind a slow RPC: before an RPC is refused, after it as in the paper, or ahead of need. Ahead,
     /// RPCs are also taken one by one instead of several at once, which costs time. Default: [`ScrubMode::OnFull`].
@@ -160,8 +168,10 @@ pub struct ServerConfig {
     /// What threads do while they have no work. Default: [`IdlePolicy::Adaptive`].
     pub idle: IdlePolicy,
     /// Cores that threads are pinned to: first the engines' threads, then the workers'. Default: empty, nothing is pinned.
+    #[setters(into)]
     pub pin: Vec<usize>,
     /// Over `shm://`: user ids that may connect beside the server's own. Default: none.
+    #[setters(into)]
     pub allowed_uids: Vec<u32>,
     /// Memory that clients read and write by one-sided operations: the first is region 0, the next one 1. See
     /// [`Server::register`](crate::Server::register). Default: none.
@@ -173,7 +183,8 @@ pub struct ServerConfig {
     /// name. It costs far more time than the decisions. A server whose log cannot be begun does not start
     /// ([`ServeError::Log`](crate::ServeError::Log)); one whose log cannot be written any more goes on without, and says so
     /// ([`RunningServer::log_error`](crate::RunningServer::log_error), [`stop_with_log`](crate::RunningServer::stop_with_log), [`join`](crate::RunningServer::join)). Default: none.
-    pub decision_log: Option<std::path::PathBuf>,
+    #[setters(into)]
+    pub decision_log: Option<PathBuf>,
 }
 
 impl Default for ServerConfig {
@@ -228,6 +239,19 @@ impl Default for ServerConfig {
 const SLO_SHARE_PERCENT: u64 = 70;
 
 impl ServerConfig {
+    /// So many [engines](Self#structfield.engines), each inline with its one worker: Dagger's dispatch threads, each with its own queue and its share
+    /// of the clients, which are dealt out in turn and stay.
+    #[must_use]
+    pub fn flows(self, flows: u16) -> Self {
+        self.engines(flows).workers(flows).inline(true)
+    }
+
+    /// Sets one [key](Self#structfield.keys) for all clients.
+    #[must_use]
+    pub fn key(self, key: Key) -> Self {
+        self.keys(key.into())
+    }
+
     /// How its engine and workers are joined.
     pub(crate) fn kind(&self) -> Kind {
         Kind::of(self.policy, self.inline)

@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn pieces_of_any_length_at_any_place_are_one_reply() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let mut answer = Answer::new(3000);
             let mut expected: Vec<u8> = Vec::new();
             // What an earlier reply has left behind is not seen.

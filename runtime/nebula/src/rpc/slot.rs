@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn pieces_of_any_length_land_one_after_the_other() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let words = ring(GEOMETRY);
             let slots = Slots::new(&words, GEOMETRY);
             let mut expected: Vec<u8> = Vec::new();

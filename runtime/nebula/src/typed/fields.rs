@@ -458,10 +458,10 @@ mod tests {
 
     /// A field, and protobuf's bytes for it.
     fn any_field(
-        u: &mut seeded::arbitrary::Unstructured<'_>,
+        u: &mut nebula_testing::arbitrary::Unstructured<'_>,
         to: &mut Short<'_>,
         bytes: &mut Vec<u8>,
-    ) -> seeded::arbitrary::Result<Option<()>> {
+    ) -> nebula_testing::arbitrary::Result<Option<()>> {
         let key = u.int_in_range(1..=127)?;
         match u.int_in_range(0..=3)? {
             0 => {
@@ -548,7 +548,7 @@ mod tests {
 
     #[test]
     fn whatever_is_put_together_in_words_is_protobufs_or_has_no_room() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let room: Vec<AtomicU64> = (0..u.int_in_range(0..=12)?).map(|_| AtomicU64::new(u64::MAX)).collect();
             let (mut short, mut bytes, mut fits) = (Short::new(&room), Vec::new(), Some(()));
             for _ in 0..u.int_in_range(0..=5)? {

@@ -13,7 +13,6 @@ pub(crate) mod relay;
 pub(crate) mod scene;
 pub(crate) mod sim_net;
 pub(crate) mod udp_raw;
-pub(crate) mod watch;
 
 use nebula::{Client, Queueing, Reply, ServerConfig, Status, StatusReader};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -83,7 +82,7 @@ pub(crate) fn echo_sizes(client: &mut Client) {
 /// And that twice in a row: a page that is read while it is written mixes what was with what is.
 pub(crate) fn wait_until_clean(status: &StatusReader, clients: u64) -> Status {
     let mut before = Status::default();
-    watch::wait_until(&format!("no slots used, {clients} clients left"), || {
+    nebula_testing::wait::wait_until(&format!("no slots used, {clients} clients left"), || {
         let seen = status.read();
         let is_settled = std::mem::replace(&mut before, seen) == seen;
         (is_settled && seen.slots_used == 0 && seen.clients == clients).then_some(seen)
@@ -100,7 +99,7 @@ pub(crate) fn wait_until_freed(status: &StatusReader, freed: u64) -> Status {
 pub(crate) fn wait_until_served(status: &StatusReader, freed: u64) -> Status {
     let mut before = Status::default();
     // Several engines write at different times: what left one of them has come to another once both have written.
-    watch::wait_until(&format!("{freed} RPCs freed"), || {
+    nebula_testing::wait::wait_until(&format!("{freed} RPCs freed"), || {
         let seen = status.read();
         let agree = seen.migrated_out == seen.migrated_in && seen.dispatched >= seen.freed;
         let is_settled = std::mem::replace(&mut before, seen) == seen;

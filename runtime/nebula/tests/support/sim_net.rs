@@ -407,13 +407,13 @@ impl Wire for SimWire {
     }
 
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
-        let (from, before) = (self.address(), allocations::bytes());
+        let (from, before) = (self.address(), nebula_testing::allocations::bytes());
         let mut state = self.network.state();
         for datagram in bytes.chunks(segment) {
             let datagram = Datagram { from, to: to.peer, bytes: datagram.to_vec() };
             state.send(self.network.now_ps.load(Relaxed), datagram);
         }
-        state.held_bytes += allocations::bytes() - before;
+        state.held_bytes += nebula_testing::allocations::bytes() - before;
         Ok(())
     }
 
@@ -427,9 +427,9 @@ impl Wire for SimWire {
             let next = self.network.state().hosts.get_mut(&local).and_then(|inbox| inbox.waiting.pop_front());
             let Some(mut datagram) = next else { return Ok(visited) };
             visit(datagram.from.into(), &mut datagram.bytes);
-            let before = allocations::bytes();
+            let before = nebula_testing::allocations::bytes();
             drop(datagram);
-            self.network.state().held_bytes += allocations::bytes() - before;
+            self.network.state().held_bytes += nebula_testing::allocations::bytes() - before;
         }
         Ok(LOOK)
     }

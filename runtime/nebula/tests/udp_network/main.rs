@@ -20,8 +20,8 @@ mod scenario;
 mod support;
 mod world;
 
-use allocations::Counting;
 use nebula::NackReason;
+use nebula_testing::allocations::Counting;
 use oracle::End;
 use std::collections::BTreeMap;
 use std::io::Write as _;

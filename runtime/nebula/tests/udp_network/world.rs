@@ -65,12 +65,12 @@ struct Work {
 
 impl Service for Work {
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
-        let before = allocations::bytes();
+        let before = nebula_testing::allocations::bytes();
         // Not borrowed any more when others are let run.
         let mut bytes = self.reply.take();
         self.oracle.borrow_mut().execute(request, &mut bytes);
         let took = self.took_ps();
-        self.held_bytes.set(self.held_bytes.get() + allocations::bytes() - before);
+        self.held_bytes.set(self.held_bytes.get() + nebula_testing::allocations::bytes() - before);
         self.now_ps.fetch_add(took, Relaxed);
         self.clock.borrow().fetch_add(took, Relaxed);
         reply.yield_if_due();
@@ -209,11 +209,11 @@ impl World {
         let config: ServerConfig = self.scenario.server.clone();
         let (wire, _) = self.network.host(self.server, self.scenario.datagram_bytes);
         let entropy = self.draw.bytes(32).try_into().expect("32 bytes");
-        let before = allocations::bytes();
+        let before = nebula_testing::allocations::bytes();
         let environment = Environment { wire: Box::new(wire), time: Time::Manual(clock.clone()), entropy };
         let opened = Server::bind("udp://10.0.0.1:7400").config(config).open_over(environment);
         let (running, workers) = opened.expect("a server of a configuration that can be");
-        let bytes = allocations::bytes() - before;
+        let bytes = nebula_testing::allocations::bytes() - before;
         let (busy_ps, active_ps, next_ps) = (self.now_ps(), 0, None);
         self.host = Some(Host {
             running,
@@ -351,7 +351,9 @@ impl World {
     fn turn_server(&mut self) {
         let now_ps = self.now_ps();
         let Some(host) = &mut self.host else { return };
-        let held = |work: &Work, network: &Network| allocations::bytes() - work.held_bytes.get() - network.held_bytes();
+        let held = |work: &Work, network: &Network| {
+            nebula_testing::allocations::bytes() - work.held_bytes.get() - network.held_bytes()
+        };
         let before = held(&self.work, &self.network);
         host.clock.fetch_max(now_ps + host.offset_ps, Relaxed);
         let mut served = 0;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::Failure;
 
-/// A file of counted cycles, as `cargo xtask rtl --cycles` writes it.
+/// A file of counted cycles, as `cargo hw rtl --cycles` writes it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cycles {

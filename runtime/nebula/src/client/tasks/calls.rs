@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn whatever_becomes_of_calls_each_ends_once_and_they_wait_in_their_order() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let (mut pair, mut now) = (Pair::default(), 0);
             for _ in 0..u.int_in_range(1..=120)? {
                 now += u.int_in_range(0..=2_u64)?;

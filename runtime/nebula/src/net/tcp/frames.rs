@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn any_stream_in_any_pieces_is_cut_as_by_the_naive_reader() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let mut datagrams: Vec<Vec<u8>> = u.arbitrary()?;
             datagrams.retain(|datagram| !datagram.is_empty());
             let mut stream = framed(&datagrams);

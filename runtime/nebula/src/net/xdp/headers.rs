@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_what_is_changed_is_not() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let payload = &u.arbitrary::<Vec<u8>>()?;
             let payload = &payload[..payload.len().min(1400)];
             let mut bytes = frame(payload);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn no_bytes_make_it_panic() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let mut bytes = frame(b"some");
             for _ in 0..u.int_in_range(0..=8)? {
                 let at = u.choose_index(bytes.len())?;

@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_read_without_a_panic() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let message: Message = u.arbitrary()?;
             let _ = (Hello::decode(&message), decode_answer(&message), Mappable::decode(&message));
             Ok(())

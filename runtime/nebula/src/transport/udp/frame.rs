@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_read_without_a_panic() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let bytes: Vec<u8> = u.arbitrary()?;
             let _ = Frame::decode(&bytes);
             Ok(())

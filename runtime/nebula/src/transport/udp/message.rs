@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_read_without_a_panic_and_come_to_an_end() {
-        seeded::seeded(|u| {
+        nebula_testing::seeded(|u| {
             let bytes: Vec<u8> = u.arbitrary()?;
             assert!(Messages::new(&bytes).count() <= bytes.len() / COMMON_BYTES + 1);
             Ok(())

@@ -124,7 +124,7 @@ mod tests {
     fn messages_come_out_of_datagrams_in_the_order_in_which_they_went_in() {
         for mut seal in [Seal::Plain, sealed()] {
             let mut train = Train::new(&seal);
-            seeded::seeded(|u| {
+            nebula_testing::seeded(|u| {
                 train.begin(FRAME, u.int_in_range(300..=2000)?);
                 let lens: Vec<usize> =
                     u.arbitrary_iter::<u8>()?.map(|len| len.map(usize::from)).collect::<Result<_, _>>()?;

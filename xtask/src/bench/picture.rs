@@ -1,0 +1,47 @@
+//! What a picture of benchmarks is drawn with.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::shell::Failure;
+
+const PAPER: RGBColor = RGBColor(0xFE, 0xFE, 0xFE);
+pub(super) const INK: RGBColor = RGBColor(0x1B, 0x20, 0x28);
+pub(super) const MUTED: RGBColor = RGBColor(0x5A, 0x65, 0x74);
+pub(super) const GRID: RGBColor = RGBColor(0xDD, 0xE2, 0xE8);
+pub(super) const BLUE: RGBColor = RGBColor(0x0B, 0x57, 0xB0);
+pub(super) const ORANGE: RGBColor = RGBColor(0xB3, 0x4A, 0x00);
+
+/// What is drawn on.
+pub(super) type Surface<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+/// Whether it could be drawn.
+pub(super) type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+
+/// Draws on a sheet of paper of that size, and names the picture for screen readers.
+pub(super) fn sheet(
+    title: &str,
+    size: (u32, u32),
+    draw: impl for<'a> Fn(&Surface<'a>) -> Drawn<'a>,
+) -> Result<String, Failure> {
+    let mut svg = String::new();
+    let surface = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+    let drawn = surface.fill(&PAPER).and_then(|()| draw(&surface)).and_then(|()| surface.present());
+    drawn.map_err(|reason| Failure::new(format!("draw {title}: {reason}")))?;
+    drop(surface);
+    let end = svg.find('>').map_or(0, |at| at + 1);
+    svg.insert_str(end, &format!("\n<title>{title}</title>"));
+    Ok(svg)
+}
+
+/// Writes words at a place.
+pub(super) fn text<'a>(
+    surface: &Surface<'a>,
+    words: &str,
+    at: (i32, i32),
+    size: i32,
+    color: RGBColor,
+    to: HPos,
+) -> Drawn<'a> {
+    let style = ("sans-serif", size).into_font().color(&color).pos(Pos::new(to, VPos::Center));
+    surface.draw_text(words, &style, at)
+}
