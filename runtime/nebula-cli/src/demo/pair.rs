@@ -15,8 +15,8 @@ use crate::{report, signal};
 /// has 1.6 million (§VI).
 const ITEMS: u64 = 200_000;
 const ITEMS_QUICK: u64 = 20_000;
-/// Steps of the demo: saturation, pauses, and for each design its start and its loads.
-const STEPS: usize = 2 + 2 * (1 + LOADS.len());
+/// Steps of the demo: the measurement, and for each design its start and its loads.
+const STEPS: usize = 1 + 2 * (1 + LOADS.len());
 
 /// What all pairs of a demo share.
 pub(super) struct Setting<'a> {

@@ -71,7 +71,7 @@ impl Promise {
     /// The promise and its reason, in one sentence.
     pub(super) fn sentence(self, measured: &UnderLoad) -> String {
         let p999 = measured.in_words();
-        let last = units::span(STEPS[STEPS.len() - 1]);
+        let last = units::span(longest());
         match self {
             Self::Given(slo) => format!("The SLO is {}, as --slo says; {p999}.", units::span(slo)),
             Self::Chosen(slo) => {
@@ -122,7 +122,12 @@ fn scaled(span: Span, share: f64) -> Span {
 /// The SLO of a simulated run: as on a machine, from the p99.9 of its RPCs.
 pub(super) fn in_simulated_time(latencies: &LatencyRecorder) -> Span {
     let slo = latencies.quantile(0.999).and_then(first_above);
-    slo.unwrap_or(STEPS[STEPS.len() - 1])
+    slo.unwrap_or(longest())
+}
+
+/// The longest SLO that is promised.
+pub(super) const fn longest() -> Span {
+    STEPS[STEPS.len() - 1]
 }
 
 /// The first step above three times `p999`.
@@ -185,7 +190,7 @@ mod tests {
         let p999 = Latency::Finite(Span::from_us(310));
         assert_eq!(
             chosen(Span::from_us(310)).sentence(&measured(p999)),
-            "The SLO is 1 ms: the first step above three times the p99.9, for at 420k of at most 600k RPC/s, for 2 s, \
+            "The SLO is 1 ms: more than three times the p99.9, as at 420k of at most 600k RPC/s, for 2 s, \
              99.9 % of the RPCs took up to 310 µs."
         );
         let given = Promise::of(Some(Span::from_ms(10)), &measured(p999)).sentence(&measured(p999));
