@@ -16,7 +16,7 @@ pub(crate) struct Sweep {
     pub(crate) slo: Span,
     /// The SLO and its reason, in one sentence.
     pub(crate) promise: String,
-    /// The machine, and how its cores were assigned.
+    /// How the cores were assigned, in one sentence.
     pub(crate) machine: String,
     /// The stored data and the requests.
     pub(crate) workload: String,
@@ -304,7 +304,7 @@ pub(super) mod tests {
         Sweep {
             slo: Span::from_us(100),
             promise: "The SLO is 100 µs.".to_owned(),
-            machine: "2 cores".to_owned(),
+            machine: "2 cores.".to_owned(),
             workload: "1.6M pairs of 16 B/512 B".to_owned(),
             simulated: None,
             saturation_rps: 2e6,
@@ -389,7 +389,7 @@ pub(super) mod tests {
     fn the_table_fits_a_terminal() {
         let widest = |heading: &str, text: &str| heading.lines().chain([text]).map(|line| line.chars().count()).max();
         let columns = point(0.3, 0.0, 8).shown();
-        let widths = columns.iter().map(|(heading, text)| widest(heading, text).unwrap_or(0).max(8) + 2);
+        let widths = columns.iter().map(|(heading, text)| widest(heading, text).unwrap_or(0).max(7) + 2);
         assert!(widths.sum::<usize>() + "jbsq:2 with NACK".len() <= 100);
     }
 

@@ -16,7 +16,7 @@ const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker:
 /// The page, a complete HTML document.
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
     let simulated = sweep.simulated.iter().map(|what| format!(" All figures are {what}."));
-    let machine = format!("{} {}. {}.{}", sweep.promise, sweep.machine, sweep.workload, simulated.collect::<String>());
+    let machine = format!("{} {} {}.{}", sweep.promise, sweep.machine, sweep.workload, simulated.collect::<String>());
     Page::new("Nebula under load", &sweep.headline(), &machine)
         .warning(sweep.disturbance())
         .charts(&[plot(sweep)])
