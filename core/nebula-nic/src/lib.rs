@@ -38,6 +38,10 @@
 //!   in `tests/`, over all short histories and long random ones.
 //! - A decision costs the same for 16 and for 10,000 clients, and for 16 and for 64 cores. *Enforced by* counting the
 //!   instructions of `examples/instructions.rs`.
+//! - The same calls in the same order make the same decisions. *Enforced by* replaying decision logs.
+//! - A one-sided operation gets no byte outside its region. *Enforced by* `tests/one_sided.rs`.
+//! - Every policy keeps its bound, gives each RPC once and in order, and lets no RPC wait while a
+//!   core that may serve it has credit. *Enforced by* `tests/dispatch_conformance.rs`.
 //!
 //! # The life of an RPC
 //!
@@ -134,14 +138,18 @@ pub mod sizing;
 
 pub use admission::Admission;
 pub use arrival_queue::ArrivalQueue;
-pub use backend::{Adoption, Backend, GroupConfig, GroupConfigError, Migrations};
+pub use backend::Backend;
+pub use backend::group::{Adoption, GroupConfig, GroupConfigError, Migrations};
 pub use burst::{BURST_MAX, Burst, BurstRpc, Run};
 pub use completion::CompletionQueue;
-pub use config::{BackendConfig, ConfigError, ParseConfigError};
+pub use config::text::ParseConfigError;
+pub use config::{BackendConfig, ConfigError};
 pub use core_set::{CORES_MAX, CoreSet};
 pub use counters::Counters;
-pub use decision::replay_text_with;
-pub use decision::{Decision, Difference, Input, LogLine, ParseDecisionError, ReplayError, replay, replay_text};
+pub use decision::replay::replay_text_with;
+pub use decision::replay::{Difference, ReplayError, replay_text};
+pub use decision::text::ParseDecisionError;
+pub use decision::{Decision, Input, LogLine, replay};
 pub use dispatch::{
     Availability, CentralDispatch, Choose, CustomPolicy, CustomState, Dispatcher, Groups, ParsePolicyError, PerCore,
     Placement, Policy, PolicyName, PolicyNameError, Quantum, Queues, WithState,
@@ -175,7 +183,7 @@ pub use requester::{Overdue, Retransmit, RetransmitConfig, Rtt, RttConfig, Windo
 pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,
 };
-pub use schedule::Lending;
+pub use schedule::lending::Lending;
 pub use sizing::{Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean};
 pub use steering::{Steer, Steering};
 pub use time::{ParseSpanError, Span, Timestamp};

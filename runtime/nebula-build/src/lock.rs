@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::read::Files;
-use nebula_schema::evolution::{self, Reserved};
-use nebula_schema::{OPTIONS_PROTO, SCHEMA_PROTO, Schema};
+use crate::schema::evolution::{self, Reserved};
+use crate::schema::{OPTIONS_PROTO, SCHEMA_PROTO, Schema};
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use protox::prost_reflect::text_format::FormatOptions;
 use protox::prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
@@ -97,7 +97,7 @@ fn print(schema: &Schema) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_schema::{Encoding, Enum, Field, Message, Method, Service, Value};
+    use crate::schema::{Encoding, Enum, Field, Message, Method, Service, Value};
 
     #[test]
     fn a_schema_with_every_field_is_read_as_it_was_written() {

@@ -1,6 +1,6 @@
 //! The options of `nebula/options.proto`, as a file sets them.
 
-use nebula_schema::Encoding;
+use crate::schema::Encoding;
 use protox::prost_reflect::{
     DynamicMessage, FieldDescriptor, MessageDescriptor, MethodDescriptor, ReflectMessage, ServiceDescriptor, Value,
 };

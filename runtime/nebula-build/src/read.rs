@@ -9,7 +9,7 @@ pub(crate) use encodings::{Encodings, Fixed, kind};
 pub(crate) use services::name_id;
 
 use crate::error::Error;
-use nebula_schema::Schema;
+use crate::schema::Schema;
 use protox::prost_reflect::{DescriptorPool, FileDescriptor};
 use std::path::{Path, PathBuf};
 

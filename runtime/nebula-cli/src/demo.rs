@@ -106,6 +106,9 @@ const LOADS: [f64; 4] = [0.3, 0.7, 1.0, 1.5];
 const HEADER_AND_KEY_BYTES: u32 = (nebula_kvs::protocol::HEADER_BYTES + nebula_workload::KEY_BYTES) as u32;
 /// An RPC is sent late after this part of the SLO.
 const LATE: u64 = 10;
+/// RPCs that clients have room for, as a multiple of those that are served within the SLO: the server's
+/// bound is 0.7 of these at most.
+const ROOM: f64 = 1.5;
 /// From this share on, the load generator's own delays are pointed out.
 const LATE_SHARE: f64 = 0.01;
 
@@ -222,10 +225,10 @@ impl Kind {
     /// A load whose clients have room for more RPCs than the server's bound lets wait, so that the
     /// server decides what is refused.
     fn load(self, rps: f64, duration: Span, slo: Span, saturation_rps: f64) -> Load {
-        let in_two_slos = 2.0 * slo.as_secs_f64() * saturation_rps;
+        let outstanding = ROOM * slo.as_secs_f64() * saturation_rps;
         // What an unbounded server makes of its queue is what is shown: its clients wait too.
         let patience = if self == Self::SloBounded { slo } else { Span::MAX };
-        Load { rps, duration, outstanding: 1.5 * in_two_slos, patience, late_after: slo / LATE }
+        Load { rps, duration, outstanding, patience, late_after: slo / LATE }
     }
 }
 

@@ -22,6 +22,9 @@
 //! assert_eq!(next(&stream[..12], 1 << 20), Framed::Incomplete { bytes_min: 13 });
 //! ```
 //!
+//! **Invariant:** a stream is cut into the same requests however it comes, and no bytes make it panic.
+//! *Enforced by* `tests/stream.rs` and the fuzz target `memcached`.
+//!
 //! The wording of answers and the limits are those of memcached 1.6.18, which the tests of the program `nebula` compare with.
 
 #![no_std]

@@ -27,6 +27,12 @@
 //! **Invariant:** shared memory is only ever accessed as `&[AtomicU64]`. When another process changes it, that is a
 //! relaxed data race between atomics, which is well defined, and never undefined behavior.
 //! *Enforced by* the types: no function here returns a `&[u8]` or `&mut [u8]` into shared memory.
+//!
+//! **Invariant:** slots of the receive region have one owner. *Enforced by* `SlotLease`, which cannot
+//! be copied.
+//!
+//! **Invariant:** rings, wake-ups, the queue lock and words with a version hold under every
+//! interleaving. *Enforced by* loom (`tests/loom_*.rs`).
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -26,16 +26,13 @@ use crate::config::key::Keys;
 use crate::endpoint::IntoEndpoints;
 use crate::net::Environment;
 use crate::status::StatusReader;
-#[cfg(feature = "typed")]
-pub(crate) use balanced::{AskOne, Greeting};
+pub use balanced::{AskOne, Greeting};
 use connection::{Connection, Rest};
 use link::Link;
 use nebula_nic::{RegionId, Span};
-#[cfg(feature = "typed")]
 use nebula_sys::sync::AtomicU64;
 use one_sided::Wanted;
-#[cfg(feature = "typed")]
-pub(crate) use shm::Glance;
+pub use shm::Glance;
 use std::net::SocketAddr;
 use udp::UdpClient;
 
@@ -167,7 +164,6 @@ impl Client {
     }
 
     /// Sends `request` with `tail` behind it if both go straight into a ring, where there is room.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         match &mut self.link {
@@ -177,7 +173,6 @@ impl Client {
     }
 
     /// Has `put` write a request into the ring, if it goes straight into one, where there is room; `put` returns its length in bytes.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn submit_whole(
         &mut self,
@@ -375,21 +370,18 @@ impl Client {
     }
 
     /// The first half of [`poll`](Self::poll): a reply that has come over a ring. The second is [`poll_otherwise`](Self::poll_otherwise).
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn glance(&mut self) -> Glance {
         self.link.glance()
     }
 
     /// The reply of `bytes` bytes that [`glance`](Self::glance) has found.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn taken(&self, bytes: u32) -> &[u8] {
         self.link.taken(bytes)
     }
 
     /// The second half of [`poll`](Self::poll), where the first asks for it.
-    #[cfg(feature = "typed")]
     pub(crate) fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
         self.link.poll_otherwise()
     }
@@ -447,19 +439,16 @@ impl Client {
     }
 
     /// Speaks with this run of the server alone: once another one answers at its address, every RPC ends as one whose server is gone.
-    #[cfg(feature = "typed")]
     pub(crate) fn bind_to_server(&mut self) {
         self.link.bind_to_server();
     }
 
     /// As [`Link::waits_for`].
-    #[cfg(feature = "typed")]
     pub(crate) fn waits_for(&self, options: &Options) -> Option<Span> {
         self.link.waits_for(options)
     }
 
     /// Has `greeting` ask the server, or each of several whenever a connection to it is made; whether it was content.
-    #[cfg(feature = "typed")]
     pub(crate) fn greet(&mut self, greeting: std::sync::Arc<Greeting>) -> bool {
         self.link.greet(greeting)
     }

@@ -43,7 +43,7 @@
 //! | dispatch by your own policy | [`Server::policy_with`], [`CustomPolicy`] | `own_policy` |
 //! | serve packets that go through | [`Server::serve_packets`], [`net::XdpRouter`] | |
 //! | replace network and clock | [`net`] | |
-//! | declare methods and messages in a `.proto` | the module `typed`, with the feature of that name | `services/shop` |
+//! | declare methods and messages in a `.proto` | the crate `nebula-typed` | `services/shop` |
 //!
 //! The examples are in the folder `examples` of this crate: `cargo run --release -p nebula --example echo`.
 //!
@@ -87,8 +87,26 @@
 //! | 8–10 steered, begun, freed; suspended at [safe points](yield_if_due) | [`worker`](Worker) |
 //! | 11 reply or NACK | `rpc/reply`, then [`client`](Client) |
 //!
-//! **Invariant:** every decision about an RPC is made by `nebula-nic`, none by this crate. *Enforced by* replaying the decision log of a
-//! run through a fresh back end (`tests/parity.rs`).
+//! # Invariants
+//!
+//! - A decision that `nebula-nic` makes is not made again here. *Enforced by* replaying the decision
+//!   logs of runs through fresh deciders, under every policy that is served (`tests/parity.rs`).
+//! - Bytes of a client are read once, and checked in the copy. *Enforced by* the types of
+//!   `rpc/slot.rs`; by `tests/hostile.rs`.
+//! - Each ticket of a client ends exactly once. *Enforced by* the table of `Requester`; end to end by
+//!   `tests/answers.rs`.
+//! - A client that leaves holds no client slot and no receive slot afterwards. *Enforced by*
+//!   `tests/peers.rs` and `tests/kill.rs`.
+//! - A killed server is an error at its clients in bounded time. *Enforced by* `tests/kill.rs`.
+//! - No task sleeps while its answer waits, and no thread makes a system call for a client that is
+//!   awake. *Enforced by* loom in `nebula-sys`, and by `tests/async_calls.rs`.
+//! - An idle asynchronous client costs no time. *Enforced by* `tests/async_idle.rs`.
+//! - Over UDP no RPC is executed twice, a refused RPC is not executed, an unvalidated address is
+//!   never sent more bytes than it sent, and no state is kept per client. *Enforced by*
+//!   `tests/udp_network`, `tests/udp_hostile.rs` and fuzz targets.
+//! - No lock, system call or allocation is on the path of an RPC. The exceptions are the lock of
+//!   `mcs-lock`, that of an asynchronous client, later replies, decision logs, kept requests of a
+//!   retry policy, and the rest of an idle thread.
 
 #![forbid(unsafe_code)]
 
@@ -106,8 +124,8 @@ mod server;
 mod domains;
 mod client;
 mod node;
-#[cfg(feature = "typed")]
-pub mod typed;
+#[doc(hidden)]
+pub mod hooks;
 
 pub use client::{
     AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, Observer, SubmitError, Ticket,

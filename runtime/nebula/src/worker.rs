@@ -1,4 +1,7 @@
 //! Stations 8 to 10, at the worker: a queue pair, the papers' calls, and the loop that runs a [`Service`].
+//!
+//! [`Rpc::free`] frees the request's buffer before the reply is sent, as NEBULA's Fig. 4 does: slots
+//! and credit go back, and the room for the reply stays until the reply is given.
 
 use crate::config::server::ServerConfig;
 use crate::net::Watch;

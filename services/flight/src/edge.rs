@@ -1,8 +1,8 @@
 //! What a caller has seen of a tier: how many calls, how they ended, how long they took.
 
 use hdrhistogram::Histogram;
-use nebula::typed::{CallError, Code};
 use nebula::{CallError as Rpc, SubmitError};
+use nebula_typed::{CallError, Code};
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

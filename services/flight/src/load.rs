@@ -6,9 +6,9 @@ use crate::peer::{Peer, Trouble};
 use crate::places::Places;
 use crate::tier::Tier;
 use nebula::Span;
-use nebula::typed::Code;
 use nebula_nic::Timestamp;
 use nebula_sys::clock::Clock;
+use nebula_typed::Code;
 use nebula_workload::{
     Generator, GeneratorConfig, Length, LoadReport, Mix, Op, Operation, Rate, Seed, Token, Workload,
 };

@@ -20,7 +20,7 @@ mod work;
 /// The code that build.rs has made of flight.proto.
 #[expect(missing_docs, reason = "fields say what they are by their names")]
 pub mod flight {
-    nebula::include_proto!("flight");
+    nebula_typed::include_proto!("flight");
 }
 
 use clap::Parser;

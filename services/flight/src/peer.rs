@@ -3,8 +3,8 @@
 use crate::edge::{Edge, EdgeReport, End};
 use crate::places::Places;
 use crate::tier::Tier;
-use nebula::typed::{AsyncChannel, CallError, ConnectError, Status};
 use nebula::{AsyncClient, CallError as Rpc, ClientConfig, SubmitError};
+use nebula_typed::{AsyncChannel, CallError, ConnectError, Status};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use crate::peer::Trouble;
 use crate::tier::Threads;
-use nebula::typed::{Message, Slot, Status};
+use nebula_typed::{Message, Slot, Status};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;

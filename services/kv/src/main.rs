@@ -1,12 +1,12 @@
-//! A store behind the schema of `nebula serve kv`, whose code `nebula-services` has: `cargo run --release -p kv`.
+//! A store behind the schema of `nebula serve kv`, whose code `nebula-typed` has: `cargo run --release -p kv`.
 
 #![forbid(unsafe_code)]
 
 use nebula::Server;
-use nebula::typed::{Context, Slot, Status};
 use nebula_kvs::{SetError, Store, StoreConfig};
-use nebula_services::kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, SetReply, SetRequest};
-use nebula_services::{KvClient, KvServer};
+use nebula_typed::services::kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, SetReply, SetRequest};
+use nebula_typed::services::{KvClient, KvServer};
+use nebula_typed::{Context, Slot, Status};
 use std::error::Error;
 use std::time::Duration;
 

@@ -17,6 +17,12 @@
 //! **Invariant:** what is acknowledged is on the disks of a majority, and no committed write is lost or seen in two orders. *Enforced by* histories
 //! under faults that a linearizability checker judges (`tests/histories.rs`), and by `openraft`'s own suite for storage (`tests/storage.rs`).
 //!
+//! **Invariant:** a write's effect depends on the writes before it alone. *Enforced by* `Room`, which
+//! counts what fits instead of asking the store, and `tests/room.rs`.
+//!
+//! **Invariant:** no worker waits for a disk or another replica. *Enforced by* replies that are given
+//! later.
+//!
 //! **Invariant:** it knows nothing of the command line. *Enforced by* its dependencies.
 
 #![forbid(unsafe_code)]

@@ -5,7 +5,7 @@
 mod stock;
 
 use nebula::Server;
-use nebula::typed::CallError;
+use nebula_typed::CallError;
 use shop::{BuyRequest, PriceRequest, RestockRequest, SalesRequest, SearchRequest, ShopClient, ShopServer};
 use std::error::Error;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The code that build.rs has made of shop.proto.
 #[expect(missing_docs, reason = "fields say what they are by their names")]
 pub mod shop {
-    nebula::include_proto!("shop");
+    nebula_typed::include_proto!("shop");
 }
 
 #[expect(clippy::print_stdout, reason = "the program's output")]

@@ -1,7 +1,7 @@
 //! The business logic: what the shop has, and what it has sold.
 
 use crate::shop::*;
-use nebula::typed::{Context, Slot, Status};
+use nebula_typed::{Context, Slot, Status};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -15,7 +15,7 @@ const SOURCES: &[&str] = &[
     "testing/typed-tests/tests/darc.rs",
     "testing/typed-tests/tests/streams.rs",
     "testing/typed-tests/tests/tasks.rs",
-    "runtime/nebula-services/tests/services.rs",
+    "runtime/nebula-typed/tests/services.rs",
 ];
 
 fn read(path: &str) -> String {

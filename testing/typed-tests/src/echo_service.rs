@@ -2,7 +2,7 @@
 
 use crate::echo::{Echo, LineMessage, NumbersMessage, ProtoMessage};
 use nebula::Reply;
-use nebula::typed::{Context, Slot, Status};
+use nebula_typed::{Context, Slot, Status};
 
 /// Bytes of a request that is written by hand: as many as the line message has with its head. With the slot's header they fill a line.
 pub const BYTES: usize = 48;

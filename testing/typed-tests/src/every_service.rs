@@ -4,7 +4,7 @@ use crate::every::{
     CallerReply, Empty, Every, FailRequest, Line, Loose, MisbehaveRequest, Number, NumbersRequest, Other, Pair, Sum,
 };
 use crate::every::{TraceReply, Word, WordsRequest};
-use nebula::typed::{Code, Context, Slot, Status, Window};
+use nebula_typed::{Code, Context, Slot, Status, Window};
 
 /// Returns what it is given.
 #[derive(Clone, Copy, Debug, Default)]

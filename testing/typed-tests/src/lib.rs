@@ -13,13 +13,13 @@ pub const EVERY_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/e
 /// Every type, of both encodings.
 #[expect(missing_docs, reason = "fields say what they are by their names")]
 pub mod every {
-    nebula::include_proto!("tests.every");
+    nebula_typed::include_proto!("tests.every");
 }
 
 /// What is measured.
 #[expect(missing_docs, reason = "fields say what they are by their names")]
 pub mod echo {
-    nebula::include_proto!("tests.echo");
+    nebula_typed::include_proto!("tests.echo");
 }
 
 /// Versions of one service, which differ in one thing each from the first.

@@ -2,10 +2,10 @@
 
 use super::endpoint;
 use super::messages::{line, loose};
-use nebula::typed::prost::Message as _;
-use nebula::typed::zerocopy::IntoBytes as _;
-use nebula::typed::{MethodId, Services};
 use nebula::{Client, ClientConfig, Reply, Server, ServerConfig, Service};
+use nebula_typed::prost::Message as _;
+use nebula_typed::zerocopy::IntoBytes as _;
+use nebula_typed::{MethodId, Services};
 use typed_tests::every::{EVERY, EveryClient, EveryServer, OTHER, OtherServer};
 use typed_tests::{Adder, EveryService};
 

@@ -2,8 +2,8 @@
 
 use super::endpoint;
 use super::messages::{line, loose};
-use nebula::typed::{CallError, Channel, Classed, Code, ConnectError, Measured, Services};
 use nebula::{Class, ClientConfig, Fault, Key, Reply, RunningServer, Server, ServerConfig, Span, SubmitError};
+use nebula_typed::{CallError, Channel, Classed, Code, ConnectError, Measured, Services};
 use std::collections::BTreeSet;
 use typed_tests::every::{
     CallerReply, Empty, EveryClient, EveryEnded, EveryMethod, EveryServer, FailRequest, MisbehaveRequest, OtherClient,
@@ -236,7 +236,7 @@ fn a_server_without_the_service_is_refused_at_once() {
     // A method that is not there, of a service that is.
     let reply = channel
         .client()
-        .call(&[[0; 4], nebula::typed::MethodId::new(typed_tests::every::OTHER.id, 9).to_bytes()].concat());
+        .call(&[[0; 4], nebula_typed::MethodId::new(typed_tests::every::OTHER.id, 9).to_bytes()].concat());
     let reply = String::from_utf8_lossy(reply.unwrap()).into_owned();
     assert!(reply.starts_with("tests.every.Other has no method 9 here"), "{reply}");
     server.stop();

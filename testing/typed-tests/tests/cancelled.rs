@@ -1,7 +1,7 @@
 //! A handler that runs is told that nobody waits for it any more.
 
-use nebula::typed::{Classed, Code, Context, Slot, Status};
 use nebula::{CallError, Class, ClientConfig, Options, RunningServer, Server, ServerConfig, Service, Span};
+use nebula_typed::{Classed, Code, Context, Slot, Status};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};

@@ -1,8 +1,8 @@
 //! Under `darc` each method is a type of RPCs: short methods keep a worker while long ones wait for the others.
 
 use super::endpoint;
-use nebula::typed::{Code, Context, Measured, MethodId, Services, Slot, Status};
 use nebula::{ClientConfig, FlowKind, Policy, RpcType, RunningServer, Server, ServerConfig, Service, Span};
+use nebula_typed::{Code, Context, Measured, MethodId, Services, Slot, Status};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Messages of every type.
 
-use nebula::typed::{Encoding, Line as AsLine, Message, Proto as AsProto, key_hash, prost};
 use nebula_testing::arbitrary::{self, Unstructured};
+use nebula_typed::{Encoding, Line as AsLine, Message, Proto as AsProto, key_hash, prost};
 use typed_tests::every::{Color, Line, Loose, Pair, Plain, loose};
 
 /// Every field differs from zero and from the others.

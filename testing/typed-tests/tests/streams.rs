@@ -1,8 +1,8 @@
 //! Streams: window by window, over both transports, to their end or an error.
 
 use super::endpoint;
-use nebula::typed::{CallError, Code};
 use nebula::{ClientConfig, Key, Reply, Server, Service};
+use nebula_typed::{CallError, Code};
 use typed_tests::EveryService;
 use typed_tests::every::{EveryClient, EveryServer, Number, NumbersRequest, WordsRequest};
 

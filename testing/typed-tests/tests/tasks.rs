@@ -2,8 +2,8 @@
 
 use super::endpoint;
 use super::messages::{line, loose};
-use nebula::typed::{CallError, Code, ConnectError, Context, LaterSlot, Slot, Status};
 use nebula::{ClientConfig, Key, Server, ServerConfig};
+use nebula_typed::{CallError, Code, ConnectError, Context, LaterSlot, Slot, Status};
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::task::{Poll, Waker};

@@ -1,8 +1,8 @@
 //! Every version of a service against every other: what fits works, what does not is refused as it connects.
 
 use super::endpoint;
-use nebula::typed::{CallError, Code, ConnectError, Context, Slot, Status};
 use nebula::{RunningServer, Server, ServerConfig};
+use nebula_typed::{CallError, Code, ConnectError, Context, Slot, Status};
 use typed_tests::versions::*;
 
 /// Implements a version's service: GET answers with the double of the key, FIND with the text's length.

@@ -49,7 +49,7 @@ pub(super) fn fuzz(shell: &Shell) -> Result<Ending, Failure> {
 /// `zerocopy`.
 const MIRI_TESTS: &[(&str, &str, &[&str])] = &[
     ("nebula-sys", "", &["spsc::", "mcs::", "copy::", "prefetch::", "region::"]),
-    ("nebula", "typed", &["typed::message::", "typed::method::", "typed::text::"]),
+    ("nebula-typed", "", &["message::", "method::", "text::"]),
 ];
 
 pub(super) fn miri(shell: &Shell) -> Result<Ending, Failure> {

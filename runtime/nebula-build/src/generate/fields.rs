@@ -138,7 +138,7 @@ fn plain(field: &FieldDescriptor) -> Option<Plain> {
 
 /// How the values of a type are written.
 enum How {
-    /// By this type of `nebula::typed::fields`.
+    /// By this type of `nebula_typed::fields`.
     Varint(&'static str),
     /// By this wire type.
     Fixed(u32),

@@ -3,7 +3,7 @@
 use heck::{ToSnakeCase, ToUpperCamelCase};
 
 /// The path by which generated code names what it uses.
-pub(super) const TYPED: &str = "::nebula::typed";
+pub(super) const TYPED: &str = "::nebula_typed";
 
 /// The name of a field or a method.
 pub(super) fn value(name: &str) -> String {

@@ -4,7 +4,7 @@ use super::comment::comment;
 use super::names::{TYPED, path, type_name, value};
 use crate::options;
 use crate::read::{Files, name_id};
-use nebula_schema::{Fingerprint, Schema, Service};
+use crate::schema::{Fingerprint, Schema, Service};
 use protox::prost_reflect::{MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -400,7 +400,9 @@ pub enum {name}Ended<'c> {{
 /// Has the channel send a request; one that does no harm twice says so.
 fn send(method: &Method, how: &str) -> String {
     if method.idempotent {
-        return format!("self.channel.{how}_with(METHOD, request, ::nebula::Options::default().idempotent(true))");
+        return format!(
+            "self.channel.{how}_with(METHOD, request, ::nebula_typed::nebula::Options::default().idempotent(true))"
+        );
     }
     format!("self.channel.{how}(METHOD, request)")
 }

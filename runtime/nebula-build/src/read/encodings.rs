@@ -1,7 +1,7 @@
 //! How each message is encoded: as a line of fixed fields where that is possible.
 
 use crate::options;
-use nebula_schema::Encoding;
+use crate::schema::Encoding;
 use protox::prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 use super::encodings::{Encodings, in_order};
 use super::services;
 use crate::options;
-use nebula_schema::{Enum, Field, Message, Schema, Value};
+use crate::schema::{Enum, Field, Message, Schema, Value};
 use protox::prost_reflect::{EnumDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 
 /// The schema of everything in the files.

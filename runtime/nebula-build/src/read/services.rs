@@ -1,7 +1,7 @@
 //! Numbers of services and methods.
 
 use crate::options;
-use nebula_schema::{Fingerprint, Method, Service};
+use crate::schema::{Fingerprint, Method, Service};
 use protox::prost_reflect::{MethodDescriptor, ServiceDescriptor};
 use std::collections::BTreeMap;
 

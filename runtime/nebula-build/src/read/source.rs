@@ -1,7 +1,7 @@
 //! Files and their imports, by protox.
 
 use crate::error::Error;
-use nebula_schema::OPTIONS_PROTO;
+use crate::schema::OPTIONS_PROTO;
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver, IncludeFileResolver};
 use protox::prost_reflect::DescriptorPool;

@@ -9,10 +9,10 @@ mod typed;
 use nebula::{Reply, Requests, RpcType, Service, Span, Stage, StoreCounters};
 use nebula_kvs::protocol::{self, HEADER_BYTES, OPERATIONS, Request, Status};
 use nebula_kvs::{KeyHash, SetError, Stats, Store, ValueSink};
-#[cfg(feature = "typed")]
-use nebula_services::KvServer;
 use nebula_sys::clock::Clock;
 use nebula_sys::sync::AtomicU64;
+#[cfg(feature = "typed")]
+use nebula_typed::services::KvServer;
 use std::sync::Arc;
 
 use super::lookups::Lookups;
@@ -86,7 +86,7 @@ impl KvService {
     #[inline(never)]
     fn serve_other(&self, request: &[u8], reply: &mut Reply<'_>) {
         #[cfg(feature = "typed")]
-        if nebula::typed::serve_if_meant(&KvServer(self), request, reply) {
+        if nebula_typed::serve_if_meant(&KvServer(self), request, reply) {
             return;
         }
         let _ = request;
@@ -195,7 +195,7 @@ impl Service for KvService {
     fn rpc_type(&self, request: &[u8]) -> RpcType {
         let operation = request.first().copied().filter(|&operation| operation <= OPERATIONS);
         #[cfg(feature = "typed")]
-        let operation = operation.or_else(|| Some(nebula::typed::rpc_type::<KvServer<&Self>>(request).0));
+        let operation = operation.or_else(|| Some(nebula_typed::rpc_type::<KvServer<&Self>>(request).0));
         RpcType(operation.unwrap_or(0))
     }
 

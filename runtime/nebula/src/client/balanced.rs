@@ -14,8 +14,8 @@ mod member;
 mod members;
 mod rpcs;
 
-#[cfg(feature = "typed")]
-pub(crate) use member::{AskOne, Greeting, greet};
+pub(crate) use member::greet;
+pub use member::{AskOne, Greeting};
 
 use super::call::{Caller, call};
 use super::connection::{Connection, Rest};
@@ -35,7 +35,6 @@ use siphasher::sip::SipHasher13;
 use std::cell::Cell;
 use std::hash::Hasher;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-#[cfg(feature = "typed")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,13 +71,11 @@ pub(crate) struct Balanced<L> {
 
 impl<L: Connection> Balanced<L> {
     /// The deadline of each RPC; [`Span::MAX`] for none.
-    #[cfg(feature = "typed")]
     pub(super) const fn deadline(&self) -> Span {
         self.maker.config.deadline
     }
 
     /// Whether one of the servers is reached over shared memory.
-    #[cfg(feature = "typed")]
     pub(super) fn has_local(&self) -> bool {
         self.connections.iter().any(|member| matches!(member.endpoint, Some(Endpoint::Shm(_))))
     }
@@ -288,7 +285,6 @@ impl<L: Connection> Balanced<L> {
     }
 
     /// Has `greeting` ask every server, now and whenever a connection is made; whether it was content with any.
-    #[cfg(feature = "typed")]
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         self.maker.add_greeting(greeting.clone());
         let (now, mut is_content) = (self.now(), false);

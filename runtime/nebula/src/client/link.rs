@@ -1,12 +1,10 @@
 //! A connection over either transport, or one to each of several servers: what clients of one thread and of many tasks are built on.
 
 use super::balanced::Balanced;
-#[cfg(feature = "typed")]
 use super::balanced::{Greeting, greet};
 use super::connection::{Connection, Rest};
 use super::error::{CallError, ConnectError, SubmitError};
 use super::one_sided::{Carrier, Mapped, OneSided};
-#[cfg(feature = "typed")]
 use super::shm::Glance;
 use super::shm::ShmClient;
 use super::ticket::{Completion, Ticket};
@@ -19,7 +17,6 @@ use crate::status::StatusReader;
 use nebula_nic::Span;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-#[cfg(feature = "typed")]
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -85,7 +82,6 @@ impl Link {
     }
 
     /// Has `greeting` ask the server, or each of several whenever a connection to it is made; whether it was content.
-    #[cfg(feature = "typed")]
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         match self {
             Self::Balanced(balanced) => balanced.greet(greeting),
@@ -97,7 +93,6 @@ impl Link {
     }
 
     /// The deadline of each RPC; [`Span::MAX`] for none.
-    #[cfg(feature = "typed")]
     pub(super) fn deadline(&self) -> Span {
         match self {
             Self::Shm(shm) => shm.deadline(),
@@ -108,7 +103,6 @@ impl Link {
     }
 
     /// How long the client waits for an RPC with these options, where a server cannot read it in a header: over UDP it can. `None`: without limit.
-    #[cfg(feature = "typed")]
     pub(super) fn waits_for(&self, options: &Options) -> Option<Span> {
         let waits = options.deadline.unwrap_or(Span::MAX).min(self.deadline());
         let is_told = waits != Span::MAX
@@ -131,7 +125,6 @@ impl Link {
 }
 
 /// What most polls do, for a caller in whose registers what they find is to stay.
-#[cfg(feature = "typed")]
 impl Link {
     /// As [`ShmClient::glance`].
     #[inline(always)]

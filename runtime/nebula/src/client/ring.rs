@@ -274,7 +274,6 @@ impl Ring {
     }
 
     /// As [`send_whole`](Self::send_whole), where `put` says its sizes once it has written it, or that it is not to be sent.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn send_put(&mut self, token: u64, put: impl FnOnce(&[AtomicU64]) -> Option<u64>) -> Option<()> {
         let position = self.place();

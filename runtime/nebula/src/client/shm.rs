@@ -15,7 +15,6 @@ use nebula_nic::{
     Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp, TransferId,
 };
 use nebula_sys::clock::Clock;
-#[cfg(feature = "typed")]
 use nebula_sys::copy::store_bytes_and;
 use nebula_sys::copy::{UNIT_BYTES, store_bytes};
 use nebula_sys::fork::ForkMark;
@@ -31,7 +30,7 @@ const YIELD_FROM: Span = Span::from_us(10);
 
 /// What a first look has found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Glance {
+pub enum Glance {
     /// The reply to this RPC, of so many bytes.
     Reply(Ticket, u32),
     /// Nothing has come.
@@ -58,7 +57,6 @@ pub(crate) struct ShmClient {
     misses: u32,
     // -- deadlines and retries, touched only where there are any --
     /// Of each RPC, unless its options have an earlier one.
-    #[cfg(feature = "typed")]
     deadline: Span,
     requester: Requester,
     snid: NodeId,
@@ -114,7 +112,6 @@ impl ShmClient {
             misses: 0,
             retained: Retained::new(config.keeps_requests()),
             is_timed: config.is_timed(),
-            #[cfg(feature = "typed")]
             deadline: config.deadline,
             snid: NodeId(welcome.snid),
             status: StatusReader::new(status, welcome.status_bytes as usize),
@@ -143,7 +140,6 @@ impl ShmClient {
     }
 
     /// As [`submit_keyed`](Self::submit_keyed), of a request with `tail` behind it; `None` if it cannot go the short way now.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         let put = |words: &[AtomicU64]| store_bytes_and(words, request, tail);
@@ -164,7 +160,6 @@ impl ShmClient {
     }
 
     /// As [`submit_whole`](Self::submit_whole), of a request that `put` writes whose length it returns. Nothing is sent where that is `None`.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn submit_put(
         &mut self,
@@ -537,7 +532,6 @@ impl ShmClient {
     }
 
     /// How long an RPC is waited for at most; [`Span::MAX`] without limit.
-    #[cfg(feature = "typed")]
     pub(crate) const fn deadline(&self) -> Span {
         self.deadline
     }

@@ -23,7 +23,6 @@ pub use call::Call;
 
 use crate::client::connection::Connection;
 use crate::client::error::ConnectError;
-#[cfg(feature = "typed")]
 use crate::client::link::Link;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
@@ -172,31 +171,26 @@ impl AsyncClient {
     }
 
     /// Speaks with this run of the server alone: once another one answers at its address, every RPC ends as one whose server is gone.
-    #[cfg(feature = "typed")]
     pub(crate) fn bind_to_server(&self) {
         self.shared.with(|state| state.bind_to_server());
     }
 
     /// Has `greeting` ask the server, or each of several whenever a connection to it is made; whether it was content. This blocks the thread.
-    #[cfg(feature = "typed")]
     pub(crate) fn greet(&self, greeting: Arc<super::balanced::Greeting>) -> bool {
         self.shared.with(|state| state.greet(greeting))
     }
 
     /// How long an RPC with these options is waited for, where the server is to be told in the request.
-    #[cfg(feature = "typed")]
     pub(crate) fn waits_for(&self, options: &Options) -> Option<Span> {
         self.shared.with(|state| state.link().waits_for(options))
     }
 
     /// Whether it was configured with a deadline of each RPC.
-    #[cfg(feature = "typed")]
     pub(crate) fn is_timed(&self) -> bool {
         self.shared.with(|state| state.link().deadline()) != Span::MAX
     }
 
     /// Whether it was connected to more than one.
-    #[cfg(feature = "typed")]
     pub(crate) fn has_several_servers(&self) -> bool {
         self.shared.with(|state| matches!(state.link(), Link::Balanced(_)))
     }

@@ -274,7 +274,6 @@ impl UdpClient {
         self.session.outstanding()
     }
 
-    #[cfg(feature = "typed")]
     pub(crate) const fn deadline(&self) -> Span {
         self.session.deadline()
     }

@@ -1,4 +1,11 @@
 //! `altocumulus:G`, in real time: what an engine does about the other groups' engines.
+//!
+//! Each engine publishes how many RPCs wait, in its own cache line. Once per period it asks its
+//! `Manager` which groups should take the newest of
+//! them, and sends notifications with the leases of their slots over SPSC rings. Payloads stay: the
+//! receiver's worker reads the origin's region. The slots go back to the origin, which counts the
+//! RPC as its own until then. No RPC moves twice. Bounds on foreign RPCs and on RPCs that are away
+//! keep every ring from overflowing.
 
 use super::turn::Engine;
 use crate::nic::ingress::Intake;

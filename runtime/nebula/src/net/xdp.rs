@@ -1,4 +1,8 @@
 //! Frames of a network interface, past the kernel's network stack, as a [`Wire`].
+//!
+//! The kernel runs a program of some thirty steps for each frame of the interface and gives those of
+//! one UDP port to this process. Receiving takes no system call; one call sends all queued frames. A
+//! peer's first frame says its Ethernet address, and the kernel decides where a later one differs.
 
 mod headers;
 mod hops;

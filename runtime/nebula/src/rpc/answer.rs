@@ -63,13 +63,14 @@ pub(crate) trait Keep: Debug {
 }
 
 /// What a handler may know of who waits for its reply.
-#[cfg(feature = "typed")]
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Caller {
-    pub(crate) peer: Option<std::net::SocketAddr>,
-    /// On the scale of the machine's clock.
-    pub(crate) deadline: Option<Timestamp>,
-    pub(crate) cancel: Option<Cancel>,
+pub struct Caller {
+    /// Its address, where it is behind one.
+    pub peer: Option<std::net::SocketAddr>,
+    /// From then on nobody waits for the reply; on the scale of the machine's clock.
+    pub deadline: Option<Timestamp>,
+    /// Whether it has taken the RPC back, where the transport can tell.
+    pub cancel: Option<Cancel>,
 }
 
 /// Who waits for a reply that another thread is to give, and how long.
@@ -209,7 +210,6 @@ impl Ending {
     }
 
     /// The client, where it is behind an address, and how long it waits. What tells whether it has taken the RPC back is moved out.
-    #[cfg(feature = "typed")]
     #[cold]
     pub(crate) fn take_caller(&mut self) -> Caller {
         let peer = Some(self.recipient.route.peer).filter(|peer| peer.port() > 0);

@@ -32,15 +32,28 @@ impl Cancels {
         self.0[entry.index()].swap(is_cancelled, Ordering::Relaxed)
     }
 
+    /// Puts the flag of one RPC where that of another one may be, whose count of owners it takes over.
+    #[inline]
+    pub(crate) fn put(&self, entry: EntryId, into: &mut Option<Cancel>) {
+        match into {
+            Some(Cancel(Place::Noted { entry: noted, .. })) => *noted = entry,
+            none => *none = Some(self.of(entry)),
+        }
+    }
+
     /// The flag of one RPC.
     pub(crate) fn of(&self, entry: EntryId) -> Cancel {
-        Cancel::Noted { all: self.clone(), entry }
+        Cancel(Place::Noted { all: self.clone(), entry })
     }
 }
 
-/// Where it stands whether one RPC has been taken back.
+/// Whether one RPC has been taken back, to be looked at while it is served.
 #[derive(Clone, Debug)]
-pub(crate) enum Cancel {
+pub struct Cancel(Place);
+
+/// Where that stands.
+#[derive(Clone, Debug)]
+enum Place {
     /// In a flag that the engine writes.
     Noted { all: Cancels, entry: EntryId },
     /// In the slot at `position`, which the client writes.
@@ -48,11 +61,18 @@ pub(crate) enum Cancel {
 }
 
 impl Cancel {
+    /// That of the RPC whose reply goes to the slot at `position` of a client's ring.
+    pub(crate) fn in_ring(ring: std::sync::Arc<dyn Ring>, position: u32) -> Self {
+        Self(Place::InRing { ring, position })
+    }
+
+    /// Whether the client has taken the RPC back.
+    #[must_use]
     #[inline]
-    pub(crate) fn is_set(&self) -> bool {
-        match self {
-            Self::Noted { all, entry } => all.0[entry.index()].load(Ordering::Relaxed),
-            Self::InRing { ring, position } => Asked::new(ring.slots().line(*position), *position).is_cancelled(),
+    pub fn is_set(&self) -> bool {
+        match &self.0 {
+            Place::Noted { all, entry } => all.0[entry.index()].load(Ordering::Relaxed),
+            Place::InRing { ring, position } => Asked::new(ring.slots().line(*position), *position).is_cancelled(),
         }
     }
 }

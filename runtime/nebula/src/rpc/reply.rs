@@ -4,7 +4,6 @@
 //! header of the first slot is published, which is done last. So a reply can be written in any order, and overwritten. Over a network
 //! the bytes go into a buffer that the engine sends.
 
-#[cfg(feature = "typed")]
 use super::answer::Caller;
 use super::answer::{Answer, Asker, Ending, Fate, Keep};
 use super::cancel::Cancel;
@@ -14,7 +13,6 @@ use super::safe_point;
 use super::slot::{Asked, HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
 use nebula_nic::{NackReason, NodeId, Timestamp};
 use nebula_sys::clock::Clock;
-#[cfg(feature = "typed")]
 use nebula_sys::copy::store_bytes_and;
 use nebula_sys::copy::{copy_words, store_bytes};
 use nebula_sys::sync::AtomicU64;
@@ -99,7 +97,7 @@ impl<'a> Reply<'a> {
             Some(ending) => Some(ending.asker()),
             None => {
                 let ring = self.laters?.ring?.share();
-                Some(Asker::only(Cancel::InRing { ring, position: self.position }))
+                Some(Asker::only(Cancel::in_ring(ring, self.position)))
             }
         }
     }
@@ -124,7 +122,6 @@ impl<'a> Reply<'a> {
     }
 
     /// Where it is read whether the client has taken the RPC back, for a reply that goes into the client's ring.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn asked(&self) -> Option<Asked<'a>> {
         if self.ending.is_none() { Some(Asked::new(self.line, self.position)) } else { None }
@@ -165,7 +162,6 @@ impl<'a> Reply<'a> {
     }
 
     /// As [`write`](Self::write), of `bytes` and `tail` behind them.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn write_and(&mut self, bytes: &[u8], tail: [u8; 4]) {
         let end = bytes.len() + tail.len();
@@ -180,7 +176,6 @@ impl<'a> Reply<'a> {
 
     /// Has `put` write the whole reply into its first slot, and return its length in bytes. Whether it is written: nothing was before, and `put` had
     /// room.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn write_whole(&mut self, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> bool {
         let bytes = if self.bytes == 0 { put(self.slots.payload(self.position)) } else { None };
@@ -283,28 +278,24 @@ impl<'a> Reply<'a> {
     }
 
     /// Whether nothing was written, nor found too large.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn is_untouched(&self) -> bool {
         self.bytes == 0
     }
 
     /// Whether nothing is known of who waits for it: it goes into a client's ring.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) const fn has_no_caller(&self) -> bool {
         self.ending.is_none()
     }
 
     /// Who waits for it, where that is known.
-    #[cfg(feature = "typed")]
     #[inline(always)]
     pub(crate) fn take_caller(&mut self) -> Option<Caller> {
         self.ending.as_mut().map(|ending| ending.take_caller())
     }
 
     /// Gives back what [`take_caller`](Self::take_caller) has moved out.
-    #[cfg(feature = "typed")]
     #[cold]
     pub(crate) fn give_back(&mut self, caller: Caller) {
         if let Some(ending) = &mut self.ending {

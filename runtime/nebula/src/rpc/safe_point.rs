@@ -1,4 +1,9 @@
 //! Safe points: where a handler lets others run, under `preemptive:Q`.
+//!
+//! Each RPC runs on its own stack. At a safe point it reads the clock. Once its quantum is used, it
+//! switches to the worker, which continues the first RPC in line; the suspended one goes to the tail
+//! and later resumes on the same worker. It keeps slots and credit meanwhile, so the NIC gives a
+//! worker two more RPCs than it can suspend. At shutdown suspended RPCs are unwound.
 
 use nebula_sys::clock::Clock;
 use nebula_sys::fiber;

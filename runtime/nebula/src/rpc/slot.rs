@@ -83,7 +83,7 @@ pub(crate) const fn is_request(first: u64, position: u32) -> bool {
 
 /// The first word of the slot where the reply to an RPC goes: until that is published, it says whether the client has taken the RPC back.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub struct Asked<'a> {
     word: &'a AtomicU64,
     position: u32,
 }
@@ -98,7 +98,7 @@ impl<'a> Asked<'a> {
     /// Whether the client has taken the RPC back. Relaxed: nothing else is read by the word's leave.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
-    pub(crate) fn is_cancelled(self) -> bool {
+    pub fn is_cancelled(self) -> bool {
         let first = self.word.load(Ordering::Relaxed);
         first as u32 == self.position && first >> 60 == Mark::Cancelled.bits()
     }

@@ -1,4 +1,11 @@
 //! Who works for a server: its engine, its workers, and what they are joined by, as its [kind](crate::config::kind::Kind) says.
+//!
+//! | policy | threads | an RPC reaches its worker |
+//! |---|---|---|
+//! | most | listener, engine, one per worker | over an SPSC ring |
+//! | inline | listener, one worker that is the engine | by a call |
+//! | `mcs-lock` | listener, one per worker | taken from the queue under the lock |
+//! | `work-stealing` | listener, engine, one per worker | from its own queue, or stolen |
 
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;

@@ -1,4 +1,11 @@
-//! The parts of a server, each an engine and its workers: the engines of a `udp://` server, or the groups of `altocumulus:G`.
+//! The parts of a server, each an engine and its workers: the engines of a server, or the groups of
+//! `altocumulus:G`.
+//!
+//! Each part has its own back end and receive region, and a share of the workers. Over shared memory
+//! the listener deals clients out in turn, and a client stays with its part. Over UDP each engine
+//! also has a socket and a memory of executed RPCs. The kernel gives a datagram to the engine that
+//! its client's number names, wherever it comes from, so the engine that has an RPC is the one that
+//! remembers it.
 
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;

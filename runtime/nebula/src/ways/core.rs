@@ -373,7 +373,7 @@ impl<X: Source> Core<X> {
             Some(answer) => (answer.capacity(), Some(answer.ending.asker())),
             None => match self.channels.channel(arrival.rpc.snid) {
                 Some(channel) => {
-                    let cancel = Cancel::InRing { ring: channel.share(), position: arrival.rpc.tid.0 };
+                    let cancel = Cancel::in_ring(channel.share(), arrival.rpc.tid.0);
                     (channel.room(held.span), Some(Asker::only(cancel)))
                 }
                 None => (0, None),

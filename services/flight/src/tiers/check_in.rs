@@ -10,7 +10,7 @@ use crate::places::Places;
 use crate::tier::Tier;
 use crate::tiers::store::Stored;
 use crate::work::{Work, all_of};
-use nebula::typed::{Context, Slot, Status};
+use nebula_typed::{Context, Slot, Status};
 
 /// The tiers that check-in calls.
 #[derive(Clone)]

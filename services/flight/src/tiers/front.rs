@@ -10,7 +10,7 @@ use crate::places::Places;
 use crate::tier::Tier;
 use crate::tiers::store::Stored;
 use crate::work::Work;
-use nebula::typed::{Context, Slot, Status};
+use nebula_typed::{Context, Slot, Status};
 use std::sync::Arc;
 
 /// Where passengers check in.

@@ -9,7 +9,7 @@ use crate::peer::Peer;
 use crate::places::Places;
 use crate::tier::Tier;
 use crate::work::Work;
-use nebula::typed::{Context, Slot, Status};
+use nebula_typed::{Context, Slot, Status};
 use std::sync::Arc;
 
 /// Flights have numbers below this.

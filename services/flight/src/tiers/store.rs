@@ -3,8 +3,8 @@
 use crate::flight::{GetReply, GetRequest, Items as ItemsService, SetReply, SetRequest};
 use crate::load::PASSENGERS;
 use crate::work::Work;
-use nebula::typed::{Context, Slot, Status};
 use nebula_kvs::{Store, StoreConfig, StoreError};
+use nebula_typed::{Context, Slot, Status};
 
 /// A store of numbers.
 pub(super) struct Items {

@@ -1,8 +1,8 @@
 //! Serves the services of the tests until its standard input ends: `every_server ENDPOINT DESCRIPTORS`. Prints `ready ENDPOINT`, and writes
 //! the descriptors of the services to the file DESCRIPTORS.
 
-use nebula::typed::Services;
 use nebula::{Server, ServerConfig};
+use nebula_typed::Services;
 use std::error::Error;
 use std::io::Read;
 use typed_tests::every::{EveryServer, OtherServer};

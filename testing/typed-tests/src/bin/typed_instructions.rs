@@ -7,8 +7,8 @@
 //! `bytes` is the handler that is written by hand. Both sides take turns on one thread, 16 RPCs at a time, so that no look finds nothing. Count
 //! within [`exchange`] alone: `cargo xtask bench instructions` does.
 
-use nebula::typed::Channel;
 use nebula::{Client, ClientConfig, IdlePolicy, Server, ServerConfig, Span, Worker};
+use nebula_typed::Channel;
 use std::error::Error;
 use std::hint::black_box;
 use typed_tests::echo::{EchoClient, EchoServer, LineMessage, ProtoMessage};

@@ -5,10 +5,10 @@
 //! whose first bytes are no such header (a client that connects asks it).
 
 use super::KvService;
-use nebula::typed::{Context, Slot, Status};
 use nebula_kvs::protocol::Status as Outcome;
 use nebula_kvs::{KEY_BYTES_MAX, KeyHash, Store};
-use nebula_services::kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, SetReply, SetRequest};
+use nebula_typed::services::kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, SetReply, SetRequest};
+use nebula_typed::{Context, Slot, Status};
 
 fn hash_of(key: &[u8]) -> Result<KeyHash, Status> {
     match key.len() {
@@ -50,11 +50,11 @@ impl Kv for &KvService {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula::typed::{CallError, Code};
     use nebula::{Client, ClientConfig, RpcType, RunningServer, ServerConfig, Service};
     use nebula_kvs::StoreConfig;
     use nebula_kvs::protocol::{self, Request};
-    use nebula_services::KvClient;
+    use nebula_typed::services::KvClient;
+    use nebula_typed::{CallError, Code};
 
     const VALUE_BYTES: u32 = (1 << 20) - 1;
 
@@ -113,8 +113,8 @@ mod tests {
         typed.set(&SetRequest { key: b"tea".to_vec(), value: b"green".to_vec() }).unwrap();
         assert_eq!(ask(Request::Get { key: b"tea" }), (Outcome::Ok, b"green".to_vec()));
         // A value that ends as a request of the schema does is a value.
-        let end = nebula::typed::request_bytes(
-            nebula::typed::MethodId::new(nebula_services::KV.id, 3),
+        let end = nebula_typed::request_bytes(
+            nebula_typed::MethodId::new(nebula_typed::services::KV.id, 3),
             &DeleteRequest { key: b"tea".to_vec() },
         );
         assert_eq!(ask(Request::Set { key: b"end", value: &end }), (Outcome::Ok, vec![]));
@@ -128,8 +128,8 @@ mod tests {
         let store = Store::try_new(StoreConfig::for_items(16, 16, 16)).unwrap();
         let service = KvService::new(store, 32);
         let of = |method| {
-            service.rpc_type(&nebula::typed::request_bytes(
-                nebula::typed::MethodId::new(nebula_services::KV.id, method),
+            service.rpc_type(&nebula_typed::request_bytes(
+                nebula_typed::MethodId::new(nebula_typed::services::KV.id, method),
                 &GetRequest { key: b"k".to_vec() },
             ))
         };

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// A call over a connection: its reply.
-pub(crate) type AskOne<'c> = dyn FnMut(&[u8]) -> Result<Vec<u8>, CallError> + 'c;
+pub type AskOne<'c> = dyn FnMut(&[u8]) -> Result<Vec<u8>, CallError> + 'c;
 
 /// Asks a server something over a new connection, by the function that it gets; whether the connection is to be used.
-pub(crate) type Greeting = dyn Fn(&mut AskOne<'_>) -> bool + Send + Sync;
+pub type Greeting = dyn Fn(&mut AskOne<'_>) -> bool + Send + Sync;
 
 /// How connections are made.
 #[derive(Clone)]
@@ -47,7 +47,6 @@ impl Maker {
         Self { config, rest, is_bound: false, greetings: Vec::new() }
     }
 
-    #[cfg(feature = "typed")]
     pub(super) fn add_greeting(&mut self, greeting: Arc<Greeting>) {
         self.greetings.push(greeting);
     }
@@ -151,7 +150,6 @@ impl<L: Connection> Member<L> {
     }
 
     /// Whether the greeting is content with the server; `None` while there is no connection.
-    #[cfg(feature = "typed")]
     pub(super) fn greet(&mut self, greeting: &Greeting, maker: &Maker) -> Option<bool> {
         let endpoint = self.endpoint.clone();
         let link = self.link()?;

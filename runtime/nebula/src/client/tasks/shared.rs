@@ -6,7 +6,6 @@
 
 use super::calls::{CallId, Calls};
 use super::driver::{Attended, Registration, Watch};
-#[cfg(feature = "typed")]
 use crate::client::balanced::Greeting;
 use crate::client::connection::{Connection, Rest};
 use crate::client::error::{ConnectError, SubmitError};
@@ -156,12 +155,10 @@ impl State {
     }
 
     /// Has `greeting` ask the server, or each of several; whether it was content. This blocks.
-    #[cfg(feature = "typed")]
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         self.link.greet(greeting)
     }
 
-    #[cfg(feature = "typed")]
     pub(super) fn bind_to_server(&mut self) {
         self.link.bind_to_server();
     }

@@ -211,7 +211,6 @@ impl Session {
         self.speaks_otherwise
     }
 
-    #[cfg(feature = "typed")]
     pub(super) const fn deadline(&self) -> Span {
         self.deadline
     }

@@ -16,7 +16,7 @@ use crate::config::server::ServerConfig;
 use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::one_sided::{OPERATION_BYTES_MAX, OneSided, changes};
 use crate::rpc::answer::{Answer, Fate};
-use crate::rpc::cancel::{Cancel, Cancels};
+use crate::rpc::cancel::Cancels;
 use crate::rpc::recipient::Recipient;
 use crate::status::NetworkCounters;
 use nebula_nic::{
@@ -282,10 +282,7 @@ impl Memory {
                 answer.reset();
                 (answer.ending.recipient, answer.ending.deadline) = (peer.recipient, deadline);
                 (answer.tid, answer.entry, answer.number) = (request.tid, entry, peer.number);
-                match &mut answer.ending.cancel {
-                    Some(Cancel::Noted { entry: noted, .. }) => *noted = entry,
-                    none => *none = Some(self.cancels.of(entry)),
-                }
+                self.cancels.put(entry, &mut answer.ending.cancel);
                 if !complete {
                     self.incomplete.take(&mut answer, slots.slots);
                 }

@@ -1,0 +1,91 @@
+//! A typed service whose server says where the handlers of some methods run.
+
+use super::method::{self, MethodId};
+use nebula::Reply;
+use nebula::Requests;
+use nebula::{Class, Service, Stage};
+use nebula_nic::schedule::RpcType;
+
+/// A typed service, or several ([`Services`](super::Services)), with some methods of another [`Class`] than their `.proto` says.
+///
+/// # Examples
+///
+/// ```ignore
+/// let shop = ShopServer(Stock::default()).with_class(ShopMethod::Search, Class::Worker);
+/// let server = Server::bind("shm://shop").serve(shop)?;
+/// ```
+///
+/// # Cost
+///
+/// While some are of [`Class::Worker`], a comparison an RPC with each method that was named.
+#[derive(Clone, Debug)]
+pub struct Classed<S> {
+    service: S,
+    classes: Vec<(MethodId, Class)>,
+}
+
+impl<S: Service> Classed<S> {
+    /// A service whose methods are of the classes of its `.proto`.
+    #[must_use]
+    pub fn new(service: S) -> Self {
+        Self { service, classes: Vec::new() }
+    }
+
+    /// Sets where the handler of a method runs. Of a method that is named twice, the last class counts.
+    #[must_use]
+    pub fn with_class(mut self, method: impl Into<MethodId>, class: Class) -> Self {
+        let method = method.into();
+        self.classes.retain(|&(one, _)| one != method);
+        self.classes.push((method, class));
+        self
+    }
+}
+
+impl<S: Service> Service for Classed<S> {
+    #[inline(always)]
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        self.service.serve(request, reply);
+    }
+
+    #[inline(always)]
+    fn serve_burst(&self, requests: &mut Requests<'_>) {
+        self.service.serve_burst(requests);
+    }
+
+    fn reply_bytes_max(&self) -> Option<u32> {
+        self.service.reply_bytes_max()
+    }
+
+    fn later_max(&self) -> Option<u16> {
+        self.service.later_max()
+    }
+
+    fn has_long(&self) -> bool {
+        self.service.has_long() || self.classes.iter().any(|&(_, class)| class == Class::Worker)
+    }
+
+    fn class(&self, request: &[u8]) -> Class {
+        let set = method::id_of(request).and_then(|id| self.classes.iter().find(|&&(method, _)| method == id));
+        set.map_or_else(|| self.service.class(request), |&(_, class)| class)
+    }
+
+    fn types(&self) -> u8 {
+        self.service.types()
+    }
+
+    fn rpc_type(&self, request: &[u8]) -> RpcType {
+        self.service.rpc_type(request)
+    }
+
+    fn drain(&self) {
+        self.service.drain();
+    }
+
+    fn prefetches(&self) -> bool {
+        self.service.prefetches()
+    }
+
+    fn prefetch(&self, request: &[u8], stage: Stage) {
+        self.service.prefetch(request, stage);
+    }
+}

@@ -1,0 +1,5 @@
+//! What `nebula/kv.proto` declares.
+
+#![expect(missing_docs, reason = "fields say what they are by their names")]
+
+crate::include_proto!("nebula.kv");

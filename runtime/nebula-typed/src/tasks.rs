@@ -1,0 +1,165 @@
+//! The client's end for many tasks: calls are futures.
+
+use super::channel::{put_together, ticks_after};
+use super::describe;
+use super::error::{CallError, ConnectError};
+use super::message::{Encoding, Message};
+use super::method::{Extension, MethodId};
+use super::service::ServiceInfo;
+use super::status;
+use super::trace::TraceContext;
+use nebula::AsyncClient;
+use nebula::IntoEndpoints;
+use nebula::hooks::AsyncClientHooks as _;
+use nebula::{ClientConfig, Options};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+/// A connection to a server of typed services for many tasks, which generated clients are made over. Its clones share the connection.
+#[derive(Clone, Debug)]
+pub struct AsyncChannel {
+    client: AsyncClient,
+    trace: Option<TraceContext>,
+    /// Every call has a deadline: else the client, which its tasks share, need not be asked for one.
+    is_timed: bool,
+}
+
+impl From<AsyncClient> for AsyncChannel {
+    /// The connection is then to one run of the server, as that of [`Channel`](super::Channel::connect_with).
+    fn from(client: AsyncClient) -> Self {
+        client.bind_to_server();
+        let is_timed = client.is_timed();
+        Self { client, trace: None, is_timed }
+    }
+}
+
+impl AsyncChannel {
+    /// Connects to the server at `endpoint`. Whether it has a service is asked by [`check`](Self::check). This blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError::Connect`].
+    pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
+        Ok(AsyncClient::connect_with(endpoint, config)?.into())
+    }
+
+    /// The connection, for what has no types.
+    #[must_use]
+    pub const fn client(&self) -> &AsyncClient {
+        &self.client
+    }
+
+    /// The same with `trace` in every request, in its extension.
+    #[must_use]
+    pub const fn with_trace(mut self, trace: Option<TraceContext>) -> Self {
+        self.trace = trace;
+        self
+    }
+
+    /// As [`Channel::check`](super::Channel::check). This blocks the thread for a round trip.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn check(&self, service: &ServiceInfo) -> Result<(), ConnectError> {
+        if !self.client.has_several_servers() {
+            return describe::check(service, |request| Ok(block_on(self.client.call(request))?));
+        }
+        let (greeting, misfit) = describe::greeting(service);
+        if self.client.greet(greeting) {
+            return Ok(());
+        }
+        Err(describe::misfit(service, &misfit, self.client.outstanding()))
+    }
+
+    /// Sends `request` to the method `id`; the future's output is the reply. As [`AsyncClient::call`], it may be dropped at any time.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`].
+    ///
+    /// # Cost
+    ///
+    /// Two allocations: the request's bytes, which wait with the future, and the reply's.
+    pub async fn call<Q: Message, P: Message>(&self, id: MethodId, request: &Q) -> Result<P, CallError> {
+        self.call_with(id, request, Options::default()).await
+    }
+
+    /// As [`call`](Self::call), with options for this RPC alone; the key's hash is the request's.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`].
+    pub async fn call_with<Q: Message, P: Message>(
+        &self,
+        id: MethodId,
+        request: &Q,
+        options: Options,
+    ) -> Result<P, CallError> {
+        let options = options.key_hash(request.key_hash());
+        let mut frame = Vec::new();
+        let extension = Extension { until_ticks: self.until_ticks(&options), ..self.extension() };
+        Q::As::write(request, |body| put_together(&mut frame, body, id, &extension));
+        let reply = self.client.call_with(frame, options).await?;
+        match status::open_message(&reply) {
+            Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
+            None => Err(CallError::of_reply(&reply)),
+        }
+    }
+}
+
+impl AsyncChannel {
+    /// What every request has in its extension.
+    fn extension(&self) -> Extension<'_> {
+        Extension { trace: self.trace.as_ref(), ..Extension::default() }
+    }
+
+    fn until_ticks(&self, options: &Options) -> Option<u64> {
+        let is_timed = self.is_timed || options.deadline.is_some();
+        is_timed.then(|| self.client.waits_for(options)).flatten().map(ticks_after)
+    }
+
+    /// The window of a stream that begins at `cursor`.
+    pub(super) async fn call_window(
+        &self,
+        id: MethodId,
+        body: &[u8],
+        cursor: &[u8],
+        key_hash: u32,
+    ) -> Result<Vec<u8>, CallError> {
+        let mut frame = Vec::new();
+        let options = Options::default().key_hash(key_hash);
+        let extension = Extension { until_ticks: self.until_ticks(&options), cursor, ..self.extension() };
+        put_together(&mut frame, body, id, &extension);
+        let mut reply = self.client.call_with(frame, options).await?;
+        let Some(window) = status::open_message(&reply).map(<[u8]>::len) else {
+            return Err(CallError::of_reply(&reply));
+        };
+        reply.truncate(window);
+        Ok(reply)
+    }
+}
+
+/// Wakes a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
