@@ -32,10 +32,10 @@ use nebula_nic::Span;
 
 use crate::drive::LoadOutcome;
 use crate::flags::{self, Format};
-use crate::output::{Failure, RowStream, note, units};
 use crate::report::finding::{Design, Point, Sweep};
 use crate::report::{self, sweep};
-use crate::signal;
+use nebula_ui::output::{Failure, RowStream, note, units};
+use nebula_ui::signal;
 use pair::{Load, Setting};
 use promise::{Promise, UnderLoad};
 use service::{Kind, Terms};

@@ -7,7 +7,7 @@ use super::pair::{Load, Pair, Setting};
 use super::promise::{self, Promise, UnderLoad};
 use super::service::{Kind, Terms};
 use crate::drive::LoadOutcome;
-use crate::output::{Failure, units};
+use nebula_ui::output::{Failure, units};
 
 /// Where the search for the saturation rate begins, and where it stops: no client core sends faster.
 const FIRST_RPS: f64 = 200_000.0;

@@ -8,8 +8,9 @@ use super::machine::{self, Machine};
 use super::service::{Service, Terms};
 use super::{Args, LOADS};
 use crate::drive::{self, LoadOutcome, LoadPlan};
-use crate::output::{self, Failure, note, units};
-use crate::{report, signal};
+use crate::report;
+use nebula_ui::output::{self, Failure, note, units};
+use nebula_ui::signal;
 
 /// Pairs of 512 B values: far more than a cache holds, yet stored within a second. NEBULA's evaluation
 /// has 1.6 million (§VI).

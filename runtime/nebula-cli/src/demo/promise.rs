@@ -7,7 +7,7 @@
 use nebula_nic::Span;
 use nebula_workload::{Latency, LatencyRecorder};
 
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// The SLOs that the demo chooses from.
 const STEPS: [Span; 9] = [

@@ -3,8 +3,8 @@
 use nebula_workload::Latency;
 
 use super::service::Kind;
-use crate::output::{Row, Value};
 use crate::report::finding::{Point, Sweep};
+use nebula_ui::output::{Row, Value};
 
 /// The fields of a row, for the help.
 pub(super) const FIELDS: &str = "Fields of a row (JSON, CSV); shares are 0 to 1, and of all offered RPCs:

@@ -17,7 +17,7 @@ use nebula_workload::{
 
 use super::service::Kind;
 use crate::drive::LoadOutcome;
-use crate::output::{Failure, units};
+use nebula_ui::output::{Failure, units};
 
 /// A handler time longer than this multiple of the p99 is a pause of the machine: the handler times of
 /// the demo vary little.

@@ -10,7 +10,7 @@ use nebula_workload::{
 
 use super::exchange::{self, Exchange, Requests, Sizes};
 use crate::flags::ServerList;
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// How the load generator speaks to a memcached server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use nebula_nic::Span;
 use nebula_workload::{Latency, LatencyRecorder};
 
 use crate::drive::LoadOutcome;
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// Designs measured one after the other, on the same machine and under the same loads.
 #[derive(Clone, Debug)]

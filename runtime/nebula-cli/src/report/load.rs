@@ -8,7 +8,7 @@ use super::finding::p99_answered;
 use super::page::{Figure, Page, Table};
 use super::sweep::{latency_axis, log_us};
 use crate::drive::{FoundSlo, LoadOutcome, Probe};
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// The page of one load.
 pub(crate) fn render_load(outcome: &LoadOutcome, footer: &str) -> String {

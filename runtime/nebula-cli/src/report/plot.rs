@@ -5,7 +5,7 @@ use std::path::Path;
 use super::chart::{INK, PALETTE, PAPER, SIZE, hex};
 use super::markup::escape;
 use super::page::Figure;
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// Checks that `path` names an SVG file.
 ///

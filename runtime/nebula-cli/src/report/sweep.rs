@@ -8,7 +8,7 @@ use super::chart::{
 };
 use super::finding::{Design, Point, Sweep};
 use super::page::{Figure, Page, Table};
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// The looks of the first design, the second, and all others.
 const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];

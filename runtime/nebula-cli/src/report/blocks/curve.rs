@@ -5,9 +5,9 @@ use nebula_sim::Interval;
 use super::super::chart::{Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, Unit, look, round_ticks, sample};
 use super::super::page::Figure;
 use super::series::{Series, series};
-use crate::output::text::{time, with_half};
-use crate::output::units;
 use nebula_sim::study::blocks::{Figures, Findings, Found};
+use nebula_sim::study::text::{time, with_half};
+use nebula_ui::output::units;
 
 // -- over the rate --
 

@@ -4,8 +4,8 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use crate::output::text::{depth, load, time};
-use crate::output::units;
+use nebula_ui::output::text::{depth, load, time};
+use nebula_ui::output::units;
 
 /// What the positions on an axis say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
