@@ -6,6 +6,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `options` | the flags and the loads |
 //! | `machine` | divides cores and memory |
 //! | `service` | runs the service in a child process |
 //! | `pair` | runs a service with its clients |
@@ -19,6 +20,7 @@ mod flight;
 mod groups;
 mod machine;
 mod measure;
+mod options;
 mod pair;
 mod promise;
 mod rows;
@@ -26,16 +28,14 @@ mod service;
 mod scans;
 mod simulated;
 
-use std::path::PathBuf;
-
 use nebula_nic::Span;
 
 use crate::drive::LoadOutcome;
-use crate::flags::{self, Format};
 use crate::report::finding::{Design, Point, Sweep};
 use crate::report::{self, sweep};
 use nebula_ui::output::{Failure, RowStream, note, units};
 use nebula_ui::signal;
+use options::{LOADS, Options};
 use pair::{Load, Setting};
 use promise::{Promise, UnderLoad};
 use service::{Kind, Terms};
@@ -59,36 +59,8 @@ Each RPC is a GET or a SET followed by --work of computation. Without that work,
 pub(crate) struct Args {
     #[command(subcommand)]
     scene: Option<Scene>,
-    /// SLO on the p99 latency [default: 100us to 50ms, what this machine can promise under load]
-    #[arg(long)]
-    slo: Option<Span>,
-    /// Computation time of each RPC, in addition to the store access
-    #[arg(long, default_value = "1us")]
-    work: Span,
-    /// Key-value pairs to store [default: 200k, or as many as fit into free memory]
-    #[arg(long, value_parser = flags::count)]
-    items: Option<u64>,
-    /// Size of each value, in bytes
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=65_536))]
-    value_bytes: u32,
-    /// Duration of each load, in seconds
-    #[arg(long, value_name = "SECONDS")]
-    seconds_per_point: Option<f64>,
-    /// Use a small store and short loads
-    #[arg(long)]
-    quick: bool,
-    /// Write an HTML report with charts to this file
-    #[arg(long, value_name = "FILE", default_value = "nebula-report.html")]
-    report: PathBuf,
-    /// Do not write a report
-    #[arg(long, conflicts_with = "report")]
-    no_report: bool,
-    /// Draw the p99 of both designs over the offered load to this SVG file
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    options: Options,
 }
 
 /// Another demo.
@@ -99,8 +71,6 @@ enum Scene {
     Scans(scans::Args),
 }
 
-/// Offered loads, as shares of the saturation rate.
-const LOADS: [f64; 4] = [0.3, 0.7, 1.0, 1.5];
 /// Bytes of an RPC in addition to its value.
 #[expect(clippy::cast_possible_truncation, reason = "two dozen bytes")]
 const HEADER_AND_KEY_BYTES: u32 = (nebula_kvs::protocol::HEADER_BYTES + nebula_workload::KEY_BYTES) as u32;
@@ -125,20 +95,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(Scene::Scans(args)) => return scans::run(args),
         None => {}
     }
-    let setting = Setting::set(args)?;
+    let setting = Setting::set(&args.options)?;
     let (measured, times) = measure::under_load(&setting)?;
-    let promise = Promise::of(args.slo, &measured);
+    let promise = Promise::of(args.options.slo, &measured);
     let mut stage = Stage::begin(&setting, promise.sentence(&measured), &measured);
     match promise.slo() {
         Some(slo) => stage.measure(slo, &measured)?,
         None => {
-            let rpc_bytes = HEADER_AND_KEY_BYTES + args.value_bytes;
+            let rpc_bytes = HEADER_AND_KEY_BYTES + args.options.value_bytes;
             stage.simulate(&Simulated::of(times, setting.machine.serving(), rpc_bytes)?)?;
         }
     }
     let found = stage.finish()?;
     conclude(&found);
-    draw(args, &found)
+    draw(&args.options, &found)
 }
 
 /// What is found, row by row.
@@ -161,7 +131,7 @@ impl<'a> Stage<'a> {
             designs: Vec::new(),
         };
         setting.print(|| note(format!("{}\n{} {}.", found.promise, found.machine, found.workload)));
-        Self { setting, found, rows: RowStream::new(setting.args.format) }
+        Self { setting, found, rows: RowStream::new(setting.options.format) }
     }
 
     /// Offers the loads to the real pair.
@@ -246,14 +216,14 @@ fn conclude(found: &Sweep) {
     found.disturbance().into_iter().for_each(note);
 }
 
-fn draw(args: &Args, found: &Sweep) -> Result<(), Failure> {
-    if let Some(path) = &args.plot {
+fn draw(options: &Options, found: &Sweep) -> Result<(), Failure> {
+    if let Some(path) = &options.plot {
         report::write_plot(path, &sweep::plot(found))?;
     }
-    if args.no_report {
+    if options.no_report {
         return Ok(());
     }
-    report::write(&args.report, &sweep::render(found, &report::made_by_this_command()))?;
-    note(format!("report: {}", args.report.display()));
+    report::write(&options.report, &sweep::render(found, &report::made_by_this_command()))?;
+    note(format!("report: {}", options.report.display()));
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(super) fn under_load(setting: &Setting<'_>) -> Result<(UnderLoad, Vec<Span>)
     let terms = Terms { kind: Kind::Unbounded, slo: promise::longest() };
     setting.with_pair(terms, |pair| {
         let first = measure(setting, pair)?;
-        let is_enough = setting.args.slo.is_some() || Promise::of(None, &first).slo().is_some();
+        let is_enough = setting.options.slo.is_some() || Promise::of(None, &first).slo().is_some();
         let measured = if is_enough { first } else { measure(setting, pair)? };
         setting.end();
         Ok(measured)

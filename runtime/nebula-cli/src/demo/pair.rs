@@ -5,8 +5,8 @@ use nebula_nic::Span;
 use nebula_workload::Rate;
 
 use super::machine::{self, Machine};
+use super::options::{LOADS, Options};
 use super::service::{Service, Terms};
-use super::{Args, LOADS};
 use crate::drive::{self, LoadOutcome, LoadPlan};
 use crate::report;
 use nebula_ui::output::{self, Failure, note, units};
@@ -21,7 +21,7 @@ const STEPS: usize = 1 + 2 * (1 + LOADS.len());
 
 /// What all pairs of a demo share.
 pub(super) struct Setting<'a> {
-    pub(super) args: &'a Args,
+    pub(super) options: &'a Options,
     pub(super) machine: Machine,
     pub(super) items: u64,
     /// How long each load is offered.
@@ -50,9 +50,9 @@ pub(super) struct Pair<'a> {
 
 impl<'a> Setting<'a> {
     /// Checks what can be checked before anything takes time.
-    pub(super) fn set(args: &'a Args) -> Result<Self, Failure> {
-        let wanted = args.items.unwrap_or(if args.quick { ITEMS_QUICK } else { ITEMS });
-        let items = machine::items_that_fit(wanted, args.value_bytes);
+    pub(super) fn set(options: &'a Options) -> Result<Self, Failure> {
+        let wanted = options.items.unwrap_or(if options.quick { ITEMS_QUICK } else { ITEMS });
+        let items = machine::items_that_fit(wanted, options.value_bytes);
         if items == 0 {
             return Err(Failure::fault("not enough free memory for even a small store"));
         }
@@ -60,24 +60,24 @@ impl<'a> Setting<'a> {
             let of = |pairs: u64| units::rate(pairs as f64);
             note(format!("free memory is low: storing {} pairs instead of {}", of(items), of(wanted)));
         }
-        if !args.no_report {
-            report::check_directory("--report", &args.report)?;
+        if !options.no_report {
+            report::check_directory("--report", &options.report)?;
         }
-        if let Some(path) = &args.plot {
+        if let Some(path) = &options.plot {
             report::check_directory("--plot", path)?;
             report::plot::check_plot(path)?;
         }
-        let seconds = args.seconds_per_point.unwrap_or(if args.quick { 0.25 } else { 1.0 });
+        let seconds = options.seconds_per_point.unwrap_or(if options.quick { 0.25 } else { 1.0 });
         if !(0.05..=600.0).contains(&seconds) {
             return Err(Failure::bad_input("--seconds-per-point: give 0.05 to 600 seconds"));
         }
         let progress = output::bar("{bar:24} {msg}", Some(STEPS as u64));
-        Ok(Self { args, machine: Machine::look(), items, point: Span::from_us(micros(seconds)), progress })
+        Ok(Self { options, machine: Machine::look(), items, point: Span::from_us(micros(seconds)), progress })
     }
 
     /// What is stored and asked, in one sentence.
     pub(super) fn workload(&self) -> String {
-        let (value, work) = (self.args.value_bytes, units::span(self.args.work));
+        let (value, work) = (self.options.value_bytes, units::span(self.options.work));
         let pairs = units::rate(self.items as f64);
         format!(
             "{pairs} pairs of 16 B/{value} B, half GETs, half SETs, Poisson arrivals, {work} of computing for each RPC"
@@ -115,7 +115,7 @@ impl<'a> Setting<'a> {
         task: impl FnOnce(&Pair<'_>) -> Result<T, Failure>,
     ) -> Result<(T, Vec<Span>), Failure> {
         self.begin(format!("starting the service, {}", terms.kind.name()));
-        let service = Service::start(terms, self.args, &self.machine, self.items)?;
+        let service = Service::start(terms, self.options, &self.machine, self.items)?;
         let pair = Pair { setting: self, service };
         match pair.fill().and_then(|()| task(&pair)) {
             Ok(found) => Ok((found, pair.service.end()?)),
@@ -126,22 +126,22 @@ impl<'a> Setting<'a> {
 
 impl Pair<'_> {
     fn fill(&self) -> Result<(), Failure> {
-        let Setting { items, args, .. } = *self.setting;
-        let (endpoint, key_count, value_bytes) = (self.service.endpoint().into(), items, args.value_bytes);
+        let Setting { items, options, .. } = *self.setting;
+        let (endpoint, key_count, value_bytes) = (self.service.endpoint().into(), items, options.value_bytes);
         let plan = LoadPlan { endpoint, key_count, value_bytes, ..LoadPlan::default() };
         drive::preload(&plan, &mut |_| ())
     }
 
     /// Offers a load, after a warm-up of a fifth of its time.
     pub(super) fn load(&self, load: Load) -> Result<LoadOutcome, Failure> {
-        let Setting { machine, items, args, .. } = self.setting;
+        let Setting { machine, items, options, .. } = self.setting;
         let plan = LoadPlan {
             endpoint: self.service.endpoint().into(),
             rate: Rate::try_new(load.rps).map_err(Failure::fault)?,
             duration: load.duration,
             warm_up: load.duration / 5,
             key_count: *items,
-            value_bytes: args.value_bytes,
+            value_bytes: options.value_bytes,
             slots: slots(load.outstanding, machine.clients()),
             patience: load.patience,
             late_after: load.late_after,

@@ -10,8 +10,8 @@ use nebula::Endpoint;
 use nebula_nic::Span;
 use rustix::process::Signal;
 
-use super::Args;
 use super::machine::Machine;
+use super::options::Options;
 use nebula_ui::output::Failure;
 
 /// How the service queues.
@@ -76,15 +76,15 @@ impl Drop for TimesFile {
 
 impl Service {
     /// Starts the service and waits until it is ready.
-    pub(super) fn start(terms: Terms, args: &Args, machine: &Machine, items: u64) -> Result<Self, Failure> {
+    pub(super) fn start(terms: Terms, options: &Options, machine: &Machine, items: u64) -> Result<Self, Failure> {
         let endpoint = Endpoint::Shm(format!("nebula-demo-{}", std::process::id()));
         let program = std::env::current_exe()
             .map_err(|error| Failure::fault(format!("cannot find the path of this program: {error}")))?;
         let times = TimesFile::create()?;
         let mut command = Command::new(program);
         command.args(["serve", "kv", "--endpoint", &endpoint.to_string(), "--end-with-parent", "--policy", "jbsq:2"]);
-        command.args(["--items", &items.to_string(), "--value-bytes", &args.value_bytes.to_string()]);
-        command.args(["--slo", &flag(terms.slo), "--work", &flag(args.work)]);
+        command.args(["--items", &items.to_string(), "--value-bytes", &options.value_bytes.to_string()]);
+        command.args(["--slo", &flag(terms.slo), "--work", &flag(options.work)]);
         command.arg("--service-times").arg(&times.0);
         let pins: Vec<String> = machine.service_cores().iter().map(ToString::to_string).collect();
         command.args(["--pin", &pins.join(",")]);
