@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Print the sections and stop.
     #[arg(long)]
     list: bool,
-    /// Write the rows into the table of docs/BENCHMARKS.md, in the places of those sections.
+    /// Write the rows into docs/data/benchmarks.tsv, in the places of those sections.
     #[arg(long)]
     bless: bool,
 }

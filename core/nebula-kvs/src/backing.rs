@@ -8,16 +8,15 @@
 //! The check covers the words before it. The condition is *begun* until the file is complete, *in use* while a process has it, *clean* once that
 //! has ended orderly. The machine's boot is there because a file on a disk may, after a crash of the machine, have some pages and not others.
 
-use crate::{
-    KeyHash, StoreConfig, StoreError,
-    bucket::BUCKET_WORDS,
-    index::Index,
-    item::GRANULE_BYTES,
-    log::{Cut, Log},
-    meta::META_WORDS,
-    mode::Mode,
-    state::STATE_WORDS,
-};
+use crate::bucket::BUCKET_WORDS;
+use crate::config::{StoreConfig, StoreError};
+use crate::hash::KeyHash;
+use crate::index::Index;
+use crate::item::GRANULE_BYTES;
+use crate::log::{Cut, Log};
+use crate::meta::META_WORDS;
+use crate::mode::Mode;
+use crate::state::STATE_WORDS;
 use nebula_sys::{
     file,
     mem::WordRegion,

@@ -11,6 +11,7 @@
 //! version, so it makes no reader retry.
 
 use crate::backoff::Backoff;
+use crate::index_of::index_of;
 use nebula_sys::{
     search,
     sync::{AtomicU64, Ordering, fence, spin_loop},
@@ -122,7 +123,7 @@ pub(crate) fn mark_read(word: &AtomicU64, entry: Entry) {
 #[inline]
 pub(crate) fn next_extra(bucket: &Bucket) -> Option<usize> {
     let link = bucket[0].load(Ordering::Relaxed) >> 32;
-    (link > 0).then(|| crate::index_of(link - 1))
+    (link > 0).then(|| index_of(link - 1))
 }
 
 /// Ends a chain behind `bucket`.

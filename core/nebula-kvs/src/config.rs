@@ -1,6 +1,12 @@
 //! The sizes of a store, and its behavior when they are reached.
 
-use crate::{Eviction, KeyHash, item::GRANULE_BYTES, log::Cut, mode::Mode, shape::Shape};
+use crate::eviction::Eviction;
+use crate::hash::KeyHash;
+use crate::index_of::index_of;
+use crate::item::GRANULE_BYTES;
+use crate::log::Cut;
+use crate::mode::Mode;
+use crate::shape::Shape;
 use nebula_sys::mem::{MemError, Pages};
 
 /// The sizes of a [`Store`](crate::Store).
@@ -53,7 +59,7 @@ impl StoreConfig {
     #[must_use]
     pub fn for_items(items: u64, key_bytes: usize, value_bytes: usize) -> Self {
         let granules = Shape { key_bytes, value_bytes }.granules();
-        let buckets = crate::index_of(items).max(1).next_power_of_two();
+        let buckets = index_of(items).max(1).next_power_of_two();
         Self {
             buckets,
             log_bytes: log_bytes_for(items, granules),
@@ -80,8 +86,7 @@ impl StoreConfig {
     /// ```
     #[must_use]
     pub fn within(memory_bytes: usize, key_bytes: usize, value_bytes: usize) -> Self {
-        let item_bytes =
-            crate::index_of(Shape { key_bytes, value_bytes }.granules_extended(Mode::Cache)) * GRANULE_BYTES;
+        let item_bytes = index_of(Shape { key_bytes, value_bytes }.granules_extended(Mode::Cache)) * GRANULE_BYTES;
         let items = memory_bytes / (item_bytes + BUCKET_BYTES / 4);
         let buckets = (items / 5).max(1).next_power_of_two();
         let left = memory_bytes.saturating_sub(buckets * BUCKET_BYTES);
@@ -98,8 +103,7 @@ fn log_bytes_for(items: u64, granules: u64) -> usize {
         let holds = |mode| Cut::of(log_bytes, mode).items_valid_min(granules, mode) >= items;
         holds(Mode::Cache) && holds(Mode::Store)
     };
-    let mut log_bytes =
-        crate::index_of(items.saturating_mul(granules)).saturating_mul(crate::item::GRANULE_BYTES).max(1);
+    let mut log_bytes = index_of(items.saturating_mul(granules)).saturating_mul(crate::item::GRANULE_BYTES).max(1);
     while !holds_all(log_bytes) && log_bytes < usize::MAX / 4 {
         log_bytes += log_bytes.div_ceil(32);
     }

@@ -1,6 +1,9 @@
 //! Group prefetching: the cache misses of sixteen GETs overlap instead of following one another.
 
-use crate::{KeyHash, Probe, Store, ValueSink};
+use crate::hash::KeyHash;
+use crate::probe::Probe;
+use crate::sink::ValueSink;
+use crate::store::Store;
 
 /// GETs that are prefetched together: enough to keep a core's fill buffers busy, few enough for the lines to stay in
 /// L1.

@@ -1,11 +1,10 @@
 //! The index: home buckets, chosen by hash, and extra buckets for the chains of [`Mode::Store`](crate::Mode::Store).
 
-use crate::{
-    KeyHash, StoreConfig, StoreError,
-    bucket::{self, BUCKET_WORDS, Bucket, Held},
-    index_of,
-    mode::Mode,
-};
+use crate::bucket::{self, BUCKET_WORDS, Bucket, Held};
+use crate::config::{StoreConfig, StoreError};
+use crate::hash::KeyHash;
+use crate::index_of::index_of;
+use crate::mode::Mode;
 use nebula_sys::{
     mem::WordRegion,
     sync::{AtomicUsize, Ordering},

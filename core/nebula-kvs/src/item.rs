@@ -6,7 +6,7 @@
 //! line.
 
 use crate::{
-    index_of,
+    index_of::index_of,
     meta::{META_WORDS, Stamped, Words},
     mode::Mode,
     shape::{HEADER_WORDS, KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX},

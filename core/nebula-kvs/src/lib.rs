@@ -55,6 +55,8 @@
 mod mode;
 mod shape;
 #[cfg(feature = "store")]
+mod index_of;
+#[cfg(feature = "store")]
 mod config;
 #[cfg(feature = "store")]
 mod hash;
@@ -116,22 +118,15 @@ pub use {
     sink::{SliceSink, ValueSink},
     snapshot::{Snapshot, SnapshotError},
     stats::Stats,
-    store::{
-        Change, Condition, DeleteOutcome, Delta, End, Mark, NumberOutcome, Put, PutOutcome, SetError, SetOutcome,
-        Store, check_snapshot,
-    },
+    store::Store,
+    store::change::{Change, Mark},
+    store::concat::End,
+    store::delete::DeleteOutcome,
+    store::number::{Delta, NumberOutcome},
+    store::put::{Condition, Put, PutOutcome},
+    store::set::{SetError, SetOutcome},
+    store::snapshot::check_snapshot,
 };
 
 #[cfg(all(feature = "store", not(any(loom, miri))))]
-pub use store::Adopted;
-
-#[cfg(feature = "store")]
-const _: () = assert!(usize::BITS == 64, "positions and sizes are 64 bits wide");
-
-/// Converts a count of things in memory to an index.
-#[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits, as asserted above")]
-#[inline]
-#[cfg(feature = "store")]
-const fn index_of(number: u64) -> usize {
-    number as usize
-}
+pub use store::adopt::Adopted;

@@ -22,17 +22,16 @@
 //! Departs: MICA wraps item by item; whole segments give up one segment's capacity (of at most 64) for the guarantee
 //! above.
 
-use crate::{
-    Mode, StoreError,
-    backoff::Backoff,
-    bucket::POSITION_BITS,
-    eviction::Pass,
-    index_of,
-    item::{self, GRANULE_BYTES, GRANULE_WORDS},
-    runs::Runs,
-    stripe::{Pin, Pins, SEGMENTS_MAX},
-    writers::Writers,
-};
+use crate::backoff::Backoff;
+use crate::bucket::POSITION_BITS;
+use crate::config::StoreError;
+use crate::eviction::Pass;
+use crate::index_of::index_of;
+use crate::item::{self, GRANULE_BYTES, GRANULE_WORDS};
+use crate::mode::Mode;
+use crate::runs::Runs;
+use crate::stripe::{Pin, Pins, SEGMENTS_MAX};
+use crate::writers::Writers;
 use nebula_sys::{
     mem::{Pages, WordRegion},
     sync::{AtomicU64, Ordering, fence},

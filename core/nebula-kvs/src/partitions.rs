@@ -5,7 +5,12 @@
 //! H. Lim et al., "MICA: A Holistic Approach to Fast In-Memory Key-Value Storage", NSDI 2014, section 3.1: partitions that one core reads and writes
 //! (EREW), that one core writes and all read (CREW), and data that all read and write (CRCW), which is [`Store`].
 
-use crate::{KeyHash, SetError, SetOutcome, Stats, Store, StoreConfig, StoreError, StoreOptions, ValueSink};
+use crate::config::{StoreConfig, StoreError, StoreOptions};
+use crate::hash::KeyHash;
+use crate::sink::ValueSink;
+use crate::stats::Stats;
+use crate::store::Store;
+use crate::store::set::{SetError, SetOutcome};
 use std::{cell::Cell, marker::PhantomData, sync::Arc};
 
 /// Who may read a partition. Only the thread that has it writes it.

@@ -16,13 +16,12 @@
 //! Each read but that of the head comes with the version of the home bucket. The item belongs to the entry if the version is that under which the
 //! bucket was read; in a cache whose segments are recycled, if the head has not passed it either.
 
-use crate::{
-    KeyHash,
-    bucket::{BUCKET_WORDS, Entry, POSITION_BITS},
-    item::GRANULE_BYTES,
-    log::Window,
-    shape::{Shape, VALUE_BYTES_MAX},
-};
+use crate::bucket::{BUCKET_WORDS, Entry, POSITION_BITS};
+use crate::hash::KeyHash;
+use crate::index_of::index_of;
+use crate::item::GRANULE_BYTES;
+use crate::log::Window;
+use crate::shape::{Shape, VALUE_BYTES_MAX};
 
 /// Bytes of a map.
 pub const MAP_BYTES: usize = 64;
@@ -225,8 +224,7 @@ impl RemoteGet {
     fn take_item(&mut self, map: &RemoteMap, slot: usize, item: &[u8]) -> RemoteStep {
         let Some((header, body)) = item.split_first_chunk() else { return RemoteStep::Ask };
         let header = u64::from_le_bytes(*header);
-        let shape =
-            Shape { key_bytes: crate::index_of(header & 0xFF), value_bytes: crate::index_of(header >> 8 & 0xFF_FFFF) };
+        let shape = Shape { key_bytes: index_of(header & 0xFF), value_bytes: index_of(header >> 8 & 0xFF_FFFF) };
         if shape.key_bytes != self.key.len() || body.get(..shape.key_bytes) != Some(&self.key[..]) {
             return self.next_entry(map, slot + 1);
         }

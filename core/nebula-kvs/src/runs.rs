@@ -15,6 +15,7 @@
 //! that began with the old entry finds its bucket changed, and does not take the new item for its own.
 
 use crate::backoff::Backoff;
+use crate::index_of::index_of;
 use crate::item::{self, GRANULE_WORDS};
 use nebula_sys::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
@@ -43,7 +44,7 @@ pub(crate) struct Runs {
 
 /// The list of runs of `granules`.
 fn class_of(granules: u64) -> usize {
-    let lines = crate::index_of(granules / 2);
+    let lines = index_of(granules / 2);
     if lines < EXACT { lines } else { EXACT + lines.ilog2() as usize - EXACT.ilog2() as usize }
 }
 
@@ -81,7 +82,7 @@ pub(crate) struct HeldRuns<'a> {
 
 impl HeldRuns<'_> {
     fn word(&self, position: u64, at: usize) -> &AtomicU64 {
-        &self.words[crate::index_of(position) * GRANULE_WORDS + at]
+        &self.words[index_of(position) * GRANULE_WORDS + at]
     }
 
     fn length(&self, position: u64) -> u64 {
@@ -105,7 +106,7 @@ impl HeldRuns<'_> {
 
     fn push(&self, position: u64, granules: u64) {
         let head = &self.runs.heads[class_of(granules)];
-        item::write_gap(&self.words[crate::index_of(position) * GRANULE_WORDS..]);
+        item::write_gap(&self.words[index_of(position) * GRANULE_WORDS..]);
         self.word(position, NEXT).store(head.load(Ordering::Relaxed), Ordering::Relaxed);
         self.word(position, GRANULES).store(granules, Ordering::Relaxed);
         head.store(position + 1, Ordering::Relaxed);

@@ -8,10 +8,9 @@
 //! ```
 //! Numbers are little-endian. Metadata are the three words of the log, without the generation.
 
-use crate::{
-    KEY_BYTES_MAX, SetError, VALUE_BYTES_MAX,
-    meta::{META_WORDS, Stamped, Words},
-};
+use crate::meta::{META_WORDS, Stamped, Words};
+use crate::shape::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::store::set::SetError;
 use std::io::{self, ErrorKind, Read, Write};
 
 const MAGIC: [u8; 8] = *b"NEBSNAP\0";

@@ -2,7 +2,8 @@
 //!
 //! These are words of memory that a later process may adopt together with the items. No operation on items without metadata writes them.
 
-use crate::{StoreError, meta::GENERATIONS};
+use crate::config::StoreError;
+use crate::meta::GENERATIONS;
 use nebula_sys::{
     mem::{Pages, WordRegion},
     sync::{AtomicU64, Ordering},

@@ -1,33 +1,22 @@
 //! The store: its parts, prefetches and counters. Each operation has its module.
 
 #[cfg(not(any(loom, miri)))]
-mod adopt;
+pub(crate) mod adopt;
 #[cfg(not(any(loom, miri)))]
 mod shared;
 mod carry;
-mod change;
-mod concat;
-mod delete;
+pub(crate) mod change;
+pub(crate) mod concat;
+pub(crate) mod delete;
 mod flush;
 mod get;
 mod item_get;
 mod locate;
-mod number;
-mod put;
+pub(crate) mod number;
+pub(crate) mod put;
 mod reclaim;
-mod set;
-mod snapshot;
-
-pub use change::{Change, Mark};
-pub use concat::End;
-pub use delete::DeleteOutcome;
-pub use number::{Delta, NumberOutcome};
-pub use put::{Condition, Put, PutOutcome};
-pub use set::{SetError, SetOutcome};
-pub use snapshot::check_snapshot;
-
-#[cfg(not(any(loom, miri)))]
-pub use adopt::Adopted;
+pub(crate) mod set;
+pub(crate) mod snapshot;
 
 #[cfg(not(any(loom, miri)))]
 use crate::backing::Home;
@@ -35,18 +24,21 @@ use crate::backing::Home;
 #[cfg(any(loom, miri))]
 type Home = ();
 
-use crate::{
-    Eviction, KeyHash, NoProbe, Probe, Stats, StoreConfig, StoreError, StoreOptions,
-    bucket::{self, Entry},
-    index::Index,
-    item::{self, Header},
-    log::{Log, Window},
-    mode::Mode,
-    state::State,
-    stripe::{Counters, Event},
-    touch::{Access::Read, Structure, blocks},
-    writers::Writers,
-};
+use crate::bucket::{self, Entry};
+use crate::config::{StoreConfig, StoreError, StoreOptions};
+use crate::eviction::Eviction;
+use crate::hash::KeyHash;
+use crate::index::Index;
+use crate::item::{self, Header};
+use crate::log::{Log, Window};
+use crate::mode::Mode;
+use crate::probe::{NoProbe, Probe};
+use crate::state::State;
+use crate::stats::Stats;
+use crate::stripe::{Counters, Event};
+use crate::touch::Access::Read;
+use crate::touch::{Structure, blocks};
+use crate::writers::Writers;
 use nebula_sys::{
     mem::WordRegion,
     prefetch,

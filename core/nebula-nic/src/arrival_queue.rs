@@ -10,7 +10,7 @@
 
 use crate::burst::{BURST_MAX, Burst, BurstRpc, Run};
 use crate::core_set::CoreSet;
-use crate::dispatch::{Placement, Queues};
+use crate::dispatch::placement::{Placement, Queues};
 use crate::id::{CoreId, NodeId, RpcKey, Slot, TransferId};
 use crate::time::Timestamp;
 use crate::verdict::{Arrival, halves, pair};

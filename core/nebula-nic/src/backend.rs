@@ -6,7 +6,7 @@
 mod by_type;
 mod join;
 mod parts;
-mod group;
+pub(crate) mod group;
 mod without_queue;
 
 pub use group::{Adoption, GroupConfig, GroupConfigError, Migrations};
@@ -22,7 +22,7 @@ use crate::id::{CoreId, NodeId, RpcKey, Slot, SlotRange};
 use crate::nack_memory::NackMemory;
 use crate::reassembler::{Missing, Reassembler};
 use crate::recv_buffer::{Holder, RecvBuffer, ScrubMode};
-use crate::schedule::ByType;
+use crate::schedule::by_type::ByType;
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, Verdict};
 use crate::wire::{Header, Kind, slots_of};
@@ -141,7 +141,7 @@ impl<D: CentralDispatch> Backend<D> {
             u32::MAX => reassembler,
             rpcs => reassembler.per_peer(rpcs),
         };
-        let by_type = by_type::of(&config);
+        let by_type = config.darc().map(|darc| Box::new(ByType::new(darc, queue_capacity)));
         let share = FairShare::new(config.sources).with_tenants(config.tenants);
         let has_one_queue = dispatch.queues() == Queues::Shared && by_type.is_none();
         Ok(Self {
@@ -154,7 +154,7 @@ impl<D: CentralDispatch> Backend<D> {
             buffer: RecvBuffer::new(slots).in_order(config.slot_order),
             reassembler,
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
-            queue: ArrivalQueue::new(queue_capacity, cores, dispatch.queues()).with_first(join::first_places(&config)),
+            queue: ArrivalQueue::new(queue_capacity, cores, dispatch.queues()).with_first(config.first_places()),
             dispatch,
             runs: alloc::vec![(Slot(0), 0); usize::from(cores)].into(),
             foreign: None,

@@ -5,11 +5,12 @@ use crate::dispatch::{JBSQ_BOUND_MAX, Policy, PolicyName};
 use crate::fair_share::{SOURCE_BITS_MAX, Sources, TENANTS_MAX, Tenants};
 use crate::id::DomainId;
 use crate::recv_buffer::{SLOTS_MAX, ScrubMode, SlotOrder};
-use crate::schedule::TYPES_MAX;
+use crate::schedule::darc::DarcConfig;
+use crate::schedule::typed_queues::TYPES_MAX;
 use crate::time::Span;
 use crate::wire::{Mtu, slots_of};
 
-mod text;
+pub(crate) mod text;
 
 pub use text::ParseConfigError;
 
@@ -381,4 +382,20 @@ pub enum ConfigError {
         /// Bound asked for.
         got: u32,
     },
+}
+
+/// The part of the queue's places that RPCs served first may take: 1 / 4, as of the RPCs.
+const FIRST_PLACES_SHIFT: u32 = 2;
+
+impl BackendConfig {
+    /// How RPCs are told apart by type, where the policy does.
+    pub(crate) fn darc(&self) -> Option<DarcConfig> {
+        let is_typed = self.policy == Policy::Darc && self.custom.is_none();
+        is_typed.then(|| DarcConfig::new(self.types, self.cores).window(self.type_window))
+    }
+
+    /// RPCs that may be served before the others of the shared queue; none where there is one source alone.
+    pub(crate) const fn first_places(&self) -> u32 {
+        if self.sources.bits == 0 { 0 } else { self.queue_capacity >> FIRST_PLACES_SHIFT }
+    }
 }

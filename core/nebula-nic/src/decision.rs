@@ -54,180 +54,21 @@
 mod beside;
 mod decides;
 mod group;
-mod replay;
-mod text;
+pub(crate) mod line;
+pub(crate) mod replay;
+pub(crate) mod text;
 
 pub use beside::Beside;
 pub use decides::Decides;
-pub use group::{
-    GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupReplayError, GroupSetup, replay_group_text,
-};
+pub use group::replay::{GroupReplayError, replay_group_text};
+pub use group::{GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupSetup};
+pub use line::{Decision, Input, LogLine, STEAL_CORES_MAX, TurnStep};
 pub use replay::{
     Difference, LOG_HEADER, ReplayError, decide_again, read_text, replay, replay_text, replay_text_with, replay_through,
 };
 pub use text::ParseDecisionError;
 
-use crate::backend::Backend;
-use crate::dispatch::CentralDispatch;
-use crate::id::{CoreId, NodeId, SlotRange};
-use crate::schedule::{Next, RpcType, Yielded};
-use crate::time::{Span, Timestamp};
-use crate::verdict::{Abandoned, Dispatch, Freed, Verdict};
-use crate::wire::Header;
-use alloc::vec::Vec;
-
 #[cfg(doc)]
 use crate::config::BackendConfig;
 #[cfg(doc)]
-use crate::schedule::{Thief, Turns};
-
-/// An event at a back end, or at a machine outside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// A packet arrived.
-    Packet(Header),
-    /// A core is done with an RPC.
-    Free {
-        /// The core.
-        core: CoreId,
-        /// The RPC's slots.
-        slots: SlotRange,
-    },
-    /// The oldest RPC [without a type](Backend::untyped) is of this one.
-    Type(RpcType),
-    /// Time has passed.
-    Timeout,
-    /// A peer is gone.
-    PeerGone(NodeId),
-    /// The queue's bound was changed.
-    QueueBound(u32),
-    /// No event; pending decisions are requested.
-    Poll,
-    /// A core fetches the head of the queue itself.
-    Pull {
-        /// The core.
-        core: CoreId,
-    },
-    /// An idle core looks at the queues of all cores. The back end is not involved: see [`Beside`].
-    Steal {
-        /// The idle core.
-        core: CoreId,
-        /// The queues that are not empty, one bit per core, for [`STEAL_CORES_MAX`] cores.
-        queues: u64,
-    },
-    /// A step of preemptive scheduling at a core. The back end is not involved either.
-    Turn {
-        /// The core.
-        core: CoreId,
-        /// What happens there.
-        step: TurnStep,
-    },
-}
-
-/// A step of preemptive scheduling, named after the methods of [`Turns`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TurnStep {
-    /// Nothing is queued.
-    Start {
-        /// The length of a quantum.
-        quantum: Span,
-        /// How many RPCs can be suspended.
-        suspended_max: u32,
-    },
-    /// An RPC is queued.
-    Given,
-    /// The core is free for any RPC.
-    Next,
-    /// The core is free for RPCs that have begun.
-    NextSuspended,
-    /// The running RPC can be interrupted.
-    Yield,
-    /// The running RPC has ended.
-    End,
-}
-
-/// The maximum number of cores for which a log can record stealing.
-pub const STEAL_CORES_MAX: u16 = 64;
-
-/// A decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// About a packet.
-    Packet(Verdict),
-    /// About slots that a core freed.
-    Free(Freed),
-    /// An RPC never completed.
-    Abandoned(Abandoned),
-    /// A core gets an RPC.
-    Dispatch(Dispatch),
-    /// An idle core steals from this core's queue.
-    Victim(CoreId),
-    /// The RPC that gets the core.
-    Turn(Next),
-    /// Whether the running RPC continues.
-    Yield(Yielded),
-}
-
-/// An input and the decisions about it.
-///
-/// # Examples
-///
-/// ```
-/// use nebula_nic::{Backend, BackendConfig, Header, Input, LogLine, Policy, Timestamp};
-///
-/// let mut nic = Backend::try_new(BackendConfig::new(1, Policy::Jbsq(2)))?;
-/// let line = LogLine::record(&mut nic, Timestamp::from_ps(512), Input::Packet(Header::default()));
-/// let text = "512 packet request 0.0 bytes=0 idx=0 key=0 -> write slots=0+1 offset=0 bytes=0 complete; \
-///             dispatch core=0 rpc=0.0 slots=0+1 bytes=0 key=0 arrived=512";
-/// assert_eq!(line.to_string(), text);
-/// assert_eq!(text.parse(), Ok(line));
-/// # Ok::<(), nebula_nic::ConfigError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogLine {
-    /// The time of the input.
-    pub at: Timestamp,
-    /// The input.
-    pub input: Input,
-    /// The decisions, in order.
-    pub decisions: Vec<Decision>,
-}
-
-impl LogLine {
-    /// Applies `input` to a back end, or to another that [decides](Decides), drains it, and records both. For a [`Pull`](Input::Pull), the answer is the only
-    /// decision: where cores fetch their RPCs, nothing is dispatched.
-    pub fn record<D: Decides>(backend: &mut D, at: Timestamp, input: Input) -> Self {
-        let mut decisions: Vec<_> = backend.apply(at, input).into_iter().collect();
-        if !matches!(input, Input::Pull { .. }) {
-            drain(backend, &mut decisions);
-        }
-        Self { at, input, decisions }
-    }
-}
-
-impl Input {
-    /// Applies the input to a back end; returns the decision about it, if there is one.
-    pub fn apply<D: CentralDispatch>(&self, backend: &mut Backend<D>, at: Timestamp) -> Option<Decision> {
-        match *self {
-            Self::Packet(header) => return Some(Decision::Packet(backend.handle_packet(at, header))),
-            Self::Free { core, slots } => return Some(Decision::Free(backend.handle_free_at(at, core, slots))),
-            Self::Type(kind) => backend.handle_type(at, kind),
-            Self::Timeout => backend.handle_timeout(at),
-            Self::PeerGone(snid) => backend.handle_peer_gone(snid),
-            Self::QueueBound(waiting) => backend.set_queue_bound(waiting),
-            Self::Pull { core } => return backend.poll_dispatch_for(core).map(Decision::Dispatch),
-            Self::Poll | Self::Steal { .. } | Self::Turn { .. } => {}
-        }
-        None
-    }
-}
-
-/// Drains what decides in the order of the back end's contract.
-fn drain<D: Decides>(backend: &mut D, decisions: &mut Vec<Decision>) {
-    while let Some(abandoned) = backend.poll_abandoned() {
-        decisions.push(Decision::Abandoned(abandoned));
-    }
-    while let Some(dispatch) = backend.poll_dispatch() {
-        decisions.push(Decision::Dispatch(dispatch));
-    }
-}
+use crate::schedule::{thief::Thief, turns::Turns};

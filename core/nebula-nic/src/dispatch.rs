@@ -18,10 +18,12 @@
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
+mod central;
 mod custom;
 mod jbsq;
 mod key_hash;
 mod per_core;
+pub(crate) mod placement;
 mod policy;
 mod random;
 mod round_robin;
@@ -30,10 +32,12 @@ mod single_queue;
 mod static_flow;
 mod two_choices;
 
+pub use central::CentralDispatch;
 pub use custom::{CustomPolicy, CustomState, PolicyName, PolicyNameError};
 pub use jbsq::{JBSQ_BOUND_MAX, Jbsq};
 pub use key_hash::KeyHash;
 pub use per_core::{Choose, PER_CORE_BOUND, PerCore, STEALABLE_BOUND};
+pub use placement::{Placement, Queues};
 pub use policy::{Groups, ParsePolicyError, Quantum};
 pub use random::Random;
 pub use round_robin::RoundRobin;
@@ -48,60 +52,6 @@ use crate::wire::Header;
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
-
-/// Where an RPC waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
-    /// In the queue that all cores share.
-    #[default]
-    Shared,
-    /// In the queue of this core.
-    Core(CoreId),
-}
-
-/// Which queues a policy uses, and therefore which storage it needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queues {
-    /// One for all cores.
-    Shared,
-    /// One per core.
-    PerCore,
-    /// Both kinds.
-    Both,
-}
-
-/// A dispatch policy that decides in one place.
-///
-/// # Invariants
-///
-/// A conforming policy never picks a core that has [`bound`](Self::bound) outstanding, picks some core whenever one has
-/// fewer, and makes the same decisions for the same calls. `tests/dispatch_conformance.rs` checks this for every
-/// policy.
-pub trait CentralDispatch {
-    /// Which queues [`place`](Self::place) uses; an RPC placed elsewhere is refused.
-    fn queues(&self) -> Queues;
-
-    /// Where the RPC that begins with this packet will wait; `waiting` holds those that wait already.
-    ///
-    /// The RPC may still be refused, so do not count it here.
-    fn place(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement;
-
-    /// The core that takes the head of the shared queue, if one has credit;
-    /// [`handle_dispatched`](Self::handle_dispatched) follows.
-    fn pick(&mut self) -> Option<CoreId>;
-
-    /// `core` has been given an RPC.
-    fn handle_dispatched(&mut self, core: CoreId);
-
-    /// `core`, which has an RPC outstanding, has finished one.
-    fn handle_freed(&mut self, core: CoreId);
-
-    /// RPCs given to `core` and not freed; 0 for a core that does not exist.
-    fn outstanding(&self, core: CoreId) -> u32;
-
-    /// The most RPCs that a core may have outstanding.
-    fn bound(&self) -> u32;
-}
 
 /// Where a policy is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,5 +275,13 @@ impl Default for Policy {
     /// `jbsq:2`: one RPC in service and one queued at the core, whose payload is being fetched.
     fn default() -> Self {
         Self::Jbsq(2)
+    }
+}
+
+impl CustomPolicy {
+    /// Its state for the cores below `cores`.
+    #[must_use]
+    pub fn dispatcher(&self, cores: u16, seed: u64) -> Dispatcher {
+        Dispatcher::Custom(self.state(cores, seed))
     }
 }

@@ -138,14 +138,18 @@ pub mod sizing;
 
 pub use admission::Admission;
 pub use arrival_queue::ArrivalQueue;
-pub use backend::{Adoption, Backend, GroupConfig, GroupConfigError, Migrations};
+pub use backend::Backend;
+pub use backend::group::{Adoption, GroupConfig, GroupConfigError, Migrations};
 pub use burst::{BURST_MAX, Burst, BurstRpc, Run};
 pub use completion::CompletionQueue;
-pub use config::{BackendConfig, ConfigError, ParseConfigError};
+pub use config::text::ParseConfigError;
+pub use config::{BackendConfig, ConfigError};
 pub use core_set::{CORES_MAX, CoreSet};
 pub use counters::Counters;
-pub use decision::replay_text_with;
-pub use decision::{Decision, Difference, Input, LogLine, ParseDecisionError, ReplayError, replay, replay_text};
+pub use decision::replay::replay_text_with;
+pub use decision::replay::{Difference, ReplayError, replay_text};
+pub use decision::text::ParseDecisionError;
+pub use decision::{Decision, Input, LogLine, replay};
 pub use dispatch::{
     Availability, CentralDispatch, Choose, CustomPolicy, CustomState, Dispatcher, Groups, ParsePolicyError, PerCore,
     Placement, Policy, PolicyName, PolicyNameError, Quantum, Queues, WithState,
@@ -179,7 +183,7 @@ pub use requester::{Overdue, Retransmit, RetransmitConfig, Rtt, RttConfig, Windo
 pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,
 };
-pub use schedule::Lending;
+pub use schedule::lending::Lending;
 pub use sizing::{Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean};
 pub use steering::{Steer, Steering};
 pub use time::{ParseSpanError, Span, Timestamp};

@@ -16,12 +16,11 @@
 //! Departs: a region is named by its number instead of by a context and a virtual address, so no page table is walked.
 
 mod access;
+mod block;
 mod rights;
 mod table;
 
 pub use access::{ACCESS_BYTES, Access, AccessKind, AccessRefusal};
+pub use block::BLOCK_BYTES;
 pub use rights::Rights;
 pub use table::{REGIONS_MAX, RegionError, RegionId, RegionTable, RegionWindow, Registration};
-
-/// The most bytes of one operation on the wire: a cache block, soNUMA's MTU. Longer ones are cut by the client.
-pub const BLOCK_BYTES: u32 = crate::id::SLOT_BYTES;

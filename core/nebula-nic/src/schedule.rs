@@ -17,15 +17,15 @@
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
-mod altocumulus;
-mod by_type;
-mod lending;
-mod thief;
+pub(crate) mod altocumulus;
+pub(crate) mod by_type;
+pub(crate) mod lending;
+pub(crate) mod thief;
 mod preemption;
 mod run_queue;
-mod typed_queues;
-mod darc;
-mod turns;
+pub(crate) mod typed_queues;
+pub(crate) mod darc;
+pub(crate) mod turns;
 
 pub use altocumulus::{
     LoadEstimate, Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, PatternCounts, ThresholdRow,

@@ -6,7 +6,8 @@
 // Source: M. D. Vose, "A linear algorithm for generating random numbers with a given distribution", IEEE TSE
 // 17(9), 1991.
 
-use crate::{Rng, WorkloadError};
+use crate::error::WorkloadError;
+use crate::rng::Rng;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Alias(Box<[Column]>);

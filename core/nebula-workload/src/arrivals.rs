@@ -19,20 +19,20 @@
 //! with its draw; `tests/arrivals.rs` instantiates the conformance suite once per kind.
 
 mod carry;
+mod gap;
 mod renewal;
 mod paced;
-mod modulated;
-mod recorded;
+pub(crate) mod modulated;
+pub(crate) mod recorded;
 mod parse;
 
 use std::fmt;
-use std::io::{self, BufReader, Read};
 use std::num::NonZeroU32;
-use std::str::FromStr;
 
 use nebula_nic::Span;
 
-use crate::{Rate, Rng, WorkloadError, column};
+use crate::rate::Rate;
+use crate::rng::Rng;
 use modulated::Modulated;
 pub use modulated::{Mmpp2, OnOff};
 use paced::Paced;
@@ -83,44 +83,6 @@ impl Arrivals {
             Self::Mmpp2(mmpp2) => Process::Modulated(mmpp2.at(rate)),
             Self::OnOff(on_off) => Process::Modulated(on_off.at(rate)),
             Self::Trace(trace) => Process::Recorded(Recorded::new(trace, rate)),
-        })
-    }
-
-    /// Parses a spelling that may name a file; `open` opens the file with that name.
-    ///
-    /// # Errors
-    ///
-    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or read, or has fewer than
-    /// two times; [`WorkloadError::SampleLine`] for a line that is not a time or is earlier than the line before.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use nebula_workload::Arrivals;
-    ///
-    /// let arrivals = Arrivals::parse_with("trace:day.csv", |_| Ok("arrival_ns\n0\n100\n5000\n".as_bytes()))?;
-    /// assert_eq!(arrivals.to_string(), "trace:day.csv");
-    /// let error = Arrivals::parse_with("trace:day.csv", |_| Ok("0\n100\n99\n".as_bytes())).unwrap_err().to_string();
-    /// assert_eq!(error, "\"day.csv\" line 3: \"99\": time goes back: sort the lines");
-    /// # Ok::<(), nebula_workload::WorkloadError>(())
-    /// ```
-    pub fn parse_with<R: Read>(text: &str, mut open: impl FnMut(&str) -> io::Result<R>) -> Result<Self, WorkloadError> {
-        parse::arrivals(text, &mut |_, name| {
-            let (file, _) = column::file_of(name)?;
-            let source = open(file).map_err(|error| WorkloadError::sample_file(file, "opened", error.to_string()))?;
-            ArrivalTrace::read(name, BufReader::new(source))
-        })
-    }
-}
-
-/// Parses every spelling except `trace:FILE`; for that, use [`Arrivals::parse_with`].
-impl FromStr for Arrivals {
-    type Err = WorkloadError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse::arrivals(text, &mut |spelled, _| {
-            let (what, text) = (spelled.what, spelled.text.to_owned());
-            Err(WorkloadError::FileNotOpened { what, text, expected: "a law such as poisson" })
         })
     }
 }
@@ -199,11 +161,4 @@ impl ArrivalProcess {
             Process::Recorded(process) => gaps.fill_with(|| process.next_gap()),
         }
     }
-}
-
-const PS_PER_SEC: u64 = 1_000_000_000_000;
-
-/// The mean gap at `rate`.
-fn gap_ps_mean(rate: Rate) -> f64 {
-    PS_PER_SEC as f64 / rate.as_rps()
 }

@@ -2,7 +2,8 @@
 
 use nebula_nic::{Span, Timestamp};
 
-use crate::{Latency, LatencyRecorder, Op};
+use crate::operation::Op;
+use crate::recorder::{Latency, LatencyRecorder};
 
 /// A recorder for each operation; all that has no reply counts as infinite latency, as in [`Tails`](crate::Tails).
 ///

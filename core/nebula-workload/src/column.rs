@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use crate::WorkloadError;
+use crate::error::WorkloadError;
 
 /// The unit of recorded times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

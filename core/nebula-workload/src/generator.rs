@@ -21,8 +21,13 @@ use std::collections::VecDeque;
 
 use nebula_nic::{Span, Timestamp};
 
-use crate::outstanding::{Entry, Outstanding};
-use crate::{ByOp, Counts, Latency, LatencyRecorder, LoadReport, Operation, Schedule, Tails, Token};
+use crate::by_op::ByOp;
+use crate::operation::Operation;
+use crate::outstanding::{Entry, Outstanding, Token};
+use crate::recorder::{Latency, LatencyRecorder};
+use crate::report::{Counts, LoadReport};
+use crate::schedule::Schedule;
+use crate::tails::Tails;
 
 /// The limits and thresholds of a [`Generator`].
 ///

@@ -7,7 +7,8 @@
 
 use nebula_nic::{Span, Timestamp};
 
-use crate::{Gap, GapLog, GapSummary, GapTally};
+use crate::gap_log::{Gap, GapLog};
+use crate::gap_summary::{GapSummary, GapTally};
 
 /// Finds the gaps in successive readings of the clock.
 ///

@@ -7,9 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::rng::scramble;
+use crate::error::WorkloadError;
+use crate::rng::{Rng, scramble};
 use crate::zipf::Zipf;
-use crate::{Rng, WorkloadError};
 
 /// The length of a key on the wire unless a workload specifies another.
 ///

@@ -61,7 +61,9 @@ pub mod generator;
 pub mod report;
 pub mod slo_search;
 
-pub use arrivals::{ArrivalProcess, ArrivalTrace, Arrivals, Mmpp2, OnOff};
+pub use arrivals::modulated::{Mmpp2, OnOff};
+pub use arrivals::recorded::ArrivalTrace;
+pub use arrivals::{ArrivalProcess, Arrivals};
 pub use by_op::ByOp;
 pub use column::{Column, Unit};
 pub use error::WorkloadError;

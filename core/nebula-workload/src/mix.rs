@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Op, Rng, WorkloadError};
+use crate::error::WorkloadError;
+use crate::operation::Op;
+use crate::rng::Rng;
 
 /// The weights of the operations.
 ///

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use nebula_nic::Timestamp;
 
-use crate::{Key, WorkloadError};
+use crate::error::WorkloadError;
+use crate::keys::Key;
 
 /// What an operation does to its key.
 ///

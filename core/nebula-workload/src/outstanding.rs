@@ -3,7 +3,7 @@
 //! A table of fixed size. A token identifies a slot and the slot's generation, so that a late reply to an abandoned
 //! operation is recognized and never attributed to a later operation in the same slot.
 
-use crate::Operation;
+use crate::operation::Operation;
 
 /// Identifies an outstanding operation, from [`Generator::poll_send`](crate::Generator::poll_send) to its outcome.
 ///

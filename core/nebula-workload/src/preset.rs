@@ -3,7 +3,8 @@
 //! A preset is a spelling of [`ServiceTime`] with its source. Where a paper gives shares of a mean, the mean can be
 //! chosen: `bimodal-1:10us`.
 
-use crate::{ServiceTime, WorkloadError};
+use crate::error::WorkloadError;
+use crate::service::ServiceTime;
 use nebula_nic::Span;
 
 /// A workload of a paper.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::WorkloadError;
+use crate::error::WorkloadError;
 
 /// A rate in RPC/s, between [`Rate::MIN`] and [`Rate::MAX`].
 ///

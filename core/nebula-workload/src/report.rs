@@ -2,7 +2,9 @@
 
 use nebula_nic::Span;
 
-use crate::{ByOp, Latency, LatencyRecorder, Tails};
+use crate::by_op::ByOp;
+use crate::recorder::{Latency, LatencyRecorder};
+use crate::tails::Tails;
 
 /// The outcomes of the operations, warm-up excluded.
 ///

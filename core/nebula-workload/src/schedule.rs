@@ -6,8 +6,13 @@
 
 use nebula_nic::{Span, Timestamp};
 
-use crate::arrivals::ArrivalProcess;
-use crate::{Arrivals, Key, KeyPicker, Keys, Mix, Op, Operation, Rate, Rng, Seed, WorkloadError};
+use crate::arrivals::{ArrivalProcess, Arrivals};
+use crate::error::WorkloadError;
+use crate::keys::{Key, KeyPicker, Keys};
+use crate::mix::Mix;
+use crate::operation::{Op, Operation};
+use crate::rate::Rate;
+use crate::rng::{Rng, Seed};
 
 /// When a synthetic load ends.
 ///

@@ -21,9 +21,10 @@
 //! # How to add a distribution
 //!
 //! Add a file under `service/` with a type that implements `Law` and its `KIND`, a variant in `Part`, and a line in
-//! `KINDS` of `service/parse.rs`; add a line to `tests/service_law.rs` so that the draws are checked against the law.
+//! `without_file` of `service/parse.rs`; add a line to `tests/service_law.rs` so that the draws are checked against the law.
 
 mod moments;
+mod law;
 mod part;
 mod steady;
 mod uniform;
@@ -36,14 +37,14 @@ mod request_mix;
 mod parse;
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
-use std::str::FromStr;
+use std::io::BufRead;
 use std::sync::Arc;
 
 use nebula_nic::Span;
 
-use crate::whole::floor;
-use crate::{Rng, Streams, WorkloadError, column};
+use crate::error::WorkloadError;
+use crate::rng::Rng;
+use crate::streams::Streams;
 use empirical::Empirical;
 use moments::Moments;
 use part::Part;
@@ -207,35 +208,6 @@ impl ServiceTime {
         self.moments.scv()
     }
 
-    /// Parses a spelling that may name files; `open` opens the file with that name.
-    ///
-    /// # Errors
-    ///
-    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or read;
-    /// [`WorkloadError::SampleLine`] for a line that is not a time.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use nebula_workload::ServiceTime;
-    ///
-    /// let open = |name: &str| match name {
-    ///     "get.csv" => Ok("service_ns\n500\n1500\n".as_bytes()),
-    ///     _ => Err(std::io::ErrorKind::NotFound.into()),
-    /// };
-    /// assert_eq!(ServiceTime::parse_with("trace:get.csv", open)?.mean_ps(), 1e6);
-    /// let error = ServiceTime::parse_with("trace:put.csv", open).unwrap_err().to_string();
-    /// assert_eq!(error, "\"put.csv\" could not be opened: entity not found");
-    /// # Ok::<(), nebula_workload::WorkloadError>(())
-    /// ```
-    pub fn parse_with<R: Read>(text: &str, mut open: impl FnMut(&str) -> io::Result<R>) -> Result<Self, WorkloadError> {
-        parse::service(text, &mut |spelled| {
-            let (file, _) = column::file_of(spelled.text)?;
-            let source = open(file).map_err(|error| WorkloadError::sample_file(file, "opened", error.to_string()))?;
-            Empirical::read(spelled.text, BufReader::new(source))
-        })
-    }
-
     /// Creates the distribution of recorded times, read from the lines of `source`; its spelling is `trace:name`.
     ///
     /// Keeps every time of the file, at 8 B each.
@@ -291,18 +263,6 @@ impl ServiceTime {
     }
 }
 
-/// Parses every spelling except `trace:FILE`; for that, use [`ServiceTime::parse_with`].
-impl FromStr for ServiceTime {
-    type Err = WorkloadError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse::service(text, &mut |spelled| {
-            let text = format!("trace:{}", spelled.text);
-            Err(WorkloadError::FileNotOpened { what: spelled.what, text, expected: "a law such as exp:1us" })
-        })
-    }
-}
-
 /// Shows the spelling that parses to the same distribution.
 impl fmt::Display for ServiceTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,21 +279,4 @@ impl fmt::Display for ServiceTime {
 
 fn sample_sum(parts: &[Part], rng: &mut Rng) -> Span {
     parts.iter().map(|part| part.sample(rng)).sum()
-}
-
-/// Rounds a time to the nearest picosecond; a negative time becomes 0, one that is too long becomes [`Span::MAX`].
-#[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast from a float saturates at both ends"
-)]
-fn rounded(ps: f64) -> Span {
-    Span::from_ps((ps + 0.5) as u64)
-}
-
-/// The same below 2⁵² picoseconds, in operations that every machine has for vectors.
-#[inline(always)]
-fn rounded_in_vectors(ps: f64) -> f64 {
-    floor(ps + 0.5)
 }

@@ -6,7 +6,8 @@ use std::io::Read;
 use nebula_nic::Span;
 
 use crate::column::{self, Column, Unit};
-use crate::{ServiceTime, WorkloadError};
+use crate::error::WorkloadError;
+use crate::service::ServiceTime;
 
 /// The times of a log, by endpoint.
 ///

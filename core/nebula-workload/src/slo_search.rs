@@ -17,7 +17,8 @@
 
 use nebula_nic::Span;
 
-use crate::{LatencyRecorder, Rate};
+use crate::rate::Rate;
+use crate::recorder::LatencyRecorder;
 
 /// Finds the highest offered rate whose p99 is within the SLO.
 ///

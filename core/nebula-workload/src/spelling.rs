@@ -4,7 +4,7 @@ use std::fmt;
 
 use nebula_nic::Span;
 
-use crate::WorkloadError;
+use crate::error::WorkloadError;
 
 /// A text together with what it should be and the expected syntax, for errors.
 #[derive(Copy, Clone, Debug)]

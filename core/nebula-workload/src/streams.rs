@@ -5,8 +5,7 @@
     reason = "loops over lanes are alike, so that each becomes one vector instruction"
 )]
 
-use crate::Rng;
-use crate::rng::{self, retreat};
+use crate::rng::{self, Rng, retreat};
 use rand_core::RngCore;
 use rand_distr::{Distribution, Exp1};
 use std::sync::LazyLock;

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use crate::{Rate, WorkloadError};
+use crate::error::WorkloadError;
+use crate::rate::Rate;
 
 /// The rates to offer one after the other, in the order written.
 ///

@@ -15,7 +15,8 @@ use std::collections::VecDeque;
 
 use nebula_nic::{Span, Timestamp};
 
-use crate::{GapLog, Latency, LatencyRecorder};
+use crate::gap_log::GapLog;
+use crate::recorder::{Latency, LatencyRecorder};
 
 /// The latencies of a load, raw and with the machine's own gaps excluded.
 ///

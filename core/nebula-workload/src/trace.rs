@@ -22,8 +22,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use nebula_nic::Timestamp;
 
 use crate::column::{Column, Place, Unit};
+use crate::error::WorkloadError;
+use crate::keys::Key;
+use crate::operation::{Op, Operation};
 use crate::rng::fnv1a;
-use crate::{Key, Op, Operation, WorkloadError};
 
 const HEADER: [&str; 4] = ["time_us", "op", "key", "value_bytes"];
 const PS_PER_US: u64 = 1_000_000;

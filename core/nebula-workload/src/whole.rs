@@ -20,3 +20,20 @@ pub(crate) fn floor(number: f64) -> f64 {
 pub(crate) fn span(ps: f64) -> Span {
     Span::from_ps((ps + WHOLE).to_bits() & ((1 << 52) - 1))
 }
+
+/// Rounds a time to the nearest picosecond; a negative time becomes 0, one that is too long becomes [`Span::MAX`].
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from a float saturates at both ends"
+)]
+pub(crate) fn rounded(ps: f64) -> Span {
+    Span::from_ps((ps + 0.5) as u64)
+}
+
+/// The same below 2⁵² picoseconds, in operations that every machine has for vectors.
+#[inline(always)]
+pub(crate) fn rounded_in_vectors(ps: f64) -> f64 {
+    floor(ps + 0.5)
+}

@@ -18,7 +18,7 @@
 // Source: W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
 // distributions", ACM TOMACS 6(3), 1996.
 
-use crate::Rng;
+use crate::rng::Rng;
 use crate::smooth::{expm1_ratio, log1p_ratio};
 
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use nebula_sim::study::Row;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The answer to a question: rows, and what must be said beside them.
 #[derive(Clone, Debug, Default, PartialEq)]

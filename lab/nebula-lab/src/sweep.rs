@@ -6,6 +6,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `kind` | the question of a study |
 //! | `study` | a study's file: its question, its axes and their ranges |
 //! | `point` | one point: its words, and the answer |
 //! | `result` | an answer that is kept: as a row, and as a line of JSON |
@@ -33,6 +34,7 @@
 //! ```
 
 mod cache;
+mod kind;
 mod point;
 mod result;
 mod study;
@@ -43,9 +45,10 @@ use nebula_sim::study::{Executor, Threads};
 
 use crate::{Failure, Progress};
 pub use cache::Cache;
+pub use kind::Kind;
 pub use point::Point;
 pub use result::PointResult;
-pub use study::{Kind, Study};
+pub use study::Study;
 
 /// The results of all points, in their order, from the cache or asked on `threads` threads, or one a core.
 ///

@@ -2,7 +2,7 @@
 
 use nebula_sim::study::{Executor, OneThread, Threads};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Where a question is simulated. The answer does not depend on it.
 #[derive(Debug)]

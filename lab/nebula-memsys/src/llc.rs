@@ -8,14 +8,11 @@ mod order;
 mod prints;
 
 use crate::block::Block;
-use crate::config::{LlcConfig, WAYS_MAX};
+use crate::config::LlcConfig;
 use crate::line::Meta;
 use crate::modulus::Modulus;
-use order::Order;
+use order::{Order, ROOM};
 use prints::Prints;
-
-/// The capacity of a set in ways.
-const ROOM: usize = WAYS_MAX as usize;
 
 const _: () = assert!(size_of::<Set>() == 128 && align_of::<Set>() == 128, "two lines of the host");
 

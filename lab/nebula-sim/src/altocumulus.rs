@@ -16,7 +16,7 @@
 
 mod judged;
 mod monotone;
-mod table;
+pub(crate) mod table;
 
 pub use judged::{Judged, LateByQueue};
 pub use monotone::MonotoneRow;

@@ -224,7 +224,7 @@ pub enum SimError {
         got: u32,
     },
     /// There are no flows or keys, or too many.
-    #[error("{got} flows or keys cannot be simulated: give 1 to {}", crate::load::POPULATION_MAX)]
+    #[error("{got} flows or keys cannot be simulated: give 1 to {}", crate::load::population::POPULATION_MAX)]
     Population {
         /// Requested number.
         got: u32,
@@ -368,7 +368,7 @@ pub enum SimError {
     #[error(transparent)]
     Group(#[from] GroupConfigError),
     /// There is no shipped table of thresholds of this name.
-    #[error("unknown thresholds {name:?}: give one of {}", crate::altocumulus::ThresholdTable::names().collect::<Vec<_>>().join(", "))]
+    #[error("unknown thresholds {name:?}: give one of {}", crate::altocumulus::table::ThresholdTable::names().collect::<Vec<_>>().join(", "))]
     NoThresholds {
         /// Requested name.
         name: String,

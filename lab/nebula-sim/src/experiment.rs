@@ -4,17 +4,19 @@
 //! threads. Two systems with the same seed receive the same arrivals and the same service times.
 
 mod by_run;
-mod met;
-mod parts;
+pub(crate) mod met;
+pub(crate) mod parts;
 
 use crate::error::SimError;
 use crate::executor::{replications, try_each};
-use crate::interval::{Interval, Ratio};
+use crate::interval::Interval;
+use crate::interval::ratio::Ratio;
 use crate::load::Load;
 use crate::search::is_starving;
 use crate::settled::{Relaxation, are_independent, hardly_depend};
 use crate::system::System;
-use crate::tally::{Sections, Tally};
+use crate::tally::Tally;
+use crate::tally::sections::Sections;
 use crate::world::{Demand, InParts, Length, run_in_parts};
 use nebula_nic::Span;
 use nebula_workload::Seed;

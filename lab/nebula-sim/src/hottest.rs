@@ -1,8 +1,8 @@
 //! Which share of a server's RPCs its hottest core is given, where flows or keys decide: computed from their shares, before a run.
 
 use crate::error::SimError;
-use crate::load::Population;
-use crate::load::{Flows, Load, Source};
+use crate::load::population::{Flows, Population};
+use crate::load::{Load, Source};
 use crate::system::System;
 use nebula_nic::{Choose, Header, KeyHash, NodeId, Policy, Rss, StaticFlow};
 use nebula_workload::Seed;

@@ -9,12 +9,11 @@
 //! | a sum over a sum: mean latency, throughput, accepted | on the logarithmic scale, with the correction for skewness | [`ratio`] |
 //! | a quantile | the latencies at which the share of later RPCs may be the wanted one | [`quantile`] |
 
-mod cells;
-mod quantile;
-mod ratio;
+pub(crate) mod cells;
+pub(crate) mod quantile;
+pub(crate) mod ratio;
 
-pub(crate) use cells::Cells;
-pub(crate) use quantile::{Tail, above, quantile};
+pub(crate) use quantile::quantile;
 pub(crate) use ratio::Ratio;
 
 /// A figure with its 95 % confidence interval.

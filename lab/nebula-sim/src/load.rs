@@ -1,9 +1,8 @@
 //! The load of a system: service times and arrivals.
 
-mod over_time;
-mod population;
+pub(crate) mod over_time;
+pub(crate) mod population;
 
-pub(crate) use over_time::Pace;
 pub use over_time::Profile;
 pub use population::{Flows, POPULATION_MAX, Population};
 

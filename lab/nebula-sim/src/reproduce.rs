@@ -40,7 +40,7 @@ mod concord;
 mod rpcvalet;
 mod dagger;
 
-pub use evaluation::Memo;
+pub use evaluation::memo::Memo;
 pub use lab::{Effort, Lab, Progress};
 pub use picture::{Curve, Measure, Picture, Point};
 pub use row::{Judgment, Row};

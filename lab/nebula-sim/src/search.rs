@@ -5,7 +5,7 @@
 //! times and the same arrivals, only closer together, so the p99 is nearly monotonic in the load. The results of the replications are
 //! independent and give the interval.
 
-mod crossing;
+pub(crate) mod crossing;
 mod highest;
 mod side_by_side;
 
@@ -23,7 +23,6 @@ use nebula_workload::{Seed, TypeId};
 use side_by_side::SideBySide;
 
 pub use crossing::SearchEnd;
-pub(crate) use crossing::{Above, Crossed, DECIDED, LATE, Trial, cross, until_decided};
 pub use highest::{HighestLoad, highest_load};
 
 /// The highest load that meets an SLO.

@@ -1,12 +1,12 @@
 //! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
 
-mod altocumulus;
-mod calls;
+pub(crate) mod altocumulus;
+pub(crate) mod calls;
 mod growth;
-mod host;
-mod preemption;
-mod router;
-mod speeds;
+pub(crate) mod host;
+pub(crate) mod preemption;
+pub(crate) mod router;
+pub(crate) mod speeds;
 
 pub use altocumulus::Altocumulus;
 pub use calls::{Calls, Hedge, HedgeAfter, Tier};

@@ -2,17 +2,17 @@
 //!
 //! Memory does not grow with the number of RPCs. Sums are whole picoseconds, so adding tallies gives the same bytes in any order.
 
-mod core_time;
-mod distribution;
-mod ended;
-mod host;
-mod migrations;
+pub(crate) mod core_time;
+pub(crate) mod distribution;
+pub(crate) mod ended;
+pub(crate) mod host;
+pub(crate) mod migrations;
 mod light;
-mod of_tier;
+pub(crate) mod of_tier;
 mod of_type;
-mod over_time;
-mod overheads;
-mod sections;
+pub(crate) mod over_time;
+pub(crate) mod overheads;
+pub(crate) mod sections;
 
 pub use core_time::CoreTime;
 pub use distribution::Distribution;
@@ -24,7 +24,6 @@ pub use of_tier::OfTier;
 pub use of_type::OfType;
 pub use over_time::{OverTime, SLOTS, Slot};
 pub use overheads::Overheads;
-pub(crate) use sections::{Section, Sections};
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{ServiceTime, TypeId};

@@ -16,7 +16,7 @@
 //!
 //! Next: [`client`].
 
-mod client;
+pub(crate) mod client;
 mod draws;
 mod identity;
 mod ingress;
@@ -30,21 +30,23 @@ mod hosted;
 mod altocumulus;
 mod scheduler;
 mod tiers;
-mod tenants;
+pub(crate) mod tenants;
 mod watched;
 #[cfg(test)]
 mod noted;
 mod traced;
 
 use crate::error::SimError;
-use crate::hottest;
-use crate::load::{Load, Profile};
-use crate::recursion;
-use crate::system::{Balance, Host, Router, SLOTS_LAST, System};
-use crate::tally::{Sections, Tally};
+use crate::load::Load;
+use crate::load::over_time::Profile;
+use crate::system::host::Host;
+use crate::system::router::{Balance, Router};
+use crate::system::{SLOTS_LAST, System};
+use crate::tally::Tally;
+use crate::tally::sections::Sections;
+use crate::{hottest, recursion};
 use altocumulus::Grouped;
 use client::Clients;
-pub(crate) use client::header_of;
 use cpu::Central;
 use hosted::Hosted;
 use nebula_nic::{
@@ -56,10 +58,10 @@ use nebula_workload::Seed;
 pub(crate) use noted::{Noted, run_noted};
 use queues::Queues;
 use routed::Routed;
-use scheduler::{LeastLoaded, Reserved, Scheduled, first_plan};
+use scheduler::Scheduled;
+use scheduler::chooser::{LeastLoaded, Reserved, first_plan};
 use servers::Servers;
 use std::cell::RefCell;
-pub(crate) use tenants::{TenantTally, TenantsTally, run_tenants};
 pub use traced::{TracedRpc, trace};
 use watched::{ByDepth, Watched};
 

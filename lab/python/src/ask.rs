@@ -16,7 +16,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::own::{self, Ending, Given};
-use crate::{raised, rows};
+use crate::raised::raised;
+use crate::rows;
 
 /// How often Ctrl-C is looked for, and progress told.
 const TICK: Duration = Duration::from_millis(50);

@@ -7,35 +7,19 @@
 //! | `ask` | a question, asked without the interpreter's lock; Ctrl-C; progress |
 //! | `own` | policies of the caller's |
 //! | `sweep` | the points of a study, and their results |
+//! | `raised` | the exceptions of failures |
 //! | `rows` | rows as dictionaries |
 
 #![forbid(unsafe_code)]
 
 mod ask;
 mod own;
+mod raised;
 mod rows;
 mod sweep;
 
-use nebula_lab::Failure;
-use pyo3::create_exception;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-
-create_exception!(
-    nebula_lab,
-    BadInput,
-    PyValueError,
-    "A word that cannot be read, or a point that cannot be simulated; says what is valid."
-);
-create_exception!(nebula_lab, Fault, PyRuntimeError, "An error at run time, such as a queue that grows without limit.");
-
-/// The exception of a failure, with the line that the program prints.
-fn raised(failure: Failure) -> PyErr {
-    match failure {
-        Failure::BadInput(line) => BadInput::new_err(line),
-        Failure::Fault(line) => Fault::new_err(line),
-    }
-}
+use raised::{BadInput, Fault};
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -8,7 +8,7 @@ use nebula_sys::foreign::ForeignDecision;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::{BadInput, raised};
+use crate::raised::{BadInput, raised};
 
 /// A policy as Python has it: its name, the room at a core or None for a choice at arrival, and a function or an address.
 pub(crate) type Given = (String, Option<u32>, Py<PyAny>);

@@ -6,7 +6,8 @@ use nebula_lab::sweep::{self, Kind, Point, PointResult, Study};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::{BadInput, raised, rows};
+use crate::raised::{BadInput, raised};
+use crate::rows;
 
 /// A point as Python has it, so that it can be sent to another process: question, words, axes.
 type Sent = (String, Vec<String>, Vec<(String, String)>);

@@ -34,9 +34,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => (lab::read(path, &entries)?, Vec::new()),
         None => made(args)?,
     };
+    let pictures: Vec<_> = found.iter().flat_map(|(_, found)| &found.pictures).collect();
     print(args.format, &comparisons)?;
     if let Some(path) = &args.report {
-        report::write(path, &page::render(&found, &report::made_by_this_command()))?;
+        report::write(path, &page::render(&entries, &comparisons, &pictures, &report::made_by_this_command()))?;
         output::note(format!("report: {}", path.display()));
     }
     if args.check { golden::check(args.question.effort, &entries, &comparisons) } else { Ok(()) }

@@ -142,12 +142,33 @@ fn the_document_says_what_the_golden_rows_say() {
     let golden = in_tree("lab/nebula-sim/data/golden/reproduce-full.json");
     let tables = nebula(&["reproduce", "--from", golden.to_str().unwrap(), "--format", "markdown"]).assert_ok().stdout;
     let document = fs::read_to_string(in_tree("docs/REPRODUCTION.md")).unwrap();
-    let (_, after) = document.split_once("<!-- made by the command above -->\n").unwrap();
+    let (_, after) = document.split_once("<!-- made by the last command below -->\n").unwrap();
     let (between, _) = after.split_once("<!-- end -->").unwrap();
+    let (counts, _) = tables.split_once("\n| claim |").unwrap();
     assert!(
-        between.trim() == tables.trim(),
-        "docs/REPRODUCTION.md is not what this prints: nebula reproduce --from lab/nebula-sim/data/golden/reproduce-full.json --format markdown"
+        between.trim() == counts.trim(),
+        "docs/REPRODUCTION.md does not begin as this does: nebula reproduce --from lab/nebula-sim/data/golden/reproduce-full.json --format markdown"
     );
+}
+
+#[test]
+fn a_page_of_the_golden_rows_has_every_row_and_its_reason() {
+    let golden = in_tree("lab/nebula-sim/data/golden/reproduce-full.json");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.html");
+    nebula(&["reproduce", "--from", golden.to_str().unwrap(), "--report", file.to_str().unwrap()]).assert_ok();
+    let page = fs::read_to_string(file).unwrap();
+    let golden = rows(&fs::read_to_string(golden).unwrap());
+    // A claim is in a table and in the remarks, a variant in a table: each has its cell.
+    let cells: usize = page.matches("<tr>").count();
+    assert!(cells > golden.len(), "{cells} rows for {}", golden.len());
+    for row in &golden {
+        for text in [&row["what"], &row["why"]].into_iter().filter_map(Value::as_str) {
+            let escapes = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
+            let escaped = escapes.iter().fold(text.to_owned(), |text, (char, escape)| text.replace(*char, escape));
+            assert!(page.contains(&escaped), "{}: {text}", row["id"]);
+        }
+    }
 }
 
 #[test]

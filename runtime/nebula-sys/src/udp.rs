@@ -12,6 +12,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `udp/name` | socket addresses in the kernel's format |
+//! | `udp/datagram` | the bounds of datagrams |
 //! | `udp/control` | ancillary data of a datagram: segment length, local address |
 //! | `udp/option` | socket options |
 //! | `udp/program` | steps of the programs that the kernel runs for each datagram |
@@ -21,6 +22,7 @@
 //! | `udp/inbox` | receives with `recvmmsg` and splits coalesced datagrams |
 
 mod control;
+mod datagram;
 mod early_drop;
 mod group;
 mod inbox;
@@ -29,6 +31,7 @@ mod option;
 mod outbox;
 mod program;
 
+pub use datagram::{DATAGRAM_BYTES_MAX, Received, SEGMENTS_MAX};
 pub use early_drop::{DROP_RULES_MAX, DropRule};
 pub use group::{GROUP_MAX, GroupKey};
 use inbox::Inbox;
@@ -39,10 +42,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// The longest datagram, in bytes: IPv4's 16-bit length less 20 bytes of IP header and 8 of UDP header.
-pub const DATAGRAM_BYTES_MAX: usize = 65_507;
-/// Datagrams per segmented send: the limit of the oldest kernels with segmentation.
-pub const SEGMENTS_MAX: usize = 64;
 /// The buffer size requested per direction: a thousand bursts of 64 datagrams of 64 bytes.
 const BUFFER_BYTES: usize = 4 << 20;
 
@@ -58,16 +57,6 @@ pub struct Offload {
 impl Offload {
     /// One buffer per datagram in both directions.
     pub const OFF: Self = Self { gso: false, gro: false };
-}
-
-/// Source and destination of a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// Its sender, as the IP and UDP headers claim.
-    pub from: SocketAddr,
-    /// The local address it was sent to. Known if the socket is bound to the unspecified address, so that a reply can
-    /// be [sent from that address](UdpSocket::queue).
-    pub to: Option<IpAddr>,
 }
 
 /// What ended a [`wait`](UdpSocket::wait); both are false after a timeout or a signal.

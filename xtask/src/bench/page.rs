@@ -1,13 +1,11 @@
-//! The table in docs/BENCHMARKS.md: rows of the sections that ran take the places of their former ones, all others stay.
+//! docs/data/benchmarks.tsv: rows of the sections that ran take the places of their former ones, all others stay.
 
 use super::{Measured, table};
 use crate::shell::{Attempt, Failure, Shell};
 
-const PAGE: &str = "docs/BENCHMARKS.md";
-const BEGIN: &str = "<!-- bench-table:begin -->";
-const END: &str = "<!-- bench-table:end -->";
+const DATA: &str = "docs/data/benchmarks.tsv";
 
-/// Writes what was measured into the page.
+/// Writes what was measured into the data.
 pub(super) fn bless(shell: &Shell, measured: &[Measured]) -> Result<(), Failure> {
     if measured.iter().any(is_on_threads) {
         return Err(Failure::new(
@@ -15,11 +13,10 @@ pub(super) fn bless(shell: &Shell, measured: &[Measured]) -> Result<(), Failure>
              from core to core; run it again, or pin the two processors to cores",
         ));
     }
-    let path = shell.root().join(PAGE);
-    let page = std::fs::read_to_string(&path).attempt(format!("read {PAGE}"))?;
-    let page = merged(&page, measured).ok_or_else(|| Failure::new(format!("{PAGE} has no lines {BEGIN} and {END}")))?;
-    std::fs::write(&path, page).attempt(format!("write {PAGE}"))?;
-    println!("written to {PAGE}; `cargo xtask tidy --bless` takes README's figures from there");
+    let path = shell.root().join(DATA);
+    let data = std::fs::read_to_string(&path).attempt(format!("read {DATA}"))?;
+    std::fs::write(&path, merged(&data, measured)).attempt(format!("write {DATA}"))?;
+    println!("written to {DATA}; `cargo xtask tidy --bless` takes README's figures from there");
     Ok(())
 }
 
@@ -28,34 +25,26 @@ fn is_on_threads(measured: &Measured) -> bool {
     measured.rows.iter().any(|row| row.what.ends_with("on two threads of one core"))
 }
 
-fn merged(page: &str, measured: &[Measured]) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (old, after) = rest.split_once(END)?;
-    let mut lines = old.lines().filter(|line| line.starts_with('|'));
-    let (headings, rule) = (lines.next()?, lines.next()?);
+fn merged(data: &str, measured: &[Measured]) -> String {
+    let mut lines = data.lines().map(str::to_owned);
+    let headings = lines.next().unwrap_or_default();
     let mut sections: Vec<(String, Vec<String>)> = Vec::new();
     for line in lines {
-        let name = line.split('|').nth(1).unwrap_or_default().trim();
-        if !name.is_empty() {
-            sections.push((name.to_owned(), Vec::new()));
+        let name = line.split('\t').next().unwrap_or_default().to_owned();
+        match sections.last_mut() {
+            Some((last, rows)) if *last == name => rows.push(line),
+            _ => sections.push((name, vec![line])),
         }
-        sections.last_mut()?.1.push(line.to_owned());
     }
     for new in measured {
-        let rows = rows(new);
+        let rows = new.rows.iter().map(|row| table::cells(new.section, row).join("\t")).collect();
         match sections.iter_mut().find(|(name, _)| name == new.section) {
             Some((_, old)) => *old = rows,
             None => sections.push((new.section.to_owned(), rows)),
         }
     }
-    let rows: Vec<String> = sections.into_iter().flat_map(|(_, rows)| rows).collect();
-    Some(format!("{before}{BEGIN}\n\n{headings}\n{rule}\n{}\n\n{END}{after}", rows.join("\n")))
-}
-
-fn rows(section: &Measured) -> Vec<String> {
-    let name = |index| if index == 0 { section.section } else { "" };
-    let rows = section.rows.iter().enumerate();
-    rows.map(|(index, row)| format!("| {} |", table::cells(name(index), row).join(" | "))).collect()
+    let lines = std::iter::once(headings).chain(sections.into_iter().flat_map(|(_, rows)| rows));
+    lines.map(|line| line + "\n").collect()
 }
 
 #[cfg(test)]
@@ -63,9 +52,7 @@ mod tests {
     use super::*;
     use crate::bench::Row;
 
-    fn page(rows: &str) -> String {
-        format!("# B\n{BEGIN}\n\n| section | what |\n|---|---|\n{rows}\n\n{END}\nThen.\n")
-    }
+    const HEADINGS: &str = "section\twhat";
 
     fn measured(section: &'static str) -> Measured {
         let row = |what: &str| Row { what: what.to_owned(), value: 2.0, unit: "ns".to_owned(), against: None };
@@ -80,22 +67,20 @@ mod tests {
         assert!(is_on_threads(&measured));
     }
 
-    const NEW: &str = "one | 2.000 | ns |  |  |  |\n|  | two | 2.000 | ns |  |  |  |";
+    /// The rows of [`measured`] under a section's name.
+    fn new(section: &str) -> String {
+        ["one", "two"].map(|what| format!("{section}\t{what}\t2.000\tns\t\t\t\n")).concat()
+    }
 
     #[test]
     fn a_section_that_ran_replaces_its_rows_and_no_others() {
-        let old = page("| echo | a |\n|  | b |\n| kv | c |");
-        assert_eq!(merged(&old, &[measured("echo")]), Some(page(&format!("| echo | {NEW}\n| kv | c |"))));
+        let old = format!("{HEADINGS}\necho\ta\necho\tb\nkv\tc\n");
+        assert_eq!(merged(&old, &[measured("echo")]), format!("{HEADINGS}\n{}kv\tc\n", new("echo")));
     }
 
     #[test]
-    fn a_section_that_the_page_lacks_comes_last() {
-        let old = page("| echo | a |");
-        assert_eq!(merged(&old, &[measured("kv")]), Some(page(&format!("| echo | a |\n| kv | {NEW}"))));
-    }
-
-    #[test]
-    fn a_page_without_the_table_is_not_written() {
-        assert_eq!(merged("# B\n", &[measured("kv")]), None);
+    fn a_section_that_the_data_lack_comes_last() {
+        let old = format!("{HEADINGS}\necho\ta\n");
+        assert_eq!(merged(&old, &[measured("kv")]), format!("{old}{}", new("kv")));
     }
 }

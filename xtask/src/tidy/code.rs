@@ -1,4 +1,6 @@
-//! Rust source split into code and prose, so that a word found in either is known to be there.
+//! Rust source split into code and prose by the compiler's own lexer, so that a word found in either is known to be there.
+
+use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
 
 /// `text` with every character of a comment, string or character literal but the line ends made a blank.
 pub(super) fn code_of(text: &str) -> String {
@@ -10,96 +12,67 @@ pub(super) fn prose_of(text: &str) -> String {
     only(text, |is_code| !is_code, '\0')
 }
 
-/// `text` with the visible characters of the pieces that are not kept replaced by `blank`.
-fn only(text: &str, is_kept: impl Fn(bool) -> bool, blank: char) -> String {
-    let mut blanked = String::with_capacity(text.len());
-    let mut before = None;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (bytes, is_code) = piece(rest, before);
-        let (piece, after) = rest.split_at(bytes);
-        if is_kept(is_code) {
-            blanked.push_str(piece);
-        } else {
-            blanked.extend(piece.chars().map(|c| if c.is_whitespace() { c } else { blank }));
-        }
-        before = if is_code { piece.chars().next_back() } else { None };
-        rest = after;
-    }
-    blanked
+/// The words, numbers and marks of code, one by one: `a::b` is four. Modules `tests` within a file are left out.
+pub(super) fn tokens(text: &str) -> Vec<&str> {
+    let code = pieces(text).filter(|(piece, is_code)| *is_code && !piece.trim().is_empty());
+    without_tests(code.map(|(piece, _)| piece).collect())
 }
 
-/// The length in bytes of what `rest` begins with, and whether that is code.
-fn piece(rest: &str, before: Option<char>) -> (usize, bool) {
-    if rest.starts_with("//") {
-        return (rest.find('\n').unwrap_or(rest.len()), false);
-    }
-    if rest.starts_with("/*") {
-        return (block_comment(rest), false);
-    }
-    let is_word_before = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    if let Some(bytes) = raw_string(rest).filter(|_| !is_word_before) {
-        return (bytes, false);
-    }
-    match rest.as_bytes() {
-        [b'"', ..] => (quoted(rest, '"'), false),
-        [b'\'', b'\\', ..] => (quoted(rest, '\''), false),
-        [b'\'', ..] if is_char_literal(rest) => (quoted(rest, '\''), false),
-        _ => (rest.chars().next().map_or(1, char::len_utf8), true),
-    }
-}
-
-/// Block comments nest.
-fn block_comment(rest: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < rest.len() {
-        let bytes = &rest.as_bytes()[at..];
-        if bytes.starts_with(b"/*") {
-            depth += 1;
-            at += 2;
-        } else if bytes.starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
-            }
+fn without_tests(tokens: Vec<&str>) -> Vec<&str> {
+    let (mut kept, mut at) = (Vec::with_capacity(tokens.len()), 0);
+    while at < tokens.len() {
+        if tokens[at..].starts_with(&["mod", "tests", "{"]) {
+            at += closing(&tokens[at..]);
         } else {
+            kept.push(tokens[at]);
             at += 1;
         }
     }
-    rest.len()
+    kept
 }
 
-/// `r"…"`, `r#"…"#` and so on, with or without a `b` or `c` before.
-fn raw_string(rest: &str) -> Option<usize> {
-    let after_r = rest.strip_prefix("br").or_else(|| rest.strip_prefix("cr")).or_else(|| rest.strip_prefix('r'))?;
-    let body = after_r.trim_start_matches('#');
-    let hashes = after_r.len() - body.len();
-    let body = body.strip_prefix('"')?;
-    let end = format!("\"{}", "#".repeat(hashes));
-    let begins_at = rest.len() - body.len();
-    Some(body.find(&end).map_or(rest.len(), |at| begins_at + at + end.len()))
-}
-
-/// From an opening quote to behind its closing one.
-fn quoted(rest: &str, quote: char) -> usize {
-    let mut is_escaped = false;
-    for (at, c) in rest.char_indices().skip(1) {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            _ if c == quote => return at + 1,
-            _ => {}
+/// How many tokens there are up to the end of the first pair of braces.
+fn closing(tokens: &[&str]) -> usize {
+    let mut depth = 0_usize;
+    for (token, count) in tokens.iter().zip(1..) {
+        depth += usize::from(*token == "{");
+        if *token == "}" {
+            depth -= 1;
+            if depth == 0 {
+                return count;
+            }
         }
     }
-    rest.len()
+    tokens.len()
 }
 
-/// A lifetime has no closing quote behind its first character.
-fn is_char_literal(rest: &str) -> bool {
-    let mut chars = rest.chars().skip(1);
-    chars.next().is_some() && chars.next() == Some('\'')
+/// `text` with the visible characters of the pieces that are not kept replaced by `blank`.
+fn only(text: &str, is_kept: impl Fn(bool) -> bool, blank: char) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (piece, is_code) in pieces(text) {
+        match is_kept(is_code) {
+            true => out.push_str(piece),
+            false => out.extend(piece.chars().map(|c| if c.is_whitespace() { c } else { blank })),
+        }
+    }
+    out
+}
+
+/// All of the text in pieces, and whether each is code: neither comment, string nor character.
+fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    tokenize(text, FrontmatterAllowed::No).scan(0, |at, token| {
+        let begin = *at;
+        *at += token.len as usize;
+        Some((&text[begin..*at], is_code(token.kind)))
+    })
+}
+
+fn is_code(kind: TokenKind) -> bool {
+    match kind {
+        TokenKind::LineComment { .. } | TokenKind::BlockComment { .. } => false,
+        TokenKind::Literal { kind, .. } => matches!(kind, LiteralKind::Int { .. } | LiteralKind::Float { .. }),
+        _ => true,
+    }
 }
 
 /// Whether `code` has `word` as a whole word: with no alphanumeric character or underscore on either side.
@@ -128,7 +101,8 @@ mod tests {
         assert!(keeps("r#\"a \" b\"# word"));
         assert!(keeps("/* a /* b */ c */ word"));
         assert!(keeps("// a\nword"));
-        assert!(keeps("let bar\"x\" = word"));
+        assert!(keeps("/// a\nword"));
+        assert!(keeps("//! ä\n#![word]"));
     }
 
     #[test]
@@ -146,6 +120,7 @@ mod tests {
         assert!(prose("// a word") && prose("f(\"a word\")") && prose("/* word */ x"));
         assert!(!prose("word // a") && !prose("let word = \"\";"));
         assert_eq!(prose_of("x // a\ny \"b\""), "\0 // a\n\0 \"b\"");
+        assert_eq!(prose_of("/// ä b\nx"), "/// ä b\n\0");
     }
 
     #[test]
@@ -153,6 +128,12 @@ mod tests {
         let text = "a\n/* b\n c */ \"d\n\" e\n";
         assert_eq!(code_of(text).lines().count(), text.lines().count());
         assert_eq!(code_of(text).lines().nth(3).map(str::trim), Some("e"));
+    }
+
+    #[test]
+    fn tokens_are_code_alone_and_not_that_of_tests() {
+        assert_eq!(tokens("// a\nb::c(\"d\")"), ["b", ":", ":", "c", "(", ")"]);
+        assert_eq!(tokens("a mod tests { b { c } } d mod tests;"), ["a", "d", "mod", "tests", ";"]);
     }
 
     #[test]

@@ -1,49 +1,34 @@
-//! Where the code departs from its paper, the source says `Departs:` and docs/MODEL.md lists it.
+//! Where the code departs from its paper, the source says `Departs:` and docs/data/departures.tsv lists it.
 //!
-//! The list is made from the marks (`cargo xtask tidy --bless`), between two lines of docs/MODEL.md, so that the reason
-//! is written once, where the code is. This rule finds a mark that is not listed, and a row whose mark is gone.
+//! The list is made from the marks (`cargo xtask tidy --bless`), so that the reason is written once, where the code is.
+//! This rule finds a mark that is not listed, and a row whose mark is gone.
 
 use super::Violation;
 use super::tree::Tree;
 use crate::area;
 use crate::shell::{Attempt, Failure, Shell};
 
-const MODEL: &str = "docs/MODEL.md";
-const BEGIN: &str = "<!-- departures: written by `cargo xtask tidy --bless` -->";
-const END: &str = "<!-- end of departures -->";
+const LIST: &str = "docs/data/departures.tsv";
+const HEADER: &str = "file\tdeparture";
 const MARK: &str = "Departs:";
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let Some(model) = tree.text(MODEL) else { return vec![Violation::new(MODEL, 0, "is missing")] };
-    let Some((_, listed, _)) = parts(model) else {
-        return vec![Violation::new(MODEL, 0, format!("has no lines `{BEGIN}` and `{END}`"))];
-    };
-    let listed: Vec<&str> = listed.lines().filter(|line| !line.is_empty()).collect();
+    let Some(list) = tree.text(LIST) else { return vec![Violation::new(LIST, 0, "is missing")] };
+    let listed: Vec<&str> = list.lines().skip(1).collect();
     let marks = rows(tree);
     let unlisted = marks.iter().filter(|row| !listed.contains(&row.as_str()));
     let gone = listed.iter().filter(|line| !marks.iter().any(|row| row == *line));
     let unlisted =
-        unlisted.map(|row| Violation::new(MODEL, 0, format!("does not list (`cargo xtask tidy --bless`): {row}")));
-    let gone = gone.map(|line| {
-        Violation::new(MODEL, 0, format!("lists what no source says (`cargo xtask tidy --bless`): {line}"))
-    });
+        unlisted.map(|row| Violation::new(LIST, 0, format!("does not list (`cargo xtask tidy --bless`): {row}")));
+    let gone = gone
+        .map(|line| Violation::new(LIST, 0, format!("lists what no source says (`cargo xtask tidy --bless`): {line}")));
     unlisted.chain(gone).collect()
 }
 
 /// Writes the list again.
 pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
-    let model = tree.text(MODEL).and_then(parts);
-    let (before, _, after) =
-        model.ok_or_else(|| Failure::new(format!("{MODEL} has no lines `{BEGIN}` and `{END}`")))?;
-    let text = format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", rows(tree).join("\n"));
-    std::fs::write(shell.root().join(MODEL), text).attempt(format!("write {MODEL}"))
-}
-
-/// The text before, between and after the two lines.
-fn parts(model: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = model.split_once(BEGIN)?;
-    let (listed, after) = rest.split_once(END)?;
-    Some((before, listed, after))
+    let text = format!("{HEADER}\n{}\n", rows(tree).join("\n"));
+    std::fs::write(shell.root().join(LIST), text).attempt(format!("write {LIST}"))
 }
 
 /// One row of the list for each mark in the crates, in the order of the files.
@@ -53,7 +38,7 @@ fn rows(tree: &Tree) -> Vec<String> {
 }
 
 fn row(path: &str, mark: &str) -> String {
-    format!("- [`{path}`](../{path}): {}", without_links(mark))
+    format!("{path}\t{}", without_links(mark))
 }
 
 /// Links to Rust items lead nowhere outside rustdoc: only their text is kept.
@@ -100,8 +85,8 @@ mod tests {
     const SOURCE: &str = "//! Opens.\n//!\n//! Departs: scrubs at once,\n//! so that fewer are refused.\n//!\n//! More.\nfn f() {\n    // Departs: no credit.\n}\n";
 
     fn found(listed: &str) -> usize {
-        let model = format!("# Model\n{BEGIN}\n{listed}\n{END}\nrest");
-        check(&Tree::of(&[("core/a/src/b.rs", SOURCE), (MODEL, &model)])).len()
+        let list = format!("{HEADER}\n{listed}\n");
+        check(&Tree::of(&[("core/a/src/b.rs", SOURCE), (LIST, &list)])).len()
     }
 
     #[test]
@@ -123,12 +108,11 @@ mod tests {
         );
         assert_eq!(found(&format!("{first}\n{second}")), 0);
         assert_eq!(found(&first), 1);
-        assert_eq!(found(&format!("{first}\n{second}\n- another")), 1);
+        assert_eq!(found(&format!("{first}\n{second}\nanother")), 1);
     }
 
     #[test]
-    fn a_model_without_a_list_is_found() {
-        assert_eq!(check(&Tree::of(&[(MODEL, "# Model")])).len(), 1);
+    fn a_missing_list_is_found() {
         assert_eq!(check(&Tree::of(&[])).len(), 1);
     }
 }

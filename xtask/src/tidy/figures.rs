@@ -1,4 +1,4 @@
-//! README's figures are those of docs/BENCHMARKS.md.
+//! README's figures are those of docs/data/benchmarks.tsv.
 //!
 //! The table in README is written from the benchmarks' rows (`cargo xtask tidy --bless`), between two lines, so that a figure is measured and
 //! written down once. This rule finds a table that differs, and a row that the benchmarks no longer have.
@@ -8,7 +8,7 @@ use super::tree::Tree;
 use crate::shell::{Attempt, Failure, Shell};
 
 const README: &str = "README.md";
-const BENCHMARKS: &str = "docs/BENCHMARKS.md";
+const BENCHMARKS: &str = "docs/data/benchmarks.tsv";
 const BEGIN: &str = "<!-- figures: written by `cargo xtask tidy --bless` from docs/BENCHMARKS.md -->";
 const END: &str = "<!-- end of figures -->";
 
@@ -93,10 +93,10 @@ impl Row<'_> {
 
 fn rows(benchmarks: &str) -> Vec<Row<'_>> {
     let row = |line| {
-        let mut cells = str::split(line, '|').map(str::trim).skip(2);
+        let mut cells = str::split(line, '\t').skip(1);
         Some(Row { what: cells.next()?, value: cells.next()?, unit: cells.next()? })
     };
-    benchmarks.lines().filter(|line| line.starts_with('|')).filter_map(row).collect()
+    benchmarks.lines().filter_map(row).collect()
 }
 
 #[cfg(test)]
@@ -106,8 +106,8 @@ mod tests {
     /// The benchmarks' table with every row that README shows.
     fn benchmarks() -> String {
         let compared =
-            COMPARED.iter().flat_map(|(what, _)| PEERS.map(|(peer, _)| format!("| | {what}: {peer} | 7 | ns |")));
-        let memory = MEMORY.map(|what| format!("| | {what} | 2000000 | B |"));
+            COMPARED.iter().flat_map(|(what, _)| PEERS.map(|(peer, _)| format!("peers\t{what}: {peer}\t7\tns")));
+        let memory = MEMORY.map(|what| format!("udp\t{what}\t2000000\tB"));
         compared.chain(memory).collect::<Vec<_>>().join("\n")
     }
 

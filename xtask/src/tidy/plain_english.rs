@@ -1,7 +1,6 @@
 //! The prose of the tree uses the field's words: no metaphor and no dialect that a reader has to decode.
 //!
-//! Prose is comments and string literals of Rust, TOML, and Markdown. Text in backticks is code and is not checked;
-//! generated documents are checked at their source.
+//! Prose is comments and string literals of Rust, TOML, and Markdown. Text in backticks is code and is not checked.
 
 use std::collections::BTreeMap;
 
@@ -114,9 +113,6 @@ const EXCEPTIONS: &[Exception] = &[
     exception("docs/PROTOCOL.md", "letters", "letters of the alphabet"),
 ];
 
-/// Written by commands from texts that are checked themselves.
-const GENERATED: &[&str] = &["docs/REPRODUCTION.md", "docs/SENSITIVITY.md"];
-
 /// This file names the phrases.
 const OWN: &str = "xtask/src/tidy/plain_english.rs";
 
@@ -128,7 +124,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 
 fn is_checked(path: &str) -> bool {
     let is_prose = [".rs", ".toml", ".md"].iter().any(|ending| path.ends_with(ending));
-    is_prose && path != OWN && !GENERATED.contains(&path)
+    is_prose && path != OWN
 }
 
 fn file((path, text): (&str, &str)) -> Vec<Violation> {

@@ -5,7 +5,7 @@ use super::Violation;
 use super::tree::Tree;
 
 const README: &str = "README.md";
-/// The pages whose tables of numbers are measured. Generated pages name their command at the top.
+/// The pages whose tables of numbers are measured. Generated data name their command in their page.
 const MEASURED: &[&str] = &[README, "docs/BENCHMARKS.md", "docs/LABORATORY.md"];
 const PHRASE: &str = "measured with `";
 

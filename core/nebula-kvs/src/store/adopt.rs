@@ -10,15 +10,16 @@
 //! All else is one word that is there or not. So the process that adopts walks over the index, looks at each item, and finds again what was in its
 //! predecessor's own memory: the tail, free runs, counts.
 
-use crate::{
-    KeyHash, NoProbe, Store, StoreConfig, StoreError, StoreOptions,
-    backing::{self, Mapped},
-    bucket::{self, Bucket, Entry},
-    item,
-    shape::KEY_BYTES_MAX,
-    stripe::Event,
-    writers::Writers,
-};
+use super::Store;
+use crate::backing::{self, Mapped};
+use crate::bucket::{self, Bucket, Entry};
+use crate::config::{StoreConfig, StoreError, StoreOptions};
+use crate::hash::KeyHash;
+use crate::item;
+use crate::probe::NoProbe;
+use crate::shape::KEY_BYTES_MAX;
+use crate::stripe::Event;
+use crate::writers::Writers;
 use nebula_sys::sync::{AtomicU64, Ordering};
 use std::path::Path;
 

@@ -10,6 +10,7 @@
 //!
 //! An item is missed where its bucket is held by another writer for long; it is evicted then, as if it had not been read.
 
+use crate::index_of::index_of;
 use crate::{
     KeyHash, Probe, Store,
     bucket::{self, Bucket, Entry},
@@ -82,11 +83,7 @@ impl<P: Probe> Store<P> {
             return Next::Skip(granules);
         }
         let Some(reserved) = self.log.try_reserve(granules) else { return Next::End };
-        copy::copy_words(
-            self.log.item(reserved.position),
-            pinned.words,
-            crate::index_of(granules) * item::GRANULE_BYTES,
-        );
+        copy::copy_words(self.log.item(reserved.position), pinned.words, index_of(granules) * item::GRANULE_BYTES);
         held.set(word, entry.carried_to(reserved.position));
         pass.note_carried(granules);
         self.counters.count(Event::Carried);

@@ -1,7 +1,11 @@
 //! Changes of an item's metadata: touch, get-and-touch, and what clients tell each other through a stale item.
 
+use super::Store;
 use super::item_get::Ignored;
-use crate::{KeyHash, Meta, Probe, Store, ValueSink, meta::Stamped};
+use crate::hash::KeyHash;
+use crate::meta::{Meta, Stamped};
+use crate::probe::Probe;
+use crate::sink::ValueSink;
 
 /// What a [`change`](Store::change) sets; what is `None` stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

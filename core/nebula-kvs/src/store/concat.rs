@@ -1,7 +1,10 @@
 //! Additions to a value's front or back.
 
+use super::Store;
 use super::put::{Put, PutOutcome};
-use crate::{KeyHash, Probe, SetError, Store};
+use super::set::SetError;
+use crate::hash::KeyHash;
+use crate::probe::Probe;
 use nebula_sys::copy;
 use std::cell::RefCell;
 

@@ -1,6 +1,9 @@
 //! DELETE.
 
-use crate::{KeyHash, Probe, Store, stripe::Event};
+use super::Store;
+use crate::hash::KeyHash;
+use crate::probe::Probe;
+use crate::stripe::Event;
 
 /// The outcome of a [`delete_item`](Store::delete_item).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

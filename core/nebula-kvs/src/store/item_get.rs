@@ -1,12 +1,14 @@
 //! GET with metadata: what has expired is not found, and that an item was read is noted.
 
-use crate::{
-    KeyHash, Meta, Probe, Store, ValueSink,
-    backoff::Backoff,
-    bucket::{self, Bucket},
-    meta::Stamped,
-    touch::{Access::Read, Structure, blocks},
-};
+use super::Store;
+use crate::backoff::Backoff;
+use crate::bucket::{self, Bucket};
+use crate::hash::KeyHash;
+use crate::meta::{Meta, Stamped};
+use crate::probe::Probe;
+use crate::sink::ValueSink;
+use crate::touch::Access::Read;
+use crate::touch::{Structure, blocks};
 use nebula_sys::sync::{Ordering, fence};
 
 /// A read is noted in the item when the last one noted is this many seconds old, so that readers of a busy item do not write it.

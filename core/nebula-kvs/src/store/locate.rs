@@ -1,13 +1,13 @@
 //! Finds an item for a writer that will read its metadata: held in place, and read again once it is.
 
-use crate::{
-    KeyHash, Meta, Probe, Store,
-    bucket::{Entry, Held},
-    item::{self, Header},
-    log::PinnedItem,
-    meta::Stamped,
-    mode::Mode,
-};
+use super::Store;
+use crate::bucket::{Entry, Held};
+use crate::hash::KeyHash;
+use crate::item::{self, Header};
+use crate::log::PinnedItem;
+use crate::meta::{Meta, Stamped};
+use crate::mode::Mode;
+use crate::probe::Probe;
 use nebula_sys::sync::AtomicU64;
 
 /// An item whose bucket is held and whose memory is not recycled meanwhile. Drop it before space is reserved, which may wait for it.

@@ -1,7 +1,10 @@
 //! Numbers in decimal digits as values, and additions to them: memcached's `incr` and `decr`.
 
+use super::Store;
 use super::put::Put;
-use crate::{KeyHash, Probe, SetError, Store};
+use super::set::SetError;
+use crate::hash::KeyHash;
+use crate::probe::Probe;
 use nebula_sys::copy;
 
 /// What is added to a number.

@@ -1,15 +1,17 @@
 //! Stores with metadata: under a condition, with flags, expiry and a CAS number.
 
+use super::Store;
 use super::locate::Located;
-use crate::{
-    KeyHash, Meta, Probe, SetError, SetOutcome, Store,
-    bucket::{Entry, Held},
-    item,
-    meta::{META_WORDS, Stamped},
-    shape::Shape,
-    stripe::Event,
-    touch::{Access::Write, Structure, blocks},
-};
+use super::set::{SetError, SetOutcome};
+use crate::bucket::{Entry, Held};
+use crate::hash::KeyHash;
+use crate::item;
+use crate::meta::{META_WORDS, Meta, Stamped};
+use crate::probe::Probe;
+use crate::shape::Shape;
+use crate::stripe::Event;
+use crate::touch::Access::Write;
+use crate::touch::{Structure, blocks};
 use nebula_sys::sync::Ordering;
 
 /// When a [`put`](Store::put) stores.

@@ -1,15 +1,17 @@
 //! SET: one writer per bucket at a time.
 
-use crate::{
-    KeyHash, Probe, Put, Store,
-    bucket::{self, Entry, Held},
-    item,
-    mode::Mode,
-    shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX},
-    stripe::Event,
-    touch::{Access::Write, Structure, blocks},
-    writers::Writers,
-};
+use super::Store;
+use super::put::Put;
+use crate::bucket::{self, Entry, Held};
+use crate::hash::KeyHash;
+use crate::item;
+use crate::mode::Mode;
+use crate::probe::Probe;
+use crate::shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX};
+use crate::stripe::Event;
+use crate::touch::Access::Write;
+use crate::touch::{Structure, blocks};
+use crate::writers::Writers;
 use nebula_sys::sync::{AtomicU64, Ordering, fence};
 
 /// The outcome of a SET.

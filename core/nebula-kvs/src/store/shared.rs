@@ -1,5 +1,6 @@
 //! A store in memory that clients may read: a map, then index and log.
 
+use crate::index_of::index_of;
 use crate::{
     Mode, NoProbe, Store, StoreConfig, StoreError, StoreOptions,
     index::Index,
@@ -23,11 +24,11 @@ impl Store {
         let cut = Cut::of(config.log_bytes, config.mode);
         let (index_words, log_words) = (Index::words_of(&config), Log::words_of(cut));
         let log_at = (INDEX_AT + index_words as u64 * 8).next_multiple_of(4096);
-        let bytes = crate::index_of(log_at) + log_words * 8;
+        let bytes = index_of(log_at) + log_words * 8;
         let memory = SharedMemory::create_open("nebula-store", bytes.next_multiple_of(64));
         let memory = Arc::new(memory.map_err(|cause| StoreError::Shared { bytes, cause })?);
         let part = |what, at: u64, words| {
-            let region = WordRegion::of_shared(memory.clone(), crate::index_of(at), words);
+            let region = WordRegion::of_shared(memory.clone(), index_of(at), words);
             region.map_err(|cause| StoreError::Memory { what, cause })
         };
         let regions = [State::try_new()?, part("index", INDEX_AT, index_words)?, part("log", log_at, log_words)?];

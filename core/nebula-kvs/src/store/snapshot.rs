@@ -1,13 +1,14 @@
 //! Snapshots: a store's items written to a file, and read into another store.
 
-use crate::{
-    KeyHash, Probe, SetError, Store,
-    bucket::{self, Bucket, Entry},
-    item,
-    meta::Stamped,
-    shape::KEY_BYTES_MAX,
-    snapshot::{self, Kept, Snapshot, SnapshotError, Writer},
-};
+use super::Store;
+use super::set::SetError;
+use crate::bucket::{self, Bucket, Entry};
+use crate::hash::KeyHash;
+use crate::item;
+use crate::meta::Stamped;
+use crate::probe::Probe;
+use crate::shape::KEY_BYTES_MAX;
+use crate::snapshot::{self, Kept, Snapshot, SnapshotError, Writer};
 use nebula_sys::copy;
 use std::io::{Read, Write};
 

@@ -1,20 +1,12 @@
 //! Stations 6 and 7 under `darc`: RPCs wait by type, and cores are reserved for types.
 
 use super::Backend;
-use crate::config::BackendConfig;
-use crate::dispatch::{CentralDispatch, Policy};
+use crate::dispatch::CentralDispatch;
 use crate::id::{CoreId, SlotRange};
-use crate::schedule::{ByType, Darc, DarcConfig, RpcType};
+use crate::schedule::darc::Darc;
+use crate::schedule::typed_queues::RpcType;
 use crate::time::Timestamp;
 use crate::verdict::{Arrival, Dispatch, Freed};
-use alloc::boxed::Box;
-
-/// What tells the types apart, where the policy does.
-pub(super) fn of(config: &BackendConfig) -> Option<Box<ByType>> {
-    let is_typed = config.policy == Policy::Darc && config.custom.is_none();
-    let darc = DarcConfig::new(config.types, config.cores).window(config.type_window);
-    is_typed.then(|| Box::new(ByType::new(darc, config.queue_capacity)))
-}
 
 impl<D: CentralDispatch> Backend<D> {
     /// Whether RPCs are told apart by type: under `darc`.

@@ -2,20 +2,11 @@
 
 use super::Backend;
 use crate::burst::{Burst, Run};
-use crate::config::BackendConfig;
 use crate::dispatch::{CentralDispatch, Placement};
 use crate::id::NodeId;
 use crate::time::Timestamp;
 use crate::verdict::{Arrival, Verdict};
 use crate::wire::Header;
-
-/// The part of the queue's places that RPCs served first may take: 1 / 4, as of the RPCs.
-const FIRST_PLACES_SHIFT: u32 = 2;
-
-/// RPCs that may be served before the others of the shared queue; none where there is one source alone.
-pub(super) const fn first_places(config: &BackendConfig) -> u32 {
-    if config.sources.bits == 0 { 0 } else { config.queue_capacity >> FIRST_PLACES_SHIFT }
-}
 
 impl<D: CentralDispatch> Backend<D> {
     /// Whether there is room in the queue for `rpcs` RPCs behind `waiting` others, whosever they are.

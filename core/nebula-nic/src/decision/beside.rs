@@ -1,11 +1,12 @@
 //! The machines outside the back end, by core, as a replay needs them: thieves, and preemptive scheduling.
 
-use super::{Decision, Input, TurnStep};
+use super::line::{Decision, Input, TurnStep};
 use crate::config::BackendConfig;
 use crate::core_set::CoreSet;
 use crate::dispatch::{JBSQ_BOUND_MAX, Quantum};
 use crate::id::CoreId;
-use crate::schedule::{Thief, Turns};
+use crate::schedule::thief::Thief;
+use crate::schedule::turns::Turns;
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 

@@ -1,10 +1,11 @@
 //! What a replay needs of what decides: a back end, or something else that claims to decide as one.
 
-use super::{Decision, Input};
+use super::line::{Decision, Input, LogLine};
 use crate::backend::Backend;
 use crate::dispatch::CentralDispatch;
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Dispatch};
+use alloc::vec::Vec;
 
 /// What decides about the inputs of a log: the state machine in software, a model of hardware, hardware.
 ///
@@ -69,5 +70,27 @@ impl<T: Decides + ?Sized> Decides for &mut T {
 
     fn poll_dispatch(&mut self) -> Option<Dispatch> {
         (**self).poll_dispatch()
+    }
+}
+
+impl LogLine {
+    /// Applies `input` to a back end, or to another that [decides](Decides), drains it, and records both. For a [`Pull`](Input::Pull), the answer is the only
+    /// decision: where cores fetch their RPCs, nothing is dispatched.
+    pub fn record<D: Decides>(backend: &mut D, at: Timestamp, input: Input) -> Self {
+        let mut decisions: Vec<_> = backend.apply(at, input).into_iter().collect();
+        if !matches!(input, Input::Pull { .. }) {
+            drain(backend, &mut decisions);
+        }
+        Self { at, input, decisions }
+    }
+}
+
+/// Drains what decides in the order of the back end's contract.
+pub(super) fn drain<D: Decides>(backend: &mut D, decisions: &mut Vec<Decision>) {
+    while let Some(abandoned) = backend.poll_abandoned() {
+        decisions.push(Decision::Abandoned(abandoned));
+    }
+    while let Some(dispatch) = backend.poll_dispatch() {
+        decisions.push(Decision::Dispatch(dispatch));
     }
 }

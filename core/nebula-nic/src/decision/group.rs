@@ -21,15 +21,14 @@
 //! | `waits-again` | it waits at its origin again |
 //! | `foreign origin=G` | the slots that a core freed belong to another group |
 
-mod replay;
+pub(crate) mod replay;
 mod text;
 
-pub use replay::{GroupReplayError, replay_group_text};
-
-use super::{Decision, Input};
-use crate::backend::GroupConfig;
+use super::line::{Decision, Input};
+use crate::backend::group::GroupConfig;
 use crate::id::{GroupId, SlotRange};
-use crate::schedule::{ManagerConfig, Migration, Thresholds};
+use crate::schedule::altocumulus::manager::{ManagerConfig, Migration};
+use crate::schedule::altocumulus::thresholds::Thresholds;
 use crate::time::Timestamp;
 use crate::verdict::Arrival;
 use alloc::vec::Vec;

@@ -1,8 +1,12 @@
 //! Replays a log through another back end, up to the first difference.
 
-use super::{Beside, Decides, Decision, Input, LogLine, drain, text::ParseDecisionError};
+use super::beside::Beside;
+use super::decides::{Decides, drain};
+use super::line::{Decision, Input, LogLine};
+use super::text::ParseDecisionError;
 use crate::backend::Backend;
-use crate::config::{BackendConfig, ConfigError, ParseConfigError};
+use crate::config::text::ParseConfigError;
+use crate::config::{BackendConfig, ConfigError};
 use crate::dispatch::CustomPolicy;
 use alloc::boxed::Box;
 use alloc::string::String;

@@ -1,8 +1,9 @@
 //! Parses and writes inputs and decisions.
 
-use super::{Decision, Input, LogLine, TurnStep};
+use super::line::{Decision, Input, LogLine, TurnStep};
 use crate::id::{CoreId, GroupId, NodeId, RpcKey, Slot, SlotRange, TransferId};
-use crate::schedule::{Next, RpcType, SUSPENDED_MAX, Yielded};
+use crate::schedule::turns::{Next, SUSPENDED_MAX, Yielded};
+use crate::schedule::typed_queues::RpcType;
 use crate::time::{Span, Timestamp};
 use crate::verdict::{Abandoned, Arrival, Dispatch, Freed, Verdict};
 use crate::wire::{Header, Kind};

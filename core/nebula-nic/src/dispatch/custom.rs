@@ -3,7 +3,8 @@
 //! Its spelling is `custom:NAME`, mainly in decision logs. Text cannot be parsed into one: code that reads such a log
 //! supplies the factory too.
 
-use super::{CentralDispatch, Dispatcher, Placement, Queues};
+use super::central::CentralDispatch;
+use super::placement::{Placement, Queues};
 use crate::arrival_queue::ArrivalQueue;
 use crate::id::CoreId;
 use crate::wire::Header;
@@ -116,9 +117,8 @@ impl CustomPolicy {
     }
 
     /// Its state for the cores below `cores`.
-    #[must_use]
-    pub fn dispatcher(&self, cores: u16, seed: u64) -> Dispatcher {
-        Dispatcher::Custom((self.make)(cores, seed))
+    pub(super) fn state(&self, cores: u16, seed: u64) -> CustomState {
+        (self.make)(cores, seed)
     }
 }
 

@@ -8,7 +8,8 @@
 //! `one` to `idle` and flips `one`. For another N, or more cores, there is one bitmap for each number of outstanding
 //! RPCs below N.
 
-use super::{CentralDispatch, Placement, Queues};
+use super::central::CentralDispatch;
+use super::placement::{Placement, Queues};
 use crate::arrival_queue::ArrivalQueue;
 use crate::core_set::CoreSet;
 use crate::id::CoreId;

@@ -1,6 +1,6 @@
 //! `key-hash`: the core is a function of the key, so that all RPCs about a key run on one core and share its cache.
 
-use super::Choose;
+use super::per_core::Choose;
 use crate::hash::{mix, reduce};
 use crate::id::CoreId;
 use crate::wire::Header;

@@ -1,6 +1,7 @@
 //! The common part of policies that choose a core at arrival: a queue and credit per core.
 
-use super::{CentralDispatch, Placement, Queues};
+use super::central::CentralDispatch;
+use super::placement::{Placement, Queues};
 use crate::arrival_queue::ArrivalQueue;
 use crate::id::CoreId;
 use crate::wire::Header;

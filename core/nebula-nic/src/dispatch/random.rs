@@ -1,6 +1,6 @@
 //! `random`: each RPC draws a core. The papers' RSS baseline, and the d-FCFS of queueing theory.
 
-use super::Choose;
+use super::per_core::Choose;
 use crate::hash::Rng;
 use crate::id::CoreId;
 use crate::wire::Header;

@@ -1,6 +1,6 @@
 //! `round-robin`: each RPC goes to the core after the previous RPC's. A refused RPC counts as well.
 
-use super::Choose;
+use super::per_core::Choose;
 use crate::id::CoreId;
 use crate::wire::Header;
 

@@ -3,7 +3,7 @@
 //! Departs: the papers' RSS baseline draws a core for each message; a NIC hashes the flow, and the flow here is the
 //! source node. The papers' draw is `random`.
 
-use super::Choose;
+use super::per_core::Choose;
 use crate::hash::{mix, reduce};
 use crate::id::CoreId;
 use crate::wire::Header;

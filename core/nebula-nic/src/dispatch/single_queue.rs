@@ -1,6 +1,7 @@
 //! `single-queue`: one queue, and an idle core takes the head. The ideal of queueing theory (c-FCFS), equal to `jbsq:1`.
 
-use super::{CentralDispatch, Placement, Queues};
+use super::central::CentralDispatch;
+use super::placement::{Placement, Queues};
 use crate::arrival_queue::ArrivalQueue;
 use crate::core_set::CoreSet;
 use crate::id::CoreId;

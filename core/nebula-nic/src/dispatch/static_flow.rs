@@ -5,7 +5,7 @@
 //! others none, where `static` differs by one at most as long as senders are numbered one after the other, as the runtime numbers them.
 //! `round-robin` turns with each RPC and not with each sender, so that the RPCs of one sender meet at no core.
 
-use super::Choose;
+use super::per_core::Choose;
 use crate::id::CoreId;
 use crate::wire::Header;
 

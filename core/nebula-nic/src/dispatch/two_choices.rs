@@ -4,7 +4,7 @@
 //! A policy that gives each core a queue says which core an RPC goes to and nothing else; [`PerCore`](super::PerCore) does the rest:
 //! credit, order, admission.
 
-use super::Choose;
+use super::per_core::Choose;
 use crate::hash::Rng;
 use crate::id::CoreId;
 use crate::wire::Header;

@@ -135,7 +135,7 @@ pub enum AccessRefusal {
     #[error("a compare-and-swap and a version word have 8 bytes and begin at a multiple of 8")]
     Unaligned,
     /// More bytes than a block has.
-    #[error("one operation has at most {} bytes on the wire", super::BLOCK_BYTES)]
+    #[error("one operation has at most {} bytes on the wire", super::block::BLOCK_BYTES)]
     TooLong,
     /// The object was being written at each try.
     #[error("the object was being written each time that it was read: try again")]

@@ -1,7 +1,7 @@
 //! The regions of a server, and the decision about one operation.
 
-use super::BLOCK_BYTES;
 use super::access::{Access, AccessKind, AccessRefusal};
+use super::block::BLOCK_BYTES;
 use super::rights::Rights;
 use crate::id::DomainId;
 use alloc::vec::Vec;

@@ -6,7 +6,8 @@
 //!
 //! What was found to be free stays so until it is given out: an RPC that gets slots of a run takes the whole run from the search.
 
-use super::{RecvBuffer, SlotRange};
+use super::RecvBuffer;
+use crate::id::SlotRange;
 
 /// Inputs from the one that reads a word to the one that knows the free runs in it: stages in which hardware finds the longest.
 const STAGES: usize = 3;

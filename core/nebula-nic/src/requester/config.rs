@@ -1,6 +1,6 @@
 //! The configuration of a requester.
 
-use super::RetryPolicy;
+use super::retry::RetryPolicy;
 use crate::id::{NodeId, TransferId};
 use crate::time::Span;
 use crate::wire::Mtu;

@@ -1,6 +1,6 @@
 //! What follows a NACK: nothing, another try after a delay, or another server.
 
-use super::RequesterConfigError;
+use super::config::RequesterConfigError;
 use super::table::{Entry, State, Table};
 use crate::hash::Rng;
 use crate::time::{Span, Timestamp};

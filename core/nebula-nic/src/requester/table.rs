@@ -1,6 +1,6 @@
 //! The outstanding RPCs, indexed by the low bits of their numbers and linked by age.
 
-use super::Call;
+use super::outcome::Call;
 use crate::id::TransferId;
 use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;

@@ -17,9 +17,9 @@
 //! most once.
 
 mod load_estimate;
-mod manager;
+pub(crate) mod manager;
 mod pattern;
-mod thresholds;
+pub(crate) mod thresholds;
 
 pub use load_estimate::LoadEstimate;
 pub use manager::{Manager, ManagerConfig, ManagerConfigError, Migration};

@@ -7,7 +7,7 @@
 //! The caller decides how time is observed: by a dispatcher that sends interrupts, by the code itself at safe points,
 //! or by a timer. All make the same call.
 
-use super::RunQueue;
+use super::run_queue::RunQueue;
 use crate::dispatch::Quantum;
 use crate::time::{Span, Timestamp};
 

@@ -12,7 +12,7 @@
 //! An RPC that has begun keeps its *context* until it ends: what the core needs to resume it. Contexts are few; once
 //! all are in use, no RPC begins before another ends, and those that have begun run round-robin.
 
-use super::{BackTo, Preemption, Turn};
+use super::preemption::{BackTo, Preemption, Turn};
 use crate::dispatch::{JBSQ_BOUND_MAX, Quantum};
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;

@@ -21,9 +21,11 @@ use std::fmt;
 use nebula_nic::Span;
 
 use super::carry::Carry;
-use super::gap_ps_mean;
+use super::gap::gap_ps_mean;
+use crate::error::WorkloadError;
+use crate::rate::Rate;
+use crate::rng::Rng;
 use crate::spelling::Time;
-use crate::{Rate, Rng, WorkloadError};
 
 /// A two-state Markov-modulated Poisson process: calm, and bursts.
 ///

@@ -2,8 +2,8 @@
 
 use nebula_nic::Span;
 
-use super::PS_PER_SEC;
-use crate::Rate;
+use super::gap::PS_PER_SEC;
+use crate::rate::Rate;
 
 /// Equal gaps by Bresenham's algorithm: `whole` picoseconds each, and one more whenever the remainders add up to one.
 #[derive(Clone, Debug)]

@@ -1,7 +1,13 @@
 //! Parses a kind of arrivals.
 
-use super::{ArrivalTrace, Arrivals, Mmpp2, OnOff};
-use crate::WorkloadError;
+use std::io::{self, BufReader, Read};
+use std::str::FromStr;
+
+use super::Arrivals;
+use super::modulated::{Mmpp2, OnOff};
+use super::recorded::ArrivalTrace;
+use crate::column;
+use crate::error::WorkloadError;
 use crate::spelling::Spelled;
 
 const EXPECTED: &str = "poisson, paced, packets:N, mmpp2:RATIO,SHARE,SOJOURN, on-off:ON,OFF or trace:FILE";
@@ -9,7 +15,47 @@ const EXPECTED: &str = "poisson, paced, packets:N, mmpp2:RATIO,SHARE,SOJOURN, on
 /// Reads the file with this name.
 type Open<'a> = &'a mut dyn FnMut(&Spelled<'_>, &str) -> Result<ArrivalTrace, WorkloadError>;
 
-pub(super) fn arrivals(text: &str, open: Open<'_>) -> Result<Arrivals, WorkloadError> {
+impl Arrivals {
+    /// Parses a spelling that may name a file; `open` opens the file with that name.
+    ///
+    /// # Errors
+    ///
+    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or read, or has fewer than
+    /// two times; [`WorkloadError::SampleLine`] for a line that is not a time or is earlier than the line before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_workload::Arrivals;
+    ///
+    /// let arrivals = Arrivals::parse_with("trace:day.csv", |_| Ok("arrival_ns\n0\n100\n5000\n".as_bytes()))?;
+    /// assert_eq!(arrivals.to_string(), "trace:day.csv");
+    /// let error = Arrivals::parse_with("trace:day.csv", |_| Ok("0\n100\n99\n".as_bytes())).unwrap_err().to_string();
+    /// assert_eq!(error, "\"day.csv\" line 3: \"99\": time goes back: sort the lines");
+    /// # Ok::<(), nebula_workload::WorkloadError>(())
+    /// ```
+    pub fn parse_with<R: Read>(text: &str, mut open: impl FnMut(&str) -> io::Result<R>) -> Result<Self, WorkloadError> {
+        arrivals(text, &mut |_, name| {
+            let (file, _) = column::file_of(name)?;
+            let source = open(file).map_err(|error| WorkloadError::sample_file(file, "opened", error.to_string()))?;
+            ArrivalTrace::read(name, BufReader::new(source))
+        })
+    }
+}
+
+/// Parses every spelling except `trace:FILE`; for that, use [`Arrivals::parse_with`].
+impl FromStr for Arrivals {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        arrivals(text, &mut |spelled, _| {
+            let (what, text) = (spelled.what, spelled.text.to_owned());
+            Err(WorkloadError::FileNotOpened { what, text, expected: "a law such as poisson" })
+        })
+    }
+}
+
+fn arrivals(text: &str, open: Open<'_>) -> Result<Arrivals, WorkloadError> {
     let spelled = Spelled { what: "arrivals", text: text.trim(), expected: EXPECTED };
     match spelled.text.split_once(':') {
         None => plain(&spelled),

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use nebula_nic::Span;
 
 use super::carry::Carry;
-use super::gap_ps_mean;
-use crate::{Rate, WorkloadError, column};
+use super::gap::gap_ps_mean;
+use crate::column;
+use crate::error::WorkloadError;
+use crate::rate::Rate;
 
 /// The gaps of recorded arrivals.
 ///

@@ -5,9 +5,10 @@ use std::num::NonZeroU32;
 use nebula_nic::Span;
 
 use super::carry::Carry;
-use super::gap_ps_mean;
+use super::gap::gap_ps_mean;
+use crate::rate::Rate;
+use crate::rng::Rng;
 use crate::whole::MEAN_PS_SHORT;
-use crate::{Rate, Rng};
 
 #[derive(Clone, Debug)]
 pub(super) struct Poisson {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use nebula_nic::Span;
 
+use super::law::Law;
 use super::moments::Moments;
-use super::part::Law;
-use crate::{Rng, WorkloadError, column};
+use crate::column;
+use crate::error::WorkloadError;
+use crate::rng::Rng;
 
 #[derive(Clone, PartialEq)]
 pub(super) struct Empirical {

@@ -15,17 +15,18 @@ use std::fmt;
 
 use nebula_nic::Span;
 
+use super::law::{Kind, Law};
 use super::moments::Moments;
-use super::part::{Kind, Law, Part};
-use super::rounded;
+use crate::error::WorkloadError;
+use crate::rng::Rng;
 use crate::smooth::{expm1_ratio, log1p_ratio};
 use crate::spelling::{Spelled, Time};
-use crate::{Rng, WorkloadError};
+use crate::whole::rounded;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: Kind<Gev> = Kind {
     word: "gev",
     expected: "gev:loc=TIME,scale=TIME,shape=NUMBER such as gev:loc=181.5ns,scale=50ns,shape=0.65",
-    parse: |spelled, text| Ok(Part::Gev(parse(spelled, text)?)),
+    parse,
 };
 
 fn parse(spelled: &Spelled<'_>, text: &str) -> Result<Gev, WorkloadError> {

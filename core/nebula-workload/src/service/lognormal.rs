@@ -6,16 +6,17 @@ use std::fmt;
 
 use nebula_nic::Span;
 
+use super::law::{Kind, Law};
 use super::moments::Moments;
-use super::part::{Kind, Law, Part};
-use super::rounded;
+use crate::error::WorkloadError;
+use crate::rng::Rng;
 use crate::spelling::{Spelled, Time};
-use crate::{Rng, WorkloadError};
+use crate::whole::rounded;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: Kind<Lognormal> = Kind {
     word: "lognormal",
     expected: "lognormal:mean=TIME,sigma=NUMBER or scv=NUMBER, such as lognormal:mean=1us,sigma=1.5",
-    parse: |spelled, text| Ok(Part::Lognormal(parse(spelled, text)?)),
+    parse,
 };
 
 fn parse(spelled: &Spelled<'_>, text: &str) -> Result<Lognormal, WorkloadError> {

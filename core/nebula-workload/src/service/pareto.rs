@@ -7,17 +7,18 @@ use std::fmt;
 
 use nebula_nic::Span;
 
+use super::law::{Kind, Law};
 use super::moments::Moments;
-use super::part::{Kind, Law, Part};
-use super::rounded;
+use crate::error::WorkloadError;
+use crate::rng::Rng;
 use crate::smooth::expm1_ratio;
 use crate::spelling::{Spelled, Time};
-use crate::{Rng, WorkloadError};
+use crate::whole::rounded;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: Kind<Pareto> = Kind {
     word: "pareto",
     expected: "pareto:min=TIME,alpha=NUMBER, optionally with a longer max=TIME, such as pareto:min=500ns,alpha=1.5",
-    parse: |spelled, text| Ok(Part::Pareto(parse(spelled, text)?)),
+    parse,
 };
 
 fn parse(spelled: &Spelled<'_>, text: &str) -> Result<Pareto, WorkloadError> {

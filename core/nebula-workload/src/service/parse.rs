@@ -7,26 +7,70 @@
 //! part    = WORD ":" syntax of that kind
 //! ```
 
+use std::io::{self, BufReader, Read};
+use std::str::FromStr;
+
 use super::empirical::{self, Empirical};
-use super::part::{Kind, Part};
+use super::law::Kind;
+use super::part::Part;
 use super::request_mix::{RequestMix, RequestType};
 use super::{ServiceTime, gev, lognormal, pareto, points, steady, uniform};
-use crate::WorkloadError;
+use crate::column;
+use crate::error::WorkloadError;
 use crate::spelling::Spelled;
 
-/// All kinds that need no file.
-const KINDS: [Kind; 7] =
-    [steady::FIXED, steady::EXPONENTIAL, uniform::KIND, points::KIND, lognormal::KIND, gev::KIND, pareto::KIND];
-
 /// Reads the file named by the text.
-pub(super) type Open<'a> = &'a mut dyn FnMut(&Spelled<'_>) -> Result<Empirical, WorkloadError>;
+type Open<'a> = &'a mut dyn FnMut(&Spelled<'_>) -> Result<Empirical, WorkloadError>;
 
 const WHAT: &str = "service time";
 const EXPECTED: &str = "one of fixed, exp, uniform, bimodal, lognormal, gev, pareto, trace, mix, such as exp:1us";
 const EXPECTED_MIX: &str =
     "each type once, as NAME=SHARE*SERVICE, such as mix:get=0.995*exp:1us;scan=0.005*fixed:500us";
 
-pub(super) fn service(text: &str, open: Open<'_>) -> Result<ServiceTime, WorkloadError> {
+impl ServiceTime {
+    /// Parses a spelling that may name files; `open` opens the file with that name.
+    ///
+    /// # Errors
+    ///
+    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or read;
+    /// [`WorkloadError::SampleLine`] for a line that is not a time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_workload::ServiceTime;
+    ///
+    /// let open = |name: &str| match name {
+    ///     "get.csv" => Ok("service_ns\n500\n1500\n".as_bytes()),
+    ///     _ => Err(std::io::ErrorKind::NotFound.into()),
+    /// };
+    /// assert_eq!(ServiceTime::parse_with("trace:get.csv", open)?.mean_ps(), 1e6);
+    /// let error = ServiceTime::parse_with("trace:put.csv", open).unwrap_err().to_string();
+    /// assert_eq!(error, "\"put.csv\" could not be opened: entity not found");
+    /// # Ok::<(), nebula_workload::WorkloadError>(())
+    /// ```
+    pub fn parse_with<R: Read>(text: &str, mut open: impl FnMut(&str) -> io::Result<R>) -> Result<Self, WorkloadError> {
+        service(text, &mut |spelled| {
+            let (file, _) = column::file_of(spelled.text)?;
+            let source = open(file).map_err(|error| WorkloadError::sample_file(file, "opened", error.to_string()))?;
+            Empirical::read(spelled.text, BufReader::new(source))
+        })
+    }
+}
+
+/// Parses every spelling except `trace:FILE`; for that, use [`ServiceTime::parse_with`].
+impl FromStr for ServiceTime {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        service(text, &mut |spelled| {
+            let text = format!("trace:{}", spelled.text);
+            Err(WorkloadError::FileNotOpened { what: spelled.what, text, expected: "a law such as exp:1us" })
+        })
+    }
+}
+
+fn service(text: &str, open: Open<'_>) -> Result<ServiceTime, WorkloadError> {
     let text = text.trim();
     match text.strip_prefix("mix:") {
         Some(types) => mix(&Spelled { what: WHAT, text, expected: EXPECTED_MIX }, types, open),
@@ -69,8 +113,33 @@ fn part(text: &str, open: Open<'_>) -> Result<Part, WorkloadError> {
     if word == "trace" {
         return trace(&Spelled { expected: empirical::EXPECTED, ..unknown }, rest, open);
     }
-    let kind = KINDS.iter().find(|kind| kind.word == word).ok_or_else(|| unknown.wrong())?;
-    (kind.parse)(&Spelled { expected: kind.expected, ..unknown }, rest)
+    without_file(&Words { unknown, word, rest }).unwrap_or_else(|| Err(unknown.wrong()))
+}
+
+/// A part by its word, of all kinds that need no file; `None` for another word.
+fn without_file(words: &Words<'_>) -> Option<Result<Part, WorkloadError>> {
+    (words.as_a(&steady::FIXED, Part::Fixed))
+        .or_else(|| words.as_a(&steady::EXPONENTIAL, Part::Exponential))
+        .or_else(|| words.as_a(&uniform::KIND, Part::Uniform))
+        .or_else(|| words.as_a(&points::KIND, Part::Points))
+        .or_else(|| words.as_a(&lognormal::KIND, Part::Lognormal))
+        .or_else(|| words.as_a(&gev::KIND, Part::Gev))
+        .or_else(|| words.as_a(&pareto::KIND, Part::Pareto))
+}
+
+/// A part as it was split at its colon.
+struct Words<'a> {
+    unknown: Spelled<'a>,
+    word: &'a str,
+    rest: &'a str,
+}
+
+impl Words<'_> {
+    /// Parses what follows the colon as that kind; `None` if the word before it is of another.
+    fn as_a<L>(&self, kind: &Kind<L>, part: fn(L) -> Part) -> Option<Result<Part, WorkloadError>> {
+        let spelled = Spelled { expected: kind.expected, ..self.unknown };
+        (self.word == kind.word).then(|| (kind.parse)(&spelled, self.rest).map(part))
+    }
 }
 
 fn trace(spelled: &Spelled<'_>, file: &str, open: Open<'_>) -> Result<Part, WorkloadError> {

@@ -6,31 +6,14 @@ use nebula_nic::Span;
 
 use super::empirical::Empirical;
 use super::gev::Gev;
+use super::law::Law;
 use super::lognormal::Lognormal;
 use super::moments::Moments;
 use super::pareto::Pareto;
 use super::points::Points;
 use super::steady::{Exponential, Fixed};
 use super::uniform::Uniform;
-use crate::spelling::Spelled;
-use crate::{Rng, WorkloadError};
-
-/// The interface of a distribution; [`Display`](fmt::Display) shows its spelling.
-pub(super) trait Law: fmt::Display {
-    fn sample(&self, rng: &mut Rng) -> Span;
-
-    fn moments(&self) -> Moments;
-}
-
-/// How a distribution is spelled.
-pub(super) struct Kind {
-    /// The word before the colon.
-    pub(super) word: &'static str,
-    /// The expected syntax, shown when the rest cannot be parsed.
-    pub(super) expected: &'static str,
-    /// Parses what follows the colon.
-    pub(super) parse: fn(&Spelled<'_>, &str) -> Result<Part, WorkloadError>,
-}
+use crate::rng::Rng;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {

@@ -7,18 +7,20 @@ use std::fmt;
 
 use nebula_nic::Span;
 
+use super::law::{Kind, Law};
 use super::moments::Moments;
-use super::part::{Kind, Law, Part};
 use crate::alias::Alias;
+use crate::error::WorkloadError;
+use crate::rng::Rng;
 use crate::spelling::{Spelled, Time};
-use crate::{Rng, Streams, WorkloadError};
+use crate::streams::Streams;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: Kind<Points> = Kind {
     word: "bimodal",
     expected: "two or more TIME@SHARE such as bimodal:500ns@0.9,5500ns@0.1",
     parse: |spelled, text| {
         let points = text.split(',').map(|point| parse_point(spelled, point)).collect::<Result<Vec<_>, _>>()?;
-        if points.len() < 2 { Err(spelled.wrong()) } else { Ok(Part::Points(Points::new(points)?)) }
+        if points.len() < 2 { Err(spelled.wrong()) } else { Points::new(points) }
     },
 };
 

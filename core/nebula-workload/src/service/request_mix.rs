@@ -6,7 +6,8 @@ use nebula_nic::Span;
 
 use super::{ServiceTime, TypeId};
 use crate::alias::Alias;
-use crate::{Rng, WorkloadError};
+use crate::error::WorkloadError;
+use crate::rng::Rng;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RequestMix {

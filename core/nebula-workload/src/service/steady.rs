@@ -4,23 +4,23 @@ use std::fmt;
 
 use nebula_nic::Span;
 
+use super::law::{Kind, Law};
 use super::moments::Moments;
-use super::part::{Kind, Law, Part};
-use super::{rounded, rounded_in_vectors};
+use crate::rng::Rng;
 use crate::spelling::Time;
-use crate::whole::{MEAN_PS_SHORT, span};
-use crate::{Rng, Streams};
+use crate::streams::Streams;
+use crate::whole::{MEAN_PS_SHORT, rounded, rounded_in_vectors, span};
 
-pub(super) const FIXED: Kind = Kind {
+pub(super) const FIXED: Kind<Fixed> = Kind {
     word: "fixed",
     expected: "fixed:TIME such as fixed:1us",
-    parse: |spelled, text| Ok(Part::Fixed(Fixed(spelled.time(text)?))),
+    parse: |spelled, text| Ok(Fixed(spelled.time(text)?)),
 };
 
-pub(super) const EXPONENTIAL: Kind = Kind {
+pub(super) const EXPONENTIAL: Kind<Exponential> = Kind {
     word: "exp",
     expected: "exp:TIME such as exp:1us",
-    parse: |spelled, text| Ok(Part::Exponential(Exponential::new(spelled.time_above_0(text)?))),
+    parse: |spelled, text| Ok(Exponential::new(spelled.time_above_0(text)?)),
 };
 
 #[derive(Copy, Clone, Debug, PartialEq)]

@@ -4,18 +4,18 @@ use std::fmt;
 
 use nebula_nic::Span;
 
+use super::law::{Kind, Law};
 use super::moments::Moments;
-use super::part::{Kind, Law, Part};
-use crate::Rng;
+use crate::rng::Rng;
 use crate::spelling::Time;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: Kind<Uniform> = Kind {
     word: "uniform",
     expected: "uniform:FIRST-LAST, the shorter time first, such as uniform:0ns-2us",
     parse: |spelled, text| {
         let (first, last) = spelled.pair(text, '-')?;
         let (first, last) = (spelled.time(first)?, spelled.time(last)?);
-        if first > last { Err(spelled.wrong()) } else { Ok(Part::Uniform(Uniform::new(first, last))) }
+        if first > last { Err(spelled.wrong()) } else { Ok(Uniform::new(first, last)) }
     },
 };
 

@@ -172,6 +172,12 @@ impl Counted {
         }
         counted
     }
+
+    /// Reproduced, different, not reproducible as published, fitted, and only cited.
+    #[must_use]
+    pub fn by_verdict(&self) -> [usize; 5] {
+        [self.reproduced, self.differ, self.not_reproducible, self.fitted, self.cited]
+    }
 }
 
 impl fmt::Display for Counted {

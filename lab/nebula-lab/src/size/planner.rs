@@ -12,7 +12,7 @@ use nebula_sim::study::{Row, Value, units};
 use nebula_sim::{Effort, Estimate, Interval, Load, Met, SimError, System, estimate};
 use nebula_workload::{Rate, ServiceLog, ServiceTime};
 
-use super::{Question, with_sizing};
+use super::question::{Question, with_sizing};
 use crate::words::Slo;
 use crate::{Answer, Failure, Progress, Workers};
 

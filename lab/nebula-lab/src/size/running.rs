@@ -9,8 +9,8 @@ use nebula_sim::study::units;
 use nebula_sim::{Interval, Load, Met, System, estimate};
 use nebula_workload::{Rate, ServiceTime};
 
-use super::Question;
 use super::planner::{At, SEARCHED, Task};
+use super::question::Question;
 use crate::words::Slo;
 use crate::{Answer, Failure, Progress, Workers};
 

@@ -7,7 +7,7 @@ use nebula_sim::study::{Row, Value, units};
 use nebula_sim::{Costs, Interval, Load, SearchEnd, System};
 use nebula_workload::ServiceTime;
 
-use super::{Question, with_sizing, with_sizing_shown};
+use super::question::{Question, with_sizing, with_sizing_shown};
 use crate::studies::{check_saturation, lock_handoff};
 use crate::words::Slo;
 use crate::{Answer, Failure, Progress, Workers};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::kind::{Kind, Word};
 use super::result::PointResult;
-use super::study::{Kind, Word};
 use crate::{Answer, Failure, Workers, compare, simulate, size};
 
 /// One point: a question and its words.

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::kind::{Kind, Word};
 use super::point::Point;
 use crate::Failure;
 
@@ -23,34 +24,6 @@ pub struct Study {
     #[serde(default)]
     pub grid: Map<String, Value>,
 }
-
-/// The question of a study.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// [`simulate`](crate::simulate).
-    #[default]
-    Simulate,
-    /// [`compare`](crate::compare).
-    Compare,
-    /// [`size`](crate::size).
-    Size,
-}
-
-impl Kind {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Simulate => "simulate",
-            Self::Compare => "compare",
-            Self::Size => "size",
-        }
-    }
-}
-
-/// A flag and its value as a word; `None` for a flag without one.
-pub(super) type Word = (String, Option<String>);
 
 impl Study {
     /// The most points of a study: a typing error is an error, not a run of years.

@@ -6,7 +6,10 @@
 //!   f e d c b a 9 8 7 6 4 3 2 1 0 5
 //! ```
 
-use super::ROOM;
+use crate::config::WAYS_MAX;
+
+/// The capacity of a set in ways.
+pub(super) const ROOM: usize = WAYS_MAX as usize;
 
 /// A permutation of the ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //!
 //! The vectors of the host would compare the tags themselves, but without naming its instructions a compiler needs more of them.
 
-use super::ROOM;
+use super::order::ROOM;
 use crate::block::Block;
 
 /// The prints of a set's tags by way.

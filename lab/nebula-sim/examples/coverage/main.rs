@@ -4,7 +4,7 @@
 //! coverage [RUNS [ROW]]         runs of each system at each load, 1,000 unless given; of the rows with this in their name and load
 //! ```
 //!
-//! `cargo xtask coverage` runs it, and keeps its table in docs/COVERAGE.md.
+//! `cargo xtask coverage` runs it, and keeps its rows in docs/data/coverage.tsv.
 
 mod exact;
 
@@ -36,8 +36,7 @@ fn main() -> Result<(), Failure> {
     let only = std::env::args().nth(2);
     let threads = Threads::try_new(None)?;
     let mut out = std::io::stdout();
-    writeln!(out, "| system | load | mean, µs | p99, µs | runs | unsettled | mean held | p99 held | p99 ± |")?;
-    writeln!(out, "|---|--:|--:|--:|--:|--:|--:|--:|--:|")?;
+    writeln!(out, "system\tload\tmean_us\tp99_us\truns\tunsettled\tmean_held\tp99_held\tp99_half")?;
     for case in cases()? {
         let at_load = format!("{} at {}", case.name, case.load);
         if only.as_ref().is_none_or(|only| at_load.contains(only)) {
@@ -78,14 +77,14 @@ fn row(case: &Case, runs: usize, threads: &Threads) -> Result<String, SimError> 
     }
     let settled: Vec<Shown> = all.iter().copied().filter(|shown| shown.is_settled).collect();
     let of = |holds: fn(&Shown) -> bool| match settled.is_empty() {
-        true => "–".to_owned(),
+        true => String::new(),
         false => format!("{:.3}", settled.iter().filter(|shown| holds(shown)).count() as f64 / settled.len() as f64),
     };
     let half = settled.iter().map(|shown| shown.half).sum::<f64>() / settled.len().max(1) as f64;
-    let half = if settled.is_empty() { "–".to_owned() } else { format!("{:.1} %", 100.0 * half) };
-    let unsettled = 100.0 * (1.0 - settled.len() as f64 / all.len() as f64);
+    let half = if settled.is_empty() { String::new() } else { format!("{half:.3}") };
+    let unsettled = 1.0 - settled.len() as f64 / all.len() as f64;
     Ok(format!(
-        "| {} | {} | {mean:.3} | {p99:.2} | {} | {unsettled:.0} % | {} | {} | {half} |",
+        "{}\t{}\t{mean:.3}\t{p99:.2}\t{}\t{unsettled:.2}\t{}\t{}\t{half}",
         case.name,
         case.load,
         all.len(),

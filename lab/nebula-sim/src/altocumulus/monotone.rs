@@ -8,7 +8,9 @@
 //!
 //! Pool-adjacent-violators: M. Ayer et al., "An empirical distribution function for sampling with incomplete information", Ann. Math. Stat. 26, 1955.
 
-use super::{Judged, LATE_MIN, LateByQueue, TrainedRow, Training};
+use super::judged::{Judged, LateByQueue};
+use super::table::TrainedRow;
+use super::{LATE_MIN, Training};
 use crate::error::SimError;
 use crate::executor::try_each;
 use nebula_nic::schedule::ThresholdRow;

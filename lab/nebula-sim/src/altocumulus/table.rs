@@ -1,6 +1,7 @@
 //! Trained thresholds as a file: the parameters of the training, and one row per load.
 
-use super::{Judged, Training};
+use super::Training;
+use super::judged::Judged;
 use crate::blocks::spelled;
 use crate::error::SimError;
 use crate::shipped::{Shipped, shipped};

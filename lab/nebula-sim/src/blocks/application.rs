@@ -3,7 +3,7 @@
 //! `nebula-kvs` describes the memory accesses of the key-value store. The other applications are those that NEBULA's §VIII mentions:
 //! state machine replication and network functions.
 
-use super::BlocksError;
+use super::error::BlocksError;
 use super::machine::Machine;
 use super::spelled;
 use crate::shipped::{Shipped, shipped};

@@ -1,8 +1,8 @@
 //! The designs that are compared: each a small file over the same mechanisms.
 
-use super::machine::merge;
+use super::error::BlocksError;
+use super::machine::{Machine, merge};
 use super::spelled;
-use super::{BlocksError, Machine};
 use crate::shipped::{Shipped, shipped};
 use nebula_nic::Policy;
 use serde::Deserialize;

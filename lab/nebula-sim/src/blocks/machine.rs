@@ -1,6 +1,6 @@
 //! The machine: memory, NIC and cores, from one TOML file with the costs of every mechanism, for all designs.
 
-use super::BlocksError;
+use super::error::BlocksError;
 use crate::shipped::{Shipped, shipped};
 use nebula_memsys::MemoryConfig;
 use nebula_nic::ScrubMode;

@@ -1,6 +1,6 @@
 //! The memory map: consecutive regions of blocks.
 
-use super::BlocksError;
+use super::error::BlocksError;
 use nebula_memsys::{Block, Label};
 
 /// The parts of memory by which traffic and time are counted.

@@ -9,8 +9,8 @@ mod network_function;
 mod remote_memory;
 mod replication;
 
-use super::BlocksError;
 use super::application::Application;
+use super::error::BlocksError;
 use super::machine::Machine;
 use super::map::{Layout, Part, Region};
 use nebula_nic::{SLOT_BYTES, Span};

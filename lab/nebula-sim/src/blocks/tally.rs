@@ -2,7 +2,9 @@
 
 use super::map::Part;
 use super::world::message::Message;
-use crate::tally::{Depths, Distribution, counted};
+use crate::tally::Depths;
+use crate::tally::distribution::Distribution;
+use crate::tally::ended::counted;
 use nebula_memsys::Traffic;
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
 

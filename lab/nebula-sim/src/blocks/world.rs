@@ -26,11 +26,13 @@ mod pending;
 mod remote;
 pub(super) mod message;
 
+use super::Scenario;
+use super::design::Buffers;
+use super::error::BlocksError;
 use super::machine::ps_of;
 use super::map::Part;
 use super::program::Compiled;
 use super::tally::BlocksTally;
-use super::{BlocksError, Buffers, Scenario};
 use crate::calendar::Calendar;
 use crate::world::Length;
 use cpu::{AtCore, Limits};
@@ -39,8 +41,10 @@ use ingress::Link;
 use message::Messages;
 use near::NearCore;
 use nebula_memsys::{MemorySystem, Reach, Traffic};
-use nebula_nic::{Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, SlotRange, Span, Timestamp};
-use nebula_nic::{CoreId, Frontend, Steering};
+use nebula_nic::{
+    Backend, BackendConfig, CentralDispatch, CoreId, Dispatch, Frontend, SLOT_BYTES, SlotRange, Span, Steering,
+    Timestamp,
+};
 use nebula_workload::{Rate, Rng, Seed};
 use pending::Pending;
 use std::borrow::Cow;

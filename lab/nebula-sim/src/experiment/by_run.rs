@@ -2,9 +2,15 @@
 //!
 //! Their intervals are made of whole replications, which are independent. A share is a sum over a sum.
 
-use crate::interval::{Cells, Interval, Ratio, Tail, quantile};
+use crate::interval::cells::Cells;
+use crate::interval::quantile::Tail;
+use crate::interval::ratio::Ratio;
+use crate::interval::{Interval, quantile};
 use crate::system::System;
-use crate::tally::{CoreTime, Distribution, OfTier, Tally};
+use crate::tally::Tally;
+use crate::tally::core_time::CoreTime;
+use crate::tally::distribution::Distribution;
+use crate::tally::of_tier::OfTier;
 
 /// The replications, in their order.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +77,7 @@ impl ByRun {
             counts: Counts::of(tier, window_ps),
             latency: tier.latency.since(&mut Distribution::new()),
         };
-        let slot = |slot: &crate::tally::Slot| Slot { latency: slot.by_cell(), given_up: slot.given_up };
+        let slot = |slot: &crate::tally::over_time::Slot| Slot { latency: slot.by_cell(), given_up: slot.given_up };
         let light = tally.light.map_or((0, 0), |light| (light.served, light.served + light.given_up));
         self.0.push(Run {
             window_ps,
@@ -79,7 +85,7 @@ impl ByRun {
             hottest_ps: tally.hottest_ps as f64,
             light: (light.0 as f64, light.1 as f64),
             tiers: tally.by_tier.iter().map(tier).collect(),
-            slots: tally.over_time.iter().flat_map(crate::tally::OverTime::slots).map(slot).collect(),
+            slots: tally.over_time.iter().flat_map(crate::tally::over_time::OverTime::slots).map(slot).collect(),
         });
     }
 

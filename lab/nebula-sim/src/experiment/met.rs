@@ -1,6 +1,6 @@
 //! Whether an SLO is met, as far as the simulation can tell.
 
-use crate::interval::Ratio;
+use crate::interval::ratio::Ratio;
 
 /// Whether the p99 is within the SLO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,10 @@
 //! The parts of a simulation that its intervals are made of.
 
-use crate::interval::{Interval, Ratio, Tail, above, quantile};
-use crate::tally::{Distribution, Section};
+use crate::interval::quantile::{Tail, above};
+use crate::interval::ratio::Ratio;
+use crate::interval::{Interval, quantile};
+use crate::tally::distribution::Distribution;
+use crate::tally::sections::Section;
 use nebula_nic::Span;
 use std::cmp::Ordering::Greater;
 

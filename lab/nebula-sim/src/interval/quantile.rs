@@ -4,8 +4,10 @@
 //! the quantile if the wanted share belongs to the interval of its share. So nothing is assumed about the density around the quantile, and
 //! the ends are latencies that were seen.
 
-use super::{Cells, Interval, Ratio};
-use crate::tally::Distribution;
+use super::Interval;
+use super::cells::Cells;
+use super::ratio::Ratio;
+use crate::tally::distribution::Distribution;
 
 /// A part of the distribution: its values, and how many RPCs count as later than all of them.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,10 @@
 //! Groups of cores and their managers, as the file of a system describes them.
 
-use crate::altocumulus::ThresholdTable;
+use crate::altocumulus::table::ThresholdTable;
 use crate::blocks::spelled;
 use crate::error::SimError;
-use crate::system::{Altocumulus, System};
+use crate::system::System;
+use crate::system::altocumulus::Altocumulus;
 use nebula_nic::{Policy, Span};
 use serde::Deserialize;
 

@@ -8,7 +8,7 @@ use super::found::Found;
 use super::loads::Loads;
 use super::{Recursion, Stop, Terms};
 use crate::system::SLOTS_LAST;
-use crate::world::header_of;
+use crate::world::client::header_of;
 use nebula_nic::{Choose, PER_CORE_BOUND};
 
 /// The state of the recursion, with the policy that chooses the core.

@@ -8,7 +8,8 @@ pub(super) use scale::reproduce as scale;
 pub(super) use thresholds::reproduce as thresholds;
 pub(super) use traffic::reproduce as traffic;
 
-use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
+use super::lab::Lab;
+use super::{ReproduceError, Reproduction, paper, side_by_side};
 use crate::altocumulus::ThresholdTable;
 use crate::error::SimError;
 use crate::executor::{replications as indices, try_each};

@@ -1,9 +1,10 @@
 //! Dagger: what the interface between cores and NIC costs, how far it scales, and what a store over it takes.
 
+use super::lab::Lab;
 use super::paper::{self, DaggerSetup, Derived, Figure, HostCase, Quantity};
 use super::picture::{Curve, Measure, Picture, Point};
 use super::row::{Judgment, Row};
-use super::{Lab, ReproduceError, Reproduction, wording};
+use super::{ReproduceError, Reproduction, wording};
 use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;
 use crate::load::Load;

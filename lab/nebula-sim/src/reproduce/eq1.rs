@@ -1,8 +1,9 @@
 //! How many RPCs wait at 64 cores? NEBULA's equation 1, by formula and simulated.
 
+use super::lab::Lab;
 use super::paper::{self, Eq1};
 use super::row::{Judgment, Row};
-use super::{Lab, ReproduceError, Reproduction, wording};
+use super::{ReproduceError, Reproduction, wording};
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::system::System;

@@ -1,26 +1,19 @@
 //! The server of NEBULA's evaluation: the runs and the wording that figures 6a, 6b, 7 and 8 and Table III share.
 //!
 //! All designs run on one machine. Each figure selects designs, mixes, sizes and loads. Figures share many runs, so results are kept in a
-//! [`Memo`], which does not change any row. Some values of the paper's machine are fitted: they were chosen after results were seen. A second
+//! [`Memo`](memo::Memo), which does not change any row. Some values of the paper's machine are fitted: they were chosen after results were seen. A second
 //! machine has none of them; its rows are notes whose ids end with `unfitted`.
 //!
 //! Next: [`case`], what runs; [`point`], its results; [`bench`], the runs; [`value`] and [`say`], values and reasons of rows; [`chart`], the
 //! charts.
 
-mod memo;
-mod case;
-mod point;
-mod bench;
-mod value;
+pub(crate) mod memo;
+pub(crate) mod case;
+pub(crate) mod point;
+pub(crate) mod bench;
+pub(crate) mod value;
 mod say;
 mod brief;
-mod chart;
+pub(crate) mod chart;
 
-pub use memo::Memo;
-
-pub(super) use bench::Bench;
 pub(super) use brief::compare_briefly;
-pub(super) use case::Case;
-pub(super) use chart::{Column, Published, bandwidth_chart, columns, tail_chart};
-pub(super) use point::{mrps, over};
-pub(super) use value::{Value, judged};

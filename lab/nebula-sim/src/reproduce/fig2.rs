@@ -9,8 +9,8 @@ mod sweep;
 mod rows;
 mod picture;
 
-use super::paper;
-use super::{Lab, ReproduceError, Reproduction};
+use super::lab::Lab;
+use super::{ReproduceError, Reproduction, paper};
 use sweep::{Model, Sweep};
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {

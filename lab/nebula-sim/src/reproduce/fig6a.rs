@@ -3,11 +3,16 @@
 //! Each design is judged by its highest rate and by its results at the load that the paper prints. The next higher load of the grid is a note:
 //! a design that keeps the SLO at that load is better here than published.
 
-use super::evaluation::{Bench, Case, Published, Value, judged, mrps, tail_chart};
+use super::evaluation::bench::Bench;
+use super::evaluation::case::Case;
+use super::evaluation::chart::{Published, tail_chart};
+use super::evaluation::point::mrps;
+use super::evaluation::value::{Value, judged};
+use super::lab::Lab;
 use super::paper::{self, AtLoad, Design, Fig6a};
 use super::row::Row;
 use super::wording::number;
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 use crate::interval::Interval;
 use crate::md1;
 

@@ -1,9 +1,14 @@
 //! How much DRAM bandwidth does each design use? NEBULA's figure 6b: buffers for each connection against shared buffers.
 
-use super::evaluation::{Bench, Case, Published, Value, bandwidth_chart, judged, mrps};
+use super::evaluation::bench::Bench;
+use super::evaluation::case::Case;
+use super::evaluation::chart::{Published, bandwidth_chart};
+use super::evaluation::point::mrps;
+use super::evaluation::value::{Value, judged};
+use super::lab::Lab;
 use super::paper::{self, AtLoad, Design, Fig6a};
 use super::row::Row;
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     compare(&Bench::new(lab))

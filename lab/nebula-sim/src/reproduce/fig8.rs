@@ -1,10 +1,15 @@
 //! What does steering gain? NEBULA's figure 8: no prefetching, software prefetching, and NIC-to-core steering.
 
-use super::evaluation::{Bench, Case, Value, judged, mrps, tail_chart};
+use super::evaluation::bench::Bench;
+use super::evaluation::case::Case;
+use super::evaluation::chart::tail_chart;
+use super::evaluation::point::mrps;
+use super::evaluation::value::{Value, judged};
+use super::lab::Lab;
 use super::paper::{self, Design, Fig8};
 use super::row::Row;
 use super::wording::{number, with_interval};
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     compare(&Bench::new(lab))

@@ -1,10 +1,11 @@
 //! Which link does the server need? NEBULA's section VI: 80 Gbps saturate while cores are idle.
 
-use super::evaluation::{Value, judged};
+use super::evaluation::value::{Value, judged};
+use super::lab::Lab;
 use super::paper::{self, Link};
 use super::row::Row;
 use super::wording::{number, with_interval};
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, BlocksEstimate, RateAtSlo, RateBracket, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

@@ -1,8 +1,9 @@
 //! Perséphone: the cores that DARC reserves for short RPCs, and the loads that it sustains.
 
+use super::lab::Lab;
 use super::paper::{self, ReservedFor};
 use super::row::{Judgment, Row};
-use super::{Lab, ReproduceError, Reproduction, side_by_side, wording};
+use super::{ReproduceError, Reproduction, side_by_side, wording};
 use crate::interval::Interval;
 use nebula_nic::schedule::{Darc, DarcConfig, RpcType};
 use nebula_workload::Seed;

@@ -1,10 +1,11 @@
 //! How many entries does the reassembler need? Packets of clients with a link each interleave.
 
-use super::evaluation::{Value, judged};
+use super::evaluation::value::{Value, judged};
+use super::lab::Lab;
 use super::paper::{self, Reassembler};
 use super::row::Row;
 use super::wording::{number, with_interval};
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, BlocksEstimate, Figures, Machine, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

@@ -1,10 +1,11 @@
 //! What is scrubbing worth? One RPC that takes long holds the tail of the receive buffer, and the room behind it is found or lost.
 
-use super::evaluation::{Value, judged};
+use super::evaluation::value::{Value, judged};
+use super::lab::Lab;
 use super::paper::{self, Scrubbing};
 use super::row::Row;
 use super::wording::{number, with_interval};
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, BlocksError, BlocksEstimate, Figures, Machine, NetworkFunction, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

@@ -3,7 +3,9 @@
 //! The rows are the rate that keeps the SLO, the service time and the DRAM traffic: most assumptions change the rate through one of the other
 //! two. The compute time of an RPC is not recalibrated, so a row shows the effect of one change. The SLO is a multiple of the service time.
 
-use super::{Lab, ReproduceError, Reproduction, Row};
+use super::lab::Lab;
+use super::row::Row;
+use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
@@ -149,4 +151,27 @@ fn note(variant: &Variant, scenario: &Scenario, what: &str, short: &str, unit: &
     let Variant { id, what: changed, .. } = variant;
     let design = &scenario.design.name;
     Row::note(format!("nebula/sensitivity/{id}/{design}/{short}"), format!("{design}, {changed}: {what}"), unit, ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by `nebula reproduce nebula/sensitivity --effort quick --format json`.
+    const ROWS: &str = include_str!("../../data/golden/sensitivity-quick.json");
+
+    #[test]
+    fn the_rows_in_the_tree_are_of_the_machine_and_its_variants() {
+        let mut lines = ROWS.lines();
+        for Variant { id, what, .. } in variants().unwrap() {
+            for design in DESIGNS {
+                for value in ["mrps", "service_ns", "blocks"] {
+                    let name = format!(r#""id":"nebula/sensitivity/{id}/{design}/{value}","what":"{design}, {what}: "#);
+                    let line = lines.next().unwrap_or_default();
+                    assert!(line.contains(&name), "make the rows again: {name} is not in {line}");
+                }
+            }
+        }
+        assert_eq!(lines.next(), None);
+    }
 }

@@ -2,9 +2,10 @@
 //!
 //! Some figures compare the p99 at one load instead. The systems, services, SLOs and comparisons are data: a [`SideBySide`] in a paper's file.
 
+use super::lab::Lab;
 use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
 use super::row::{Judgment, Row};
-use super::{Lab, ReproduceError, Reproduction, wording};
+use super::{ReproduceError, Reproduction, wording};
 use crate::error::SimError;
 use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;

@@ -1,8 +1,9 @@
 //! How large are the receive buffer and the tables? NEBULA's two examples, with the sizing that the runtime uses.
 
+use super::lab::Lab;
 use super::paper::{self, Sizing as Setup};
 use super::row::{Judgment, Row};
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 use crate::interval::Interval;
 use nebula_nic::{Sizing, queue_depth_mean};
 

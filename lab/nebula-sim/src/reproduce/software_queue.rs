@@ -3,9 +3,10 @@
 //! The hand-off time of the lock is not published. It is assumed, and swept. The published loss does not count as reproduced, since it
 //! depends on the assumption; the sweep shows to which hand-off time the loss corresponds.
 
+use super::lab::Lab;
 use super::paper::{self, Law, SoftwareQueue};
 use super::row::{Judgment, Row};
-use super::{Lab, ReproduceError, Reproduction, wording};
+use super::{ReproduceError, Reproduction, wording};
 use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;

@@ -7,9 +7,10 @@
 //! Near saturation a queue takes millions of RPCs to reach its steady state. With Poisson arrivals at the highest loads, a quick run starts to
 //! measure before that, and so underestimates the depth.
 
+use super::lab::{Effort, Lab};
 use super::paper::{self, Printed, Setting, Table1};
 use super::row::{Judgment, Row};
-use super::{Effort, Lab, ReproduceError, Reproduction, wording};
+use super::{ReproduceError, Reproduction, wording};
 use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;

@@ -1,11 +1,16 @@
 //! How much does the share of GETs matter? NEBULA's table III: RPCValet and `NEBULA_base` with three mixes of GETs and SETs.
 
-use super::evaluation::{Bench, Case, Column, Value, columns, judged, over};
+use super::evaluation::bench::Bench;
+use super::evaluation::case::Case;
+use super::evaluation::chart::{Column, columns};
+use super::evaluation::point::over;
+use super::evaluation::value::{Value, judged};
+use super::lab::Lab;
 use super::paper::{self, Design, Mix, Table3};
 use super::picture::{Measure, Picture};
 use super::row::Row;
 use super::wording::with_interval;
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 use crate::interval::Interval;
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {

@@ -1,9 +1,10 @@
 //! One queue or many? RPCValet's queueing model of Q queues with U cores each. Each RPC goes to a random queue.
 
+use super::lab::{Effort, Lab};
 use super::paper::{self, Law, Theory, Use};
 use super::picture::{Curve, Measure, Picture, Point};
 use super::row::{Judgment, Row};
-use super::{Effort, Lab, ReproduceError, Reproduction, wording};
+use super::{ReproduceError, Reproduction, wording};
 use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;

@@ -3,10 +3,11 @@
 //! Every machine is calibrated to the same mean service time of an RPC alone. Nothing here is compared with a published value: the rows of the other
 //! entries are, and these show what would change them.
 
+use super::lab::Lab;
 use super::paper::{self, Assignment, Design, MachineVariant, Variants};
 use super::row::Row;
 use super::wording::number;
-use super::{Lab, ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, BlocksEstimate, Machine, RateBracket, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

@@ -5,7 +5,8 @@
 
 use super::Bracket;
 use crate::experiment::Effort;
-use crate::interval::{Interval, Ratio};
+use crate::interval::Interval;
+use crate::interval::ratio::Ratio;
 
 /// Why a search ended at its load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The fields of results, declared once: name, unit, description, and how to get the value.
 //!
-//! [`Fields`] produce rows for JSON, CSV and tables, and the tables of `docs/FIELDS.md`.
+//! [`Fields`] produce rows for JSON, CSV and tables, and `docs/data/fields.tsv`.
 
 mod blocks;
 mod queueing;
@@ -16,7 +16,6 @@ use super::value::Value;
 use crate::experiment::Effort;
 use crate::interval::Interval;
 use nebula_nic::Span;
-use std::fmt::Write;
 
 /// Gets the value of a field; `None` if a row does not have the field.
 type Get<T> = Box<dyn Fn(&T) -> Option<Value>>;
@@ -99,20 +98,15 @@ impl<T: ?Sized> Fields<T> {
         self.columns.iter().fold(self.fields.iter().fold(Row::new(), with_field), with_cell)
     }
 
-    /// The fields as a table of Markdown, with the columns that show them.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        let mut text = String::from("| field | unit | what it says | in the table |\n|---|---|---|---|\n");
-        for field in &self.fields {
-            let shows = |column: &&Column<T>| column.of.split('.').next() == Some(field.name);
+    /// Name with its parts, unit, meaning, and the columns that show it: of each field.
+    pub fn described(&self) -> impl Iterator<Item = [String; 4]> {
+        self.fields.iter().map(|Field { name, parts, unit, what, .. }| {
+            let shows = |column: &&Column<T>| column.of.split('.').next() == Some(name);
             let columns: Vec<String> =
                 self.columns.iter().filter(shows).map(|column| column.heading.replace('\n', " ")).collect();
-            let Field { name, unit, what, .. } = field;
-            let parts = if field.parts.is_empty() { String::new() } else { format!("{{{}}}", field.parts.join(", ")) };
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "| `{name}{parts}` | {unit} | {what} | {} |", columns.join(", "));
-        }
-        text
+            let parts = if parts.is_empty() { String::new() } else { format!("{{{}}}", parts.join(", ")) };
+            [format!("{name}{parts}"), (*unit).to_owned(), (*what).to_owned(), columns.join(", ")]
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::SimError;
 use crate::experiment::{Counts, Estimate};
 use crate::hottest::cores_differ;
 use crate::interval::Interval;
-use crate::search::{DECIDED, SearchEnd};
+use crate::search::crossing::{DECIDED, SearchEnd};
 use crate::system::System;
 use crate::tally::{CoreTime, HostTraffic, OfTier};
 

@@ -1,6 +1,7 @@
 //! How callers call servers: one or several at once, with second copies, until a deadline; and the tiers behind a server.
 
-use super::{Balance, Router, System};
+use super::System;
+use super::router::{Balance, Router};
 use crate::error::SimError;
 use crate::system::Costs;
 use nebula_nic::requester::SERVERS_MAX;

@@ -1,6 +1,7 @@
 //! Costs that grow with the number of cores: the way across the mesh, and the cache lines that a scheduler in software looks at.
 
-use super::{Altocumulus, Costs, System};
+use super::altocumulus::Altocumulus;
+use super::{Costs, System};
 use crate::error::SimError;
 use nebula_nic::{Policy, Span};
 

@@ -8,7 +8,7 @@
 //! The cells are those of an HDR histogram of three digits from 1 to 2⁶³ - 1, and so are the answers; a test compares the two. A record is
 //! one addition to one cell: that an RPC is recorded twice was a seventh of a run's instructions with the general histogram.
 
-use crate::interval::Cells;
+use crate::interval::cells::Cells;
 use std::fmt;
 
 /// Counts by value, to three significant digits.

@@ -1,6 +1,6 @@
 //! Figures that follow from the RPCs that ended, shared by both levels.
 
-use super::Distribution;
+use super::distribution::Distribution;
 
 /// A tally of RPCs that were served, with their latencies, and of some that were not.
 pub(crate) trait Ended {
@@ -40,8 +40,8 @@ macro_rules! counted {
             }
         }
 
-        impl $crate::tally::Ended for $tally {
-            fn latency(&self) -> &$crate::tally::Distribution {
+        impl $crate::tally::ended::Ended for $tally {
+            fn latency(&self) -> &$crate::tally::distribution::Distribution {
                 &self.latency
             }
 

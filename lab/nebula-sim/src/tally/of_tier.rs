@@ -1,6 +1,6 @@
 //! Measurements of the calls of one tier.
 
-use super::Distribution;
+use super::distribution::Distribution;
 
 /// What the calls of one tier came to, and what they cost.
 #[derive(Clone, Debug, PartialEq, Default)]

@@ -1,6 +1,6 @@
 //! Latencies of the RPCs of one type of a mix.
 
-use super::Distribution;
+use super::distribution::Distribution;
 
 /// Latencies and slowdowns of the RPCs of one type.
 #[derive(Clone, Debug, PartialEq, Default)]

@@ -1,7 +1,7 @@
 //! Latencies by the time within the period of a load that changes.
 
-use super::Distribution;
-use crate::interval::Cells;
+use super::distribution::Distribution;
+use crate::interval::cells::Cells;
 use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
 use std::fmt;

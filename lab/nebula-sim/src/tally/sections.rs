@@ -4,8 +4,9 @@
 //! RPC costs nothing more. In the event-driven machines a part ends when so many RPCs have ended, in the recursions when so many have
 //! arrived; but for the RPCs in service at its end that is the same.
 
-use super::{Distribution, Tally};
-use crate::interval::Cells;
+use super::Tally;
+use super::distribution::Distribution;
+use crate::interval::cells::Cells;
 
 /// Batches of a part.
 const BATCHES: u32 = 8;

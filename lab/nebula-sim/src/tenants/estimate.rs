@@ -3,10 +3,12 @@
 use super::{Tenant, Tenants};
 use crate::error::SimError;
 use crate::executor::{replications, try_each};
-use crate::experiment::{Effort, Met};
+use crate::experiment::Effort;
+use crate::experiment::met::Met;
 use crate::interval::Interval;
-use crate::tally::Distribution;
-use crate::world::{Length, TenantTally, TenantsTally, run_tenants};
+use crate::tally::distribution::Distribution;
+use crate::world::Length;
+use crate::world::tenants::{TenantTally, TenantsTally, run_tenants};
 use nebula_nic::Span;
 
 /// What was found of tenants that share cores.

@@ -8,15 +8,16 @@
 //! | [`central_server`] | one server: the NIC's back end, a front end for each core |
 //! | [`cores`] | stations 8 to 10: begin, finish, free; station 7 is [`dispatch`](super::dispatch) |
 
-mod central_server;
+pub(crate) mod central_server;
 mod cores;
 
 use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;
-use crate::system::{Costs, Speeds, System};
-pub(super) use central_server::{Core, Serving};
+use crate::system::speeds::Speeds;
+use crate::system::{Costs, System};
+pub(super) use central_server::Serving;
 pub(super) use cores::Cores;
 
 use central_server::CentralServer;

@@ -4,7 +4,8 @@
 
 use crate::error::SimError;
 use crate::hottest::key_hash;
-use crate::load::{Flows, Load, Population};
+use crate::load::Load;
+use crate::load::population::{Flows, Population};
 use nebula_workload::{KeyPicker, Rng, Seed};
 
 /// The flow and the key's hash of one RPC.

@@ -7,7 +7,8 @@
 use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::error::SimError;
-use crate::system::{Router, System};
+use crate::system::System;
+use crate::system::router::Router;
 use nebula_nic::{Backend, CentralDispatch, CoreId, Header, Policy, SlotRange, Span, Timestamp, Verdict};
 use nebula_workload::Seed;
 use std::collections::VecDeque;

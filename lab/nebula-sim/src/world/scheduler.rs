@@ -24,7 +24,7 @@
 //! | [`scheduled_server`] | one server, made of these parts |
 
 mod terms;
-mod chooser;
+pub(crate) mod chooser;
 mod rpcs;
 mod core;
 mod dispatcher;
@@ -40,8 +40,6 @@ use chooser::Chooser;
 use nebula_nic::{Header, Timestamp};
 use scheduled_server::ScheduledServer;
 use terms::Terms;
-
-pub(super) use chooser::{LeastLoaded, Reserved, first_plan};
 
 /// Servers with a scheduler in software.
 pub(super) struct Scheduled<C> {

@@ -16,7 +16,8 @@
 //! Next: [`ingress`](super::ingress).
 
 use super::client::Request;
-use crate::tally::{Overheads, Tally};
+use crate::tally::Tally;
+use crate::tally::overheads::Overheads;
 use nebula_nic::{Header, RpcKey, Timestamp, Verdict};
 use nebula_workload::TypeId;
 

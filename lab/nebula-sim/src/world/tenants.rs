@@ -9,7 +9,7 @@ use super::{Length, Stop};
 use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::system::System;
-use crate::tally::Distribution;
+use crate::tally::distribution::Distribution;
 use crate::tenants::{Tenant, Tenants};
 use nebula_nic::{Backend, CoreId, Lending, NackReason, Policy, SingleQueue, SlotRange, Span, Timestamp, Verdict};
 use nebula_workload::{Rate, Rng, Seed};

@@ -1,8 +1,9 @@
 //! A wrapper around servers that keeps each RPC of the measured window: when it came, which core served it, from when to when.
 
 use super::client::Request;
+use super::cpu::Central;
 use super::servers::{Ended, Received, Servers};
-use super::{Central, Demand, Length, run_behind};
+use super::{Demand, Length, run_behind};
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::System;

@@ -1,4 +1,4 @@
-//! Fields are declared once: rows have them, columns show them, and docs/FIELDS.md lists them.
+//! Fields are declared once: rows have them, columns show them, and docs/data/fields.tsv lists them.
 
 use super::samples::{findings, found};
 use nebula_sim::study::fields::{Field, Fields, blocks, comparison, queueing};
@@ -80,32 +80,32 @@ fn a_search_has_columns_of_its_own() {
     assert_eq!(headings(Ask::Measure).len(), headings(Ask::FindLoad).len());
 }
 
-/// `NEBULA_BLESS=1 cargo test -p nebula-sim --test study` writes what is declared into docs/FIELDS.md.
+/// `NEBULA_BLESS=1 cargo test -p nebula-sim --test study` writes what is declared into docs/data/fields.tsv.
 #[test]
 fn docs_list_the_fields_that_there_are() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FIELDS.md");
-    let text = std::fs::read_to_string(path).expect("docs/FIELDS.md");
-    let blessed =
-        [("simulate", queueing().markdown()), ("compare", comparison().markdown()), ("blocks", blocks().markdown())]
-            .iter()
-            .fold(text.clone(), |text, (name, table)| with_table(&text, name, table));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data/fields.tsv");
+    let declared = listed(&[
+        ("simulate", queueing().described().collect()),
+        ("compare", comparison().described().collect()),
+        ("simulate --machine", blocks().described().collect()),
+    ]);
     if std::env::var_os("NEBULA_BLESS").is_some() {
-        std::fs::write(path, blessed).expect("docs/FIELDS.md can be written");
+        std::fs::write(path, declared).expect("docs/data/fields.tsv can be written");
     } else {
-        assert!(text == blessed, "docs/FIELDS.md is not current: NEBULA_BLESS=1 cargo test -p nebula-sim --test study");
+        let text = std::fs::read_to_string(path).expect("docs/data/fields.tsv");
+        let advice = "NEBULA_BLESS=1 cargo test -p nebula-sim --test study";
+        assert!(text == declared, "docs/data/fields.tsv is not current: {advice}");
     }
 }
 
-#[test]
-fn a_table_that_is_not_current_is_noticed() {
-    let text = "<!-- fields-x:begin -->\n\nold\n\n<!-- fields-x:end -->\n";
-    assert_eq!(with_table(text, "x", "new\n"), "<!-- fields-x:begin -->\n\nnew\n\n<!-- fields-x:end -->\n");
-}
-
-/// `text` with `table` between its marks.
-fn with_table(text: &str, name: &str, table: &str) -> String {
-    let (begin, end) = (format!("<!-- fields-{name}:begin -->\n"), format!("<!-- fields-{name}:end -->"));
-    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{begin} is missing"));
-    let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{end} is missing"));
-    format!("{before}{begin}\n{table}\n{end}{after}")
+/// A line for each field of each command, its cells between tabs.
+fn listed(commands: &[(&str, Vec<[String; 4]>)]) -> String {
+    let mut text = String::from("command\tfield\tunit\tmeaning\tcolumns of the table\n");
+    for (command, fields) in commands {
+        for field in fields {
+            assert!(field.iter().all(|cell| !cell.contains(['\t', '\n'])), "{field:?}");
+            text.push_str(&format!("{command}\t{}\n", field.join("\t")));
+        }
+    }
+    text
 }

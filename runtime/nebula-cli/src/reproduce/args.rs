@@ -8,7 +8,7 @@ const EXAMPLES: &str = "Examples:
   nebula reproduce --list                                  list the entries and their run times
   nebula reproduce nebula/eq1 nebula/sizing                published and reproduced values, with a verdict
   nebula reproduce nebula --effort full --report nebula.html
-  nebula reproduce rpcvalet --format json > rows.json      then: nebula reproduce --from rows.json --format markdown
+  nebula reproduce rpcvalet --format json > rows.json      then: nebula reproduce --from rows.json --report rows.html
   nebula reproduce --effort quick --check                  exit with code 1 on a regression
 
 Verdicts:
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(super) list: bool,
     /// Read the JSON output of an earlier run instead of simulating
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "report", "effort", "seed", "threads"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "effort", "seed", "threads"])]
     pub(super) from: Option<PathBuf>,
     /// Exit with code 1 if a value that the golden rows list as reproduced no longer is
     #[arg(long, conflicts_with = "list")]
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Form,
-    /// Write an HTML report with charts to this file
+    /// Write an HTML report to this file: all rows, and charts unless the rows are those of --from
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub(super) report: Option<PathBuf>,
 }
@@ -53,6 +53,6 @@ pub(crate) enum Form {
     Json,
     /// CSV with a header line
     Csv,
-    /// Markdown tables of the published values
+    /// Markdown: verdicts by paper, and tables of the published values
     Markdown,
 }

@@ -1,15 +1,16 @@
-//! Comparisons as the tables of docs/REPRODUCTION.md: published values and ours, and below them the reasons for differences.
+//! Comparisons as Markdown: the counts of docs/REPRODUCTION.md, published values and ours, and the reasons for differences.
 
 use nebula_lab::reproduce::{Comparison, Counted};
 
-/// A table of the published values, the reasons for differences, and a table of the variants.
+/// Verdicts by paper, a table of the published values, the reasons for differences, and a table of the variants.
 pub(super) fn tables(comparisons: &[Comparison]) -> String {
     let (published, notes): (Vec<&Comparison>, Vec<&Comparison>) =
         comparisons.iter().partition(|comparison| comparison.published.is_some());
     let mut text =
         format!("{} A claim that the paper makes twice is counted once.\n\n", Counted::of(comparisons.iter()));
+    text.push_str(&by_paper(&published));
     text.push_str(
-        "| claim | source | paper | ours | verdict | nothing fitted | made by |\n|---|---|---:|---:|---|---|---|\n",
+        "\n| claim | source | paper | ours | verdict | nothing fitted | made by |\n|---|---|---:|---:|---|---|---|\n",
     );
     text.extend(published.iter().map(|one| claim(one)));
     text.push_str("\nWhy, and what else the runs show:\n\n");
@@ -19,6 +20,31 @@ pub(super) fn tables(comparisons: &[Comparison]) -> String {
         text.extend(notes.iter().map(|one| note(one)));
     }
     text
+}
+
+/// How many published values of each paper have which verdict, in the order of the rows.
+fn by_paper(published: &[&Comparison]) -> String {
+    let mut papers: Vec<&str> = Vec::new();
+    for one in published {
+        if !papers.contains(&paper(one)) {
+            papers.push(paper(one));
+        }
+    }
+    let mut text = String::from(
+        "| paper | reproduced | differ | not reproducible as published | fitted | cited |\n|---|---:|---:|---:|---:|---:|\n",
+    );
+    for name in papers {
+        let of_paper = published.iter().copied().filter(|one| paper(one) == name);
+        let counts = Counted::of(of_paper).by_verdict().map(|count| count.to_string());
+        text.push_str(&format!("| {name} | {} |\n", counts.join(" | ")));
+    }
+    text
+}
+
+/// The paper's name and year, which a source begins with.
+fn paper(one: &Comparison) -> &str {
+    let source = one.source.as_deref().unwrap_or_default();
+    source.split_once("), ").map_or(source, |(name, _)| &source[..=name.len()])
 }
 
 fn claim(one: &Comparison) -> String {
@@ -61,9 +87,11 @@ mod tests {
 
     #[test]
     fn a_comparison_is_a_line_with_the_command_that_makes_it() {
-        let row = r#"{"id":"a/b/c","what":"w","published":2.0,"reproduced":1.5,"interval":[1.25,1.75],"unit":"u","ratio":0.75,"verdict":"differs","why":"so","relation":"at-most","tolerance":0.1,"origin":"paper","source":"P, §1"}"#;
+        let row = r#"{"id":"a/b/c","what":"w","published":2.0,"reproduced":1.5,"interval":[1.25,1.75],"unit":"u","ratio":0.75,"verdict":"differs","why":"so","relation":"at-most","tolerance":0.1,"origin":"paper","source":"P (Q 2020), §1"}"#;
         let text = tables(&nebula_lab::reproduce::parse(row).unwrap());
-        let line = "| w | P, §1 (paper) | ≤ 2 u | 1.5000 [1.2500, 1.7500] | differs | – | `nebula reproduce a/b` |";
+        assert!(text.contains("\n| P (Q 2020) | 0 | 1 | 0 | 0 | 0 |\n"), "{text}");
+        let line =
+            "| w | P (Q 2020), §1 (paper) | ≤ 2 u | 1.5000 [1.2500, 1.7500] | differs | – | `nebula reproduce a/b` |";
         assert!(text.lines().any(|found| found == line) && text.contains("- `a/b/c`: so.\n"), "{text}");
         assert!(!text.contains("Variants"));
     }

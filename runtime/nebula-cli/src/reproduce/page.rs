@@ -2,7 +2,7 @@
 
 use nebula_lab::reproduce::{Comparison, Counted};
 use nebula_sim::Interval;
-use nebula_sim::reproduce::{Curve, Entry, Measure, Picture, Point, Reproduction};
+use nebula_sim::reproduce::{Curve, Entry, Measure, Picture, Point};
 
 use crate::output::text::{load, time};
 use crate::report::chart::{
@@ -10,15 +10,21 @@ use crate::report::chart::{
 };
 use crate::report::page::{Figure, Page, Table};
 
-/// The page, a complete HTML document.
-pub(super) fn render(found: &[(Entry, Reproduction)], footer: &str) -> String {
-    let figures: Vec<Figure> = found.iter().flat_map(|(_, found)| &found.pictures).map(figure).collect();
-    let mut page = Page::new("Published and reproduced", &verdict(found), SETTING).charts(&figures);
-    for (entry, found) in found {
-        let (published, notes) = (published(entry, found), notes(entry, found));
-        page = page.table(&published).remarks(&format!("Comparisons in {}", entry.id), &explained(entry, found));
-        if !notes.rows.is_empty() {
-            page = page.table(&notes);
+/// The page, a complete HTML document: tables of the entries that have comparisons, under the pictures if there are any.
+pub(super) fn render(entries: &[Entry], comparisons: &[Comparison], pictures: &[&Picture], footer: &str) -> String {
+    let verdict = Counted::of(comparisons.iter()).to_string();
+    let figures: Vec<Figure> = pictures.iter().map(|picture| figure(picture)).collect();
+    let mut page = Page::new("Published and reproduced", &verdict, SETTING).charts(&figures);
+    for entry in entries {
+        let of_entry = comparisons.iter().filter(|one| one.is_of(entry));
+        let (claims, variants): (Vec<&Comparison>, Vec<&Comparison>) =
+            of_entry.partition(|one| one.published.is_some());
+        if !claims.is_empty() {
+            let remarks = format!("Comparisons in {}", entry.id);
+            page = page.table(&published(entry, &claims)).remarks(&remarks, &explained(entry, &claims));
+        }
+        if !variants.is_empty() {
+            page = page.table(&notes(entry, &variants));
         }
     }
     page.finish(footer)
@@ -27,37 +33,30 @@ pub(super) fn render(found: &[(Entry, Reproduction)], footer: &str) -> String {
 const SETTING: &str =
     "All figures are simulated and do not depend on this machine. Intervals are 95 % confidence intervals.";
 
-fn verdict(found: &[(Entry, Reproduction)]) -> String {
-    let all: Vec<Comparison> = found.iter().flat_map(|(_, found)| comparisons(found)).collect();
-    Counted::of(all.iter()).to_string()
-}
-
-fn published(entry: &Entry, found: &Reproduction) -> Table {
-    let row = |one: Comparison| {
+fn published(entry: &Entry, claims: &[&Comparison]) -> Table {
+    let row = |one: &&Comparison| {
         let published = one.claim().unwrap_or_default();
-        let unfitted = one.with_nothing_fitted();
-        vec![short(entry, &one.id).to_owned(), published, one.value(), one.ends(), one.unit, one.verdict, unfitted]
+        let (unit, verdict, unfitted) = (one.unit.clone(), one.verdict.clone(), one.with_nothing_fitted());
+        vec![short(entry, &one.id).to_owned(), published, one.value(), one.ends(), unit, verdict, unfitted]
     };
     Table {
         caption: format!("{}: {}", entry.id, entry.title),
         headings: ["value", "published", "ours", "interval", "unit", "verdict", "nothing fitted"]
             .map(str::to_owned)
             .into(),
-        rows: comparisons(found).filter(|one| one.published.is_some()).map(row).collect(),
+        rows: claims.iter().map(row).collect(),
     }
 }
 
-fn notes(entry: &Entry, found: &Reproduction) -> Table {
-    let row = |one: Comparison| vec![short(entry, &one.id).to_owned(), one.value(), one.ends(), one.unit];
+fn notes(entry: &Entry, variants: &[&Comparison]) -> Table {
+    let row = |one: &&Comparison| {
+        vec![short(entry, &one.id).to_owned(), one.what.clone(), one.value(), one.ends(), one.unit.clone()]
+    };
     Table {
         caption: format!("{}: variants of the setup, for which nothing is published", entry.id),
-        headings: ["value", "ours", "interval", "unit"].map(str::to_owned).into(),
-        rows: comparisons(found).filter(|one| one.published.is_none()).map(row).collect(),
+        headings: ["value", "meaning", "ours", "interval", "unit"].map(str::to_owned).into(),
+        rows: variants.iter().map(row).collect(),
     }
-}
-
-fn comparisons(found: &Reproduction) -> impl Iterator<Item = Comparison> {
-    found.rows.iter().map(Comparison::of)
 }
 
 /// The part of an id after its entry's.
@@ -66,13 +65,12 @@ fn short<'a>(entry: &Entry, id: &'a str) -> &'a str {
 }
 
 /// Every published value as text, and the reason for a difference.
-fn explained(entry: &Entry, found: &Reproduction) -> Vec<String> {
-    let published = comparisons(found).filter(|one| one.published.is_some());
-    let words = |one: Comparison| {
-        let why = one.why.map_or(String::new(), |why| format!(" Here {why}."));
-        format!("{}: {} ({}).{why}", short(entry, &one.id), one.what, one.source.unwrap_or_default())
+fn explained(entry: &Entry, claims: &[&Comparison]) -> Vec<String> {
+    let words = |one: &&Comparison| {
+        let why = one.why.as_ref().map_or(String::new(), |why| format!(" Here {why}."));
+        format!("{}: {} ({}).{why}", short(entry, &one.id), one.what, one.source.as_deref().unwrap_or_default())
     };
-    published.map(words).collect()
+    claims.iter().map(words).collect()
 }
 
 // -- charts --
@@ -228,7 +226,7 @@ fn ends_upright(picture: &Picture) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Memo, Row};
+    use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Memo};
     use nebula_workload::Seed;
 
     fn picture(x: Measure, y: Measure) -> Picture {
@@ -270,11 +268,10 @@ mod tests {
         let entry = ENTRIES.iter().find(|entry| entry.id == "nebula/sizing").unwrap();
         let memo = Memo::default();
         let lab = Lab { effort: Effort::Quick, seed: Seed(1), progress: &(), memo: &memo };
-        let mut found = entry.reproduce(&lab).unwrap();
-        found.pictures.push(picture(Measure::Load, Measure::TailNs));
-        let whats: Vec<String> = found.rows.iter().map(Row::what).map(str::to_owned).collect();
-        let page = render(&[(*entry, found)], "made by a test");
-        assert!(whats.iter().all(|what| page.contains(&crate::report::markup::escape(what))));
+        let rows: Vec<Comparison> = entry.reproduce(&lab).unwrap().rows.iter().map(Comparison::of).collect();
+        let drawn = picture(Measure::Load, Measure::TailNs);
+        let page = render(&[*entry], &rows, &[&drawn], "made by a test");
+        assert!(rows.iter().all(|row| page.contains(&crate::report::markup::escape(&row.what))));
         assert!(page.contains("Of 5 published values 5 are reproduced") && !page.contains("<one>"));
         crate::report::page::tests::assert_loads_nothing(&page);
     }

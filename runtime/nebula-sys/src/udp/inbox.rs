@@ -1,7 +1,7 @@
 //! Receiving: one `recvmmsg` into buffers that are allocated once; coalesced datagrams are split.
 
-use super::Received;
 use super::control::{self, Beside, CONTROL_BYTES, Control};
+use super::datagram::Received;
 use super::name::{NAME_BYTES, Name};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;

@@ -3,7 +3,7 @@
 
 mod batch;
 
-use super::{DATAGRAM_BYTES_MAX, SEGMENTS_MAX};
+use super::datagram::{DATAGRAM_BYTES_MAX, SEGMENTS_MAX};
 use batch::{BATCH, Batch};
 use std::io;
 use std::net::{IpAddr, SocketAddr};

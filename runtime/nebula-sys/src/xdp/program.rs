@@ -1,6 +1,7 @@
 //! The program that the kernel runs for each frame of an interface, and its attachment.
 
-use super::{FRAME_BYTES_MAX, Interface, Queue};
+use super::interface::Interface;
+use super::queue::{FRAME_BYTES_MAX, Queue};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io;
 use std::mem::size_of_val;

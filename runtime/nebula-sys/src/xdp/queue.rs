@@ -1,15 +1,14 @@
 //! The frames of one queue of an interface.
 
-use super::Interface;
+use super::interface::Interface;
 use ::xdp::nic::NicIndex;
 use ::xdp::slab::{HeapSlab, Slab};
 use ::xdp::socket::{SocketError, XdpSocket, XdpSocketBuilder};
 use ::xdp::umem::{FrameSize, UmemCfgBuilder};
 use ::xdp::{RingConfigBuilder, Umem, WakableRings};
 use rustix::net::{SendFlags, send};
-use std::fmt;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::{fmt, io};
 
 /// Bytes of the longest frame: the room for one less what the kernel keeps for itself.
 pub const FRAME_BYTES_MAX: usize = 2048 - 256;

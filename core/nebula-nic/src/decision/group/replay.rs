@@ -1,9 +1,11 @@
 //! Replays a group's log through another group and manager, up to the first difference.
 
 use super::{GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupSetup};
-use crate::backend::{Adoption, Backend, GroupConfigError};
-use crate::decision::{Decision, Input, ParseDecisionError};
-use crate::schedule::{Manager, ManagerConfigError};
+use crate::backend::Backend;
+use crate::backend::group::{Adoption, GroupConfigError};
+use crate::decision::line::{Decision, Input};
+use crate::decision::text::ParseDecisionError;
+use crate::schedule::altocumulus::manager::{Manager, ManagerConfigError};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 use alloc::boxed::Box;

@@ -1,9 +1,9 @@
 //! The division of cores: groups of types from the shortest on, each with the cores after those of the previous group.
 
+use super::DarcConfig;
 use super::profile::Profile;
-use super::{DarcConfig, RpcType};
 use crate::id::CoreId;
-use crate::schedule::typed_queues::TypeSet;
+use crate::schedule::typed_queues::{RpcType, TypeSet};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::ops::Range;
@@ -111,7 +111,7 @@ impl Plan {
 }
 
 /// Whether `mean` exceeds `shortest` by at most `percent` percent.
-fn is_within(mean: crate::Span, shortest: crate::Span, percent: u8) -> bool {
+fn is_within(mean: crate::time::Span, shortest: crate::time::Span, percent: u8) -> bool {
     u128::from(mean.as_ps()) * 100 <= u128::from(shortest.as_ps()) * (100 + u128::from(percent))
 }
 

@@ -1,6 +1,6 @@
 //! The service time and frequency of each type, window by window.
 
-use super::RpcType;
+use crate::schedule::typed_queues::RpcType;
 use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::vec;

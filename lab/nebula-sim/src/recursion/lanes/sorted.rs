@@ -6,7 +6,9 @@
 //! `min(next, max(here, ended))`. After sixteen RPCs the sixteen times are merged with the others, a group at a time, by a bitonic network
 //! (Batcher, "Sorting networks and their applications", 1968). All that is without a branch, and without an address that depends on a time.
 
-use super::{BLOCK, Counts, Each, LANES, Serve, Services};
+use super::counts::Counts;
+use super::draws::Services;
+use super::{BLOCK, Each, LANES, Serve};
 use pulp::Simd;
 use std::array::from_fn;
 

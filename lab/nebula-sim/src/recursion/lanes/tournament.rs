@@ -1,7 +1,9 @@
 //! Any service times on any number of cores: a tournament of its cores for each lane.
 
 use super::super::first_free::FirstFree;
-use super::{BLOCK, Counts, Each, LANES, Serve, Services, whole};
+use super::counts::Counts;
+use super::draws::Services;
+use super::{BLOCK, Each, LANES, Serve, whole};
 use pulp::Simd;
 
 pub(super) struct Tournaments<'a> {

@@ -3,10 +3,11 @@
 
 use super::super::paper::{self, Thresholds as Setup};
 use super::super::row::{Judgment, Row};
-use super::super::{Lab, ReproduceError, Reproduction, wording};
+use super::super::{ReproduceError, Reproduction, wording};
 use super::percent_over;
 use crate::altocumulus::{LateByQueue, TrainedRow, Training, fit};
 use crate::interval::Interval;
+use crate::reproduce::lab::Lab;
 
 pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let setup = &paper::altocumulus().setup.thresholds;

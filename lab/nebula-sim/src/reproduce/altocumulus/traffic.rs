@@ -2,9 +2,10 @@
 
 use super::super::paper::{self, Traffic};
 use super::super::row::{Judgment, Row};
-use super::super::{Lab, ReproduceError, Reproduction, wording};
+use super::super::{ReproduceError, Reproduction, wording};
 use super::{grouped, offered, over, shipped, tallies};
 use crate::interval::Interval;
+use crate::reproduce::lab::Lab;
 use crate::system::Altocumulus;
 use crate::tally::Migrations;
 use nebula_nic::schedule::Thresholds;

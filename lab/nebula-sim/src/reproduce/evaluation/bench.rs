@@ -1,12 +1,13 @@
 //! The runs: points, curves, and searches for the highest rate at the SLO.
 
+use super::super::ReproduceError;
 use super::super::paper::{self, Design, Evaluation};
-use super::super::{Effort, Lab, ReproduceError};
 use super::case::Case;
 use super::point::{Highest, Point, mrps};
 use crate::blocks::{self, RateBracket};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
+use crate::reproduce::lab::{Effort, Lab};
 use nebula_nic::Span;
 use nebula_workload::Rate;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The set-ups of Altocumulus.
 
-use super::{SideBySide, spelled};
+use super::side_by_side::SideBySide;
+use super::spelled;
 use nebula_nic::Span;
 use nebula_workload::ServiceTime;
 use serde::Deserialize;

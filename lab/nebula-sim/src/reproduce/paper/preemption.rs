@@ -1,6 +1,7 @@
 //! The set-ups of the papers about short RPCs behind long ones: Shinjuku, Perséphone, Concord.
 
-use super::{SideBySide, spelled};
+use super::side_by_side::SideBySide;
+use super::spelled;
 use nebula_workload::ServiceTime;
 use serde::Deserialize;
 

@@ -1,6 +1,7 @@
 //! The set-ups of RPCValet.
 
-use super::{Law, SideBySide};
+use super::Law;
+use super::side_by_side::SideBySide;
 use serde::Deserialize;
 
 /// All set-ups.

@@ -1,6 +1,6 @@
 //! The set-ups of ZygOS.
 
-use super::SideBySide;
+use super::side_by_side::SideBySide;
 use serde::Deserialize;
 
 /// All set-ups.

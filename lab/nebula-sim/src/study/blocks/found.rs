@@ -6,7 +6,7 @@ use super::super::units;
 use super::point::Setting;
 use crate::blocks::{BlocksEstimate, Part, Stage};
 use crate::interval::Interval;
-use crate::search::{DECIDED, SearchEnd};
+use crate::search::crossing::{DECIDED, SearchEnd};
 use nebula_memsys::Cause;
 use nebula_nic::Span;
 use std::sync::Arc;

@@ -3,8 +3,9 @@
 use super::published::Published;
 use crate::error::SimError;
 use crate::load::Load;
-use crate::system::{Altocumulus, System};
-use crate::world::cpu::Core;
+use crate::system::System;
+use crate::system::altocumulus::Altocumulus;
+use crate::world::cpu::central_server::Core;
 use nebula_nic::schedule::{Manager, ManagerConfig};
 use nebula_nic::{Backend, CentralDispatch, CoreId, Dispatch, GroupConfig, GroupId, SlotRange, Span, Timestamp};
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! One server: its NIC's back end, a front end for each core, and the state of its RPCs.
 
 use crate::error::SimError;
-use crate::system::Speeds;
-use crate::tally::Overheads;
+use crate::system::speeds::Speeds;
+use crate::tally::overheads::Overheads;
 use crate::world::servers::InFlight;
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, CoreId, Frontend, RpcKey, SlotRange, Steering, Timestamp};
 

@@ -6,8 +6,9 @@
 use super::Central;
 use super::central_server::{CentralServer, Serving};
 use crate::calendar::Calendar;
-use crate::system::{Costs, Speeds};
-use crate::tally::Overheads;
+use crate::system::Costs;
+use crate::system::speeds::Speeds;
+use crate::tally::overheads::Overheads;
 use crate::world::servers::Ended;
 use nebula_nic::{CentralDispatch, CoreId, Dispatch, SlotRange, Span, Timestamp};
 use std::collections::VecDeque;

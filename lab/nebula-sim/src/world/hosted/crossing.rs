@@ -1,8 +1,8 @@
 //! How the lines of one flow cross from the core to the NIC.
 
 use crate::error::SimError;
-use crate::system::{Host, Interface};
-use crate::tally::HostTraffic;
+use crate::system::host::{Host, Interface};
+use crate::tally::host::HostTraffic;
 use nebula_nic::{HostWatch, Span, Timestamp, Watching};
 use nebula_workload::Rng;
 

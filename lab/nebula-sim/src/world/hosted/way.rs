@@ -1,7 +1,7 @@
 //! One direction through the NIC: the balancer chooses a flow, its FIFO admits or drops, and lines are written into the flow's ring.
 
 use crate::error::SimError;
-use crate::system::Host;
+use crate::system::host::Host;
 use nebula_nic::{Backend, BackendConfig, Choose, CoreId, Header, NackReason, PerCore, SlotRange, Timestamp, Verdict};
 
 /// The NIC's back end of one direction, whose "cores" are flows.

@@ -1,6 +1,6 @@
 //! A core that works on RPCs one after the other and writes a line for the NIC after each; the NIC is told of several at once.
 
-use crate::system::Host;
+use crate::system::host::Host;
 use nebula_nic::{Span, Timestamp};
 
 /// One core, and the lines that it has written and not told the NIC of.

@@ -1,6 +1,6 @@
 //! One core: the queue in memory that the NIC fills for it, and the batch that it serves.
 
-use crate::tally::Overheads;
+use crate::tally::overheads::Overheads;
 use nebula_nic::{Arrival, CoreId, RpcKey, STEALABLE_BOUND, SlotRange, Timestamp};
 use std::collections::VecDeque;
 

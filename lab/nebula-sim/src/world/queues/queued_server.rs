@@ -2,8 +2,9 @@
 
 use super::core::{Core, Serving};
 use crate::error::SimError;
-use crate::system::{Speeds, System};
-use crate::tally::Overheads;
+use crate::system::System;
+use crate::system::speeds::Speeds;
+use crate::tally::overheads::Overheads;
 use crate::world::client::Request;
 use crate::world::servers::{Ended, InFlight, Received};
 use nebula_nic::schedule::Thief;

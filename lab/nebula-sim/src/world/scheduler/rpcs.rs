@@ -1,6 +1,6 @@
 //! The state of each RPC within a server: reused places, up to a bound.
 
-use crate::tally::Overheads;
+use crate::tally::overheads::Overheads;
 use crate::world::servers::{Ended, InFlight};
 use nebula_nic::schedule::RpcType;
 use nebula_nic::{RpcKey, Timestamp};

@@ -7,7 +7,7 @@ use super::dispatcher::Dispatcher;
 use super::rpcs::{Rpc, Rpcs};
 use super::terms::Terms;
 use crate::system::System;
-use crate::tally::Overheads;
+use crate::tally::overheads::Overheads;
 use crate::world::client::Request;
 use crate::world::servers::{Ended, Received};
 use nebula_nic::schedule::{RpcType, Turn, TypedQueues};

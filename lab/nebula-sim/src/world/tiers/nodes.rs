@@ -3,9 +3,10 @@
 use super::table::Key;
 use crate::calendar::Calendar;
 use crate::error::SimError;
-use crate::system::{Speeds, System};
+use crate::system::System;
+use crate::system::speeds::Speeds;
 use crate::world::client::header_of;
-use crate::world::cpu::Core;
+use crate::world::cpu::central_server::Core;
 use nebula_nic::{Backend, CentralDispatch, CoreId, Dispatcher, SlotRange, Span, Timestamp, Verdict};
 use nebula_workload::Seed;
 
