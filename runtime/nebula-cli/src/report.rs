@@ -15,7 +15,7 @@
 //! | `size` | how many cores, or how much room: `nebula size --report` |
 //! | `tiers` | services that call each other, with a picture of them: `nebula demo flight` |
 //! | `stacked` | stacked bars |
-//! | `chart` | a chart, drawn by plotters in the colors of the page |
+//! | `chart` | a chart, which Vega-Lite draws in the colors of the page |
 //! | `plot` | a single chart, as an SVG file |
 //! | `markup` | escaping of text |
 //! | `page` | the frame: head, style sheet, figures, tables |
@@ -71,8 +71,7 @@ pub(crate) fn made_by_this_command() -> String {
 ///
 /// As [`write()`].
 pub(crate) fn write_plot(path: &Path, figure: &page::Figure) -> Result<(), Failure> {
-    let drawn = plot::to_svg(figure).map_err(|error| Failure::fault(format!("cannot draw the chart: {error}")))?;
-    std::fs::write(path, drawn)
+    std::fs::write(path, plot::to_svg(figure)?)
         .map_err(|error| Failure::fault(format!("cannot write the chart to {}: {error}", path.display())))
 }
 

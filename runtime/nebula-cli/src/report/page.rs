@@ -2,7 +2,7 @@
 
 use data_encoding::BASE64;
 
-use super::chart::{Chart, PALETTE, hex};
+use super::chart::{Chart, PALETTE, Sample, hex};
 use super::markup::escape;
 use nebula_ui::output::{self, Row};
 
@@ -39,11 +39,8 @@ impl Page {
     #[must_use]
     pub(crate) fn charts(mut self, figures: &[Figure]) -> Self {
         self.has_charts |= !figures.is_empty();
-        self.body.push_str("<div class=\"figures\">\n");
-        for (number, figure) in figures.iter().enumerate() {
-            self.body.push_str(&figure.to_html(&format!("chart{number}")));
-        }
-        self.body.push_str("</div>\n");
+        let drawn: String = figures.iter().map(Figure::to_html).collect();
+        self.body.push_str(&format!("<div class=\"figures\">\n{drawn}</div>\n"));
         self
     }
 
@@ -121,40 +118,42 @@ impl Page {
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:";
 
-/// The library, compressed as it lies in assets/, and what replaces each still picture.
-fn scripts() -> String {
+/// The library, compressed as it lies in assets/, and the function `load` that unpacks it.
+pub(crate) fn library() -> String {
     const LIBRARY: &[u8] = include_bytes!("../../assets/vega/vega.js.gz");
+    let packed = BASE64.encode(LIBRARY);
+    format!(
+        "<script type=\"text/plain\" id=\"library\">{packed}</script>\n<script>\n{}</script>\n",
+        include_str!("library.js")
+    )
+}
+
+/// The library, and what draws each chart with it.
+fn scripts() -> String {
     let shades: Vec<String> =
         PALETTE.iter().map(|&(_, light, dark)| format!("\"{}\":\"{}\"", hex(light), hex(dark))).collect();
-    format!(
-        "<script type=\"text/plain\" id=\"library\">{}</script>\n<script>\nconst shades = {{{}}};\n{}</script>\n",
-        BASE64.encode(LIBRARY),
-        shades.join(","),
-        include_str!("draw.js")
-    )
+    format!("{}<script>\nconst shades = {{{}}};\n{}</script>\n", library(), shades.join(","), include_str!("draw.js"))
 }
 
 /// A chart with a heading, a legend and a caption.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub(crate) chart: Chart,
-    /// Samples, as `svg` elements, with their meaning.
-    pub(crate) legend: Vec<(String, String)>,
+    /// Kinds of marks and their meaning.
+    pub(crate) legend: Vec<(Sample, String)>,
     pub(crate) caption: String,
 }
 
 impl Figure {
-    /// A picture that is drawn here, until the browser has drawn one that answers to the pointer.
-    fn to_html(&self, id: &str) -> String {
-        let meaning = |(sample, text): &(String, String)| format!("<li>{sample} {}</li>\n", escape(text));
-        let legend: String = self.legend.iter().map(meaning).collect();
+    /// The chart as data, and its content in words for browsers that draw nothing.
+    fn to_html(&self) -> String {
         format!(
-            "<figure>\n<h2>{0}</h2>\n<div class=\"chart\" data-name=\"{0}\" hidden></div>\n<script type=\"application/json\">{3}</script>\n\
-             <div class=\"still\">\n{1}<ul class=\"legend\">\n{legend}</ul>\n</div>\n<figcaption>{2}</figcaption>\n</figure>\n",
+            "<figure>\n<h2>{0}</h2>\n<div class=\"chart\" data-name=\"{0}\" data-words=\"{1}\"><noscript>{1}</noscript></div>\n\
+             <script type=\"application/json\">{2}</script>\n<figcaption>{3}</figcaption>\n</figure>\n",
             escape(&self.chart.title),
-            self.chart.to_svg(id),
-            escape(&self.caption),
+            escape(&self.chart.description),
             in_script(&self.chart.to_vega(&self.legend).to_string()),
+            escape(&format!("{}{}", self.caption, self.chart.remarks(&self.legend))),
         )
     }
 }
@@ -240,12 +239,8 @@ h2{font-size:1.1rem;margin:0 0 .5rem}
 .warning{max-width:60rem;margin:-1rem 0 2rem;padding:.5rem 1rem;border-left:4px solid var(--orange)}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:2rem;margin:0 0 2.5rem}
 figure{margin:0;min-width:0;max-width:44rem}
-.still>svg{display:block;width:100%;height:auto}
 .chart{width:100%;position:relative}
-.still svg text,.scroll svg text{font-family:inherit;paint-order:stroke;stroke:var(--paper);stroke-width:4px}
-.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.15rem 1.25rem;margin:.5rem 0;padding:0;font-size:.9rem}
-.legend li{display:flex;align-items:center;gap:.5rem}
-.sample{width:40px;height:16px;flex:none}
+.scroll svg text{font-family:inherit;paint-order:stroke;stroke:var(--paper);stroke-width:4px}
 .scroll{overflow-x:auto;margin:0 0 2.5rem}
 figure .scroll{margin:0 0 .5rem}
 .scroll>svg{display:block;width:100%;min-width:34rem;height:auto}

@@ -1,33 +1,84 @@
-//! A single chart with title and legend, as an SVG file.
+//! A single chart as an SVG file, as a browser draws it from the same specification as in a page.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use super::chart::{INK, PALETTE, PAPER, SIZE, hex};
+use super::chart::{PALETTE, PAPER, hex};
 use super::markup::escape;
-use super::page::Figure;
+use super::page::{Figure, Page};
 use nebula_ui::output::Failure;
 
-/// Checks that `path` names an SVG file.
+/// What the browser is called.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// The size of the window; the chart is as wide as it.
+const WINDOW: &str = "--window-size=640,800";
+
+/// Checks that `path` names an SVG file and that there is a browser to draw it.
 ///
 /// # Errors
 ///
-/// Invalid input: another file extension, or none.
+/// Invalid input: another file extension, or none; or no browser.
 pub(crate) fn check_plot(path: &Path) -> Result<(), Failure> {
-    if path.extension().is_some_and(|ending| ending == "svg") {
-        return Ok(());
+    if path.extension().is_none_or(|ending| ending != "svg") {
+        let name = path.display();
+        return Err(Failure::bad_input(format!(
+            "--plot: give a file that ends in .svg, not {name}; convert it to PNG with rsvg-convert"
+        )));
     }
-    let name = path.display();
-    Err(Failure::bad_input(format!(
-        "--plot: give a file that ends in .svg, not {name}; convert it to PNG with rsvg-convert"
-    )))
+    browser().map(drop)
 }
 
-/// Heights of the title and of a line of the legend.
-const TITLE: u32 = 40;
-const ROW: u32 = 24;
+/// A browser of this machine.
+fn browser() -> Result<&'static str, Failure> {
+    let is_there = |name: &&str| {
+        let mut asked = Command::new(name);
+        asked.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        asked.status().is_ok_and(|status| status.success())
+    };
+    BROWSERS.into_iter().find(is_there).ok_or_else(|| {
+        Failure::bad_input(
+            "--plot: Chromium draws the picture and is not installed (apt-get install chromium); \
+             a page of --report draws it in any browser, and its charts save SVG",
+        )
+    })
+}
 
 /// The figure as a standalone document, with colors for light and dark mode.
-pub(crate) fn to_svg(figure: &Figure) -> Result<String, String> {
+///
+/// # Errors
+///
+/// The reason: the browser cannot be started, or has drawn nothing.
+pub(crate) fn to_svg(figure: &Figure) -> Result<String, Failure> {
+    let browser = browser()?;
+    let page = Page::new("", "", "").charts(std::slice::from_ref(figure)).finish("");
+    let folder = std::env::temp_dir().join(format!("nebula-plot-{}", std::process::id()));
+    let file = folder.join("page.html");
+    let failed = |error: std::io::Error| Failure::fault(format!("--plot: cannot draw with {browser}: {error}"));
+    std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, page)).map_err(failed)?;
+    let mut command = Command::new(browser);
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom", WINDOW]);
+    command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
+    let dumped = command.arg(format!("file://{}", file.display())).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let _ = std::fs::remove_dir_all(&folder); // what is left of it is in the folder for temporary files
+    let dumped = dumped.map_err(failed)?;
+    let drawn = drawn(&String::from_utf8_lossy(&dumped.stdout)).map(|svg| document(figure, svg));
+    drawn.ok_or_else(|| Failure::fault(format!("--plot: {browser} has drawn no chart")))
+}
+
+/// The chart within a page that a browser has drawn.
+fn drawn(page: &str) -> Option<&str> {
+    let from = page.find("<svg class=\"marks\"").or_else(|| page.find("<svg"))?;
+    let length = page[from..].find("</svg>")? + "</svg>".len();
+    Some(&page[from..from + length])
+}
+
+fn document(figure: &Figure, svg: &str) -> String {
+    let (opening, content) = svg.split_once('>').unwrap_or((svg, ""));
+    let opening = if opening.contains("xmlns=") {
+        opening.to_owned()
+    } else {
+        opening.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1)
+    };
     let dark: String = PALETTE
         .iter()
         .map(|&(_, light, dark)| {
@@ -35,46 +86,23 @@ pub(crate) fn to_svg(figure: &Figure) -> Result<String, String> {
             format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}")
         })
         .collect();
-    let paper = hex(PALETTE[0].2);
-    document(figure, &format!("{}@media (prefers-color-scheme:dark){{{dark}text{{stroke:{paper}}}}}", style()))
-}
-
-/// A rim in the background color around text, so that lines do not cross it.
-fn style() -> String {
-    format!("text{{font-family:sans-serif;paint-order:stroke;stroke:{};stroke-width:4px}}", hex(PAPER))
-}
-
-fn document(figure: &Figure, style: &str) -> Result<String, String> {
-    let drawn = figure.chart.drawn()?;
-    let (width, legend) = (SIZE.0, legend(figure));
-    let height = TITLE + SIZE.1 + ROW * u32::try_from(figure.legend.len().div_ceil(COLUMNS)).unwrap_or(0) + ROW / 2;
-    let (paper, ink, title) = (hex(PAPER), hex(INK), escape(&figure.chart.title));
-    Ok(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
-         <title>{title}</title>\n<desc>{}</desc>\n<style>{style}</style>\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"{paper}\"/>\n\
-         <text x=\"12\" y=\"28\" font-size=\"18\" font-weight=\"bold\" fill=\"{ink}\">{title}</text>\n\
-         <svg y=\"{TITLE}\" width=\"{width}\" height=\"{}\">\n{drawn}\n{legend}</svg>\n",
+    format!(
+        "{opening}>\n<title>{}</title>\n<desc>{}</desc>\n<style>@media (prefers-color-scheme:dark){{{dark}}}</style>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n{content}\n",
+        escape(&figure.chart.title),
         escape(&figure.chart.description),
-        SIZE.1,
-    ))
+        hex(PAPER),
+    )
 }
 
-const COLUMNS: usize = 2;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn legend(figure: &Figure) -> String {
-    let width = SIZE.0 / 2;
-    let mut at = (12, TITLE + SIZE.1);
-    let mut rows = String::new();
-    for (index, (sample, text)) in figure.legend.iter().enumerate() {
-        let sample =
-            sample.replace("class=\"sample\"", &format!("x=\"{}\" y=\"{}\" width=\"40\" height=\"16\"", at.0, at.1));
-        let (x, y, ink) = (at.0 + 50, at.1 + 13, hex(INK));
-        rows.push_str(&format!(
-            "{sample}<text x=\"{x}\" y=\"{y}\" font-size=\"14\" fill=\"{ink}\">{}</text>\n",
-            escape(text)
-        ));
-        at = if index % COLUMNS == COLUMNS - 1 { (12, at.1 + ROW) } else { (at.0 + width, at.1) };
+    #[test]
+    fn the_chart_is_taken_out_of_the_page() {
+        let page = "<html><svg class=\"icon\"></svg><svg class=\"marks\" width=\"9\"><path/></svg></html>";
+        assert_eq!(drawn(page), Some("<svg class=\"marks\" width=\"9\"><path/></svg>"));
+        assert_eq!(drawn("<html><p>words</p></html>"), None);
     }
-    rows
 }

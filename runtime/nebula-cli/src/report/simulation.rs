@@ -2,15 +2,14 @@
 
 mod over_time;
 
-use nebula_sim::{Flows, Interval, Met, Source, System, Tier};
-use plotters::style::RGBColor;
-
 use super::chart::{
-    Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, Unit, look, sample, symlog, symlog_ticks, ticks_between,
+    Axis, Bound, Chart, Color, Dot, INK, Line, Marker, Sample, Stroke, Unit, look, sample, symlog, symlog_ticks,
+    ticks_between,
 };
 use super::page::{Figure, Page, Table};
 use super::sweep::latency_axis;
 use nebula_sim::study::{Ask, Figures, Found};
+use nebula_sim::{Flows, Interval, Met, Source, System, Tier};
 use nebula_ui::output::text::{load as load_text, time};
 use nebula_ui::output::{Row, units};
 
@@ -52,7 +51,7 @@ fn is_search(found: &[Found]) -> bool {
 /// The points of one policy, in the order of their loads.
 struct Series<'a> {
     name: String,
-    look: (RGBColor, Marker),
+    look: (Color, Marker),
     points: Vec<(&'a Found, Figures)>,
 }
 
@@ -78,7 +77,7 @@ impl Series<'_> {
         Line { color: self.look.0, marker: Some(self.look.1), stroke, dots }
     }
 
-    fn sample(&self, stroke: Stroke, words: &str) -> (String, String) {
+    fn sample(&self, stroke: Stroke, words: &str) -> (Sample, String) {
         (sample(self.look.0, Some(self.look.1), stroke, false), format!("{}{words}", self.name))
     }
 }

@@ -1,18 +1,17 @@
 //! The page of a sweep: tail latency and throughput over the offered load, for each design.
 
-use nebula_nic::Span;
-use nebula_workload::Latency;
-use plotters::style::RGBColor;
-
 use super::chart::{
-    Axis, BLUE, Bound, Chart, Dot, INK, Line, MUTED, Marker, ORANGE, Stroke, Unit, log_ticks, round_ticks, sample,
+    Axis, BLUE, Bound, Chart, Color, Dot, INK, Line, MUTED, Marker, ORANGE, Sample, Stroke, Unit, log_ticks,
+    round_ticks, sample,
 };
 use super::finding::{Design, KEPT_MIN, Laboratory, Point, Reading, Sweep, hiccups};
 use super::page::{Figure, Page, Table};
+use nebula_nic::Span;
 use nebula_ui::output::{Row, units};
+use nebula_workload::Latency;
 
 /// The looks of the first design, the second, and all others.
-const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
+const LOOKS: [(Color, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
 
 /// The page, a complete HTML document.
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
@@ -31,7 +30,7 @@ pub(crate) fn plot(sweep: &Sweep) -> Figure {
     tail_figure(sweep, &[Reading::Raw])
 }
 
-fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (RGBColor, Marker))> {
+fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (Color, Marker))> {
     sweep.designs.iter().zip(LOOKS.into_iter().cycle())
 }
 
@@ -90,7 +89,7 @@ fn load_axis(sweep: &Sweep) -> Axis {
     Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, unit: Unit::Rate, ticks: round_ticks(to, units::rate) }
 }
 
-fn tail_line(design: &Design, (color, marker): (RGBColor, Marker), reading: Reading) -> Line {
+fn tail_line(design: &Design, (color, marker): (Color, Marker), reading: Reading) -> Line {
     let dot = |point: &Point| {
         let tail = point.tail(reading)?;
         Some(Dot::at(point.offered_rps, log_us(tail.p99_answered?)).hollow(tail.p99 == Latency::Infinite))
@@ -105,8 +104,8 @@ fn stroke(reading: Reading) -> Stroke {
     }
 }
 
-fn tail_legend(sweep: &Sweep, readings: &[Reading]) -> Vec<(String, String)> {
-    let of_design = |(design, (color, marker)): (&Design, (RGBColor, Marker))| {
+fn tail_legend(sweep: &Sweep, readings: &[Reading]) -> Vec<(Sample, String)> {
+    let of_design = |(design, (color, marker)): (&Design, (Color, Marker))| {
         let row = |&reading: &Reading| {
             (sample(color, Some(marker), stroke(reading), false), format!("{}, {}", design.name, words(reading)))
         };
@@ -157,7 +156,7 @@ fn all_served(sweep: &Sweep) -> Line {
     Line { color: MUTED, marker: None, stroke: Stroke::Dashed, dots }
 }
 
-fn rate_line(design: &Design, color: RGBColor, marker: Marker, stroke: Stroke, of: fn(&Point) -> f64) -> Line {
+fn rate_line(design: &Design, color: Color, marker: Marker, stroke: Stroke, of: fn(&Point) -> f64) -> Line {
     let dot = |point: &Point| Dot::at(point.offered_rps, of(point));
     Line { color, marker: Some(marker), stroke, dots: design.points.iter().map(dot).collect() }
 }

@@ -5,7 +5,7 @@ use nebula_sim::Interval;
 use nebula_sim::reproduce::{Curve, Entry, Measure, Picture, Point};
 
 use crate::report::chart::{
-    Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, Unit, log_ticks, look, sample, ticks_between,
+    Axis, Bound, Chart, Dot, INK, Line, Marker, Sample, Stroke, Unit, log_ticks, look, sample, ticks_between,
 };
 use crate::report::page::{Figure, Page, Table};
 use nebula_ui::output::text::{load, time};
@@ -105,7 +105,7 @@ fn lines(picture: &Picture, index: usize, curve: &Curve) -> [Line; 2] {
     ]
 }
 
-fn legend(picture: &Picture) -> Vec<(String, String)> {
+fn legend(picture: &Picture) -> Vec<(Sample, String)> {
     let ours = picture.curves.iter().enumerate().map(|(index, curve)| {
         let (color, marker) = look(index);
         (sample(color, Some(marker), Stroke::Solid, false), curve.name.clone())

@@ -2,7 +2,9 @@
 
 use nebula_sim::Interval;
 
-use super::super::chart::{Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, Unit, look, round_ticks, sample};
+use super::super::chart::{
+    Axis, Bound, Chart, Dot, INK, Line, Marker, Sample, Stroke, Unit, look, round_ticks, sample,
+};
 use super::super::page::Figure;
 use super::series::{Series, series};
 use nebula_sim::study::blocks::{Figures, Findings, Found};
@@ -75,7 +77,7 @@ fn lines(findings: &Findings, dot: impl Fn(f64, &Figures) -> Dot) -> Vec<Line> {
     series(findings).iter().enumerate().map(line).collect()
 }
 
-fn legend(findings: &Findings) -> impl Iterator<Item = (String, String)> {
+fn legend(findings: &Findings) -> impl Iterator<Item = (Sample, String)> {
     let of = |(index, series): (usize, Series<'_>)| {
         let (color, marker) = look(index);
         (sample(color, Some(marker), Stroke::Solid, false), series.name.to_owned())

@@ -1,9 +1,5 @@
 //! An axis: its label, its range and its labeled ticks.
 
-use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
-use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::*;
-
 use nebula_ui::output::text::{depth, load, time};
 use nebula_ui::output::units;
 
@@ -52,12 +48,6 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// The label of a tick.
-    pub(super) fn label_of(&self, at: f64) -> String {
-        let nearest = self.ticks.iter().find(|tick| (tick.0 - at).abs() < 1e-9 * (1.0 + at.abs()));
-        nearest.map(|tick| tick.1.clone()).unwrap_or_default()
-    }
-
     /// What a position on it says.
     pub(super) fn show(&self, at: f64) -> String {
         let distance = |tick: &(f64, String)| (tick.0 - at).abs();
@@ -65,36 +55,9 @@ impl Axis {
         self.unit.show(at).unwrap_or_else(|| nearest().map_or(String::new(), |tick| tick.1.clone()))
     }
 
-    pub(super) fn range(&self) -> Ticked {
-        Ticked { scale: (self.from..self.to).into(), ticks: self.ticks.iter().map(|tick| tick.0).collect() }
-    }
-
     /// The value, clamped to the axis.
     pub(crate) fn clip(&self, at: f64) -> f64 {
         at.max(self.from).min(self.to)
-    }
-}
-
-/// A linear scale with given ticks; plotters would choose its own.
-pub(super) struct Ticked {
-    scale: RangedCoordf64,
-    ticks: Vec<f64>,
-}
-
-impl Ranged for Ticked {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        self.scale.map(value, limit)
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
-    }
-
-    fn range(&self) -> std::ops::Range<f64> {
-        self.scale.range()
     }
 }
 

@@ -1,33 +1,7 @@
-//! The marks of a chart: lines, points, intervals, and marker shapes.
+//! What a chart shows: lines of points with intervals, and the samples of a legend.
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
-use super::axis::Axis;
-use super::palette::{INK, PAPER, hex};
-
-pub(super) type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
-
-/// Half the width of a marker.
-const MARKER: i32 = 5;
-/// Half the width of the bar at the end of an interval.
-const CAP: i32 = 5;
-
-/// Half the height of a block; rows are one apart.
-const HALF_BLOCK: f64 = 0.34;
-/// The font size of the text on a block, and the greatest width of a character.
-const FONT_SIZE: i32 = 17;
-const CHAR_WIDTH: i32 = 10;
-
-/// The marker shape, which identifies a line without color.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Marker {
-    Circle,
-    Square,
-    Triangle,
-    Diamond,
-}
+use super::marker::Marker;
+use super::palette::Color;
 
 /// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,160 +65,35 @@ impl Dot {
 /// A line with markers; without markers for a curve of very many points.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    pub(crate) color: RGBColor,
+    pub(crate) color: Color,
     pub(crate) marker: Option<Marker>,
     pub(crate) stroke: Stroke,
     pub(crate) dots: Vec<Dot>,
 }
 
-pub(super) type Plane<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
-
 impl Line {
-    pub(super) fn draw<'b, X, Y>(
-        &self,
-        chart: &mut Plane<'_, 'b, X, Y>,
-        (x, y): (&Axis, &Axis),
-    ) -> Result<(), DrawError<'b>>
-    where
-        X: Ranged<ValueType = f64>,
-        Y: Ranged<ValueType = f64>,
-    {
-        let points = self.dots.iter().map(|dot| (dot.x, dot.y));
-        let style = self.color.stroke_width(2);
-        match self.stroke {
-            Stroke::Solid => chart.draw_series(LineSeries::new(points, style))?,
-            Stroke::Dashed => chart.draw_series(DashedLineSeries::new(points, 7, 5, style))?,
-            Stroke::None => chart.draw_series(LineSeries::new([], style))?,
-            Stroke::Blocks => return self.draw_blocks(chart),
-        };
-        let Some(marker) = self.marker else { return Ok(()) };
-        for dot in &self.dots {
-            let inside = if dot.is_hollow { PAPER } else { self.color };
-            marker.draw(chart, (dot.x, dot.y), inside.filled())?;
-            marker.draw(chart, (dot.x, dot.y), style)?;
-            self.draw_ends(chart, dot, (x, y))?;
-        }
-        Ok(())
-    }
-
-    /// A rectangle for each dot, with a rim that separates it from the next.
-    fn draw_blocks<'b, X, Y>(&self, chart: &mut Plane<'_, 'b, X, Y>) -> Result<(), DrawError<'b>>
-    where
-        X: Ranged<ValueType = f64>,
-        Y: Ranged<ValueType = f64>,
-    {
-        for dot in &self.dots {
-            let (from, to) = dot.x_ends.unwrap_or((dot.x, dot.x));
-            let corners = [(from, dot.y - HALF_BLOCK), (to, dot.y + HALF_BLOCK)];
-            let (inside, rim) = if dot.is_hollow { (PAPER, self.color) } else { (self.color, PAPER) };
-            chart.draw_series([Rectangle::new(corners, inside.filled())])?;
-            chart.draw_series([Rectangle::new(corners, rim.stroke_width(1))])?;
-            let wide = chart.backend_coord(&corners[1]).0 - chart.backend_coord(&corners[0]).0;
-            if wide >= CHAR_WIDTH * i32::try_from(dot.label.len()).unwrap_or(0) + CHAR_WIDTH / 2 {
-                let middle = Pos::new(HPos::Center, VPos::Center);
-                let style = ("sans-serif", FONT_SIZE).into_font().color(&INK).pos(middle);
-                chart.draw_series([Text::new(dot.label, ((from + to) / 2.0, dot.y), style)])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The bars of a dot's intervals, clipped to the axes.
-    fn draw_ends<'b, X, Y>(
-        &self,
-        chart: &mut Plane<'_, 'b, X, Y>,
-        dot: &Dot,
-        (x, y): (&Axis, &Axis),
-    ) -> Result<(), DrawError<'b>>
-    where
-        X: Ranged<ValueType = f64>,
-        Y: Ranged<ValueType = f64>,
-    {
-        let upright = dot.y_ends.map(|(lo, hi)| [(dot.x, y.clip(lo)), (dot.x, y.clip(hi))]);
-        let level = dot.x_ends.map(|(lo, hi)| [(x.clip(lo), dot.y), (x.clip(hi), dot.y)]);
-        for (ends, cap) in [(upright, (CAP, 0)), (level, (0, CAP))] {
-            let Some(ends) = ends else { continue };
-            chart.draw_series([PathElement::new(ends, self.color.stroke_width(1))])?;
-            let bar = [(-cap.0, -cap.1), cap];
-            let bars = ends.map(|at| EmptyElement::at(at) + PathElement::new(bar, self.color.stroke_width(1)));
-            chart.draw_series(bars)?;
-        }
-        Ok(())
+    /// The sample that a legend has of it; of published values where its points are hollow.
+    pub(super) fn sample(&self) -> Sample {
+        let is_hollow = self.dots.first().is_some_and(|dot| dot.is_hollow);
+        Sample { color: self.color, marker: self.marker, stroke: self.stroke, is_hollow }
     }
 }
 
-impl Marker {
-    fn draw<'b, X, Y>(
-        self,
-        chart: &mut Plane<'_, 'b, X, Y>,
-        at: (f64, f64),
-        style: ShapeStyle,
-    ) -> Result<(), DrawError<'b>>
-    where
-        X: Ranged<ValueType = f64>,
-        Y: Ranged<ValueType = f64>,
-    {
-        if self == Self::Circle {
-            chart.draw_series([Circle::new(at, MARKER, style)])?;
-            return Ok(());
-        }
-        let corners = self.corners();
-        match style.filled {
-            true => chart.draw_series([EmptyElement::at(at) + Polygon::new(corners, style)])?,
-            false => {
-                let closed: Vec<_> = corners.iter().chain(&corners[..2.min(corners.len())]).copied().collect();
-                chart.draw_series([EmptyElement::at(at) + PathElement::new(closed, style)])?
-            }
-        };
-        Ok(())
-    }
-
-    /// Relative to the center of the marker; empty for a circle.
-    fn corners(self) -> Vec<(i32, i32)> {
-        const WIDE: i32 = MARKER + 1;
-        match self {
-            Self::Circle => Vec::new(),
-            Self::Square => vec![(-MARKER, -MARKER), (MARKER, -MARKER), (MARKER, MARKER), (-MARKER, MARKER)],
-            Self::Triangle => vec![(0, -WIDE), (WIDE, MARKER), (-WIDE, MARKER)],
-            Self::Diamond => vec![(0, -WIDE - 1), (WIDE + 1, 0), (0, WIDE + 1), (-WIDE - 1, 0)],
-        }
-    }
+/// How a legend shows one kind of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    pub(super) color: Color,
+    pub(super) marker: Option<Marker>,
+    pub(super) stroke: Stroke,
+    pub(super) is_hollow: bool,
 }
-
-/// The drawing area of a chart.
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A sample of a line, for a legend.
-pub(crate) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is_hollow: bool) -> String {
-    let ink = hex(color);
-    let dashes = match stroke {
-        Stroke::Solid => "",
-        Stroke::Dashed => " stroke-dasharray=\"7 5\"",
-        Stroke::None | Stroke::Blocks => " stroke-opacity=\"0\"",
-    };
-    let inside = if is_hollow { hex(PAPER) } else { ink.clone() };
-    let style = format!("fill=\"{inside}\" stroke=\"{ink}\" stroke-width=\"2\"");
-    let shape = match marker {
-        Some(Marker::Circle) => format!("<circle cx=\"20\" cy=\"8\" r=\"5\" {style}/>"),
-        Some(marker) => {
-            let corner = |&(x, y): &(i32, i32)| format!("{},{}", 20 + x, 8 + y);
-            let corners = marker.corners().iter().map(corner).collect::<Vec<_>>().join(" ");
-            format!("<polygon points=\"{corners}\" {style}/>")
-        }
-        None => String::new(),
-    };
-    format!(
-        "<svg class=\"sample\" viewBox=\"0 0 40 16\" aria-hidden=\"true\"><line x1=\"0\" y1=\"8\" x2=\"40\" y2=\"8\" \
-         stroke=\"{ink}\" stroke-width=\"2\"{dashes}/>{shape}</svg>"
-    )
+pub(crate) const fn sample(color: Color, marker: Option<Marker>, stroke: Stroke, is_hollow: bool) -> Sample {
+    Sample { color, marker, stroke, is_hollow }
 }
 
 /// A sample of a block, for a legend.
-pub(crate) fn block_sample(color: RGBColor, is_hollow: bool) -> String {
-    let ink = hex(color);
-    let inside = if is_hollow { hex(PAPER) } else { ink.clone() };
-    format!(
-        "<svg class=\"sample\" viewBox=\"0 0 40 16\" aria-hidden=\"true\">\
-         <rect x=\"8\" y=\"1\" width=\"24\" height=\"14\" fill=\"{inside}\" stroke=\"{ink}\" stroke-width=\"2\"/></svg>"
-    )
+pub(crate) const fn block_sample(color: Color, is_hollow: bool) -> Sample {
+    Sample { color, marker: None, stroke: Stroke::Blocks, is_hollow }
 }

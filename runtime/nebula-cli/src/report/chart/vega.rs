@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::line::{Dot, Line, Stroke, block_sample, sample};
-use super::palette::{INK, PAPER, hex};
+use super::line::{Dot, Line, Sample, Stroke, block_sample};
+use super::palette::{GRID, INK, MUTED, PAPER, hex};
 use super::{Axis, Chart};
 
 /// Half the height of a block.
@@ -12,7 +12,7 @@ const HALF_BLOCK: f64 = 0.34;
 
 impl Chart {
     /// The specification; the legend names the lines by their looks.
-    pub(crate) fn to_vega(&self, legend: &[(String, String)]) -> Value {
+    pub(crate) fn to_vega(&self, legend: &[(Sample, String)]) -> Value {
         let names: Vec<String> = self.lines.iter().map(|line| name_of(line, legend)).collect();
         let values: Vec<Value> =
             self.lines.iter().zip(&names).enumerate().flat_map(|(index, line)| self.values(index, line)).collect();
@@ -30,7 +30,7 @@ impl Chart {
             "config": {
                 "font": "system-ui, sans-serif",
                 "view": {"stroke": null},
-                "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": hex(INK), "titleColor": hex(INK), "titleFontWeight": "normal", "gridColor": "#DDE2E8", "domainColor": "#5A6574", "tickColor": "#5A6574"},
+                "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": hex(INK), "titleColor": hex(INK), "titleFontWeight": "normal", "gridColor": hex(GRID), "domainColor": hex(MUTED), "tickColor": hex(MUTED)},
                 "legend": {"labelFontSize": 12, "labelColor": hex(INK), "labelLimit": 320},
             },
         })
@@ -222,15 +222,26 @@ fn distinct(names: &[String], values: &[String]) -> (Vec<String>, Vec<String>) {
 }
 
 /// What the legend says of a line: that of the same look, or of the same color where the published values of a line have none.
-fn name_of(line: &Line, legend: &[(String, String)]) -> String {
-    let is_hollow = line.dots.first().is_some_and(|dot| dot.is_hollow);
-    let looks = [
-        sample(line.color, line.marker, line.stroke, false),
-        sample(line.color, line.marker, line.stroke, is_hollow),
-        block_sample(line.color, is_hollow),
-    ];
-    let of_look = legend.iter().find(|(look, _)| looks.contains(look)).map(|(_, text)| text.clone());
-    let ink = hex(line.color);
-    let of_color = || legend.iter().find(|(look, _)| look.contains(&ink)).map(|(_, text)| format!("{text}, published"));
-    of_look.or_else(of_color).unwrap_or_default()
+fn name_of(line: &Line, legend: &[(Sample, String)]) -> String {
+    let look = line.sample();
+    let plain = Sample { is_hollow: false, ..look };
+    let looks = [plain, look, block_sample(line.color, look.is_hollow)];
+    let of_look = legend.iter().find(|(sample, _)| looks.contains(sample)).map(|(_, text)| text.clone());
+    let of_color = || legend.iter().find(|(sample, _)| sample.color == line.color);
+    of_look.or_else(|| of_color().map(|(_, text)| format!("{text}, published"))).unwrap_or_default()
+}
+
+impl Chart {
+    /// What a legend says of marks that no line of the chart has as its own: of hollow ones, for instance.
+    pub(crate) fn remarks(&self, legend: &[(Sample, String)]) -> String {
+        let is_of = |line: &Line, sample: &Sample| {
+            let look = line.sample();
+            sample.color == look.color && (sample.stroke == look.stroke || sample.is_hollow == look.is_hollow)
+        };
+        let is_apart = |(sample, _): &&(Sample, String)| !self.lines.iter().any(|line| is_of(line, sample));
+        let words = |(sample, text): &(Sample, String)| {
+            format!(" {}: {text}.", if sample.is_hollow { "Hollow" } else { "Filled" })
+        };
+        legend.iter().filter(is_apart).map(words).collect()
+    }
 }
