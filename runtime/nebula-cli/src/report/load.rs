@@ -1,9 +1,10 @@
 //! The page of one load, or of a search for the highest load under the SLO.
 
+use super::chart::latency_axis;
 use super::chart::{Axis, BLUE, Bound, Chart, Color, Dot, Line, Marker, ORANGE, Stroke, Unit, round_ticks, sample};
 use super::finding::{Point, Reading, hiccups};
 use super::page::{Figure, Page, Table};
-use super::sweep::{latency_axis, log_us};
+use super::sweep::log_us;
 use crate::drive::{FoundSlo, LoadOutcome, Probe};
 use nebula_ui::output::units;
 use nebula_workload::{Latency, LatencyRecorder};

@@ -1,7 +1,7 @@
 //! The page of a sweep: tail latency and throughput over the offered load, for each design.
 
 use super::chart::{
-    Axis, BLUE, Bound, Chart, Color, Dot, INK, Line, MUTED, Marker, ORANGE, Sample, Stroke, Unit, log_ticks,
+    Axis, BLUE, Bound, Chart, Color, Dot, INK, Line, MUTED, Marker, ORANGE, Sample, Stroke, Unit, latency_axis,
     round_ticks, sample,
 };
 use super::finding::{Design, KEPT_MIN, Laboratory, Point, Reading, Sweep, hiccups};
@@ -55,28 +55,6 @@ fn tail_figure(sweep: &Sweep, readings: &[Reading]) -> Figure {
 
 const TAIL_CAPTION: &str = "Latency from the scheduled send time, on a logarithmic scale. A hollow marker misses the SLO even below the line: so \
     many RPCs were NACKed or unanswered that the p99 of all RPCs offered is infinite.";
-
-/// The axis of a latency: the whole decades around the logarithms `low` and `high`.
-pub(super) fn latency_axis(low: f64, high: f64) -> Axis {
-    #[expect(clippy::cast_possible_truncation, reason = "logarithms of latencies in µs, -3 to 8")]
-    let (from, to) = (low.floor() as i32, high.ceil() as i32);
-    Axis {
-        label: "p99 latency".to_owned(),
-        from: f64::from(from),
-        to: f64::from(to),
-        unit: Unit::LogTime,
-        ticks: log_ticks(from, to, |us| units::span(span_of_us(us))),
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a power of ten of µs, at most a hundred seconds"
-)]
-fn span_of_us(us: f64) -> Span {
-    Span::from_ns((us * 1e3).round() as u64)
-}
 
 /// The logarithm of a latency in µs, at least a nanosecond.
 pub(super) fn log_us(span: Span) -> f64 {
@@ -262,7 +240,7 @@ mod tests {
     fn the_page_needs_nothing_else() {
         let page = render(&sweep(), "made by a test");
         assert_eq!(page.matches("role=\"img\"").count(), 2);
-        crate::report::page::tests::assert_loads_nothing(&page);
+        nebula_testing::pages::assert_loads_nothing(&page);
     }
 
     #[test]
