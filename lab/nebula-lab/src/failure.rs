@@ -52,6 +52,15 @@ impl From<nebula_sim::blocks::BlocksError> for Failure {
     }
 }
 
+impl From<Failure> for nebula_ui::Failure {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::BadInput(line) => Self::BadInput(line),
+            Failure::Fault(line) => Self::Fault(line),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

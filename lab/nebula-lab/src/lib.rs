@@ -5,7 +5,7 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | how is a word read, and how is a wrong one told? | [`words`] |
+//! | how is a word read, and how is a wrong one reported? | [`words`] |
 //! | a server under a policy or a design: how late, how much, how full? | [`simulate`] |
 //! | the same of the published systems, side by side | [`compare`] |
 //! | how much room does a server need? | [`size`] |

@@ -3,18 +3,18 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `effort` | the amount of simulation, and the number of threads |
-//! | `values` | service times, arrivals, mixes, shares, loads and the SLO |
-//! | `count` | whole numbers and bytes |
+//! | `values` | shares, loads and the SLO |
 //! | `parse` | a question from its words, and the error in one line |
+//!
+//! `nebula-ui` has those that the other programs read too: numbers, bytes, service times, arrivals and mixes.
 
-mod count;
 mod effort;
 mod parse;
 mod values;
 
-pub use count::{bytes, count};
 pub use effort::EffortArgs;
-pub use parse::in_one_line;
 pub(crate) use parse::parsed;
 pub(crate) use values::share;
-pub use values::{Loads, Slo, arrivals, mix, service};
+pub use values::{Loads, Slo};
+
+pub use nebula_ui::words::{arrivals, bytes, count, in_one_line, mix, service};

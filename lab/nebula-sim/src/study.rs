@@ -12,8 +12,9 @@
 //! | the same, block by block | [`blocks`] |
 //! | how are many points run? | `run` |
 //! | what are the names and units of fields? | [`fields`] |
-//! | what is a result made of? | `row`, `value` |
-//! | how are figures formatted? | [`text`], [`units`] |
+//! | how are figures formatted? | [`text`] |
+//!
+//! `nebula-ui` has the rows, values and units, which the other programs print too.
 //!
 //! # Examples
 //!
@@ -53,20 +54,16 @@ mod found;
 mod outcome;
 mod over_time;
 mod point;
-mod row;
 mod run;
 pub mod text;
-pub mod units;
-mod value;
 
 #[cfg(feature = "rayon")]
 pub use crate::executor::Threads;
 pub use crate::executor::{Executor, OneThread};
 pub use detail::{Bin, Detail, Replication};
 pub use found::{AtSlo, AtTier, Figures, Found};
+pub use nebula_ui::{Align, Cell, Name, Row, Value, units};
 pub use outcome::Outcome;
 pub use over_time::{OverTime, Slot};
 pub use point::{Ask, Point};
-pub use row::{Align, Cell, Row};
 pub use run::{replications, run};
-pub use value::{Name, Value};

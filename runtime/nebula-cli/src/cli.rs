@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use nebula_lab::words::in_one_line;
+use nebula_ui::words::in_one_line;
 
-use crate::output::{self, Failure};
 use crate::{
     compare, completions, demo, doctor, echo, explain, incast, keygen, kv, life, load, man, nf, ordered, replicas,
     reproduce, simulate, size, status, sweep, thresholds, top,
 };
+use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service under overload, for half a minute

@@ -6,8 +6,8 @@ use nebula_lab::compare::{Comparison, Question, shipped};
 use nebula_workload::PRESETS;
 
 use crate::flags::Format;
-use crate::output::{self, Failure, Row};
 use crate::report;
+use nebula_ui::output::{self, Failure, Row};
 
 const EXAMPLES: &str = "Examples:
   nebula compare                                     every system on 16 cores under bimodal-1
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.report {
         report::check_directory("--report", path)?;
     }
-    let bar = output::Replications::new();
+    let bar = crate::progress::Replications::new();
     let Comparison { answer, found, setting, sources } = args.question.ask(&bar)?;
     bar.finish();
     if !answer.rows.is_empty() {

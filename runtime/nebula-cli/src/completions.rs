@@ -2,7 +2,7 @@
 
 use clap_complete::Shell;
 
-use crate::output::{self, Failure};
+use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula completions bash > ~/.local/share/bash-completion/completions/nebula

@@ -19,11 +19,12 @@ use nebula_workload::Rate;
 
 use crate::drive::{self, LoadOutcome, LoadPlan};
 use crate::flags::Format;
-use crate::output::{self, Failure, Row, RowStream, Value, note, units};
 use crate::report::finding::{Design, Laboratory, Point, Reading, Sweep, hiccups};
 use crate::report::{self, sweep};
-use crate::{flags, hiccup, signal};
+use crate::{flags, hiccup};
 use machine::Machine;
+use nebula_ui::output::{self, Failure, Row, RowStream, Value, note, units};
+use nebula_ui::signal;
 use service::{Kind, Service};
 
 const EXAMPLES: &str = "Examples:

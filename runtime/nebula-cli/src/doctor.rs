@@ -14,10 +14,11 @@ use indicatif::ProgressBar;
 use nebula_nic::Span;
 
 use crate::flags::Format;
-use crate::output::{self, Failure, Row};
-use crate::{hiccup, signal};
+use crate::hiccup;
 use counters::Counters;
 use finding::Finding;
+use nebula_ui::output::{self, Failure, Row};
+use nebula_ui::signal;
 
 const EXAMPLES: &str = "Examples:
   nebula doctor

@@ -7,8 +7,9 @@ use nebula::{Endpoint, IdlePolicy, Reply, Server, ServerConfig, Span};
 use nebula_sys::clock::Clock;
 
 use crate::life;
-use crate::output::{self, Failure};
+use crate::or_fail::OrFail;
 use crate::server_args::ServerArgs;
+use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula serve echo --inline                              one core, at shm://echo
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let life = args.server.begin(false)?;
     let mut config = config(args)?;
     config.keys = args.server.read_keys(Some(&args.endpoint))?;
-    let server = Server::bind(&args.endpoint).config(config).serve(echo(args.work))?;
+    let server = Server::bind(&args.endpoint).config(config).serve(echo(args.work)).or_fail()?;
     let ended = life.live(vec![server], None, |_| {})?;
     let printed = output::print(args.server.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed)

@@ -6,7 +6,7 @@ use nebula_nic::decision::{Beside, decide_again, read_text};
 use nebula_nic::{Backend, BackendConfig, Decision, LogLine};
 
 use crate::flags::Format;
-use crate::output::{self, Failure, Row};
+use nebula_ui::output::{self, Failure, Row};
 
 const EXAMPLES: &str = "Examples:
   nebula serve kv --inline --decision-log kv.log                 record what the NIC decides

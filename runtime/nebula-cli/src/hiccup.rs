@@ -7,8 +7,8 @@ use nebula_sys::affinity::{allowed_cores, pin_to};
 use nebula_sys::clock::Clock;
 use nebula_workload::{GapDetector, GapSummary};
 
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// Cores watched at once: the client's and the server's.
 const CORES: usize = 2;

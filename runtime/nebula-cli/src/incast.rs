@@ -6,8 +6,8 @@ use nebula_lab::incast::{Question, row};
 use nebula_nic::Span;
 
 use crate::flags::Format;
-use crate::output::{self, Failure};
-use crate::signal;
+use nebula_ui::output::{self, Failure};
+use nebula_ui::signal;
 
 const EXAMPLES: &str = "Examples:
   nebula incast                                            64 senders: window, homa and none
@@ -40,7 +40,7 @@ fn time(text: &str) -> Result<Span, String> {
 
 /// Prints a row for each flow control and world.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let bar = output::Replications::new();
+    let bar = crate::progress::Replications::new();
     let mut answer = args.question.ask(&bar)?;
     bar.finish();
     if let Some(time) = args.runtime {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use nebula::{Key, Keys};
 
-use crate::output::{self, Failure};
+use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula keygen kv.key                                          create a key that only you can read

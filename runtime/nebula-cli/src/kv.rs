@@ -18,10 +18,10 @@ use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
 use crate::life::GoesOn;
-use crate::output::{self, Failure};
 use crate::server_args::ServerArgs;
 use crate::{flags, life, memory};
 use keep::KeepArgs;
+use nebula_ui::output::{self, Failure};
 use partitioned::Partitions;
 use quota::{Part, Quota};
 use replicated::ReplicaArgs;

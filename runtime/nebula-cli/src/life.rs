@@ -23,8 +23,8 @@ use std::time::Duration;
 use nebula::{Endpoint, LogError, RunningServer, Span, Status};
 
 use crate::metrics::Metrics;
-use crate::output::{self, Failure};
-use crate::signal::{self, Signal};
+use nebula_ui::output::{self, Failure};
+use nebula_ui::signal::{self, Signal};
 
 /// Flags of every service.
 #[derive(Debug, clap::Args)]

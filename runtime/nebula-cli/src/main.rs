@@ -24,10 +24,10 @@
 //! | `flags` | flags and value syntax shared by several commands |
 //! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; memory for the store |
 //! | `report` | HTML reports and SVG charts |
-//! | `output`, `signal` | standard output and standard error; Ctrl-C |
+//! | `or_fail`, `progress` | errors of the libraries as failures of a command; progress bars |
 //!
 //! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for invalid input, 1 for a fault, 141 where
-//! nobody reads the results any more, and nothing panics. *Enforced by* [`Failure`](output::Failure), which every command returns,
+//! nobody reads the results any more, and nothing panics. *Enforced by* [`Failure`](nebula_ui::Failure), which every command returns,
 //! `tests/words.rs` and `tests/evidence.rs`.
 
 #![forbid(unsafe_code)]
@@ -64,10 +64,12 @@ mod sweep;
 mod thresholds;
 mod hiccup;
 mod memory;
-mod output;
-mod signal;
+mod or_fail;
+mod progress;
 
 use std::process::ExitCode;
+
+use nebula_ui::output;
 
 fn main() -> ExitCode {
     let Err(failure) = cli::run() else { return ExitCode::SUCCESS };

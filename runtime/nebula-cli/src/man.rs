@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap_mangen::Man;
 
-use crate::output::{self, Failure};
+use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula man | man -l -                                  read the page of nebula itself

@@ -3,7 +3,7 @@
 use nebula_kvs::{Mode, StoreConfig};
 use nebula_workload::KEY_BYTES;
 
-use crate::output::{Failure, units};
+use nebula_ui::output::{Failure, units};
 
 /// The largest default slot: one page. Longer values take several slots.
 pub(crate) const MTU_BYTES_AUTO: u32 = 4096;

@@ -31,7 +31,7 @@ use std::thread::JoinHandle;
 use nebula::RunningServer;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 use pages::Pages;
 
 /// The HTTP side of a server. Dropping it ends its thread.

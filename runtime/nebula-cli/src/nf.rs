@@ -12,8 +12,9 @@ use nebula::net::{Forwarding, XdpRouter};
 use nebula::{Endpoint, IdlePolicy, Policy, Server, ServerConfig, Span};
 use nebula_nf::{ChainConfig, flow_hash};
 
-use crate::output::{self, Failure};
+use crate::or_fail::OrFail;
 use crate::server_args::ServerArgs;
+use nebula_ui::output::{self, Failure};
 use service::NfService;
 
 const EXAMPLES: &str = "Examples:
@@ -111,7 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let serving = service.clone();
     let server = Server::bind(Endpoint::Packets([args.between.inside.clone(), args.between.outside.clone()]));
     let serve = move |request: &[u8], reply: &mut nebula::Reply<'_>| serving.serve(request, reply);
-    let server = server.config(config).serve_packets(forwarding, serve)?;
+    let server = server.config(config).serve_packets(forwarding, serve).or_fail()?;
     let packets = server.packets();
     let ended = life.live(vec![server], None, |_| {})?;
     let row = report::summary(&ended.statuses, packets.map(|packets| packets.read()).unwrap_or_default(), &service);

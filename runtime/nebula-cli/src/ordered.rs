@@ -6,10 +6,11 @@ use nebula_ordered::OrderedStore;
 use nebula_workload::KEY_BYTES;
 
 use crate::life;
+use crate::or_fail::OrFail;
 use crate::ordered_service::OrderedService;
-use crate::output::{self, Failure};
 use crate::server_args::ServerArgs;
 use crate::{flags, memory};
+use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula serve ordered --inline                                 one core, at shm://ordered
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut config = config(args)?;
     config.keys = args.server.read_keys(Some(&args.endpoint))?;
     let store = OrderedStore::new(memory::budget_bytes().min(args.memory_bytes.unwrap_or(u64::MAX)));
-    let server = Server::bind(&args.endpoint).config(config).serve(OrderedService::new(store))?;
+    let server = Server::bind(&args.endpoint).config(config).serve(OrderedService::new(store)).or_fail()?;
     let ended = life.live(vec![server], None, |_| {})?;
     let printed = output::print(args.server.format, &ended.statuses.iter().map(life::counters).collect::<Vec<_>>());
     ended.end(printed)

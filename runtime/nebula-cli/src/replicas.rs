@@ -15,9 +15,9 @@ use nebula_replication::{
 #[cfg(feature = "replicate")]
 use crate::flags;
 use crate::flags::{Format, ServerList};
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 #[cfg(feature = "replicate")]
-use crate::output::{self, Row, Value, units};
+use nebula_ui::output::{self, Row, Value, units};
 
 const EXAMPLES: &str = "Examples:
   nebula replicas udp://10.0.0.1:7400                            who leads, who votes, and how long commits take

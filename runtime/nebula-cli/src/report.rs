@@ -40,7 +40,7 @@ pub(crate) mod tiers;
 
 use std::path::Path;
 
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// Writes `page` to `path`.
 ///

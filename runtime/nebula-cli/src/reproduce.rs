@@ -16,10 +16,10 @@ use nebula_lab::reproduce::{self as lab, Comparison, entry_row, row};
 use nebula_sim::reproduce::{Entry, Reproduction};
 
 use crate::flags::Format;
-use crate::output::{self, Failure};
 use crate::report;
 pub(crate) use args::Args;
 use args::Form;
+use nebula_ui::output::{self, Failure};
 
 /// Runs the selected entries, one after the other, and prints their rows.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 type Made = (Vec<Comparison>, Vec<(Entry, Reproduction)>);
 
 fn made(args: &Args) -> Result<Made, Failure> {
-    let bar = output::Runs::new();
+    let bar = crate::progress::Runs::new();
     let found = args.question.reproduced(&bar)?;
     bar.finish();
     let comparisons = found.iter().flat_map(|(_, found)| &found.rows).map(Comparison::of).collect();

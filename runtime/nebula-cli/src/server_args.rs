@@ -8,8 +8,8 @@ use nebula_sim::altocumulus::ThresholdTable;
 
 use crate::flags::{self, Format};
 use crate::life::{Life, LifeArgs};
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 fn policy_help() -> String {
     let served = Policy::served().join(", ");
@@ -78,7 +78,8 @@ impl ServerArgs {
     pub(crate) fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
         if let Some(text) = &self.thresholds {
             let table = self.table(text)?;
-            config.migration = MigrationConfig::default().thresholds(table.thresholds()?);
+            config.migration =
+                MigrationConfig::default().thresholds(table.thresholds().map_err(nebula_lab::Failure::from)?);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in picoseconds")]
             let mean_ps = table.training.service.mean_ps().round() as u64;
             config.service_mean = Span::from_ps(mean_ps);

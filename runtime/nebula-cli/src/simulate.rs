@@ -15,9 +15,9 @@ use nebula_sim::study::Found;
 use nebula_sim::study::blocks::{Findings, breakdown};
 
 use crate::flags::Format;
-use crate::output::{self, Failure, Row};
 use crate::report;
 pub(crate) use args::Args;
+use nebula_ui::output::{self, Failure, Row};
 
 /// Runs all points, prints a row for each and writes report and plot; `given` are the raw arguments.
 pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     if let Some(path) = &args.trace {
         trace::write(path, &args.question.trace()?)?;
     }
-    let bar = output::Replications::new();
+    let bar = crate::progress::Replications::new();
     let simulation = args.question.ask(&bar)?;
     bar.finish();
     let shown = shown(args, &simulation)?;

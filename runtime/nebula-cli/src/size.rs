@@ -8,8 +8,9 @@ use nebula_workload::{Rate, ServiceTime};
 
 use crate::flags::Format;
 use crate::observe::{Change, Place, Source};
-use crate::output::{self, Failure};
-use crate::{report, signal};
+use crate::report;
+use nebula_ui::output::{self, Failure};
+use nebula_ui::signal;
 
 const EXAMPLES: &str = "Examples:
   nebula size                                              the papers' server: 64 cores at E[Nq] = 54
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         report::check_directory("--report", path)?;
     }
     let running = args.from.as_ref().map(|place| measured(place, args.over)).transpose()?;
-    let bar = output::Replications::new();
+    let bar = crate::progress::Replications::new();
     let answer = match &running {
         Some(running) => args.question.ask_of(running, &bar)?,
         None => args.question.ask(&bar)?,

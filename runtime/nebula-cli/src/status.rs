@@ -6,8 +6,8 @@ use nebula_nic::Span;
 
 use crate::flags::Format;
 use crate::observe::{Change, Place, Snapshot, Source, Times, shown};
-use crate::output::{self, Failure, Row, Value, units};
-use crate::signal;
+use nebula_ui::output::{self, Failure, Row, Value, units};
+use nebula_ui::signal;
 
 const EXAMPLES: &str = "Examples:
   nebula status shm://kv                                  one row: state, load, latency, queue, buffer

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use nebula_lab::sweep::{self, Cache, Point, PointResult, Study};
 
 use crate::flags::Format;
-use crate::output::{self, Failure, Row};
+use nebula_ui::output::{self, Failure, Row};
 
 const EXAMPLES: &str = "Examples:
   nebula sweep study.toml                                  a table, a row for each point
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.points {
         return output::print(args.format, &points.iter().map(listed).collect::<Vec<_>>());
     }
-    let bar = output::Points::new();
+    let bar = crate::progress::Points::new();
     let results = sweep::run(&points, &cache(args)?, args.threads, &bar)?;
     bar.finish();
     print(args.format, &results)?;

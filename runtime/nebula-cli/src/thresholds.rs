@@ -10,7 +10,7 @@ use nebula_sim::altocumulus::{MonotoneRow, ThresholdTable, Training};
 use nebula_workload::{Arrivals, Seed, ServiceTime};
 
 use crate::flags::{self, Format, Loads, Slo};
-use crate::output::{self, Failure, Row, units};
+use nebula_ui::output::{self, Failure, Row, units};
 
 const EXAMPLES: &str = "Examples:
   nebula thresholds --workers 16                            exponential service, an SLO of ten services
@@ -69,12 +69,12 @@ pub(crate) struct Args {
 /// Trains, prints a row for each load, and writes the table.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let training = training(args)?;
-    let threads = nebula_sim::study::Threads::try_new(args.threads)?;
-    let bar = output::Replications::new();
+    let threads = nebula_sim::study::Threads::try_new(args.threads).map_err(nebula_lab::Failure::from)?;
+    let bar = crate::progress::Replications::new();
     bar.expect(training.loads_permille.len() as u64 * u64::from(training.replications));
     let rows = threads.install(|| training.train_monotone(&|| bar.step()));
     bar.finish();
-    let rows = rows?;
+    let rows = rows.map_err(nebula_lab::Failure::from)?;
     output::print(args.format, &rows.iter().map(|row| printed(&training, row)).collect::<Vec<_>>())?;
     match &args.write {
         Some(path) => write(path, training, &rows),

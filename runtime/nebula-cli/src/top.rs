@@ -16,8 +16,8 @@ use console::{Key, Term};
 use nebula_nic::Span;
 
 use crate::observe::{Change, Place, Snapshot, Source};
-use crate::output::{self, Failure};
-use crate::signal;
+use nebula_ui::output::{self, Failure};
+use nebula_ui::signal;
 use screen::Screen;
 
 const EXAMPLES: &str = "Examples:

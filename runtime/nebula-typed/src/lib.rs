@@ -22,9 +22,9 @@
 //!
 //! # Invariants
 //!
-//! - No version reads what another did not mean. *Enforced by* `nebula_schema::evolution` as a schema
-//!   is compiled, by `nebula_schema::fit` as a client connects, and by `versions.rs` of the typed
-//!   tests.
+//! - No version reads what another did not mean. *Enforced by* `nebula_build::schema::evolution` as
+//!   a schema is compiled, by `nebula_build::schema::fit` as a client connects, and by `versions.rs`
+//!   of the typed tests.
 //! - Any bytes get an answer from a server and an end at a client. *Enforced by* the fuzz target
 //!   `typed`, `any_bytes.rs` and `streams.rs`.
 //! - An RPC of the line encoding allocates nothing and takes at most 1.05 times the instructions of

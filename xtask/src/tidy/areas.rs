@@ -37,6 +37,11 @@ const SPLIT: &str = "until the program is split: each area gets a program";
 
 const EXCEPTIONS: &[Exception] = &[
     exception("core/nebula-kvs/Cargo.toml", "nebula-sys", "memory that processes share; the feature `store` alone"),
+    exception(
+        "core/nebula-ui/Cargo.toml",
+        "nebula-sys",
+        "whether standard output was closed; the feature `program` alone",
+    ),
     exception("lab/python/Cargo.toml", "nebula-sys", "calls policies of other languages, which is unsafe"),
     exception(CLI, "nebula-lab", SPLIT),
     exception(CLI, "nebula-memsys", SPLIT),

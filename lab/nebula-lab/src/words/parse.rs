@@ -2,6 +2,8 @@
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
+use nebula_ui::words::in_one_line;
+
 use crate::Failure;
 
 /// The question of these words, and the raw words: they tell a given value from a default. `name` is the question's.
@@ -19,17 +21,6 @@ pub(crate) fn parsed<Q: Args + FromArgMatches>(
     let given = command.try_get_matches_from(words).map_err(told)?;
     let question = Q::from_arg_matches(&given).map_err(told)?;
     Ok((question, given))
-}
-
-/// Clap's error of several paragraphs as one line, without the usage.
-#[must_use]
-pub fn in_one_line(text: &str) -> String {
-    let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let said = said.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
-    let line = said.collect::<Vec<_>>().join("; ");
-    // No semicolon after a colon or before a bracket of possible values.
-    let line = line.replace(":; ", ": ").replace("; [", " [");
-    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 #[cfg(test)]

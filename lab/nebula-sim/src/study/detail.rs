@@ -2,9 +2,9 @@
 
 use super::found::Found;
 use super::outcome::PS_PER_NS;
-use super::row::Row;
 use super::text::{digits, load, time};
 use crate::experiment::Estimate;
+use nebula_ui::Row;
 
 /// What the figures of a point were made from.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,13 +9,12 @@ pub use blocks::blocks;
 pub use queueing::{comparison, queueing};
 
 use super::outcome::Outcome;
-use super::row::{Align, Cell, Row};
 use super::text::{digits, ends, time, with_half};
 use super::units;
-use super::value::Value;
 use crate::experiment::Effort;
 use crate::interval::Interval;
 use nebula_nic::Span;
+use nebula_ui::{Align, Cell, Row, Value};
 
 /// Gets the value of a field; `None` if a row does not have the field.
 type Get<T> = Box<dyn Fn(&T) -> Option<Value>>;

@@ -4,7 +4,7 @@ use nebula_nic::Span;
 use nebula_sim::{Interval, Length, Load, System, Tally, run};
 use nebula_workload::Seed;
 
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// Parts of a run that the interval of a figure is made of.
 pub(super) const PARTS: usize = 10;

@@ -11,9 +11,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use nebula_nic::Span;
 
 use crate::flags::Format;
-use crate::output::{self, Failure, Row, RowStream, Value, note, units};
+use crate::report;
 use crate::report::tiers::{self, Load, Tiers};
-use crate::{report, signal};
+use nebula_ui::output::{self, Failure, Row, RowStream, Value, note, units};
+use nebula_ui::signal;
 use seen::{Line, Seen};
 
 const EXAMPLES: &str = "Examples:

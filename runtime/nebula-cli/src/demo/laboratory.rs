@@ -10,8 +10,8 @@ use nebula_sim::study::{Ask, Figures, Found, Point, Threads};
 use nebula_sim::{Costs, Effort, Load, System};
 use nebula_workload::ServiceTime;
 
-use crate::output::text::{digits, ends, time};
-use crate::output::{self, Failure, Row, units};
+use nebula_sim::study::text::{digits, ends, time};
+use nebula_ui::output::{Failure, Row, units};
 
 const CORES: [u16; 2] = [16, 64];
 const POLICIES: [Policy; 4] = [Policy::Rss, Policy::McsLock, Policy::SingleQueue, Policy::Jbsq(2)];
@@ -89,8 +89,9 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
             points.extend(points_of(measured, System::new(policy, cores).queue_bound(bound), effort));
         }
     }
-    let bar = output::Replications::new();
-    let found = studies::measure(&Threads::try_new(None)?, &points, effort.seed, &bar)?;
+    let bar = crate::progress::Replications::new();
+    let found =
+        studies::measure(&Threads::try_new(None).map_err(nebula_lab::Failure::from)?, &points, effort.seed, &bar)?;
     bar.finish();
     match found.failure {
         Some(failure) => Err(failure.into()),
@@ -178,7 +179,7 @@ mod tests {
         assert!(jbsq > rss && jbsq > lock, "{rss} {lock} {jbsq}");
         assert!(rps(7) > 3.0 * jbsq, "64 cores against 16");
         assert!(servers.iter().all(|server| server.buffer_bytes >= 16 * 576));
-        let shown = output::csv(&[servers[3].row()]);
+        let shown = nebula_ui::output::csv(&[servers[3].row()]);
         let (names, values) = shown.split_once('\n').unwrap();
         for field in ["load_at_slo", "throughput_under_slo_rps"] {
             let at = names.split(',').position(|name| name == field).unwrap();

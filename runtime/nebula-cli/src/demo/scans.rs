@@ -14,10 +14,10 @@ use nebula_sim::Interval;
 use super::agreement::{PARTS, agree, shown};
 use crate::flags;
 use crate::flags::Format;
-use crate::output::text::{digits, ends};
-use crate::output::{Failure, Row, RowStream, note, units};
-use crate::signal;
 use measured::Measured;
+use nebula_sim::study::text::{digits, ends};
+use nebula_ui::output::{Failure, Row, RowStream, note, units};
+use nebula_ui::signal;
 use setup::{KINDS, Setup};
 
 const EXAMPLES: &str = "Examples:

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use super::Args;
 use super::machine::Machine;
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// How the service queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

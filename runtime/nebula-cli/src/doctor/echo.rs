@@ -10,8 +10,9 @@ use nebula_sys::clock::Clock;
 use nebula_workload::{Gap, GapDetector, GapLog, LatencyRecorder, Tails};
 
 use super::finding::Finding;
-use crate::output::{Failure, units};
-use crate::signal;
+use crate::or_fail::OrFail;
+use nebula_ui::output::{Failure, units};
+use nebula_ui::signal;
 
 /// Time between two RPCs: long enough for client and server to be idle between them.
 const PACE: Span = Span::from_us(20);
@@ -25,7 +26,7 @@ pub(super) fn finding(time: Span) -> Result<Finding, Failure> {
     let name = format!("shm://nebula-doctor-{}", std::process::id());
     let config = ServerConfig::default().inline(true).pin([server_core]);
     let echo = |request: &[u8], reply: &mut Reply| reply.write(request);
-    let running = Server::bind(&name).config(config).serve(echo)?;
+    let running = Server::bind(&name).config(config).serve(echo).or_fail()?;
     // On a separate thread: pinning ends with it.
     let client =
         std::thread::spawn(move || pin_to(client_core).map_err(Failure::fault).and_then(|()| measure(&name, time)));
@@ -36,7 +37,7 @@ pub(super) fn finding(time: Span) -> Result<Finding, Failure> {
 
 fn measure(name: &str, time: Span) -> Result<Tails, Failure> {
     const REQUEST: [u8; 64] = [7; 64];
-    let (mut client, clock) = (Client::connect(name)?, Clock::new());
+    let (mut client, clock) = (Client::connect(name).or_fail()?, Clock::new());
     let now = || Timestamp::from_ps(clock.now_ps());
     let start = now();
     let warm_until = start + Span::from_ps(time.as_ps() / 10);

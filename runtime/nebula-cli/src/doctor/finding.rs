@@ -1,6 +1,6 @@
 //! The result of one check.
 
-use crate::output::{Row, Value};
+use nebula_ui::output::{Row, Value};
 
 /// What was measured, whether it is good enough, and what to do if not.
 #[derive(Clone, Debug)]

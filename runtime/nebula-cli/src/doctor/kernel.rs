@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::counters::{Counters, OfCore};
 use super::finding::Finding;
 use crate::hiccup::CoreHiccups;
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// Interrupts per second and core that a tail notices: one takes some microseconds.
 const DEVICES_PER_S_MAX: f64 = 100.0;

@@ -12,7 +12,7 @@ use nebula_sys::udp::{Offload, UdpSocket};
 
 use super::finding::Finding;
 use crate::memory;
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// All checks, in the order in which a server depends on them.
 pub(super) fn findings() -> Vec<Finding> {

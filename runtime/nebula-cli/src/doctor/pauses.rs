@@ -4,7 +4,7 @@ use nebula_nic::Span;
 
 use super::finding::Finding;
 use crate::hiccup::{CoreHiccups, p99_floor};
-use crate::output::{Value, units};
+use nebula_ui::output::{Value, units};
 
 /// One finding for each core, and the p99 floor that follows.
 pub(super) fn findings(cores: &[CoreHiccups]) -> Vec<Finding> {

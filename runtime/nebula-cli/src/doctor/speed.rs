@@ -11,7 +11,7 @@ use nebula_sys::mem::{Pages, WordRegion};
 use nebula_sys::sync::Ordering;
 
 use super::finding::Finding;
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// All of them.
 pub(super) fn findings() -> Vec<Finding> {

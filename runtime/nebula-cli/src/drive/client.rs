@@ -14,8 +14,8 @@ use nebula_workload::{Gap, GapDetector, GapLog, Generator, LoadReport, Operation
 use super::exchange::{Requests, WrongAnswer};
 use super::live::Live;
 use super::plan::LoadPlan;
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// The most RPCs sent, and received, in one iteration. With 512 B values each takes some hundred nanoseconds.
 const PER_TURN: usize = 4;

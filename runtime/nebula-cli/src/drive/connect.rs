@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use nebula::{Client, ClientConfig, ConnectError};
 
 use crate::flags::ServerList;
-use crate::output::Failure;
-use crate::signal;
+use crate::or_fail::OrFail;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// How long to retry while no server listens.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -21,7 +22,7 @@ pub(super) fn connect(endpoint: &ServerList, config: &ClientConfig) -> Result<Cl
                 signal::check()?;
                 std::thread::sleep(BETWEEN_TRIES);
             }
-            connected => return Ok(connected?),
+            connected => return Ok(connected.or_fail()?),
         }
     }
 }

@@ -16,8 +16,8 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use super::client::{Ending, Flight, Peer, Submitted};
 use super::exchange::{fill, is_of};
 use super::plan::{LoadPlan, Memcached};
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// How long to retry while no server listens.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::client::{Ending, Flight, Peer, Submitted};
 use super::exchange::Requests;
 use super::plan::LoadPlan;
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// The region that `nebula serve kv --one-sided` registers.
 const STORE: RegionId = RegionId(0);

@@ -8,7 +8,7 @@ use nebula_workload::{Arrivals, KEY_BYTES, Keys, Length, Mix, Op, Operation, Rat
 
 use super::exchange::{self, Exchange, Requests, Sizes};
 use crate::flags::ServerList;
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// How the load generator speaks to a memcached server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use super::connect::connect;
 use super::exchange::Requests;
 use super::memcached;
 use super::plan::LoadPlan;
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// The most outstanding RPCs: enough to keep a server busy, few enough for a queue bounded by an SLO.
 const WINDOW_MAX: usize = 64;

@@ -15,8 +15,8 @@ use super::live::{Live, Progress};
 use super::memcached::MemcachedPeer;
 use super::one_sided::OneSidedPeer;
 use super::plan::LoadPlan;
-use crate::output::Failure;
-use crate::signal;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// The results of a load.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use nebula_workload::{Rate, SearchResult, SloSearch};
 use super::live::Progress;
 use super::plan::LoadPlan;
 use super::run::{LoadOutcome, run};
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// The result of the search, and every load that it ran.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use nebula::FlowKind;
 
 use super::ServerList;
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// What `--flow` says for clients of `servers`: none of them may be over shared memory, where there is nothing to choose.
 pub(crate) fn of(given: Option<FlowKind>, servers: &ServerList) -> Result<FlowKind, Failure> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nebula::Keys;
 
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// The keys in `file`, if what they are for `has_network`; none without a file.
 pub(crate) fn read(file: Option<&Path>, has_network: bool) -> Result<Keys, Failure> {

@@ -7,8 +7,9 @@ use nebula_sim::incast::{Incast, IncastEstimate};
 use nebula_sys::clock::Clock;
 use nebula_workload::{Rng, Seed};
 
-use crate::output::Failure;
-use crate::signal;
+use crate::or_fail::OrFail;
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 /// A server lets the incomplete messages of one host, as all clients here are, hold 7 parts in 16 of its receive buffer: so much larger is it, so that
 /// they hold what is asked for.
@@ -27,13 +28,16 @@ pub(super) fn measure(incast: &Incast, time: Span, seed: Seed) -> Result<IncastE
         .reply_bytes_max(64)
         .queueing(Queueing::Unbounded { recv_buffer_bytes: u64::from(incast.buffer_bytes) * ONE_HOST.0 / ONE_HOST.1 })
         .inline(true);
-    let server = Server::bind("udp://127.0.0.1:0").config(config).serve(|_: &[u8], reply: &mut Reply<'_>| {
-        reply.write(REPLY);
-    })?;
+    let server = Server::bind("udp://127.0.0.1:0")
+        .config(config)
+        .serve(|_: &[u8], reply: &mut Reply<'_>| {
+            reply.write(REPLY);
+        })
+        .or_fail()?;
     let client = ClientConfig::default().flow(incast.flow).slots(2).reply_bytes_max(64);
     let mut senders = Vec::with_capacity(incast.senders.into());
     for number in 0..u64::from(incast.senders) {
-        let client = Client::connect_with(server.endpoint(), client.clone())?;
+        let client = Client::connect_with(server.endpoint(), client.clone()).or_fail()?;
         senders.push(Sender::new(client, seed.replica((1 << 40) + number).stream("incast"), incast));
     }
     let request = vec![0x5A; incast.long_bytes as usize];

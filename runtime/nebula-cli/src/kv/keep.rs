@@ -8,7 +8,8 @@ use std::sync::Arc;
 use nebula_kvs::{Adopted, Eviction, SnapshotError, Store, StoreConfig, StoreOptions, check_snapshot};
 use nebula_sys::shared::SharedMemory;
 
-use crate::output::Failure;
+use crate::or_fail::OrFail;
+use nebula_ui::output::Failure;
 
 /// Flags of what a store keeps.
 #[derive(Debug, clap::Args)]
@@ -65,14 +66,15 @@ impl KeepArgs {
     fn store(&self, config: StoreConfig, is_shared: bool) -> Result<Kept, Failure> {
         let options = StoreOptions { eviction: self.eviction(), ..StoreOptions::default() };
         if is_shared {
-            let (store, memory) = Store::try_shared(config, options)?;
+            let (store, memory) = Store::try_shared(config, options).or_fail()?;
             return Ok((store, Some(memory)));
         }
-        let Some(path) = &self.adopt else { return Ok((Store::try_with(config, options)?, None)) };
+        let Some(path) = &self.adopt else { return Ok((Store::try_with(config, options).or_fail()?, None)) };
         if !path.exists() {
-            return Ok((Store::create_in(path, config, options)?, None));
+            return Ok((Store::create_in(path, config, options).or_fail()?, None));
         }
-        let (store, Adopted { was_clean, items, dropped, released, .. }) = Store::adopt(path, config, options)?;
+        let (store, Adopted { was_clean, items, dropped, released, .. }) =
+            Store::adopt(path, config, options).or_fail()?;
         let how = if was_clean { "ended" } else { "was killed" };
         tracing::info!("adopted {items} items from {}; the server before {how}", path.display());
         if dropped + released > 0 {

@@ -11,7 +11,8 @@ use nebula_kvs::{Eviction, Mode, Store, StoreConfig, StoreOptions};
 
 use crate::flags;
 use crate::memory;
-use crate::output::{Failure, units};
+use crate::or_fail::OrFail;
+use nebula_ui::output::{Failure, units};
 
 /// A tenant's endpoint and what it may store there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ impl Quota {
             None => failure,
         })?;
         let options = StoreOptions { eviction, ..StoreOptions::default() };
-        Ok(Part::of(Store::try_with(config, options)?, &config))
+        Ok(Part::of(Store::try_with(config, options).or_fail()?, &config))
     }
 }
 

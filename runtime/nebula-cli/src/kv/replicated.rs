@@ -16,8 +16,8 @@ use crate::flags::Format;
 #[cfg(feature = "replicate")]
 use crate::life::{self, Life};
 #[cfg(feature = "replicate")]
-use crate::output;
-use crate::output::Failure;
+use nebula_ui::output;
+use nebula_ui::output::Failure;
 
 /// What a replicated store does not have.
 const WITHOUT: [&str; 12] = [

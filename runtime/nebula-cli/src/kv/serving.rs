@@ -11,7 +11,8 @@ use super::quota::Part;
 use super::service::KvService;
 use super::times::ServiceTimes;
 use super::{Args, config, store_config};
-use crate::output::Failure;
+use crate::or_fail::OrFail;
+use nebula_ui::output::Failure;
 
 /// Starts all servers that are asked for: over the `common` store, that of Nebula's own clients first, if there is one; then those of tenants with a
 /// quota, each over its part.
@@ -50,7 +51,7 @@ fn serve_own(
     config.keys = keys;
     let readable = part.readable.iter().cloned();
     config.regions = readable.map(|memory| Registered::new(memory, Rights::READ | Rights::MAP)).collect();
-    Ok(Server::bind(endpoint).config(config).serve(service)?)
+    Ok(Server::bind(endpoint).config(config).serve(service).or_fail()?)
 }
 
 /// Starts the server of Nebula's own clients over a store that is divided, a partition for each worker.
@@ -60,7 +61,7 @@ pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> 
         return Err(Failure::bad_input(format!("--partitions needs --policy key-hash and one engine: {why}")));
     }
     let Some(endpoint) = args.own_endpoint() else { return Err(Failure::bad_input("--partitions needs --endpoint")) };
-    let partitions = partitioned::divide(store_config(args)?, access, args.server.workers)?;
+    let partitions = partitioned::divide(store_config(args)?, access, args.server.workers).or_fail()?;
     let mut config = config(args)?;
     config.keys = keys;
     partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes as usize)
@@ -83,7 +84,7 @@ fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<Runn
         status: OnceLock::new(),
     });
     let service = MemcachedService::new(part.store.clone(), facts.clone());
-    let server = Server::bind(endpoint).config(config).framing(Memcached).serve(service)?;
+    let server = Server::bind(endpoint).config(config).framing(Memcached).serve(service).or_fail()?;
     let _ = facts.status.set(server.status().clone());
     Ok(server)
 }

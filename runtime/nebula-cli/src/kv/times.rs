@@ -10,7 +10,7 @@ use nebula::Span;
 use nebula_sys::clock::Clock;
 use nebula_sys::sync::{AtomicU64, Ordering};
 
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// One RPC in this many is timed, so that two clock reads do not slow down all of them.
 const EVERY: u64 = 32;

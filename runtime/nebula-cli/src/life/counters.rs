@@ -2,7 +2,7 @@
 
 use nebula::Status;
 
-use crate::output::{Row, units};
+use nebula_ui::output::{Row, units};
 
 /// A server's counters as a row.
 pub(crate) fn counters(status: &Status) -> Row {

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use nebula_lab::words::in_one_line;
+use nebula_ui::words::in_one_line;
 
 use super::toml_words::Settings;
 use crate::flags::Format;
-use crate::output::{self, Failure, Row};
+use nebula_ui::output::{self, Failure, Row};
 
 const EXAMPLES: &str = "Examples:
   nebula config check kv.toml                             whether a server would begin with it, and with what settings

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// The key that says which service the settings are of.
 pub(super) const SERVICE: &str = "service";

@@ -15,8 +15,9 @@ use super::preset::{self, Preset};
 use super::{rows, verdict};
 use crate::drive::{Exchange, FoundSlo, LoadOutcome, LoadPlan, Memcached, Probe, Progress, find_slo, preload, run};
 use crate::flags::{Format, ServerList, SloOf};
-use crate::output::{self, Failure, units};
-use crate::{flags, report, signal};
+use crate::{flags, report};
+use nebula_ui::output::{self, Failure, units};
+use nebula_ui::signal;
 
 const EXAMPLES: &str = "Examples:
   nebula load kv --preload --rate 200k                          store all keys, then send 50 % GET, 50 % SET for 5 s

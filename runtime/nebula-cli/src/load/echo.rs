@@ -9,8 +9,9 @@ use nebula_workload::{Arrivals, Keys, Rate, Seed};
 use super::args::{Output, carry_out};
 use crate::drive::{Exchange, LoadPlan};
 use crate::flags::{Format, ServerList};
-use crate::output::Failure;
-use crate::{flags, report, signal};
+use crate::{flags, report};
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
 
 const EXAMPLES: &str = "Examples:
   nebula load echo --rate 200k                            64 B there and back, for 5 s

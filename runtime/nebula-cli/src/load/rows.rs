@@ -4,7 +4,7 @@ use nebula_nic::Span;
 use nebula_workload::{ByOp, Counts, Latency, LatencyRecorder, LatencySummary};
 
 use crate::drive::{FoundSlo, LoadOutcome};
-use crate::output::{Row, Value, units};
+use nebula_ui::output::{Row, Value, units};
 
 /// The row of one load.
 pub(super) fn load_row(outcome: &LoadOutcome) -> Row {

@@ -3,7 +3,7 @@
 use nebula_nic::Span;
 
 use crate::drive::{LoadOutcome, LoadPlan};
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// An error that says what the results lack, where they lack something.
 ///

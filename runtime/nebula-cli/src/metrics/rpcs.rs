@@ -8,7 +8,7 @@ use std::fmt::Write;
 use nebula::RpcSample;
 use serde::Serialize;
 
-use crate::output::text::time;
+use nebula_ui::output::text::time;
 
 /// The stations of an RPC, in order.
 const STATIONS: [&str; 11] = [

@@ -7,7 +7,7 @@ use nebula::{PacketStatus, Status};
 use nebula_nf::DropReason;
 
 use super::service::NfService;
-use crate::output::{self, Failure, Row, units};
+use nebula_ui::output::{self, Failure, Row, units};
 
 /// The packets as a row: those that came are those that left and those that were dropped.
 pub(super) fn summary(statuses: &[Status], packets: PacketStatus, service: &NfService) -> Row {

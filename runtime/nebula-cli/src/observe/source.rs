@@ -9,7 +9,8 @@ use nebula_sys::clock::Clock;
 
 use super::http;
 use super::snapshot::Snapshot;
-use crate::output::Failure;
+use crate::or_fail::OrFail;
+use nebula_ui::output::Failure;
 
 /// A running server, as it is named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl Source {
 
     fn connected(&self) -> Result<Option<Observer>, Failure> {
         match &self.place {
-            Place::Shm(endpoint) => Ok(Some(Observer::connect(endpoint)?)),
+            Place::Shm(endpoint) => Ok(Some(Observer::connect(endpoint).or_fail()?)),
             Place::Http(_) => Ok(None),
         }
     }

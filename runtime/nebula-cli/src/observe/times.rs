@@ -3,7 +3,7 @@
 use nebula::{Histogram, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::output::text;
+use nebula_ui::output::text;
 
 /// Sampled times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -13,8 +13,8 @@ mod stack;
 use series::{Series, series};
 
 use super::page::{Figure, Page, Table};
-use crate::output::{Row, units};
 use nebula_sim::study::blocks::{Findings, Found, breakdown};
+use nebula_ui::output::{Row, units};
 
 /// The page; `rows` are those of the table on the terminal.
 pub(crate) fn render(findings: &Findings, rows: &[Row], footer: &str) -> String {

@@ -6,9 +6,9 @@ use super::chart::Unit;
 use super::page::{Figure, Page, Table};
 use super::simulation;
 use super::stacked::{NUMERALS, Piece, Stack, bars};
-use crate::output::text::load as load_text;
-use crate::output::{Row, units};
 use nebula_sim::study::{Ask, Figures, Found};
+use nebula_ui::output::text::load as load_text;
+use nebula_ui::output::{Row, units};
 
 const _: () = assert!(CoreTime::NAMES.len() <= NUMERALS.len());
 

@@ -7,7 +7,7 @@ use nebula_nic::Span;
 use nebula_workload::{GapSummary, Latency, LatencyRecorder};
 
 use crate::drive::LoadOutcome;
-use crate::output::{Row, units};
+use nebula_ui::output::{Row, units};
 
 /// Designs measured one after the other, on the same machine and under the same loads.
 #[derive(Clone, Debug)]

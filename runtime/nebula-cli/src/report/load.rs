@@ -5,7 +5,7 @@ use super::finding::{Point, Reading, hiccups};
 use super::page::{Figure, Page, Table};
 use super::sweep::{latency_axis, log_us};
 use crate::drive::{FoundSlo, LoadOutcome, Probe};
-use crate::output::units;
+use nebula_ui::output::units;
 use nebula_workload::{Latency, LatencyRecorder};
 
 /// The page of one load.

@@ -4,7 +4,7 @@ use data_encoding::BASE64;
 
 use super::chart::{Chart, PALETTE, Sample, hex};
 use super::markup::escape;
-use crate::output::{self, Row};
+use nebula_ui::output::{self, Row};
 
 /// Builds a page from top to bottom.
 #[derive(Clone, Debug)]

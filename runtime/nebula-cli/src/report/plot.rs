@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::chart::{PALETTE, PAPER, hex};
 use super::markup::escape;
 use super::page::{Figure, Page};
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// What the browser is called.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];

@@ -8,10 +8,10 @@ use super::chart::{
 };
 use super::page::{Figure, Page, Table};
 use super::sweep::latency_axis;
-use crate::output::text::{load as load_text, time};
-use crate::output::{Row, units};
 use nebula_sim::study::{Ask, Figures, Found};
 use nebula_sim::{Flows, Interval, Met, Source, System, Tier};
+use nebula_ui::output::text::{load as load_text, time};
+use nebula_ui::output::{Row, units};
 
 /// The page; `rows` are those of the table on the terminal.
 pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {

@@ -3,7 +3,7 @@
 use nebula_lab::Answer;
 
 use super::page::{Page, Table};
-use crate::output::Row;
+use nebula_ui::output::Row;
 
 /// The page.
 pub(crate) fn render(answer: &Answer, footer: &str) -> String {

@@ -6,8 +6,8 @@ use super::chart::{
 };
 use super::finding::{Design, KEPT_MIN, Laboratory, Point, Reading, Sweep, hiccups};
 use super::page::{Figure, Page, Table};
-use crate::output::{Row, units};
 use nebula_nic::Span;
+use nebula_ui::output::{Row, units};
 use nebula_workload::Latency;
 
 /// The looks of the first design, the second, and all others.

@@ -8,7 +8,7 @@ use nebula_nic::Span;
 
 use super::chart::{Axis, Bound, Chart, Dot, Line, Stroke, Unit, log_ticks, look, round_ticks, sample};
 use super::page::{Figure, Page, Table};
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// What was seen of the calls from one tier to another under one load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

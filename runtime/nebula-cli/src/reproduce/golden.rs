@@ -3,7 +3,7 @@
 use nebula_lab::reproduce::{self, Comparison, Effort, REPRODUCED};
 use nebula_sim::reproduce::{Entry, GOLDEN_FULL, GOLDEN_QUICK};
 
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// Compares the verdicts of `entries` with those of the golden rows.
 ///

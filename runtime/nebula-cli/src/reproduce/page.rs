@@ -4,11 +4,11 @@ use nebula_lab::reproduce::{Comparison, Counted};
 use nebula_sim::Interval;
 use nebula_sim::reproduce::{Curve, Entry, Measure, Picture, Point};
 
-use crate::output::text::{load, time};
 use crate::report::chart::{
     Axis, Bound, Chart, Dot, INK, Line, Marker, Sample, Stroke, Unit, log_ticks, look, sample, ticks_between,
 };
 use crate::report::page::{Figure, Page, Table};
+use nebula_ui::output::text::{load, time};
 
 /// The page, a complete HTML document: tables of the entries that have comparisons, under the pictures if there are any.
 pub(super) fn render(entries: &[Entry], comparisons: &[Comparison], pictures: &[&Picture], footer: &str) -> String {

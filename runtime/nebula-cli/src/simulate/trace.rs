@@ -6,7 +6,7 @@ use nebula_lab::simulate::Trace;
 use nebula_nic::Timestamp;
 use nebula_sim::TracedRpc;
 
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 const HEADER: [&str; 7] = ["policy", "load", "rpc", "arrival_ns", "core", "start_ns", "end_ns"];
 

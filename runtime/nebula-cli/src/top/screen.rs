@@ -2,7 +2,7 @@
 
 use super::series::{Series, gauge};
 use crate::observe::{Change, Snapshot, shown};
-use crate::output::units;
+use nebula_ui::output::units;
 
 /// Columns of a figure's name, and of its value.
 const NAME: usize = 12;

@@ -1,11 +1,11 @@
 //! Tables of the time of an RPC by stage and of DRAM traffic by part and cause.
 
-use super::super::row::Row;
 use super::super::text::time;
 use super::super::units;
 use super::found::{Figures, Findings, Found};
 use crate::blocks::{Part, Stage};
 use nebula_memsys::Cause;
+use nebula_ui::Row;
 
 /// Title of the table of times.
 pub const TIME: &str =

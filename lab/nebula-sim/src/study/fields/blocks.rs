@@ -4,13 +4,13 @@ use super::super::blocks::{CAUSE_FIELDS, Figures, Found, stage_field};
 use super::super::outcome::Outcome;
 use super::super::text::{digits, ends, time, with_half};
 use super::super::units;
-use super::super::value::Value;
 use super::{Column, Field, Fields, Shown};
 use crate::blocks::{Part, Stage};
 use crate::experiment::Effort;
 use crate::interval::Interval;
 use nebula_memsys::Cause;
 use nebula_nic::Span;
+use nebula_ui::Value;
 
 impl Shown for Found {
     fn effort(&self) -> &Effort {

@@ -6,7 +6,6 @@ use super::super::over_time::{OverTime, Slot};
 use super::super::point::Ask;
 use super::super::text::{depth, digits, ends, load, time, with_half};
 use super::super::units;
-use super::super::value::Value;
 use super::{Column, Field, Fields, Shown};
 use crate::experiment::Effort;
 use crate::hottest::cores_differ;
@@ -15,6 +14,7 @@ use crate::load::{Flows, Source};
 use crate::system::Calls;
 use crate::tally::CoreTime;
 use nebula_nic::Span;
+use nebula_ui::Value;
 
 impl Shown for Found {
     fn effort(&self) -> &Effort {

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use nebula_nic::Span;
 use serde::Deserialize;
 
-use crate::output::units;
 use crate::report::tiers::{Calls, Load, Tiers};
+use nebula_ui::output::units;
 
 /// A line of the program with the tiers.
 #[derive(Clone, Debug, Deserialize)]

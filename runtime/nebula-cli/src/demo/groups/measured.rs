@@ -12,8 +12,8 @@ use super::beside::{Beside, Seen};
 use super::handler::{Served, sleeping};
 use super::setup::{CLIENTS, GROUPS, PERIOD, Setup};
 use crate::demo::agreement::{PARTS, mean, p99, part_of};
-use crate::output::{self, Failure};
-use crate::signal;
+use nebula_ui::output::{self, Failure};
+use nebula_ui::signal;
 
 /// How long a client sleeps where it has nothing to do.
 const NAP: Duration = Duration::from_micros(50);

@@ -8,8 +8,8 @@ use nebula_workload::{Seed, ServiceTime};
 use super::measured::{Measured, share_of};
 use super::setup::{CLIENTS, GROUPS, PERIOD, Setup};
 use crate::demo::agreement::{PARTS, replicate};
-use crate::output::{Failure, units};
 use nebula::MigrationConfig;
+use nebula_ui::output::{Failure, units};
 
 /// Replications, each as long as a part of the run: a p99 of fewer RPCs is another figure.
 const REPLICATIONS: u64 = 80;

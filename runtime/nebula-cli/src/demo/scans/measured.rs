@@ -17,8 +17,8 @@ use super::requests::Draw;
 use super::setup::Setup;
 use crate::demo::agreement::{PARTS, mean, p99, part_of};
 use crate::ordered_service::OrderedService;
-use crate::output::{self, Failure};
-use crate::signal;
+use nebula_ui::output::{self, Failure};
+use nebula_ui::signal;
 
 /// Bytes of a value.
 const VALUE_BYTES: usize = 8;

@@ -6,7 +6,7 @@ use nebula_workload::{Seed, ServiceTime};
 
 use super::measured::{Measured, SLICE};
 use super::setup::{KINDS, Setup};
-use crate::output::Failure;
+use nebula_ui::output::Failure;
 
 /// Replications of each part.
 const PART_REPLICATIONS: u64 = 2;

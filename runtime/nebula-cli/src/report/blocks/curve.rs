@@ -7,9 +7,9 @@ use super::super::chart::{
 };
 use super::super::page::Figure;
 use super::series::{Series, series};
-use crate::output::text::{time, with_half};
-use crate::output::units;
 use nebula_sim::study::blocks::{Figures, Findings, Found};
+use nebula_sim::study::text::{time, with_half};
+use nebula_ui::output::units;
 
 // -- over the rate --
 

@@ -7,9 +7,9 @@ use super::super::chart::Unit;
 use super::super::page::Figure;
 use super::super::stacked::{Bar, NUMERALS, Piece, Stack, bars};
 use super::series::{Series, series};
-use crate::output::text::time;
-use crate::output::units;
 use nebula_sim::study::blocks::{Figures, Findings, Found, breakdown};
+use nebula_ui::output::text::time;
+use nebula_ui::output::units;
 
 /// The rates of the bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

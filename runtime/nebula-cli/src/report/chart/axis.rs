@@ -1,7 +1,7 @@
 //! An axis: its label, its range and its labeled ticks.
 
-use crate::output::text::{depth, load, time};
-use crate::output::units;
+use nebula_ui::output::text::{depth, load, time};
+use nebula_ui::output::units;
 
 /// What the positions on an axis say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::super::chart::{Axis, Bound, Chart, Dot, Line, Stroke, Unit, look, sam
 use super::super::page::Figure;
 use super::super::sweep::latency_axis;
 use super::log_ns;
-use crate::output::text::{time, with_half};
+use nebula_sim::study::text::{time, with_half};
 
 /// A line for each policy; where the p99 is infinite, or nothing was sent, it has no dot.
 pub(super) fn figure(found: &[Found]) -> Figure {

@@ -1,9 +1,9 @@
 //! The picture of flight registration: a box for each tier, an arrow for each kind of call.
 
 use super::{Calls, Load};
-use crate::output::units;
 use crate::report::chart::{BLUE, INK, MUTED, ORANGE, PAPER, hex};
 use crate::report::markup::escape;
+use nebula_ui::output::units;
 
 const SIZE: (u32, u32) = (760, 400);
 const BOX: (i32, i32) = (124, 78);

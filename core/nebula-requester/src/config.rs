@@ -1,0 +1,91 @@
+//! The configuration of a requester.
+
+use super::retry::RetryPolicy;
+use nebula_nic::id::{NodeId, TransferId};
+use nebula_nic::time::Span;
+use nebula_nic::wire::Mtu;
+
+/// The bounds of a requester, which allocates nothing after construction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequesterConfig {
+    /// The node it sends as.
+    pub snid: NodeId,
+    /// The most RPCs outstanding, rounded up to a power of two; beyond, [`Requester::begin`](super::Requester::begin)
+    /// fails.
+    pub outstanding: u32,
+    /// Payload of one packet, of requests and replies.
+    pub mtu: Mtu,
+    /// The longest reply; packets of longer ones are refused.
+    pub reply_bytes_max: u32,
+    /// Measured from the begin of an RPC, over all tries; [`Span::MAX`] for none.
+    pub deadline: Span,
+    /// What follows a NACK.
+    pub retry: RetryPolicy,
+    /// The number of the first transfer. A random one is harder to guess for who would forge answers. 0 unless set.
+    pub first_tid: TransferId,
+}
+
+impl RequesterConfig {
+    /// Up to `outstanding` RPCs, packets and replies of 64 B at most, no deadline, and a NACK ends the RPC.
+    #[must_use]
+    pub const fn new(snid: NodeId, outstanding: u32) -> Self {
+        let (mtu, deadline, retry) = (Mtu::MIN, Span::MAX, RetryPolicy::GiveUp);
+        Self { snid, outstanding, mtu, reply_bytes_max: mtu.bytes(), deadline, retry, first_tid: TransferId(0) }
+    }
+
+    /// Sets the payload of one packet.
+    #[must_use]
+    pub const fn mtu(mut self, mtu: Mtu) -> Self {
+        self.mtu = mtu;
+        self
+    }
+
+    /// Sets the length of the longest reply.
+    #[must_use]
+    pub const fn reply_bytes_max(mut self, bytes: u32) -> Self {
+        self.reply_bytes_max = bytes;
+        self
+    }
+
+    /// Sets how long an RPC may take, all its tries together.
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Span) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Sets the number of the first transfer.
+    #[must_use]
+    pub const fn first_tid(mut self, tid: TransferId) -> Self {
+        self.first_tid = tid;
+        self
+    }
+
+    /// Sets what follows a NACK.
+    #[must_use]
+    pub const fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+}
+
+/// The most RPCs that one requester can have outstanding.
+pub const OUTSTANDING_MAX: u32 = 1 << 24;
+
+/// Invalid bounds of a requester.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequesterConfigError {
+    /// Zero RPCs could be outstanding, or too many.
+    #[error("a requester cannot have {got} RPCs outstanding: give 1 to {OUTSTANDING_MAX}")]
+    Outstanding {
+        /// What was asked for.
+        got: u32,
+    },
+    /// A retry policy without a try.
+    #[error("a retry policy with 0 attempts sends nothing: give at least 1, the first try included")]
+    Attempts,
+    /// No server to retry at.
+    #[error("a retry at another server needs servers: give at least 1")]
+    Servers,
+}

@@ -1,0 +1,156 @@
+//! *An RPC has ended at one of several servers: is it over, or does another server get it?*
+//!
+//! **Invariant:** an RPC that may do harm when it is executed twice is at one server at a time, and at no further one once nobody knows whether it was
+//! executed. *Enforced by* [`Failover::after`], and by the test of all short histories below it (`tests/failover.rs`).
+
+use super::retry::{RetryPolicy, upper_half};
+use super::servers::{Balance, ServerSet, Servers};
+use nebula_nic::hash::Rng;
+use nebula_nic::time::{Span, Timestamp};
+
+/// How an RPC, or one copy of it, has ended at a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyEnd {
+    /// With an answer: there is nothing left to do.
+    Answered,
+    /// It was not executed there and will not be. Another server may execute it.
+    NotExecuted,
+    /// It was not executed, and no server would: it is too long, or too late.
+    Impossible,
+    /// Nobody knows whether it was executed.
+    Unknown,
+}
+
+/// What follows the end of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The RPC is over.
+    Over,
+    /// Nothing yet: another copy is under way.
+    Waits,
+    /// This server gets it now.
+    Goes(u16),
+    /// It is tried again after this time, at any server.
+    Rests(Span),
+}
+
+/// Where an RPC has been.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempts {
+    tried: ServerSet,
+    /// Copies that have not ended.
+    under_way: u8,
+    tries: u32,
+    /// Times that it was at all servers.
+    rounds: u32,
+    delay: Span,
+    /// It does no harm if it is executed twice.
+    is_idempotent: bool,
+}
+
+impl Attempts {
+    /// Of an RPC that has been nowhere.
+    #[must_use]
+    pub fn new(is_idempotent: bool) -> Self {
+        Self { is_idempotent, ..Self::default() }
+    }
+
+    /// A copy is sent to `server`.
+    pub fn begin(&mut self, server: u16) {
+        self.tried.insert(server);
+        self.under_way += 1;
+        self.tries += 1;
+    }
+
+    /// Copies that have not ended.
+    #[must_use]
+    pub const fn under_way(&self) -> u8 {
+        self.under_way
+    }
+
+    /// Where it has been in this round.
+    #[must_use]
+    pub const fn tried(&self) -> ServerSet {
+        self.tried
+    }
+
+    /// Whether a second copy may be sent while one is under way.
+    #[must_use]
+    pub const fn may_be_copied(&self) -> bool {
+        self.is_idempotent && self.under_way == 1
+    }
+}
+
+/// Decides what follows the end of an RPC at one of several servers.
+#[derive(Clone, Debug)]
+pub struct Failover {
+    retry: RetryPolicy,
+    rng: Rng,
+}
+
+impl Failover {
+    /// With each policy an RPC is at each server at most once, under [`Balance::KeyHash`] at that of its key alone, then `retry` decides: [`GiveUp`](RetryPolicy::GiveUp) ends it;
+    /// [`BackOff`](RetryPolicy::BackOff) waits, and all servers may get it again, `attempts` times in all;
+    /// [`AnotherServer`](RetryPolicy::AnotherServer) ends it, after `attempts` servers even if there are more.
+    #[must_use]
+    pub const fn new(retry: RetryPolicy) -> Self {
+        let seed = if let RetryPolicy::BackOff { seed, .. } = retry { seed } else { 0 };
+        Self { retry, rng: Rng::new(seed) }
+    }
+
+    /// What follows once a copy of an RPC has ended so; `without` are servers that cannot get it.
+    pub fn after(
+        &mut self,
+        servers: &mut Servers,
+        now: Timestamp,
+        rpc: (&mut Attempts, u32),
+        end: CopyEnd,
+        without: ServerSet,
+    ) -> After {
+        let (attempts, key_hash) = rpc;
+        attempts.under_way = attempts.under_way.saturating_sub(1);
+        match end {
+            CopyEnd::Answered | CopyEnd::Impossible => return After::Over,
+            _ if attempts.under_way > 0 => return After::Waits,
+            CopyEnd::Unknown if !attempts.is_idempotent => return After::Over,
+            CopyEnd::NotExecuted | CopyEnd::Unknown => {}
+        }
+        let tries_max = if let RetryPolicy::AnotherServer { attempts, .. } = self.retry { attempts } else { u32::MAX };
+        if attempts.tries >= tries_max {
+            return After::Over;
+        }
+        match another(servers, now, key_hash, attempts.tried, without) {
+            Some(server) => After::Goes(server),
+            None => self.next_round(attempts),
+        }
+    }
+
+    /// No server is left that might take it now.
+    pub fn next_round(&mut self, attempts: &mut Attempts) -> After {
+        let RetryPolicy::BackOff { first, factor, attempts: rounds, .. } = self.retry else { return After::Over };
+        attempts.rounds += 1;
+        if attempts.rounds >= rounds {
+            return After::Over;
+        }
+        attempts.delay = if attempts.rounds == 1 { first } else { attempts.delay * u64::from(factor) };
+        attempts.tried = ServerSet::default();
+        After::Rests(upper_half(attempts.delay, self.rng.next() >> 32))
+    }
+}
+
+/// A server for an RPC that has been at those `tried`. Where keys have servers, that of the key is the only one: another one, which may not have what
+/// the key stands for, gets the RPC only while that is left alone.
+pub fn another(
+    servers: &mut Servers,
+    now: Timestamp,
+    key_hash: u32,
+    tried: ServerSet,
+    without: ServerSet,
+) -> Option<u16> {
+    if servers.balance() == Balance::KeyHash {
+        return servers.pick(now, key_hash, without).filter(|&server| !tried.contains(server));
+    }
+    let server = servers.pick(now, key_hash, tried.union(without));
+    // One that is full would refuse it too.
+    server.filter(|&server| tried.is_empty() || !servers.is_full(server))
+}

@@ -1,0 +1,159 @@
+//! What follows a NACK: nothing, another try after a delay, or another server.
+
+use super::config::RequesterConfigError;
+use super::table::{Entry, State, Table};
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
+use nebula_nic::hash::Rng;
+use nebula_nic::time::{Span, Timestamp};
+use nebula_nic::verdict::NackReason;
+
+/// What follows a NACK. An RPC that [cannot pass](NackReason::may_pass) is never tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryPolicy {
+    /// The RPC ends.
+    #[default]
+    GiveUp,
+    /// The same server again after a delay that grows with each NACK.
+    BackOff {
+        /// The longest delay after the first NACK; the delay is drawn from its upper half.
+        first: Span,
+        /// The factor by which the delay grows with each further NACK.
+        factor: u32,
+        /// Tries in all, the first included.
+        attempts: u32,
+        /// Seed of the draw, so that clients refused together do not retry together.
+        seed: u64,
+    },
+    /// The next server, at once.
+    AnotherServer {
+        /// Servers to rotate through, numbered from 0.
+        servers: u16,
+        /// Tries in all, the first included.
+        attempts: u32,
+    },
+}
+
+impl RetryPolicy {
+    pub(super) const fn validate(&self) -> Result<(), RequesterConfigError> {
+        match *self {
+            Self::BackOff { attempts: 0, .. } | Self::AnotherServer { attempts: 0, .. } => {
+                Err(RequesterConfigError::Attempts)
+            }
+            Self::AnotherServer { servers: 0, .. } => Err(RequesterConfigError::Servers),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What to do about one NACK.
+pub(super) enum Next {
+    GiveUp,
+    After(Span),
+    AnotherServer(u16),
+}
+
+/// The policy, with its generator.
+#[derive(Clone, Debug)]
+pub(super) struct Retries {
+    policy: RetryPolicy,
+    rng: Rng,
+}
+
+impl Retries {
+    pub(super) const fn new(policy: RetryPolicy) -> Self {
+        let seed = if let RetryPolicy::BackOff { seed, .. } = policy { seed } else { 0 };
+        Self { policy, rng: Rng::new(seed) }
+    }
+
+    #[inline]
+    pub(super) const fn first_delay(&self) -> Span {
+        if let RetryPolicy::BackOff { first, .. } = self.policy { first } else { Span::ZERO }
+    }
+
+    /// Counts the refused try and says what follows.
+    pub(super) fn next(&mut self, entry: &mut Entry, reason: Option<NackReason>) -> Next {
+        if !reason.is_some_and(NackReason::may_pass) {
+            return Next::GiveUp;
+        }
+        entry.refusals += 1;
+        match self.policy {
+            RetryPolicy::BackOff { attempts, factor, .. } if entry.refusals < attempts => {
+                let delay = upper_half(entry.delay, self.rng.next() >> 32);
+                entry.delay = entry.delay * u64::from(factor);
+                entry.state = State::BackOff;
+                Next::After(delay)
+            }
+            RetryPolicy::AnotherServer { attempts, servers } if entry.refusals < attempts => {
+                let next = entry.call.server.saturating_add(1);
+                entry.call.server = if next < servers { next } else { 0 };
+                Next::AnotherServer(entry.call.server)
+            }
+            _ => Next::GiveUp,
+        }
+    }
+}
+
+/// A span between half of `delay` and all of it, by a draw of 32 bits.
+pub(super) fn upper_half(delay: Span, draw: u64) -> Span {
+    let half = delay.as_ps() / 2;
+    let share = (half >> 32) * draw + (((half & u64::from(u32::MAX)) * draw) >> 32);
+    delay - Span::from_ps(share)
+}
+
+/// RPCs that wait for their next try, the earliest first.
+///
+/// If an RPC ends while it waits, its entry stays until it is due, or until room is needed.
+#[derive(Clone, Debug)]
+pub(super) struct Backoffs {
+    heap: BinaryHeap<Reverse<(Timestamp, u32, u32)>>,
+    marks_max: usize,
+}
+
+impl Backoffs {
+    pub(super) fn new(capacity: u32) -> Self {
+        let marks_max = 2 * capacity as usize;
+        Self { heap: BinaryHeap::with_capacity(marks_max), marks_max }
+    }
+
+    pub(super) fn push(&mut self, at: Timestamp, place: usize, table: &Table) {
+        if self.heap.len() == self.marks_max {
+            // At most one entry per place is live, so this drops at least half of them.
+            self.heap.retain(|&Reverse((_, place, tid))| table.waits(place, tid));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "a place is masked by a u32")]
+        let place = place as u32;
+        self.heap.push(Reverse((at, place, table.entry(place as usize).tid.0)));
+    }
+
+    #[inline]
+    pub(super) fn earliest(&self) -> Option<Timestamp> {
+        self.heap.peek().map(|&Reverse((at, ..))| at)
+    }
+
+    /// The place of an RPC whose delay is over.
+    pub(super) fn pop_due(&mut self, now: Timestamp, table: &Table) -> Option<usize> {
+        while self.earliest().is_some_and(|at| at <= now) {
+            let Reverse((_, place, tid)) = self.heap.pop()?;
+            if table.waits(place, tid) {
+                return Some(place as usize);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_lies_in_the_upper_half() {
+        for delay in [Span::ZERO, Span::from_ps(1), Span::from_us(10), Span::MAX] {
+            for draw in [0, 1, 1 << 31, u64::from(u32::MAX)] {
+                let wait = upper_half(delay, draw);
+                assert!(wait <= delay && wait >= delay / 2, "{wait} of {delay}");
+            }
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! *Which of several servers gets an RPC, and which is left alone for a while?*
+//!
+//! The requester's side of a service that several servers have: no clock, no sockets. The caller says what it has sent where, and how that has ended.
+//! A decision looks at each server once and allocates nothing.
+//!
+//! What follows the end of an RPC at one of them is [`failover`](super::failover)'s; when to ask a second one meanwhile is
+//! [`hedging`](super::hedging)'s.
+
+mod share;
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::num::NonZeroU16;
+use nebula_nic::hash::Rng;
+use nebula_nic::time::{Span, Timestamp};
+
+/// Servers that one client can have: a set of them is a word.
+pub const SERVERS_MAX: u16 = 64;
+
+/// How long a server is left alone after an RPC was lost there; twice as long after each further one.
+const REST_FIRST: Span = Span::from_ms(10);
+/// The longest rest.
+const REST_MAX: Span = Span::from_ms(5_000);
+/// A share of one, as numbers count it.
+const ONE: u32 = 1 << 16;
+/// RPCs in a row that were taken back from a server, and none answered, after which it is left alone.
+const WITHDRAWN_MAX: u32 = 8;
+/// Answers after which a server that refused is taken to have room for one RPC more.
+const ANSWERS_PER_STEP: u32 = 256;
+/// Outstanding RPCs that a server which refuses everything counts as.
+const REFUSING: u32 = 64;
+/// A near server that has refused a larger share of its latest RPCs has more than it can do: 1 / 4, some three of ten.
+const NACKING: u32 = ONE / 4;
+
+/// What is known of a server before anything has been sent to it.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Timestamp;
+/// use nebula_requester::{Balance, ServerSet, Servers, Standing};
+///
+/// let (mut servers, now) = (Servers::new(Balance::RoundRobin, 1), Timestamp::ZERO);
+/// servers.join_as(0xA, Standing::default().weight(3));
+/// servers.join_as(0xB, Standing::default());
+/// servers.join_as(0xC, Standing::default().far(true));
+/// let mut picks = [0; 3];
+/// for _ in 0..80 {
+///     picks[usize::from(servers.pick(now, 0, ServerSet::default()).unwrap())] += 1;
+/// }
+/// assert_eq!(picks, [60, 20, 0]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Standing {
+    weight: NonZeroU16,
+    is_far: bool,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self { weight: NonZeroU16::MIN, is_far: false }
+    }
+}
+
+impl Standing {
+    /// Sets its share of the RPCs, against those of the others; 1 unless set, and for 0. Under [`Balance::PowerOfTwo`] also the RPCs that it may have
+    /// outstanding before it counts as more loaded than another.
+    #[must_use]
+    pub fn weight(mut self, weight: u16) -> Self {
+        self.weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
+        self
+    }
+
+    /// Sets whether it is of another zone than the client. Those get RPCs only while every near server is left alone, was tried, or has more than it
+    /// can do: it has refused more than a quarter of its latest RPCs, or has as many as when it refused one.
+    #[must_use]
+    pub const fn far(mut self, is_far: bool) -> Self {
+        self.is_far = is_far;
+        self
+    }
+}
+
+/// How an RPC's server is chosen.
+///
+/// Each goes by the servers' [weights](Standing::weight), and prefers those of the client's own [zone](Standing::far); but the keys of a server are
+/// those of it for clients of all zones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Balance {
+    /// One after the other, a server of weight 3 three times as often as one of 1.
+    RoundRobin,
+    /// Any, by chance.
+    Random,
+    /// Of two by chance the one that has fewer RPCs of this client outstanding, and has refused fewer lately. If that has as many as when it refused
+    /// one, the least loaded that has not.
+    #[default]
+    PowerOfTwo,
+    /// The one that the key's hash says, by the servers' names: the highest of one hash for each (rendezvous). What that one refuses goes nowhere
+    /// else. Of a server that is left alone, or has left, only its keys go elsewhere.
+    KeyHash,
+}
+
+impl Balance {
+    /// All ways, as they are spelled.
+    pub const ALL: [Self; 4] = [Self::RoundRobin, Self::Random, Self::PowerOfTwo, Self::KeyHash];
+
+    /// As it is spelled.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round-robin",
+            Self::Random => "random",
+            Self::PowerOfTwo => "p2c",
+            Self::KeyHash => "key-hash",
+        }
+    }
+}
+
+impl core::str::FromStr for Balance {
+    type Err = BalanceNameError;
+
+    fn from_str(name: &str) -> Result<Self, BalanceNameError> {
+        Self::ALL.into_iter().find(|balance| balance.name() == name).ok_or(BalanceNameError)
+    }
+}
+
+/// A text that names no [`Balance`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected round-robin, random, p2c or key-hash")]
+pub struct BalanceNameError;
+
+impl core::fmt::Display for Balance {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What became of an RPC at a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerEnd {
+    /// It was answered.
+    Answered,
+    /// It was refused.
+    Refused,
+    /// There was no answer, or no connection.
+    Lost,
+    /// Its client took it back before it ended. A server of which many in a row are taken back, and that answers none, counts as lost.
+    Withdrawn,
+}
+
+/// Servers, as a set of their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerSet(u64);
+
+impl ServerSet {
+    /// Adds one.
+    pub fn insert(&mut self, server: u16) {
+        self.0 |= 1 << server;
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, server: u16) {
+        self.0 &= !(1 << server);
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether it is among them.
+    #[must_use]
+    pub const fn contains(self, server: u16) -> bool {
+        self.0 >> server & 1 == 1
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Server {
+    /// Hash of its name; `None` while no server has this number.
+    name: Option<u64>,
+    standing: Standing,
+    /// By how much it is behind its share under [`Balance::RoundRobin`], in weights.
+    turn: i64,
+    /// It gets no new RPCs.
+    has_left: bool,
+    /// It has said that it is not to be used now.
+    is_unwell: bool,
+    outstanding: u32,
+    /// The share of its latest RPCs that it refused, of [`ONE`].
+    refused: u32,
+    /// RPCs lost there since it has answered.
+    lost: u32,
+    /// RPCs taken back since it has answered.
+    withdrawn: u32,
+    /// RPCs of this client that it had when it refused one: with as many it is full. `None` while it has refused none.
+    full_at: Option<u32>,
+    /// Answers since that was found, or last moved.
+    answers: u32,
+    /// Until then it is left alone; the beginning of time for a server that is not.
+    rests_until: Timestamp,
+}
+
+impl Server {
+    /// Whether it may get an RPC: one at a time while it has not answered since it was lost.
+    fn is_open(&self, now: Timestamp) -> bool {
+        let is_rested = self.lost == 0 || (self.rests_until <= now && self.outstanding == 0);
+        self.name.is_some() && !self.has_left && !self.is_unwell && is_rested
+    }
+
+    /// Whether it would refuse an RPC, as far as is known.
+    fn is_full(&self) -> bool {
+        self.full_at.is_some_and(|full_at| self.outstanding >= full_at)
+    }
+
+    /// It has answered one: perhaps it takes more than it did.
+    fn answered(&mut self) {
+        self.refused -= self.refused / 8;
+        self.answers += 1;
+        if self.answers == ANSWERS_PER_STEP {
+            self.answers = 0;
+            self.full_at = self.full_at.map(|full_at| full_at.saturating_add(1));
+        }
+    }
+
+    fn refused(&mut self) {
+        self.refused += (ONE - self.refused) / 8;
+        self.answers = 0;
+        self.full_at = Some(self.outstanding.max(1));
+    }
+
+    /// The load that it seems to have.
+    fn load(&self) -> u32 {
+        self.outstanding * 2 + self.refused * REFUSING / ONE * 2 + 1
+    }
+
+    fn weight(&self) -> u32 {
+        self.standing.weight.get().into()
+    }
+
+    /// Which of two has more to do for its weight.
+    fn by_load(&self, other: &Self) -> Ordering {
+        let scaled = |load: u32, weight: u32| u64::from(load) * u64::from(weight);
+        scaled(self.load(), other.weight()).cmp(&scaled(other.load(), self.weight()))
+    }
+
+    /// Whether it has more than it can do.
+    fn is_nacking(&self) -> bool {
+        self.refused > NACKING || self.is_full()
+    }
+
+    /// The number of one that has left is free once nothing is outstanding there.
+    fn free_if_over(&mut self) {
+        if self.has_left && self.outstanding == 0 {
+            *self = Self::default();
+        }
+    }
+
+    fn lose(&mut self, now: Timestamp) {
+        // Others that were under way when it rested already say nothing new.
+        if self.lost > 0 && now < self.rests_until {
+            return;
+        }
+        let rest = Span::from_ps(REST_FIRST.as_ps() << self.lost.min(16)).min(REST_MAX);
+        (self.lost, self.rests_until) = (self.lost.saturating_add(1), now + rest);
+    }
+}
+
+/// The servers of a client, by their numbers from 0 on.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Timestamp;
+/// use nebula_requester::{Balance, ServerEnd, ServerSet, Servers};
+///
+/// let (mut servers, now) = (Servers::new(Balance::RoundRobin, 1), Timestamp::from_ps(0));
+/// servers.join(0xA);
+/// servers.join(0xB);
+/// let first = servers.pick(now, 0, ServerSet::default()).unwrap();
+/// servers.begin(first);
+/// servers.end(now, first, ServerEnd::Refused);
+/// // A NACK goes elsewhere.
+/// let mut tried = ServerSet::default();
+/// tried.insert(first);
+/// assert_ne!(servers.pick(now, 0, tried), Some(first));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Servers {
+    balance: Balance,
+    servers: Vec<Server>,
+    next: u16,
+    rng: Rng,
+}
+
+impl Servers {
+    /// None yet; `seed` is that of all chance.
+    #[must_use]
+    pub const fn new(balance: Balance, seed: u64) -> Self {
+        Self { balance, servers: Vec::new(), next: 0, rng: Rng::new(seed) }
+    }
+
+    /// How the server of an RPC is chosen.
+    #[must_use]
+    pub const fn balance(&self) -> Balance {
+        self.balance
+    }
+
+    /// The number of a server that joins, of which nothing has been heard; `None` if there are [`SERVERS_MAX`]. `name` is a hash of its name, by
+    /// which all clients agree about the keys of a server.
+    pub fn join(&mut self, name: u64) -> Option<u16> {
+        self.join_as(name, Standing::default())
+    }
+
+    /// As [`join`](Self::join), of a server of which something is known.
+    pub fn join_as(&mut self, name: u64, standing: Standing) -> Option<u16> {
+        let server = Server { name: Some(name), standing, ..Server::default() };
+        if let Some(free) = (0..self.count()).find(|&number| self.at(number).name.is_none()) {
+            self.servers[usize::from(free)] = server;
+            return Some(free);
+        }
+        let number = self.count();
+        (number < SERVERS_MAX).then(|| {
+            self.servers.push(server);
+            number
+        })
+    }
+
+    /// `server` gets no RPC any more. Once what is outstanding there has ended, its number may be another's.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such server; likewise the other methods that take one.
+    pub fn leave(&mut self, server: u16) {
+        let server = &mut self.servers[usize::from(server)];
+        server.has_left = true;
+        server.free_if_over();
+    }
+
+    /// Replaces what is known of `server` beforehand.
+    pub fn set_standing(&mut self, server: u16, standing: Standing) {
+        self.servers[usize::from(server)].standing = standing;
+    }
+
+    /// Whether the number is a server's, which may have left and still have RPCs.
+    #[must_use]
+    pub fn is_there(&self, server: u16) -> bool {
+        self.at(server).name.is_some()
+    }
+
+    /// Whether the number is a server's that has not left.
+    #[must_use]
+    pub fn is_member(&self, server: u16) -> bool {
+        self.is_there(server) && !self.at(server).has_left
+    }
+
+    /// The server for an RPC about the key with this hash, which is none of those `without`; `None` if each of the others is left alone.
+    pub fn pick(&mut self, now: Timestamp, key_hash: u32, without: ServerSet) -> Option<u16> {
+        let mut set = ServerSet::default();
+        let open = (0..self.count()).filter(|&server| !without.contains(server) && self.at(server).is_open(now));
+        open.for_each(|server| set.insert(server));
+        let set = if self.balance == Balance::KeyHash { set } else { self.preferred(set) };
+        match self.balance {
+            Balance::RoundRobin => self.next_of(set),
+            Balance::Random => self.any_of(set),
+            Balance::PowerOfTwo => self.better_of_two(set),
+            Balance::KeyHash => self.best_for(key_hash, set),
+        }
+    }
+
+    /// An RPC is sent to `server`.
+    pub fn begin(&mut self, server: u16) {
+        self.servers[usize::from(server)].outstanding += 1;
+    }
+
+    /// An RPC that was sent to `server` has ended.
+    pub fn end(&mut self, now: Timestamp, server: u16, end: ServerEnd) {
+        let server = &mut self.servers[usize::from(server)];
+        server.outstanding = server.outstanding.saturating_sub(1);
+        match end {
+            ServerEnd::Answered => server.answered(),
+            ServerEnd::Refused => server.refused(),
+            ServerEnd::Lost => server.lose(now),
+            ServerEnd::Withdrawn => server.withdrawn += 1,
+        }
+        match end {
+            ServerEnd::Answered | ServerEnd::Refused => (server.lost, server.withdrawn) = (0, 0),
+            _ if server.withdrawn >= WITHDRAWN_MAX => {
+                server.withdrawn = 0;
+                server.lose(now);
+            }
+            ServerEnd::Lost | ServerEnd::Withdrawn => {}
+        }
+        server.free_if_over();
+    }
+
+    /// Nobody answers at `server`, where no RPC was.
+    pub fn lose(&mut self, now: Timestamp, server: u16) {
+        self.servers[usize::from(server)].lose(now);
+    }
+
+    /// Something has come from `server` that was no RPC's end: it is there.
+    pub fn find(&mut self, server: u16) {
+        let server = &mut self.servers[usize::from(server)];
+        (server.lost, server.withdrawn) = (0, 0);
+    }
+
+    /// What `server` says of itself: while it is not well it gets no RPCs.
+    pub fn set_health(&mut self, server: u16, is_well: bool) {
+        self.servers[usize::from(server)].is_unwell = !is_well;
+    }
+
+    /// Whether `server` is left alone.
+    #[must_use]
+    pub fn rests(&self, now: Timestamp, server: u16) -> bool {
+        !self.at(server).is_open(now)
+    }
+
+    /// Whether `server` has as many RPCs of this client as when it refused one: under [`Balance::PowerOfTwo`] alone this is looked at.
+    #[must_use]
+    pub fn is_full(&self, server: u16) -> bool {
+        self.balance == Balance::PowerOfTwo && self.at(server).is_full()
+    }
+
+    /// When `server`, where an RPC was lost or nobody answered, may be asked again.
+    #[must_use]
+    pub fn rests_until(&self, server: u16) -> Timestamp {
+        self.at(server).rests_until
+    }
+
+    /// One more than the highest number.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "at most SERVERS_MAX")]
+    pub const fn count(&self) -> u16 {
+        self.servers.len() as u16
+    }
+
+    fn at(&self, server: u16) -> &Server {
+        &self.servers[usize::from(server)]
+    }
+}

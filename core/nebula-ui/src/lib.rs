@@ -1,0 +1,41 @@
+//! How Nebula's programs talk to people.
+//!
+//! | question | module |
+//! |---|---|
+//! | what is one result made of? | [`Row`], [`Value`] |
+//! | how are figures written? | [`units`], [`text`] |
+//! | how are values read from a command line or a file? | [`words`] |
+//! | why did a command fail, and with which exit code? | [`Failure`] |
+//! | how are results printed? | `output` |
+//! | has Ctrl-C been pressed? | `signal` |
+//!
+//! The feature `program` has the last two. They read and write standard streams; without them this
+//! crate only computes.
+//!
+//! # Examples
+//!
+//! ```
+//! use nebula_ui::{Row, units, words};
+//!
+//! let bytes = words::bytes("64KiB")?;
+//! let row = Row::new().field("buffer_bytes", bytes).shown("buffer", units::bytes(bytes));
+//! assert_eq!(row.texts(), ["64 KiB"]);
+//! # Ok::<(), String>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod failure;
+#[cfg(feature = "program")]
+pub mod output;
+mod row;
+#[cfg(feature = "program")]
+pub mod signal;
+pub mod text;
+pub mod units;
+mod value;
+pub mod words;
+
+pub use failure::Failure;
+pub use row::{Align, Cell, Row};
+pub use value::{Name, Value};

@@ -1,0 +1,116 @@
+//! Prints results one by one, as soon as each is known.
+
+use std::io::Write;
+
+use super::format::Format;
+use super::rows::write_rows;
+use super::{print, stdout};
+use crate::{Align, Cell, Failure, Row};
+
+/// Prints rows of one kind as they come. A table has the columns of the first row. CSV has the columns of all rows, so it is printed at
+/// the end.
+#[derive(Debug)]
+pub struct RowStream {
+    format: Format,
+    /// Width of each column of the table in characters; empty before the first row.
+    widths: Vec<usize>,
+    /// Buffered rows for CSV.
+    kept: Vec<Row>,
+}
+
+/// Minimum width of a column in characters: later values may be longer than the first.
+const WIDTH_MIN: usize = 7;
+
+impl RowStream {
+    /// A stream that has printed nothing.
+    #[must_use]
+    pub fn new(format: Format) -> Self {
+        Self { format, widths: Vec::new(), kept: Vec::new() }
+    }
+
+    /// Prints one row.
+    pub fn print(&mut self, row: Row) -> Result<(), Failure> {
+        let mut out = stdout()?;
+        self.write(&mut out, row)?;
+        Ok(out.flush()?)
+    }
+
+    /// Prints the buffered rows after the last row.
+    pub fn finish(self) -> Result<(), Failure> {
+        if self.kept.is_empty() { Ok(()) } else { print(self.format, &self.kept) }
+    }
+
+    fn write(&mut self, out: &mut impl Write, row: Row) -> Result<(), Failure> {
+        match self.format {
+            Format::Table => {
+                if self.widths.is_empty() {
+                    self.widths = widths(row.cells());
+                    heading_lines(row.cells(), &self.widths).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+                }
+                Ok(writeln!(out, "{}", columns(row.cells(), &self.widths, |cell| &cell.text))?)
+            }
+            Format::Json => write_rows(out, self.format, std::slice::from_ref(&row)),
+            Format::Csv => {
+                self.kept.push(row);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The width that each column needs for this row and its heading, at least [`WIDTH_MIN`].
+fn widths(cells: &[Cell]) -> Vec<usize> {
+    let width = |cell: &Cell| {
+        let lines = cell.heading.lines().chain([cell.text.as_str()]);
+        lines.map(|line| line.chars().count()).fold(WIDTH_MIN, usize::max)
+    };
+    cells.iter().map(width).collect()
+}
+
+/// The lines of the headings, in columns of these widths.
+fn heading_lines(cells: &[Cell], widths: &[usize]) -> Vec<String> {
+    let lines = cells.iter().map(|cell| cell.heading.lines().count()).max().unwrap_or(0);
+    (0..lines).map(|line| columns(cells, widths, |cell| cell.heading.lines().nth(line).unwrap_or(""))).collect()
+}
+
+/// The text that `text` selects from each cell, in columns of these widths.
+fn columns<'a>(cells: &'a [Cell], widths: &[usize], text: impl Fn(&'a Cell) -> &'a str) -> String {
+    let padded = |(cell, &width): (&'a Cell, &usize)| match cell.align {
+        Align::Left => format!("{:width$}", text(cell)),
+        Align::Right => format!("{:>width$}", text(cell)),
+    };
+    let cells: Vec<String> = cells.iter().zip(widths).map(padded).collect();
+    cells.join("  ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, p99: &str) -> Row {
+        Row::new().field("name", name).word("design", name).shown("p99\nraw", p99)
+    }
+
+    fn written(format: Format) -> String {
+        let mut stream = RowStream::new(format);
+        let mut out = Vec::new();
+        for (name, p99) in [("jbsq:2, bounded", "1.25 µs"), ("unbounded", "∞"), ("a name that is longer", "12.25 µs")]
+        {
+            stream.write(&mut out, row(name, p99)).unwrap();
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_table_is_aligned_by_its_first_row() {
+        let expected = "design               p99\n                     raw\njbsq:2, bounded  1.25 µs\nunbounded              ∞\n\
+                        a name that is longer  12.25 µs\n";
+        assert_eq!(written(Format::Table), expected);
+    }
+
+    #[test]
+    fn json_comes_line_by_line_and_csv_at_the_end() {
+        assert_eq!(written(Format::Json).lines().count(), 3);
+        assert_eq!(written(Format::Csv), "");
+    }
+}

@@ -1,0 +1,82 @@
+//! Progress bars of simulations.
+
+use indicatif::ProgressBar;
+use nebula_lab::Progress;
+
+use nebula_ui::output::bar;
+
+/// Counts replications; a precision may add more of them than were planned.
+pub(crate) struct Replications(ProgressBar);
+
+impl Replications {
+    pub(crate) fn new() -> Self {
+        Self(bar("simulating {bar:40} {pos} of {len} replications, {eta} to go", Some(0)))
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Progress for Replications {
+    fn expect(&self, steps: u64) {
+        self.0.inc_length(steps);
+    }
+
+    fn step(&self) {
+        if self.0.length().is_some_and(|length| self.0.position() >= length) {
+            self.0.inc_length(1);
+        }
+        self.0.inc(1);
+    }
+}
+
+/// Counts the points of a study.
+pub(crate) struct Points(ProgressBar);
+
+impl Points {
+    pub(crate) fn new() -> Self {
+        Self(bar("{bar:40} {pos} of {len} points, {eta} to go", Some(0)))
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Progress for Points {
+    fn expect(&self, steps: u64) {
+        self.0.inc_length(steps);
+    }
+
+    fn step(&self) {
+        self.0.inc(1);
+    }
+}
+
+/// Counts runs and searches, with the name of what they belong to.
+pub(crate) struct Runs(ProgressBar);
+
+impl Runs {
+    pub(crate) fn new() -> Self {
+        Self(bar("{msg:24} {bar:40} {pos} of {len} runs and searches", Some(0)))
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Progress for Runs {
+    fn begin(&self, what: &'static str) {
+        self.0.set_message(what);
+    }
+
+    fn expect(&self, steps: u64) {
+        self.0.inc_length(steps);
+    }
+
+    fn step(&self) {
+        self.0.inc(1);
+    }
+}
