@@ -22,9 +22,29 @@ pub(crate) fn folder_of(root: &Path, name: &str) -> Option<PathBuf> {
     AREAS.iter().map(|area| root.join(area).join(name)).find(|folder| folder.join("Cargo.toml").is_file())
 }
 
+/// The crates of these areas, by name.
+pub(crate) fn crates_of(root: &Path, areas: &[&str]) -> Vec<String> {
+    let entries = areas.iter().filter_map(|area| root.join(area).read_dir().ok()).flatten().flatten();
+    let crates = entries.filter(|entry| entry.path().join("Cargo.toml").is_file());
+    let mut names: Vec<String> = crates.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_crates_of_an_area_are_its_folders_with_a_manifest() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let names = crates_of(&root, &["core", "testing"]);
+        assert!(
+            ["nebula-nic", "nebula-testing"].iter().all(|name| names.iter().any(|other| other == name)),
+            "{names:?}"
+        );
+        assert!(names.is_sorted() && !names.iter().any(|name| name == "nebula"));
+    }
 
     #[test]
     fn a_crate_is_one_folder_below_an_area() {

@@ -23,12 +23,12 @@ pub(crate) struct Args {
 }
 
 /// The test that runs the seeds.
-const TEST: &str = "whatever_the_network_does_each_call_ends_once_and_truly";
+const TEST: &str = "udp_network::whatever_the_network_does_each_call_ends_once_and_truly";
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let (from, seeds) = args.seed.map_or((args.from, args.seeds), |seed| (seed, 1));
     let mut command =
-        shell.cargo(&["test", "--package", "nebula", "--test", "udp_network", "--", "--nocapture", "--exact", TEST]);
+        shell.cargo(&["test", "--package", "nebula", "--test", "counted", "--", "--nocapture", "--exact", TEST]);
     command.env("NEBULA_SEED_FROM", from.to_string()).env("NEBULA_SEEDS", seeds.to_string());
     if args.trace {
         command.env("NEBULA_TRACE", "1");

@@ -4,6 +4,7 @@
 //! tests that show it failing. To add one: a file under `tidy/` and a line in [`RULES`].
 
 mod areas;
+mod clock;
 mod code;
 mod cycle;
 mod departure;
@@ -86,6 +87,7 @@ const RULES: &[Rule] = &[
     Rule { name: "nothing points outside the repository", check: outside::check },
     Rule { name: "no test is switched off", check: ignored::check },
     Rule { name: "every test file is in a test program", check: test_programs::check },
+    Rule { name: "tests neither sleep nor read the time", check: clock::check },
     Rule { name: "prose is plain English", check: plain_english::check },
 ];
 

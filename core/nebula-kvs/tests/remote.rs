@@ -3,9 +3,9 @@
 use nebula_kvs::{MAP_BYTES, Mode, Put, RemoteGet, RemoteMap, RemoteStep, Store, StoreConfig, StoreOptions};
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::window;
+use nebula_testing::wait::Limit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 /// A reader of a store's memory.
 struct Reader {
@@ -104,9 +104,6 @@ fn an_item_with_metadata_is_for_the_server() {
     assert_eq!(reader.get(b"key", 64), Err(()));
 }
 
-/// A writer has begun by then, on the busiest machine.
-const WRITER_BEGINS_MAX: Duration = Duration::from_secs(60);
-
 #[test]
 fn values_are_complete_while_they_are_replaced_moved_and_recycled() {
     for mode in [Mode::Store, Mode::Cache] {
@@ -132,26 +129,25 @@ fn values_are_complete_while_they_are_replaced_moved_and_recycled() {
                 }
             })
         };
-        let (mut found, mut asked) = (0, 0);
-        let began = Instant::now();
+        let mut found = 0;
+        let limit = Limit::new("values that are found");
         for round in 0_u32.. {
             // On a busy machine the writer may begin long after the reader.
-            if round >= 40_000 && (found > 1000 || began.elapsed() > WRITER_BEGINS_MAX) {
+            if round >= 40_000 && found > 1000 {
                 break;
             }
+            limit.check();
             let key = (round % 40).to_le_bytes();
             match reader.get(&key, 200) {
                 Ok(Some(value)) => {
                     assert!(value.len() >= 40 && value.iter().all(|&byte| byte == value[0]), "{value:?}, {mode:?}");
                     found += 1;
                 }
-                Ok(None) => {}
-                Err(()) => asked += 1,
+                Ok(None) | Err(()) => {}
             }
         }
         is_over.store(true, Ordering::Relaxed);
         writer.join().expect("the writer");
-        assert!(found > 1000, "{found} found, {asked} asked, {mode:?}");
     }
 }
 

@@ -4,7 +4,9 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use nebula_testing::wait::{Watchdog, wait_until};
 
 /// The time limit of a demo of one or two seconds on a busy machine.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -17,15 +19,8 @@ fn demo(args: &[&str]) -> Child {
 }
 
 /// Waits for the end, with a time limit.
-fn finish(mut child: Child) -> Output {
-    let until = Instant::now() + LIMIT;
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > until {
-            let _ = child.kill();
-            panic!("the demo did not end within {LIMIT:?}");
-        }
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
+fn finish(child: Child) -> Output {
+    let _watchdog = Watchdog::within(LIMIT, "a demo");
     child.wait_with_output().unwrap()
 }
 
@@ -102,14 +97,11 @@ fn times_file(id: u32) -> std::path::PathBuf {
 fn long_demo() -> (Child, u32) {
     let mut child = demo(&["--items", "200000", "--no-report", "--seconds-per-point", "600"]);
     let service = format!("shm://nebula-demo-{}", child.id());
-    let until = Instant::now() + LIMIT;
-    loop {
-        match processes_with(&service)[..] {
-            [pid, ..] => return (child, pid),
-            [] => assert!(child.try_wait().unwrap().is_none() && Instant::now() < until, "the demo started no service"),
-        }
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
+    let pid = wait_until("the demo's service", || {
+        assert!(child.try_wait().unwrap().is_none(), "the demo started no service");
+        processes_with(&service).first().copied()
+    });
+    (child, pid)
 }
 
 fn pid(id: u32) -> rustix::process::Pid {

@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::program::command;
 
@@ -76,14 +76,8 @@ fn normal_word(word: &str) -> String {
     }
 }
 
-/// Asks again and again until it is so, for a minute at most.
-#[track_caller]
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::yield_now();
-    }
+    nebula_testing::wait::wait_until(what, || is_so().then_some(()));
 }
 
 /// A server that ends with this value.

@@ -6,16 +6,14 @@ use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use nebula::{CallError, Client, ClientConfig, Span};
 use nebula_kvs::protocol::{Reply, Request, Status};
 use nebula_replication::client::asks_for_leader;
+use nebula_testing::wait::Limit;
 use rustix::process::Signal;
 
 use crate::program::{command, nebula, signal, wait};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Endpoints that the kernel gives to no socket by itself, so that a process that is restarted has its own again.
 fn endpoints() -> Vec<String> {
@@ -74,9 +72,9 @@ impl Replicas {
 
     /// The one that leads, as any of them says.
     fn leader(&self) -> usize {
-        let began = Instant::now();
+        let limit = Limit::new("a leader");
         loop {
-            assert!(began.elapsed() < PATIENCE, "nobody leads");
+            limit.check();
             let listed = nebula(&["replicas", &self.all(), "--format", "json"]);
             let leads = |endpoint: &String| listed.stdout.contains(&format!("\"leader\":\"{endpoint}\""));
             match self.endpoints.iter().position(leads) {
@@ -105,9 +103,9 @@ impl Drop for Replicas {
 fn ask(client: &mut Client, request: &Request<'_>) -> (Status, Vec<u8>) {
     let mut message = vec![0; request.encoded_bytes()];
     request.encode_into(&mut message).unwrap();
-    let began = Instant::now();
+    let limit = Limit::new("an answer");
     loop {
-        assert!(began.elapsed() < PATIENCE, "nobody answers");
+        limit.check();
         match client.call(&message) {
             Ok(reply) => match Reply::decode(reply).unwrap() {
                 Reply { status: Status::Unknown, .. } => {}

@@ -143,9 +143,9 @@ pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoin
 pub use endpoint::{Resolve, ResolveError, Resolved, XdpAddress};
 pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{
-    AccessRefusal, Arrival, Balance, CoreId, FlowKind, HedgeConfig, NackReason, Policy, RegionError, RegionId,
-    RetryPolicy, Rights, ScrubMode, Span, Steering,
+    AccessRefusal, Arrival, CoreId, NackReason, Policy, RegionError, RegionId, Rights, ScrubMode, Span, Steering,
 };
+pub use nebula_requester::{Balance, FlowKind, HedgeConfig, RetryPolicy};
 // What a custom policy is written with.
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, KeyHash, PerCore, Placement, PolicyNameError, Queues,

@@ -1,15 +1,14 @@
 //! What clients cost whose calls nobody answers yet, or that have none: no time of the thread that watches them.
 
-mod support;
-
+use crate::alone;
+use crate::support::{endpoint, server_config};
 use nebula::{AsyncClient, ClientConfig, Reply, Server, Span};
-use nebula_testing::wait::{Watchdog, wait_until};
+use nebula_testing::wait::{Watchdog, wait_until, wait_until_unchanged};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use support::{endpoint, server_config};
 
 /// Clients of each kind.
 const CLIENTS: usize = 200;
@@ -26,13 +25,12 @@ fn driver_ns() -> Option<u64> {
 
 #[test]
 fn clients_that_nothing_comes_for_cost_no_time() {
+    let _alone = alone();
     let _watchdog = Watchdog::new("idle clients");
     let is_over = Arc::new(AtomicBool::new(false));
     let goes_on = is_over.clone();
     let service = move |request: &[u8], reply: &mut Reply<'_>| {
-        while !goes_on.load(Ordering::Acquire) {
-            std::thread::park_timeout(Duration::from_millis(1));
-        }
+        wait_until("leave to answer", || goes_on.load(Ordering::Acquire).then_some(()));
         reply.write(request);
     };
     let name = endpoint("idle");
@@ -52,15 +50,10 @@ fn clients_that_nothing_comes_for_cost_no_time() {
             assert!(Pin::new(&mut *call).poll(&mut cx).is_pending());
         }
     }
-    // Until it sleeps: what it has to do for the calls, it has done.
-    let mut before = driver_ns();
-    wait_until("a driver at rest", || {
-        std::thread::park_timeout(Duration::from_millis(20));
-        let now = driver_ns();
-        (std::mem::replace(&mut before, now) == now && now.is_some()).then_some(())
-    });
-    std::thread::park_timeout(Duration::from_millis(300));
-    assert_eq!(driver_ns(), before, "{CLIENTS} clients without calls, and as many that wait, cost time");
+    // What it has to do for the calls, it does sooner or later; then it rests for as long as one looks.
+    let rest = Duration::from_millis(300);
+    let spent = wait_until_unchanged("clients that cost no time", rest, driver_ns);
+    assert!(spent.is_some(), "there is a thread for them");
     is_over.store(true, Ordering::Release);
     for call in &mut calls {
         let reply = wait_until("a reply", || match Pin::new(&mut *call).poll(&mut cx) {

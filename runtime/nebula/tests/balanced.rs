@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::boxed::boxed;
 use crate::support::{endpoint, wait_until_clean};
-use nebula_testing::wait::Watchdog;
+use nebula_testing::wait::{Limit, Watchdog, throughout, wait_until};
 
 fn balanced(balance: Balance) -> ClientConfig {
     ClientConfig::default().balance(balance)
@@ -31,32 +31,17 @@ fn counting(name: &str) -> (RunningServer, Arc<AtomicU32>) {
     (server.expect("a server"), executed)
 }
 
-/// Gives a server RPCs until it has refused eight in a row, each after the one before was over. One NACK does not
-/// say that there is no room: of RPCs that arrive together some are refused before a worker takes those ahead of them.
-fn fill(crowd: &mut Client) {
-    let (begun, mut refused) = (Instant::now(), 0);
-    while refused < 8 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the server takes everything");
-        crowd.submit(b"fill").expect("a free slot");
-        let sent = Instant::now();
-        let mut is_refused = false;
-        while !is_refused && sent.elapsed() < Duration::from_millis(20) {
-            is_refused = crowd.poll().is_some_and(|done| done.result.is_err());
-            std::thread::yield_now();
-        }
-        refused = if is_refused { refused + 1 } else { 0 };
-    }
-}
-
 #[test]
 fn a_refused_call_goes_to_another_server() {
     let _watchdog = Watchdog::new("a refused call");
     let (busy_name, idle_name) = (endpoint("balanced-busy"), endpoint("balanced-idle"));
     let (release, released) = channel::<()>();
     let released = std::sync::Mutex::new(released);
+    let (begin, begun) = channel();
     // One is served until it is released, two may wait: all else is refused at once.
     let config = ServerConfig::default().slo(Span::from_us(1)).service_mean(Span::from_us(1)).policy(Policy::Jbsq(1));
     let busy = Server::bind(&busy_name).config(config).serve(boxed(move |_: &[u8], reply: &mut Reply<'_>| {
+        let _ = begin.send(());
         let _ = released.lock().expect("the lock").recv();
         reply.write(b"late");
     }));
@@ -64,7 +49,17 @@ fn a_refused_call_goes_to_another_server() {
     // Goes before the server does, which waits for its handler, should an assertion fail.
     let release = release;
     let mut crowd = Client::connect(&busy_name).expect("a client");
-    fill(&mut crowd);
+    // While the first is in its handler nothing leaves the queue: of those behind it two have room there.
+    crowd.submit(b"fill").expect("a free slot");
+    begun.recv().expect("it runs");
+    for _ in 0..16 {
+        crowd.submit(b"fill").expect("a free slot");
+    }
+    let mut refused = 0;
+    wait_until("a full queue", || {
+        refused += u32::from(crowd.poll().is_some_and(|done| done.result.is_err()));
+        (refused >= 14).then_some(())
+    });
     let (idle, executed) = counting(&idle_name);
     for balance in [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo] {
         let before = executed.load(Ordering::Relaxed);
@@ -115,9 +110,9 @@ fn nothing_runs_twice_over_servers_that_end_and_come_back() {
         assert_eq!(client.call_with(b"harmless", Options::default().idempotent(true)), Ok(&b"harmless"[..]));
     }
     let (one, again) = counting(&one_name);
-    let begun = Instant::now();
+    let limit = Limit::new("the server that came back to get something");
     while again.load(Ordering::Relaxed) == 0 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the server that came back got nothing");
+        limit.check();
         assert!(client.call_with(b"again", Options::default().idempotent(true)).is_ok());
     }
     one.stop();
@@ -204,6 +199,9 @@ fn a_second_server_is_asked_where_the_first_takes_long_and_that_does_no_harm() {
     for _ in 0..200 {
         assert_eq!(client.call_with(b"learn", harmless), Ok(&b"learn"[..]));
     }
+    // Copies that were taken back may still be executed.
+    wait_until_clean(slow.status(), 1);
+    wait_until_clean(fast.status(), 1);
     stalls.store(true, Ordering::Relaxed);
     let before = (slow_executed.load(Ordering::Relaxed), fast_executed.load(Ordering::Relaxed));
     // The slow server has one under way and queues the others: each of its RPCs is answered by the fast one.
@@ -217,6 +215,7 @@ fn a_second_server_is_asked_where_the_first_takes_long_and_that_does_no_harm() {
     let executed = || slow_executed.load(Ordering::Relaxed) + fast_executed.load(Ordering::Relaxed);
     // What was taken back may still be executed.
     wait_until_clean(slow.status(), 1);
+    wait_until_clean(fast.status(), 1);
     let before = executed();
     for _ in 0..100 {
         assert_eq!(client.call(b"once"), Ok(&b"once"[..]));
@@ -247,26 +246,35 @@ fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
     let health = HealthCheck::new(Span::from_ms(20), b"well?", |reply| reply == b"yes");
     let config = balanced(Balance::RoundRobin).health(health);
     let mut client = Client::connect_with(&names.join(","), config).expect("a client");
-    // Until `count` RPCs in a row have, or have not, been executed by the first server.
-    let mut runs = |is_there: bool, what: &str| {
-        let (begun, mut in_a_row) = (Instant::now(), 0);
-        while in_a_row < 50 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
-            let before = one_executed.load(Ordering::Relaxed);
-            // On a busy machine neither may have answered the last check in time.
-            for _ in 0..2 {
-                let ended = client.call(b"work").map(drop);
-                assert!(matches!(ended, Ok(()) | Err(CallError::NotSent(SubmitError::ServerGone))), "{ended:?}");
-            }
-            let got = one_executed.load(Ordering::Relaxed) > before;
-            in_a_row = if got == is_there { in_a_row + 1 } else { 0 };
+    // One call; whether the first server executed it, `None` where on a busy machine neither server has
+    // answered the last check in time.
+    let mut call = || {
+        let before = one_executed.load(Ordering::Relaxed);
+        match client.call(b"work").map(drop) {
+            Ok(()) => Some(one_executed.load(Ordering::Relaxed) > before),
+            Err(CallError::NotSent(SubmitError::ServerGone)) => None,
+            Err(error) => panic!("{error}"),
         }
     };
-    runs(true, "it is well");
+    let until_it_gets_one = |call: &mut dyn FnMut() -> Option<bool>| {
+        let limit = Limit::new("the first server to get a call");
+        while call() != Some(true) {
+            limit.check();
+        }
+    };
+    until_it_gets_one(&mut call);
     is_ill.store(true, Ordering::Relaxed);
-    runs(false, "it is ill");
+    let (limit, mut in_a_row) = (Limit::new("the first server to be left alone"), 0);
+    while in_a_row < 50 {
+        limit.check();
+        in_a_row = match call() {
+            Some(true) => 0,
+            Some(false) => in_a_row + 1,
+            None => in_a_row,
+        };
+    }
     is_ill.store(false, Ordering::Relaxed);
-    runs(true, "it is well again");
+    until_it_gets_one(&mut call);
     one.stop();
     other.stop();
 }
@@ -290,9 +298,9 @@ fn a_caller_that_never_polls_learns_that_a_server_is_well_again() {
     let mut client = Client::connect_with(&names.join(","), config).expect("a client");
     for (ill, is_answered) in [(false, true), (true, false), (false, true)] {
         is_ill.store(ill, Ordering::Relaxed);
-        let begun = Instant::now();
+        let limit = Limit::new("a call to end as the servers say they are");
         while client.call(b"work").is_ok() != is_answered {
-            assert!(begun.elapsed() < Duration::from_secs(60), "both ill: {ill}");
+            limit.check();
         }
     }
     servers.into_iter().for_each(|server| _ = server.stop());
@@ -308,9 +316,9 @@ fn servers_join_and_leave_as_a_file_says() {
     let mut client = Client::connect_with(&format!("file://{}", file.display()), balanced(Balance::RoundRobin));
     let client = client.as_mut().expect("a client");
     let mut served_by = |which: usize| {
-        let (begun, mut in_a_row) = (Instant::now(), 0);
+        let (limit, mut in_a_row) = (Limit::new("one server to get all calls"), 0);
         while in_a_row < 20 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "server {which} does not get all");
+            limit.check();
             let before = servers[which].1.load(Ordering::Relaxed);
             assert_eq!(client.call(b"call"), Ok(&b"call"[..]));
             let got = servers[which].1.load(Ordering::Relaxed) > before;
@@ -320,10 +328,9 @@ fn servers_join_and_leave_as_a_file_says() {
     served_by(0);
     std::fs::write(&file, format!("# moved\n{}\n", names[1])).expect("a file");
     served_by(1);
-    // A file that says nothing of use changes nothing.
+    // A file that says nothing of use changes nothing, for longer than it takes to be read again.
     std::fs::write(&file, "http://nowhere").expect("a file");
-    std::thread::sleep(Duration::from_millis(1500));
-    served_by(1);
+    throughout(Duration::from_millis(1500), || served_by(1));
     std::fs::remove_file(&file).expect("it is there");
     for (server, _) in servers {
         server.stop();
@@ -360,9 +367,9 @@ fn tasks_call_several_servers_too() {
     one.stop();
     (0..10).for_each(|_| call(20, false));
     let (one, again) = counting(&names[0]);
-    let begun = Instant::now();
+    let limit = Limit::new("the server that came back to get something");
     while again.load(Ordering::Relaxed) == 0 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the server that came back got nothing");
+        limit.check();
         call(20, false);
     }
     one.stop();

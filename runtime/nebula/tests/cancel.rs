@@ -1,6 +1,6 @@
 //! RPCs that their client takes back, or gives their own deadline.
 
-use crate::support::{echo, endpoint, server_config};
+use crate::support::{echo, endpoint, patient_client, server_config};
 use nebula::{
     CallError, Class, Client, ClientConfig, Executed, LaterReply, Options, Reply, Server, Service, Span, SubmitError,
 };
@@ -135,7 +135,7 @@ fn what_is_taken_back_while_it_waits_is_not_executed() {
             server_config(|config| (config.slo, config.service_mean) = (Span::from_secs(3600), Span::from_secs(1)));
         let server = Server::bind(&at).config(config).serve(service).expect("a server");
         let mut client =
-            Client::connect_with(server.endpoint().clone(), ClientConfig::default().slots(16)).expect("a connection");
+            Client::connect_with(server.endpoint().clone(), patient_client().slots(16)).expect("a connection");
         let tickets: Vec<_> =
             [&b"wait"[..], b"1", b"2", b"3", b"4"].map(|request| client.submit(request).expect("room")).into();
         client.flush();

@@ -1,9 +1,9 @@
 //! `darc` in a server: what a service says of its types, and what was measured of them, decides which worker serves an RPC.
 
-use crate::support::{endpoint, server_config};
+use crate::support::{endpoint, patient_client, server_config};
 use nebula::{
-    Class, Client, ClientConfig, Domains, Policy, Reply, RpcType, RpcTypes, RunningServer, ServeError, Server,
-    ServerConfig, Service, Span,
+    Class, Client, Domains, Policy, Reply, RpcType, RpcTypes, RunningServer, ServeError, Server, ServerConfig, Service,
+    Span,
 };
 use nebula_nic::replay_text;
 use nebula_testing::wait::{Watchdog, spin, wait_until};
@@ -71,7 +71,7 @@ fn serve(at: &str, change: impl FnOnce(&mut ServerConfig)) -> (RunningServer, Ar
 }
 
 fn client(server: &RunningServer) -> Client {
-    let config = ClientConfig::default().slots(64).call_timeout(Duration::from_secs(60));
+    let config = patient_client().slots(64);
     Client::connect_with(server.endpoint().clone(), config).expect("a connection")
 }
 

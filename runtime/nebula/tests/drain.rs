@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = crate::support::PATIENCE;
 
 fn config(change: impl FnOnce(ServerConfig) -> ServerConfig) -> ServerConfig {
     change(server_config(|config| config.slo = Span::from_ms(50)))

@@ -1,7 +1,8 @@
-//! A million operations on a real store, or as many as time allows, from clients in separate processes, each held against a model.
+//! Operations on a real store from clients in separate processes, each held against a model: a million with `NEBULA_OPERATIONS=1000000`.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::process::{Process, role, say, wait_for_end};
+use crate::support::{endpoint, server_config, wait_until_clean};
 use nebula::{CallError, Client, ClientConfig, Policy, Server, ServerConfig, Service, Stage, SubmitError, Ticket};
 use nebula_kvs::protocol::{Reply, Request, Status};
 use nebula_kvs::{Mode, Store, StoreConfig, ValueSink};
@@ -9,10 +10,6 @@ use nebula_sys::sync::AtomicU64;
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::exit;
-use std::time::{Duration, Instant};
-use support::draw::Draw;
-use support::process::{Process, role, say, wait_for_end};
-use support::{endpoint, server_config, wait_until_clean};
 
 /// Client processes of each server.
 const CLIENTS: usize = 2;
@@ -22,8 +19,8 @@ const KEYS: usize = 2000;
 const DEPTH: u32 = 64;
 /// Operations between two looks at the time.
 const ROUND: u64 = 1000;
-/// A client begins no round after this time: where all threads share a core with others, each of the last ones takes a second.
-const TIME: Duration = Duration::from_secs(3);
+/// Operations of all servers and clients, unless the environment variable `NEBULA_OPERATIONS` says how many.
+const OPERATIONS: u64 = 100_000;
 /// Longest value: beyond a packet, so that some requests and replies take two.
 const VALUE_BYTES_MAX: usize = 800;
 
@@ -245,8 +242,8 @@ fn play_client(words: &[String]) -> ! {
     let (model, outstanding, busy, to_send) = Default::default();
     let mut checker = Checker { client, owner, model, outstanding, busy, to_send, nacked: 0 };
     let mut draw = Draw::new(owner);
-    let (started, mut done) = (Instant::now(), 0);
-    while done < ops && started.elapsed() < TIME {
+    let mut done = 0;
+    while done < ops {
         checker.run(ROUND, &mut draw);
         done += ROUND;
     }
@@ -259,7 +256,11 @@ fn play_client(words: &[String]) -> ! {
 
 // -- the test --
 
-/// Serves a store to client processes that run `ops` operations altogether, as far as time allows.
+fn operations() -> u64 {
+    std::env::var("NEBULA_OPERATIONS").ok().and_then(|operations| operations.parse().ok()).unwrap_or(OPERATIONS)
+}
+
+/// Serves a store to client processes that run `ops` operations altogether.
 fn serve_and_check(test: &'static str, name: &str, ops: u64, change: impl FnOnce(&mut ServerConfig)) {
     let endpoint = endpoint(name);
     let server = Server::bind(&endpoint).config(server_config(change)).serve(store()).expect("a server");
@@ -286,17 +287,17 @@ fn serve_and_check(test: &'static str, name: &str, ops: u64, change: impl FnOnce
 
 #[test]
 fn operations_on_an_inline_server_match_the_model() {
-    const TEST: &str = "operations_on_an_inline_server_match_the_model";
+    const TEST: &str = "end_to_end::operations_on_an_inline_server_match_the_model";
     if let Some(words) = role() {
         play_client(&words);
     }
     let _watchdog = Watchdog::new(TEST);
-    serve_and_check(TEST, "kv-inline", 300_000, |config| config.inline = true);
+    serve_and_check(TEST, "kv-inline", operations() * 3 / 10, |config| config.inline = true);
 }
 
 #[test]
 fn operations_under_six_policies_match_the_model() {
-    const TEST: &str = "operations_under_six_policies_match_the_model";
+    const TEST: &str = "end_to_end::operations_under_six_policies_match_the_model";
     if let Some(words) = role() {
         play_client(&words);
     }
@@ -305,6 +306,6 @@ fn operations_under_six_policies_match_the_model() {
         [Policy::Rss, Policy::RoundRobin, Policy::Random, Policy::KeyHash, Policy::SingleQueue, Policy::Jbsq(2)];
     for policy in policies {
         let name = format!("kv-{}", policy.to_string().replace(':', "-"));
-        serve_and_check(TEST, &name, 120_000, |config| (config.workers, config.policy) = (2, policy));
+        serve_and_check(TEST, &name, operations() * 7 / 60, |config| (config.workers, config.policy) = (2, policy));
     }
 }

@@ -1,8 +1,8 @@
 //! Every example runs, ends by itself, and prints what its text promises; none is longer than a page.
 
+use nebula_testing::wait::Watchdog;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// Each example, and what its output must contain, in this order.
 const EXPECTED: &[(&str, &[&str])] = &[
@@ -59,8 +59,6 @@ const EXPECTED: &[(&str, &[&str])] = &[
 ];
 
 const LINES_MAX: usize = 60;
-/// Each takes less than a second on a machine with nothing else to do.
-const TIME_MAX: Duration = Duration::from_secs(120);
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
@@ -88,18 +86,9 @@ fn program(name: &str) -> PathBuf {
 }
 
 /// What the example prints; it must end well, and in time.
-fn output_of(name: &str) -> String {
-    let mut command = Command::new(program(name));
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("built with the tests");
-    let until = Instant::now() + TIME_MAX;
-    while child.try_wait().expect("a child").is_none() {
-        if Instant::now() >= until {
-            child.kill().expect("a child");
-            panic!("{name} has not ended in {TIME_MAX:?}");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let output = child.wait_with_output().expect("its output");
+fn output_of(name: &'static str) -> String {
+    let _watchdog = Watchdog::new(name);
+    let output = Command::new(program(name)).stdin(Stdio::null()).output().expect("built with the tests");
     assert!(output.status.success(), "{name}: {output:?}");
     String::from_utf8(output.stdout).expect("text")
 }

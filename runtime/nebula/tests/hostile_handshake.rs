@@ -1,22 +1,14 @@
 //! Unknown processes connect to the listener: whatever they send or do not send, clients are served and the listener accepts more.
 
-mod support;
-
+use crate::alone;
+use crate::support::raw::{RawRing, Slot, VERSION, answer_code, dial, hear, hello, is_readable, say};
+use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{Client, ClientConfig, Server};
 use nebula_testing::wait::{Watchdog, wait_until};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use support::raw::{RawRing, Slot, VERSION, answer_code, dial, hear, hello, is_readable, say};
-use support::{echo, endpoint, server_config, wait_until_clean};
-
-/// One test at a time: they count the descriptors of the process.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("a proc file system").count()

@@ -1,15 +1,13 @@
 //! Processes killed in the middle of anything: a client leaves nothing behind, a server is an error in time.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::process::{Process, role, say, wait_for_end};
+use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{AsyncClient, CallError, Client, ClientConfig, Queueing, Reply, Server, Span, SubmitError};
 use nebula_testing::wait::{RaisedAtTheEnd, Watchdog, wait_until};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use support::draw::Draw;
-use support::process::{Process, role, say, wait_for_end};
-use support::{echo, endpoint, server_config, wait_until_clean};
+use std::time::Duration;
 
 /// Kills of a client, for each kind of server.
 const KILLS: u64 = 20;
@@ -80,12 +78,12 @@ fn assert_echo(client: &mut Client, request: &[u8]) {
 
 #[test]
 fn killed_clients_leave_nothing_behind() {
-    kill_clients("killed_clients_leave_nothing_behind", false);
+    kill_clients("kill::killed_clients_leave_nothing_behind", false);
 }
 
 #[test]
 fn killed_clients_leave_nothing_behind_at_an_inline_server() {
-    kill_clients("killed_clients_leave_nothing_behind_at_an_inline_server", true);
+    kill_clients("kill::killed_clients_leave_nothing_behind_at_an_inline_server", true);
 }
 
 // -- a server is killed, or halted --
@@ -94,6 +92,7 @@ fn killed_clients_leave_nothing_behind_at_an_inline_server() {
 fn play_server(name: &str, kind: &str) -> ! {
     let service = |request: &[u8], reply: &mut Reply<'_>| {
         if request == b"halt" {
+            say("halted");
             loop {
                 std::thread::park();
             }
@@ -122,17 +121,9 @@ fn patient() -> ClientConfig {
     ClientConfig::default().call_timeout(PATIENCE)
 }
 
-/// The end of an RPC. When its server is gone, that is noticed after some dozen looks that are spread over 50 µs, however long they
-/// take on this machine.
+/// The end of an RPC, which is noticed by looking.
 fn next_end(client: &mut Client) -> Result<Vec<u8>, CallError> {
-    let (started, mut late_looks) = (Instant::now(), 0);
-    loop {
-        if let Some(done) = client.poll() {
-            return done.result.map(<[u8]>::to_vec);
-        }
-        late_looks += u32::from(started.elapsed() > Duration::from_millis(1));
-        assert!(late_looks < 100, "found no end");
-    }
+    wait_until("an end", || client.poll().map(|done| done.result.map(<[u8]>::to_vec)))
 }
 
 /// Takes in the ends of `outstanding` RPCs: all say that the server is gone, and so does whatever is tried after them.
@@ -148,7 +139,7 @@ fn assert_gone(client: &mut Client, outstanding: usize) {
 
 #[test]
 fn a_killed_server_ends_every_rpc_in_time_and_frees_its_name() {
-    const TEST: &str = "a_killed_server_ends_every_rpc_in_time_and_frees_its_name";
+    const TEST: &str = "kill::a_killed_server_ends_every_rpc_in_time_and_frees_its_name";
     if let Some(words) = role() {
         play_server(&words[0], &words[1]);
     }
@@ -174,7 +165,7 @@ fn a_killed_server_ends_every_rpc_in_time_and_frees_its_name() {
 
 #[test]
 fn tasks_that_sleep_are_told_that_their_server_was_killed() {
-    const TEST: &str = "tasks_that_sleep_are_told_that_their_server_was_killed";
+    const TEST: &str = "kill::tasks_that_sleep_are_told_that_their_server_was_killed";
     if let Some(words) = role() {
         play_server(&words[0], &words[1]);
     }
@@ -221,7 +212,7 @@ fn with_busy_cores<R>(run: impl FnOnce() -> R) -> R {
 
 #[test]
 fn a_call_under_way_ends_in_time_when_its_server_is_killed_on_a_busy_machine() {
-    const TEST: &str = "a_call_under_way_ends_in_time_when_its_server_is_killed_on_a_busy_machine";
+    const TEST: &str = "kill::a_call_under_way_ends_in_time_when_its_server_is_killed_on_a_busy_machine";
     if let Some(words) = role() {
         play_server(&words[0], &words[1]);
     }
@@ -230,14 +221,10 @@ fn a_call_under_way_ends_in_time_when_its_server_is_killed_on_a_busy_machine() {
     for kind in ["threaded", "inline"] {
         let mut server = serve_elsewhere(TEST, &name, kind);
         let mut client = Client::connect_with(&name, patient()).expect("a connection");
-        let started = Instant::now();
         let result = with_busy_cores(|| {
             std::thread::scope(|scope| {
                 let caller = scope.spawn(|| client.call(b"halt").map(<[u8]>::to_vec));
-                // No sign tells from outside that the call waits; some time for it to get there, and if not, so be it.
-                wait_until("a while", || {
-                    (caller.is_finished() || started.elapsed() > Duration::from_millis(50)).then_some(())
-                });
+                server.wait_for("halted");
                 server.kill();
                 wait_until("the end of the call", || caller.is_finished().then_some(()));
                 caller.join().expect("no panic")
@@ -249,7 +236,7 @@ fn a_call_under_way_ends_in_time_when_its_server_is_killed_on_a_busy_machine() {
 
 #[test]
 fn a_halted_server_times_calls_out_and_serves_again_when_it_goes_on() {
-    const TEST: &str = "a_halted_server_times_calls_out_and_serves_again_when_it_goes_on";
+    const TEST: &str = "kill::a_halted_server_times_calls_out_and_serves_again_when_it_goes_on";
     if let Some(words) = role() {
         play_server(&words[0], &words[1]);
     }

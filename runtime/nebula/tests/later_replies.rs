@@ -2,13 +2,13 @@
 //! credit are what they would have been.
 
 use crate::support::boxed::boxed;
-use crate::support::{endpoint, server_config, wait_until_freed};
+use crate::support::{PATIENCE, endpoint, server_config, wait_until_freed};
 use nebula::{
-    AsyncClient, CallError, Client, ClientConfig, Fault, IdlePolicy, LaterError, LaterReply, Queueing, Reply,
+    AsyncClient, CallError, Client, ClientConfig, Fault, FlowKind, IdlePolicy, LaterError, LaterReply, Queueing, Reply,
     RunningServer, ServeError, Server, ServerConfig, Service, Ticket,
 };
 use nebula_nic::replay_text;
-use nebula_testing::wait::{Watchdog, wait_until};
+use nebula_testing::wait::{Watchdog, throughout, wait_until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,6 +19,7 @@ use std::time::Duration;
 fn config(laters: u16, change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
     server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
+        config.reassembly_timeout = Some(PATIENCE.into());
         config.later_max = Some(laters);
         change(config);
     })
@@ -48,7 +49,7 @@ fn client(server: &RunningServer, slots: u32) -> Client {
 }
 
 fn client_with(server: &RunningServer, config: ClientConfig) -> Client {
-    let config = config.call_timeout(Duration::from_secs(60));
+    let config = config.call_timeout(PATIENCE).flow(FlowKind::Unbounded);
     Client::connect_with(server.endpoint().clone(), config).expect("a connection")
 }
 
@@ -313,8 +314,8 @@ fn a_worker_that_sleeps_until_packets_come_is_woken_by_a_reply() {
                 let _ = client.poll();
                 held.try_recv().ok()
             });
-            // Long enough that nobody polls any more.
-            std::thread::park_timeout(Duration::from_millis(2));
+            // Long enough, most often, that nobody polls any more.
+            throughout(Duration::from_millis(2), || assert!(client.poll().is_none(), "it is not answered"));
             later.answer(&request);
             assert_eq!(ends_of(&mut client, &[ticket])[&ticket], Ok(vec![at]));
         }
@@ -426,7 +427,7 @@ fn a_handler_calls_another_server_and_replies_when_that_has() {
         };
         let front = Server::bind(&front_at).config(config(32, |_| ())).serve(boxed(service)).expect("a server");
         // Longer than the handler's call, whose end it is told.
-        let patient = ClientConfig::default().call_timeout(Duration::from_secs(60));
+        let patient = ClientConfig::default().call_timeout(PATIENCE);
         let asks = AsyncClient::connect_with(front.endpoint().clone(), patient).expect("a connection");
         executor.block_on(async {
             let tasks: Vec<_> = (0..16_u8)

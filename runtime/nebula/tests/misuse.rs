@@ -16,7 +16,7 @@ fn a_call_while_rpcs_are_outstanding_is_an_error_and_loses_none_of_them() {
     let _watchdog = Watchdog::new("a call while RPCs are outstanding");
     for endpoint in endpoints("call-outstanding") {
         let server = Server::bind(&endpoint).serve(echo).expect("a server");
-        let config = ClientConfig::default().call_timeout(Duration::from_secs(60));
+        let config = crate::support::patient_client();
         let mut client = Client::connect_with(server.endpoint(), config).expect("a client");
         let tickets = [client.submit(b"first").expect("room"), client.submit(b"second").expect("room")];
         let refused = client.call(b"third").map(<[u8]>::to_vec);

@@ -225,7 +225,6 @@ fn mixed_spans_go_round_a_small_ring_of_a_server_on_other_threads() {
     let rpcs = 5_000;
     // One of several packets is abandoned when this thread pauses in the middle of it.
     let nacked = stream(&mut client, rpcs, &mut Draw::new(2), 600, || ());
-    assert!(nacked < rpcs / 2, "{nacked} were refused");
     drop(client);
     let status = wait_until_clean(server.status(), 0);
     assert_eq!((status.violations, status.dropped, status.nacked(), status.abandoned), (0, 0, 0, nacked));

@@ -1,11 +1,12 @@
 //! One-sided operations over UDP, datagram by datagram: what comes again, what is no operation, and a link that loses and doubles.
 
+use crate::support::PATIENCE;
 use crate::support::by_hand::ByHand;
 use crate::support::relay::{Link, Relay};
 use crate::support::udp_raw::{Answer, Packet, RawClient};
-use nebula::{Client, ClientConfig, Endpoint, Region, RegionId, Registered, Reply, Rights, Server};
+use nebula::{Client, ClientConfig, Endpoint, Region, RegionId, Registered, Reply, Rights, Server, Status};
 use nebula_nic::{Access, AccessKind, AccessRefusal};
-use nebula_testing::wait::Watchdog;
+use nebula_testing::wait::{Limit, Watchdog};
 
 const REGION: RegionId = RegionId(0);
 const ALL: Rights = Rights::from_bits(3);
@@ -174,18 +175,21 @@ fn over_a_link_that_loses_doubles_and_reorders_every_change_is_made_once() {
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let link = Link { lost: 80, doubled: 100, held_back: 100, changed: 20, ..Link::default() };
     let relay = Relay::start(address, link, 7);
-    let config = ClientConfig::default().one_sided(true).call_timeout(std::time::Duration::from_secs(30));
+    let config = ClientConfig::default().one_sided(true).call_timeout(PATIENCE);
     let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
-    for round in 0..60_u64 {
+    let limit = Limit::new("a link that is bad");
+    let is_bad = |status: Status| status.repeated > 0 && status.violations > 0;
+    // Until some of it was lost, and some changed.
+    let rounds = (0_u64..).take_while(|&round| round < 60 || !is_bad(server.status().read()));
+    for round in rounds.inspect(|_| limit.check()) {
         // A second swap would find what the first has made; a late copy of a write would bring back what was there before.
         let swap = client.compare_swap(REGION, 0, round, round + 1).expect("room");
         assert_eq!(client.finish(swap), Ok(&round.to_le_bytes()[..]));
-        let data = [u8::try_from(round).expect("a byte"); 200];
+        let data = [u8::try_from(round % 251).expect("a byte"); 200];
         let write = client.write(REGION, 100, &data).expect("room");
         assert_eq!(client.finish(write), Ok(&[][..]));
         let read = client.read(REGION, 100, 200).expect("room");
         assert_eq!(client.finish(read), Ok(&data[..]));
     }
-    let status = server.stop();
-    assert!(status.repeated > 0 && status.violations > 0, "the link was bad: {status:?}");
+    server.stop();
 }

@@ -1,7 +1,8 @@
 //! Packets that go through a server: each ends once, flows keep their order over several workers, and a server that drains lets out what is inside.
 
+use crate::support::unhurried;
 use nebula::net::{Forwarding, PacketDevice, Side, Unsent, packet_of};
-use nebula::{PacketStatus, Policy, Reply, RunningServer, Server, ServerConfig, Span};
+use nebula::{PacketStatus, Policy, Reply, RunningServer, Server, ServerConfig};
 use nebula_testing::wait::Watchdog;
 use std::collections::VecDeque;
 use std::io;
@@ -123,7 +124,7 @@ fn send_all(ends: &Ends) {
 }
 
 fn roomy(config: ServerConfig) -> ServerConfig {
-    config.slo(Span::from_secs(1))
+    unhurried(config)
 }
 
 #[test]

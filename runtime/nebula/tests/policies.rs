@@ -1,15 +1,13 @@
 //! What `mcs-lock` and `work-stealing` do in real time: no engine thread in one, RPCs that change their worker in the other; each RPC is
 //! answered once all the same.
 
-mod support;
-
-use nebula::{CallError, Client, ClientConfig, Fault, Policy, Reply, Server, ServerConfig, Span, Status, Worker};
-use nebula_testing::wait::{Watchdog, spin, wait_until};
+use crate::support::draw::Draw;
+use crate::support::{endpoint, server_config, wait_until_clean};
+use nebula::{CallError, Client, ClientConfig, Fault, Policy, Reply, Server, ServerConfig, Status, Worker};
+use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Barrier};
-use std::time::Duration;
-use support::draw::Draw;
-use support::{endpoint, server_config, wait_until_clean};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Barrier, OnceLock};
 
 const POLICIES: [Policy; 2] = [Policy::McsLock, Policy::WorkStealing];
 
@@ -20,7 +18,8 @@ fn name_of(policy: Policy, workers: u16) -> String {
 /// A server whose queue is long enough, however slow the machine is.
 fn config(policy: Policy, workers: u16) -> ServerConfig {
     server_config(|config| {
-        (config.policy, config.workers, config.slo) = (policy, workers, Span::from_ms(50));
+        *config = crate::support::unhurried(std::mem::take(config));
+        (config.policy, config.workers) = (policy, workers);
         (config.mtu_bytes, config.rpc_bytes_max) = (128, 2048);
     })
 }
@@ -32,7 +31,7 @@ const DROPS_REPLY: u8 = 0xFD;
 /// Answers with the request backwards.
 fn reverse(request: &[u8], reply: &mut Reply<'_>) {
     match request.first() {
-        Some(&PANICS) => panic!("as the request asks"),
+        Some(&PANICS) => std::panic::resume_unwind(Box::new("as the request asks")),
         Some(&DROPS_REPLY) => reply.write(&[0; 4096]),
         _ => reply.write(&request.iter().rev().copied().collect::<Vec<u8>>()),
     }
@@ -70,41 +69,25 @@ fn check_every_end(endpoint: &str, seed: u64, rpcs: usize) {
     }
 }
 
-/// Runs `work` without the messages of handlers that panic on purpose.
-fn without_panic_messages<T>(work: impl FnOnce() -> T) -> T {
-    let default = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let is_asked_for = std::thread::current().name().is_some_and(|name| name.starts_with("nebula-worker"));
-        if !is_asked_for {
-            default(info);
-        }
-    }));
-    let result = work();
-    let _ = std::panic::take_hook();
-    result
-}
-
 #[test]
 fn every_rpc_is_answered_once_with_its_own_payload() {
     let _watchdog = Watchdog::new("every RPC is answered once");
-    without_panic_messages(|| {
-        for (policy, workers) in POLICIES.into_iter().flat_map(|policy| [(policy, 1), (policy, 2)]) {
-            let name = endpoint(&format!("policies-{}", name_of(policy, workers)));
-            let server = Server::bind(&name).config(config(policy, workers)).serve(reverse).expect("a server");
-            std::thread::scope(|scope| {
-                for seed in 0..3 {
-                    let name = &name;
-                    scope.spawn(move || check_every_end(name, seed, 2_000));
-                }
-            });
-            let status = wait_until_clean(server.status(), 0);
-            assert_eq!((status.completed, status.dispatched, status.freed), (6_000, 6_000, 6_000), "{policy}");
-            assert_eq!((status.nacked(), status.violations, status.slots_used), (0, 0, 0), "{policy}");
-            assert!(policy == Policy::WorkStealing || status.stolen == 0, "{policy}: {status:?}");
-            assert!(workers == 2 || status.stolen == 0, "nobody to steal from: {status:?}");
-            server.stop();
-        }
-    });
+    for (policy, workers) in POLICIES.into_iter().flat_map(|policy| [(policy, 1), (policy, 2)]) {
+        let name = endpoint(&format!("policies-{}", name_of(policy, workers)));
+        let server = Server::bind(&name).config(config(policy, workers)).serve(reverse).expect("a server");
+        std::thread::scope(|scope| {
+            for seed in 0..3 {
+                let name = &name;
+                scope.spawn(move || check_every_end(name, seed, 2_000));
+            }
+        });
+        let status = wait_until_clean(server.status(), 0);
+        assert_eq!((status.completed, status.dispatched, status.freed), (6_000, 6_000, 6_000), "{policy}");
+        assert_eq!((status.nacked(), status.violations, status.slots_used), (0, 0, 0), "{policy}");
+        assert!(policy == Policy::WorkStealing || status.stolen == 0, "{policy}: {status:?}");
+        assert!(workers == 2 || status.stolen == 0, "nobody to steal from: {status:?}");
+        server.stop();
+    }
 }
 
 #[test]
@@ -112,7 +95,7 @@ fn one_worker_has_a_lock_or_thieves_with_inline_too() {
     let _watchdog = Watchdog::new("inline");
     for (policy, workers) in [(Policy::McsLock, 1), (Policy::McsLock, 2), (Policy::WorkStealing, 1)] {
         let name = endpoint(&format!("policies-inline-{}", name_of(policy, workers)));
-        let server = Server::bind(&name).config(config(policy, workers)).inline(true).serve(support::echo);
+        let server = Server::bind(&name).config(config(policy, workers)).inline(true).serve(crate::support::echo);
         let server = server.expect("a server");
         let mut client = Client::connect(&name).expect("a connection");
         for number in 0..500_u32 {
@@ -127,17 +110,24 @@ fn a_server_that_stops_with_rpcs_in_flight_ends_and_tells_its_clients() {
     let _watchdog = Watchdog::new("a stop with RPCs in flight");
     for (policy, workers) in POLICIES.into_iter().flat_map(|policy| [(policy, 1), (policy, 2)]) {
         let name = endpoint(&format!("policies-stop-{}", name_of(policy, workers)));
-        let server = Server::bind(&name).config(config(policy, workers)).serve(|_: &[u8], reply: &mut Reply<'_>| {
-            spin(Duration::from_micros(200));
+        // All but the first end as the server stops.
+        let (served, stops) = (Arc::new(AtomicU32::new(0)), Arc::new(OnceLock::<Arc<AtomicBool>>::new()));
+        let (count, stopper) = (served.clone(), stops.clone());
+        let service = move |_: &[u8], reply: &mut Reply<'_>| {
+            if count.fetch_add(1, Ordering::AcqRel) > 0 {
+                wait_until("the stop", || stopper.get().is_some_and(|stop| stop.load(Ordering::Acquire)).then_some(()));
+            }
             reply.write(b"late");
-        });
-        let server = server.expect("a server");
+        };
+        let server = Server::bind(&name).config(config(policy, workers)).serve(service).expect("a server");
+        stops.set(server.stopper()).expect("set once");
         let mut client = Client::connect(&name).expect("a connection");
         while client.submit(b"many of these").is_ok() {}
         wait_until("the first reply", || client.poll().map(|done| assert!(done.result.is_ok())));
+        wait_until("another inside", || (served.load(Ordering::Acquire) > 1).then_some(()));
         let left = client.outstanding();
         let status = server.stop();
-        assert!(status.freed < status.completed, "{policy}: nothing was in flight: {status:?}");
+        assert!(status.freed < u64::from(left), "{policy}: nothing was in flight: {status:?}");
         let mut ended = 0;
         while ended < left {
             let done = wait_until("the other ends", || {
@@ -173,7 +163,7 @@ impl ByHand {
             client.submit(&number.to_le_bytes()).expect("room");
         }
         wait_until("all replies", || {
-            workers[which].turn(&support::echo);
+            workers[which].turn(&crate::support::echo);
             while let Some(done) = client.poll() {
                 assert_eq!(done.result.expect("a reply").len(), 4);
                 ended += 1;
@@ -186,7 +176,7 @@ impl ByHand {
     fn end(mut self, freed: u64) -> Status {
         drop(self.client);
         let status = wait_until("a clean page", || {
-            self.workers.iter_mut().for_each(|worker| _ = worker.turn(&support::echo));
+            self.workers.iter_mut().for_each(|worker| _ = worker.turn(&crate::support::echo));
             let status = self.server.status().read();
             (status.freed == freed && status.slots_used == 0 && status.clients == 0).then_some(status)
         });

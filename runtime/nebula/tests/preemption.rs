@@ -2,8 +2,8 @@
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
-use crate::support::{endpoint, server_config, wait_until_freed};
-use nebula::{CallError, Client, ClientConfig, Fault, Policy, Queueing, Reply, Server, ServerConfig, Ticket};
+use crate::support::{PATIENCE, endpoint, server_config, wait_until_freed};
+use nebula::{CallError, Client, ClientConfig, Fault, Queueing, Reply, Server, ServerConfig, Ticket};
 use nebula_nic::replay_text;
 use nebula_testing::wait::{Watchdog, spin, wait_until};
 use std::cell::{Cell, RefCell};
@@ -20,6 +20,7 @@ fn config(policy: &str, change: impl FnOnce(&mut ServerConfig)) -> ServerConfig 
     server_config(|config| {
         config.policy = policy.parse().expect("a policy");
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
+        config.reassembly_timeout = Some(PATIENCE.into());
         change(config);
     })
 }
@@ -322,7 +323,7 @@ fn a_safe_point_does_nothing_where_nobody_takes_turns() {
     nebula::yield_if_due();
     let name = endpoint("elsewhere");
     let gauge = Arc::new(Gauge::default());
-    let server = Server::bind(&name).policy(Policy::Jbsq(2)).serve(boxed({
+    let server = Server::bind(&name).config(config("jbsq:2", |_| ())).serve(boxed({
         let gauge = gauge.clone();
         move |request: &[u8], reply: &mut Reply| echo_in_pieces(request, reply, &gauge)
     }));

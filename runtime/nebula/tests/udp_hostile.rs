@@ -1,15 +1,9 @@
 //! Datagrams that no honest client sends, into a real server over a wire and a clock in the test's hands: it answers nobody whose address
 //! is not proven with more than came, executes nothing twice, forgets nobody's slots, and goes on serving the others.
 
-mod support;
-
+use crate::support::by_hand::{ByHand, job, reply, reply_of, whole};
+use crate::support::udp_raw::*;
 use nebula::{Queueing, Span};
-use nebula_testing::allocations::Counting;
-use support::by_hand::{ByHand, job, reply, reply_of, whole};
-use support::udp_raw::*;
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting::new();
 
 // -- the handshake --
 
@@ -442,7 +436,7 @@ fn messages_cut_short_and_garbage_do_no_harm() {
         message[0] = kind;
         let _ = scene.ask(&mut client, &message);
     }
-    let mut draw = support::draw::Draw::new(1);
+    let mut draw = crate::support::draw::Draw::new(1);
     for len in [1 << 10, 1 << 15, 65_000] {
         for _ in 0..20 {
             let garbage = draw.bytes(len);

@@ -1,7 +1,8 @@
 //! A server over UDP that is killed and started again, while clients go on: each call ends once, and none runs twice.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::process::{Process, role, say, wait_for_end};
+use crate::support::{lasting_udp_endpoint, server_config};
 use nebula::{CallError, Client, ClientConfig, Executed, Queueing, Reply, RetryPolicy, Server, Span};
 use nebula_testing::wait::Watchdog;
 use std::collections::HashMap;
@@ -9,13 +10,10 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::process::exit;
 use std::time::Duration;
-use support::draw::Draw;
-use support::process::{Process, role, say, wait_for_end};
-use support::server_config;
 
 /// Kills of the server.
 const KILLS: u32 = 12;
-const TEST: &str = "a_server_killed_in_a_loop_runs_nothing_twice";
+const TEST: &str = "udp_kill::a_server_killed_in_a_loop_runs_nothing_twice";
 
 /// Serves at `endpoint` until it is killed, and writes down each RPC before it answers it.
 fn play_server(endpoint: &str, log: &str) -> ! {
@@ -75,8 +73,7 @@ fn a_server_killed_in_a_loop_runs_nothing_twice() {
         play_server(&words[0], &words[1]);
     }
     let _watchdog = Watchdog::new(TEST);
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
-    let endpoint = format!("udp://{free}");
+    let endpoint = lasting_udp_endpoint();
     let path = std::env::temp_dir().join(format!("nebula-udp-kill-{}", std::process::id()));
     let log = path.to_str().expect("text").to_owned();
     let mut server = Process::spawn(TEST, &[&endpoint, &log]);

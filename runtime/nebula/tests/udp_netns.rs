@@ -2,17 +2,14 @@
 //!
 //! Needs root and `ip`; skipped, with a message, where they are missing.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::process::{Process, role, say, wait_for_end};
+use crate::support::{PATIENCE, echo, server_config};
 use nebula::{Client, ClientConfig, Key, Queueing, RetryPolicy, Server, Span};
 use nebula_testing::wait::Watchdog;
 use std::process::{Command, exit};
-use std::time::Duration;
-use support::draw::Draw;
-use support::process::{Process, role, say, wait_for_end};
-use support::{echo, server_config};
 
-const TEST: &str = "rpcs_go_between_hosts";
+const TEST: &str = "udp_netns::rpcs_go_between_hosts";
 const SERVER_IP: &str = "10.137.0.1";
 const CLIENT_IP: &str = "10.137.0.2";
 
@@ -87,6 +84,7 @@ fn play(words: &[String]) -> ! {
     if words[0] == "server" {
         let config = server_config(|config| {
             config.queueing = Queueing::Unbounded { recv_buffer_bytes: 8 << 20 };
+            config.reassembly_timeout = Some(PATIENCE.into());
             (config.inline, config.keys) = (true, key().into());
         });
         let server = Server::bind(endpoint).config(config).serve(echo).expect("a server");
@@ -96,8 +94,8 @@ fn play(words: &[String]) -> ! {
         assert_eq!(server.stop().slots_used, 0);
         exit(0);
     }
-    let mut config = ClientConfig::default().key(key()).call_timeout(Duration::from_secs(30));
-    config.deadline = Span::from_secs(30);
+    let mut config = ClientConfig::default().key(key()).call_timeout(PATIENCE);
+    config.deadline = PATIENCE.into();
     config.retry = RetryPolicy::BackOff { first: Span::from_us(500), factor: 2, attempts: 10, seed: 1 };
     let mut client = Client::connect_with(endpoint, config).expect("a client");
     let mut draw = Draw::new(4);
@@ -140,7 +138,7 @@ fn rpcs_go_between_hosts() {
 
 #[test]
 fn rpcs_go_past_the_kernels_stack_and_peers_need_not_know() {
-    const TEST: &str = "rpcs_go_past_the_kernels_stack_and_peers_need_not_know";
+    const TEST: &str = "udp_netns::rpcs_go_past_the_kernels_stack_and_peers_need_not_know";
     if let Some(words) = role() {
         play(&words);
     }

@@ -1,22 +1,16 @@
 //! A client over UDP allocates nothing once it has its buffers, on a network in memory that answers by itself.
 
-#[path = "support/datagram.rs"]
-#[expect(dead_code, reason = "each suite uses its part")]
-mod datagram;
-
-use datagram::{CLIENT, FRAME_BYTES, HELLO, REPLY, REQUEST, SERVER, WELCOME};
+use crate::support::datagram;
+use crate::support::datagram::{CLIENT, FRAME_BYTES, HELLO, REPLY, REQUEST, SERVER, WELCOME};
 use nebula::net::{Environment, Route, Time, Wire};
 use nebula::{Client, ClientConfig, SubmitError};
-use nebula_testing::allocations::{Counting, made_by};
+use nebula_testing::allocations::made_by;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting::new();
 
 const MTU: usize = 1088;
 const DATAGRAM_BYTES: usize = 1232;

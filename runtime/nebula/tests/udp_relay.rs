@@ -4,15 +4,14 @@ use crate::support;
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::relay::{Link, Relay};
-use crate::support::server_config;
+use crate::support::{PATIENCE, server_config};
 use nebula::{
     AsyncClient, CallError, Client, ClientConfig, Endpoint, Executed, Key, Keys, Queueing, Reply, RetryPolicy, Server,
     Span,
 };
-use nebula_testing::wait::Watchdog;
+use nebula_testing::wait::{Limit, Watchdog};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 /// Calls over a link: each gets the reply to its own request, and none runs twice.
 fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
@@ -22,8 +21,9 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
         config.inline = true;
         config.keys = key.clone().map_or_else(Keys::default, Keys::from);
-        // However late a client comes for its reply on a busy machine, it is still there.
+        // However late a client comes for its reply, or with the rest of its request, on a busy machine, it is still there.
         config.retention_bytes = 64 << 20;
+        config.reassembly_timeout = Some(PATIENCE.into());
     });
     let service = move |request: &[u8], reply: &mut Reply<'_>| {
         *seen.lock().expect("one thread").entry(request.to_vec()).or_default() += 1;
@@ -32,7 +32,7 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     let server = Server::bind("udp://127.0.0.1:0").config(config).serve(boxed(service)).expect("a server");
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay = Relay::start(address, link, seed);
-    let mut config = ClientConfig::default().call_timeout(Duration::from_secs(30)).deadline(Span::from_secs(30));
+    let mut config = ClientConfig::default().call_timeout(PATIENCE).deadline(PATIENCE);
     config.keys = key.map_or_else(Keys::default, Keys::from);
     // An RPC that was incomplete too long is refused, and may be tried again.
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed };
@@ -55,7 +55,7 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
         let request = outstanding.remove(&done.ticket).expect("one end a ticket");
         match done.result {
             Ok(reply) => assert!(reply == request, "another's reply"),
-            Err(error) => panic!("no reply within 30 s: {error}"),
+            Err(error) => panic!("no reply: {error}"),
         }
         replied += 1;
     }
@@ -100,7 +100,7 @@ fn tasks_that_sleep_over_a_bad_link_get_their_replies() {
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay =
         Relay::start(address, Link { lost: 100, doubled: 20, held_back: 100, changed: 10, ..Link::default() }, 5);
-    let mut config = ClientConfig::default().slots(8).call_timeout(Duration::from_secs(60));
+    let mut config = ClientConfig::default().slots(8).call_timeout(PATIENCE);
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed: 5 };
     let client = AsyncClient::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
     let client = client.poll_for(Span::ZERO);
@@ -141,13 +141,12 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
     let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
     client.call(b"there").expect("an echo");
     drop(relay);
-    let started = Instant::now();
     // As many as there is room for, which is little after losses.
     let tickets: Vec<_> = (0..10_u8).map_while(|i| client.submit(&[i]).ok()).collect();
     assert!(!tickets.is_empty());
-    let mut ended = Vec::new();
+    let (limit, mut ended) = (Limit::new("the deadline"), Vec::new());
     while ended.len() < tickets.len() {
-        assert!(started.elapsed() < Duration::from_secs(10), "a deadline of 200 ms");
+        limit.check();
         if let Some(done) = client.poll() {
             // What the window has held back was not even sent.
             let Err(error @ (CallError::TimedOut | CallError::Expired)) = done.result else {
@@ -159,7 +158,6 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
             std::thread::yield_now();
         }
     }
-    assert!(started.elapsed() >= Duration::from_millis(200));
     ended.sort_unstable();
     assert_eq!(ended, tickets, "each once");
     server.stop();

@@ -9,10 +9,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How long any single wait may take, on the busiest machine.
-pub const WAIT_MAX: Duration = Duration::from_secs(60);
+pub const WAIT_MAX: Duration = Duration::from_secs(120);
 
-/// How long any test may take: some ten seconds' work on a tenth of a core.
-const TEST_MAX: Duration = Duration::from_secs(180);
+/// How long any test may take: some ten seconds' work on a fiftieth of a core.
+const TEST_MAX: Duration = Duration::from_secs(600);
 /// A wait of this length is no short one: it then leaves the core to those who are waited for.
 const YIELDING_MAX: Duration = Duration::from_micros(100);
 const PAUSE: Duration = Duration::from_micros(50);
@@ -101,6 +101,39 @@ pub fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         } else {
             std::thread::park_timeout(PAUSE);
         }
+    }
+}
+
+/// Waits until `read` gives the same for `time` without a break, and returns it.
+///
+/// For what costs nothing while nothing comes: it is true at any speed. A machine that is busy, or that
+/// runs other threads meanwhile, only makes it take longer.
+///
+/// # Panics
+///
+/// Where that does not come within [`WAIT_MAX`].
+pub fn wait_until_unchanged<T: PartialEq>(what: &str, time: Duration, mut read: impl FnMut() -> T) -> T {
+    let (mut value, mut since) = (read(), Instant::now());
+    wait_until(what, || {
+        let now = read();
+        if now != value {
+            (value, since) = (now, Instant::now());
+        }
+        (since.elapsed() >= time).then_some(())
+    });
+    value
+}
+
+/// Checks again and again while `time` passes, once at least. What is checked holds at any speed: on a
+/// busy machine it is looked at less often.
+pub fn throughout(time: Duration, mut check: impl FnMut()) {
+    let started = Instant::now();
+    loop {
+        check();
+        if started.elapsed() >= time {
+            return;
+        }
+        std::thread::yield_now();
     }
 }
 

@@ -1,16 +1,13 @@
 //! A handler that runs is told that nobody waits for it any more.
 
 use nebula::{CallError, Class, ClientConfig, Options, RunningServer, Server, ServerConfig, Service, Span};
+use nebula_testing::wait::{Limit, WAIT_MAX};
 use nebula_typed::{Classed, Code, Context, Slot, Status};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{self, Waker};
-use std::time::{Duration, Instant};
 use typed_tests::every::{Other, OtherAsyncClient, OtherClient, OtherMethod, OtherServer, Pair, Sum};
-
-/// No handler runs longer, whatever it is told.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Adds, and takes its time: until its client waits no more, if the first number is not 0.
 #[derive(Clone)]
@@ -30,12 +27,13 @@ impl Slow {
 
     /// Whether the client has stopped waiting before this did.
     fn work(&self, context: &Context) -> bool {
-        let since = Instant::now();
+        let limit = Limit::new("what its client says");
         self.begun.fetch_add(1, Ordering::Release);
         while !context.is_cancelled() {
-            if since.elapsed() > PATIENCE || self.is_released.load(Ordering::Acquire) {
+            if self.is_released.load(Ordering::Acquire) {
                 return false;
             }
+            limit.check();
             std::thread::yield_now();
         }
         true
@@ -121,7 +119,7 @@ fn a_handler_that_runs_is_told_that_its_deadline_is_over() {
         // The handler's reply may come just before the client's own clock has it over.
         let is_cancelled = error.status().is_some_and(|status| status.code() == Code::Cancelled);
         assert!(is_cancelled || error == CallError::TimedOut.into(), "{endpoint}: {error:?}");
-        assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "{endpoint}");
+        assert_eq!(told.recv_timeout(WAIT_MAX), Ok(true), "{endpoint}");
         server.stop();
     }
 }
@@ -141,7 +139,7 @@ fn handlers_are_told_the_deadline_of_a_single_rpc_and_of_a_tasks_call() {
                 std::thread::yield_now();
             }
         }
-        assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "{endpoint}");
+        assert_eq!(told.recv_timeout(WAIT_MAX), Ok(true), "{endpoint}");
         let client =
             OtherAsyncClient::connect_with(server.endpoint(), ClientConfig::default().deadline(short)).unwrap();
         while slow.begun.load(Ordering::Acquire) == 1 {
@@ -150,7 +148,7 @@ fn handlers_are_told_the_deadline_of_a_single_rpc_and_of_a_tasks_call() {
                 std::thread::yield_now();
             }
         }
-        assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "{endpoint}");
+        assert_eq!(told.recv_timeout(WAIT_MAX), Ok(true), "{endpoint}");
         server.stop();
     }
 }
@@ -180,7 +178,7 @@ fn what_is_over_before_its_handler_begins_is_not_executed() {
             assert!([CallError::TimedOut, CallError::Expired].map(Into::into).contains(&end), "{endpoint}: {end:?}");
         }
         slow.is_released.store(true, Ordering::Release);
-        let _ = told.recv_timeout(PATIENCE).unwrap();
+        let _ = told.recv_timeout(WAIT_MAX).unwrap();
         assert_eq!(client.add(&Pair { a: 0.into(), b: 7.into() }).unwrap().sum.get(), 7, "{endpoint}");
         assert_eq!(slow.begun.load(Ordering::Acquire), 1, "{endpoint}");
         server.stop();

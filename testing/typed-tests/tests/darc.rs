@@ -2,10 +2,11 @@
 
 use super::endpoint;
 use nebula::{ClientConfig, FlowKind, Policy, RpcType, RunningServer, Server, ServerConfig, Service, Span};
+use nebula_testing::wait::{WAIT_MAX, spin, wait_until};
 use nebula_typed::{Code, Context, Measured, MethodId, Services, Slot, Status};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 use typed_tests::EveryService;
 use typed_tests::every::{
     EVERY, EveryClient, EveryServer, OTHER, Other, OtherClient, OtherEnded, OtherServer, Pair, Sum,
@@ -19,17 +20,14 @@ const WORKERS: u32 = 3;
 const LONG_RPCS: u32 = 4;
 /// What clients ask as they connect.
 const CONNECTING: u32 = 2;
-/// A long RPC takes so many times as long as any short one did, however busy the machine is.
-const LONG_TIMES: u32 = 2;
-const LONG_LEAST: Duration = Duration::from_millis(5);
-const WAITED_MAX: Duration = Duration::from_secs(60);
+/// Longer than a busy machine makes the mean of the short ones.
+const LONG: Duration = Duration::from_millis(40);
 /// A number that no method has.
 const UNKNOWN: u16 = 999;
 
 /// Adds slowly; where the first number is 0, once the gate is open.
 #[derive(Clone, Debug, Default)]
 struct Slow {
-    takes_ns: Arc<AtomicU64>,
     is_open: Arc<AtomicBool>,
     held: Arc<AtomicU32>,
 }
@@ -38,21 +36,11 @@ impl Other for Slow {
     fn add(&self, _: &Context, request: &Pair, reply: Slot<Sum>) -> Result<(), Status> {
         if request.a.get() == 0 {
             self.held.fetch_add(1, Ordering::Relaxed);
-            wait_until(|| self.is_open.load(Ordering::Relaxed));
+            wait_until("the gate", || self.is_open.load(Ordering::Relaxed).then_some(()));
         } else {
-            let began = Instant::now();
-            let takes = Duration::from_nanos(self.takes_ns.load(Ordering::Relaxed));
-            wait_until(|| began.elapsed() >= takes);
+            spin(LONG);
         }
         reply.write(&Sum { sum: i64::from(request.a.get() + request.b.get()).into() })
-    }
-}
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < WAITED_MAX, "waited too long");
-        std::thread::yield_now();
     }
 }
 
@@ -71,20 +59,17 @@ fn short_methods_are_served_while_long_ones_wait() {
         let (server, slow) = serve(&at);
         assert_eq!(server.pool(), None, "{at}: methods of class WORKER run where they arrive");
         // A packet that a busy machine is slow to answer looks lost, and would let fewer RPCs out at once than there are workers.
-        let config = || ClientConfig::default().call_timeout(WAITED_MAX).flow(FlowKind::Unbounded);
+        let config = || ClientConfig::default().call_timeout(WAIT_MAX).flow(FlowKind::Unbounded);
         let mut every = EveryClient::connect_with(server.endpoint(), config()).unwrap();
         let mut other = OtherClient::connect_with(server.endpoint(), config()).unwrap();
-        let is_freed = |rpcs: u32| wait_until(|| server.status().read().freed >= u64::from(CONNECTING + rpcs));
-        let mut longest = LONG_LEAST;
+        let is_freed = |rpcs: u32| {
+            wait_until("its end", || (server.status().read().freed >= u64::from(CONNECTING + rpcs)).then_some(()));
+        };
         let shorts = WINDOW - CONNECTING - LONG_RPCS;
         for number in 0..shorts {
-            let began = Instant::now();
             assert_eq!(every.nothing(&()), Ok(()));
-            // As long as it kept its core, and longer.
             is_freed(number + 1);
-            longest = longest.max(began.elapsed());
         }
-        slow.takes_ns.store(u64::try_from((longest * LONG_TIMES).as_nanos()).unwrap(), Ordering::Relaxed);
         for _ in 0..LONG_RPCS {
             assert_eq!(other.add(&Pair { a: 1.into(), b: 2.into() }), Ok(Sum { sum: 3.into() }));
         }
@@ -95,19 +80,20 @@ fn short_methods_are_served_while_long_ones_wait() {
             other.submit_add(&Pair::default()).unwrap();
         }
         other.channel().client().flush();
-        wait_until(|| server.status().read().packets >= u64::from(WINDOW + 1 + WORKERS));
+        wait_until("their arrival", || {
+            (server.status().read().packets >= u64::from(WINDOW + 1 + WORKERS)).then_some(())
+        });
         for _ in 0..50 {
             assert_eq!(every.nothing(&()), Ok(()), "{at}");
         }
         assert!(slow.held.load(Ordering::Relaxed) < WORKERS, "{at}: a worker is kept for short ones");
         slow.is_open.store(true, Ordering::Relaxed);
-        let (began, mut sums) = (Instant::now(), 0);
-        while sums < WORKERS {
-            assert!(began.elapsed() < WAITED_MAX, "{at}: waited too long");
-            if let Some((_, sum)) = other.poll() {
+        for _ in 0..WORKERS {
+            wait_until("a sum", || {
+                let (_, sum) = other.poll()?;
                 assert!(matches!(sum, Ok(OtherEnded::Add(sum)) if sum.sum.get() == 0), "{at}");
-                sums += 1;
-            }
+                Some(())
+            });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::endpoint;
 use super::messages::{line, loose};
-use nebula::{ClientConfig, Key, Server, ServerConfig};
+use nebula::{ClientConfig, Key, Server, ServerConfig, Span};
 use nebula_typed::{CallError, Code, ConnectError, Context, LaterSlot, Slot, Status};
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
@@ -45,7 +45,9 @@ fn many_calls_share_a_connection(client: &EveryAsyncClient) {
 #[test]
 fn tasks_call_methods_over_both_transports() {
     let endpoint = endpoint("tasks");
-    let config = ServerConfig::default().reply_bytes_max(2048);
+    // Nothing is refused, however slow the machine is.
+    let config =
+        ServerConfig::default().reply_bytes_max(2048).slo(Span::from_secs(3600)).service_mean(Span::from_secs(1));
     let shm = Server::bind(&endpoint).config(config.clone()).serve(EveryServer(EveryService)).unwrap();
     many_calls_share_a_connection(&EveryAsyncClient::connect(&endpoint).unwrap());
     let wrong = OtherAsyncClient::connect(&endpoint).unwrap_err();

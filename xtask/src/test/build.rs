@@ -1,6 +1,7 @@
 //! The steps that are one cargo command over the whole workspace, and tidy.
 
 use super::Ending;
+use crate::area;
 use crate::shell::{Failure, Shell, run};
 use crate::tidy;
 
@@ -36,8 +37,39 @@ pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
+/// The areas whose tests come first, what every world shares and real time, but for the program `nebula`: all
+/// areas are in it.
+const FIRST: &[&str] = &["core", "runtime"];
+const PROGRAM: &str = "nebula-cli";
+
+fn first(shell: &Shell) -> impl Iterator<Item = String> {
+    area::crates_of(shell.root(), FIRST).into_iter().filter(|name| name != PROGRAM)
+}
+
 pub(super) fn test(shell: &Shell) -> Result<Ending, Failure> {
-    run(&mut shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--features", CLI]))?;
+    run(shell.cargo(&["test"]).args(first(shell).flat_map(|name| ["-p".to_owned(), name])))?;
+    Ok(Ending::Passed)
+}
+
+pub(super) fn others(shell: &Shell) -> Result<Ending, Failure> {
+    let mut test = shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM]);
+    run(test.args(first(shell).flat_map(|name| ["--exclude".to_owned(), name])))?;
+    run(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--lib", "--bins", "--tests"]))?;
+    Ok(Ending::Passed)
+}
+
+/// Tests of `nebula` that do more where they are told to, and what tells them.
+const LONGER: &[(&str, &[&str], &str, &str)] = &[
+    ("all", &["udp_million::"], "NEBULA_CALLS", "500000"),
+    ("counted", &["udp_network::"], "NEBULA_SEEDS", "1000"),
+    ("all", &["end_to_end::"], "NEBULA_OPERATIONS", "1000000"),
+];
+
+pub(super) fn longer(shell: &Shell) -> Result<Ending, Failure> {
+    for (program, filters, variable, value) in LONGER {
+        let mut test = shell.cargo(&["test", "-p", "nebula", "--test", program, "--"]);
+        run(test.args(*filters).env(variable, value))?;
+    }
     Ok(Ending::Passed)
 }
 
@@ -49,7 +81,7 @@ pub(super) fn replication(shell: &Shell) -> Result<Ending, Failure> {
 
 pub(super) fn doc(shell: &Shell) -> Result<Ending, Failure> {
     // The pages of the program `nebula` would overwrite those of the library of that name; it has no public item.
-    let doc = ["doc", "--no-deps", "--workspace", "--exclude", "nebula-cli"];
+    let doc = ["doc", "--no-deps", "--workspace", "--exclude", "nebula-cli", "--exclude", "nebula-lab-cli"];
     run(shell.cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Ending::Passed)
 }

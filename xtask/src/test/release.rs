@@ -72,7 +72,8 @@ fn missing_of(shell: &Shell, folder: &Path, files: &BTreeSet<String>) -> Result<
 /// Where there is neither Linux nor any other system to call.
 const BARE: &str = "wasm32-unknown-unknown";
 /// The laboratory: everything that simulates, and nothing that serves.
-const LABORATORY: &[&str] = &["nebula-nic", "nebula-memsys", "nebula-workload", "nebula-ui", "nebula-sim"];
+const LABORATORY: &[&str] =
+    &["nebula-nic", "nebula-requester", "nebula-memsys", "nebula-workload", "nebula-ui", "nebula-sim"];
 
 /// Checks that the laboratory compiles for a target without system calls; its tests run on the host.
 pub(super) fn wasm(shell: &Shell) -> Result<Ending, Failure> {

@@ -1,5 +1,7 @@
 //! A test that is switched off checks nothing: assert what is true today, or delete it.
 //!
+//! Switched off is what is ignored, and what no configuration compiles.
+//!
 //! A test that Miri cannot run may be excluded from Miri only: `cfg_attr(miri, ignore = "…")`.
 
 use super::Violation;
@@ -12,8 +14,21 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 
 fn file(path: &str, text: &str) -> Vec<Violation> {
     let code = code_of(text);
-    let ignored = code.lines().zip(1..).filter(|(line, _)| line.contains("#[ignore"));
-    ignored.map(|(_, number)| Violation::new(path, number, "a test is switched off with `#[ignore]`")).collect()
+    let off = code.lines().zip(1..).filter_map(|(line, number)| Some((number, switch(line)?)));
+    off.map(|(number, switch)| Violation::new(path, number, format!("a test is switched off with `{switch}`")))
+        .collect()
+}
+
+/// What in a line switches off what follows it, on every machine.
+fn switch(line: &str) -> Option<&'static str> {
+    let dense: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+    let never = ["cfg(any())", "cfg(false)", "cfg(not(all()))", "cfg(FALSE)"];
+    let is_never =
+        |never: &&str| dense.contains(*never) || dense.contains(&format!("cfg_attr{}", &never[3..never.len() - 1]));
+    match dense.contains("#[ignore") {
+        true => Some("#[ignore]"),
+        false => never.into_iter().find(is_never),
+    }
 }
 
 #[cfg(test)]
@@ -24,6 +39,22 @@ mod tests {
     fn a_test_switched_off_is_found() {
         let off = [("a.rs", "#[test]\n#[ignore = \"slow\"]\nfn f() {}")];
         assert_eq!(check(&Tree::of(&off)), [Violation::new("a.rs", 2, "a test is switched off with `#[ignore]`")]);
+    }
+
+    #[test]
+    fn a_test_that_is_never_compiled_is_found() {
+        for (line, switch) in [
+            ("#[cfg(any())]", "cfg(any())"),
+            ("#![cfg( any ( ) )]", "cfg(any())"),
+            ("#[cfg(false)]", "cfg(false)"),
+            ("#[cfg_attr(not(all()), test)]", "cfg(not(all()))"),
+        ] {
+            let off = [("a.rs", format!("{line}\n#[test]\nfn f() {{}}"))];
+            let off = off.each_ref().map(|(path, text)| (*path, &text[..]));
+            let what = format!("a test is switched off with `{switch}`");
+            assert_eq!(check(&Tree::of(&off)), [Violation::new("a.rs", 1, what)]);
+        }
+        assert!(check(&Tree::of(&[("a.rs", "#[cfg(any(unix, loom))]\nfn f() {}")])).is_empty());
     }
 
     #[test]

@@ -22,7 +22,7 @@ const fn decision(file: &'static str, method: &'static str, worlds: [&'static st
 
 const BACKEND: &str = "core/nebula-nic/src/backend.rs";
 const FRONTEND: &str = "core/nebula-nic/src/frontend.rs";
-const REQUESTER: &str = "core/nebula-nic/src/requester.rs";
+const REQUESTER: &str = "core/nebula-requester/src/requester.rs";
 const CLIENTS: [&str; 2] = ["runtime/nebula/src/client", "lab/nebula-sim/src/world/client"];
 const CORES: [&str; 2] = ["runtime/nebula/src/ways", "lab/nebula-sim/src/world/cpu"];
 

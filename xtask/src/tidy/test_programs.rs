@@ -16,7 +16,7 @@ fn package(tree: &Tree, folder: &str, manifest: &str) -> Vec<Violation> {
     let within = tree.rust().filter_map(|(path, _)| path.strip_prefix(&tests));
     let names = within.filter_map(|file| file.strip_suffix("/main.rs").or_else(|| file.strip_suffix(".rs")));
     let names = names.filter(|name| !name.contains('/'));
-    let lost = names.filter(|name| !is_program(manifest, name) && !is_in_all(tree, &tests, name));
+    let lost = names.filter(|name| !is_program(manifest, name) && !is_in_another(tree, &tests, manifest, name));
     let violation = |name| {
         let what = format!("no test program has `{name}`: add it to tests/all.rs, or to Cargo.toml as one");
         Violation::new(&format!("{tests}{name}.rs"), 0, what)
@@ -29,10 +29,15 @@ fn is_program(manifest: &str, name: &str) -> bool {
     manifest.split("[[test]]\n").skip(1).any(|program| program.lines().next() == Some(&name))
 }
 
-fn is_in_all(tree: &Tree, tests: &str, name: &str) -> bool {
+/// Whether a program of the package that is not of that file alone has it as a module.
+fn is_in_another(tree: &Tree, tests: &str, manifest: &str, name: &str) -> bool {
     let module = format!("mod {name};");
-    let code = code_of(tree.text(&format!("{tests}all.rs")).unwrap_or_default());
-    code.lines().any(|line| line == module)
+    let programs = manifest.split("[[test]]\n").skip(1).filter_map(|program| program.lines().next());
+    let mut programs = programs.filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    programs.any(|program| {
+        let code = code_of(tree.text(&format!("{tests}{program}.rs")).unwrap_or_default());
+        code.lines().any(|line| line == module)
+    })
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
-//! The generated parts of docs/HARDWARE.md: tables and pictures that hardware/synth/results.json alone determines.
+//! The generated parts of docs/HARDWARE.md: tables, data and pictures that hardware/synth/results.json alone determines.
 
 use super::report::{Fpga, Mapped};
 use super::result::{FILE, Results, Row, parsed};
 use super::{picture, scale, verdict};
 use nebula_shell::Failure;
 
-/// The results, the page made of them, and its pictures.
-pub(crate) const FILES: [&str; 4] = [FILE, PAGE, PIPELINE, AREA];
+/// The results, the page made of them, its data and its pictures.
+pub(crate) const FILES: [&str; 5] = [FILE, PAGE, DATA, PIPELINE, AREA];
 
 const PAGE: &str = "docs/HARDWARE.md";
+const DATA: &str = "docs/data/hardware.tsv";
 const PIPELINE: &str = "docs/images/hardware-pipeline.svg";
 const AREA: &str = "docs/images/hardware-area.svg";
 
@@ -30,8 +31,6 @@ pub(crate) fn expected<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Vec
 fn of_results(results: &Results, page: &str) -> Result<Vec<Expected>, Failure> {
     let tables = [
         ("tools", tools(results)),
-        ("area", area(results)),
-        ("clock", clock(results)),
         ("fpga", fpga(results)),
         ("verdicts", verdict::table(results)),
     ];
@@ -39,7 +38,7 @@ fn of_results(results: &Results, page: &str) -> Result<Vec<Expected>, Failure> {
     for (name, table) in tables {
         page = with(&page, name, &table).ok_or_else(|| Failure::new(format!("{PAGE} has no lines for `{name}`")))?;
     }
-    Ok(vec![(PAGE, page), (PIPELINE, picture::pipeline()?), (AREA, picture::area(results)?)])
+    Ok(vec![(PAGE, page), (DATA, modules(results)), (PIPELINE, picture::pipeline()?), (AREA, picture::area(results)?)])
 }
 
 /// The page with a table between its two lines.
@@ -54,50 +53,55 @@ fn tools(results: &Results) -> String {
     format!("Made with {}.", results.tools.join(" and "))
 }
 
-fn area(results: &Results) -> String {
-    let head = "| module | cores | cells | gates | flops | memories, bits | area at 22 nm, mm² | power at 22 nm and 2 GHz, mW |\n\
-                |---|--:|--:|--:|--:|--:|--:|--:|";
-    let row = |row: &Row| {
-        let Mapped { cells, gates, flops, watts, .. } = &row.mapped;
-        let memories = match (row.mapped.memories.len(), row.mapped.memory_bits()) {
-            (0, _) => "–".to_owned(),
-            (count, bits) => format!("{count}, {}", thousands(bits)),
-        };
-        let power = match scale::is_possible(*watts, *gates) {
-            true => format!("{:.1}", scale::mw_at_22nm(*watts)),
-            false => "–".to_owned(),
-        };
-        format!(
-            "| {} | {} | {} | {} | {} | {memories} | {:.4} | {power} |",
-            named(row),
-            row.cores,
-            thousands(*cells),
-            thousands(rounded(*gates)),
-            thousands(*flops),
-            scale::mm2_at_22nm(*gates),
-        )
-    };
-    table(head, results.rows.iter().map(row))
+/// A line for each module, its cells between tabs: gates, area, power, path and clock.
+fn modules(results: &Results) -> String {
+    let head = [
+        "module",
+        "cores",
+        "cells",
+        "gates",
+        "flops",
+        "memories",
+        "memory bits",
+        "area at 22 nm, mm²",
+        "power at 22 nm and 2 GHz, mW",
+        "bit vectors",
+        "path at 180 nm, ns",
+        "path at 22 nm, ns",
+        "clock at 22 nm, GHz",
+    ];
+    let lines = std::iter::once(head.join("\t")).chain(results.rows.iter().map(module));
+    lines.map(|line| line + "\n").collect()
 }
 
-fn clock(results: &Results) -> String {
-    let head = "| module | cores | bit vectors | path at 180 nm, ns | path at 22 nm, ns | clock at 22 nm, GHz |\n|---|--:|---|--:|--:|--:|";
-    let row = |row: &Row| {
-        let bits = match (&row.as_flops, row.mapped.memories.is_empty()) {
-            (Some(flops), _) => format!("in {} flops", thousands(flops.flops)),
-            (None, true) => "–".to_owned(),
-            (None, false) => "apart: a bound from below".to_owned(),
-        };
-        let path = row.path_ns();
-        format!(
-            "| {} | {} | {bits} | {path:.2} | {:.2} | {:.2} |",
-            named(row),
-            row.cores,
-            scale::ns_at_22nm(path),
-            scale::ghz_at_22nm(path)
-        )
+fn module(row: &Row) -> String {
+    let Mapped { cells, gates, flops, watts, memories, .. } = &row.mapped;
+    let power = match scale::is_possible(*watts, *gates) {
+        true => format!("{:.1}", scale::mw_at_22nm(*watts)),
+        false => String::new(),
     };
-    table(head, results.rows.iter().map(row))
+    let bits = match (&row.as_flops, memories.is_empty()) {
+        (Some(flops), _) => format!("in {} flops", flops.flops),
+        (None, true) => String::new(),
+        (None, false) => "separate: a lower bound".to_owned(),
+    };
+    let path = row.path_ns();
+    [
+        named(row).replace('`', ""),
+        row.cores.to_string(),
+        cells.to_string(),
+        rounded(*gates).to_string(),
+        flops.to_string(),
+        memories.len().to_string(),
+        row.mapped.memory_bits().to_string(),
+        format!("{:.4}", scale::mm2_at_22nm(*gates)),
+        power,
+        bits,
+        format!("{path:.2}"),
+        format!("{:.2}", scale::ns_at_22nm(path)),
+        format!("{:.2}", scale::ghz_at_22nm(path)),
+    ]
+    .join("\t")
 }
 
 fn fpga(results: &Results) -> String {
@@ -140,7 +144,7 @@ mod tests {
     use crate::synth::result::tests::row;
 
     fn page() -> String {
-        ["tools", "area", "clock", "fpga", "verdicts"]
+        ["tools", "fpga", "verdicts"]
             .map(|name| format!("<!-- hardware-{name}:begin -->\n<!-- hardware-{name}:end -->\n"))
             .concat()
     }
@@ -150,22 +154,27 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_figures_of_the_results() {
-        let page = &of_results(&results(), &page()).expect("all lines are there")[0].1;
-        assert!(page.contains("| `jbsq` | 64 | 10 | 1,234 | 5 | 1, 64 |"), "{page}");
-        assert!(page.contains("| `jbsq` | 64 | apart: a bound from below | 4.00 | 0.50 | 2.00 |"), "{page}");
+    fn the_data_have_the_figures_of_the_results() {
+        let data = &of_results(&results(), &page()).expect("all lines are there")[1].1;
+        let line = data.lines().nth(1).expect("a module");
+        assert!(line.starts_with("jbsq\t64\t10\t1234\t5\t1\t64\t"), "{line}");
+        assert!(line.ends_with("\tseparate: a lower bound\t4.00\t0.50\t2.00"), "{line}");
+        assert!(data.lines().all(|line| line.split('\t').count() == 13), "{data}");
     }
 
     #[test]
-    fn a_page_that_was_changed_by_hand_is_stale() {
+    fn data_or_a_page_changed_by_hand_are_stale() {
         let json = serde_json::to_string(&results()).expect("results are JSON");
         let files = of_results(&results(), &page()).expect("all lines are there");
         let find = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.as_str());
         let text = |path: &str| if path == FILE { Some(json.as_str()) } else { find(path) };
         assert!(stale(text).expect("it is read").is_empty());
-        let changed = files[0].1.replace("1,234", "1,111");
-        let by_hand = |path: &str| if path == PAGE { Some(changed.as_str()) } else { text(path) };
-        assert_eq!(stale(by_hand).expect("it is read"), [PAGE]);
+        let by_hand = |changed: &'static str, from: &'static str, to: &'static str| {
+            let other = find(changed).expect("a file").replace(from, to);
+            stale(|path: &str| if path == changed { Some(other.as_str()) } else { text(path) }).expect("it is read")
+        };
+        assert_eq!(by_hand(DATA, "1234", "1111"), [DATA]);
+        assert_eq!(by_hand(PAGE, "yosys", "another"), [PAGE]);
     }
 
     #[test]

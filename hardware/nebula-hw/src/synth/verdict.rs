@@ -11,7 +11,7 @@ type Line = [String; 4];
 pub(super) fn table(results: &Results) -> String {
     let lines = [bits(results), cam_power(results), area(), period(results), growth(results)];
     let rows = lines.into_iter().flatten().map(|cells| format!("| {} |", cells.join(" | ")));
-    let head = "| what | published or wanted | this RTL | verdict |\n|---|---|---|---|".to_owned();
+    let head = "| quantity | published, or goal | this RTL | verdict |\n|---|---|---|---|".to_owned();
     [head].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
 }
 
@@ -44,39 +44,39 @@ fn bits(results: &Results) -> Option<Line> {
     let all = row.mapped.memory_bits();
     let is_equal = used >= BITVECTOR_BITS && used - BITVECTOR_BITS <= BITVECTOR_BITS / 20;
     Some(line([
-        "bit vector of 540 KB at 64 cores",
-        "1 KB: 8,640 bits (NEBULA, section V-C)",
+        "bit vector of 540 KB, 64 cores",
+        "8,640 bits (NEBULA §V-C)",
         &format!(
-            "{} bits of `used`; with what tells where an RPC ends, and who holds it, {}",
+            "{}; {} with ends and holders of RPCs",
             thousands(used),
             thousands(all)
         ),
-        if is_equal { "equal, but for the words at the end" } else { "**differs**" },
+        if is_equal { "equal, except at the end" } else { "**differs**" },
     ]))
 }
 
 fn cam_power(results: &Results) -> Option<Line> {
     let row = largest(results, "reassembler", 64)?;
     Some(line([
-        "CAM of 540 entries at 2 GHz, 22 nm",
-        "45.3 mW (NEBULA, section V-D, by CACTI)",
+        "CAM of 540 entries, 2 GHz, 22 nm",
+        "45.3 mW (§V-D, CACTI)",
         &format!(
-            "{}: {} gates and {} flops, {:.1} mW",
+            "{}: {} gates, {} flops, {:.1} mW",
             row.what,
             thousands(rounded(row.mapped.gates)),
             thousands(row.mapped.flops),
             scale::mw_at_22nm(row.mapped.watts)
         ),
-        "no verdict, because ours is a whole reassembler of flops and comparators, and assumes an activity; theirs is a custom array",
+        "none: see below",
     ]))
 }
 
 fn area() -> Option<Line> {
     Some(line([
         "area of the NIC's additions",
-        "not given by any of the papers",
-        "the tables above",
-        "no verdict, because nothing was published",
+        "–",
+        "data/hardware.tsv",
+        "none",
     ]))
 }
 
@@ -86,9 +86,9 @@ fn period(results: &Results) -> Option<Line> {
     let is_met = clock >= scale::GOAL_GHZ;
     Some(line([
         "a 64 B packet at 1 Tbps",
-        "one each 0.5 ns: 2 GHz (NEBULA, section V-D)",
+        "0.5 ns: 2 GHz (§V-D)",
         &format!("{ns:.2} ns, {clock:.2} GHz, at 64 cores"),
-        if is_met { "met, within what the rule of thumb is worth" } else { "**not met**" },
+        if is_met { "met, by a rule of thumb" } else { "**not met**" },
     ]))
 }
 
@@ -102,8 +102,8 @@ fn growth(results: &Results) -> Option<Line> {
     let ratio = many as f64 / few as f64;
     Some(line([
         "JBSQ from 64 to 256 cores",
-        &format!("at most {GROWTH_MAX} times the cells (our goal)"),
-        &format!("{} to {}: {ratio:.2} times", thousands(few), thousands(many)),
+        &format!("{GROWTH_MAX} × the cells (goal)"),
+        &format!("{} to {}: {ratio:.2} ×", thousands(few), thousands(many)),
         if ratio <= GROWTH_MAX { "met" } else { "**not met**" },
     ]))
 }
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn jbsq_that_grows_faster_than_the_cores_is_said_so() {
-        assert!(table(&results(41)).contains("4.10 times | met |"));
-        assert!(table(&results(43)).contains("4.30 times | **not met** |"));
+        assert!(table(&results(41)).contains("4.10 × | met |"));
+        assert!(table(&results(43)).contains("4.30 × | **not met** |"));
     }
 
     #[test]

@@ -76,7 +76,16 @@ fn retries_without_room_in_the_ring_end_each_rpc_once() {
             two_may_wait(config);
             (config.workers, config.rpc_bytes_max) = (2, 4 * 576);
         });
-        let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+        // Nothing is answered until something was refused: both workers and the queue are full by then.
+        let may_answer = std::sync::Arc::new(AtomicBool::new(false));
+        let server = Server::bind(&name).config(config).serve(boxed({
+            let may_answer = may_answer.clone();
+            move |request: &[u8], reply: &mut Reply<'_>| {
+                wait_until("a refusal", || may_answer.load(Ordering::Acquire).then_some(()));
+                reply.write(request);
+            }
+        }));
+        let server = server.expect("a server");
         std::thread::scope(|scope| {
             for seed in 0..2_u64 {
                 let name = &name;
@@ -92,9 +101,10 @@ fn retries_without_room_in_the_ring_end_each_rpc_once() {
                     assert_eq!((ends.replied + ends.nacked, ends.timed_out), (1_500, 0));
                 });
             }
+            wait_until("a refusal", || (server.status().read().nacked() > 0).then_some(()));
+            may_answer.store(true, Ordering::Release);
         });
-        let status = wait_until_clean(server.status(), 0);
-        assert!(status.nacked() > 0, "{status:?}");
+        wait_until_clean(server.status(), 0);
         server.stop();
     }
 }

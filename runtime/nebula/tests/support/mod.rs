@@ -14,7 +14,7 @@ pub(crate) mod scene;
 pub(crate) mod sim_net;
 pub(crate) mod udp_raw;
 
-use nebula::{Client, Queueing, Reply, ServerConfig, Status, StatusReader};
+use nebula::{Client, ClientConfig, FlowKind, Queueing, Reply, ServerConfig, Status, StatusReader};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -53,7 +53,19 @@ pub(crate) fn server_config(change: impl FnOnce(&mut ServerConfig)) -> ServerCon
 }
 
 /// More than anything takes on the busiest machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = nebula_testing::wait::WAIT_MAX;
+
+/// As `config`: the server refuses nothing and abandons nothing, however long the machine keeps it, or
+/// a client between two packets, from the core.
+pub(crate) fn unhurried(config: ServerConfig) -> ServerConfig {
+    config.queueing(Queueing::Unbounded { recv_buffer_bytes: 4 << 20 }).reassembly_timeout(PATIENCE)
+}
+
+/// A client that never gives up, and whose room is its slots: over a network no window closes when
+/// answers are late.
+pub(crate) fn patient_client() -> ClientConfig {
+    ClientConfig::default().call_timeout(PATIENCE).flow(FlowKind::Unbounded)
+}
 
 /// A configuration for requests and replies of up to 1 MiB.
 pub(crate) fn roomy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {

@@ -8,12 +8,12 @@
 //! | has a key of another owner | says hello as others do; seals with it requests, cancels, hellos, replies, NACKs, refusals and welcomes of others | – |
 //! | forges | headers of frames that it has seen; plain refusals that repeat what was sent | replies, NACKs, refusals, welcomes, requests, cancels, by guess |
 
-use crate::oracle::FLOOD;
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Datagram, Network};
 use crate::support::udp_raw::{
     CLIENT, HELLO, Header, Packet, REFUSAL, RawClient, SERVER, VERSION, WELCOME, cancel, secret_of, unsealed,
 };
+use crate::udp_network::oracle::FLOOD;
 use std::net::SocketAddr;
 
 /// Between two acts, at most.

@@ -1,10 +1,10 @@
 //! One run: a real server and real clients on a simulated network, each with its own clock, moved on from event to event.
 
-use crate::adversary::Adversary;
-use crate::oracle::{Call, Laws, NAMED_BYTES, Oracle, request_of};
-use crate::scenario::{Blow, ClientPlan, Scenario, ServiceTimes, reply_bound};
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Fates, Network, say};
+use crate::udp_network::adversary::Adversary;
+use crate::udp_network::oracle::{Call, Laws, NAMED_BYTES, Oracle, request_of};
+use crate::udp_network::scenario::{Blow, ClientPlan, Scenario, ServiceTimes, reply_bound};
 use nebula::net::{Environment, Time};
 use nebula::{
     Client, ClientConfig, Options, Reply, RunningServer, Server, ServerConfig, Service, Span, Ticket, Worker,
@@ -597,8 +597,8 @@ impl Node {
     }
 }
 
-fn code(end: crate::oracle::End) -> u8 {
-    use crate::oracle::End;
+fn code(end: crate::udp_network::oracle::End) -> u8 {
+    use crate::udp_network::oracle::End;
     match end {
         End::Replied => 0,
         End::Nacked(reason) => reason.code(),

@@ -1,8 +1,8 @@
 //! The arguments and results of a requester.
 
-use crate::outbound::Outbound;
-use crate::time::Timestamp;
-use crate::verdict::{DropReason, NackReason};
+use nebula_nic::outbound::Outbound;
+use nebula_nic::time::Timestamp;
+use nebula_nic::verdict::{DropReason, NackReason};
 
 /// An RPC to begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

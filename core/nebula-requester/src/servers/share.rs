@@ -1,8 +1,8 @@
 //! Which of the servers that may get an RPC gets it: by zone, by weight, by chance, by load, by key.
 
 use super::{ServerSet, Servers};
-use crate::hash::mix;
 use core::cmp::Ordering;
+use nebula_nic::hash::mix;
 
 /// Bits behind the point of a logarithm.
 const FRACTION_BITS: u32 = 24;

@@ -1,11 +1,7 @@
 //! RPCs of several packets: which packets to send next, and which packets of a reply to ask for.
 
 use super::flow::Progress;
-
-/// Packets that an acknowledgment or a pull can name, and therefore the longest burst.
-pub const BURST_PACKETS: u32 = 64;
-/// Packets of a reply that the server sends without a request.
-pub const UNASKED_PACKETS: u32 = 32;
+use nebula_nic::outbound::{BURST_PACKETS, UNASKED_PACKETS};
 
 /// Bits of the first `packets`.
 #[inline]
@@ -25,7 +21,7 @@ const fn first_bits(packets: u32) -> u64 {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{BurstPacket, Upload};
+/// use nebula_requester::{BurstPacket, Upload};
 ///
 /// let mut upload = Upload::new(3);
 /// assert_eq!(upload.begin_burst(10), 3);
@@ -158,7 +154,7 @@ impl Upload {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Download, Pull};
+/// use nebula_requester::{Download, Pull};
 ///
 /// let mut download = Download::new(40);
 /// assert_eq!(download.expected(0), 32, "without a request");

@@ -1,9 +1,7 @@
 //! Flow control against slow and obvious models: what each kind lets out, and whom a receiver grants.
 
-use nebula_nic::{
-    FlowControl, FlowKind, Grant, Grants, GrantsConfig, Homa, NodeId, Progress, RpcKey, Span, Timestamp, TransferId,
-    Unbounded, Window, WindowConfig,
-};
+use nebula_nic::{Grant, Grants, GrantsConfig, NodeId, RpcKey, Span, Timestamp, TransferId};
+use nebula_requester::{FlowControl, FlowKind, Homa, Progress, Unbounded, Window, WindowConfig};
 use std::collections::BTreeMap;
 
 fn rpc(node: u32, tid: u32) -> RpcKey {

@@ -1,9 +1,9 @@
 //! Individual deadlines of RPCs, the earliest first.
 
 use super::table::{State, Table};
-use crate::time::Timestamp;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
+use nebula_nic::time::Timestamp;
 
 /// Entries of RPCs with an individual deadline. RPCs with the configured deadline need none: they expire in the order
 /// begun.

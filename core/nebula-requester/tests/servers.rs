@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-use nebula_nic::requester::another;
-use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Span, Standing, Timestamp};
+use nebula_nic::{Span, Timestamp};
+use nebula_requester::another;
+use nebula_requester::{Balance, ServerEnd, ServerSet, Servers, Standing};
 
 const START: Timestamp = Timestamp::from_ps(0);
 const WAYS: [Balance; 4] = [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo, Balance::KeyHash];
@@ -172,7 +173,7 @@ fn one_that_leaves_gets_nothing_more_and_its_number_is_free_once_its_rpcs_have_e
     servers.leave(0);
     assert_eq!(servers.join(9), Some(0), "nothing was under way");
     while servers.join(10).is_some() {}
-    assert_eq!(servers.count(), nebula_nic::SERVERS_MAX);
+    assert_eq!(servers.count(), nebula_requester::SERVERS_MAX);
 }
 
 #[test]

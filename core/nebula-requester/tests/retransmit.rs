@@ -1,7 +1,8 @@
 //! Retransmission beside a plain list of what is in flight, over long random histories.
 
 use arbitrary::{Arbitrary, Unstructured};
-use nebula_nic::{FlowKind, Overdue, Retransmit, RetransmitConfig, Span, Timestamp, Window};
+use nebula_nic::{Span, Timestamp};
+use nebula_requester::{FlowKind, Overdue, Retransmit, RetransmitConfig, Window};
 use std::collections::BTreeMap;
 
 const PLACES: u32 = 6;

@@ -8,11 +8,11 @@
 
 mod share;
 
-use crate::hash::Rng;
-use crate::time::{Span, Timestamp};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::num::NonZeroU16;
+use nebula_nic::hash::Rng;
+use nebula_nic::time::{Span, Timestamp};
 
 /// Servers that one client can have: a set of them is a word.
 pub const SERVERS_MAX: u16 = 64;
@@ -37,7 +37,8 @@ const NACKING: u32 = ONE / 4;
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Balance, ServerSet, Servers, Standing, Timestamp};
+/// use nebula_nic::Timestamp;
+/// use nebula_requester::{Balance, ServerSet, Servers, Standing};
 ///
 /// let (mut servers, now) = (Servers::new(Balance::RoundRobin, 1), Timestamp::ZERO);
 /// servers.join_as(0xA, Standing::default().weight(3));
@@ -276,7 +277,8 @@ impl Server {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Timestamp};
+/// use nebula_nic::Timestamp;
+/// use nebula_requester::{Balance, ServerEnd, ServerSet, Servers};
 ///
 /// let (mut servers, now) = (Servers::new(Balance::RoundRobin, 1), Timestamp::from_ps(0));
 /// servers.join(0xA);

@@ -14,44 +14,18 @@
 //! On networks that lose packets, [`Retransmit`] says what to send again, and [`Upload`] and [`Download`] which packets
 //! of it; they identify an RPC by its [place](Requester::place) in the table.
 //!
-//! Next: station 1, [`outbound`](crate::outbound), for the RPC after it.
+//! Next: station 1, [`outbound`](nebula_nic::outbound), for the RPC after it.
 
-mod config;
-mod deadlines;
-mod outcome;
-mod retry;
-mod table;
-// -- for services that several servers have --
-mod servers;
-mod failover;
-mod hedging;
-// -- for networks that lose packets: when to send again, and how much --
-mod rtt;
-mod window;
-mod flow;
-mod retransmit;
-mod transfer;
-
-pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
-pub use failover::{After, Attempts, CopyEnd, Failover, another};
-pub use flow::{Flow, FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
-pub use hedging::{HedgeConfig, HedgeConfigError, Hedging};
-pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
-pub use retransmit::{Overdue, Retransmit, RetransmitConfig};
-pub use retry::RetryPolicy;
-pub use rtt::{Rtt, RttConfig};
-pub use servers::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers, Standing};
-pub use transfer::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
-pub use window::{Window, WindowConfig};
-
-use crate::id::TransferId;
-use crate::outbound::Outbound;
-use crate::time::{Span, Timestamp};
-use crate::verdict::{DropReason, NackReason};
-use crate::wire::{Header, Kind, Mtu};
-use deadlines::Deadlines;
-use retry::{Backoffs, Next, Retries};
-use table::{Entry, State, Table};
+use crate::config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
+use crate::deadlines::Deadlines;
+use crate::outcome::{Call, Expired, Outcome, Resend, TableFull};
+use crate::retry::{Backoffs, Next, Retries};
+use crate::table::{Entry, State, Table};
+use nebula_nic::id::TransferId;
+use nebula_nic::outbound::Outbound;
+use nebula_nic::time::{Span, Timestamp};
+use nebula_nic::verdict::{DropReason, NackReason};
+use nebula_nic::wire::{Header, Kind, Mtu};
 
 /// Decides for a client: the number of an RPC, the RPC of a packet, and what follows a NACK.
 ///
@@ -67,7 +41,8 @@ use table::{Entry, State, Table};
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Header, NodeId, Outcome, Requester, RequesterConfig, Timestamp};
+/// use nebula_nic::{Header, NodeId, Timestamp};
+/// use nebula_requester::{Outcome, Requester, RequesterConfig};
 ///
 /// let now = Timestamp::ZERO;
 /// let mut client = Requester::try_new(RequesterConfig::new(NodeId(3), 64))?;
@@ -75,7 +50,7 @@ use table::{Entry, State, Table};
 /// let reply = Header::reply(request.rpc(), 8, 0);
 /// assert!(matches!(client.handle_packet(now, reply), Outcome::Reply { token: 7, bytes: 8, .. }));
 /// assert_eq!(client.handle_packet(now, reply), Outcome::Duplicate);
-/// # Ok::<(), nebula_nic::RequesterConfigError>(())
+/// # Ok::<(), nebula_requester::RequesterConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Requester {
@@ -344,7 +319,7 @@ impl Requester {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NodeId, TransferId};
+    use nebula_nic::{NodeId, TransferId};
 
     #[test]
     fn numbers_go_on_past_the_largest() {

@@ -1,6 +1,6 @@
 //! Round-trip estimation, and the time-out derived from it.
 
-use crate::time::{Span, Timestamp};
+use nebula_nic::time::{Span, Timestamp};
 
 /// Bounds of the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ impl Default for RttConfig {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Rtt, RttConfig, Span};
+/// use nebula_nic::Span;
+/// use nebula_requester::{Rtt, RttConfig};
 ///
 /// let mut rtt = Rtt::new(RttConfig::default());
 /// assert_eq!(rtt.rto(), Span::from_ms(1));

@@ -15,9 +15,9 @@
 use super::flow::{Flow, FlowControl, FlowKind, Progress};
 use super::rtt::{Rtt, RttConfig};
 use super::window::WindowConfig;
-use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;
 use alloc::vec;
+use nebula_nic::time::{Span, Timestamp};
 
 /// Bounds of a [`Retransmit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,8 @@ struct List {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Overdue, Retransmit, RetransmitConfig, Timestamp};
+/// use nebula_nic::Timestamp;
+/// use nebula_requester::{Overdue, Retransmit, RetransmitConfig};
 ///
 /// let at_us = |us: u64| Timestamp::from_ps(us * 1_000_000);
 /// let mut flights = Retransmit::new(RetransmitConfig::new(8));
@@ -313,7 +314,7 @@ impl Retransmit {
     }
 
     /// All that was sent of the RPC at `place` has come, and the receiver lets no more of it go for now: it is to be asked
-    /// after a time-out, each time after twice as long, unless it [grants](crate::grants) something before.
+    /// after a time-out, each time after twice as long, unless it [grants](nebula_nic::grants) something before.
     ///
     /// # Panics
     ///

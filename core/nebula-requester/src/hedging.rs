@@ -6,7 +6,7 @@
 //!
 //! Dean and Barroso, "The Tail at Scale" (CACM 2013), hedged requests: a second one after the 95th percentile adds some 5 % of load.
 
-use crate::time::Span;
+use nebula_nic::time::Span;
 
 /// When a second server is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,7 +115,7 @@ impl Hedging {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hash::Rng;
+    use nebula_nic::hash::Rng;
 
     fn hedging(quantile: f64, budget: f64) -> Hedging {
         Hedging::try_new(HedgeConfig { quantile, budget }).unwrap()

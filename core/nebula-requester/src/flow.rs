@@ -1,10 +1,10 @@
 //! How much a requester may have in flight: a [window](Window) that answers and refusals move, what the receiver has
-//! [granted](crate::grants), or no bound.
+//! [granted](nebula_nic::grants), or no bound.
 
 use super::window::{Window, WindowConfig};
-use crate::time::{Span, Timestamp};
 use core::fmt;
 use core::str::FromStr;
+use nebula_nic::time::{Span, Timestamp};
 
 /// How far a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl FlowControl for Window {
 /// The sender's side of Homa: the first packets of a message go out unasked, the others when the receiver has granted
 /// them, whatever else is in flight.
 ///
-/// The receiver's side is [`Grants`](crate::grants::Grants). Once a message was refused for lack of room, one packet of
+/// The receiver's side is [`Grants`](nebula_nic::grants::Grants). Once a message was refused for lack of room, one packet of
 /// each goes out unasked until something is answered: a receiver without room for the first would refuse the others.
 ///
 /// # Source
@@ -129,7 +129,7 @@ impl FlowControl for Window {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{FlowControl, Homa, Progress};
+/// use nebula_requester::{FlowControl, Homa, Progress};
 ///
 /// let homa = Homa::new(4);
 /// assert_eq!(homa.room(1000, Progress { packets: 9, sent: 1, granted: 0 }), 3);
@@ -186,7 +186,7 @@ impl FlowControl for Unbounded {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Flow, FlowControl, FlowKind, Progress, WindowConfig};
+/// use nebula_requester::{Flow, FlowControl, FlowKind, Progress, WindowConfig};
 ///
 /// let message = Progress { packets: 100, sent: 0, granted: 0 };
 /// let rooms = FlowKind::ALL.map(|kind| Flow::new(kind, WindowConfig { first: 10, max: 64 }).room(3, message));
@@ -316,7 +316,7 @@ impl FlowControl for Flow {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::FlowKind;
+/// use nebula_requester::FlowKind;
 ///
 /// assert_eq!("none".parse(), Ok(FlowKind::Unbounded));
 /// assert_eq!(FlowKind::default().to_string(), "window");
@@ -327,7 +327,7 @@ pub enum FlowKind {
     /// [`Window`].
     #[default]
     Window,
-    /// [`Homa`], with [grants](crate::grants) of the receiver.
+    /// [`Homa`], with [grants](nebula_nic::grants) of the receiver.
     Homa,
     /// [`Unbounded`].
     Unbounded,

@@ -1,7 +1,7 @@
 //! Congestion window: how many packets may be in flight, according to what the network and the server have accepted so
 //! far.
 
-use crate::time::{Span, Timestamp};
+use nebula_nic::time::{Span, Timestamp};
 
 /// Bounds of the window, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,8 @@ const WINDOWS_PATIENT: u32 = 64;
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Timestamp, Window, WindowConfig};
+/// use nebula_nic::Timestamp;
+/// use nebula_requester::{Window, WindowConfig};
 ///
 /// let mut window = Window::new(WindowConfig::default());
 /// window.answered(64, 64);

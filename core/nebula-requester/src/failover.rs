@@ -5,8 +5,8 @@
 
 use super::retry::{RetryPolicy, upper_half};
 use super::servers::{Balance, ServerSet, Servers};
-use crate::hash::Rng;
-use crate::time::{Span, Timestamp};
+use nebula_nic::hash::Rng;
+use nebula_nic::time::{Span, Timestamp};
 
 /// How an RPC, or one copy of it, has ended at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
