@@ -1,17 +1,17 @@
 //! The page of a sweep: what each design made of each load.
 
 use nebula_nic::Span;
-use plotters::style::RGBColor;
 
 use super::chart::{
-    Axis, BLUE, Bound, Chart, Dot, INK, Line, Marker, ORANGE, Stroke, Unit, log_ticks, round_ticks, sample,
+    Axis, BLUE, Bound, Chart, Color, Dot, INK, Line, Marker, ORANGE, Sample, Stroke, Unit, latency_axis, round_ticks,
+    sample,
 };
 use super::finding::{Design, Point, Sweep};
 use super::page::{Figure, Page, Table};
 use nebula_ui::output::units;
 
 /// The looks of the first design, the second, and all others.
-const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
+const LOOKS: [(Color, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
 
 /// The page, a complete HTML document.
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
@@ -43,34 +43,12 @@ pub(crate) fn plot(sweep: &Sweep) -> Figure {
     Figure { chart, legend: legend(sweep), caption: CAPTION.to_owned() }
 }
 
-fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (RGBColor, Marker))> {
+fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (Color, Marker))> {
     sweep.designs.iter().zip(LOOKS.into_iter().cycle())
 }
 
 const CAPTION: &str = "Latency from the scheduled send time, on a logarithmic scale. A hollow marker misses the SLO, even \
     below the line: fewer than 99 % of all RPCs were answered in time.";
-
-/// The axis of a latency: the whole decades around the logarithms `low` and `high`.
-pub(super) fn latency_axis(low: f64, high: f64) -> Axis {
-    #[expect(clippy::cast_possible_truncation, reason = "logarithms of latencies in µs, -3 to 8")]
-    let (from, to) = (low.floor() as i32, high.ceil() as i32);
-    Axis {
-        label: "p99 latency".to_owned(),
-        from: f64::from(from),
-        to: f64::from(to),
-        unit: Unit::LogTime,
-        ticks: log_ticks(from, to, |us| units::span(span_of_us(us))),
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a power of ten of µs, at most a hundred seconds"
-)]
-fn span_of_us(us: f64) -> Span {
-    Span::from_ns((us * 1e3).round() as u64)
-}
 
 /// The logarithm of a latency in µs, at least a nanosecond.
 pub(super) fn log_us(span: Span) -> f64 {
@@ -83,7 +61,7 @@ fn load_axis(sweep: &Sweep) -> Axis {
     Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, unit: Unit::Rate, ticks: round_ticks(to, units::rate) }
 }
 
-fn tail_line(design: &Design, (color, marker): (RGBColor, Marker)) -> Line {
+fn tail_line(design: &Design, (color, marker): (Color, Marker)) -> Line {
     let dot = |point: &Point| {
         let p99 = point.raw.p99_answered?;
         Some(Dot::at(point.offered_rps, log_us(p99)).hollow(!point.keeps()))
@@ -92,8 +70,8 @@ fn tail_line(design: &Design, (color, marker): (RGBColor, Marker)) -> Line {
     Line { color, marker: Some(marker), stroke: Stroke::Solid, dots }
 }
 
-fn legend(sweep: &Sweep) -> Vec<(String, String)> {
-    let of_design = |(design, (color, marker)): (&Design, (RGBColor, Marker))| {
+fn legend(sweep: &Sweep) -> Vec<(Sample, String)> {
+    let of_design = |(design, (color, marker)): (&Design, (Color, Marker))| {
         (sample(color, Some(marker), Stroke::Solid, false), design.name.clone())
     };
     let hollow = (sample(INK, Some(Marker::Circle), Stroke::Solid, true), "misses the SLO".to_owned());
