@@ -137,7 +137,7 @@ mod tests {
     fn the_page_needs_nothing_else() {
         let page = render(&sweep(), "made by a test");
         assert_eq!(page.matches("role=\"img\"").count(), 1);
-        crate::report::page::tests::assert_loads_nothing(&page);
+        nebula_testing::pages::assert_loads_nothing(&page);
     }
 
     #[test]
