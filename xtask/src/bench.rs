@@ -1,11 +1,12 @@
 //! `cargo xtask bench`: runs the benchmarks one after another and prints one table.
 //!
-//! A benchmark is a [`Section`] in a separate file: how to run it and its rows. To add one: a file under
-//! `bench/` and a line in [`sections`]; for a section of the program `nebula-bench`, which prints rows as JSON lines, the
-//! line is enough. Figures are ratios within one run, or instruction counts, since wall time on a shared machine
-//! tells little by itself.
+//! A benchmark is a [`Section`] in a separate file: how to run it and its rows. To add one: a file
+//! under `bench/` and a line in [`sections`]; for a section of the program `nebula-bench`, which
+//! prints rows as JSON lines, the line is enough. Figures are ratios within one run, or instruction
+//! counts, since wall time on a shared machine tells little by itself.
 
 mod decisions;
+mod defaults;
 pub(crate) mod instructions;
 mod kv;
 mod lab;
@@ -68,6 +69,7 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(decisions::Decisions),
         side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run", ""),
         Box::new(kv::Kv),
+        Box::new(defaults::Defaults),
         side_by_side(
             "hit-ratio",
             "the store as a cache, beside memcached with the same memory and the same requests",

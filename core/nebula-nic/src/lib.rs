@@ -1,4 +1,4 @@
-//! Every decision of a microsecond-scale RPC NIC and of its requester, as plain state machines.
+//! Every decision of a microsecond-scale RPC NIC, as plain state machines.
 //!
 //! No I/O, no clock, no threads, no payload bytes, and no randomness except from a seed: time, packet headers and cores
 //! are arguments, decisions are results. A runtime carries them out in real time, a simulator in simulated time, and
@@ -9,7 +9,7 @@
 //!
 //! | # | what happens | module |
 //! |---|---|---|
-//! | 1 | the client numbers the RPC and splits it into packets | [`outbound`] |
+//! | 1 | the client numbers the RPC and splits it into packets | [`outbound`], `nebula-requester` |
 //! | 2 | the NIC reads the header | [`wire`] |
 //! | 3 | queue longer than the SLO allows: NACK, at once | [`admission`] |
 //! | 4 | slots of the one receive buffer, shared by all peers | [`recv_buffer`] |
@@ -19,16 +19,16 @@
 //! | 8 | the payload is fetched while the core serves the previous RPC | [`steering`] |
 //! | 9 | the core begins it | [`completion`] |
 //! | 10 | slots and credit are returned | [`release`] |
-//! | 11 | the reply or the NACK is matched with its request | [`requester`] |
+//! | 11 | the reply or the NACK is matched with its request | `nebula-requester` |
 //!
 //! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and knows which RPCs
 //! arrived before. Where a coherent interconnect connects NIC and cores, [`host_watch`] decides how the NIC learns of what a core has
 //! written. Remote reads and writes of registered memory go past all stations: [`one_sided`] decides about them.
 //! Packets that a server hands on leave in the [order of their flows](flow_order).
-//! How much a requester may have in flight is [flow control](FlowControl): a window, or what a receiver [grants].
+//! A receiver of large messages [grants] their packets.
 //!
-//! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, [`Requester`]
-//! stations 1 and 11. [`decision`] logs their decisions; [`sizing`] computes how large they should be.
+//! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, `Requester` of
+//! the crate `nebula-requester` stations 1 and 11. [`decision`] logs their decisions; [`sizing`] computes how large they should be.
 //!
 //! # Invariants
 //!
@@ -49,12 +49,12 @@
 //! use nebula_nic::*;
 //!
 //! let at = Timestamp::from_ps; // a call that decides by the time is told it
-//! let mut client = Requester::try_new(RequesterConfig::new(NodeId(3), 64))?;
-//! let mut nic = Backend::try_new(BackendConfig::new(1, Policy::Jbsq(2))).unwrap();
+//! let mut nic = Backend::try_new(BackendConfig::new(1, Policy::Jbsq(2)))?;
 //! let mut core = Frontend::new(CoreId(0), 2);
 //!
 //! // 1: 100 bytes are two packets of at most 64, and the network turns them round.
-//! let mut packets: Vec<Header> = client.begin(at(0), 100, 42).unwrap().collect();
+//! let request = Header { snid: NodeId(3), rpc_bytes: 100, ..Header::default() };
+//! let mut packets: Vec<Header> = Outbound::new(request, Mtu::MIN).collect();
 //! packets.reverse();
 //!
 //! // 2 to 5: the first to arrive takes slots for both; the other one finds them.
@@ -78,10 +78,9 @@
 //! assert_eq!(nic.handle_free(release.core, release.slots), Freed::Taken);
 //! assert_eq!((nic.slots_used(), nic.outstanding(CoreId(0))), (0, 0));
 //!
-//! // 11: the reply meets its request.
-//! let reply = Header::reply(begin.arrival.rpc, 8, 0);
-//! assert!(matches!(client.handle_packet(at(640_000), reply), Outcome::Reply { token: 42, bytes: 8, .. }));
-//! # Ok::<(), RequesterConfigError>(())
+//! // 11: the reply has the number of its request.
+//! assert_eq!(Header::reply(begin.arrival.rpc, 8, 0).rpc(), request.rpc());
+//! # Ok::<(), ConfigError>(())
 //! ```
 
 #![no_std]
@@ -110,7 +109,6 @@ pub mod schedule;
 pub mod steering;
 pub mod completion;
 pub mod release;
-pub mod requester;
 
 // -- beside the path: operations without a core --
 pub mod one_sided;
@@ -133,7 +131,7 @@ pub mod verdict;
 
 // -- supporting structures --
 pub mod core_set;
-mod hash;
+pub mod hash;
 pub mod sizing;
 
 pub use admission::Admission;
@@ -168,18 +166,10 @@ pub use one_sided::{
     ACCESS_BYTES, Access, AccessKind, AccessRefusal, BLOCK_BYTES, REGIONS_MAX, RegionError, RegionId, RegionTable,
     RegionWindow, Registration, Rights,
 };
-pub use outbound::Outbound;
+pub use outbound::{BURST_PACKETS, Outbound, UNASKED_PACKETS};
 pub use reassembler::{Incomplete, Missing, Part, Reassembler};
 pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode, SlotOrder};
 pub use release::Release;
-pub use requester::{After, Attempts, CopyEnd, Failover, HedgeConfig, HedgeConfigError, Hedging};
-pub use requester::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
-pub use requester::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers, Standing};
-pub use requester::{
-    Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy, TableFull,
-};
-pub use requester::{Flow, FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
-pub use requester::{Overdue, Retransmit, RetransmitConfig, Rtt, RttConfig, Window, WindowConfig};
 pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,
 };

@@ -9,6 +9,11 @@
 use crate::id::TransferId;
 use crate::wire::{Header, Mtu};
 
+/// Packets that an acknowledgment or a pull can name, and therefore the longest burst.
+pub const BURST_PACKETS: u32 = 64;
+/// Packets of a reply that the server sends without a request.
+pub const UNASKED_PACKETS: u32 = 32;
+
 /// The packets of one RPC, as an iterator over their headers.
 ///
 /// # Examples

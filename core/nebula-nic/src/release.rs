@@ -4,7 +4,7 @@
 //! checks it ([`Backend::handle_free`](crate::Backend::handle_free)): `tail` may advance, and the credit lets the next
 //! RPC be dispatched.
 //!
-//! Next: station 11, [`requester`](crate::requester).
+//! Next: station 11, `requester` of the crate `nebula-requester`.
 
 use crate::id::{CoreId, SlotRange};
 

@@ -1,6 +1,7 @@
 //! `incast`: many senders and one receive buffer, under each flow control.
 
-use nebula_nic::{FlowKind, GrantsConfig, Span};
+use nebula_nic::{GrantsConfig, Span};
+use nebula_requester::FlowKind;
 use nebula_sim::incast::{Incast, IncastEstimate};
 use nebula_sim::study::{Row, Value, text, units};
 use nebula_workload::Seed;

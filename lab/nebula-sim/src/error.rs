@@ -1,7 +1,8 @@
 //! Errors of a simulation.
 
 use nebula_nic::schedule::{ManagerConfigError, ThresholdsError};
-use nebula_nic::{ConfigError, GroupConfigError, HostWatchConfigError, Policy, RequesterConfigError};
+use nebula_nic::{ConfigError, GroupConfigError, HostWatchConfigError, Policy};
+use nebula_requester::RequesterConfigError;
 use nebula_workload::WorkloadError;
 
 /// Why a simulation has no result. Each message is one line and says what to change.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each sender has one message outstanding, short or long by a draw. What may be sent is decided by the machines of `nebula-nic` that the
-//! runtime's client uses ([`Retransmit`](nebula_nic::Retransmit) with its [`Flow`](nebula_nic::Flow), [`Upload`](nebula_nic::Upload)), and what is taken in by
+//! runtime's client uses ([`Retransmit`](nebula_requester::Retransmit) with its [`Flow`](nebula_requester::Flow), [`Upload`](nebula_requester::Upload)), and what is taken in by
 //! those of its server ([`Backend`](nebula_nic::Backend), [`Grants`](nebula_nic::Grants)). `docs/MODEL.md` has what is assumed of the network.
 //!
 //! | file | what it holds |
@@ -23,7 +23,8 @@ use crate::error::SimError;
 use crate::executor::{replications, try_each};
 use crate::experiment::Effort;
 use crate::interval::Interval;
-use nebula_nic::{FlowKind, GrantsConfig, Mtu, SLOT_BYTES, Span};
+use nebula_nic::{GrantsConfig, Mtu, SLOT_BYTES, Span};
+use nebula_requester::FlowKind;
 use world::{Tally, World};
 
 /// Payload of a packet: that of the runtime over UDP.
@@ -42,7 +43,7 @@ const SETTLED: f64 = 0.05;
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::FlowKind;
+/// use nebula_requester::FlowKind;
 /// use nebula_sim::{Effort, incast::Incast};
 ///
 /// let incast = Incast { flow: FlowKind::Homa, ..Incast::default() };

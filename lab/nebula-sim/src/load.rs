@@ -12,7 +12,7 @@ use nebula_nic::Span;
 use nebula_workload::{Arrivals, Rate, ServiceTime};
 
 /// Most RPCs that all clients of a closed loop have outstanding.
-pub(crate) const OUTSTANDING_MAX: u32 = nebula_nic::requester::OUTSTANDING_MAX;
+pub(crate) const OUTSTANDING_MAX: u32 = nebula_requester::OUTSTANDING_MAX;
 
 /// Most clients of a closed loop.
 pub const CLIENTS_MAX: u32 = 1 << 20;

@@ -48,9 +48,8 @@ use any_core::AnyCore;
 use block::{Block, Draws};
 use by_credit::ByCredit;
 use loads::{Known, NotAsked};
-use nebula_nic::{
-    Choose, Jbsq, KeyHash, Policy, Random, RetryPolicy, RoundRobin, Rss, Span, StaticFlow, Timestamp, TwoChoices,
-};
+use nebula_nic::{Choose, Jbsq, KeyHash, Policy, Random, RoundRobin, Rss, Span, StaticFlow, Timestamp, TwoChoices};
+use nebula_requester::RetryPolicy;
 use one_queue::OneQueue;
 use per_core::PerCore;
 use two_each::TwoEach;

@@ -20,9 +20,9 @@ use crate::error::SimError;
 use crate::model::span;
 use nebula_nic::schedule::{ManagerConfig, Thresholds};
 use nebula_nic::{
-    BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, RetryPolicy, SOURCE_BITS_MAX, Sources,
-    Span, Standing,
+    BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, SOURCE_BITS_MAX, Sources, Span,
 };
+use nebula_requester::{RetryPolicy, Standing};
 use serde::Deserialize;
 
 /// Servers that share one load, and how they give RPCs to cores.

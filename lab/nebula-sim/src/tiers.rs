@@ -9,7 +9,8 @@ use crate::error::{SimError, toml_reason};
 use crate::model::span;
 use crate::shipped::{Shipped, shipped};
 use crate::system::{Balance, Calls, Hedge, Router, System};
-use nebula_nic::{Policy, RetryPolicy, Span, Standing};
+use nebula_nic::{Policy, Span};
+use nebula_requester::{RetryPolicy, Standing};
 use nebula_workload::ServiceTime;
 use serde::{Deserialize, Deserializer};
 

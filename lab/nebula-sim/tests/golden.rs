@@ -5,7 +5,8 @@
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
-use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_nic::{Policy, Span};
+use nebula_requester::RetryPolicy;
 use nebula_sim::blocks::{self, Application, Design, Machine, Scenario};
 use nebula_sim::{Costs, Length, Load, System, SystemModel, Tally, run};
 use nebula_workload::{Rate, Seed};

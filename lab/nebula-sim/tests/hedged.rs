@@ -2,7 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
-use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_nic::{Policy, Span};
+use nebula_requester::RetryPolicy;
 use nebula_sim::{Balance, Calls, Length, Load, Router, System, Tally, run};
 use nebula_workload::Seed;
 

@@ -256,7 +256,7 @@ fn what_cannot_be_or_would_be_ignored_is_refused() {
         (system(base(), 2).queue_bound(7), "FIFO"),
         (system(base(), 2).costs(nebula_sim::Costs { receive: us, ..nebula_sim::Costs::ZERO }), "per_rpc"),
         (System::new(Policy::Jbsq(2), 2).host(base()), "jbsq:2 has no flow"),
-        (system(base(), 2).reaction(nebula_nic::RetryPolicy::AnotherServer { servers: 2, attempts: 2 }), "drop"),
+        (system(base(), 2).reaction(nebula_requester::RetryPolicy::AnotherServer { servers: 2, attempts: 2 }), "drop"),
     ] {
         let error = system.validate().unwrap_err().to_string();
         assert!(error.contains(says), "{error}");

@@ -1,6 +1,7 @@
 //! Incast beside bounds that hold whatever is decided, and beside what is known of one sender.
 
-use nebula_nic::{FlowKind, GrantsConfig, Span};
+use nebula_nic::{GrantsConfig, Span};
+use nebula_requester::FlowKind;
 use nebula_sim::incast::{Incast, IncastEstimate, MESSAGE_BYTES_MAX, PACKET_BYTES, SENDERS_MAX};
 use nebula_sim::{Effort, Interval, SimError};
 use nebula_workload::Seed;

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
-use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_nic::{Policy, Span};
+use nebula_requester::RetryPolicy;
 use nebula_sim::{Length, Load, System, run};
 use nebula_testing::allocations::Counting;
 use nebula_workload::Seed;

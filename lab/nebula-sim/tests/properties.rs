@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
-use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_nic::{Policy, Span};
+use nebula_requester::RetryPolicy;
 use nebula_sim::{Bracket, Costs, Effort, Length, Load, SimError, System, Tally, estimate, load_at_slo, run, run_with};
 use nebula_workload::Seed;
 

@@ -88,7 +88,7 @@ fn batches_share_a_cost_and_keep_replies_back() {
 #[test]
 fn every_rpc_ends_once_on_several_servers_with_a_bound_and_clients_that_try_again() {
     let batch = Batch { max: 8, cost: Span::from_ns(50) };
-    let reaction = nebula_nic::RetryPolicy::AnotherServer { servers: 3, attempts: 3 };
+    let reaction = nebula_requester::RetryPolicy::AnotherServer { servers: 3, attempts: 3 };
     let systems = [System::new(Policy::WorkStealing, 4), System::new(Policy::Rss, 4).batch(batch)];
     for system in systems.map(|system| system.servers(3).queue_bound(8).reaction(reaction)) {
         let tally = tally(&system, "exp:1us", 1.5);

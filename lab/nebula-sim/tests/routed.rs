@@ -93,7 +93,7 @@ fn two_choices_are_mitzenmachers_and_old_counts_cost() {
 
 #[test]
 fn what_no_router_can_do_is_refused() {
-    let another = nebula_nic::RetryPolicy::AnotherServer { servers: 2, attempts: 2 };
+    let another = nebula_requester::RetryPolicy::AnotherServer { servers: 2, attempts: 2 };
     let wrong = [
         System::new(Policy::SingleQueue, 33).servers(2).router(Router::at_arrival(Balance::Random, Span::ZERO)),
         System::new(Policy::SingleQueue, 4)

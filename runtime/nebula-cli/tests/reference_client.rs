@@ -1,6 +1,8 @@
-//! The server under a client that shares no code with it: `clients/python-reference`, written from docs/PROTOCOL.md.
+//! The server under a client that shares no code with it: `clients/python-reference`, written from
+//! docs/PROTOCOL.md.
 //!
-//! The client checks each reply and each refusal. Here its count of what was executed is compared with the server's.
+//! The client checks each reply and each refusal. Here its count of what was executed is compared
+//! with the server's.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -31,7 +33,7 @@ fn start(mut python: Command) -> Child {
 /// Starts a server with an empty store; returns where it serves, once it is ready.
 fn serve(endpoint: &str, more: &[&str]) -> (Child, String) {
     let args = ["serve", "kv", "--endpoint", endpoint, "--items", "1k", "--value-bytes", "100000", "--format", "json"];
-    let mut child = command(&[&args[..], &["--end-with-parent"], more].concat()).spawn().unwrap();
+    let mut child = command(&[&args[..], &["--end-with-parent", "--oversubscribe"], more].concat()).spawn().unwrap();
     // What follows the first line stays in the pipe: the reader takes one byte at a time.
     let mut ready = String::new();
     BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
@@ -56,7 +58,8 @@ fn conform(endpoint: &str, of_server: &[&str], of_client: &[&str]) -> (Value, Va
     (counts(&server), counts(&client))
 }
 
-/// Asserts that the server executed as many RPCs as the client knows of. What ends in the queue is given to a worker too, which drops it.
+/// Asserts that the server executed as many RPCs as the client knows of. What ends in the queue is
+/// given to a worker too, which drops it.
 #[track_caller]
 fn assert_each_once((server, client): (Value, Value), ends_in_the_queue: &[&str]) {
     let dropped: u64 = ends_in_the_queue.iter().map(|end| client["ends"][end].as_u64().unwrap_or(0)).sum();
@@ -147,7 +150,7 @@ fn a_key_is_changed_while_rpcs_are_under_way() {
 
 #[test]
 fn what_waits_for_a_core_is_cancelled_or_expires() {
-    let slow = ["--block", "--work", "20ms", "--slo", "1s", "--policy", "single-queue"];
+    let slow = ["--engine-thread", "--block", "--work", "20ms", "--slo", "1s", "--policy", "single-queue"];
     assert_each_once(conform("udp://127.0.0.1:0", &slow, &["--slow"]), &["Cancelled", "Expired"]);
 }
 

@@ -119,6 +119,7 @@ mod nic;
 mod transport;
 mod engine;
 mod ways;
+mod yielding;
 mod worker;
 mod server;
 mod domains;
@@ -136,6 +137,7 @@ pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
 pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};
 pub use config::tenant::{Tenant, TenantError};
+pub use config::threads::{Cores, Threads};
 pub use domains::{Domains, RunningDomains};
 #[cfg(feature = "dns")]
 pub use endpoint::Dns;
@@ -143,9 +145,9 @@ pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoin
 pub use endpoint::{Resolve, ResolveError, Resolved, XdpAddress};
 pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{
-    AccessRefusal, Arrival, Balance, CoreId, FlowKind, HedgeConfig, NackReason, Policy, RegionError, RegionId,
-    RetryPolicy, Rights, ScrubMode, Span, Steering,
+    AccessRefusal, Arrival, CoreId, NackReason, Policy, RegionError, RegionId, Rights, ScrubMode, Span, Steering,
 };
+pub use nebula_requester::{Balance, FlowKind, HedgeConfig, RetryPolicy};
 // What a custom policy is written with.
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, KeyHash, PerCore, Placement, PolicyNameError, Queues,

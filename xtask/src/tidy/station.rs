@@ -1,7 +1,9 @@
-//! The stations of one RPC in `nebula-nic`: each there once, in order, each naming the one that follows.
+//! The stations of one RPC in `nebula-nic` and `nebula-requester`: each there once, in order, each
+//! naming the one that follows.
 //!
-//! `lib.rs` lists its modules in the order of the path. A station's module comment opens with "Station N: …" and ends
-//! with "Next: …", where the module of station N + 1 is named, so that a reader can follow one RPC from file to file.
+//! `lib.rs` lists its modules in the order of the path. A station's module comment opens with
+//! "Station N: …" and ends with "Next: …", where the module of station N + 1 is named, so that a
+//! reader can follow one RPC from file to file.
 
 use super::Violation;
 use super::module_comment::opening;
@@ -9,13 +11,18 @@ use super::tree::Tree;
 
 const SOURCE: &str = "core/nebula-nic/src";
 
+/// Where the last station is: what a client does with an answer.
+const CLIENT: &str = "core/nebula-requester/src";
+
 /// From the client's numbering (1) to the reply that meets its request (11).
 const STATIONS: usize = 11;
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let lib = format!("{SOURCE}/lib.rs");
     let Some(text) = tree.text(&lib) else { return Vec::new() };
-    let stations: Vec<Station> = modules(text).filter_map(|module| Station::read(tree, module)).collect();
+    let client = tree.text(&format!("{CLIENT}/lib.rs")).unwrap_or_default();
+    let of = |source, text| modules(text).filter_map(move |module| Station::read(tree, source, module));
+    let stations: Vec<Station> = of(SOURCE, text).chain(of(CLIENT, client)).collect();
     let mut violations = missing(&lib, &stations);
     violations.extend(stations.windows(2).filter(|pair| pair[0].number >= pair[1].number).map(|pair| {
         Violation::new(&lib, 0, format!("lists station {} before station {}", pair[0].number, pair[1].number))
@@ -33,8 +40,8 @@ struct Station<'a> {
 }
 
 impl<'a> Station<'a> {
-    fn read(tree: &Tree, module: &'a str) -> Option<Self> {
-        let path = format!("{SOURCE}/{module}.rs");
+    fn read(tree: &Tree, source: &str, module: &'a str) -> Option<Self> {
+        let path = format!("{source}/{module}.rs");
         let text = tree.text(&path)?;
         let number = opening(text)?.strip_prefix("Station ")?.split(':').next()?.parse().ok()?;
         Some(Self { number, module, path, next: next(text) })
@@ -79,12 +86,14 @@ mod tests {
 
     /// A chain that holds, but for what `change` does to the text of one module.
     fn found(changed: &str, change: impl Fn(String) -> String) -> Vec<Violation> {
-        let lib = NAMES.map(|name| format!("pub mod {name};\n")).concat();
-        let mut files = vec![(format!("{SOURCE}/lib.rs"), lib)];
+        let lib = |names: &[&str]| names.iter().map(|name| format!("pub mod {name};\n")).collect::<String>();
+        let (server, client) = NAMES.split_at(STATIONS - 1);
+        let mut files = vec![(format!("{SOURCE}/lib.rs"), lib(server)), (format!("{CLIENT}/lib.rs"), lib(client))];
         for (index, name) in NAMES.iter().enumerate() {
+            let source = if client.contains(name) { CLIENT } else { SOURCE };
             let next = NAMES.get(index + 1).unwrap_or(&"the client");
             let text = format!("//! Station {}: *what?*\n//!\n//! Next: [`{next}`].\n", index + 1);
-            files.push((format!("{SOURCE}/{name}.rs"), text));
+            files.push((format!("{source}/{name}.rs"), text));
         }
         let changed = format!("{SOURCE}/{changed}.rs");
         let files: Vec<_> = files

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use nebula_nic::{RetryPolicy, Span};
+use nebula_nic::Span;
+use nebula_requester::RetryPolicy;
 use nebula_sim::{Balance, Hedge, Router};
 
 /// The reaction of a client to a NACK.

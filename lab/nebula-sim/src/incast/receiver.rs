@@ -76,7 +76,7 @@ impl Receiver {
         let backend = Backend::try_with(config.queue_bound(config.slots), SingleQueue::new(incast.cores));
         Ok(Self {
             backend: backend.map_err(wrong)?,
-            grants: (incast.flow == nebula_nic::FlowKind::Homa).then(|| Grants::new(incast.grants)),
+            grants: (incast.flow == nebula_requester::FlowKind::Homa).then(|| Grants::new(incast.grants)),
             fates: vec![(None, Fate::Refused); incast.senders.into()],
             answers: Vec::new(),
             begun: Vec::new(),

@@ -2,9 +2,8 @@
 
 use super::receiver::{Answer, AnswerKind};
 use super::{Incast, mtu};
-use nebula_nic::{
-    FlowKind, Header, Kind, NodeId, Overdue, Retransmit, RetransmitConfig, Span, Timestamp, TransferId, Upload,
-};
+use nebula_nic::{Header, Kind, NodeId, Span, Timestamp, TransferId};
+use nebula_requester::{FlowKind, Overdue, Retransmit, RetransmitConfig, Upload};
 use nebula_workload::Rng;
 
 /// The one place of its retransmission.

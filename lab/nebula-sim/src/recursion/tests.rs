@@ -43,7 +43,7 @@ fn the_parts_of_a_window_are_those_of_the_machines() {
     let (tally, ours) = run(&system, demand).unwrap().unwrap();
     // A balancer's way of length zero to one server is no recursion, nor a bound that is never met under this policy's retries.
     let other = System {
-        reaction: nebula_nic::RetryPolicy::BackOff { first: Span::from_us(1), factor: 2, attempts: 2, seed: 1 },
+        reaction: nebula_requester::RetryPolicy::BackOff { first: Span::from_us(1), factor: 2, attempts: 2, seed: 1 },
         ..system.clone().queue_bound(1 << 16)
     };
     assert!(!fits(&other, &load));

@@ -4,8 +4,9 @@ use super::System;
 use super::router::{Balance, Router};
 use crate::error::SimError;
 use crate::system::Costs;
-use nebula_nic::requester::SERVERS_MAX;
-use nebula_nic::{HedgeConfig, Policy, Span};
+use nebula_nic::{Policy, Span};
+use nebula_requester::HedgeConfig;
+use nebula_requester::SERVERS_MAX;
 use nebula_workload::ServiceTime;
 use std::fmt;
 use std::str::FromStr;
@@ -79,7 +80,7 @@ fn quantile(text: &str) -> Option<HedgeAfter> {
         None => libm::round((2.0 * (1.0 - quantile)).min(1.0) * 1e6) / 1e6,
     };
     let config = HedgeConfig { quantile, budget };
-    nebula_nic::Hedging::try_new(config).is_ok().then_some(HedgeAfter::Quantile(config))
+    nebula_requester::Hedging::try_new(config).is_ok().then_some(HedgeAfter::Quantile(config))
 }
 
 impl fmt::Display for Hedge {

@@ -2,7 +2,8 @@
 
 use crate::error::SimError;
 use crate::model::span;
-use nebula_nic::{HostWatchConfig, JBSQ_BOUND_MAX, Policy, RetryPolicy, Span};
+use nebula_nic::{HostWatchConfig, JBSQ_BOUND_MAX, Policy, Span};
+use nebula_requester::RetryPolicy;
 use serde::Deserialize;
 
 use super::{Costs, System};

@@ -3,7 +3,8 @@
 use super::System;
 use crate::error::SimError;
 use crate::model::span;
-use nebula_nic::{Policy, RetryPolicy, STEALABLE_BOUND, Span};
+use nebula_nic::{Policy, STEALABLE_BOUND, Span};
+use nebula_requester::RetryPolicy;
 use serde::Deserialize;
 use std::fmt;
 

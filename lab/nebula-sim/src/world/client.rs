@@ -13,7 +13,8 @@ use crate::error::SimError;
 use crate::load::over_time::Pace;
 use crate::load::{Load, Source};
 use crate::system::System;
-use nebula_nic::{Call, Header, Kind, NodeId, Outbound, Requester, RequesterConfig, RpcKey, Timestamp, TransferId};
+use nebula_nic::{Header, Kind, NodeId, Outbound, RpcKey, Timestamp, TransferId};
+use nebula_requester::{Call, Requester, RequesterConfig};
 use nebula_workload::{Rng, Seed, ServiceTime, TypeId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -199,7 +200,7 @@ impl Listening {
     fn try_new(system: &System, load: &Load, room: u32) -> Result<Self, SimError> {
         let outstanding = match load.source {
             Source::Open { .. } => {
-                room.saturating_mul(u32::from(system.servers)).min(nebula_nic::requester::OUTSTANDING_MAX)
+                room.saturating_mul(u32::from(system.servers)).min(nebula_requester::OUTSTANDING_MAX)
             }
             Source::Closed { clients, outstanding, .. } => clients * outstanding,
         };

@@ -5,7 +5,8 @@
 use super::World;
 use super::client::Request;
 use super::servers::Servers;
-use nebula_nic::{Header, Outcome, RpcKey, Timestamp};
+use nebula_nic::{Header, RpcKey, Timestamp};
+use nebula_requester::Outcome;
 
 impl<S: Servers> World<'_, S> {
     /// A NACK reaches the client: the requester's policy says what follows.

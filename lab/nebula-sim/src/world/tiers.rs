@@ -36,7 +36,8 @@ use crate::tally::Tally;
 use crate::tally::of_tier::OfTier;
 use crate::tally::sections::Sections;
 use calls::{At, Copy, Join, Part, What};
-use nebula_nic::{Failover, Hedging, NackReason, RetryPolicy, Servers, Span, Timestamp, Verdict};
+use nebula_nic::{NackReason, Span, Timestamp, Verdict};
+use nebula_requester::{Failover, Hedging, RetryPolicy, Servers};
 use nebula_workload::Seed;
 use nodes::{Nodes, Place};
 use std::cmp::Reverse;
@@ -80,9 +81,9 @@ impl<'a> Tier<'a> {
     ) -> Result<Self, SimError> {
         let calls = system.calls.unwrap_or(Calls::ONE);
         let balance = match system.router.map(|router| router.balance) {
-            Some(Balance::TwoChoices) => nebula_nic::Balance::PowerOfTwo,
-            Some(Balance::RoundRobin) => nebula_nic::Balance::RoundRobin,
-            _ => nebula_nic::Balance::Random,
+            Some(Balance::TwoChoices) => nebula_requester::Balance::PowerOfTwo,
+            Some(Balance::RoundRobin) => nebula_requester::Balance::RoundRobin,
+            _ => nebula_requester::Balance::Random,
         };
         let mut servers = Servers::new(balance, seed.replica(SEED_OF_CHOICE).0);
         for name in 0..system.servers {

@@ -1,9 +1,9 @@
 //! A client of several servers: an RPC goes to one of them, and to another one when that is refused or safe.
 //!
 //! ```text
-//!   submit ──▶ rpcs: taken in, kept ──▶ which server (nebula_nic::Servers) ──▶ connection ──▶ its link
+//!   submit ──▶ rpcs: taken in, kept ──▶ which server (nebula_requester::Servers) ──▶ connection ──▶ its link
 //!                ▲        ▲                                                                     │
-//!          timers: again, or a second copy      what follows (nebula_nic::Failover) ◀── ended ──┘
+//!          timers: again, or a second copy      what follows (nebula_requester::Failover) ◀── ended ──┘
 //!
 //!   members ──▶ servers join and leave       connection ──▶ made again, by a thread, after it was lost
 //! ```
@@ -27,7 +27,8 @@ use crate::endpoint::{Endpoint, Endpoints, Listed};
 use crate::net::{Time, Watch};
 use member::{Came, Maker, Member, Unmade, slot};
 use members::Members;
-use nebula_nic::{SERVERS_MAX, ServerEnd, Span, Timestamp};
+use nebula_nic::{Span, Timestamp};
+use nebula_requester::{SERVERS_MAX, ServerEnd};
 use rpcs::{End, Outgoing, Rpcs};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -3,7 +3,8 @@
 use crate::endpoint::{EndpointError, ResolveError};
 use crate::rpc::fault::Fault;
 use crate::transport::shm::handshake::Refusal;
-use nebula_nic::{AccessRefusal, HedgeConfigError, NackReason, RequesterConfigError, Span};
+use nebula_nic::{AccessRefusal, NackReason, Span};
+use nebula_requester::{HedgeConfigError, RequesterConfigError};
 use nebula_sys::shared::SharedError;
 
 /// A connection that could not be made.

@@ -11,9 +11,8 @@ use crate::rpc::fault::Fault;
 use crate::rpc::slot::{IN_LINE_BYTES, Mark, SPAN_MAX, SlotHeader};
 use crate::status::StatusReader;
 use crate::transport::shm::handshake::Mappable;
-use nebula_nic::{
-    Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp, TransferId,
-};
+use nebula_nic::{Header, Kind, NodeId, Outbound, RpcKey, Span, Timestamp, TransferId};
+use nebula_requester::{Call, Expired, Outcome, Requester};
 use nebula_sys::clock::Clock;
 use nebula_sys::copy::store_bytes_and;
 use nebula_sys::copy::{UNIT_BYTES, store_bytes};

@@ -3,7 +3,8 @@
 use crate::config::key::{Key, Keys};
 use crate::rpc::slot::Geometry;
 use derive_setters::Setters;
-use nebula_nic::{Balance, FlowKind, HedgeConfig, Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
+use nebula_nic::{Mtu, NodeId, Span};
+use nebula_requester::{Balance, FlowKind, HedgeConfig, RequesterConfig, RetryPolicy};
 use std::sync::Arc;
 
 /// The configuration of a client.
@@ -22,7 +23,7 @@ pub struct ClientConfig {
     /// only a bound, and `None` is 1 MiB.
     pub reply_bytes_max: Option<u32>,
     /// What follows a NACK. Default: nothing, the RPC ends. Of several servers each gets it once before this decides: see
-    /// [`Failover`](nebula_nic::Failover::new). A client of one server has no other one, and [`RetryPolicy::AnotherServer`] is nothing to it.
+    /// [`Failover`](nebula_requester::Failover::new). A client of one server has no other one, and [`RetryPolicy::AnotherServer`] is nothing to it.
     /// Anything but giving up keeps a copy of each request until it is answered.
     pub retry: RetryPolicy,
     /// How long an RPC may take, all tries together. Any but the default, [`Span::MAX`] for no limit, costs a clock read for each RPC.

@@ -1,7 +1,7 @@
 //! A server as a list has it: its endpoint, what it weighs, and its zone.
 
 use super::address::{Endpoint, EndpointError};
-use nebula_nic::Standing;
+use nebula_requester::Standing;
 use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;

@@ -4,8 +4,9 @@ use super::Tiers;
 use super::calls::{At, Copy, Join, Part, What};
 use super::table::Key;
 use crate::system::HedgeAfter;
-use nebula_nic::requester::another;
-use nebula_nic::{After, Attempts, CopyEnd, Hedging, ServerEnd, ServerSet, Span, Timestamp};
+use nebula_nic::{Span, Timestamp};
+use nebula_requester::another;
+use nebula_requester::{After, Attempts, CopyEnd, Hedging, ServerEnd, ServerSet};
 
 impl Tiers<'_> {
     /// A caller asks for all of its parts at this tier; it waits until `until` at most, or shorter where the tier has a deadline.

@@ -1,7 +1,8 @@
 //! What is under way: callers that wait for all of their parts, parts, and the copies of each.
 
 use super::table::Key;
-use nebula_nic::{Attempts, Timestamp};
+use nebula_nic::Timestamp;
+use nebula_requester::Attempts;
 
 /// A caller that waits for the answers to all of its parts.
 #[derive(Debug)]

@@ -3,11 +3,9 @@
 use crate::client::error::{CallError, Executed, SubmitError};
 use crate::client::ticket::Ticket;
 use crate::config::client::{ClientConfig, Options};
-use nebula_nic::requester::{OUTSTANDING_MAX, another};
-use nebula_nic::{
-    After, Attempts, CopyEnd, Failover, HedgeConfigError, Hedging, NackReason, ServerEnd, ServerSet, Servers, Span,
-    Timestamp,
-};
+use nebula_nic::{NackReason, Span, Timestamp};
+use nebula_requester::{After, Attempts, CopyEnd, Failover, HedgeConfigError, Hedging, ServerEnd, ServerSet, Servers};
+use nebula_requester::{OUTSTANDING_MAX, another};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

@@ -9,7 +9,8 @@ use crate::transport::udp::frame::{Frame, FrameError, FrameKind, KIND_AT};
 use crate::transport::udp::handshake::{Reason, Refused, Welcome, reason_of};
 use crate::transport::udp::message::{Message, Messages};
 use crate::transport::udp::seal::Seal;
-use nebula_nic::{Download, FlowKind, Header, Kind, NackReason, NodeId, Outcome, RpcKey, TransferId};
+use nebula_nic::{Header, Kind, NackReason, NodeId, RpcKey, TransferId};
+use nebula_requester::{Download, FlowKind, Outcome};
 use std::net::SocketAddr;
 
 impl Session {

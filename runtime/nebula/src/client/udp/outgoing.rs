@@ -6,7 +6,7 @@ use super::unwanted::Unwanted;
 use crate::client::error::CallError;
 use crate::net::Wire;
 use crate::transport::udp::message::{Message, Wants};
-use nebula_nic::FlowKind;
+use nebula_requester::FlowKind;
 
 impl Session {
     /// Whether something waits to be sent and may be.

@@ -2,7 +2,8 @@
 
 use crate::client::ticket::Ticket;
 use crate::transport::udp::message::{NO_BUDGET, Request, Wants};
-use nebula_nic::{Download, Mtu, Span, Timestamp, TransferId, Upload};
+use nebula_nic::{Mtu, Span, Timestamp, TransferId};
+use nebula_requester::{Download, Upload};
 
 /// How far an RPC is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,10 +16,10 @@ use crate::nic::one_sided::ROOM_BYTES;
 use crate::transport::udp::handshake::derived;
 use crate::transport::udp::message::NO_BUDGET;
 use crate::transport::udp::seal::Seal;
-use nebula_nic::{
-    BURST_PACKETS, FlowControl, FlowKind, RetransmitConfig, RttConfig, Span, TableFull, Timestamp, TransferId,
-};
-use nebula_nic::{Call, Mtu, NodeId, Outbound, Overdue, Requester, RequesterConfig, Resend, Retransmit};
+use nebula_nic::{BURST_PACKETS, Span, Timestamp, TransferId};
+use nebula_nic::{Mtu, NodeId, Outbound};
+use nebula_requester::{Call, Overdue, Requester, RequesterConfig, Resend, Retransmit};
+use nebula_requester::{FlowControl, FlowKind, RetransmitConfig, RttConfig, TableFull};
 use nebula_sys::fork::ForkMark;
 use std::collections::VecDeque;
 use std::io;

@@ -1,10 +1,10 @@
-//! How much a requester may have in flight: a [window](Window) that answers and refusals move, what the receiver has
-//! [granted](crate::grants), or no bound.
+//! How much a requester may have in flight: a [window](Window) that answers and refusals move, what
+//! the receiver has [granted](nebula_nic::grants), or no bound.
 
 use super::window::{Window, WindowConfig};
-use crate::time::{Span, Timestamp};
 use core::fmt;
 use core::str::FromStr;
+use nebula_nic::time::{Span, Timestamp};
 
 /// How far a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,12 @@ impl Progress {
 ///
 /// No clock and no I/O: times are arguments. What a method does not concern, it ignores.
 pub trait FlowControl {
-    /// Packets of `message` that may be sent while `in_flight` packets of all messages are on their way.
+    /// Packets of `message` that may be sent while `in_flight` packets of all messages are on their
+    /// way.
     fn room(&self, in_flight: u32, message: Progress) -> u32;
 
-    /// Packets of all messages together that may be sent while `in_flight` are on their way, whatever each message may.
+    /// Packets of all messages together that may be sent while `in_flight` are on their way,
+    /// whatever each message may.
     fn room_of_all(&self, in_flight: u32) -> u32 {
         let _ = in_flight;
         u32::MAX
@@ -116,11 +118,12 @@ impl FlowControl for Window {
     }
 }
 
-/// The sender's side of Homa: the first packets of a message go out unasked, the others when the receiver has granted
-/// them, whatever else is in flight.
+/// The sender's side of Homa: the first packets of a message go out unasked, the others when the
+/// receiver has granted them, whatever else is in flight.
 ///
-/// The receiver's side is [`Grants`](crate::grants::Grants). Once a message was refused for lack of room, one packet of
-/// each goes out unasked until something is answered: a receiver without room for the first would refuse the others.
+/// The receiver's side is [`Grants`](nebula_nic::grants::Grants). Once a message was refused for
+/// lack of room, one packet of each goes out unasked until something is answered: a receiver
+/// without room for the first would refuse the others.
 ///
 /// # Source
 ///
@@ -129,7 +132,7 @@ impl FlowControl for Window {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{FlowControl, Homa, Progress};
+/// use nebula_requester::{FlowControl, Homa, Progress};
 ///
 /// let homa = Homa::new(4);
 /// assert_eq!(homa.room(1000, Progress { packets: 9, sent: 1, granted: 0 }), 3);
@@ -143,7 +146,8 @@ pub struct Homa {
 }
 
 impl Homa {
-    /// Messages begin with `unscheduled` packets, and with one at least: the receiver knows of none before it.
+    /// Messages begin with `unscheduled` packets, and with one at least: the receiver knows of none
+    /// before it.
     #[must_use]
     pub const fn new(unscheduled: u32) -> Self {
         Self { unscheduled: if unscheduled == 0 { 1 } else { unscheduled }, is_refused: false }
@@ -165,8 +169,8 @@ impl FlowControl for Homa {
     }
 }
 
-/// No bound: for links that lose nothing and hold back by themselves who sends too much, or to measure what a bound is
-/// worth.
+/// No bound: for links that lose nothing and hold back by themselves who sends too much, or to
+/// measure what a bound is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unbounded;
 
@@ -186,7 +190,7 @@ impl FlowControl for Unbounded {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Flow, FlowControl, FlowKind, Progress, WindowConfig};
+/// use nebula_requester::{Flow, FlowControl, FlowKind, Progress, WindowConfig};
 ///
 /// let message = Progress { packets: 100, sent: 0, granted: 0 };
 /// let rooms = FlowKind::ALL.map(|kind| Flow::new(kind, WindowConfig { first: 10, max: 64 }).room(3, message));
@@ -316,7 +320,7 @@ impl FlowControl for Flow {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::FlowKind;
+/// use nebula_requester::FlowKind;
 ///
 /// assert_eq!("none".parse(), Ok(FlowKind::Unbounded));
 /// assert_eq!(FlowKind::default().to_string(), "window");
@@ -327,7 +331,7 @@ pub enum FlowKind {
     /// [`Window`].
     #[default]
     Window,
-    /// [`Homa`], with [grants](crate::grants) of the receiver.
+    /// [`Homa`], with [grants](nebula_nic::grants) of the receiver.
     Homa,
     /// [`Unbounded`].
     Unbounded,

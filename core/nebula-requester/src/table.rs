@@ -1,10 +1,10 @@
 //! The outstanding RPCs, indexed by the low bits of their numbers and linked by age.
 
 use super::outcome::Call;
-use crate::id::TransferId;
-use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;
 use alloc::vec;
+use nebula_nic::id::TransferId;
+use nebula_nic::time::{Span, Timestamp};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {

@@ -1,10 +1,9 @@
-//! The requester: numbers, matching, retries and deadlines, and a map beside it over long histories.
+//! The requester: numbers, matching, retries and deadlines, and a map beside it over long
+//! histories.
 
 use arbitrary::{Arbitrary, Unstructured};
-use nebula_nic::{
-    Call, DropReason, Expired, Header, Kind, Mtu, NackReason, NodeId, Outbound, Outcome, Requester, RequesterConfig,
-    RequesterConfigError, Resend, RetryPolicy, RpcKey, Span, Timestamp, TransferId,
-};
+use nebula_nic::{DropReason, Header, Kind, Mtu, NackReason, NodeId, Outbound, RpcKey, Span, Timestamp, TransferId};
+use nebula_requester::{Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy};
 use std::collections::BTreeMap;
 
 const ME: NodeId = NodeId(3);

@@ -1,7 +1,8 @@
 //! Retransmission beside a plain list of what is in flight, over long random histories.
 
 use arbitrary::{Arbitrary, Unstructured};
-use nebula_nic::{FlowKind, Overdue, Retransmit, RetransmitConfig, Span, Timestamp, Window};
+use nebula_nic::{Span, Timestamp};
+use nebula_requester::{FlowKind, Overdue, Retransmit, RetransmitConfig, Window};
 use std::collections::BTreeMap;
 
 const PLACES: u32 = 6;
@@ -129,7 +130,8 @@ impl Model {
         assert_eq!(machine.room(self.now), if self.now < machine.paced_until() { 0 } else { room });
     }
 
-    /// Takes what is overdue: everything whose time is over, and of the others only what has been sent once.
+    /// Takes what is overdue: everything whose time is over, and of the others only what has been
+    /// sent once.
     fn drain(&mut self, machine: &mut Retransmit) {
         loop {
             let due: Vec<u32> = self

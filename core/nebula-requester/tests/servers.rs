@@ -1,9 +1,11 @@
-//! Which of several servers gets an RPC: each way's promise, rest after a loss, and what power of two choices is worth.
+//! Which of several servers gets an RPC: each way's promise, rest after a loss, and what power of
+//! two choices is worth.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-use nebula_nic::requester::another;
-use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Span, Standing, Timestamp};
+use nebula_nic::{Span, Timestamp};
+use nebula_requester::another;
+use nebula_requester::{Balance, ServerEnd, ServerSet, Servers, Standing};
 
 const START: Timestamp = Timestamp::from_ps(0);
 const WAYS: [Balance; 4] = [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo, Balance::KeyHash];
@@ -104,8 +106,8 @@ struct Busy {
     ends: std::collections::VecDeque<u64>,
 }
 
-/// Of 200,000 RPCs for as many servers, at 0.8 of what they can serve, how many are refused by each server that they come to, and how many by
-/// all of them.
+/// Of 200,000 RPCs for as many servers, at 0.8 of what they can serve, how many are refused by each
+/// server that they come to, and how many by all of them.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "draws")]
 fn refused(count: u16, balance: Balance) -> (u32, u32) {
     let (mut servers, mut refused, mut now) = (servers(count, balance, 5), (0, 0), 0_u64);
@@ -172,7 +174,7 @@ fn one_that_leaves_gets_nothing_more_and_its_number_is_free_once_its_rpcs_have_e
     servers.leave(0);
     assert_eq!(servers.join(9), Some(0), "nothing was under way");
     while servers.join(10).is_some() {}
-    assert_eq!(servers.count(), nebula_nic::SERVERS_MAX);
+    assert_eq!(servers.count(), nebula_requester::SERVERS_MAX);
 }
 
 #[test]

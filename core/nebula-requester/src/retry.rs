@@ -2,11 +2,11 @@
 
 use super::config::RequesterConfigError;
 use super::table::{Entry, State, Table};
-use crate::hash::Rng;
-use crate::time::{Span, Timestamp};
-use crate::verdict::NackReason;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
+use nebula_nic::hash::Rng;
+use nebula_nic::time::{Span, Timestamp};
+use nebula_nic::verdict::NackReason;
 
 /// What follows a NACK. An RPC that [cannot pass](NackReason::may_pass) is never tried again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,73 +1,51 @@
 //! Station 11: *which RPC does this reply belong to, and what follows a NACK?*
 //!
-//! The client's side of an RPC: numbers, the table of outstanding RPCs, the match of a reply or a NACK with its
-//! request, the deadline, and the policy after a NACK. It holds no payload: a `token` of the caller identifies the RPC,
-//! and the caller sends the headers that [`Outbound`] gives.
+//! The client's side of an RPC: numbers, the table of outstanding RPCs, the match of a reply or a
+//! NACK with its request, the deadline, and the policy after a NACK. It holds no payload: a `token`
+//! of the caller identifies the RPC, and the caller sends the headers that [`Outbound`] gives.
 //!
-//! The table is indexed by the low bits of the transfer id, so a match is one lookup. Each try of an RPC has its own
-//! number: a late packet for an earlier try has a number that is no longer in use and changes nothing. A number is
-//! reused only after its place has been used 2^32 / capacity times.
+//! The table is indexed by the low bits of the transfer id, so a match is one lookup. Each try of
+//! an RPC has its own number: a late packet for an earlier try has a number that is no longer in
+//! use and changes nothing. A number is reused only after its place has been used 2^32 / capacity
+//! times.
 //!
-//! Packets of a multi-packet reply are counted with one bit each; its size is that of its first packet, and packets
-//! that disagree are refused. A reply of one packet touches no bits.
+//! Packets of a multi-packet reply are counted with one bit each; its size is that of its first
+//! packet, and packets that disagree are refused. A reply of one packet touches no bits.
 //!
-//! On networks that lose packets, [`Retransmit`] says what to send again, and [`Upload`] and [`Download`] which packets
-//! of it; they identify an RPC by its [place](Requester::place) in the table.
+//! On networks that lose packets, [`Retransmit`] says what to send again, and [`Upload`] and
+//! [`Download`] which packets of it; they identify an RPC by its [place](Requester::place) in the
+//! table.
 //!
-//! Next: station 1, [`outbound`](crate::outbound), for the RPC after it.
+//! Next: station 1, [`outbound`](nebula_nic::outbound), for the RPC after it.
 
-mod config;
-mod deadlines;
-mod outcome;
-mod retry;
-mod table;
-// -- for services that several servers have --
-mod servers;
-mod failover;
-mod hedging;
-// -- for networks that lose packets: when to send again, and how much --
-mod rtt;
-mod window;
-mod flow;
-mod retransmit;
-mod transfer;
-
-pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
-pub use failover::{After, Attempts, CopyEnd, Failover, another};
-pub use flow::{Flow, FlowControl, FlowKind, FlowKindError, Homa, Progress, Unbounded};
-pub use hedging::{HedgeConfig, HedgeConfigError, Hedging};
-pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
-pub use retransmit::{Overdue, Retransmit, RetransmitConfig};
-pub use retry::RetryPolicy;
-pub use rtt::{Rtt, RttConfig};
-pub use servers::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers, Standing};
-pub use transfer::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
-pub use window::{Window, WindowConfig};
-
-use crate::id::TransferId;
-use crate::outbound::Outbound;
-use crate::time::{Span, Timestamp};
-use crate::verdict::{DropReason, NackReason};
-use crate::wire::{Header, Kind, Mtu};
-use deadlines::Deadlines;
-use retry::{Backoffs, Next, Retries};
-use table::{Entry, State, Table};
+use crate::config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
+use crate::deadlines::Deadlines;
+use crate::outcome::{Call, Expired, Outcome, Resend, TableFull};
+use crate::retry::{Backoffs, Next, Retries};
+use crate::table::{Entry, State, Table};
+use nebula_nic::id::TransferId;
+use nebula_nic::outbound::Outbound;
+use nebula_nic::time::{Span, Timestamp};
+use nebula_nic::verdict::{DropReason, NackReason};
+use nebula_nic::wire::{Header, Kind, Mtu};
 
 /// Decides for a client: the number of an RPC, the RPC of a packet, and what follows a NACK.
 ///
 /// After [`handle_packet`](Self::handle_packet), the outcome says what to do. After
-/// [`handle_timeout`](Self::handle_timeout) and [`handle_server_gone`](Self::handle_server_gone), drain
-/// [`poll_expired`](Self::poll_expired), then [`poll_retry`](Self::poll_retry); [`poll_timeout`](Self::poll_timeout)
-/// gives the latest time of the next call.
+/// [`handle_timeout`](Self::handle_timeout) and [`handle_server_gone`](Self::handle_server_gone),
+/// drain [`poll_expired`](Self::poll_expired), then [`poll_retry`](Self::poll_retry);
+/// [`poll_timeout`](Self::poll_timeout) gives the latest time of the next call.
 ///
 /// # Cost
 ///
-/// O(1) for a begin and a match while numbers are freed in order; a back-off is O(log outstanding). No allocation.
+/// O(1) for a begin and a match while numbers are freed in order; a back-off is O(log outstanding).
+/// No allocation.
 ///
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Header, NodeId, Outcome, Requester, RequesterConfig, Timestamp};
+/// use nebula_nic::{Header, NodeId, Timestamp};
+/// use nebula_requester::{Outcome, Requester, RequesterConfig};
 ///
 /// let now = Timestamp::ZERO;
 /// let mut client = Requester::try_new(RequesterConfig::new(NodeId(3), 64))?;
@@ -75,7 +53,7 @@ use table::{Entry, State, Table};
 /// let reply = Header::reply(request.rpc(), 8, 0);
 /// assert!(matches!(client.handle_packet(now, reply), Outcome::Reply { token: 7, bytes: 8, .. }));
 /// assert_eq!(client.handle_packet(now, reply), Outcome::Duplicate);
-/// # Ok::<(), nebula_nic::RequesterConfigError>(())
+/// # Ok::<(), nebula_requester::RequesterConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Requester {
@@ -217,15 +195,16 @@ impl Requester {
         Some(Resend { token, server, outbound: self.outbound(place) })
     }
 
-    /// The place of the RPC with number `tid`: a number below the [`capacity`](Self::capacity), exclusively its own
-    /// while it is outstanding, whatever number its next try has.
+    /// The place of the RPC with number `tid`: a number below the [`capacity`](Self::capacity),
+    /// exclusively its own while it is outstanding, whatever number its next try has.
     #[must_use]
     #[inline]
     pub fn place(&self, tid: TransferId) -> u32 {
         self.table.number(tid)
     }
 
-    /// Ends the RPC at `place` at the caller's request; returns its token. `None` when there is none.
+    /// Ends the RPC at `place` at the caller's request; returns its token. `None` when there is
+    /// none.
     ///
     /// # Panics
     ///
@@ -254,8 +233,8 @@ impl Requester {
         None
     }
 
-    /// For the reply to the RPC at `place`: the first packet that has not arrived, and a bit for each of the 64 from
-    /// there on that has. `None` before its first packet.
+    /// For the reply to the RPC at `place`: the first packet that has not arrived, and a bit for
+    /// each of the 64 from there on that has. `None` before its first packet.
     ///
     /// # Panics
     ///
@@ -344,7 +323,7 @@ impl Requester {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NodeId, TransferId};
+    use nebula_nic::{NodeId, TransferId};
 
     #[test]
     fn numbers_go_on_past_the_largest() {

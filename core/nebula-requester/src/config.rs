@@ -1,9 +1,9 @@
 //! The configuration of a requester.
 
 use super::retry::RetryPolicy;
-use crate::id::{NodeId, TransferId};
-use crate::time::Span;
-use crate::wire::Mtu;
+use nebula_nic::id::{NodeId, TransferId};
+use nebula_nic::time::Span;
+use nebula_nic::wire::Mtu;
 
 /// The bounds of a requester, which allocates nothing after construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

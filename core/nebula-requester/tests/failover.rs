@@ -1,10 +1,10 @@
-//! What follows the end of an RPC at one of several servers, over all short histories: at most once holds.
+//! What follows the end of an RPC at one of several servers, over all short histories: at most once
+//! holds.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-use nebula_nic::{
-    After, Attempts, Balance, CopyEnd, Failover, RetryPolicy, ServerEnd, ServerSet, Servers, Span, Timestamp,
-};
+use nebula_nic::{Span, Timestamp};
+use nebula_requester::{After, Attempts, Balance, CopyEnd, Failover, RetryPolicy, ServerEnd, ServerSet, Servers};
 
 const NOW: Timestamp = Timestamp::from_ps(0);
 const ENDS: [CopyEnd; 4] = [CopyEnd::Answered, CopyEnd::NotExecuted, CopyEnd::Impossible, CopyEnd::Unknown];
