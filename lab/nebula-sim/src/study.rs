@@ -2,7 +2,7 @@
 //!
 //! A [`Point`] is data: a system, a load, an SLO, and how much to simulate. [`Point::run`] is a pure function of the point and a seed;
 //! an [`Executor`] runs many points. The names, units and descriptions of results are declared once, in [`fields`]; tables, JSON, CSV and
-//! `docs/FIELDS.md` are generated from them. [`blocks`] has the same for the level that simulates each block of memory.
+//! `docs/data/fields.tsv` are generated from them. [`blocks`] has the same for the level that simulates each block of memory.
 //!
 //! | question | module |
 //! |---|---|
