@@ -75,7 +75,7 @@ fn words(page: &str) -> String {
 fn the_picture_is_of_the_rows_in_the_benchmarks() {
     let page = read("docs/BENCHMARKS.md");
     if !read(PICTURE).contains(&words(&page)) {
-        let drawn = to_svg(&plot(&sweep_of(&page))).expect("a browser that draws the picture anew");
+        let drawn = to_svg(&plot(&sweep_of(&page))).expect("a browser that draws the picture again");
         let new = in_repository(DRAWN);
         std::fs::create_dir_all(new.parent().unwrap()).unwrap();
         std::fs::write(new, drawn).unwrap();
