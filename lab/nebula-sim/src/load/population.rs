@@ -5,7 +5,8 @@ use nebula_workload::Keys;
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of flows or keys, and how the RPCs are spread over them: `N` or `zipf:THETA` or `zipf:THETA,N`.
+/// A number of flows or keys, and how the RPCs are spread over them: `N` or `zipf:THETA` or
+/// `zipf:THETA,N`.
 ///
 /// # Examples
 ///
@@ -26,7 +27,8 @@ pub struct Population {
     pub popularity: Keys,
 }
 
-/// Most flows or keys of a load: the share of each core is computed from the shares of all of them before a run.
+/// Most flows or keys of a load: the share of each core is computed from the shares of all of them
+/// before a run.
 pub const POPULATION_MAX: u32 = 10_000_000;
 
 /// Flows or keys under `zipf:THETA` without a number.

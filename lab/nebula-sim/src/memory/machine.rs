@@ -1,7 +1,8 @@
 //! One run: NI, DRAM and cores in simulated time.
 //!
-//! The next step is the earliest of three: an access of a copy or a write-back, a fetch of the NI, or an event of the
-//! calendar. So the DRAM receives all accesses in the order of time. Ties are broken in this order.
+//! The next step is the earliest of three: an access of a copy or a write-back, a fetch of the NI,
+//! or an event of the calendar. So the DRAM receives all accesses in the order of time. Ties are
+//! broken in this order.
 //!
 //! Next: `ni`, then `cpu`.
 
@@ -58,9 +59,11 @@ pub(super) const RPCS_MIN: u64 = 1000;
 /// Most RPCs; no sum over them overflows.
 const RPCS_MAX: u64 = 1 << 50;
 
-/// Runs `design` on the machine `model` from empty until all RPCs of the measured window are served.
+/// Runs `design` on the machine `model` from empty until all RPCs of the measured window are
+/// served.
 ///
-/// A saturated server never serves all of them in time; the run then ends after four more windows of load.
+/// A saturated server never serves all of them in time; the run then ends after four more windows
+/// of load.
 ///
 /// # Errors
 ///
@@ -68,7 +71,8 @@ const RPCS_MAX: u64 = 1 << 50;
 ///
 /// # Cost
 ///
-/// O(RPCs · (blocks + log cores)) time; memory depends on the longest backlog, not on the number of RPCs.
+/// O(RPCs · (blocks + log cores)) time; memory depends on the longest backlog, not on the number of
+/// RPCs.
 ///
 /// # Examples
 ///
@@ -105,8 +109,8 @@ const SLOTS_LAST: u32 = 1 << 25;
 /// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// The NIC's buffer is full. The model assumes an unbounded one, so the run restarts with a larger buffer and the same
-    /// seed.
+    /// The NIC's buffer is full. The model assumes an unbounded one, so the run restarts with a
+    /// larger buffer and the same seed.
     NoRoom,
     /// The end of the calendar was reached, after this many hours.
     NoTime(u64),

@@ -1,8 +1,10 @@
 //! Many runs side by side, of which only one thing is asked: how many RPCs end within a time.
 //!
-//! That is what a search for the highest load at an SLO asks of each of its runs, a dozen for each replication. Each lane has its own
-//! seed, load and length, and its RPCs are those that [`run`](crate::run) would draw: the answer is the one that its tally gives. Lanes
-//! are independent of each other, so that one need not wait for another, and what is the same for all is done in vectors.
+//! That is what a search for the highest load at an SLO asks of each of its runs, a dozen for each
+//! replication. Each lane has its own seed, load and length, and its RPCs are those that
+//! [`run`](crate::run) would draw: the answer is the one that its tally gives. Lanes are
+//! independent of each other, so that one need not wait for another, and what is the same for all
+//! is done in vectors.
 
 mod counts;
 mod draws;
@@ -48,7 +50,8 @@ pub struct Lane {
 const TIME_BITS: u32 = 52;
 const TIME_MAX: f64 = (1_u64 << TIME_BITS) as f64;
 
-/// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs or a bound, and times that an `f64` holds.
+/// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs or a
+/// bound, and times that an `f64` holds.
 #[must_use]
 pub fn hold(system: &System, load: &Load, lanes: &[Lane]) -> bool {
     let is_poisson = matches!(load.source, Source::Open { arrivals: Arrivals::Poisson, .. });
@@ -66,11 +69,13 @@ pub fn hold(system: &System, load: &Load, lanes: &[Lane]) -> bool {
 /// With more variable service the queue may outgrow a run, which lanes do not notice.
 const SCV_MAX: f64 = 100.0;
 
-/// How many RPCs of each lane's measured window have a latency of at most `within`; the load in `load` is not used.
+/// How many RPCs of each lane's measured window have a latency of at most `within`; the load in
+/// `load` is not used.
 ///
 /// # Cost
 ///
-/// A few nanoseconds an RPC where the machine has AVX-512; with shorter vectors, or more than 100 cores, up to three times that.
+/// A few nanoseconds an RPC where the machine has AVX-512; with shorter vectors, or more than 100
+/// cores, up to three times that.
 ///
 /// # Examples
 ///
@@ -114,7 +119,8 @@ pub fn on_time(system: &System, load: &Load, lanes: &[Lane], within: Span) -> Re
     Ok(on_time[..lanes.len()].to_vec())
 }
 
-/// With more cores than this, a path through a tournament costs less than a look at each core, be it in vectors.
+/// With more cores than this, a path through a tournament costs less than a look at each core, be
+/// it in vectors.
 const SORTED_CORES_MAX: u16 = 192;
 
 /// Serves the RPCs of a block in all lanes.
@@ -123,7 +129,8 @@ trait Serve {
     fn serve<V: Simd>(&mut self, vectors: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts);
 }
 
-/// Serves all blocks, compiled for the widest vectors of the machine: the results are the same bits with any. Returns how many are on time.
+/// Serves all blocks, compiled for the widest vectors of the machine: the results are the same bits
+/// with any. Returns how many are on time.
 fn serve_all<S: Serve>(gaps: Gaps, serve: S, counts: Counts) -> Each<u64> {
     Arch::new().dispatch(All { gaps, serve, counts })
 }
@@ -150,7 +157,8 @@ impl<S: Serve> WithSimd for All<S> {
     }
 }
 
-/// The larger of two times; vectors have this as one instruction, unlike the standard library's, which knows NaN.
+/// The larger of two times; vectors have this as one instruction, unlike the standard library's,
+/// which knows NaN.
 #[inline(always)]
 fn later(one: f64, other: f64) -> f64 {
     if one > other { one } else { other }

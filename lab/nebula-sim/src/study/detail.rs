@@ -1,4 +1,5 @@
-//! What the figures of a point were made from: each replication, and the distribution of the latency.
+//! What the figures of a point were made from: each replication, and the distribution of the
+//! latency.
 
 use super::found::Found;
 use super::outcome::PS_PER_NS;
@@ -11,7 +12,8 @@ use nebula_ui::Row;
 pub struct Detail {
     /// Each replication, in its order.
     pub replications: Vec<Replication>,
-    /// How many RPCs of all replications were served within which latency, from low to high; the cells without RPCs are left out.
+    /// How many RPCs of all replications were served within which latency, from low to high; the
+    /// cells without RPCs are left out.
     pub latency: Vec<Bin>,
 }
 
@@ -83,7 +85,8 @@ impl Found {
         (0..).zip(&self.detail.replications).map(row).collect()
     }
 
-    /// A row for each cell of the latency's distribution, with the share of the RPCs served that took longer.
+    /// A row for each cell of the latency's distribution, with the share of the RPCs served that
+    /// took longer.
     #[must_use]
     pub fn histogram_rows(&self) -> Vec<Row> {
         let total: u64 = self.detail.latency.iter().map(|bin| bin.count).sum();

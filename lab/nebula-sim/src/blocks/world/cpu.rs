@@ -1,4 +1,5 @@
-//! Stations 7 to 10, in simulated time: an RPC is dispatched to a core, its payload is prefetched, the core runs its program step by step.
+//! Stations 7 to 10, in simulated time: an RPC is dispatched to a core, its payload is prefetched,
+//! the core runs its program step by step.
 
 use super::super::machine::{Core, WINDOW_MAX, ps_of};
 use super::super::map::Part;
@@ -25,7 +26,8 @@ pub(super) struct AtCore<'a> {
     loaded: u32,
     stored: u32,
     issued_ps: u64,
-    /// Where it copies from and to, and when it makes the next load and the next store; [`NEVER`] if one waits for the other.
+    /// Where it copies from and to, and when it makes the next load and the next store; [`NEVER`]
+    /// if one waits for the other.
     from: Block,
     to: Block,
     load_ps: u64,
@@ -67,7 +69,8 @@ impl AtCore<'_> {
         }
     }
 
-    /// When there is room for one more store: when the one that was made `ago` stores before it is done.
+    /// When there is room for one more store: when the one that was made `ago` stores before it is
+    /// done.
     #[inline(always)]
     fn store_room_ps(&self, ago: usize) -> u64 {
         // Of the stores that a core has not made, the ring says that they are done.
@@ -210,7 +213,8 @@ impl World<'_> {
         self.advance(now, core);
     }
 
-    /// The core finds the RPC among its slots: of `waiting` ones at random places the next one is slots / (waiting + 1) looks away, on average.
+    /// The core finds the RPC among its slots: of `waiting` ones at random places the next one is
+    /// slots / (waiting + 1) looks away, on average.
     #[cold]
     fn poll(&mut self, core: usize, place: u32, look_ps: u64, slots: u64) {
         // Each core has its share of what waits at the NIC, which stands for slots here.
@@ -316,7 +320,8 @@ impl World<'_> {
         self.spend(core, place, Stage::of(what.part), at_ps - clock_ps)
     }
 
-    /// A copy loop: loads are issued in order, a limited number at once; the store of each block waits for its load.
+    /// A copy loop: loads are issued in order, a limited number at once; the store of each block
+    /// waits for its load.
     #[inline(never)]
     fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
         if self.cores[core].loaded == 0 && self.cores[core].stored == 0 {
@@ -325,7 +330,8 @@ impl World<'_> {
         let limits = &self.limits;
         let at_core = &mut self.cores[core];
         let (mut load_ps, mut store_ps) = (at_core.load_ps, at_core.store_ps);
-        // Each access changes when the next of its kind is made, and lets one of the other kind be made that could not.
+        // Each access changes when the next of its kind is made, and lets one of the other kind be
+        // made that could not.
         let waits_until_ps = loop {
             if load_ps <= store_ps {
                 if load_ps == NEVER {
