@@ -6,6 +6,7 @@
 //! counts, since wall time on a shared machine tells little by itself.
 
 mod decisions;
+mod defaults;
 pub(crate) mod instructions;
 mod kv;
 mod lab;
@@ -69,6 +70,7 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(decisions::Decisions),
         side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run", ""),
         Box::new(kv::Kv),
+        Box::new(defaults::Defaults),
         side_by_side(
             "hit-ratio",
             "the store as a cache, beside memcached with the same memory and the same requests",

@@ -67,7 +67,9 @@ fn a_decision_log_on_a_full_disk_starts_no_server() {
         let log =
             if policy.starts_with("altocumulus") { full_log_of_groups(folder.path()) } else { "/dev/full".to_owned() };
         let serve = ["serve", "kv", "--endpoint", &endpoint, "--items", "9", "--end-with-parent"];
-        let ended = nebula(&[&serve[..], &["--workers", "2", "--policy", policy, "--decision-log", &log]].concat());
+        let ended = nebula(
+            &[&serve[..], &["--workers", "2", "--oversubscribe", "--policy", policy, "--decision-log", &log]].concat(),
+        );
         ended.assert_error(1, "No space left on device");
         assert!(ended.stderr.contains(&format!("cannot write the decision log {log}")), "{ended:?}");
     }
