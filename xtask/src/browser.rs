@@ -8,7 +8,7 @@ use crate::shell::{Attempt, Failure, Shell};
 /// What the browser is called.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Where the library that draws lies, and the function that unpacks it.
-const ASSETS: [&str; 2] = ["runtime/nebula-cli/assets/vega/vega.js.gz", "runtime/nebula-cli/src/report/library.js"];
+const ASSETS: [&str; 2] = ["core/nebula-ui/assets/vega/vega.js.gz", "core/nebula-ui/src/report/library.js"];
 
 /// A browser of this machine.
 pub(crate) struct Browser(&'static str);

@@ -63,7 +63,7 @@ pub(crate) fn run(shell: &Shell, _: &Args) -> Result<(), Failure> {
         println!("xtask: no Chromium: apt-get install chromium");
         return Ok(());
     };
-    run_command(&mut shell.cargo(&["build", "-q", "-p", "nebula-cli"]))?;
+    run_command(&mut shell.cargo(&["build", "-q", "-p", "nebula-cli", "-p", "nebula-lab-cli"]))?;
     let folder = shell.target().join("pages");
     std::fs::create_dir_all(&folder).attempt("make a folder for pages")?;
     for (name, charts, words) in REPORTS {
