@@ -7,13 +7,13 @@
 
 mod decisions;
 mod defaults;
+mod demo;
 pub(crate) mod instructions;
 mod kv;
 mod lab;
 mod memcached;
 mod nf;
 mod page;
-mod picture;
 mod program;
 mod replication;
 mod table;
@@ -48,9 +48,9 @@ trait Section {
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure>;
 
     /// A picture of its rows for docs/, if it has one.
-    fn picture(&self, rows: &[Row]) -> Result<Option<Picture>, Failure> {
+    fn picture(&self, rows: &[Row]) -> Option<Picture> {
         let _ = rows;
-        Ok(None)
+        None
     }
 }
 
@@ -58,12 +58,15 @@ trait Section {
 struct Picture {
     /// Where it belongs, from the root.
     path: &'static str,
-    svg: String,
+    title: &'static str,
+    /// The chart, as Vega-Lite takes it.
+    spec: serde_json::Value,
 }
 
 /// Every section, in the order they run.
 fn sections() -> Vec<Box<dyn Section>> {
     let side_by_side = |name, what, features| Box::new(program::SideBySide { name, what, features });
+    let demo = |name, what, busy_loops| Box::new(demo::Demo { name, what, busy_loops });
     vec![
         Box::new(instructions::Instructions),
         Box::new(decisions::Decisions),
@@ -95,6 +98,9 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(replication::Replication),
         side_by_side("xdp", "the echo past the kernel's network stack, beside udp://, on a virtual cable (root)", ""),
         Box::new(nf::Nf),
+        demo("demo-quiet", "ten runs of nebula demo: does it keep the SLO that it chooses?", 0),
+        demo("demo-busy-1", "the same beside one busy loop", 1),
+        demo("demo-busy-2", "the same beside two busy loops", 2),
         side_by_side(
             "trust",
             "overload by clients that ignore NACKs, and by processes: what is served, and an honest client's share",
@@ -162,7 +168,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     for section in sections {
         println!("== {}: {}", section.name(), section.what());
         let rows = section.run(shell)?;
-        pictures.extend(section.picture(&rows)?);
+        pictures.extend(section.picture(&rows));
         measured.push(Measured { section: section.name(), rows });
     }
     println!("{}", table::of(&measured));
@@ -171,8 +177,10 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     page::bless(shell, &measured)?;
-    let draw =
-        |Picture { path, svg }: Picture| std::fs::write(shell.root().join(path), svg).attempt(format!("write {path}"));
+    let draw = |Picture { path, title, spec }: Picture| {
+        let svg = crate::browser::chart(shell, title, &spec)?;
+        std::fs::write(shell.root().join(path), svg).attempt(format!("write {path}"))
+    };
     pictures.into_iter().try_for_each(draw)
 }
 

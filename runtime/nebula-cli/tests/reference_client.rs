@@ -6,7 +6,6 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
-#[expect(dead_code, reason = "the programs beside this one use it too")]
 mod program;
 
 use std::io::{BufRead, BufReader, Write};
