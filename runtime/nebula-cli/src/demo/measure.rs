@@ -12,6 +12,8 @@ use nebula_ui::output::{Failure, units};
 /// Where the search for the saturation rate begins, and where it stops: no client core sends faster.
 const FIRST_RPS: f64 = 200_000.0;
 const LAST_RPS: f64 = 5e7;
+/// A pair is never taken to serve less: on a busy machine a short load may end without a reply.
+const LEAST_RPS: f64 = 1_000.0;
 /// A load of which a smaller share is served is past saturation.
 const SERVED: f64 = 0.95;
 /// How far past saturation a load is under which the rate is measured.
@@ -65,8 +67,8 @@ fn saturation(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<f64, Failure> {
         let is_past = served < SERVED * offered;
         match is_past {
             _ if offered > LAST_RPS => return Ok(served),
-            true if time == setting.point / 2 => return Ok(served),
-            true => (offered, time, growth) = (PAST * served.max(1.0), setting.point / 2, PAST),
+            true if time == setting.point / 2 => return Ok(served.max(LEAST_RPS)),
+            true => (offered, time, growth) = (PAST * served.max(LEAST_RPS), setting.point / 2, PAST),
             false => offered *= growth,
         }
     }
