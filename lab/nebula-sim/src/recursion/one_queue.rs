@@ -3,8 +3,8 @@
 //! So an RPC that finds as many waiting as the bound of the queue is refused, which changes nothing for the others.
 
 use super::block::Block;
+use super::terms::{Recursion, Stop};
 use super::waiting::Waiting;
-use super::{Recursion, Stop};
 use pulp::NullaryFnOnce;
 
 /// The cores behind one queue.
