@@ -1,8 +1,9 @@
-//! The baseline: the simplest ring for request and reply, one or more cache lines per slot, with the reply written over
-//! the request.
+//! The baseline: the simplest ring for request and reply, one or more cache lines per slot, with
+//! the reply written over the request.
 //!
-//! No header, no receive buffer, no dispatch, no protection: the server spins on the next slot, flips a byte and writes
-//! it back. No design that moves a request and a reply between two cores' caches in this way can be much faster.
+//! No header, no receive buffer, no dispatch, no protection: the server spins on the next slot,
+//! flips a byte and writes it back. No design that moves a request and a reply between two cores'
+//! caches in this way can be much faster.
 
 use crate::Failure;
 use crate::child::{self, Server};

@@ -91,8 +91,8 @@ impl Drop for Server {
     }
 }
 
-/// Called by a server that is ready: pins it to another core than the client's, ties its life to the parent's, and
-/// reports readiness.
+/// Called by a server that is ready: pins it to another core than the client's, ties its life to
+/// the parent's, and reports readiness.
 pub fn ready() -> Result<(), Failure> {
     use std::io::Write;
     nebula_sys::process::end_with_parent()?;
@@ -101,7 +101,8 @@ pub fn ready() -> Result<(), Failure> {
     Ok(())
 }
 
-/// An unused loopback address. The kernel assigns such ports at random, so no other process is likely to get it soon.
+/// An unused loopback address. The kernel assigns such ports at random, so no other process is
+/// likely to get it soon.
 pub fn unused_address() -> Result<SocketAddr, Failure> {
     Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
@@ -118,8 +119,8 @@ pub fn raise_file_limit(files: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The environment variable that gives a child its core: the child inherits its parent's pinning, so it no longer sees
-/// the others.
+/// The environment variable that gives a child its core: the child inherits its parent's pinning,
+/// so it no longer sees the others.
 const CORE: &str = "NEBULA_BENCH_CORE";
 
 /// The cores that this program was started on.

@@ -1,7 +1,9 @@
-//! Two messaging domains on one core: what a noisy one does to the other one's latency, and whether weights hold.
+//! Two messaging domains on one core: what a noisy one does to the other one's latency, and whether
+//! weights hold.
 //!
-//! One thread here is the client of both, so that neither waits for the other's client to run. The first domain has one RPC at a time, some 30 % of the
-//! core; the second keeps as many outstanding as are offered.
+//! One thread here is the client of both, so that neither waits for the other's client to run. The
+//! first domain has one RPC at a time, some 30 % of the core; the second keeps as many outstanding
+//! as are offered.
 
 use crate::Failure;
 use crate::bare::Bare;
@@ -56,7 +58,8 @@ struct Figures {
     p99: Vec<f64>,
 }
 
-/// One round: the first domain's latencies in nanoseconds while the second keeps `outstanding` RPCs outstanding.
+/// One round: the first domain's latencies in nanoseconds while the second keeps `outstanding` RPCs
+/// outstanding.
 fn round(outstanding: u32, figures: &mut Figures) -> Result<(), Failure> {
     let name = format!("shm://bench-domains-{}-{outstanding}", std::process::id());
     let _server = Server::start(&["serve-domains", &name])?;

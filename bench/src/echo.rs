@@ -1,4 +1,5 @@
-//! The echo through the whole runtime (header, receive buffer, dispatch, reply) compared with the bare ring.
+//! The echo through the whole runtime (header, receive buffer, dispatch, reply) compared with the
+//! bare ring.
 
 use crate::Failure;
 use crate::bare::{self, Bare};
@@ -18,8 +19,8 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Starts a server and connects to it, for requests of `bytes` bytes. Two polling servers would share the servers'
-    /// core, so each measurement starts and ends its own.
+    /// Starts a server and connects to it, for requests of `bytes` bytes. Two polling servers would
+    /// share the servers' core, so each measurement starts and ends its own.
     pub fn start(bytes: usize, slots: u32) -> Result<Self, Failure> {
         let name = format!("shm://bench-echo-{}", std::process::id());
         let server = Server::start(&["serve-echo", &name, &bytes.to_string()])?;
@@ -45,7 +46,8 @@ impl Pipe for Echo {
     }
 }
 
-/// Client and server alternate on one thread, `batch` RPCs at a time: no poll is wasted, so instructions can be counted.
+/// Client and server alternate on one thread, `batch` RPCs at a time: no poll is wasted, so
+/// instructions can be counted.
 pub fn count(bytes: usize, rpcs: u64, batch: u64) -> Result<(), Failure> {
     let name = format!("shm://bench-count-{}", std::process::id());
     let (server, mut workers) = nebula::Server::bind(&name).config(config(bytes).slo(COUNTED_SLO)).open()?;
@@ -78,8 +80,8 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Rates are those of the best round of either side, for both have two modes: far apart, or chasing each other through the ring. The spread has
-/// its own row.
+/// Rates are those of the best round of either side, for both have two modes: far apart, or chasing
+/// each other through the ring. The spread has its own row.
 fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
     let baseline = format!("bare in-place ring, {lines} line(s) a slot");
     for outstanding in [1, 16, 64] {
@@ -128,13 +130,16 @@ fn topology(round_trip_ns: f64) -> &'static str {
     if round_trip_ns < THREADS_NS { "two threads of one core" } else { "two cores" }
 }
 
-/// Two threads of one core exchange a line within some 80 ns, two cores take more than twice as long.
+/// Two threads of one core exchange a line within some 80 ns, two cores take more than twice as
+/// long.
 const THREADS_NS: f64 = 150.0;
 
-/// The SLO where instructions are counted: an RPC takes fifty times as long there, and none should be refused for that.
+/// The SLO where instructions are counted: an RPC takes fifty times as long there, and none should
+/// be refused for that.
 const COUNTED_SLO: Span = Span::from_ms(10);
 
-/// Engine and worker on one core; a slot of the ring holds a request of `bytes` bytes, and no more than it must.
+/// Engine and worker on one core; a slot of the ring holds a request of `bytes` bytes, and no more
+/// than it must.
 fn config(bytes: usize) -> ServerConfig {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     ServerConfig::default().inline(true).idle(IdlePolicy::Spin).mtu_bytes(bytes).slo(Span::from_us(200))

@@ -1,7 +1,9 @@
-//! The hit ratio of the store as a cache, beside memcached's with the same memory and the same requests.
+//! The hit ratio of the store as a cache, beside memcached's with the same memory and the same
+//! requests.
 //!
-//! A request is a GET; what misses is stored. Both see the same keys in the same batches. memcached is started on a loopback port with one
-//! thread, asked over its own protocol, and ended by this program.
+//! A request is a GET; what misses is stored. Both see the same keys in the same batches. memcached
+//! is started on a loopback port with one thread, asked over its own protocol, and ended by this
+//! program.
 
 use crate::Failure;
 use crate::memcached::Memcached as Server;
@@ -134,7 +136,8 @@ impl Cache for Memcached {
         }
         stored.extend(b"mn\r\n");
         self.stream.get_mut().write_all(&stored)?;
-        // Where memcached finds no item to evict at once, it refuses to store one; it is then missed again, as its clients would miss it.
+        // Where memcached finds no item to evict at once, it refuses to store one; it is then
+        // missed again, as its clients would miss it.
         loop {
             match self.line()?.trim_end() {
                 "MN" => return Ok((keys.len() - missed.len()) as u64),

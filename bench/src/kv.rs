@@ -1,4 +1,5 @@
-//! The key-value service over shared memory, compared with the same store called directly in a prefetched loop.
+//! The key-value service over shared memory, compared with the same store called directly in a
+//! prefetched loop.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -51,8 +52,8 @@ fn compare(program: &str, value_bytes: usize) -> Result<(), Failure> {
     let endpoint = format!("shm://bench-kv-{}", std::process::id());
     let (mut direct, mut plain_loop, mut served, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     {
-        // The server polls on its own core while the direct loop runs on the client's: separate processes, as in
-        // production.
+        // The server polls on its own core while the direct loop runs on the client's: separate
+        // processes, as in production.
         let mut gets = Gets::start(program, &endpoint, value_bytes, "on")?;
         for _ in 0..ROUNDS {
             direct.push(direct_rate(&store, value_bytes, true));

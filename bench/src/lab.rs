@@ -1,7 +1,8 @@
-//! The simulator: simulated RPCs per second of real time, compared with a bare recursion and with SimPy.
+//! The simulator: simulated RPCs per second of real time, compared with a bare recursion and with
+//! SimPy.
 //!
-//! Rounds of the sides alternate, and the result is the median of their ratios, so that interference affects both
-//! sides.
+//! Rounds of the sides alternate, and the result is the median of their ratios, so that
+//! interference affects both sides.
 
 use crate::Failure;
 use crate::measure::median;
@@ -37,8 +38,8 @@ pub fn run(python: Option<&str>) -> Result<(), Failure> {
     server_level()
 }
 
-/// Policies that decide again after dispatch, with as many cores per group as in the papers and costs that exercise all
-/// mechanisms.
+/// Policies that decide again after dispatch, with as many cores per group as in the papers and
+/// costs that exercise all mechanisms.
 fn scheduler(policy: &str, cores: u16) -> Result<System, Failure> {
     let groups = cores / 16;
     Ok(match policy {
@@ -91,8 +92,8 @@ fn simulate(policy: Policy, cores: u16) -> Result<f64, Failure> {
     simulated(&System::new(policy, cores), &Load::open("exp:1us".parse()?, LOAD))
 }
 
-/// Kiefer and Wolfowitz: an RPC begins when it has arrived and the first of the cores is free. Only the mean is
-/// measured.
+/// Kiefer and Wolfowitz: an RPC begins when it has arrived and the first of the cores is free. Only
+/// the mean is measured.
 fn recursion(cores: usize, rpcs: u64) -> f64 {
     let seed = Seed(1);
     let (mut arrivals, mut services) = (seed.stream("arrivals"), seed.stream("service"));
@@ -109,8 +110,8 @@ fn recursion(cores: usize, rpcs: u64) -> f64 {
     sum as f64 / rpcs as f64
 }
 
-/// The figures of the alternating rounds, and the median of their ratios: the event-driven machines and what `run` makes of it, each
-/// beside the bare recursion.
+/// The figures of the alternating rounds, and the median of their ratios: the event-driven machines
+/// and what `run` makes of it, each beside the bare recursion.
 fn beside_the_recursion(python: Option<&str>) -> Result<(), Failure> {
     let (mut fast, mut fast_ratios, mut machines, mut machines_ratios) = (vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
@@ -146,7 +147,8 @@ fn by_machines(system: &System, load: f64) -> Result<f64, Failure> {
     Ok(rate(RPCS, || _ = black_box(nebula_sim::run_with(system, &load, length(RPCS), Seed(1), state))))
 }
 
-/// Policies that a recursion simulates, on 64 cores: beside a goal in millions of RPCs per second, and beside the machines.
+/// Policies that a recursion simulates, on 64 cores: beside a goal in millions of RPCs per second,
+/// and beside the machines.
 fn by_recursion() -> Result<(), Failure> {
     let costs = Costs { receive: Span::from_ns(50), ..Costs::ZERO };
     let wires = Costs { dispatch: Span::from_ns(40), notify: Span::from_ns(25), ..Costs::ZERO };
@@ -177,7 +179,8 @@ fn by_recursion() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a search asks of its runs, eight of them side by side on one core of ours: RPCs of all lanes.
+/// What a search asks of its runs, eight of them side by side on one core of ours: RPCs of all
+/// lanes.
 fn side_by_side() -> Result<(), Failure> {
     let system = System::new(Policy::SingleQueue, 64);
     for (service, at) in [("exp:1us", LOAD), ("fixed:1us", LOAD), ("bimodal:500ns@0.9,5500ns@0.1", 0.9)] {
@@ -230,8 +233,8 @@ fn memory_model() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The cost of an RPC at the block level, with all its blocks: for the designs with 16 cores, and for NEBULA on a
-/// machine that is 16 times as large.
+/// The cost of an RPC at the block level, with all its blocks: for the designs with 16 cores, and
+/// for NEBULA on a machine that is 16 times as large.
 fn server_level() -> Result<(), Failure> {
     let (mut many, mut ratios) = (Vec::new(), Vec::new());
     for _ in 0..3 {
@@ -253,8 +256,8 @@ fn server_level() -> Result<(), Failure> {
 fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
     let text = Machine::source("isca20").ok_or("there is no machine isca20")?;
     let side = 4.0 * times.sqrt();
-    // Links are scaled too: all packets arrive through one port, which is why this comparison is made well below
-    // saturation.
+    // Links are scaled too: all packets arrive through one port, which is why this comparison is
+    // made well below saturation.
     let larger = [
         "memory.llc.bytes",
         "memory.mesh.link_bytes",

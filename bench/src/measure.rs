@@ -43,7 +43,8 @@ pub fn throughput(pipe: &mut impl Pipe, outstanding: u64) -> f64 {
     rate
 }
 
-/// Round-trip times with one RPC at a time, in nanoseconds: the median and the 99th percentile of one round.
+/// Round-trip times with one RPC at a time, in nanoseconds: the median and the 99th percentile of
+/// one round.
 pub fn round_trip(pipe: &mut impl Pipe) -> (f64, f64) {
     let clock = Clock::new();
     let mut times = Vec::with_capacity(1 << 20);

@@ -1,8 +1,9 @@
-//! GETs by memcached's text protocol over TCP: the key-value service beside memcached itself and beside bare sockets, each with one core, in turns
-//! within one run.
+//! GETs by memcached's text protocol over TCP: the key-value service beside memcached itself and
+//! beside bare sockets, each with one core, in turns within one run.
 //!
-//! The servers are pinned to the last core, and the load to the first ones: a thread for each core that is left, four at most. Where all have the
-//! same load, none is at rest while another is measured: those that wait have nothing to do.
+//! The servers are pinned to the last core, and the load to the first ones: a thread for each core
+//! that is left, four at most. Where all have the same load, none is at rest while another is
+//! measured: those that wait have nothing to do.
 
 mod bare;
 mod lanes;
@@ -31,16 +32,19 @@ const WARM_PS: u64 = 100_000_000_000;
 /// The ratio of RPC/s that is to be reached, at no longer a p99.
 const RATE: Bound = Bound::AtLeast(1.5);
 const P99: Bound = Bound::AtMost(1.0);
-/// Offered loads of the overload rows, as shares of what each server serves of a load that comes when it comes.
+/// Offered loads of the overload rows, as shares of what each server serves of a load that comes
+/// when it comes.
 const LOADS: [f64; 7] = [0.25, 0.5, 0.75, 0.9, 1.0, 1.5, 2.0];
-/// The SLO of our server while the peak is measured: so long that none of the GETs under way is refused.
+/// The SLO of our server while the peak is measured: so long that none of the GETs under way is
+/// refused.
 const PEAK_SLO: &str = "1s";
 /// The SLO of our server in the overload rows.
 const SLO: &str = "5ms";
 const SLO_NS: f64 = 5e6;
 /// What is offered to find the peak where no closed loop has told it, in millions a second.
 const FLOOD_MRPS: f64 = 2.0;
-/// Length of an overload round in picoseconds, of which the median counts: a queue grows for so long.
+/// Length of an overload round in picoseconds, of which the median counts: a queue grows for so
+/// long.
 const OVERLOAD_PS: u64 = 300_000_000_000;
 
 /// Measures and prints; `program` is the `nebula` to serve with.
@@ -121,7 +125,8 @@ fn overload(theirs: &Peer, ours: &Peer, [their_peak, our_peak]: [f64; 2]) -> Res
     overload_of(ours, "Nebula", our_peak, Some(P99))
 }
 
-/// The same of one server, which is offered `flood_mrps` first: more than it can serve of what comes when it comes.
+/// The same of one server, which is offered `flood_mrps` first: more than it can serve of what
+/// comes when it comes.
 fn overload_of(peer: &Peer, who: &str, flood_mrps: f64, bound: Option<Bound>) -> Result<(), Failure> {
     let peak = median(rounds(peer, flood_mrps)?.iter().map(Seen::rate_mrps).collect());
     for load in LOADS {

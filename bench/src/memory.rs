@@ -1,7 +1,8 @@
-//! Memory of a server with one client and with a thousand: the receive buffer is sized from the SLO, not from their number.
+//! Memory of a server with one client and with a thousand: the receive buffer is sized from the
+//! SLO, not from their number.
 //!
-//! Each client's own ring, which carries its requests and replies, does add memory per client; it is reported
-//! separately.
+//! Each client's own ring, which carries its requests and replies, does add memory per client; it
+//! is reported separately.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Clients in addition to the first, which have all made a call and stay connected.
 const CLIENTS: usize = 1000;
-/// Descriptors of the server per client (ring, socket, the listener's socket), and those it needs otherwise.
+/// Descriptors of the server per client (ring, socket, the listener's socket), and those it needs
+/// otherwise.
 const FILES: u64 = 3 * CLIENTS as u64 + 200;
 /// The time limit for everything; it takes a second.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -1,5 +1,5 @@
-//! Reads of 64 B of the server's memory without its workers, beside RPCs of 64 B in the same run: over memory that the client has mapped, by the
-//! engine over shared memory, and over UDP.
+//! Reads of 64 B of the server's memory without its workers, beside RPCs of 64 B in the same run:
+//! over memory that the client has mapped, by the engine over shared memory, and over UDP.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -97,7 +97,8 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A read of memory that the client has mapped, beside a plain load there and a round without any memory.
+/// A read of memory that the client has mapped, beside a plain load there and a round without any
+/// memory.
 fn mapped() -> Result<(), Failure> {
     let name = format!("shm://bench-mapped-{}", std::process::id());
     let region = Region::create(REGION_BYTES)?;
@@ -143,7 +144,8 @@ fn time(mut one: impl FnMut(u64)) -> f64 {
 /// The server: engine and worker on one core.
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
-    // On a machine with other load, a core may be unavailable for milliseconds, and no RPC should be refused for that.
+    // On a machine with other load, a core may be unavailable for milliseconds, and no RPC should
+    // be refused for that.
     let config = config.slo(Span::from_ms(10));
     let region = Region::create(REGION_BYTES)?;
     region.write(0, &vec![7; REGION_BYTES])?;

@@ -1,7 +1,9 @@
-//! The same 64 B echo over the usual alternatives, each at its best: one core per side, both sides in the same program.
+//! The same 64 B echo over the usual alternatives, each at its best: one core per side, both sides
+//! in the same program.
 //!
-//! Nebula, TCP and iceoryx2 poll on both sides; tonic has its own event loop, one thread per side. Each measurement
-//! starts and ends its own server, since two polling servers would share the servers' core.
+//! Nebula, TCP and iceoryx2 poll on both sides; tonic has its own event loop, one thread per side.
+//! Each measurement starts and ends its own server, since two polling servers would share the
+//! servers' core.
 
 #[cfg(feature = "peers")]
 pub mod grpc;

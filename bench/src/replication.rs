@@ -1,7 +1,8 @@
-//! Commits of three replicas beside etcd's: every write is synced by a majority before it is acknowledged, on the same disk, in turns within one run.
+//! Commits of three replicas beside etcd's: every write is synced by a majority before it is
+//! acknowledged, on the same disk, in turns within one run.
 //!
-//! The folders are in the system's folder for temporary files (`TMPDIR`), which has to be on a disk for the syncs to cost anything. Clients of both speak with
-//! the leader alone.
+//! The folders are in the system's folder for temporary files (`TMPDIR`), which has to be on a disk
+//! for the syncs to cost anything. Clients of both speak with the leader alone.
 
 use crate::Failure;
 use crate::child::{Server, unused_address};

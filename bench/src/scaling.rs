@@ -1,4 +1,5 @@
-//! What a second, fourth or twelfth core adds: workers behind one engine, with the tail beside the laboratory's, and engines side by side.
+//! What a second, fourth or twelfth core adds: workers behind one engine, with the tail beside the
+//! laboratory's, and engines side by side.
 //!
 //! Every thread has a core: what this machine has too few cores for is left out, and said.
 
@@ -26,7 +27,8 @@ pub fn run() -> Result<(), Failure> {
     })
 }
 
-/// Which of `counts` there are cores enough for, each of which takes `needed(count)`; the others are named on standard error.
+/// Which of `counts` there are cores enough for, each of which takes `needed(count)`; the others
+/// are named on standard error.
 fn affordable(what: &str, counts: &[u16], cores: usize, needed: impl Fn(usize) -> usize) -> Vec<u16> {
     let (fit, others): (Vec<u16>, Vec<u16>) = counts.iter().partition(|&&count| needed(usize::from(count)) <= cores);
     if let Some(&least) = others.first() {

@@ -1,11 +1,14 @@
-//! Overload by clients that do not back off: what a server still serves, and what an honest client beside them gets.
+//! Overload by clients that do not back off: what a server still serves, and what an honest client
+//! beside them gets.
 //!
-//! The server has a core, or half of one; all clients share the other. The peak is the best of some windows of RPCs, each kept full. Then some clients
-//! send a multiple of it by the clock and ignore every NACK, while an honest one asks for 5,000 RPCs a second.
+//! The server has a core, or half of one; all clients share the other. The peak is the best of some
+//! windows of RPCs, each kept full. Then some clients send a multiple of it by the clock and ignore
+//! every NACK, while an honest one asks for 5,000 RPCs a second.
 //!
 //! Then [processes] overload servers over both transports.
 //!
-//! Part of the server's core is the kernel's at such rates, whatever the server does: a server that only receives is measured beside it.
+//! Part of the server's core is the kernel's at such rates, whatever the server does: a server that
+//! only receives is measured beside it.
 
 mod asker;
 mod flood;
@@ -29,14 +32,16 @@ const HONEST_RPS: f64 = 5_000.0;
 const SLO: Span = Span::from_us(100);
 /// RPCs that the honest client may have outstanding.
 const HONEST_SLOTS: u32 = 256;
-/// RPCs outstanding while the peak is measured: too few leave the server waiting, and more than the SLO leaves room for are refused.
+/// RPCs outstanding while the peak is measured: too few leave the server waiting, and more than the
+/// SLO leaves room for are refused.
 const WINDOWS: [u64; 4] = [64, 128, 256, 512];
 /// Length of a round in picoseconds, and of its beginning that is not counted.
 const ROUND_PS: u64 = 1_500_000_000_000;
 const WARM_UP_PS: u64 = 300_000_000_000;
 const LIMIT: Duration = Duration::from_secs(360);
 
-/// Measures and prints; with words, only the rounds of `CLIENTS` at `TIMES` the peak, on a `whole` or a `half` core.
+/// Measures and prints; with words, only the rounds of `CLIENTS` at `TIMES` the peak, on a `whole`
+/// or a `half` core.
 pub fn run(words: &[&str]) -> Result<(), Failure> {
     child::pin_client()?;
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
@@ -189,7 +194,8 @@ fn trial(core: &str, clients: usize, offer: Offer) -> Result<Trial, Failure> {
     Ok(Trial { flood: flood.tally, honest: honest.asked, tails: honest.settle()? })
 }
 
-/// The share of a core that receiving alone takes, where the same is sent to a socket that does nothing else.
+/// The share of a core that receiving alone takes, where the same is sent to a socket that does
+/// nothing else.
 fn bare(clients: usize, offer: Offer) -> Result<f64, Failure> {
     let address = child::unused_address()?;
     let server = Server::start(&["serve-trust", "bare", &address.to_string()])?;
@@ -202,7 +208,8 @@ fn bare(clients: usize, offer: Offer) -> Result<f64, Failure> {
     Ok((server.core_ns()? - core_ns) as f64 / ((clock.now_ps() - start) as f64 / 1e3))
 }
 
-/// A server: engine and worker on one core, which another thread may want as well; or a socket that only receives.
+/// A server: engine and worker on one core, which another thread may want as well; or a socket that
+/// only receives.
 pub fn serve(core: &str, address: &str) -> Result<(), Failure> {
     if core == "bare" {
         return serve_bare(address.parse()?);
@@ -231,7 +238,8 @@ pub fn serve(core: &str, address: &str) -> Result<(), Failure> {
     }
 }
 
-/// Welcomes clients by one datagram that says nothing true, receives, and rests as long as there is nothing to receive.
+/// Welcomes clients by one datagram that says nothing true, receives, and rests as long as there is
+/// nothing to receive.
 fn serve_bare(address: SocketAddr) -> Result<(), Failure> {
     let mut socket = nebula_sys::udp::UdpSocket::bind(address)?;
     nebula_sys::affinity::pin_to(child::server_core())?;

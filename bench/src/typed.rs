@@ -1,4 +1,5 @@
-//! Generated services compared with a handler of bytes that is written by hand, in the same run: what the stubs cost.
+//! Generated services compared with a handler of bytes that is written by hand, in the same run:
+//! what the stubs cost.
 
 use crate::Failure;
 use crate::bare::{self, Bare};
@@ -137,7 +138,8 @@ impl Figures {
     }
 }
 
-/// Measures and prints. Rates are those of the best round, as both sides have two modes; see the section `echo`.
+/// Measures and prints. Rates are those of the best round, as both sides have two modes; see the
+/// section `echo`.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     let [mut bare, mut bytes, mut line, mut proto, mut numbers] = [(); 5].map(|()| Figures::default());

@@ -1,9 +1,9 @@
-//! The 64 B echo over the loopback network, between processes, one core each: Nebula's `udp://` compared with bare
-//! sockets and with the usual alternatives.
+//! The 64 B echo over the loopback network, between processes, one core each: Nebula's `udp://`
+//! compared with bare sockets and with the usual alternatives.
 //!
-//! The kernel's network stack costs microseconds of CPU time per datagram. So there are two baselines: many datagrams
-//! per buffer (GSO and GRO), which a program that sends one datagram per RPC cannot beat by much, and one datagram per
-//! call, which is what most programs do.
+//! The kernel's network stack costs microseconds of CPU time per datagram. So there are two
+//! baselines: many datagrams per buffer (GSO and GRO), which a program that sends one datagram per
+//! RPC cannot beat by much, and one datagram per call, which is what most programs do.
 //!
 //! Then the scenarios: [`loss`], [`overload`], a [`crowd`] of clients.
 

@@ -1,4 +1,5 @@
-//! Ends a benchmark that hangs with an error: its loops poll, and would poll forever if a peer never answered.
+//! Ends a benchmark that hangs with an error: its loops poll, and would poll forever if a peer
+//! never answered.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The 64 B echo between two hosts, one core each: `xdp://` beside `udp://`. The hosts are network namespaces with a virtual cable (veth) between
-//! them, which needs root and `ip`.
+//! The 64 B echo between two hosts, one core each: `xdp://` beside `udp://`. The hosts are network
+//! namespaces with a virtual cable (veth) between them, which needs root and `ip`.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -16,7 +16,8 @@ const CLIENT: &str = "nebula-bench-c";
 const SERVER_IP: &str = "10.139.0.1";
 const CLIENT_IP: &str = "10.139.0.2";
 
-/// RPCs together in datagrams, as many as wait; and each in a datagram that no other shares, through kernel and client.
+/// RPCs together in datagrams, as many as wait; and each in a datagram that no other shares,
+/// through kernel and client.
 const WAYS: &[Way] = &[
     Way { name: "xdp:// over veth", measure: || way("xdp://v0:7400", "xdp://v0/10.139.0.1:7400") },
     Way { name: "udp:// over veth", measure: || way("udp://10.139.0.1:7400", "udp://10.139.0.1:7400") },

@@ -1,8 +1,9 @@
-//! Any sequence of packets, frees, timeouts and lost peers into a small [`Backend`], compared with a slow and simple
-//! model.
+//! Any sequence of packets, frees, timeouts and lost peers into a small [`Backend`], compared with
+//! a slow and simple model.
 //!
-//! For every input: live slots never overlap, only complete RPCs are delivered, none twice, no core gets more than its
-//! bound, every refusal has the reason it states, and dropped RPCs return their slots.
+//! For every input: live slots never overlap, only complete RPCs are delivered, none twice, no core
+//! gets more than its bound, every refusal has the reason it states, and dropped RPCs return their
+//! slots.
 #![no_main]
 
 #[path = "backend_packets/input.rs"]

@@ -1,4 +1,5 @@
-//! Any bytes as an Ethernet frame: no panic, and a datagram that is read lies in the frame, behind its headers.
+//! Any bytes as an Ethernet frame: no panic, and a datagram that is read lies in the frame, behind
+//! its headers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

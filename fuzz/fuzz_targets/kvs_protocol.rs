@@ -1,4 +1,5 @@
-//! Any bytes as a request or a reply of the key-value service or of the ordered one: what decoding accepts encodes to the same bytes.
+//! Any bytes as a request or a reply of the key-value service or of the ordered one: what decoding
+//! accepts encodes to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any bytes as a stream of frames over TCP, in pieces of any length: cut as by the slow and obvious reader, and never kept beyond a bound.
+//! Any bytes as a stream of frames over TCP, in pieces of any length: cut as by the slow and
+//! obvious reader, and never kept beyond a bound.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

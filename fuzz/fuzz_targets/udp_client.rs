@@ -1,5 +1,5 @@
-//! Any datagrams into a client over a simulated wire: no panic, each call ends once, no reply is longer than allowed,
-//! and after enough time nothing is outstanding.
+//! Any datagrams into a client over a simulated wire: no panic, each call ends once, no reply is
+//! longer than allowed, and after enough time nothing is outstanding.
 #![no_main]
 
 #[path = "../../runtime/nebula/tests/support/hand_wire.rs"]

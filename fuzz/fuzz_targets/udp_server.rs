@@ -1,5 +1,5 @@
-//! Any datagrams into a real server over a simulated wire: no panic, an unvalidated address is never sent more bytes than it sent, no RPC is
-//! executed twice, and at the end no slot is held.
+//! Any datagrams into a real server over a simulated wire: no panic, an unvalidated address is
+//! never sent more bytes than it sent, no RPC is executed twice, and at the end no slot is held.
 #![no_main]
 
 #[path = "../../runtime/nebula/tests/support/hand_wire.rs"]

@@ -1,4 +1,5 @@
-//! Any bytes as a packet's header: decoding never panics, and what it accepts encodes to the same bytes.
+//! Any bytes as a packet's header: decoding never panics, and what it accepts encodes to the same
+//! bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

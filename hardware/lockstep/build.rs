@@ -1,4 +1,5 @@
-//! Verilates the models of models.txt, writes a shim for each from the ports of its top module, and compiles all of it.
+//! Verilates the models of models.txt, writes a shim for each from the ports of its top module, and
+//! compiles all of it.
 //!
 //! A model whose sources and parameters are those of the last build is not verilated again.
 
@@ -170,7 +171,8 @@ fn build(out: &Path, rtl: &Path, model: &Model, ports: &Ports) {
     fs::write(stamped, stamp).expect("OUT_DIR can be written");
 }
 
-/// C functions around a model: one call a clock cycle. What is decided in a cycle is read before its rising edge.
+/// C functions around a model: one call a clock cycle. What is decided in a cycle is read before
+/// its rising edge.
 fn shim(name: &str, ports: &Ports) -> String {
     let set = |(index, port): (usize, &String)| format!("    top.{port} = inputs[{index}];\n");
     let get = |(index, port): (usize, &String)| format!("    outputs[{index}] = top.{port};\n");

@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: runs the benchmarks one after another and prints one table.
 //!
-//! A benchmark is a [`Section`] in a separate file: how to run it and its rows. To add one: a file under
-//! `bench/` and a line in [`sections`]; for a section of the program `nebula-bench`, which prints rows as JSON lines, the
-//! line is enough. Figures are ratios within one run, or instruction counts, since wall time on a shared machine
-//! tells little by itself.
+//! A benchmark is a [`Section`] in a separate file: how to run it and its rows. To add one: a file
+//! under `bench/` and a line in [`sections`]; for a section of the program `nebula-bench`, which
+//! prints rows as JSON lines, the line is enough. Figures are ratios within one run, or instruction
+//! counts, since wall time on a shared machine tells little by itself.
 
 mod decisions;
 pub(crate) mod instructions;

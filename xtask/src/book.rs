@@ -1,7 +1,8 @@
-//! `cargo xtask book`: a preprocessor of mdBook, which runs it for the pages of docs/ (see book.toml).
+//! `cargo xtask book`: a preprocessor of mdBook, which runs it for the pages of docs/ (see
+//! book.toml).
 //!
-//! A link of a page leads to a file of the repository. In the book only pages of docs/ and pictures exist, so each link that leaves docs/ is made to
-//! lead to the repository's page on the web.
+//! A link of a page leads to a file of the repository. In the book only pages of docs/ and pictures
+//! exist, so each link that leaves docs/ is made to lead to the repository's page on the web.
 
 use std::io::{Read, Write};
 
@@ -16,7 +17,8 @@ const FILES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
 /// What mdBook says to a preprocessor.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// `supports RENDERER` asks whether the book can be made for a renderer; without it the book comes on standard input.
+    /// `supports RENDERER` asks whether the book can be made for a renderer; without it the book
+    /// comes on standard input.
     #[arg(value_name = "supports RENDERER")]
     words: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! Counts the instructions of a program with valgrind's callgrind: the same number on every run and machine load.
+//! Counts the instructions of a program with valgrind's callgrind: the same number on every run and
+//! machine load.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -20,7 +21,8 @@ pub(crate) fn instructions_within(
     collected(&said(shell, program, args, &[&format!("--toggle-collect={pattern}")])?)
 }
 
-/// The cache lines that it fetches from memory, beyond caches of 8 MiB, within the functions whose names match `pattern`, and in what they call.
+/// The cache lines that it fetches from memory, beyond caches of 8 MiB, within the functions whose
+/// names match `pattern`, and in what they call.
 pub(crate) fn lines_within(shell: &Shell, program: &Path, args: &[String], pattern: &str) -> Result<u64, Failure> {
     let caches = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
     let within = format!("--toggle-collect={pattern}");

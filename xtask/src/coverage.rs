@@ -1,7 +1,9 @@
-//! `cargo xtask coverage`: how often the laboratory's intervals hold the exact value, counted over many runs.
+//! `cargo xtask coverage`: how often the laboratory's intervals hold the exact value, counted over
+//! many runs.
 //!
-//! The example `coverage` of `nebula-sim` simulates systems whose latency is known exactly and prints a row for each. With the default of
-//! 1,000 runs a row that takes an hour or so on two cores: something for a night.
+//! The example `coverage` of `nebula-sim` simulates systems whose latency is known exactly and
+//! prints a row for each. With the default of 1,000 runs a row that takes an hour or so on two
+//! cores: something for a night.
 
 use crate::shell::{Attempt, Failure, Shell, run as run_command, stdout_of};
 
@@ -18,7 +20,8 @@ pub(crate) struct Args {
 
 const DATA: &str = "docs/data/coverage.tsv";
 
-/// The share of runs whose interval is to hold the exact value: 95 %, and what chance adds in 1,000 runs.
+/// The share of runs whose interval is to hold the exact value: 95 %, and what chance adds in 1,000
+/// runs.
 const HELD: std::ops::RangeInclusive<f64> = 0.93..=0.97;
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {

@@ -7,8 +7,9 @@
 //! | `man`, `completions` | what the program prints of them |
 //! | `SHA256SUMS` | of the two archives |
 //!
-//! The program is linked with musl, statically, so that it runs on any x86-64 Linux; no dependency has C code.
-//! The times in the archives are that of the last commit, so that the same source gives the same files.
+//! The program is linked with musl, statically, so that it runs on any x86-64 Linux; no dependency
+//! has C code. The times in the archives are that of the last commit, so that the same source gives
+//! the same files.
 
 mod deb;
 mod program;
@@ -60,7 +61,8 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the sums of `archives`, which are names in the folder of the release, and checks them as a user would.
+/// Writes the sums of `archives`, which are names in the folder of the release, and checks them as
+/// a user would.
 fn checksums(shell: &Shell, release: &Release, archives: &[String]) -> Result<(), Failure> {
     let sums = stdout_of(shell.command("sha256sum").args(archives).current_dir(&release.folder))?;
     let file = release.folder.join("SHA256SUMS");

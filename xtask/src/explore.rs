@@ -1,7 +1,8 @@
-//! `cargo xtask explore`: property tests with new random seeds, for longer than a test run gives them.
+//! `cargo xtask explore`: property tests with new random seeds, for longer than a test run gives
+//! them.
 //!
-//! `cargo xtask test` runs every property with the same fixed seeds each time. What exploring finds is printed with its seed and becomes a
-//! named test.
+//! `cargo xtask test` runs every property with the same fixed seeds each time. What exploring finds
+//! is printed with its seed and becomes a named test.
 
 use crate::shell::{Failure, Shell, run as run_command};
 

@@ -1,7 +1,9 @@
-//! `cargo xtask first-run`: how long a newcomer waits, from a clean clone to the demo's first result.
+//! `cargo xtask first-run`: how long a newcomer waits, from a clean clone to the demo's first
+//! result.
 //!
-//! Clones the last commit, with an empty registry cache, runs `cargo run --release -- demo` in the clone, and stops it at its first row. The
-//! source replacement of the user's Cargo configuration, if there is one, holds in the clone too.
+//! Clones the last commit, with an empty registry cache, runs `cargo run --release -- demo` in the
+//! clone, and stops it at its first row. The source replacement of the user's Cargo configuration,
+//! if there is one, holds in the clone too.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -77,7 +79,8 @@ fn measure(clone: &Path, cargo_home: &Path) -> Result<Measured, Failure> {
     Ok(Measured { wall: row - begun, cpu, demo })
 }
 
-/// Processor time of the processes that `child` has waited for: the compilers (fields 16 and 17 of proc_pid_stat(5), in hundredths).
+/// Processor time of the processes that `child` has waited for: the compilers (fields 16 and 17 of
+/// proc_pid_stat(5), in hundredths).
 fn cpu_of_children(child: &Child) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();

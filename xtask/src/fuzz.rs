@@ -1,8 +1,9 @@
 //! `cargo xtask fuzz`: libFuzzer on stable Rust, with no tool but a C++ compiler.
 //!
-//! The targets are the programs of the workspace `fuzz/`, laid out for cargo-fuzz, so that `cargo fuzz run` works too.
-//! They are built here with the instrumentation that cargo-fuzz uses under `--sanitizer none`, which does not need a
-//! nightly compiler; safe Rust leaves a sanitizer little to find.
+//! The targets are the programs of the workspace `fuzz/`, laid out for cargo-fuzz, so that
+//! `cargo fuzz run` works too. They are built here with the instrumentation that cargo-fuzz uses
+//! under `--sanitizer none`, which does not need a nightly compiler; safe Rust leaves a sanitizer
+//! little to find.
 //!
 //! Two ways to run a target:
 //!
@@ -11,8 +12,8 @@
 //! | fixed | `fuzz/seeds/TARGET` | from a fixed seed | a number of inputs | `cargo xtask test`: the same inputs every time |
 //! | exploring | the seeds and `fuzz/corpus/TARGET`, which is not checked in | from a new seed | a time | people, and machines at night |
 //!
-//! `--keep` makes the findings of exploring part of the fixed run: inputs that reach code which no seed reaches are
-//! copied into the seeds.
+//! `--keep` makes the findings of exploring part of the fixed run: inputs that reach code which no
+//! seed reaches are copied into the seeds.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -28,7 +29,8 @@ pub(crate) struct Args {
     /// How long each target explores.
     #[arg(long, default_value_t = 30)]
     seconds: u32,
-    /// Try this many inputs from a fixed seed instead, as `cargo xtask test` does: the same ones every time.
+    /// Try this many inputs from a fixed seed instead, as `cargo xtask test` does: the same ones
+    /// every time.
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     inputs: Option<u32>,
     /// Afterwards copy what reaches new code into fuzz/seeds.
@@ -42,7 +44,8 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// Coverage by inline counters, and the operands of compares, so that constants are found and not guessed.
+/// Coverage by inline counters, and the operands of compares, so that constants are found and not
+/// guessed.
 const FLAGS: &[&str] = &[
     "--cfg fuzzing",
     "-Cpasses=sancov-module",
@@ -92,7 +95,8 @@ enum Effort {
 }
 
 impl Effort {
-    /// Where libFuzzer writes inputs that reach new code: among the build's files, or into the corpus.
+    /// Where libFuzzer writes inputs that reach new code: among the build's files, or into the
+    /// corpus.
     fn corpus(self, shell: &Shell, target: &str) -> PathBuf {
         match self {
             Self::Fixed { .. } => shell.target().join("fuzz/fixed").join(target),
@@ -139,7 +143,8 @@ fn from_here(path: &Path) -> Result<PathBuf, Failure> {
 /// Builds every target; returns the folder they are in.
 fn build(shell: &Shell) -> Result<PathBuf, Failure> {
     let host = shell.host()?;
-    // With `--target`, the flags leave build scripts and procedural macros alone, which have no libFuzzer to link. Those are the repository's own.
+    // With `--target`, the flags leave build scripts and procedural macros alone, which have no
+    // libFuzzer to link. Those are the repository's own.
     let args = ["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--bins", "--target", &host];
     run_command(shell.cargo(&args).env("CARGO_TARGET_DIR", shell.target()).env("RUSTFLAGS", FLAGS.join(" ")))?;
     Ok(shell.target().join(host).join("release"))
@@ -186,7 +191,8 @@ fn remove_folder(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Runs a target and passes on what it says, but for the values it lists at the end for use as a dictionary.
+/// Runs a target and passes on what it says, but for the values it lists at the end for use as a
+/// dictionary.
 fn run_without_dictionary(command: &mut Command) -> Result<ExitStatus, Failure> {
     println!("$ {}", line_of(command));
     let mut child = command.stderr(Stdio::piped()).spawn().attempt("start the fuzz target")?;
@@ -199,7 +205,8 @@ fn run_without_dictionary(command: &mut Command) -> Result<ExitStatus, Failure> 
     child.wait().attempt("wait for the fuzz target")
 }
 
-/// One input takes well below a millisecond: a minute is an endless loop, on however busy a machine.
+/// One input takes well below a millisecond: a minute is an endless loop, on however busy a
+/// machine.
 const LIMITS: &[&str] =
     &["-timeout=60", "-rss_limit_mb=2048", "-print_funcs=0", "-print_final_stats=1", "-verbosity=0"];
 

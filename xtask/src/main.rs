@@ -1,9 +1,14 @@
-//! Nebula's development commands. Everything that CI runs is here, in plain Rust; nothing has to be installed by hand.
+//! Nebula's development commands. Everything that CI runs is here, in plain Rust; nothing has to be
+//! installed by hand.
 //!
-//! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
-//! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
-//! simulated network), [`relay`] (calls over a hostile link), [`soak`] (a server under load for minutes), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser), [`python`] (the package for Python), [`memcached`] (the server beside memcached), [`first_run`] (how long a newcomer waits), [`book`] (links of
-//! the site of docs/) and [`dist`] (what is handed out for a version).
+//! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs,
+//! step by step), [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on
+//! stable Rust), [`network`] (seeded runs on a simulated network), [`relay`] (calls over a hostile
+//! link), [`soak`] (a server under load for minutes), [`mod@bench`] (the tables of
+//! docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser),
+//! [`python`] (the package for Python), [`memcached`] (the server beside memcached), [`first_run`]
+//! (how long a newcomer waits), [`book`] (links of the site of docs/) and [`dist`] (what is handed
+//! out for a version).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 

@@ -1,6 +1,9 @@
-//! What a page of Markdown links to, and what can be linked to in it.
+//! What a page of Markdown links to, what can be linked to in it, and which of its lines are prose.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 /// A link: where its target stands in the text, and on which line, counted from 1.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,29 +12,37 @@ pub(crate) struct Link {
     pub(crate) line: usize,
 }
 
-/// The inline links and pictures of a page, those in code left out.
+/// The inline links and pictures of a page, in the order of their targets.
 pub(crate) fn links(text: &str) -> Vec<Link> {
-    let mut links = Vec::new();
-    for (begin, line, number) in prose(text) {
-        let shown = without_code(line);
-        for (at, _) in shown.match_indices("](") {
-            let target = at + 2;
-            let Some(end) = shown[target..].find([')', ' ']) else { continue };
-            links.push(Link { target: begin + target..begin + target + end, line: number });
-        }
-    }
+    let mut links: Vec<Link> = events(text).filter_map(|(event, range)| link(text, &event, &range)).collect();
+    links.sort_by_key(|link| link.target.start);
     links
+}
+
+fn link(text: &str, event: &Event<'_>, range: &Range<usize>) -> Option<Link> {
+    let (Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, .. })
+    | Event::Start(Tag::Image { link_type: LinkType::Inline, dest_url, .. })) = event
+    else {
+        return None;
+    };
+    let begin = range.start + text[range.clone()].rfind(dest_url.as_ref())?;
+    Some(Link { target: begin..begin + dest_url.len(), line: text[..begin].matches('\n').count() + 1 })
 }
 
 /// The anchors of a page's headings, as GitHub and mdBook make them.
 pub(crate) fn anchors(text: &str) -> Vec<String> {
-    let mut anchors: Vec<String> = Vec::new();
-    for (_, line, _) in prose(text) {
-        let heading = line.trim_start_matches('#');
-        if heading.len() < line.len() && heading.starts_with(' ') {
-            let anchor = anchor_of(heading.trim());
-            let again = anchors.iter().filter(|other| **other == anchor).count();
-            anchors.push(if again == 0 { anchor } else { format!("{anchor}-{again}") });
+    let (mut anchors, mut heading): (Vec<String>, Option<String>) = (Vec::new(), None);
+    for (event, _) in events(text) {
+        match (event, &mut heading) {
+            (Event::Start(Tag::Heading { .. }), _) => heading = Some(String::new()),
+            (Event::Text(words) | Event::Code(words), Some(heading)) => *heading += &words,
+            (Event::End(TagEnd::Heading(_)), Some(words)) => {
+                let anchor = anchor_of(words);
+                let again = anchors.iter().filter(|other| **other == anchor).count();
+                anchors.push(if again == 0 { anchor } else { format!("{anchor}-{again}") });
+                heading = None;
+            }
+            _ => {}
         }
     }
     anchors
@@ -42,29 +53,20 @@ fn anchor_of(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// The lines outside fenced code: the byte at which each begins, the line, its number.
-fn prose(text: &str) -> Vec<(usize, &str, usize)> {
-    let (mut begin, mut is_code, mut lines) = (0, false, Vec::new());
-    for (line, number) in text.split_inclusive('\n').zip(1..) {
-        let is_fence = line.trim_start().starts_with("```");
-        if !is_fence && !is_code {
-            lines.push((begin, line, number));
+/// The lines outside code, tables and HTML, each with its number.
+pub(crate) fn prose(text: &str) -> Vec<(usize, &str)> {
+    let mut laid_out = BTreeSet::new();
+    for (event, range) in events(text) {
+        if matches!(event, Event::Start(Tag::CodeBlock(_) | Tag::Table(_) | Tag::HtmlBlock)) {
+            let first = text[..range.start].matches('\n').count() + 1;
+            laid_out.extend(first..=first + text[range].trim_end().matches('\n').count());
         }
-        is_code ^= is_fence;
-        begin += line.len();
     }
-    lines
+    (1..).zip(text.lines()).filter(|(number, _)| !laid_out.contains(number)).collect()
 }
 
-/// The line with each byte between two backquotes made a blank, so that all others stay where they are.
-fn without_code(line: &str) -> String {
-    if line.matches('`').count() % 2 == 1 {
-        return line.to_owned();
-    }
-    let is_code = |index: usize| index % 2 == 1;
-    let parts = line.split('`').enumerate();
-    let shown = parts.map(|(index, part)| if is_code(index) { " ".repeat(part.len()) } else { part.to_owned() });
-    shown.collect::<Vec<_>>().join("`")
+fn events(text: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
+    Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter()
 }
 
 #[cfg(test)]
@@ -77,8 +79,8 @@ mod tests {
 
     #[test]
     fn links_and_pictures_are_found_with_their_lines() {
-        let text = "see [a](b.md#c) and [`d`](e.rs)\n![f](g.svg)\n";
-        assert_eq!(targets(text), [("b.md#c", 1), ("e.rs", 1), ("g.svg", 2)]);
+        let text = "see [a](b.md#c) and [`d`](e.rs)\n![f](g.svg)\n[![h](i.svg)](j)\n";
+        assert_eq!(targets(text), [("b.md#c", 1), ("e.rs", 1), ("g.svg", 2), ("i.svg", 3), ("j", 3)]);
     }
 
     #[test]
@@ -90,5 +92,11 @@ mod tests {
     fn headings_become_anchors() {
         let text = "# The ring\n## `a_b`: what, and why?\n## The ring\n```\n# no\n```\n#no\n";
         assert_eq!(anchors(text), ["the-ring", "a_b-what-and-why", "the-ring-1"]);
+    }
+
+    #[test]
+    fn tables_and_code_are_no_prose() {
+        let text = "a\n\n| b |\n|---|\n| c |\n\n- d\n\n  ```\n  e\n  ```\nf\n";
+        assert_eq!(prose(text), [(1, "a"), (2, ""), (6, ""), (7, "- d"), (8, ""), (12, "f")]);
     }
 }

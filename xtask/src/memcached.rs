@@ -1,5 +1,7 @@
-//! `cargo xtask memcached`: the server beside memcached itself. The cases of runtime/nebula-cli/tests/memcached are sent to both, client libraries
-//! are called on both, and ours meets clients that are idle, slow or hostile. What is missing on the machine is said and left out.
+//! `cargo xtask memcached`: the server beside memcached itself. The cases of
+//! runtime/nebula-cli/tests/memcached are sent to both, client libraries are called on both, and
+//! ours meets clients that are idle, slow or hostile. What is missing on the machine is said and
+//! left out.
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};

@@ -1,7 +1,8 @@
-//! `cargo xtask network`: servers and clients on a simulated bad network; more runs than `cargo test` makes, or one of
-//! them again.
+//! `cargo xtask network`: servers and clients on a simulated bad network; more runs than
+//! `cargo test` makes, or one of them again.
 //!
-//! The runs are those of the test `udp_network` of the crate `nebula`, which prints how to repeat each run that fails.
+//! The runs are those of the test `udp_network` of the crate `nebula`, which prints how to repeat
+//! each run that fails.
 
 use crate::shell::{Failure, Shell, run as run_command};
 

@@ -1,5 +1,5 @@
-//! `cargo xtask pages`: opens reports in headless Chromium, wide and narrow, light and dark, points at a mark of each chart and exports it; and the
-//! [live page](live) of a server under load.
+//! `cargo xtask pages`: opens reports in headless Chromium, wide and narrow, light and dark, points
+//! at a mark of each chart and exports it; and the [live page](live) of a server under load.
 
 mod live;
 
@@ -45,7 +45,8 @@ const REPORTS: [(&str, usize, &[&str]); 3] = [
             "isca20",
             "--design",
             "rpcvalet,nebula",
-            // Far from saturation: a page has another chart where the highest rate is unsettled for one design.
+            // Far from saturation: a page has another chart where the highest rate is unsettled for
+            // one design.
             "--rate",
             "3,6MRPS",
             "--rpcs",

@@ -1,4 +1,5 @@
-//! `cargo xtask python`: the package of lab/python, built as a wheel, installed in a fresh virtual environment, and tested there.
+//! `cargo xtask python`: the package of lab/python, built as a wheel, installed in a fresh virtual
+//! environment, and tested there.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +9,8 @@ use crate::shell::{Attempt, Failure, Shell, run as run_command};
 /// Arguments of `cargo xtask python`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Measure instead of testing: what a call adds, how much of a sweep is simulation, two processes against one.
+    /// Measure instead of testing: what a call adds, how much of a sweep is simulation, two
+    /// processes against one.
     #[arg(long)]
     bench: bool,
 }
@@ -32,7 +34,8 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
         return run_command(python(shell, &venv).arg("bench/overhead.py"));
     }
     run_command(python(shell, &venv).args(["-m", "mypy", "--config-file", "pyproject.toml", "python/nebula_lab"]))?;
-    // The doctests are those of the wheel; the tests are named as a path, since packages of others have a module `tests`.
+    // The doctests are those of the wheel; the tests are named as a path, since packages of others
+    // have a module `tests`.
     let pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "./tests", "--pyargs", "nebula_lab"];
     run_command(python(shell, &venv).args(pytest))
 }

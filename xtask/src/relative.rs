@@ -1,6 +1,7 @@
 //! Paths relative to a file, as links and `include_str!` name them.
 
-/// Where `path` leads from the folder of `file`; nothing if that is above the root. From the root, `file` is "".
+/// Where `path` leads from the folder of `file`; nothing if that is above the root. From the root,
+/// `file` is "".
 pub(crate) fn resolved(file: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = file.split('/').collect();
     parts.pop();

@@ -1,4 +1,5 @@
-//! `cargo xtask relay`: calls over real sockets and a hostile link; more than `cargo test` makes, and faster.
+//! `cargo xtask relay`: calls over real sockets and a hostile link; more than `cargo test` makes,
+//! and faster.
 //!
 //! They are those of the tests `udp_million` of the crate `nebula`.
 

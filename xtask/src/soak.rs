@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: a server under load for minutes. Its memory, files and threads must not grow.
+//! `cargo xtask soak`: a server under load for minutes. Its memory, files and threads must not
+//! grow.
 //!
 //! It is `trust soak` of the program `nebula-bench`.
 

@@ -1,10 +1,11 @@
 //! `cargo xtask test`: what CI runs, step by step, stopping at the first failure.
 //!
-//! It is what one waits for while one works: six minutes from cold on two cores. `--all` runs the rest.
+//! It is what one waits for while one works: six minutes from cold on two cores. `--all` runs the
+//! rest.
 //!
-//! What reports something within seconds comes first. Then come the steps that no other disturbs, two at a time.
-//! A step that needs a tool missing on this machine says so in one line and counts as skipped; CI's machine has
-//! all tools.
+//! What reports something within seconds comes first. Then come the steps that no other disturbs,
+//! two at a time. A step that needs a tool missing on this machine says so in one line and counts
+//! as skipped; CI's machine has all tools.
 
 mod book;
 mod build;
@@ -48,7 +49,8 @@ struct Step {
     name: &'static str,
     what: &'static str,
     run: fn(&Shell) -> Result<Ending, Failure>,
-    /// The folder that it builds in, within that of all builds: cargo builds there for one at a time.
+    /// The folder that it builds in, within that of all builds: cargo builds there for one at a
+    /// time.
     builds_in: &'static str,
     runs: Runs,
     when: When,

@@ -1,11 +1,14 @@
 //! `cargo xtask tidy`: rules of the tree that no compiler knows.
 //!
-//! Each rule is one function from the [`Tree`] (all text files, read once) to its violations, in its own module with
-//! tests that show it failing. To add one: a file under `tidy/` and a line in [`RULES`].
+//! Each rule is one function from the [`Tree`] (all text files, read once) to its violations, in
+//! its own module with tests that show it failing. To add one: a file under `tidy/` and a line in
+//! [`RULES`].
 
 mod areas;
 mod clock;
 mod code;
+mod columns;
+mod count;
 mod cycle;
 mod departure;
 mod figures;
@@ -37,6 +40,9 @@ pub(crate) struct Args {
     /// Rewrite generated parts: docs/data/departures.tsv, the figures in README.
     #[arg(long)]
     bless: bool,
+    /// Print how large the tree is, by area, and check nothing.
+    #[arg(long, conflicts_with = "bless")]
+    count: bool,
 }
 
 /// A place that breaks a rule.
@@ -79,6 +85,7 @@ const RULES: &[Rule] = &[
     Rule { name: "files do not import each other in circles", check: cycle::check },
     Rule { name: "commands import no commands, and floors no higher ones", check: floors::check },
     Rule { name: "files stay short", check: length::check },
+    Rule { name: "comments and prose end at column 100", check: columns::check },
     Rule { name: "modules are named for what they hold", check: name::check },
     Rule { name: "README is short, and tables of numbers say what measured them", check: readme::check },
     Rule { name: "README's figures are the benchmarks'", check: figures::check },
@@ -92,6 +99,10 @@ const RULES: &[Rule] = &[
 ];
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+    if args.count {
+        println!("{}", count::report(&Tree::read(shell.root())?));
+        return Ok(());
+    }
     if args.bless {
         let tree = Tree::read(shell.root())?;
         departure::bless(shell, &tree)?;

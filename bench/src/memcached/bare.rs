@@ -1,5 +1,5 @@
-//! The floor: a server that reads, counts lines and writes as many answers, and looks nothing up. Whatever serves requests that come alone over the
-//! kernel's TCP takes at least its system calls.
+//! The floor: a server that reads, counts lines and writes as many answers, and looks nothing up.
+//! Whatever serves requests that come alone over the kernel's TCP takes at least its system calls.
 
 use super::lanes::answer;
 use crate::Failure;
@@ -15,7 +15,8 @@ const NAMED_MAX: usize = 64;
 const LISTENER: u64 = u64::MAX;
 const READ_BYTES: usize = 64 << 10;
 
-/// Serves at `address` until its parent ends it: asks the kernel who has sent something, reads each of those once and answers by one call.
+/// Serves at `address` until its parent ends it: asks the kernel who has sent something, reads each
+/// of those once and answers by one call.
 pub fn serve(address: &str) -> Result<(), Failure> {
     nebula_sys::affinity::pin_to(child::server_core())?;
     let listener = TcpListener::bind(address)?;

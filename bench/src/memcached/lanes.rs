@@ -1,7 +1,7 @@
 //! The load: GETs of uniform keys over several connections, in closed and in open loops.
 //!
-//! All values have one length, so that an answer is a value of that length, a miss or a refusal. What is to be sent on a connection
-//! goes by one call, and what has come is read by one.
+//! All values have one length, so that an answer is a value of that length, a miss or a refusal.
+//! What is to be sent on a connection goes by one call, and what has come is read by one.
 
 use crate::Failure;
 use nebula_sys::clock::Clock;
@@ -251,7 +251,8 @@ impl Lanes {
         Ok(Self { lanes, epoll, clock, scratch, draw })
     }
 
-    /// Each connection has `pipeline` GETs under way, for `ps` picoseconds; at the end all are answered.
+    /// Each connection has `pipeline` GETs under way, for `ps` picoseconds; at the end all are
+    /// answered.
     pub fn closed(&mut self, pipeline: u32, ps: u64) -> Result<Seen, Failure> {
         let (began, mut seen) = (self.clock.now_ps(), Seen::new(ps));
         for lane in &mut self.lanes {
@@ -282,8 +283,9 @@ impl Lanes {
         }
     }
 
-    /// GETs as a Poisson process, `offered_mrps` million a second, for `ps` picoseconds, over the connections in turn; latency counts from the moment at
-    /// which each was to be sent. At the end all are answered, later if necessary.
+    /// GETs as a Poisson process, `offered_mrps` million a second, for `ps` picoseconds, over the
+    /// connections in turn; latency counts from the moment at which each was to be sent. At the end
+    /// all are answered, later if necessary.
     pub fn open(&mut self, offered_mrps: f64, ps: u64) -> Result<Seen, Failure> {
         let mean_ps = 1e6 / offered_mrps;
         let (began, mut seen) = (self.clock.now_ps(), Seen::new(ps));

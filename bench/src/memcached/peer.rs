@@ -22,7 +22,8 @@ pub struct Memcached {
 }
 
 impl Memcached {
-    /// Starts one with one thread and `memory_mib` of memory on a loopback port, and waits until it accepts. It runs on the core of this thread.
+    /// Starts one with one thread and `memory_mib` of memory on a loopback port, and waits until it
+    /// accepts. It runs on the core of this thread.
     pub fn start(memory_mib: usize) -> Result<Self, Failure> {
         // A port that is free now; memcached says so if another program takes it first.
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
@@ -129,7 +130,8 @@ fn fill(address: SocketAddr) -> Result<(), Failure> {
             lines += answers[..bytes].iter().filter(|&&byte| byte == b'\n').count() as u64;
             said.extend_from_slice(&answers[..bytes]);
         }
-        // All of a batch once more where one of them was refused: storing an item again changes nothing.
+        // All of a batch once more where one of them was refused: storing an item again changes
+        // nothing.
         if said.split(|&byte| byte == b'\n').all(|line| line == b"STORED\r" || line.is_empty()) {
             key += count;
         } else if !said.windows(4).any(|word| word == b"busy") {

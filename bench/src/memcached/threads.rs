@@ -1,4 +1,5 @@
-//! The load's threads, each with its core and its share of the connections: one where servers and load have two cores.
+//! The load's threads, each with its core and its share of the connections: one where servers and
+//! load have two cores.
 
 use super::lanes::{Lanes, Seen};
 use crate::Failure;

@@ -1,6 +1,7 @@
 //! tonic: a unary call with one field of bytes, over a Unix socket or TCP, one thread per side.
 //!
-//! The service is written by hand as the generator would write it, except for the router: no `protoc`, no build script.
+//! The service is written by hand as the generator would write it, except for the router: no
+//! `protoc`, no build script.
 
 use crate::Failure;
 use crate::child::{self, Server};

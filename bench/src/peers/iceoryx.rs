@@ -1,4 +1,5 @@
-//! iceoryx2: request-response between processes over shared memory, both sides polling, loaned samples, nothing copied twice.
+//! iceoryx2: request-response between processes over shared memory, both sides polling, loaned
+//! samples, nothing copied twice.
 //!
 //! Its objects get a prefix and a folder for this run, so that what is left of them can be removed.
 
@@ -17,7 +18,8 @@ type Payload = [u8; PAYLOAD_BYTES];
 type Pending = PendingResponse<ipc::Service, Payload, (), Payload, ()>;
 type Factory = request_response::PortFactory<ipc::Service, Payload, (), Payload, ()>;
 
-/// The client's end. The order of the fields matters: the node is last and cleans up after the killed server.
+/// The client's end. The order of the fields matters: the node is last and cleans up after the
+/// killed server.
 pub struct Iceoryx {
     /// In the order of the requests, which is that of the replies.
     pending: VecDeque<Pending>,
@@ -100,7 +102,8 @@ pub fn serve(run: &str) -> Result<(), Failure> {
     }
 }
 
-/// The prefix of the names of all objects of this benchmark; the number of the client's process follows.
+/// The prefix of the names of all objects of this benchmark; the number of the client's process
+/// follows.
 const PREFIX: &str = "nebula_bench_";
 
 /// Removes what this run leaves behind.

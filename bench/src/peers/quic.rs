@@ -1,5 +1,5 @@
-//! quinn: QUIC, one stream per RPC, one thread per side. The certificate is created for the run and given to both
-//! sides.
+//! quinn: QUIC, one stream per RPC, one thread per side. The certificate is created for the run and
+//! given to both sides.
 //!
 //! It encrypts, which the others in its table do not: it is made for networks that are not trusted.
 

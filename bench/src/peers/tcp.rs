@@ -1,6 +1,8 @@
-//! Plain TCP on the loopback device: fixed-size messages without any header, both sides polling, no delay.
+//! Plain TCP on the loopback device: fixed-size messages without any header, both sides polling, no
+//! delay.
 //!
-//! Requests sent together share a system call, and so do replies that arrive together: the best that a stream can do.
+//! Requests sent together share a system call, and so do replies that arrive together: the best
+//! that a stream can do.
 
 use crate::Failure;
 use crate::child::{self, Server};

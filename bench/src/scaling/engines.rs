@@ -1,4 +1,5 @@
-//! Engines side by side, each with its worker on its core and a client on another: what they serve together.
+//! Engines side by side, each with its worker on its core and a client on another: what they serve
+//! together.
 
 use super::{SLO, affordable, counted};
 use crate::Failure;

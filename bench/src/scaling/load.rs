@@ -58,8 +58,9 @@ impl Clients {
         Ok(Self { clients, clock: Clock::new(), draws })
     }
 
-    /// RPCs of exponential times with the mean `mean_ps`, as a Poisson process of `rate_mrps` million a second, for `for_ps` picoseconds. What has
-    /// no room waits at its client, and its latency counts from when it was to be sent.
+    /// RPCs of exponential times with the mean `mean_ps`, as a Poisson process of `rate_mrps`
+    /// million a second, for `for_ps` picoseconds. What has no room waits at its client, and its
+    /// latency counts from when it was to be sent.
     pub fn open(&mut self, rate_mrps: f64, mean_ps: f64, for_ps: u64) -> Result<Round, Failure> {
         let began = self.clock.now_ps();
         let (mut due, mut sent) = (began, 0);
@@ -90,7 +91,8 @@ impl Clients {
         })
     }
 
-    /// Takes what is answered and calls `send` with the time, in turns, until all that it sent within `for_ps` of `began` has ended.
+    /// Takes what is answered and calls `send` with the time, in turns, until all that it sent
+    /// within `for_ps` of `began` has ended.
     fn drive(
         &mut self,
         began: u64,
@@ -117,7 +119,8 @@ impl Clients {
 }
 
 impl Caller {
-    /// Sends an RPC that computes for `ps` and was to be sent at `due_ps`; `false` where its client has no room.
+    /// Sends an RPC that computes for `ps` and was to be sent at `due_ps`; `false` where its client
+    /// has no room.
     fn submit(&mut self, ps: u64, due_ps: u64) -> Result<bool, Failure> {
         match self.client.submit(&request(ps)) {
             Ok(ticket) => {

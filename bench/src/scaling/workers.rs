@@ -1,4 +1,5 @@
-//! Workers behind one engine: what they serve at most, and the tail at most of that, by policy and beside the laboratory.
+//! Workers behind one engine: what they serve at most, and the tail at most of that, by policy and
+//! beside the laboratory.
 
 use super::load::{Clients, Round};
 use super::service::computing;
@@ -24,7 +25,8 @@ const MEAN_PS: f64 = 10e6;
 const LOAD: f64 = 0.8;
 /// RPCs of each worker under way where the most is served.
 const UNDER_WAY: usize = 8;
-/// Rounds of each policy, in turns, of which the median counts, and their length in picoseconds: so short that most have no long pause of the machine.
+/// Rounds of each policy, in turns, of which the median counts, and their length in picoseconds: so
+/// short that most have no long pause of the machine.
 const ROUNDS: u64 = 15;
 const ROUND_PS: u64 = 150_000_000_000;
 /// RPCs of a run of the laboratory, and runs.

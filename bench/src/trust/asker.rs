@@ -1,5 +1,6 @@
-//! A client of the library that asks by the clock, whatever comes back, and measures what is served: with and without the RPCs that met a pause of
-//! the machine, at the client or at the server.
+//! A client of the library that asks by the clock, whatever comes back, and measures what is
+//! served: with and without the RPCs that met a pause of the machine, at the client or at the
+//! server.
 
 use crate::Failure;
 use nebula::{CallError, Client, ClientConfig, StatusReader, SubmitError};
@@ -9,7 +10,8 @@ use nebula_workload::{Gap, GapDetector, GapLog, Latency, Tails};
 
 /// The request for the server's gaps, over UDP; over shared memory they are on its page.
 pub const GAPS: &[u8] = b"gaps";
-/// An iteration of a loop that takes so long was a pause. One that sends and takes a datagram of a flood takes some microseconds.
+/// An iteration of a loop that takes so long was a pause. One that sends and takes a datagram of a
+/// flood takes some microseconds.
 const PAUSE: Span = Span::from_us(20);
 const GAPS_MAX: usize = 1 << 16;
 /// Gaps that a server says: of 16 bytes each, fewer than the longest reply has room for.
@@ -46,8 +48,8 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// A client of `slots` RPCs that asks `rps` times a second. RPCs that began within `guard` after a pause count as having met it: the queue
-    /// was as long as the SLO allows.
+    /// A client of `slots` RPCs that asks `rps` times a second. RPCs that began within `guard`
+    /// after a pause count as having met it: the queue was as long as the SLO allows.
     pub fn connect(endpoint: &str, (rps, slots): (f64, u32), guard: Span) -> Result<Self, Failure> {
         let client = Client::connect_with(endpoint, ClientConfig::default().slots(slots))?;
         let clock = Clock::new();
@@ -160,7 +162,8 @@ fn gaps_of(status: &StatusReader, clock: Clock) -> GapLog {
     GapLog::from_gaps(gaps.iter().map(|gap| Gap { start: at(gap.from_ps), end: at(gap.to_ps) }))
 }
 
-/// What a server answers to [`GAPS`]: the latest of its gaps, in ticks, which are the same in all processes.
+/// What a server answers to [`GAPS`]: the latest of its gaps, in ticks, which are the same in all
+/// processes.
 pub fn said_gaps(status: &StatusReader, clock: Clock) -> Vec<u8> {
     let origin = clock.ticks() - clock.ticks_of(clock.now_ps());
     let gaps = status.gaps(0, clock);
@@ -169,7 +172,8 @@ pub fn said_gaps(status: &StatusReader, clock: Clock) -> Vec<u8> {
     ticks.flat_map(u64::to_le_bytes).collect()
 }
 
-/// The latency that so many of all RPCs do not exceed, in nanoseconds; infinite, which JSON has as `null`, where it is a refusal or there are none.
+/// The latency that so many of all RPCs do not exceed, in nanoseconds; infinite, which JSON has as
+/// `null`, where it is a refusal or there are none.
 pub fn quantile_ns(recorder: &nebula_workload::LatencyRecorder, q: f64) -> f64 {
     match recorder.quantile(q) {
         Some(Latency::Finite(span)) => span.as_ps() as f64 / 1e3,

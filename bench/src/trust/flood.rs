@@ -1,6 +1,8 @@
-//! Clients that do not back off: they send by the clock, or a window at a time, whatever the answers say.
+//! Clients that do not back off: they send by the clock, or a window at a time, whatever the
+//! answers say.
 //!
-//! They write the datagrams of the protocol by hand, since the library's own client keeps to a congestion window.
+//! They write the datagrams of the protocol by hand, since the library's own client keeps to a
+//! congestion window.
 
 use crate::Failure;
 use nebula_sys::clock::Clock;

@@ -1,7 +1,9 @@
-//! Overload by processes: each asks for its part of a multiple of the capacity by the clock, whatever it is answered, beside an honest client.
+//! Overload by processes: each asks for its part of a multiple of the capacity by the clock,
+//! whatever it is answered, beside an honest client.
 //!
-//! All processes share a core, the server has the other. So a process sees some milliseconds of each turn that the kernel gives it, and the rest is
-//! its pause: the tails without pauses are what the server can be judged by.
+//! All processes share a core, the server has the other. So a process sees some milliseconds of
+//! each turn that the kernel gives it, and the rest is its pause: the tails without pauses are what
+//! the server can be judged by.
 
 use super::HONEST_RPS;
 use super::asker::{Asker, GAPS, quantile_ns, said_gaps};
@@ -15,9 +17,11 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// How long the service computes per RPC, in picoseconds: so long that processes on one core can ask for ten times the capacity.
+/// How long the service computes per RPC, in picoseconds: so long that processes on one core can
+/// ask for ten times the capacity.
 const SERVICE_PS: u64 = 8_000_000;
-/// The SLO: twenty-five service times, as in the table `udp`, since over UDP the kernel's share is as long again.
+/// The SLO: twenty-five service times, as in the table `udp`, since over UDP the kernel's share is
+/// as long again.
 const SLO: Span = Span::from_us(200);
 /// RPCs outstanding of a process at most.
 const SLOTS: u32 = 64;

@@ -73,8 +73,8 @@ impl Pipe for Bare {
     }
 }
 
-/// The server's end: never returns; its parent kills it. Consecutive messages of equal length are sent back as one
-/// batch.
+/// The server's end: never returns; its parent kills it. Consecutive messages of equal length are
+/// sent back as one batch.
 pub fn serve(address: SocketAddr) -> Result<(), Failure> {
     let mut socket = UdpSocket::bind(address)?;
     nebula_sys::affinity::pin_to(child::server_core())?;

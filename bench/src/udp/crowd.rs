@@ -1,10 +1,11 @@
 //! A server with 10,000 clients compared with one with 16: its memory, and its CPU time per RPC.
 //!
-//! Both get the same RPCs at the same times, in bursts of one RPC from each of 16 clients; only the senders differ. A
-//! server is stopped while a burst is sent and goes on then: else it would wait, awake, for senders whose sockets are
-//! cold, and that would count as its own time. What stopping costs it is measured without RPCs, and taken off. On the
-//! loopback network what is left includes the delivery into the clients' sockets, which are 16 warm ones or 10,000 cold
-//! ones. So a server of bare sockets is measured as well.
+//! Both get the same RPCs at the same times, in bursts of one RPC from each of 16 clients; only the
+//! senders differ. A server is stopped while a burst is sent and goes on then: else it would wait,
+//! awake, for senders whose sockets are cold, and that would count as its own time. What stopping
+//! costs it is measured without RPCs, and taken off. On the loopback network what is left includes
+//! the delivery into the clients' sockets, which are 16 warm ones or 10,000 cold ones. So a server
+//! of bare sockets is measured as well.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -151,7 +152,8 @@ fn measure<C: Caller>(clients: usize) -> Result<Cost, Failure> {
     Ok(Cost { resident_bytes: server.resident_bytes()? as f64, core_ns })
 }
 
-/// `count` bursts of `senders` RPCs, from the clients in turn, from `next` on. While one is sent, `stopped` is.
+/// `count` bursts of `senders` RPCs, from the clients in turn, from `next` on. While one is sent,
+/// `stopped` is.
 fn bursts<C: Caller>(
     clients: &mut [C],
     next: &mut usize,
@@ -181,7 +183,8 @@ fn bursts<C: Caller>(
     Ok(())
 }
 
-/// A server of bare sockets that sleeps when idle: requests that arrive together are answered together.
+/// A server of bare sockets that sleeps when idle: requests that arrive together are answered
+/// together.
 pub fn serve_bare(address: &str) -> Result<(), Failure> {
     use nebula_sys::udp::UdpSocket;
     nebula_sys::affinity::pin_to(child::server_core())?;

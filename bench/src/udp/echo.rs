@@ -64,7 +64,8 @@ pub fn serve(endpoint: &str) -> Result<(), Failure> {
     run(nebula::Server::bind(endpoint).config(config()))
 }
 
-/// The server, which answers each RPC in a datagram that no other shares where its client asks for that, without the kernel's segmentation.
+/// The server, which answers each RPC in a datagram that no other shares where its client asks for
+/// that, without the kernel's segmentation.
 pub fn serve_alone(endpoint: &str) -> Result<(), Failure> {
     let mut config = config();
     config.packet_bytes = 64;
@@ -85,7 +86,8 @@ pub fn serve_alone(endpoint: &str) -> Result<(), Failure> {
 
 fn config() -> ServerConfig {
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
-    // On a machine with other load, a core may be unavailable for milliseconds, and no RPC should be refused for that.
+    // On a machine with other load, a core may be unavailable for milliseconds, and no RPC should
+    // be refused for that.
     config.slo(Span::from_ms(10)).insecure(true)
 }
 

@@ -1,7 +1,8 @@
-//! Goodput on a network that loses one datagram in a hundred each way, compared with the same network without loss.
+//! Goodput on a network that loses one datagram in a hundred each way, compared with the same
+//! network without loss.
 //!
-//! The client's wire causes the loss: it drops each datagram sent or received with that probability, by a seeded
-//! generator, so every run loses the same positions in the sequence.
+//! The client's wire causes the loss: it drops each datagram sent or received with that
+//! probability, by a seeded generator, so every run loses the same positions in the sequence.
 
 use super::echo::Echo;
 use crate::Failure;

@@ -1,8 +1,8 @@
 //! A server that is offered three times its capacity: how much it serves, and how late.
 //!
-//! The peak is that of a closed loop, with enough RPCs outstanding to keep the server busy. Then RPCs arrive at fixed
-//! times, whatever their outcome: those for which a client has no room, and those answered with a NACK, are refused;
-//! the others must meet the SLO.
+//! The peak is that of a closed loop, with enough RPCs outstanding to keep the server busy. Then
+//! RPCs arrive at fixed times, whatever their outcome: those for which a client has no room, and
+//! those answered with a NACK, are refused; the others must meet the SLO.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -14,14 +14,15 @@ use std::time::Duration;
 
 /// How long the service computes per RPC, in picoseconds.
 const SERVICE_PS: u64 = 10_000_000;
-/// The SLO for 99 % of the accepted RPCs: ten service times, including the kernel's share, which is about as long
-/// again.
+/// The SLO for 99 % of the accepted RPCs: ten service times, including the kernel's share, which is
+/// about as long again.
 const SLO: Span = Span::from_us(200);
 const CLIENTS: usize = 4;
-/// RPCs outstanding per client when the peak is measured: together fewer than the SLO leaves room for.
+/// RPCs outstanding per client when the peak is measured: together fewer than the SLO leaves room
+/// for.
 const CLOSED: u64 = 1;
-/// The most RPCs that a client has outstanding in the open loop: together twice as many as the SLO leaves room for. An
-/// RPC without room is refused at once, as in a program with a bounded queue.
+/// The most RPCs that a client has outstanding in the open loop: together twice as many as the SLO
+/// leaves room for. An RPC without room is refused at once, as in a program with a bounded queue.
 const SLOTS: u32 = 8;
 /// The open loop offers this multiple of the peak.
 const OVERLOAD: f64 = 3.0;
@@ -70,8 +71,8 @@ struct Trial {
     p99_ns: f64,
 }
 
-/// One server and its clients for one round. `arrivals` gives how many RPCs arrive, at a time since the start, at a
-/// client with a number of outstanding RPCs.
+/// One server and its clients for one round. `arrivals` gives how many RPCs arrive, at a time since
+/// the start, at a client with a number of outstanding RPCs.
 fn trial(mut arrivals: impl FnMut(u64, u64) -> u64) -> Result<Trial, Failure> {
     let endpoint = format!("udp://{}", child::unused_address()?);
     let _server = Server::start(&["serve-udp", "spin", &endpoint])?;

@@ -1,5 +1,5 @@
-//! The baseline of one datagram per call: the standard library's sockets, both sides polling. With one RPC at a time,
-//! it is the simplest ping-pong over UDP.
+//! The baseline of one datagram per call: the standard library's sockets, both sides polling. With
+//! one RPC at a time, it is the simplest ping-pong over UDP.
 
 use crate::Failure;
 use crate::child::{self, Server};

@@ -1,4 +1,5 @@
-//! Calls the store directly, on one core, with uniform keys: the baseline for the service over a network.
+//! Calls the store directly, on one core, with uniform keys: the baseline for the service over a
+//! network.
 //!
 //! `cargo run --release -p nebula-kvs --example direct [items] [operations per row]`
 

@@ -1,4 +1,5 @@
-//! What a SET costs where any thread may write, and in a partition that one thread writes: in turns, so that both meet the same machine.
+//! What a SET costs where any thread may write, and in a partition that one thread writes: in
+//! turns, so that both meet the same machine.
 //!
 //! `cargo run --release -p nebula-kvs --example partitions [operations per row]`
 

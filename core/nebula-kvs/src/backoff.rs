@@ -2,10 +2,12 @@
 
 use nebula_sys::sync::{spin_loop, thread};
 
-/// Spins before the thread yields its core: some microseconds, longer than any section takes while its thread runs.
+/// Spins before the thread yields its core: some microseconds, longer than any section takes while
+/// its thread runs.
 const SPINS_MAX: u32 = 256;
 
-/// A wait that spins while the other thread is likely running, and yields the core once it likely is not.
+/// A wait that spins while the other thread is likely running, and yields the core once it likely
+/// is not.
 #[derive(Default)]
 pub(crate) struct Backoff {
     spins: u32,

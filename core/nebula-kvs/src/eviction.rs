@@ -9,21 +9,26 @@ pub enum Eviction {
     /// The oldest items, read or not. Readers write nothing.
     #[default]
     Oldest,
-    /// The oldest items that were not read. A reader notes the first and the second read of an item in its entry; a SET carries some of the
-    /// oldest items that were read over to the log's tail, and takes a read off each.
+    /// The oldest items that were not read. A reader notes the first and the second read of an item
+    /// in its entry; a SET carries some of the oldest items that were read over to the log's tail,
+    /// and takes a read off each.
     Unread,
 }
 
-/// Of a segment's granules, in eighths, those that may be items that were carried over: the rest is left for new ones.
+/// Of a segment's granules, in eighths, those that may be items that were carried over: the rest is
+/// left for new ones.
 const CARRIED_EIGHTHS: u64 = 7;
 
-/// How far a pass runs ahead of the tail: it is over by the time that half of the tail's segment is written.
+/// How far a pass runs ahead of the tail: it is over by the time that half of the tail's segment is
+/// written.
 const AHEAD: u64 = 2;
-/// Granules that a pass looks at for a SET of the smallest item, and for each granule of a SET. With `CARRIED_EIGHTHS` eight would do.
+/// Granules that a pass looks at for a SET of the smallest item, and for each granule of a SET.
+/// With `CARRIED_EIGHTHS` eight would do.
 const STEP_GRANULES: u64 = 64;
 const STEP_FACTOR: u64 = 10;
 
-/// The pass over the items of the segment that the tail will enter next. One thread at a time takes it further; the others go on.
+/// The pass over the items of the segment that the tail will enter next. One thread at a time takes
+/// it further; the others go on.
 pub(crate) struct Pass {
     is_held: AtomicBool,
     /// Where the pass began: the start of a segment.
@@ -60,7 +65,8 @@ impl Pass {
 
     /// The right to take the pass further, unless another thread has it.
     pub(crate) fn try_hold(&self) -> Option<HeldPass<'_>> {
-        // Acquire: pairs with the Release of `HeldPass::drop`; what the holder before has noted is visible.
+        // Acquire: pairs with the Release of `HeldPass::drop`; what the holder before has noted is
+        // visible.
         let is_taken = self.is_held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
         // Lazily: one that is made and dropped would give the right back.
         is_taken.then(|| HeldPass { pass: self })

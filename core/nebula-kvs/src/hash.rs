@@ -4,15 +4,16 @@
 //! bit 63 ........................... 16 | 15 ............ 0
 //!        bucket (as many low bits as fit)      tag
 //! ```
-//! The tag distinguishes the seven entries of a bucket without reading the log. It shares no bit with the bucket
-//! number: shared bits would be equal for all tags of a bucket. MICA §4.2 divides its hash the same way.
+//! The tag distinguishes the seven entries of a bucket without reading the log. It shares no bit
+//! with the bucket number: shared bits would be equal for all tags of a bucket. MICA §4.2 divides
+//! its hash the same way.
 
 use rapidhash::v3::rapidhash_v3;
 
 /// The hash of a key.
 ///
-/// A separate type, so that a server can compute it once and pass it to every step of a request: prefetch of the
-/// bucket, prefetch of the item, and the operation itself.
+/// A separate type, so that a server can compute it once and pass it to every step of a request:
+/// prefetch of the bucket, prefetch of the item, and the operation itself.
 ///
 /// # Examples
 ///
@@ -25,7 +26,8 @@ use rapidhash::v3::rapidhash_v3;
 pub struct KeyHash(pub u64);
 
 impl KeyHash {
-    /// Hashes `key` with a fixed seed: the same bytes give the same hash in every run and on every machine.
+    /// Hashes `key` with a fixed seed: the same bytes give the same hash in every run and on every
+    /// machine.
     ///
     /// # Cost
     ///
@@ -36,7 +38,8 @@ impl KeyHash {
         Self(rapidhash_v3(key))
     }
 
-    /// The tag of the key's entry, 1..=65535. Zero marks an empty entry, so a hash with tag 0 gets tag 1.
+    /// The tag of the key's entry, 1..=65535. Zero marks an empty entry, so a hash with tag 0 gets
+    /// tag 1.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the lowest 16 bits")]
     pub(crate) fn tag(self) -> u16 {

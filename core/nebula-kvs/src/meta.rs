@@ -5,8 +5,8 @@
 //! word 1   CAS number
 //! word 2   last access 32 | generation 24 | stale 1, won 1, fetched 1
 //! ```
-//! Times are whole seconds of the caller's clock. The generation is the store's when the item was written; a flush begins the next one, so
-//! that all items of earlier ones are gone at once.
+//! Times are whole seconds of the caller's clock. The generation is the store's when the item was
+//! written; a flush begins the next one, so that all items of earlier ones are gone at once.
 
 use nebula_sys::sync::{AtomicU64, Ordering};
 
@@ -24,16 +24,19 @@ const STALE: u64 = 4;
 
 /// What a store knows of an item beside its key and value.
 ///
-/// An item that [`Store::set`](crate::Store::set) stored for a key that had none has no metadata: its numbers are all 0.
+/// An item that [`Store::set`](crate::Store::set) stored for a key that had none has no metadata:
+/// its numbers are all 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// The client's flags.
     pub flags: u32,
     /// When it expires, in seconds of the caller's clock; 0: never.
     pub expires: u32,
-    /// The CAS number: changes with each store of the value, and no two stores get the same one; 0: none.
+    /// The CAS number: changes with each store of the value, and no two stores get the same one; 0:
+    /// none.
     pub cas: u64,
-    /// When it was last read or, if never, written, in seconds. Brought up to date at most once a minute.
+    /// When it was last read or, if never, written, in seconds. Brought up to date at most once a
+    /// minute.
     pub last_access: u32,
     /// Whether it was read since it was written, before this operation.
     pub is_fetched: bool,

@@ -1,4 +1,5 @@
-//! Observes the memory that the store touches, for the test that checks it against [`touch`](crate::touch).
+//! Observes the memory that the store touches, for the test that checks it against
+//! [`touch`](crate::touch).
 
 use crate::touch::{Access, Structure};
 use std::ops::RangeInclusive;

@@ -1,16 +1,16 @@
 //! The message formats of the key-value service: requests and replies.
 //!
-//! Nothing here depends on the NIC: a request or a reply is the payload of one RPC, which supplies its length. All
-//! numbers are little-endian.
+//! Nothing here depends on the NIC: a request or a reply is the payload of one RPC, which supplies
+//! its length. All numbers are little-endian.
 //!
 //! ```text
 //! request  op 1 | key_bytes 1 | reserved 2 | value_bytes 4 | key | value      GET of a 16 B key: 24 B; SET of 16 B/8 B: 32 B
 //! reply    status 1 | reserved 3           | value_bytes 4 | value            answer to SET or DELETE: 8 B
 //! ```
 //!
-//! Decoding accepts any bytes and borrows from them; encoding writes into the caller's buffer. Neither allocates.
-//! Reserved bytes must be zero, so that older peers refuse, and do not misread, a later version that gives them a
-//! meaning.
+//! Decoding accepts any bytes and borrows from them; encoding writes into the caller's buffer.
+//! Neither allocates. Reserved bytes must be zero, so that older peers refuse, and do not misread,
+//! a later version that gives them a meaning.
 
 use crate::shape::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
@@ -122,7 +122,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have written.
+    /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have
+    /// written.
     ///
     /// # Cost
     ///
@@ -165,8 +166,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer is too short; nothing is
-    /// written then.
+    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer is too
+    /// short; nothing is written then.
     #[inline]
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         let (key, value) = (self.key(), self.value());
@@ -211,13 +212,16 @@ pub enum Status {
     Full = 2,
     /// The request could not be decoded.
     Malformed = 3,
-    /// The key is of a partition that the worker does not have: the RPC did not carry the [hash](steering_hash) of its key.
+    /// The key is of a partition that the worker does not have: the RPC did not carry the
+    /// [hash](steering_hash) of its key.
     OtherPartition = 4,
-    /// A replicated store does not know, and will not, whether the write is or will be executed: read the key, or repeat a write that does no harm.
+    /// A replicated store does not know, and will not, whether the write is or will be executed:
+    /// read the key, or repeat a write that does no harm.
     Unknown = 5,
 }
 
-/// The hash of a key that an RPC about it carries, for the policy `key-hash`: the low half of [`KeyHash`](crate::KeyHash).
+/// The hash of a key that an RPC about it carries, for the policy `key-hash`: the low half of
+/// [`KeyHash`](crate::KeyHash).
 #[cfg(feature = "store")]
 #[inline]
 #[must_use]
@@ -267,7 +271,8 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have written.
+    /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have
+    /// written.
     #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
         let (header, value) = split_header(bytes)?;
@@ -278,8 +283,8 @@ impl<'a> Reply<'a> {
         Ok(Self { status, value })
     }
 
-    /// The header of a reply whose value of `value_bytes` bytes is written separately, for instance directly from the
-    /// store.
+    /// The header of a reply whose value of `value_bytes` bytes is written separately, for instance
+    /// directly from the store.
     #[inline]
     #[must_use]
     pub fn header(status: Status, value_bytes: u32) -> [u8; HEADER_BYTES] {
@@ -297,7 +302,8 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] when the value exceeds its limit, or the buffer is too short; nothing is written then.
+    /// [`ProtocolError`] when the value exceeds its limit, or the buffer is too short; nothing is
+    /// written then.
     #[inline]
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         let value_bytes = check_value(self.value.len(), if self.status == Status::Ok { VALUE_BYTES_MAX } else { 0 })?;

@@ -13,6 +13,17 @@
 //!                        a cache: read the log's head: still valid? ─▶ found
 //! ```
 //!
+//! The map's words of 8 bytes:
+//!
+//! ```text
+//! 0  magic: NEBKVMAP, the first character in the highest byte
+//! 1  version 1 (bits 32–63) | lap_bits (0–31): a position modulo 2^lap_bits is a place in the log, in units of 32 B
+//! 2  home_mask: number of home buckets less 1 | 3  extra buckets, behind the home buckets
+//! 4  where the log begins | 5  its length | 6  where the log's head is; 0 where nothing is recycled | 7  0
+//! ```
+//!
+//! An item with metadata, or one that changes each time, takes an RPC to the server.
+//!
 //! Each read but that of the head comes with the version of the home bucket. The item belongs to the entry if the version is that under which the
 //! bucket was read; in a cache whose segments are recycled, if the head has not passed it either.
 

@@ -4,13 +4,14 @@ use nebula_sys::{copy, sync::AtomicU64};
 
 /// Receives the value of a GET.
 ///
-/// The value is still in the log, where other cores may be changing it. So `write` copies it, and the store then checks
-/// whether the copy is consistent. If not, the store calls `write` again or reports a miss. Hence the rules:
+/// The value is still in the log, where other cores may be changing it. So `write` copies it, and
+/// the store then checks whether the copy is consistent. If not, the store calls `write` again or
+/// reports a miss. Hence the rules:
 ///
 /// - each call **replaces** the result of the previous one;
 /// - the result counts only if GET then returns true;
-/// - a call must accept any length up to [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) without a panic, even one longer
-///   than any value stored.
+/// - a call must accept any length up to [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) without a
+///   panic, even one longer than any value stored.
 pub trait ValueSink {
     /// Copies the first `bytes` bytes of `value`.
     fn write(&mut self, value: &[AtomicU64], bytes: usize);
@@ -25,8 +26,8 @@ impl ValueSink for Vec<u8> {
     }
 }
 
-/// A sink that writes to the caller's buffer and stores the length. Of a value that is too long, it stores only the
-/// length.
+/// A sink that writes to the caller's buffer and stores the length. Of a value that is too long, it
+/// stores only the length.
 ///
 /// # Examples
 ///

@@ -1,10 +1,13 @@
 //! Items as bytes in a file: what a snapshot consists of, and how it is read whatever the bytes are.
 //!
 //! ```text
-//! file     "NEBSNAP\0" 8 | version 4 | 0 4 | chunks | end
+//! file     "NEBSNAP\0" 8 | version 4: 1 | 0 4 | chunks | end
 //! chunk    bytes 4 | items 4 | CRC-32C of those eight bytes and the items 4 | items
 //! end      a chunk of no bytes and no items | all items 8 | CRC-32C of that 4
-//! item     key bytes 1 | has metadata 1 | 0 2 | value bytes 4 | metadata 24, if it has some | key | value
+//! item     key bytes 1: 1 to 255 | has metadata 1: 0 or 1 | 0 2 | value bytes 4: 0 to 1,048,575
+//!          | metadata 24, if it has some | key | value
+//! metadata flags 4 | expiry in Unix seconds or 0 4 | CAS number 8 | last access in Unix seconds 4 | 0 3
+//!          | marks 1: fetched 1, won 2, stale 4
 //! ```
 //! Numbers are little-endian. Metadata are the three words of the log, without the generation.
 

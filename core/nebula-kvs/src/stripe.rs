@@ -2,8 +2,8 @@
 
 use nebula_sys::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Stripes per counter. With more threads than stripes, threads share; every counter stays exact, as each change is one
-/// atomic addition.
+/// Stripes per counter. With more threads than stripes, threads share; every counter stays exact,
+/// as each change is one atomic addition.
 #[cfg(not(loom))]
 pub(crate) const STRIPES: usize = 16;
 #[cfg(loom)]
@@ -20,7 +20,8 @@ pub(crate) fn stripe() -> usize {
     STRIPE.with(|stripe| *stripe)
 }
 
-/// Loom supports few threads, and each stripe multiplies the interleavings: the threads share one stripe.
+/// Loom supports few threads, and each stripe multiplies the interleavings: the threads share one
+/// stripe.
 #[cfg(loom)]
 #[inline]
 pub(crate) fn stripe() -> usize {
@@ -98,10 +99,11 @@ struct PinsOfStripe([AtomicU32; SEGMENTS_MAX]);
 
 /// For each segment of the log, how many writers are inside.
 ///
-/// A writer pins a segment, then reads the log's head; the thread that recycles the segment moves the head, then checks
-/// whether the pins have drained. Both access the pin with a read-modify-write, and those on one word have a total
-/// order. Either the recycler's comes later and sees the pin, or the writer's comes later and, through Acquire and
-/// Release on the word, sees the head.
+/// A writer pins a segment, then reads the log's head; the thread that recycles the segment moves
+/// the head, then checks whether the pins have drained. Both access the pin with a
+/// read-modify-write, and those on one word have a total order. Either the recycler's comes later
+/// and sees the pin, or the writer's comes later and, through Acquire and Release on the word, sees
+/// the head.
 pub(crate) struct Pins(Box<[PinsOfStripe]>);
 
 impl Pins {
@@ -114,17 +116,17 @@ impl Pins {
     #[inline]
     pub(crate) fn pin(&self, segment: usize) -> Pin<'_> {
         let count = &self.0[stripe()].0[segment % SEGMENTS_MAX];
-        // Acquire: pairs with the Release of `is_drained`; a head that was moved before is visible. Release: so that a
-        // thread that later recycles the segment, and accesses this word, is ordered after this thread's reads of the
-        // tail.
+        // Acquire: pairs with the Release of `is_drained`; a head that was moved before is visible.
+        // Release: so that a thread that later recycles the segment, and accesses this word, is
+        // ordered after this thread's reads of the tail.
         count.fetch_add(1, Ordering::AcqRel);
         Pin { count }
     }
 
     /// Whether no writer is inside `segment`.
     pub(crate) fn is_drained(&self, segment: usize) -> bool {
-        // AcqRel on a read-modify-write that changes nothing: Acquire pairs with the Release of `Pin::drop`, Release
-        // with the Acquire of `pin`.
+        // AcqRel on a read-modify-write that changes nothing: Acquire pairs with the Release of
+        // `Pin::drop`, Release with the Acquire of `pin`.
         self.0.iter().all(|stripe| stripe.0[segment % SEGMENTS_MAX].fetch_add(0, Ordering::AcqRel) == 0)
     }
 }

@@ -1,14 +1,15 @@
-//! The memory that each operation touches, in blocks of 64 bytes: for simulators, and as the specification of each
-//! operation's cost.
+//! The memory that each operation touches, in blocks of 64 bytes: for simulators, and as the
+//! specification of each operation's cost.
 //!
-//! [`touches`] gives the description; a test checks the store itself against it through a [`Probe`](crate::Probe). It
-//! covers the common case: an item in its home bucket, no other entry with the same tag, no concurrent change. It
-//! leaves out what happens once per segment of the log (moving the head, checking whether the pins have drained), items
-//! with metadata, what eviction by reads adds, a store's lists of free runs, and the counters behind
-//! [`Stats`](crate::Stats), which are local to the thread.
+//! [`touches`] gives the description; a test checks the store itself against it through a
+//! [`Probe`](crate::Probe). It covers the common case: an item in its home bucket, no other entry
+//! with the same tag, no concurrent change. It leaves out what happens once per segment of the log
+//! (moving the head, checking whether the pins have drained), items with metadata, what eviction by
+//! reads adds, a store's lists of free runs, and the counters behind [`Stats`](crate::Stats), which
+//! are local to the thread.
 //!
-//! A block that an operation first reads and later writes is listed for both; a block that it writes first is listed
-//! once.
+//! A block that an operation first reads and later writes is listed for both; a block that it
+//! writes first is listed once.
 
 use crate::{mode::Mode, shape::Shape};
 use std::ops::{Range, RangeInclusive};
@@ -18,9 +19,11 @@ use std::ops::{Range, RangeInclusive};
 pub enum Structure {
     /// The key's bucket. One block; a miss in every cache, with uniform keys.
     Bucket,
-    /// The log's head. One block for the whole store, written once per segment: resident in every core's L1.
+    /// The log's head. One block for the whole store, written once per segment: resident in every
+    /// core's L1.
     LogHead,
-    /// The pins of the calling thread's stripe. A few blocks that no other thread touches: resident in its L1.
+    /// The pins of the calling thread's stripe. A few blocks that no other thread touches: resident
+    /// in its L1.
     SegmentPin,
     /// The log's tail. One block for the whole store, written by every append of any core.
     LogTail,
@@ -48,7 +51,8 @@ pub struct Touch {
     pub block: u32,
     /// Read or write.
     pub access: Access,
-    /// Whether its address depends on the result of the previous touch, so that it cannot begin until that is complete.
+    /// Whether its address depends on the result of the previous touch, so that it cannot begin
+    /// until that is complete.
     pub depends_on_previous: bool,
     /// Whether it writes all 64 bytes, so that the old contents are not needed.
     pub whole: bool,
@@ -148,7 +152,8 @@ impl Run {
         Self::of(what, 0..=0, 0..1, access)
     }
 
-    /// Only the first waits for the previous touch: the addresses of the others follow from the same value.
+    /// Only the first waits for the previous touch: the addresses of the others follow from the
+    /// same value.
     fn touches(self) -> impl Iterator<Item = Touch> {
         let Self { what, blocks, words, access, depends_on_previous } = self;
         let first = *blocks.start();
@@ -201,7 +206,8 @@ mod tests {
         let writes = |op| touches(op, Mode::Cache, 16, 512).filter(|touch| touch.access == Access::Write);
         let whole =
             |op, what| writes(op).filter(|touch| touch.what == what).map(|touch| touch.whole).collect::<Vec<_>>();
-        // Header word, key and value are 67 words: 8 blocks and 3 words of a ninth; the value begins at word 3.
+        // Header word, key and value are 67 words: 8 blocks and 3 words of a ninth; the value
+        // begins at word 3.
         let [middle, edge] = [true, false];
         let of_value = [[edge].as_slice(), &[middle; 7], &[edge]].concat();
         assert_eq!(whole(Op::SetInPlace, Structure::LogItem), of_value);

@@ -162,7 +162,8 @@ fn another_geometry_another_owner_and_no_file_are_errors() {
 
 #[test]
 fn a_damaged_file_loses_items_and_never_returns_a_wrong_one() {
-    // Words of the index, overwritten at many places: what then leads to an item that was not stored there would be noticed.
+    // Words of the index, overwritten at many places: what then leads to an item that was not
+    // stored there would be noticed.
     let mut lost = 0;
     for seed in 0..200_u64 {
         let damage = move |file: &File| {

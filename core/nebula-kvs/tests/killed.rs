@@ -1,6 +1,7 @@
 //! Processes that are killed while they write, and what the next one adopts.
 //!
-//! The parent starts this program again as the child, which writes without end and says so; it is killed in the middle of that.
+//! The parent starts this program again as the child, which writes without end and says so; it is
+//! killed in the middle of that.
 #![cfg(not(any(loom, miri)))]
 #![expect(clippy::print_stderr, reason = "the child tells its parent that it writes")]
 

@@ -7,8 +7,8 @@ mod tiny;
 use nebula_kvs::Store;
 use tiny::{AWAY, KEY, delete, get, keeping, race, set, value};
 
-/// A cache whose first segment is full: the next append opens the second one, after which the first is to be recycled, and carries over
-/// `KEY`'s item of half a line.
+/// A cache whose first segment is full: the next append opens the second one, after which the first
+/// is to be recycled, and carries over `KEY`'s item of half a line.
 fn about_to_carry() -> Store {
     let store = keeping();
     set(&store, KEY, &value(1));

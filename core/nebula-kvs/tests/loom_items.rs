@@ -1,4 +1,5 @@
-//! Loom: items with metadata, read, noted as read, stored under a condition and evicted at the same time.
+//! Loom: items with metadata, read, noted as read, stored under a condition and evicted at the same
+//! time.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]

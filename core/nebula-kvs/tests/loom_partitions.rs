@@ -25,7 +25,8 @@ fn get(partition: &Partition, key: &[u8]) -> Option<u8> {
     })
 }
 
-/// Tries every interleaving of a GET with `writes` to a partition that has the key; `seen` is told what was got, and what is there at the end.
+/// Tries every interleaving of a GET with `writes` to a partition that has the key; `seen` is told
+/// what was got, and what is there at the end.
 fn race(preemptions: usize, set_up: fn(&Partition), writes: fn(&Partition), seen: fn(Option<u8>, Option<u8>)) {
     builder(preemptions).check(move || {
         let [writer, reader] = partitions();

@@ -1,4 +1,5 @@
-//! Loom: an operation on an item concurrent with appends, from another bucket, that recycle the item's segment.
+//! Loom: an operation on an item concurrent with appends, from another bucket, that recycle the
+//! item's segment.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
@@ -7,8 +8,8 @@ mod tiny;
 use nebula_kvs::{KeyHash, Mode, Store};
 use tiny::{AWAY, AWAY_TOO, KEY, delete, get, long_value, race, race_of_three, set, store, value};
 
-/// A cache whose next append recycles the segment of `KEY`'s item: the tail is in the other segment, after `AWAY`'s
-/// item.
+/// A cache whose next append recycles the segment of `KEY`'s item: the tail is in the other
+/// segment, after `AWAY`'s item.
 fn about_to_recycle() -> Store {
     let store = store(Mode::Cache);
     set(&store, KEY, &long_value(1));
@@ -32,8 +33,8 @@ fn a_get_while_its_item_is_recycled_sees_all_of_it_or_nothing() {
 #[test]
 fn an_update_while_its_item_is_recycled_never_writes_into_the_next() {
     let at_end = |store: &Store, (), ()| {
-        // Either the update came first, in place, and was recycled; or it found its item gone, and either append
-        // recycled the other segment.
+        // Either the update came first, in place, and was recycled; or it found its item gone, and
+        // either append recycled the other segment.
         let seen = (get(store, KEY), get(store, AWAY), get(store, AWAY_TOO));
         assert!(matches!(seen, (None, Some(7), Some(8)) | (Some(2), None, _)), "{seen:?}");
         assert!(seen.2.is_none_or(|write| write == 8), "{seen:?}");
@@ -80,8 +81,8 @@ fn a_get_sees_no_append_of_a_thread_that_found_the_segment_open() {
         assert!(matches!(seen, None | Some(1)), "{seen:?}");
         assert_eq!((get(store, b"q"), get(store, b"r")), (Some(5), Some(6)));
     };
-    // Two items of half a line, each in its own bucket: one thread opens the segment, the other overwrites half of the
-    // item that the GET reads.
+    // Two items of half a line, each in its own bucket: one thread opens the segment, the other
+    // overwrites half of the item that the GET reads.
     let append: [fn(&Store); 2] = [|s| set(s, b"q", &value(5)), |s| set(s, b"r", &value(6))];
     let set_up = || {
         let store = about_to_recycle();
@@ -143,7 +144,8 @@ fn an_update_skips_such_an_item_and_leaves_no_second_entry() {
         assert!(store.delete(HERE, b"self!"));
         assert_eq!(get_at(store, HERE), None);
     };
-    // Short enough that an append would also fit after the other thread's item and leave the old item valid.
+    // Short enough that an append would also fit after the other thread's item and leave the old
+    // item valid.
     let update = |s: &Store| assert!(s.set(HERE, b"self!", &value(9)).is_ok());
     race(3, with_other_and_self, update, append_elsewhere, at_end);
 }

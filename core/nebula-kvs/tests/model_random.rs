@@ -103,8 +103,8 @@ fn a_cache_with_the_smallest_log_evicts_but_never_returns_a_wrong_value() {
     .runs(300);
 }
 
-/// 8 segments of 16 granules. One is being written, and each may end with a gap of up to the longest item less one
-/// granule.
+/// 8 segments of 16 granules. One is being written, and each may end with a gap of up to the
+/// longest item less one granule.
 #[test]
 fn a_cache_keeps_what_is_younger_than_its_log_when_no_bucket_overflows() {
     const ITEM_GRANULES_MAX: u64 = 4;

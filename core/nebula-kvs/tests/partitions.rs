@@ -20,7 +20,8 @@ fn get(partition: &Partition, key: &[u8]) -> Result<Option<Vec<u8>>, OtherPartit
     partition.get(Store::hash(key), key, &mut value).map(|is_found| is_found.then_some(value))
 }
 
-/// One operation of a history: the number of its key, the partition that is asked, and for a SET the value.
+/// One operation of a history: the number of its key, the partition that is asked, and for a SET
+/// the value.
 #[derive(Arbitrary, Debug)]
 struct Step {
     key: u8,

@@ -37,7 +37,8 @@ fn a_reply_has_the_bytes_that_the_module_documents() {
 fn bytes_that_decode_are_what_encoding_writes() {
     seeded(|u| {
         let mut bytes: Vec<u8> = u.arbitrary()?;
-        // Half of the time, start with a nearly valid header: few random bytes would pass the first check.
+        // Half of the time, start with a nearly valid header: few random bytes would pass the first
+        // check.
         if u.arbitrary()? && bytes.len() >= HEADER_BYTES {
             bytes[0] %= 4;
             bytes[2..HEADER_BYTES].fill(0);

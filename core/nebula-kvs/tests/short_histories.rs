@@ -1,11 +1,13 @@
-//! Every history of up to five steps on the smallest stores, with three keys of one bucket, two of which share a tag.
+//! Every history of up to five steps on the smallest stores, with three keys of one bucket, two of
+//! which share a tag.
 
 use crate::model::{Model, Op, Tiny, check_all, check_exact, check_lossy};
 use nebula_kvs::{Eviction, Mode, Store};
 
 const STEPS: u32 = 5;
 const KEYS: [u8; 3] = [0, 3, 5];
-/// One fits the smallest item; the other outgrows it, and is the longest that fits the smallest segment.
+/// One fits the smallest item; the other outgrows it, and is the longest that fits the smallest
+/// segment.
 const VALUE_BYTES: [u8; 2] = [8, 48];
 
 fn alphabet() -> Vec<Op> {

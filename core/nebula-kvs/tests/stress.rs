@@ -1,8 +1,8 @@
 //! Threads that read and write the same few buckets and a log that wraps all the time.
 //!
-//! Every value identifies itself: its words are all equal, made of key, sequence number and length. So a value mixed
-//! from two writes, or one of another key, is detected. Each key has one writer, so no thread may see its sequence
-//! number decrease.
+//! Every value identifies itself: its words are all equal, made of key, sequence number and length.
+//! So a value mixed from two writes, or one of another key, is detected. Each key has one writer,
+//! so no thread may see its sequence number decrease.
 
 use nebula_kvs::{Eviction, Mode, Pages, Store, StoreConfig, StoreOptions};
 use std::thread;

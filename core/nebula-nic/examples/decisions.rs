@@ -6,10 +6,11 @@
 //! decisions count INDEX CORES N      N of them and nothing else, for callgrind
 //! ```
 //!
-//! A central policy is measured through the whole back end: a packet of a one-packet RPC arrives (admission, slots,
-//! queue), the RPC goes to a core, and is freed. Schedulers outside the back end are added at their worst case: every
-//! RPC is stolen, every RPC is suspended once. Caches are warm and branches are predicted, so a figure is the cost of
-//! the decision itself, without interference from the rest of a server.
+//! A central policy is measured through the whole back end: a packet of a one-packet RPC arrives
+//! (admission, slots, queue), the RPC goes to a core, and is freed. Schedulers outside the back end
+//! are added at their worst case: every RPC is stolen, every RPC is suspended once. Caches are warm
+//! and branches are predicted, so a figure is the cost of the decision itself, without interference
+//! from the rest of a server.
 
 #![expect(clippy::print_stdout, reason = "a program")]
 
@@ -25,14 +26,16 @@ use std::hint::black_box;
 use std::time::Instant;
 
 const SLOTS: u32 = 8640;
-/// RPCs per round of `time`, and rounds: half a second or so, so that interference from other programs averages out.
+/// RPCs per round of `time`, and rounds: half a second or so, so that interference from other
+/// programs averages out.
 const ROUND: u32 = 20_000;
 const ROUNDS: usize = 501;
 
 /// Decides about the given number of RPCs.
 type Decide = Box<dyn FnMut(u32)>;
 
-/// A policy, what its figure includes and its unit, and a constructor of its decider for a number of cores.
+/// A policy, what its figure includes and its unit, and a constructor of its decider for a number
+/// of cores.
 struct Subject {
     policy: &'static str,
     what: &'static str,
@@ -219,7 +222,8 @@ fn stolen(policy: Policy, cores: u16) -> Result<Decide, String> {
     }))
 }
 
-/// A core's turns outside the back end: the RPC begins, is suspended in favor of the previous one, resumes and ends.
+/// A core's turns outside the back end: the RPC begins, is suspended in favor of the previous one,
+/// resumes and ends.
 fn in_turns(policy: Policy, cores: u16) -> Result<Decide, String> {
     let Policy::Preemptive(quantum) = policy else { return Err(usage()) };
     let mut server = filled(Policy::Jbsq(18), cores)?;
@@ -265,7 +269,8 @@ fn by_type(_: Policy, cores: u16) -> Result<Decide, String> {
     }))
 }
 
-/// The memory of the last RPCs, full of those of several peers, with as many in the server as half of the cores.
+/// The memory of the last RPCs, full of those of several peers, with as many in the server as half
+/// of the cores.
 fn remembered(_: Policy, cores: u16) -> Result<Decide, String> {
     let mut retention = Retention::new(RetentionConfig::new(1 << 16, 8 << 20).seed(1));
     let mut in_server = VecDeque::with_capacity(1 << 16);

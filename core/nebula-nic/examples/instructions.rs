@@ -4,9 +4,10 @@
 //! instructions OPERATION CLIENTS CORES N          OPERATION: recv-buffer, reassembler, dispatch, backend
 //! ```
 //!
-//! For callgrind: the instructions of a run with 2N less those of a run with N, divided by N, are those of one
-//! operation, without set-up. `cargo xtask bench instructions` does that for few and many clients and cores. Each loop
-//! holds a window of RPCs that grows with the cores, and ends them in another order than they began, as a server does.
+//! For callgrind: the instructions of a run with 2N less those of a run with N, divided by N, are
+//! those of one operation, without set-up. `cargo xtask bench instructions` does that for few and
+//! many clients and cores. Each loop holds a window of RPCs that grows with the cores, and ends
+//! them in another order than they began, as a server does.
 
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CoreId, Frontend, Header, Holder, Incomplete, Jbsq, Mtu, NodeId, Part,
@@ -14,7 +15,8 @@ use nebula_nic::{
 };
 use std::hint::black_box;
 
-/// Buffer and table are sized from the SLO, so that they are the same at every scale: 64 cores, 540 RPCs of 1 KiB.
+/// Buffer and table are sized from the SLO, so that they are the same at every scale: 64 cores, 540
+/// RPCs of 1 KiB.
 const SLOTS: u32 = 8640;
 const REASSEMBLER_ENTRIES: u32 = 540;
 
@@ -106,7 +108,8 @@ fn take(buffer: &mut RecvBuffer) -> SlotRange {
     range
 }
 
-/// One operation: the first packet of an RPC of four, and the other three packets of an RPC begun earlier.
+/// One operation: the first packet of an RPC of four, and the other three packets of an RPC begun
+/// earlier.
 fn reassembler(clients: u32, cores: u16, n: u32) {
     let mut table = Reassembler::new(REASSEMBLER_ENTRIES, SLOTS, Mtu::MIN, 1);
     let mut requests = Requests::of(clients);
@@ -157,8 +160,8 @@ fn choose(jbsq: &mut Jbsq) -> CoreId {
     core
 }
 
-/// One operation: a request of one packet through the back end, a front end, and back. Three quarters of the credit are
-/// used.
+/// One operation: a request of one packet through the back end, a front end, and back. Three
+/// quarters of the credit are used.
 fn backend(clients: u32, cores: u16, n: u32) -> Result<(), String> {
     let config = BackendConfig::new(cores, Policy::Jbsq(BOUND)).slots(SLOTS).reassembler_entries(REASSEMBLER_ENTRIES);
     let config = config.sources(Sources { shift: 0, bits: 14 });

@@ -1,20 +1,21 @@
 //! Station 3: *should this RPC be admitted?*
 //!
-//! An RPC that would wait longer than the SLO allows is refused as soon as its first packet arrives: its sender can try
-//! another server at once, and the RPCs already waiting still meet their SLO. The bound is a number of waiting RPCs;
-//! [`sizing`](crate::sizing) derives it from an SLO.
+//! An RPC that would wait longer than the SLO allows is refused as soon as its first packet
+//! arrives: its sender can try another server at once, and the RPCs already waiting still meet
+//! their SLO. The bound is a number of waiting RPCs; [`sizing`](crate::sizing) derives it from an
+//! SLO.
 //!
-//! Only the packet that would start an RPC is judged. Later packets of an admitted RPC always pass, so a queue may
-//! exceed its bound by the RPCs that were being reassembled.
+//! Only the packet that would start an RPC is judged. Later packets of an admitted RPC always pass,
+//! so a queue may exceed its bound by the RPCs that were being reassembled.
 //!
-//! Departs: the paper refuses when the buffer is full, and sizes the buffer so that this happens when the SLO is lost.
-//! Here the service time is measured at run time, so the bound on the queue follows it, and the buffer only bounds
-//! bytes.
+//! Departs: the paper refuses when the buffer is full, and sizes the buffer so that this happens
+//! when the SLO is lost. Here the service time is measured at run time, so the bound on the queue
+//! follows it, and the buffer only bounds bytes.
 //!
 //! Which source is refused first is [`fair_share`](crate::fair_share)'s to say.
 //!
-//! A policy with a queue per core divides the bound: each queue is judged alone, against the bound divided by the
-//! number of cores, rounded up.
+//! A policy with a queue per core divides the bound: each queue is judged alone, against the bound
+//! divided by the number of cores, rounded up.
 //!
 //! Next: station 4, [`recv_buffer`](crate::recv_buffer).
 
@@ -31,7 +32,8 @@ pub struct Admission {
     bound: u32,
     /// As many may wait before it depends on the source whether another is admitted.
     open: u32,
-    /// As many may wait without a look at the source: all that are open, or none while room is kept.
+    /// As many may wait without a look at the source: all that are open, or none while room is
+    /// kept.
     quick: u32,
     bound_per_core: u32,
     cores: u16,
@@ -66,7 +68,8 @@ impl Admission {
         self.keep(is_kept);
     }
 
-    /// Room is kept, or is not any more: which source an RPC is of matters even where there is room for all.
+    /// Room is kept, or is not any more: which source an RPC is of matters even where there is room
+    /// for all.
     #[inline(always)]
     pub(crate) fn keep(&mut self, is_kept: bool) {
         self.quick = if is_kept { 0 } else { self.open };
@@ -99,7 +102,8 @@ impl Admission {
         if share.room(now, snid, (waiting, bound), 1) == 0 { Some(NackReason::QueueBound) } else { None }
     }
 
-    /// How many of `rpcs` RPCs of `snid`, one after the other, the shared queue may take in before one is refused.
+    /// How many of `rpcs` RPCs of `snid`, one after the other, the shared queue may take in before
+    /// one is refused.
     #[must_use]
     #[inline(always)]
     pub fn room(&self, now: Timestamp, (queue, share): (&ArrivalQueue, &FairShare), snid: NodeId, rpcs: u32) -> u32 {
@@ -110,15 +114,16 @@ impl Admission {
         share.room(now, snid, (waiting, self.bound), rpcs)
     }
 
-    /// How many RPCs may wait in the shared queue before it depends on the source whether another is admitted.
+    /// How many RPCs may wait in the shared queue before it depends on the source whether another
+    /// is admitted.
     #[must_use]
     #[inline(always)]
     pub const fn open(&self) -> u32 {
         self.open
     }
 
-    /// The reason to refuse an RPC that finds `waiting` others, if there is one: for queues kept elsewhere, such as a
-    /// scheduler's in software.
+    /// The reason to refuse an RPC that finds `waiting` others, if there is one: for queues kept
+    /// elsewhere, such as a scheduler's in software.
     #[must_use]
     #[inline]
     pub const fn refusal_behind(&self, waiting: u32) -> Option<NackReason> {

@@ -1,8 +1,9 @@
 //! Several RPCs, decided about at once: consecutive RPCs of one sender, each of one packet.
 //!
-//! What is the same for all of them is decided once: one comparison with the bound of the queue, one mask of slots, one entry of the
-//! queue with a count. A packet that is a whole RPC is a burst of one, so there is one machine: a burst decides exactly as its RPCs
-//! one after the other would, and a decision log has a line for each of them.
+//! What is the same for all of them is decided once: one comparison with the bound of the queue,
+//! one mask of slots, one entry of the queue with a count. A packet that is a whole RPC is a burst
+//! of one, so there is one machine: a burst decides exactly as its RPCs one after the other would,
+//! and a decision log has a line for each of them.
 //!
 //! ```text
 //!   burst_places ─▶ handle_burst ─▶ bound, slots, one entry ─▶ poll_run ─▶ the core serves ─▶ handle_run_freed
@@ -29,7 +30,8 @@ pub struct Burst {
     pub slots_each: u32,
 }
 
-/// What the RPCs of a burst differ in, in one word: payload bytes in the low half, the hash of the key in the high one.
+/// What the RPCs of a burst differ in, in one word: payload bytes in the low half, the hash of the
+/// key in the high one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BurstRpc(pub u64);
 
@@ -57,7 +59,8 @@ impl BurstRpc {
     }
 }
 
-/// Consecutive RPCs of one burst, in consecutive slots: those that were taken in, or those that a core serves one after the other on one credit.
+/// Consecutive RPCs of one burst, in consecutive slots: those that were taken in, or those that a
+/// core serves one after the other on one credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// What they have in common; `first` is the first of the run.

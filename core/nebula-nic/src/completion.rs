@@ -1,14 +1,15 @@
 //! Station 9: *which RPC does the core begin?*
 //!
-//! The completion queue of a core: the RPCs that the back end has given it and that it has not begun, in order. Its
-//! length is the dispatch bound, since the back end gives no more.
+//! The completion queue of a core: the RPCs that the back end has given it and that it has not
+//! begun, in order. Its length is the dispatch bound, since the back end gives no more.
 //!
 //! Next: station 10, [`release`](crate::release).
 
 use crate::dispatch::JBSQ_BOUND_MAX;
 use crate::verdict::{Arrival, PackedArrival};
 
-/// Places in the ring: as many as the largest bound of a policy, so that a masked index needs no check.
+/// Places in the ring: as many as the largest bound of a policy, so that a masked index needs no
+/// check.
 const PLACES: usize = JBSQ_BOUND_MAX as usize;
 
 const _: () = assert!(PLACES.is_power_of_two(), "an index is masked to the places");
@@ -17,8 +18,8 @@ const _: () = assert!(PLACES.is_power_of_two(), "an index is masked to the place
 #[derive(Clone, Debug)]
 pub struct CompletionQueue {
     entries: [PackedArrival; PLACES],
-    /// Places in use minus one: the bound, rounded up to a power of two, so that a small bound occupies few cache
-    /// lines.
+    /// Places in use minus one: the bound, rounded up to a power of two, so that a small bound
+    /// occupies few cache lines.
     mask: u32,
     head: u32,
     len: u32,

@@ -50,6 +50,11 @@
 //! Decisions outside the back end have their lines in the same log: `steal` belongs to a [`Thief`], `turn` to
 //! [`Turns`]. The lines of each core are in order; those of different cores, which decide concurrently, may interleave.
 //! Groups of `altocumulus:G` decide in parallel, so each has its own log ([`GroupLine`]).
+//!
+//! In the runtime's logs a worker under `mcs-lock` that finds nothing leaves no `pull`; a `steal` has the time of
+//! the engine's next turn; a `turn` has the worker's own time; `type N` comes before anything is dispatched after that
+//! RPC, and an RPC's time is that of its `free` less that of its dispatch, so that a replay learns what the server has
+//! learned. A manager whose queue is below its threshold reads nothing, changes nothing and leaves no line.
 
 mod beside;
 mod decides;

@@ -1,7 +1,7 @@
 //! Station 3, too: *whose RPC is refused when there is not room for all?*
 //!
-//! The sources that have taken most of the room lately are refused first, so that one that asks for less than its share is served whatever
-//! the others send.
+//! The sources that have taken most of the room lately are refused first, so that one that asks for
+//! less than its share is served whatever the others send.
 //!
 //! ```text
 //!   waiting    0 ─────────────────────────── open ─────────────────────────────── bound
@@ -9,18 +9,24 @@
 //!                                            │ the fewer places are left, the less       │
 //! ```
 //!
-//! The last eighth of the room, or the second half where there are tenants, is kept for sources that have had fewer RPCs admitted than the mean source, of the last 1,024 to 2,048. It is
-//! kept only while several sources have met a queue that is short of room, in the last second: one that is alone may fill the queue up to its bound.
+//! The last eighth of the room, or the second half where there are tenants, is kept for sources
+//! that have had fewer RPCs admitted than the mean source, of the last 1,024 to 2,048. It is kept
+//! only while several sources have met a queue that is short of room, in the last second: one that
+//! is alone may fill the queue up to its bound.
 //!
-//! While room is kept, RPCs of a source that has had less than a quarter of what the mean source has had are also served first: all such sources
-//! together have had less than a quarter, so the others wait a third longer at most.
+//! While room is kept, RPCs of a source that has had less than a quarter of what the mean source
+//! has had are also served first: all such sources together have had less than a quarter, so the
+//! others wait a third longer at most.
 //!
-//! What counts is what was admitted while other RPCs waited, and not what waits: a queue may be filled and served to its end in turn, and then
-//! the first comer has it all each time. An RPC that finds nothing waiting takes no room from anyone, and costs nothing here.
+//! What counts is what was admitted while other RPCs waited, and not what waits: a queue may be
+//! filled and served to its end in turn, and then the first comer has it all each time. An RPC that
+//! finds nothing waiting takes no room from anyone, and costs nothing here.
 //!
-//! A source is what a range of bits in the client's number says ([`Sources`]): each client by itself, or the host of a client, if the
-//! transport gives out numbers that say so. There is a counter for each value of those bits, so memory and time are the same for any
-//! number of sources. Two sources with equal bits share a share. All sources of a tenant weigh the same; [tenants](Tenants) have weights.
+//! A source is what a range of bits in the client's number says ([`Sources`]): each client by
+//! itself, or the host of a client, if the transport gives out numbers that say so. There is a
+//! counter for each value of those bits, so memory and time are the same for any number of sources.
+//! Two sources with equal bits share a share. All sources of a tenant weigh the same;
+//! [tenants](Tenants) have weights.
 
 mod tenants;
 
@@ -32,17 +38,21 @@ use alloc::boxed::Box;
 use alloc::vec;
 use tenants::Shares;
 
-/// The part of the room that is kept: 1 / 8. It is what light sources may have waiting beyond the others' RPCs.
+/// The part of the room that is kept: 1 / 8. It is what light sources may have waiting beyond the
+/// others' RPCs.
 const KEPT_SHIFT: u32 = 3;
-/// The same where there are several tenants: 1 / 2. What a core serves in a turn comes free at once, and the first comer would have it all; where the
-/// kept part is an eighth, a tenant of weight 3 of 5 that asks after another gets 37 % (`udp_tenants`).
+/// The same where there are several tenants: 1 / 2. What a core serves in a turn comes free at
+/// once, and the first comer would have it all; where the kept part is an eighth, a tenant of
+/// weight 3 of 5 that asks after another gets 37 % (`udp_tenants`).
 const KEPT_FOR_TENANTS_SHIFT: u32 = 1;
-/// How long room is kept after another source was last seen: long against the time between two RPCs of a client that asks for few.
+/// How long room is kept after another source was last seen: long against the time between two RPCs
+/// of a client that asks for few.
 const KEPT_FOR: Span = Span::from_ms(1000);
-/// A source that has had less than this part of what the mean source has had is served first: 1 / 4.
+/// A source that has had less than this part of what the mean source has had is served first: 1
+/// / 4.
 const FIRST_PART: u32 = 4;
-/// RPCs admitted in a round. What was admitted in this round and the one before decides who is light: enough that one in a hundred is told
-/// from one in ten.
+/// RPCs admitted in a round. What was admitted in this round and the one before decides who is
+/// light: enough that one in a hundred is told from one in ten.
 const ROUND: u32 = 1024;
 /// No place.
 const NOWHERE: u32 = u32::MAX;
@@ -131,7 +141,8 @@ pub struct FairShare {
     /// The bits of a number that say the source.
     shift: u32,
     mask: u32,
-    /// A round that ends with fewer RPCs is counted quickly: all rounds, unless tenants are counted too.
+    /// A round that ends with fewer RPCs is counted quickly: all rounds, unless tenants are counted
+    /// too.
     quick: u32,
     uses: Box<[Use]>,
     /// Counts from 2 on, so that an untouched counter is of no round.
@@ -162,7 +173,8 @@ impl FairShare {
         Self { shift, mask, quick: ROUND, uses, round: 2, now, before, last, kept_until, shares: None }
     }
 
-    /// The same among tenants, if there are several: by weight among them, and evenly among the sources of each.
+    /// The same among tenants, if there are several: by weight among them, and evenly among the
+    /// sources of each.
     ///
     /// # Panics
     ///
@@ -176,7 +188,8 @@ impl FairShare {
         Self { quick: 0, shares: Some(Box::new(Shares::new(tenants))), ..self }
     }
 
-    /// How many RPCs may wait before it depends on the source whether another is admitted: all but what is kept of `bound`.
+    /// How many RPCs may wait before it depends on the source whether another is admitted: all but
+    /// what is kept of `bound`.
     #[must_use]
     pub const fn open(bound: u32) -> u32 {
         Self::open_but(bound, KEPT_SHIFT)
@@ -221,7 +234,8 @@ impl FairShare {
         self.count_over(snid, rpcs);
     }
 
-    /// As [`handle_admitted`](Self::handle_admitted), where the round may end with them, or tenants are counted.
+    /// As [`handle_admitted`](Self::handle_admitted), where the round may end with them, or tenants
+    /// are counted.
     #[inline(never)]
     fn count_over(&mut self, snid: NodeId, rpcs: u32) {
         let left = ROUND - self.now.rpcs;
@@ -260,8 +274,9 @@ impl FairShare {
         self.now.rpcs += rpcs;
     }
 
-    /// How many of `most` RPCs of `snid` would be admitted, one after the other, to a queue of `bound` places in which `waiting` wait: at most to
-    /// the end of the round, and one at least if it has room.
+    /// How many of `most` RPCs of `snid` would be admitted, one after the other, to a queue of
+    /// `bound` places in which `waiting` wait: at most to the end of the round, and one at least if
+    /// it has room.
     ///
     /// # Cost
     ///
@@ -289,8 +304,9 @@ impl FairShare {
         (0..free).find(|&more| !is_light(more)).unwrap_or(free)
     }
 
-    /// Whether an RPC of `snid` is admitted to a queue that is kept elsewhere, a scheduler's in software for instance, and where it goes; it is counted.
-    /// The queue has `bound` places, and `waiting` wait there.
+    /// Whether an RPC of `snid` is admitted to a queue that is kept elsewhere, a scheduler's in
+    /// software for instance, and where it goes; it is counted. The queue has `bound` places, and
+    /// `waiting` wait there.
     ///
     /// # Examples
     ///
@@ -309,7 +325,8 @@ impl FairShare {
     ///
     /// # Cost
     ///
-    /// As [`room`](Self::room) of one RPC, where fewer places are left than are [open](Self::open) to anyone.
+    /// As [`room`](Self::room) of one RPC, where fewer places are left than are [open](Self::open)
+    /// to anyone.
     pub fn judge(&mut self, now: Timestamp, snid: NodeId, (waiting, bound): (u32, u32)) -> Judged {
         if waiting >= self.open_here(bound) {
             self.note(now, snid);
@@ -331,8 +348,9 @@ impl FairShare {
         now < self.kept_until
     }
 
-    /// Of `most` RPCs of `snid`, admitted one after the other, with none waiting or others (`is_behind`): whether the first is to be served before those of other sources,
-    /// and how many of them are to be served as it is.
+    /// Of `most` RPCs of `snid`, admitted one after the other, with none waiting or others
+    /// (`is_behind`): whether the first is to be served before those of other sources, and how many
+    /// of them are to be served as it is.
     #[inline(never)]
     pub(crate) fn served_first(&self, snid: NodeId, is_behind: bool, most: u32) -> (bool, u32) {
         let most = most.min(ROUND - self.now.rpcs);
@@ -347,8 +365,8 @@ impl FairShare {
         if is_first(0) { (true, (1..most).find(|&more| !is_first(more)).unwrap_or(most)) } else { (false, most) }
     }
 
-    /// Of `most` RPCs of `snid`, admitted one after the other to a queue in which `waiting` wait, those before room begins to be kept because of them;
-    /// `open` may wait before room is short.
+    /// Of `most` RPCs of `snid`, admitted one after the other to a queue in which `waiting` wait,
+    /// those before room begins to be kept because of them; `open` may wait before room is short.
     #[inline(never)]
     pub(crate) fn until_kept(&self, snid: NodeId, (waiting, open): (u32, u32), most: u32) -> u32 {
         let begins = self.last != NOWHERE && self.last != self.source(snid);
@@ -362,8 +380,8 @@ impl FairShare {
         u64::from(self.used_by(snid)) * u64::from(2 * sources) < u64::from(self.now.rpcs + self.before.rpcs)
     }
 
-    /// Whether [`note`](Self::note) need not be told of another RPC of `snid` now: it knows already that there are several sources, and
-    /// of this one.
+    /// Whether [`note`](Self::note) need not be told of another RPC of `snid` now: it knows already
+    /// that there are several sources, and of this one.
     #[must_use]
     #[inline]
     pub fn is_noted(&self, now: Timestamp, snid: NodeId) -> bool {
@@ -371,7 +389,8 @@ impl FairShare {
         is_counted && (self.last == self.source(snid) || now + KEPT_FOR / 2 < self.kept_until)
     }
 
-    /// An RPC of `snid` has met a queue with as many waiting as is [open](Self::open) to anyone, or more, whether or not it is admitted.
+    /// An RPC of `snid` has met a queue with as many waiting as is [open](Self::open) to anyone, or
+    /// more, whether or not it is admitted.
     #[inline(never)]
     pub fn note(&mut self, now: Timestamp, snid: NodeId) {
         let source = self.source(snid);
@@ -396,7 +415,8 @@ pub enum Judged {
     First,
 }
 
-/// Whether a source that has had `own` of `all` RPCs of so many sources may take one of `left` places of `bound`.
+/// Whether a source that has had `own` of `all` RPCs of so many sources may take one of `left`
+/// places of `bound`.
 #[inline(always)]
 fn is_light(own: u32, (all, sources): (u32, u32), (left, bound): (u32, u32)) -> bool {
     let kept = bound - FairShare::open(bound);

@@ -1,12 +1,15 @@
-//! Packets that go through a server: *may this one leave, or is one of its flow before it still being served?*
+//! Packets that go through a server: *may this one leave, or is one of its flow before it still
+//! being served?*
 //!
 //! ```text
 //! arrival ─▶ the last of its flow            flow 7:  3 ─▶ 5 ─▶ 6      5 has been served: it waits for 3
 //! end     ─▶ over; the first that are over leave, in the order of their arrivals
 //! ```
 //!
-//! A policy such as JBSQ gives the packets of one flow to several cores, which may be done with a later one first. Here it waits for those before
-//! it, so that a flow leaves as it came and is yet served by all cores. Flows are told apart by a hash: those with equal hashes keep one order together.
+//! A policy such as JBSQ gives the packets of one flow to several cores, which may be done with a
+//! later one first. Here it waits for those before it, so that a flow leaves as it came and is yet
+//! served by all cores. Flows are told apart by a hash: those with equal hashes keep one order
+//! together.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -52,7 +55,8 @@ struct Flow {
 
 /// Keeps the order of flows through a server that serves their packets in any order.
 ///
-/// After each [`handle_end`](Self::handle_end), call [`poll`](Self::poll) until `None`: what it returns leaves, in that order.
+/// After each [`handle_end`](Self::handle_end), call [`poll`](Self::poll) until `None`: what it
+/// returns leaves, in that order.
 ///
 /// # Cost
 ///
@@ -85,7 +89,8 @@ pub struct FlowOrder {
 }
 
 impl FlowOrder {
-    /// For `packets_max` packets at once, and `flows` orders: as many flows as are told apart, rounded up to a power of two.
+    /// For `packets_max` packets at once, and `flows` orders: as many flows as are told apart,
+    /// rounded up to a power of two.
     ///
     /// # Panics
     ///
@@ -105,8 +110,8 @@ impl FlowOrder {
         }
     }
 
-    /// A packet of the flow with this hash has come, and is served. `None` where as many as there may be are inside: it is not noted then, and its
-    /// order not kept.
+    /// A packet of the flow with this hash has come, and is served. `None` where as many as there
+    /// may be are inside: it is not noted then, and its order not kept.
     #[inline]
     pub fn handle_arrival(&mut self, flow_hash: u32) -> Option<Ticket> {
         let place = self.free;
@@ -126,7 +131,8 @@ impl FlowOrder {
         Some(Ticket(place))
     }
 
-    /// A packet has been served, or dropped. Whether it was being served: otherwise nothing is changed.
+    /// A packet has been served, or dropped. Whether it was being served: otherwise nothing is
+    /// changed.
     #[inline]
     pub fn handle_end(&mut self, ticket: Ticket) -> bool {
         let entry = self.entries.get_mut(ticket.index()).filter(|entry| entry.state == State::Served);

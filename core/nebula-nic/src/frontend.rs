@@ -11,8 +11,8 @@ use crate::verdict::{Arrival, Dispatch};
 pub struct Begin {
     /// The RPC to serve.
     pub arrival: Arrival,
-    /// The next RPC, whose payload should be fetched while this one is served; `None` if there is none or steering is
-    /// off.
+    /// The next RPC, whose payload should be fetched while this one is served; `None` if there is
+    /// none or steering is off.
     pub steer_next: Option<Arrival>,
 }
 
@@ -41,8 +41,8 @@ pub struct Frontend {
 }
 
 impl Frontend {
-    /// The front end of `core`, which is given at most `bound` RPCs: [`CentralDispatch::bound`](crate::CentralDispatch::bound)
-    /// of the back end's policy.
+    /// The front end of `core`, which is given at most `bound` RPCs:
+    /// [`CentralDispatch::bound`](crate::CentralDispatch::bound) of the back end's policy.
     ///
     /// # Panics
     ///
@@ -73,8 +73,9 @@ impl Frontend {
         Some(Begin { arrival, steer_next: self.steer_next() })
     }
 
-    /// The RPC that would be begun next, whose payload should be fetched while the one before it is served; `None` if there is none or steering is
-    /// off. For software, which learns of an RPC only when it looks: the one that was given while another is served.
+    /// The RPC that would be begun next, whose payload should be fetched while the one before it is
+    /// served; `None` if there is none or steering is off. For software, which learns of an RPC
+    /// only when it looks: the one that was given while another is served.
     #[must_use]
     #[inline(always)]
     pub fn steer_next(&self) -> Option<Arrival> {
@@ -84,15 +85,16 @@ impl Frontend {
         }
     }
 
-    /// The RPC that [`poll_completion`](Self::poll_completion) would begin, for software that looks ahead in its
-    /// completion queue.
+    /// The RPC that [`poll_completion`](Self::poll_completion) would begin, for software that looks
+    /// ahead in its completion queue.
     #[must_use]
     #[inline]
     pub fn peek_completion(&self) -> Option<Arrival> {
         self.completions.front()
     }
 
-    /// Ends an RPC that was begun: pass the result to [`Backend::handle_free`](crate::Backend::handle_free).
+    /// Ends an RPC that was begun: pass the result to
+    /// [`Backend::handle_free`](crate::Backend::handle_free).
     ///
     /// # Panics
     ///

@@ -6,12 +6,14 @@
 //! grants  ◀───────────────── as many messages at once as it overcommits ─────┘
 //! ```
 //!
-//! The first packets of a message come unasked. All others the receiver grants: so no more is on the way to it than one
-//! round trip carries for each message that it has granted, and short messages do not wait for long ones. It grants to
-//! several messages at once, since a sender may have nothing to send at the moment: overcommitment.
+//! The first packets of a message come unasked. All others the receiver grants: so no more is on
+//! the way to it than one round trip carries for each message that it has granted, and short
+//! messages do not wait for long ones. It grants to several messages at once, since a sender may
+//! have nothing to send at the moment: overcommitment.
 //!
-//! A message that was granted packets and sends none is passed over, so that who does not send keeps nobody from sending.
-//! A message that waits long asks, and each time it goes on by a packet at least, whatever is shorter.
+//! A message that was granted packets and sends none is passed over, so that who does not send
+//! keeps nobody from sending. A message that waits long asks, and each time it goes on by a packet
+//! at least, whatever is shorter.
 //!
 //! Departs: packets are counted, not bytes, and there are no priorities in the network.
 
@@ -28,14 +30,17 @@ pub struct GrantsConfig {
     pub ahead: u32,
     /// Messages that are granted something at once. 1 grants to the shortest alone.
     pub overcommitment: u32,
-    /// Incomplete messages that are known. A packet of a further one is not [noted](Grants::handle_packet), and its message is granted nothing.
+    /// Incomplete messages that are known. A packet of a further one is not
+    /// [noted](Grants::handle_packet), and its message is granted nothing.
     pub messages_max: u32,
-    /// A message of which nothing has come for so long, although it was granted something, is passed over until something comes.
+    /// A message of which nothing has come for so long, although it was granted something, is
+    /// passed over until something comes.
     pub patience: Span,
 }
 
 impl Default for GrantsConfig {
-    /// Four messages at once: what more are granted waits in switches, which here know no priorities.
+    /// Four messages at once: what more are granted waits in switches, which here know no
+    /// priorities.
     fn default() -> Self {
         Self { unscheduled: 8, ahead: 8, overcommitment: 4, messages_max: 256, patience: Span::from_ms(1) }
     }
@@ -77,8 +82,8 @@ impl Message {
 
 /// Grants of one receiver.
 ///
-/// Tell it of every packet that is new, [`forget`](Self::forget) messages that are given up, and drain
-/// [`poll_grant`](Self::poll_grant) after that. Times must not decrease.
+/// Tell it of every packet that is new, [`forget`](Self::forget) messages that are given up, and
+/// drain [`poll_grant`](Self::poll_grant) after that. Times must not decrease.
 ///
 /// # Cost
 ///
@@ -86,7 +91,8 @@ impl Message {
 ///
 /// # Source
 ///
-/// Homa, SIGCOMM 2018, §3.3 and §3.5: shortest remaining first, one message a sender, and overcommitment.
+/// Homa, SIGCOMM 2018, §3.3 and §3.5: shortest remaining first, one message a sender, and
+/// overcommitment.
 ///
 /// # Examples
 ///
@@ -125,8 +131,8 @@ impl Grants {
         }
     }
 
-    /// A packet of a message of `packets` packets has come that had not come before. Whether the message is known, or was
-    /// until now.
+    /// A packet of a message of `packets` packets has come that had not come before. Whether the
+    /// message is known, or was until now.
     pub fn handle_packet(&mut self, now: Timestamp, rpc: RpcKey, packets: u32) -> bool {
         let Some(place) = self.place(rpc).or_else(|| self.begin(now, rpc, packets)) else { return false };
         let message = &mut self.messages[place];
@@ -138,10 +144,11 @@ impl Grants {
         true
     }
 
-    /// The sender of a message of `packets` packets asks how far it may go; `received` of them have come. It is granted a
-    /// packet more at least, unless what it was granted is still to come.
+    /// The sender of a message of `packets` packets asks how far it may go; `received` of them have
+    /// come. It is granted a packet more at least, unless what it was granted is still to come.
     ///
-    /// One that is not known is from now on, if there is room. Else it goes on by a packet each time it asks.
+    /// One that is not known is from now on, if there is room. Else it goes on by a packet each
+    /// time it asks.
     pub fn handle_ask(&mut self, now: Timestamp, rpc: RpcKey, packets: u32, received: u32) -> Grant {
         let Some(place) = self.place(rpc).or_else(|| self.begin(now, rpc, packets)) else {
             return Grant { rpc, packets: packets.min(self.config.unscheduled.max(received.saturating_add(1))) };
@@ -161,8 +168,9 @@ impl Grants {
         }
     }
 
-    /// Of the messages that are passed over because they were granted packets and sent none, the one of which nothing has
-    /// come for longest: where there is no room for another message, it is the one to forget.
+    /// Of the messages that are passed over because they were granted packets and sent none, the
+    /// one of which nothing has come for longest: where there is no room for another message, it is
+    /// the one to forget.
     ///
     /// # Cost
     ///
@@ -179,7 +187,8 @@ impl Grants {
         self.messages.len()
     }
 
-    /// The next grant: of the messages that are granted something at once, the shortest whose bound has moved.
+    /// The next grant: of the messages that are granted something at once, the shortest whose bound
+    /// has moved.
     pub fn poll_grant(&mut self, now: Timestamp) -> Option<Grant> {
         self.choose(now);
         let ahead = self.config.ahead;
@@ -207,8 +216,8 @@ impl Grants {
         Some(self.messages.len() - 1)
     }
 
-    /// Chooses whom to grant: of those that are not granted to their end, the shortest of each sender, and of those the
-    /// shortest.
+    /// Chooses whom to grant: of those that are not granted to their end, the shortest of each
+    /// sender, and of those the shortest.
     fn choose(&mut self, now: Timestamp) {
         let Self { config, messages, chosen, .. } = self;
         chosen.clear();

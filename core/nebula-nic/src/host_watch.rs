@@ -1,9 +1,11 @@
 //! Beside the path: *how does the NIC learn that a core has written a line for it?*
 //!
-//! On a coherent interconnect there is no doorbell. The NIC either keeps the line in its cache, is told by an **invalidation** when a core
-//! writes it, and then reads it: a message and a read for each line, and nothing while nobody writes. Or it **polls**: it reads the lines of a
-//! flow again and again, several at a time, whether or not they were written. Invalidations are for a flow with few lines, polling is for one with
-//! many. [`HostWatch`] decides which of the two a flow uses, by the lines that came in windows of a fixed length:
+//! On a coherent interconnect there is no doorbell. The NIC either keeps the line in its cache, is
+//! told by an **invalidation** when a core writes it, and then reads it: a message and a read for
+//! each line, and nothing while nobody writes. Or it **polls**: it reads the lines of a flow again
+//! and again, several at a time, whether or not they were written. Invalidations are for a flow
+//! with few lines, polling is for one with many. [`HostWatch`] decides which of the two a flow
+//! uses, by the lines that came in windows of a fixed length:
 //!
 //! ```text
 //!                    polls_from lines or more in this window: at once
@@ -12,10 +14,12 @@
 //!                    fewer than polls_until in a whole window: at its end
 //! ```
 //!
-//! Two thresholds, so that a flow between them stays as it is. It reads nothing itself: who does tells it of each line, and asks.
+//! Two thresholds, so that a flow between them stays as it is. It reads nothing itself: who does
+//! tells it of each line, and asks.
 //!
-//! Source: Dagger (ASPLOS 2021): invalidations where the throughput is low, polling where it is high. At which rate it changes over is not
-//! published, so both thresholds and the window are parameters.
+//! Source: Dagger (ASPLOS 2021): invalidations where the throughput is low, polling where it is
+//! high. At which rate it changes over is not published, so both thresholds and the window are
+//! parameters.
 
 use crate::time::{Span, Timestamp};
 
@@ -145,7 +149,8 @@ impl HostWatch {
         self.changes
     }
 
-    /// A core has written a line. Returns how the NIC learns of it; the next one may be learned of in another way.
+    /// A core has written a line. Returns how the NIC learns of it; the next one may be learned of
+    /// in another way.
     #[inline]
     pub fn handle_line(&mut self, now: Timestamp) -> Watching {
         self.end_windows(now);
@@ -157,7 +162,8 @@ impl HostWatch {
         found
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due: the end of the window, if it may end the polling.
+    /// When [`handle_timeout`](Self::handle_timeout) is due: the end of the window, if it may end
+    /// the polling.
     #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {

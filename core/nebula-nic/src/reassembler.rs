@@ -1,18 +1,19 @@
 //! Station 5: *which RPC does this packet belong to?*
 //!
-//! RPCs of more than one packet are matched by (source node, transfer id) in a table with a fixed number of entries,
-//! the papers' CAM. An RPC of one packet does not need it. Packets arrive in any order: the first to arrive, whatever
-//! its index, creates the entry, since each header carries the RPC's size.
+//! RPCs of more than one packet are matched by (source node, transfer id) in a table with a fixed
+//! number of entries, the papers' CAM. An RPC of one packet does not need it. Packets arrive in any
+//! order: the first to arrive, whatever its index, creates the entry, since each header carries the
+//! RPC's size.
 //!
-//! An entry is small because the packets it has seen are not stored in it: they are one bit each in a second bitvector
-//! over the slots of the receive buffer, at the slot where the packet's payload begins. A packet that disagrees with
-//! its entry is refused and never trusted.
+//! An entry is small because the packets it has seen are not stored in it: they are one bit each in
+//! a second bitvector over the slots of the receive buffer, at the slot where the packet's payload
+//! begins. A packet that disagrees with its entry is refused and never trusted.
 //!
-//! Entries stay in place in a pool; an open-addressed index finds them. They are linked by age, so the oldest is known
-//! at once and an RPC whose packets stop arriving can be abandoned.
+//! Entries stay in place in a pool; an open-addressed index finds them. They are linked by age, so
+//! the oldest is known at once and an RPC whose packets stop arriving can be abandoned.
 //!
-//! Departs: the papers' link loses nothing, so every RPC completes. Where peers can end at any moment, an RPC that does
-//! not complete in time is abandoned and its slots are freed.
+//! Departs: the papers' link loses nothing, so every RPC completes. Where peers can end at any
+//! moment, an RPC that does not complete in time is abandoned and its slots are freed.
 //!
 //! Next: station 6, [`arrival_queue`](crate::arrival_queue).
 
@@ -84,7 +85,8 @@ impl List {
 ///
 /// # Cost
 ///
-/// Expected O(1) for each packet, no allocation: the index is at most half full, and its hash depends on the seed.
+/// Expected O(1) for each packet, no allocation: the index is at most half full, and its hash
+/// depends on the seed.
 ///
 /// # Examples
 ///
@@ -103,7 +105,8 @@ pub struct Reassembler {
     mtu: Mtu,
     seed: u64,
     entries: Box<[Entry]>,
-    /// Entry numbers at the place of their hash or after it; the length is a power of two, at least twice the entries.
+    /// Entry numbers at the place of their hash or after it; the length is a power of two, at least
+    /// twice the entries.
     index: Box<[u32]>,
     arrived: Arrived,
     shares: Shares,
@@ -165,13 +168,15 @@ impl Reassembler {
         self.live == 0
     }
 
-    /// Whether no entry is left. Abandoned RPCs keep theirs until [`poll_abandoned`](Self::poll_abandoned).
+    /// Whether no entry is left. Abandoned RPCs keep theirs until
+    /// [`poll_abandoned`](Self::poll_abandoned).
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.free == NONE
     }
 
-    /// Whether an RPC of a peer may be being reassembled. With [limits](Self::per_peer) it mostly is then.
+    /// Whether an RPC of a peer may be being reassembled. With [limits](Self::per_peer) it mostly
+    /// is then.
     #[must_use]
     pub fn may_hold(&self, snid: NodeId) -> bool {
         self.live > 0 && self.shares.may_hold(snid)
@@ -227,8 +232,9 @@ impl Reassembler {
         Ok(Part::Last(rpc))
     }
 
-    /// Takes consecutive packets of an RPC of which more than those are missing, the first of them `header`'s. `false`, and nothing is changed, if
-    /// [`handle_packet`](Self::handle_packet) would not take each of them, or would complete the RPC.
+    /// Takes consecutive packets of an RPC of which more than those are missing, the first of them
+    /// `header`'s. `false`, and nothing is changed, if [`handle_packet`](Self::handle_packet) would
+    /// not take each of them, or would complete the RPC.
     #[must_use]
     pub fn take_packets(&mut self, header: &Header, packets: u32) -> bool {
         let Some(place) = self.find(header.rpc()) else { return false };
@@ -246,7 +252,8 @@ impl Reassembler {
     ///
     /// # Panics
     ///
-    /// If the table [is full](Self::is_full), or the RPC has only one packet or no packet with that index.
+    /// If the table [is full](Self::is_full), or the RPC has only one packet or no packet with that
+    /// index.
     pub fn start(&mut self, now: Timestamp, rpc: Incomplete, pkt_idx: u32) {
         let packets = self.mtu.packets(rpc.bytes);
         assert!(packets > 1 && pkt_idx < packets, "an RPC of one packet needs no entry");
@@ -274,7 +281,8 @@ impl Reassembler {
         self.entries.get(self.by_age.front as usize).map(|entry| entry.since)
     }
 
-    /// Abandons every RPC whose first packet arrived at least `timeout` ago; passes their slots to `release`.
+    /// Abandons every RPC whose first packet arrived at least `timeout` ago; passes their slots to
+    /// `release`.
     pub fn abandon_expired(&mut self, now: Timestamp, timeout: Span, mut release: impl FnMut(SlotRange)) {
         while self.oldest().is_some_and(|since| since + timeout <= now) {
             release(self.abandon(self.by_age.front));
@@ -320,7 +328,8 @@ impl Reassembler {
         rpc.slots
     }
 
-    /// Removes the entry at `place` from the index and the list by age; its number is then the caller's.
+    /// Removes the entry at `place` from the index and the list by age; its number is then the
+    /// caller's.
     fn remove(&mut self, place: usize) {
         let number = self.index[place] as usize;
         self.index_remove(place);

@@ -1,7 +1,7 @@
 //! Station 4: *where does the payload go?*
 //!
-//! One circular array of 64 B slots holds the payload of *every* peer; it is sized from the SLO and not from the number
-//! of peers. This module decides which slots; it never sees the bytes.
+//! One circular array of 64 B slots holds the payload of *every* peer; it is sized from the SLO and
+//! not from the number of peers. This module decides which slots; it never sees the bytes.
 //!
 //! ```text
 //!   slot   0         8         16        24        32
@@ -9,17 +9,19 @@
 //!                         ^head                ^tail       # used   . free
 //! ```
 //!
-//! `head` advances towards `tail` through slots that are known to be free; `tail` is the next slot that might be used.
-//! RPCs end in any order: freeing clears their bits, and `tail` skips clear bits when `head` needs the room. A slow RPC
-//! stops `tail`. Then *scrubbing* searches the bitvector for the next run that is long enough, and `head` continues
-//! there; the slow RPC stays where it is and meets `tail` again a lap later.
+//! `head` advances towards `tail` through slots that are known to be free; `tail` is the next slot
+//! that might be used. RPCs end in any order: freeing clears their bits, and `tail` skips clear
+//! bits when `head` needs the room. A slow RPC stops `tail`. Then *scrubbing* searches the
+//! bitvector for the next run that is long enough, and `head` continues there; the slow RPC stays
+//! where it is and meets `tail` again a lap later.
 //!
-//! In addition to the papers' bit per slot (`used`), there is a second one, `follows`, for every slot of an RPC except
-//! its first; and for the first slot, the core that holds the RPC. So a freed range can be checked against exactly one
-//! RPC of exactly that core.
+//! In addition to the papers' bit per slot (`used`), there is a second one, `follows`, for every
+//! slot of an RPC except its first; and for the first slot, the core that holds the RPC. So a freed
+//! range can be checked against exactly one RPC of exactly that core.
 //!
-//! Departs: `tail` moves when `head` needs room, a word of bits at a time, and not at each free. Which slots an RPC
-//! gets is the same in both cases, since the run of free slots after `head` is the same.
+//! Departs: `tail` moves when `head` needs room, a word of bits at a time, and not at each free.
+//! Which slots an RPC gets is the same in both cases, since the run of free slots after `head` is
+//! the same.
 //!
 //! Next: station 5, [`reassembler`](crate::reassembler).
 
@@ -37,16 +39,18 @@ use scan::Scan;
 pub enum ScrubMode {
     /// Before replying with a NACK, which is then sent only if no run is long enough.
     ///
-    /// Departs: the paper replies with a NACK and scrubs off the critical path, where hardware has the time. Software
-    /// pays for the scan either way, so it scans before it refuses.
+    /// Departs: the paper replies with a NACK and scrubs off the critical path, where hardware has
+    /// the time. Software pays for the scan either way, so it scans before it refuses.
     #[default]
     OnFull,
     /// After replying with a NACK, as in the paper: later RPCs use the room.
     AfterNack,
-    /// Ahead of need: each packet that begins an RPC and each free looks at three words of bits, and what they show is used some inputs later, as in
-    /// hardware, whose decisions wait for no search. A NACK is sent where no look has found the room yet.
+    /// Ahead of need: each packet that begins an RPC and each free looks at three words of bits,
+    /// and what they show is used some inputs later, as in hardware, whose decisions wait for no
+    /// search. A NACK is sent where no look has found the room yet.
     Ahead,
-    /// Never: a slow RPC holds up all slots from its own to the head until it ends. For comparison, to measure what scrubbing is worth.
+    /// Never: a slow RPC holds up all slots from its own to the head until it ends. For comparison,
+    /// to measure what scrubbing is worth.
     Off,
 }
 
@@ -58,8 +62,9 @@ pub enum SlotOrder {
     Circular,
     /// The same, but from the first slot on whenever the buffer is empty.
     ///
-    /// Departs: software serves as fast as RPCs come for most of its time, and then the first slots stay in the core's own cache. A circular
-    /// buffer is walked through the whole of its size, which is that of the longest queue that the SLO allows.
+    /// Departs: software serves as fast as RPCs come for most of its time, and then the first slots
+    /// stay in the core's own cache. A circular buffer is walked through the whole of its size,
+    /// which is that of the longest queue that the SLO allows.
     FirstWhenEmpty,
 }
 
@@ -72,7 +77,8 @@ pub enum Holder {
     Core(CoreId),
     /// Another group of cores, to which the RPC was handed over.
     Group(GroupId),
-    /// The core that serves the run of RPCs that begins there: none of them is held, or freed, by itself.
+    /// The core that serves the run of RPCs that begins there: none of them is held, or freed, by
+    /// itself.
     Run(CoreId),
 }
 
@@ -101,7 +107,8 @@ impl Holder {
 
 const _: () = assert!(CORES_MAX <= Holder::RUNS && CORES_MAX <= Holder::NOBODY - Holder::GROUPS);
 
-/// The bits of 64 slots, side by side: an RPC of up to 64 slots usually touches one cache line of them.
+/// The bits of 64 slots, side by side: an RPC of up to 64 slots usually touches one cache line of
+/// them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     used: u64,
@@ -175,7 +182,8 @@ impl RecvBuffer {
     #[must_use]
     pub fn new(slots: u32) -> Self {
         assert!((1..=SLOTS_MAX).contains(&slots), "a receive buffer has 1 to {SLOTS_MAX} slots, not {slots}");
-        // One more bit than slots, so that every search for a used slot ends at a bit that is always set.
+        // One more bit than slots, so that every search for a used slot ends at a bit that is
+        // always set.
         let mut words = vec![Word::default(); (slots / 64 + 1) as usize];
         words[(slots / 64) as usize].used = u64::MAX << (slots % 64);
         let (words, holders) = (words.into(), vec![Holder::NIC; slots as usize].into());
@@ -192,7 +200,8 @@ impl RecvBuffer {
         self
     }
 
-    /// The same with its slots numbered from `first`: several buffers of one server then share one numbering.
+    /// The same with its slots numbered from `first`: several buffers of one server then share one
+    /// numbering.
     #[must_use]
     pub fn numbered_from(mut self, first: u32) -> Self {
         self.first = first;
@@ -213,20 +222,23 @@ impl RecvBuffer {
         range.start.0.wrapping_sub(self.first) < self.slots
     }
 
-    /// The range as it is counted in here: beyond all slots, if it begins in no slot of this buffer.
+    /// The range as it is counted in here: beyond all slots, if it begins in no slot of this
+    /// buffer.
     #[inline(always)]
     const fn counted(&self, range: SlotRange) -> SlotRange {
         SlotRange::new(range.start.0.wrapping_sub(self.first), range.slots)
     }
 
-    /// Takes `slots` consecutive slots, at least 1, for one RPC; they belong to the NIC until [`give`](Self::give).
+    /// Takes `slots` consecutive slots, at least 1, for one RPC; they belong to the NIC until
+    /// [`give`](Self::give).
     ///
-    /// `None` when the run of free slots after `head` is too short, whatever free runs there are elsewhere:
-    /// [`scrub`](Self::scrub) finds those.
+    /// `None` when the run of free slots after `head` is too short, whatever free runs there are
+    /// elsewhere: [`scrub`](Self::scrub) finds those.
     ///
     /// # Cost
     ///
-    /// O(slots / 64) amortized over a lap of `head`, no allocation; usually one word. In RTL one cycle.
+    /// O(slots / 64) amortized over a lap of `head`, no allocation; usually one word. In RTL one
+    /// cycle.
     #[inline(always)]
     pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
         self.restart_if_empty();
@@ -241,10 +253,12 @@ impl RecvBuffer {
         Some(SlotRange::new(self.first + range.start.0, slots))
     }
 
-    /// Takes `slots_each` slots for each of at most `most` RPCs, one RPC after the other: exactly what as many calls of
-    /// [`alloc`](Self::alloc) would return, up to the first that fails or does not go on where the one before ended.
+    /// Takes `slots_each` slots for each of at most `most` RPCs, one RPC after the other: exactly
+    /// what as many calls of [`alloc`](Self::alloc) would return, up to the first that fails or
+    /// does not go on where the one before ended.
     ///
-    /// Returns the first slot and for how many RPCs; `None` if the run of free slots after `head` is too short for one.
+    /// Returns the first slot and for how many RPCs; `None` if the run of free slots after `head`
+    /// is too short for one.
     ///
     /// # Cost
     ///
@@ -276,7 +290,8 @@ impl RecvBuffer {
         (end - start >= slots && slots > 0).then_some(Slot(self.first + start))
     }
 
-    /// The `slots` slots from `first` on, which are those [that come next](Self::next_for), were given out and are free again.
+    /// The `slots` slots from `first` on, which are those [that come next](Self::next_for), were
+    /// given out and are free again.
     #[inline(always)]
     pub fn pass(&mut self, first: Slot, slots: u32) {
         self.restart_if_empty();
@@ -286,15 +301,16 @@ impl RecvBuffer {
         self.missing_run = u32::MAX;
     }
 
-    /// Notes that `core` serves the RPCs of a run, which [`alloc_burst`](Self::alloc_burst) returned; `false` if they are no range of
-    /// this buffer.
+    /// Notes that `core` serves the RPCs of a run, which [`alloc_burst`](Self::alloc_burst)
+    /// returned; `false` if they are no range of this buffer.
     #[inline(always)]
     pub fn give_run(&mut self, run: &Run, core: CoreId) -> bool {
         let holder = self.holders.get_mut(run.first_slot.0.wrapping_sub(self.first) as usize);
         holder.map(|holder| *holder = Holder::Run(core).code()).is_some()
     }
 
-    /// Frees the slots of a run if it is exactly one that `core` serves; otherwise changes nothing and returns `false`.
+    /// Frees the slots of a run if it is exactly one that `core` serves; otherwise changes nothing
+    /// and returns `false`.
     ///
     /// # Cost
     ///
@@ -327,7 +343,8 @@ impl RecvBuffer {
         true
     }
 
-    /// Notes that `core` holds `range`, which [`alloc`](Self::alloc) returned; `false` if it is no range of this buffer.
+    /// Notes that `core` holds `range`, which [`alloc`](Self::alloc) returned; `false` if it is no
+    /// range of this buffer.
     #[inline(always)]
     pub fn give(&mut self, range: SlotRange, core: CoreId) -> bool {
         let holder = self.holders.get_mut(self.counted(range).start.0 as usize);
@@ -356,7 +373,8 @@ impl RecvBuffer {
         is_held && self.is_one_rpc(range)
     }
 
-    /// Frees `range` if it is exactly one live RPC that `holder` holds; otherwise changes nothing and returns `false`.
+    /// Frees `range` if it is exactly one live RPC that `holder` holds; otherwise changes nothing
+    /// and returns `false`.
     ///
     /// # Cost
     ///
@@ -368,7 +386,8 @@ impl RecvBuffer {
         if *held != holder.code() {
             return false;
         }
-        // One slot, given to a core, and not the last of its word: it suffices that the next slot is not part of it.
+        // One slot, given to a core, and not the last of its word: it suffices that the next slot
+        // is not part of it.
         let first = range.start.0 % 64;
         if range.slots == 1 && holder != Holder::Nic && first != 63 {
             let word = &mut self.words[(range.start.0 / 64) as usize];
@@ -426,7 +445,8 @@ impl RecvBuffer {
         self.slots - self.used
     }
 
-    /// The most slots held at once since construction or [`reset_slots_used_max`](Self::reset_slots_used_max).
+    /// The most slots held at once since construction or
+    /// [`reset_slots_used_max`](Self::reset_slots_used_max).
     #[must_use]
     pub const fn slots_used_max(&self) -> u32 {
         self.used_max
@@ -457,7 +477,8 @@ impl RecvBuffer {
         }
     }
 
-    /// For how many of `most` RPCs there is room behind the head, or, where there is for none, at the first slot.
+    /// For how many of `most` RPCs there is room behind the head, or, where there is for none, at
+    /// the first slot.
     #[cold]
     fn extend_for_burst(&mut self, slots_each: u32, most: u32) -> u32 {
         let wanted = slots_each.saturating_mul(most);
@@ -500,7 +521,8 @@ impl RecvBuffer {
         is_run && (0..run.rpcs).all(|rpc| self.clear_range(self.counted(run.slots(rpc))))
     }
 
-    /// Advances `tail` over free slots until `slots` lie before it, or wraps `head` if all is free up to the end.
+    /// Advances `tail` over free slots until `slots` lie before it, or wraps `head` if all is free
+    /// up to the end.
     #[inline(never)]
     fn extend(&mut self, slots: u32) -> bool {
         self.tail = self.free_until(self.tail, self.head.saturating_add(slots));
@@ -519,7 +541,8 @@ impl RecvBuffer {
         true
     }
 
-    /// The first used slot at or after `from`, or some slot at or after `enough` up to which all are free.
+    /// The first used slot at or after `from`, or some slot at or after `enough` up to which all
+    /// are free.
     fn free_until(&self, from: u32, enough: u32) -> u32 {
         let mut at = from;
         loop {
@@ -547,7 +570,8 @@ impl RecvBuffer {
         None
     }
 
-    /// The first slot in `from..end` that begins a run of `slots` free slots; the run may extend past `end`.
+    /// The first slot in `from..end` that begins a run of `slots` free slots; the run may extend
+    /// past `end`.
     fn find_run(&self, from: u32, end: u32, slots: u32) -> Option<u32> {
         let mut at = from;
         loop {
@@ -623,7 +647,8 @@ impl RecvBuffer {
         is_one_rpc
     }
 
-    /// Whether `slot`, which may be the one after the last, belongs to the same RPC as the slot before it.
+    /// Whether `slot`, which may be the one after the last, belongs to the same RPC as the slot
+    /// before it.
     fn follows(&self, slot: u32) -> bool {
         self.words[(slot / 64) as usize].follows >> (slot % 64) & 1 != 0
     }

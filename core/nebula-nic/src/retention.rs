@@ -1,9 +1,10 @@
 //! Station 2, too: *has this RPC arrived before?*
 //!
-//! On a network that loses packets, a client retransmits what got no answer, and the server may have executed it
-//! already. So the server remembers the state of the last RPCs, of all clients together: in the server, replied to (and
-//! where the reply is stored), NACKed, or faulted. The memory is bounded, so it forgets; RPCs that it has forgotten
-//! must not run again either. Hence the *floor*:
+//! On a network that loses packets, a client retransmits what got no answer, and the server may
+//! have executed it already. So the server remembers the state of the last RPCs, of all clients
+//! together: in the server, replied to (and where the reply is stored), NACKed, or faulted. The
+//! memory is bounded, so it forgets; RPCs that it has forgotten must not run again either. Hence
+//! the *floor*:
 //!
 //! ```text
 //!              forgotten, or never seen: refused as stale │ never seen: new
@@ -11,16 +12,17 @@
 //!              remembered: whatever its stamp, its fate
 //! ```
 //!
-//! Each RPC has a stamp, the same in every transmission. Forgetting an RPC raises the floor to its stamp, and an RPC
-//! that is not remembered and has a stamp at or below the floor is refused. An RPC in the server is never forgotten; of
-//! the others, the one that ended first is forgotten first.
+//! Each RPC has a stamp, the same in every transmission. Forgetting an RPC raises the floor to its
+//! stamp, and an RPC that is not remembered and has a stamp at or below the floor is refused. An
+//! RPC in the server is never forgotten; of the others, the one that ended first is forgotten
+//! first.
 //!
-//! It keeps nothing per client, reads no clock and holds no bytes: replies are stored in a ring of the caller's, and
-//! this module only tracks which bytes belong to which reply.
+//! It keeps nothing per client, reads no clock and holds no bytes: replies are stored in a ring of
+//! the caller's, and this module only tracks which bytes belong to which reply.
 //!
-//! Departs: the papers' link loses nothing, so every request arrives once and nothing has to be remembered. Where
-//! datagrams are lost and sent again, the last RPCs are remembered, in memory whose size does not depend on the number
-//! of clients.
+//! Departs: the papers' link loses nothing, so every request arrives once and nothing has to be
+//! remembered. Where datagrams are lost and sent again, the last RPCs are remembered, in memory
+//! whose size does not depend on the number of clients.
 
 mod entry;
 mod index;
@@ -68,20 +70,21 @@ impl RetentionConfig {
 
 /// The bounded memory of the last RPCs and their outcomes, so that none is executed twice.
 ///
-/// For each request, call [`look`](Self::look); if it returns [`Seen::New`], decide, and report the decision at once:
-/// [`begin`](Self::begin) or [`nacked`](Self::nacked). Every RPC that began ends with exactly one `end_*`.
+/// For each request, call [`look`](Self::look); if it returns [`Seen::New`], decide, and report the
+/// decision at once: [`begin`](Self::begin) or [`nacked`](Self::nacked). Every RPC that began ends
+/// with exactly one `end_*`.
 ///
 /// # Invariants
 ///
 /// - After `begin` or `nacked`, `look` with the same key and stamp never says `New` again.
-/// - An RPC that has ended is remembered at least until [`entries`](Self::entries) − [`in_server`](Self::in_server)
-///   others have ended after it.
+/// - An RPC that has ended is remembered at least until [`entries`](Self::entries) −
+///   [`in_server`](Self::in_server) others have ended after it.
 /// - The floor never decreases.
 ///
 /// # Cost
 ///
-/// Expected O(1) for each call, and no allocation after construction; 76 B per entry in addition to the ring of
-/// replies.
+/// Expected O(1) for each call, and no allocation after construction; 76 B per entry in addition to
+/// the ring of replies.
 ///
 /// # Examples
 ///
@@ -121,12 +124,14 @@ impl Retention {
     ///
     /// # Panics
     ///
-    /// With more than [`RETENTION_ENTRIES_MAX`] entries, or more than half of the address space for replies.
+    /// With more than [`RETENTION_ENTRIES_MAX`] entries, or more than half of the address space for
+    /// replies.
     #[must_use]
     pub fn new(config: RetentionConfig) -> Self {
         let entries = config.entries.next_power_of_two();
         assert!(entries <= RETENTION_ENTRIES_MAX, "a retention has at most 2^30 entries");
-        // Not zeros: the system would provide zeroed pages only on first access, at the cost of the first RPCs.
+        // Not zeros: the system would provide zeroed pages only on first access, at the cost of the
+        // first RPCs.
         let none = Entry { stamp_ns: u64::MAX, ..Entry::default() };
         Self {
             entries: vec![none; entries as usize].into(),
@@ -148,7 +153,8 @@ impl Retention {
         self.recall(key).unwrap_or(if is_stale { Seen::Stale } else { Seen::New })
     }
 
-    /// The state of an RPC if it is remembered, for messages about it that carry no stamp. Never `Some(Seen::New)`.
+    /// The state of an RPC if it is remembered, for messages about it that carry no stamp. Never
+    /// `Some(Seen::New)`.
     #[must_use]
     #[inline(always)]
     pub fn recall(&self, key: RetentionKey) -> Option<Seen> {
@@ -179,8 +185,8 @@ impl Retention {
     ///
     /// # Errors
     ///
-    /// [`RetentionFull`] when every entry's RPC is in the server. Nothing has changed: do not reply, as the NACK would
-    /// not be remembered.
+    /// [`RetentionFull`] when every entry's RPC is in the server. Nothing has changed: do not
+    /// reply, as the NACK would not be remembered.
     pub fn nacked(&mut self, key: RetentionKey, stamp_ns: u64, reason: NackReason) -> Result<(), RetentionFull> {
         let id = self.over.pop().ok_or(RetentionFull)?;
         self.replace(id, Entry { key, stamp_ns, fate: Fate::Nacked(reason), ..Entry::default() });
@@ -190,7 +196,8 @@ impl Retention {
 
     /// Ends an RPC with a reply of `bytes`, and returns where in the ring of replies to store it.
     ///
-    /// `None` when the ring is shorter than that: nothing has changed, and the RPC must be ended in another way.
+    /// `None` when the ring is shorter than that: nothing has changed, and the RPC must be ended in
+    /// another way.
     ///
     /// # Panics
     ///
@@ -268,15 +275,16 @@ impl Retention {
         self.entries[id.index()].stamp_ns
     }
 
-    /// Whether another reply of `bytes` bytes would overwrite what is stored in the ring at `start`, as of
-    /// [`ReplyAt::start`], or after it.
+    /// Whether another reply of `bytes` bytes would overwrite what is stored in the ring at
+    /// `start`, as of [`ReplyAt::start`], or after it.
     #[must_use]
     #[inline]
     pub const fn overwrites(&self, start: u64, bytes: u32) -> bool {
         self.replies.reaches(start, bytes)
     }
 
-    /// The offset of a reply in the caller's ring of [`reply_bytes`](Self::reply_bytes); replies never wrap its end.
+    /// The offset of a reply in the caller's ring of [`reply_bytes`](Self::reply_bytes); replies
+    /// never wrap its end.
     #[must_use]
     #[inline]
     pub const fn reply_offset(&self, at: ReplyAt) -> usize {
@@ -321,14 +329,16 @@ impl Retention {
         self.over.len()
     }
 
-    /// Whether every entry's RPC is in the server: then [`begin`](Self::begin) and [`nacked`](Self::nacked) fail.
+    /// Whether every entry's RPC is in the server: then [`begin`](Self::begin) and
+    /// [`nacked`](Self::nacked) fail.
     #[must_use]
     #[inline]
     pub const fn is_full(&self) -> bool {
         self.over.is_empty()
     }
 
-    /// The highest stamp of a forgotten RPC, if any: an RPC that is not remembered and not later than that is stale.
+    /// The highest stamp of a forgotten RPC, if any: an RPC that is not remembered and not later
+    /// than that is stale.
     #[must_use]
     pub const fn floor_ns(&self) -> Option<u64> {
         self.floor_ns

@@ -1,8 +1,9 @@
 //! How large is large enough? Queueing theory for the bounds of a back end.
 //!
-//! A receive buffer is sized from the load and the SLO, not from the number of peers. With Poisson arrivals and
-//! exponential service at `k` cores (M/M/k), `E[Nq]` RPCs wait on average. Ten times that is enough for all but the
-//! rarest moments below saturation; RPCs that do not fit then would miss their SLO anyway and are better NACKed.
+//! A receive buffer is sized from the load and the SLO, not from the number of peers. With Poisson
+//! arrivals and exponential service at `k` cores (M/M/k), `E[Nq]` RPCs wait on average. Ten times
+//! that is enough for all but the rarest moments below saturation; RPCs that do not fit then would
+//! miss their SLO anyway and are better NACKed.
 
 use crate::id::SLOT_BYTES;
 use crate::time::Span;
@@ -46,7 +47,8 @@ pub enum SizingError {
     Service,
 }
 
-/// The share of arrivals that `k` servers without a queue would refuse, at `erlangs` of offered load (Erlang B).
+/// The share of arrivals that `k` servers without a queue would refuse, at `erlangs` of offered
+/// load (Erlang B).
 ///
 /// # Cost
 ///
@@ -59,8 +61,8 @@ pub fn erlang_b(k: u32, erlangs: f64) -> f64 {
     })
 }
 
-/// The share of arrivals that wait at `k` servers with one queue, at `erlangs` of offered load (Erlang C); 1 from
-/// saturation on.
+/// The share of arrivals that wait at `k` servers with one queue, at `erlangs` of offered load
+/// (Erlang C); 1 from saturation on.
 ///
 /// # Examples
 ///
@@ -76,7 +78,8 @@ pub fn erlang_c(k: u32, erlangs: f64) -> f64 {
     blocked / (1.0 - erlangs / f64::from(k) * (1.0 - blocked))
 }
 
-/// `E[Nq]`: how many RPCs wait on average at `k` cores and `erlangs` of offered load; infinite from saturation on.
+/// `E[Nq]`: how many RPCs wait on average at `k` cores and `erlangs` of offered load; infinite from
+/// saturation on.
 ///
 /// # Examples
 ///
@@ -119,7 +122,8 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    /// Room for [`QUEUE_ROOM`] times `E[Nq]` RPCs of `rpc_bytes` payload bytes, at `utilization` of `cores` cores.
+    /// Room for [`QUEUE_ROOM`] times `E[Nq]` RPCs of `rpc_bytes` payload bytes, at `utilization` of
+    /// `cores` cores.
     pub fn new(cores: u32, utilization: f64, rpc_bytes: u32) -> Result<Self, SizingError> {
         if cores == 0 {
             return Err(SizingError::Cores);
@@ -143,18 +147,19 @@ impl Sizing {
     }
 }
 
-/// [`QUEUE_ROOM`] for each waiting RPC. The mean is first rounded to a whole RPC, as in the papers (53.91 becomes 54,
-/// and 540 RPCs of room), and is at least one.
+/// [`QUEUE_ROOM`] for each waiting RPC. The mean is first rounded to a whole RPC, as in the papers
+/// (53.91 becomes 54, and 540 RPCs of room), and is at least one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "finite and positive below saturation")]
 fn rpcs_of_room(queue_depth_mean: f64) -> u64 {
     (libm::round(queue_depth_mean).max(1.0) * QUEUE_ROOM) as u64
 }
 
-/// The most RPCs that may wait at `cores` cores so that the last of them still meets `slo`, 99 times of 100.
+/// The most RPCs that may wait at `cores` cores so that the last of them still meets `slo`, 99
+/// times of 100.
 ///
-/// An RPC that finds `q` waiting starts when the cores have completed about `q` services: after `q·S/k` on average,
-/// with a deviation of `sqrt(q)·S/k` when service times are exponential. The bound is the largest `q` with `q·S/k +
-/// 2.33·sqrt(q)·S/k ≤ SLO − S`, and at least 1.
+/// An RPC that finds `q` waiting starts when the cores have completed about `q` services: after
+/// `q·S/k` on average, with a deviation of `sqrt(q)·S/k` when service times are exponential. The
+/// bound is the largest `q` with `q·S/k + 2.33·sqrt(q)·S/k ≤ SLO − S`, and at least 1.
 ///
 /// # Examples
 ///

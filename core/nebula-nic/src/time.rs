@@ -1,8 +1,8 @@
 //! Time as an argument: points and lengths in whole picoseconds.
 //!
-//! Nothing in this crate reads a clock. A picosecond resolves one 64 B packet at 1 Tbps (512 ps), and a `u64` of them
-//! lasts 213 days. Arithmetic saturates at both ends, so that a late or reordered reading of the clock gives an empty
-//! span and never a huge one.
+//! Nothing in this crate reads a clock. A picosecond resolves one 64 B packet at 1 Tbps (512 ps),
+//! and a `u64` of them lasts 213 days. Arithmetic saturates at both ends, so that a late or
+//! reordered reading of the clock gives an empty span and never a huge one.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -204,8 +204,8 @@ impl Div<u64> for Span {
 }
 
 impl From<Duration> for Span {
-    /// The same length. Anything longer than [`Span::MAX`], some 213 days, becomes [`Span::MAX`], which every limit
-    /// treats as "none".
+    /// The same length. Anything longer than [`Span::MAX`], some 213 days, becomes [`Span::MAX`],
+    /// which every limit treats as "none".
     #[inline]
     fn from(duration: Duration) -> Self {
         u64::try_from(duration.as_nanos()).map_or(Self::MAX, Self::from_ns)
@@ -256,7 +256,8 @@ pub struct ParseSpanError {
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// Parses `100us`, `1.5ms`, `800ns`, `2s`, `10ps`; digits finer than a picosecond are truncated.
+    /// Parses `100us`, `1.5ms`, `800ns`, `2s`, `10ps`; digits finer than a picosecond are
+    /// truncated.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         parse_ps(text.trim()).map(Self).ok_or_else(|| ParseSpanError { text: text.into() })
     }

@@ -62,9 +62,9 @@ macro_rules! reasons {
 reasons! {
     /// Why a request is refused, as reported to its sender.
     ///
-    /// A [`Backend`](crate::Backend) gives the first four, at once. The others belong to transports that lose packets:
-    /// the code that drives the back end refuses RPCs that are late or incomplete. Only with [`Stale`](Self::Stale) is
-    /// it unknown whether the RPC was executed.
+    /// A [`Backend`](crate::Backend) gives the first four, at once. The others belong to transports
+    /// that lose packets: the code that drives the back end refuses RPCs that are late or
+    /// incomplete. Only with [`Stale`](Self::Stale) is it unknown whether the RPC was executed.
     NackReason {
         /// No run of free slots is long enough.
         BufferFull = 1, "buffer-full";
@@ -74,7 +74,8 @@ reasons! {
         QueueBound = 3, "queue-bound";
         /// The RPC is longer than the configuration allows.
         TooLarge = 4, "too-large";
-        /// It is older than what the server remembers: it may have been executed, and will not be executed now.
+        /// It is older than what the server remembers: it may have been executed, and will not be
+        /// executed now.
         Stale = 5, "stale";
         /// Its deadline has passed, and no core had begun it.
         Expired = 6, "expired";
@@ -140,7 +141,8 @@ pub enum Verdict {
 
 /// The notification that a complete RPC is in the receive buffer.
 ///
-/// It carries where the payload is *and how long*, so that the core that gets it can prefetch all of it.
+/// It carries where the payload is *and how long*, so that the core that gets it can prefetch all
+/// of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Which RPC.
@@ -157,9 +159,9 @@ pub struct Arrival {
 
 /// An [`Arrival`] as stored in a queue: whole words, written and read as such.
 ///
-/// A narrow store that is soon followed by a wider load of the same bytes cannot be forwarded from the store buffer.
-/// The load then waits until all earlier stores have drained, and in a runtime those are replies on their way to
-/// another core's cache.
+/// A narrow store that is soon followed by a wider load of the same bytes cannot be forwarded from
+/// the store buffer. The load then waits until all earlier stores have drained, and in a runtime
+/// those are replies on their way to another core's cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PackedArrival([u64; 4]);
 

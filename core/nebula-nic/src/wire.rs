@@ -1,8 +1,9 @@
 //! Station 2: *what does this packet say?*
 //!
-//! The header of a packet and its 24 bytes on the wire, and the split of an RPC into packets of at most one MTU.
-//! [`Header::decode`] accepts any bytes; anything that is not a header of this version is an error and never a panic.
-//! Later stations check whether the header agrees with other packets.
+//! The header of a packet and its 24 bytes on the wire, and the split of an RPC into packets of at
+//! most one MTU. [`Header::decode`] accepts any bytes; anything that is not a header of this
+//! version is an error and never a panic. Later stations check whether the header agrees with other
+//! packets.
 //!
 //! ```text
 //! byte  0        1     2..4    4..8  8..12  12..16     16..20   20..24       little-endian
@@ -186,18 +187,20 @@ impl Header {
     }
 }
 
-/// Slots that an RPC of `rpc_bytes` payload bytes takes: at least one, so that each RPC has its own slot.
+/// Slots that an RPC of `rpc_bytes` payload bytes takes: at least one, so that each RPC has its own
+/// slot.
 #[must_use]
 #[inline]
 pub const fn slots_of(rpc_bytes: u32) -> u32 {
-    // Minus one byte, shifted, plus one slot: no overflow at `u32::MAX`, and one slot for an empty payload.
+    // Minus one byte, shifted, plus one slot: no overflow at `u32::MAX`, and one slot for an empty
+    // payload.
     (rpc_bytes.saturating_sub(1) / SLOT_BYTES) + 1
 }
 
 /// The most payload that one packet carries: a multiple of 16 B, at least 48 B.
 ///
-/// The papers' is 64 B, so that each packet begins a slot. A slot of a ring over shared memory carries a header of 16 B beside its
-/// payload, in whole cache lines.
+/// The papers' is 64 B, so that each packet begins a slot. A slot of a ring over shared memory
+/// carries a header of 16 B beside its payload, in whole cache lines.
 ///
 /// # Examples
 ///
@@ -284,8 +287,9 @@ impl Mtu {
 
 /// `(multiplier, shift)` with `x / units == (x * multiplier) >> shift` for every `x` below 2^28.
 ///
-/// With `shift = 28 + ceil(log2 units)` and the multiplier rounded up, the error of the product stays below
-/// `x / 2^28 < 1` parts of the divisor, so the quotient never changes (Granlund and Montgomery).
+/// With `shift = 28 + ceil(log2 units)` and the multiplier rounded up, the error of the product
+/// stays below `x / 2^28 < 1` parts of the divisor, so the quotient never changes (Granlund and
+/// Montgomery).
 const fn reciprocal(units: u32) -> (u32, u32) {
     if units.is_power_of_two() {
         return (1, units.ilog2());

@@ -5,7 +5,8 @@ use crate::support::op::Op;
 use crate::support::pair::Pair;
 use nebula_nic::{Input, LogLine, Policy, ScrubMode};
 
-/// What can happen next: an RPC of one packet, two of several with their packets in any order, and all that ends one.
+/// What can happen next: an RPC of one packet, two of several with their packets in any order, and
+/// all that ends one.
 fn choices(pair: &Pair) -> Vec<Op> {
     let packet = |tid, bytes, pkt_idx| Op::Packet { peer: 0, tid, bytes, pkt_idx, key: tid };
     let mut ops = vec![

@@ -1,4 +1,5 @@
-//! The whole back end next to the naive model, over long random histories, and whether they reached rare branches.
+//! The whole back end next to the naive model, over long random histories, and whether they reached
+//! rare branches.
 
 use crate::support::op::{Op, STEP};
 use crate::support::pair::Pair;

@@ -1,5 +1,5 @@
-//! A burst decides as its RPCs one after the other would, and a run frees what it was given: all short histories of two back ends, of which one
-//! decides about bursts and the other about packets.
+//! A burst decides as its RPCs one after the other would, and a run frees what it was given: all
+//! short histories of two back ends, of which one decides about bursts and the other about packets.
 
 use crate::support::histories::walk;
 use nebula_nic::{
@@ -71,7 +71,8 @@ impl Two {
         assert_eq!(self.quick.refuses(Timestamp::ZERO, client), self.slow.refuses(Timestamp::ZERO, client));
     }
 
-    /// Writes down the sizes of a burst: each RPC of another length, and of another key. How many there is a place for.
+    /// Writes down the sizes of a burst: each RPC of another length, and of another key. How many
+    /// there is a place for.
     fn write(&mut self, rpcs: u32, slots: u32) -> (Burst, u32) {
         let first = RpcKey { snid: self.snid, tid: TransferId(self.sent) };
         self.sent += 2 * rpcs;
@@ -110,7 +111,8 @@ impl Two {
         for index in 0..rpcs {
             let header = header(&burst, index);
             let verdict = self.slow.handle_packet(Timestamp::ZERO, header);
-            // What a burst leaves out is passed on as a packet: it may be refused, or find room elsewhere.
+            // What a burst leaves out is passed on as a packet: it may be refused, or find room
+            // elsewhere.
             if index < admitted {
                 let slots = run.expect("some were admitted").slots(index);
                 let bytes = header.rpc_bytes;
@@ -243,7 +245,8 @@ fn bursts_of_a_heavy_and_a_light_source_are_their_rpcs_one_after_the_other() {
         let mut two = Two::of(policy, SlotOrder::FirstWhenEmpty, 200, 150);
         let (mut light, mut before_others) = (0, 0);
         for round in 0..6000_u32 {
-            // Of ten bursts nine are heavy. Who sends them changes, so that a source becomes light where a round of 1,024 ends: in any burst.
+            // Of ten bursts nine are heavy. Who sends them changes, so that a source becomes light
+            // where a round of 1,024 ends: in any burst.
             let is_light = round % 10 == 7;
             two.snid = NodeId(3 + u32::from(is_light != (round / 97 % 2 == 1)));
             let waiting = two.quick.queue_depth();

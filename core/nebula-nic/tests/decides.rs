@@ -1,4 +1,5 @@
-//! Whatever decides can be replayed: here one that is no back end but drives one ahead of what is asked, as hardware does.
+//! Whatever decides can be replayed: here one that is no back end but drives one ahead of what is
+//! asked, as hardware does.
 
 use nebula_nic::decision::{Beside, Decides, LogLine, replay_through};
 use nebula_nic::{

@@ -71,7 +71,8 @@ fn a_log_replays_through_another_back_end() {
     .runs(200);
 }
 
-/// A log of a back end that looks ahead: RPCs of one to three slots, and of those given to cores one at a time ends, the oldest one never.
+/// A log of a back end that looks ahead: RPCs of one to three slots, and of those given to cores
+/// one at a time ends, the oldest one never.
 fn log_of_looking_ahead(seed: u64) -> (BackendConfig, Vec<LogLine>) {
     let config = BackendConfig::new(2, Policy::Jbsq(8)).slots(150).rpc_bytes_max(192).queue_bound(60);
     let config = config.scrub(ScrubMode::Ahead);

@@ -1,5 +1,5 @@
-//! Who is refused when there is not room for all, over a server that is kept busy: a queue of 64 places, an RPC a step, and clients that
-//! send whatever the answers say.
+//! Who is refused when there is not room for all, over a server that is kept busy: a queue of 64
+//! places, an RPC a step, and clients that send whatever the answers say.
 
 use nebula_nic::{
     Backend, BackendConfig, CoreId, Header, LogLine, NodeId, Policy, Sources, Span, Timestamp, TransferId, Verdict,
@@ -60,7 +60,8 @@ impl Scene {
         }
     }
 
-    /// `heavy` clients with numbers below 256 send `times` the capacity together, beside the honest one.
+    /// `heavy` clients with numbers below 256 send `times` the capacity together, beside the honest
+    /// one.
     fn run(&mut self, heavy: u32, times: u32) {
         for step in 0..STEPS {
             for index in 0..times {
@@ -73,7 +74,8 @@ impl Scene {
         }
     }
 
-    /// Of the honest client's RPCs and of the others', the wait that so many in a hundred do not exceed.
+    /// Of the honest client's RPCs and of the others', the wait that so many in a hundred do not
+    /// exceed.
     fn waited(&self, percent: usize) -> [u64; 2] {
         self.waits.clone().map(|mut waits| {
             waits.sort_unstable();

@@ -1,4 +1,5 @@
-//! What tenants with weights get of a server that is kept busy: a queue of 64 places, an RPC a step, clients that send whatever the answers say.
+//! What tenants with weights get of a server that is kept busy: a queue of 64 places, an RPC a
+//! step, clients that send whatever the answers say.
 
 use nebula_nic::{
     Backend, BackendConfig, ConfigError, CoreId, Decision, Header, Input, LogLine, NodeId, Policy, Sources, Span,
@@ -45,7 +46,8 @@ impl Scene {
         *admitted += u32::from(is_admitted);
     }
 
-    /// In each step `send` is called with its number, and the core serves an RPC. The first quarter is not counted.
+    /// In each step `send` is called with its number, and the core serves an RPC. The first quarter
+    /// is not counted.
     fn run(&mut self, mut send: impl FnMut(&mut Self, u32)) {
         for step in 0..STEPS {
             if step == STEPS / 4 {

@@ -1,4 +1,5 @@
-//! Packets leave in the order of their flow, as a list of all packets says that is searched from its beginning.
+//! Packets leave in the order of their flow, as a list of all packets says that is searched from
+//! its beginning.
 
 use nebula_nic::{FlowOrder, Ticket};
 

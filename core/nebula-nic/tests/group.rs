@@ -1,5 +1,5 @@
-//! Groups that hand each other RPCs, beside lists: nothing is lost, nothing comes twice, nothing moves twice, the order holds, and
-//! messages about what is not theirs change nothing.
+//! Groups that hand each other RPCs, beside lists: nothing is lost, nothing comes twice, nothing
+//! moves twice, the order holds, and messages about what is not theirs change nothing.
 
 use crate::support::reach::Reach;
 use arbitrary::Arbitrary;

@@ -1,4 +1,5 @@
-//! A noisy neighbor: what a domain that is offered ten times its share does to another one on the same core.
+//! A noisy neighbor: what a domain that is offered ten times its share does to another one on the
+//! same core.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -6,7 +7,8 @@ use nebula_nic::{Lending, Span};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-/// What an RPC takes of the core, what refusing one takes, and what looking for work takes, in nanoseconds.
+/// What an RPC takes of the core, what refusing one takes, and what looking for work takes, in
+/// nanoseconds.
 const SERVICE_NS: u64 = 1000;
 const REFUSAL_NS: u64 = 100;
 const LOOK_NS: u64 = 50;
@@ -68,7 +70,8 @@ impl Domain {
     }
 }
 
-/// The p99 of the first domain's latency, and the share of the core that the second had, where they are offered these loads.
+/// The p99 of the first domain's latency, and the share of the core that the second had, where they
+/// are offered these loads.
 fn p99_ns(loads: [f64; 2]) -> (u64, f64) {
     let weights = [NonZeroU16::MIN; 2];
     let mut lending = Lending::new(&weights, Span::from_us(2));

@@ -1,4 +1,5 @@
-//! A group's manager: its decisions keep their bounds whatever the queues are, and are those of a plain description of the rules.
+//! A group's manager: its decisions keep their bounds whatever the queues are, and are those of a
+//! plain description of the rules.
 
 use nebula_nic::schedule::{Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, ThresholdRow, Thresholds};
 use nebula_nic::{GroupId, Span, Timestamp};

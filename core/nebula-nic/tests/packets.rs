@@ -1,4 +1,5 @@
-//! Packets that are handed in together are decided about as one after the other: random packets of a few RPCs to two back ends.
+//! Packets that are handed in together are decided about as one after the other: random packets of
+//! a few RPCs to two back ends.
 
 use arbitrary::Unstructured;
 use nebula_nic::{Backend, BackendConfig, Header, NodeId, Policy, Timestamp, TransferId, Verdict};

@@ -1,4 +1,5 @@
-//! The receive buffer beside a list of intervals: all short histories, and long ones drawn by chance.
+//! The receive buffer beside a list of intervals: all short histories, and long ones drawn by
+//! chance.
 
 use crate::support::histories::walk;
 use crate::support::interval_buffer::IntervalBuffer;
@@ -228,7 +229,8 @@ fn room_that_is_looked_for_ahead_is_free_and_found_within_one_look_at_each_word(
                 ahead.alloc(draw.int_in_range(1..=longest)?);
             }
         }
-        // Nothing changes any more: once round the words and once more, and what was read last has told its runs.
+        // Nothing changes any more: once round the words and once more, and what was read last has
+        // told its runs.
         for _ in 0..2 * (slots / 64 + 2) + 6 {
             ahead.buffer.look_ahead(longest);
         }

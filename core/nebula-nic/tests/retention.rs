@@ -1,4 +1,5 @@
-//! The memory of RPCs beside one that never forgets: all short histories, and long ones drawn by chance.
+//! The memory of RPCs beside one that never forgets: all short histories, and long ones drawn by
+//! chance.
 
 use crate::support::histories::walk;
 use crate::support::retention::{Op, Pair};

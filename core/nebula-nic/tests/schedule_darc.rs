@@ -1,11 +1,13 @@
-//! Which cores DARC reserves for which types: the papers' workloads by hand, and random ones next to a naive plan.
+//! Which cores DARC reserves for which types: the papers' workloads by hand, and random ones next
+//! to a naive plan.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use nebula_nic::schedule::{Darc, DarcConfig, RpcType, TYPES_MAX, TypedQueues};
 use nebula_nic::{CoreId, CoreSet, Span, Timestamp};
 
-/// A machine that has seen `windows` windows of these types: mean in nanoseconds and RPCs of a window.
+/// A machine that has seen `windows` windows of these types: mean in nanoseconds and RPCs of a
+/// window.
 fn planned(cores: u16, types: &[(u64, u32)], windows: u32) -> Darc {
     let window = types.iter().map(|kind| kind.1).sum();
     let mut darc = Darc::new(DarcConfig::new(u8::try_from(types.len()).unwrap(), cores).window(window));

@@ -1,4 +1,5 @@
-//! Packet sequences that read like a capture, with the decision each must give. Times in picoseconds.
+//! Packet sequences that read like a capture, with the decision each must give. Times in
+//! picoseconds.
 
 use nebula_nic::{
     Backend, BackendConfig, CoreId, Decision, DropReason, Freed, Header, Input, LogLine, NackReason, NodeId, Policy,
@@ -154,7 +155,8 @@ fn scrub_ahead_of_need_has_found_the_room_when_it_is_needed() {
         .packet(3, part(2, 2, 3), &[Write(3), Dispatch(1, 2)])
         .packet(4, whole(5), &[Nack(NackReason::BufferFull)])
         .free(5, 1, 1, 3, &[Free(Freed::Taken)]);
-    // Each input looks, and this is how many it takes from a word that is read to a run that is used.
+    // Each input looks, and this is how many it takes from a word that is read to a run that is
+    // used.
     let looked = (6..11).fold(freed, |script, at| script.free(at, 1, 1, 3, &[Free(Freed::Refused)]));
     looked.packet(11, whole(3), &[Write(1), Dispatch(1, 3)]);
 }

@@ -5,8 +5,8 @@ use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 use nebula_nic::time::Timestamp;
 
-/// Entries of RPCs with an individual deadline. RPCs with the configured deadline need none: they expire in the order
-/// begun.
+/// Entries of RPCs with an individual deadline. RPCs with the configured deadline need none: they
+/// expire in the order begun.
 ///
 /// If an RPC ends earlier, its entry stays until it is due, or until room is needed.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! *An RPC has ended at one of several servers: is it over, or does another server get it?*
 //!
-//! **Invariant:** an RPC that may do harm when it is executed twice is at one server at a time, and at no further one once nobody knows whether it was
-//! executed. *Enforced by* [`Failover::after`], and by the test of all short histories below it (`tests/failover.rs`).
+//! **Invariant:** an RPC that may do harm when it is executed twice is at one server at a time, and
+//! at no further one once nobody knows whether it was executed. *Enforced by* [`Failover::after`],
+//! and by the test of all short histories below it (`tests/failover.rs`).
 
 use super::retry::{RetryPolicy, upper_half};
 use super::servers::{Balance, ServerSet, Servers};
@@ -89,9 +90,11 @@ pub struct Failover {
 }
 
 impl Failover {
-    /// With each policy an RPC is at each server at most once, under [`Balance::KeyHash`] at that of its key alone, then `retry` decides: [`GiveUp`](RetryPolicy::GiveUp) ends it;
-    /// [`BackOff`](RetryPolicy::BackOff) waits, and all servers may get it again, `attempts` times in all;
-    /// [`AnotherServer`](RetryPolicy::AnotherServer) ends it, after `attempts` servers even if there are more.
+    /// With each policy an RPC is at each server at most once, under [`Balance::KeyHash`] at that
+    /// of its key alone, then `retry` decides: [`GiveUp`](RetryPolicy::GiveUp) ends it;
+    /// [`BackOff`](RetryPolicy::BackOff) waits, and all servers may get it again, `attempts` times
+    /// in all; [`AnotherServer`](RetryPolicy::AnotherServer) ends it, after `attempts` servers even
+    /// if there are more.
     #[must_use]
     pub const fn new(retry: RetryPolicy) -> Self {
         let seed = if let RetryPolicy::BackOff { seed, .. } = retry { seed } else { 0 };
@@ -138,8 +141,9 @@ impl Failover {
     }
 }
 
-/// A server for an RPC that has been at those `tried`. Where keys have servers, that of the key is the only one: another one, which may not have what
-/// the key stands for, gets the RPC only while that is left alone.
+/// A server for an RPC that has been at those `tried`. Where keys have servers, that of the key is
+/// the only one: another one, which may not have what the key stands for, gets the RPC only while
+/// that is left alone.
 pub fn another(
     servers: &mut Servers,
     now: Timestamp,

@@ -1,5 +1,5 @@
-//! How much a requester may have in flight: a [window](Window) that answers and refusals move, what the receiver has
-//! [granted](nebula_nic::grants), or no bound.
+//! How much a requester may have in flight: a [window](Window) that answers and refusals move, what
+//! the receiver has [granted](nebula_nic::grants), or no bound.
 
 use super::window::{Window, WindowConfig};
 use core::fmt;
@@ -29,10 +29,12 @@ impl Progress {
 ///
 /// No clock and no I/O: times are arguments. What a method does not concern, it ignores.
 pub trait FlowControl {
-    /// Packets of `message` that may be sent while `in_flight` packets of all messages are on their way.
+    /// Packets of `message` that may be sent while `in_flight` packets of all messages are on their
+    /// way.
     fn room(&self, in_flight: u32, message: Progress) -> u32;
 
-    /// Packets of all messages together that may be sent while `in_flight` are on their way, whatever each message may.
+    /// Packets of all messages together that may be sent while `in_flight` are on their way,
+    /// whatever each message may.
     fn room_of_all(&self, in_flight: u32) -> u32 {
         let _ = in_flight;
         u32::MAX
@@ -116,11 +118,12 @@ impl FlowControl for Window {
     }
 }
 
-/// The sender's side of Homa: the first packets of a message go out unasked, the others when the receiver has granted
-/// them, whatever else is in flight.
+/// The sender's side of Homa: the first packets of a message go out unasked, the others when the
+/// receiver has granted them, whatever else is in flight.
 ///
-/// The receiver's side is [`Grants`](nebula_nic::grants::Grants). Once a message was refused for lack of room, one packet of
-/// each goes out unasked until something is answered: a receiver without room for the first would refuse the others.
+/// The receiver's side is [`Grants`](nebula_nic::grants::Grants). Once a message was refused for
+/// lack of room, one packet of each goes out unasked until something is answered: a receiver
+/// without room for the first would refuse the others.
 ///
 /// # Source
 ///
@@ -143,7 +146,8 @@ pub struct Homa {
 }
 
 impl Homa {
-    /// Messages begin with `unscheduled` packets, and with one at least: the receiver knows of none before it.
+    /// Messages begin with `unscheduled` packets, and with one at least: the receiver knows of none
+    /// before it.
     #[must_use]
     pub const fn new(unscheduled: u32) -> Self {
         Self { unscheduled: if unscheduled == 0 { 1 } else { unscheduled }, is_refused: false }
@@ -165,8 +169,8 @@ impl FlowControl for Homa {
     }
 }
 
-/// No bound: for links that lose nothing and hold back by themselves who sends too much, or to measure what a bound is
-/// worth.
+/// No bound: for links that lose nothing and hold back by themselves who sends too much, or to
+/// measure what a bound is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unbounded;
 

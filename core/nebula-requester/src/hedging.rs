@@ -1,10 +1,12 @@
 //! *When is a second server asked, although the first may still answer?*
 //!
-//! After a time that most RPCs do not take, and only for a small share of them: where all servers are slow, twice the load would make it worse.
+//! After a time that most RPCs do not take, and only for a small share of them: where all servers
+//! are slow, twice the load would make it worse.
 //!
 //! # Source
 //!
-//! Dean and Barroso, "The Tail at Scale" (CACM 2013), hedged requests: a second one after the 95th percentile adds some 5 % of load.
+//! Dean and Barroso, "The Tail at Scale" (CACM 2013), hedged requests: a second one after the 95th
+//! percentile adds some 5 % of load.
 
 use nebula_nic::time::Span;
 
@@ -46,8 +48,9 @@ const SAVED_MAX: u64 = 16;
 
 /// Learns how long RPCs take, and says when to send a second copy of one.
 ///
-/// The estimate of the quantile rises by a share of itself with each RPC that took longer, and falls by a smaller one with each that did not, so that
-/// both are equal where the quantile is. O(1), no memory of single RPCs.
+/// The estimate of the quantile rises by a share of itself with each RPC that took longer, and
+/// falls by a smaller one with each that did not, so that both are equal where the quantile is.
+/// O(1), no memory of single RPCs.
 #[derive(Clone, Debug)]
 pub struct Hedging {
     /// Of [`ONE`].
@@ -79,7 +82,8 @@ impl Hedging {
         Ok(Self { quantile: share(quantile), budget: share(budget), estimate_ps: 0, seen: 0, saved: 0 })
     }
 
-    /// An RPC is sent for the first time: how long after it a copy may be; `None` while too little is known.
+    /// An RPC is sent for the first time: how long after it a copy may be; `None` while too little
+    /// is known.
     pub fn begin(&mut self) -> Option<Span> {
         self.saved = (self.saved + self.budget).min(SAVED_MAX * ONE);
         (self.seen >= SEEN_MIN).then_some(Span::from_ps(self.estimate_ps))

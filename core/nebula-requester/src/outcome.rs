@@ -52,7 +52,8 @@ pub enum Outcome {
         /// Which RPC.
         token: u64,
     },
-    /// NACKed; [`Requester::poll_retry`](super::Requester::poll_retry) gives the next try from `at` on.
+    /// NACKed; [`Requester::poll_retry`](super::Requester::poll_retry) gives the next try from `at`
+    /// on.
     Retry {
         /// Which RPC.
         token: u64,
@@ -68,14 +69,16 @@ pub enum Outcome {
         /// The packets to send there.
         outbound: Outbound,
     },
-    /// NACKed, and the policy allows no further try, or none before the deadline; the RPC has ended.
+    /// NACKed, and the policy allows no further try, or none before the deadline; the RPC has
+    /// ended.
     GaveUp {
         /// Which RPC.
         token: u64,
         /// Why the last try was refused; `None` if the NACK has an unknown reason.
         reason: Option<NackReason>,
     },
-    /// The packet disagrees with its reply, or with the longest reply allowed; the RPC stays outstanding.
+    /// The packet disagrees with its reply, or with the longest reply allowed; the RPC stays
+    /// outstanding.
     Refused {
         /// Which RPC.
         token: u64,

@@ -1,18 +1,20 @@
 //! Station 11: *which RPC does this reply belong to, and what follows a NACK?*
 //!
-//! The client's side of an RPC: numbers, the table of outstanding RPCs, the match of a reply or a NACK with its
-//! request, the deadline, and the policy after a NACK. It holds no payload: a `token` of the caller identifies the RPC,
-//! and the caller sends the headers that [`Outbound`] gives.
+//! The client's side of an RPC: numbers, the table of outstanding RPCs, the match of a reply or a
+//! NACK with its request, the deadline, and the policy after a NACK. It holds no payload: a `token`
+//! of the caller identifies the RPC, and the caller sends the headers that [`Outbound`] gives.
 //!
-//! The table is indexed by the low bits of the transfer id, so a match is one lookup. Each try of an RPC has its own
-//! number: a late packet for an earlier try has a number that is no longer in use and changes nothing. A number is
-//! reused only after its place has been used 2^32 / capacity times.
+//! The table is indexed by the low bits of the transfer id, so a match is one lookup. Each try of
+//! an RPC has its own number: a late packet for an earlier try has a number that is no longer in
+//! use and changes nothing. A number is reused only after its place has been used 2^32 / capacity
+//! times.
 //!
-//! Packets of a multi-packet reply are counted with one bit each; its size is that of its first packet, and packets
-//! that disagree are refused. A reply of one packet touches no bits.
+//! Packets of a multi-packet reply are counted with one bit each; its size is that of its first
+//! packet, and packets that disagree are refused. A reply of one packet touches no bits.
 //!
-//! On networks that lose packets, [`Retransmit`] says what to send again, and [`Upload`] and [`Download`] which packets
-//! of it; they identify an RPC by its [place](Requester::place) in the table.
+//! On networks that lose packets, [`Retransmit`] says what to send again, and [`Upload`] and
+//! [`Download`] which packets of it; they identify an RPC by its [place](Requester::place) in the
+//! table.
 //!
 //! Next: station 1, [`outbound`](nebula_nic::outbound), for the RPC after it.
 
@@ -30,13 +32,14 @@ use nebula_nic::wire::{Header, Kind, Mtu};
 /// Decides for a client: the number of an RPC, the RPC of a packet, and what follows a NACK.
 ///
 /// After [`handle_packet`](Self::handle_packet), the outcome says what to do. After
-/// [`handle_timeout`](Self::handle_timeout) and [`handle_server_gone`](Self::handle_server_gone), drain
-/// [`poll_expired`](Self::poll_expired), then [`poll_retry`](Self::poll_retry); [`poll_timeout`](Self::poll_timeout)
-/// gives the latest time of the next call.
+/// [`handle_timeout`](Self::handle_timeout) and [`handle_server_gone`](Self::handle_server_gone),
+/// drain [`poll_expired`](Self::poll_expired), then [`poll_retry`](Self::poll_retry);
+/// [`poll_timeout`](Self::poll_timeout) gives the latest time of the next call.
 ///
 /// # Cost
 ///
-/// O(1) for a begin and a match while numbers are freed in order; a back-off is O(log outstanding). No allocation.
+/// O(1) for a begin and a match while numbers are freed in order; a back-off is O(log outstanding).
+/// No allocation.
 ///
 /// # Examples
 ///
@@ -192,15 +195,16 @@ impl Requester {
         Some(Resend { token, server, outbound: self.outbound(place) })
     }
 
-    /// The place of the RPC with number `tid`: a number below the [`capacity`](Self::capacity), exclusively its own
-    /// while it is outstanding, whatever number its next try has.
+    /// The place of the RPC with number `tid`: a number below the [`capacity`](Self::capacity),
+    /// exclusively its own while it is outstanding, whatever number its next try has.
     #[must_use]
     #[inline]
     pub fn place(&self, tid: TransferId) -> u32 {
         self.table.number(tid)
     }
 
-    /// Ends the RPC at `place` at the caller's request; returns its token. `None` when there is none.
+    /// Ends the RPC at `place` at the caller's request; returns its token. `None` when there is
+    /// none.
     ///
     /// # Panics
     ///
@@ -229,8 +233,8 @@ impl Requester {
         None
     }
 
-    /// For the reply to the RPC at `place`: the first packet that has not arrived, and a bit for each of the 64 from
-    /// there on that has. `None` before its first packet.
+    /// For the reply to the RPC at `place`: the first packet that has not arrived, and a bit for
+    /// each of the 64 from there on that has. `None` before its first packet.
     ///
     /// # Panics
     ///

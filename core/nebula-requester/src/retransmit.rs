@@ -1,5 +1,5 @@
-//! Loss detection and retransmission: what was sent and not answered, when it counts as lost, and how much may be in
-//! flight.
+//! Loss detection and retransmission: what was sent and not answered, when it counts as lost, and
+//! how much may be in flight.
 //!
 //! ```text
 //! sent ──▶ in flight ──answered──▶ over                     lists by how often sent: each in the order of sending,
@@ -7,10 +7,11 @@
 //!        overdue └───── sent again ◀── overdue ◀──────┘
 //! ```
 //!
-//! An RPC is identified by its place, the low bits of its number. It counts as lost in two cases. Its time-out, which
-//! doubles with each transmission, has passed; or something sent later has been answered, by more than the reordering
-//! margin: that detects most losses within a round trip. An RPC that the server has acknowledged is not lost, however
-//! long it takes; the client asks about it from time to time.
+//! An RPC is identified by its place, the low bits of its number. It counts as lost in two cases.
+//! Its time-out, which doubles with each transmission, has passed; or something sent later has been
+//! answered, by more than the reordering margin: that detects most losses within a round trip. An
+//! RPC that the server has acknowledged is not lost, however long it takes; the client asks about
+//! it from time to time.
 
 use super::flow::{Flow, FlowControl, FlowKind, Progress};
 use super::rtt::{Rtt, RttConfig};
@@ -32,8 +33,8 @@ pub struct RetransmitConfig {
     pub flow: FlowKind,
     /// Bounds of the window, where that says it.
     pub window: WindowConfig,
-    /// Nothing is lost or overtaken on the way, as in a stream: an answer to something sent later says nothing of what
-    /// was sent before it, and only time-outs tell of losses.
+    /// Nothing is lost or overtaken on the way, as in a stream: an answer to something sent later
+    /// says nothing of what was sent before it, and only time-outs tell of losses.
     pub is_lossless: bool,
 }
 
@@ -71,8 +72,8 @@ const PATIENCE_ANSWERS: u32 = 1024;
 const WAIT_MAX: Span = Span::from_secs(1);
 /// The initial time until the client asks about an RPC that the server has acknowledged.
 const ACKED_WAIT_MIN: Span = Span::from_ms(10);
-/// Lists of RPCs in flight, one for each doubling of the time-out, and of acknowledged RPCs, one for each doubling
-/// there.
+/// Lists of RPCs in flight, one for each doubling of the time-out, and of acknowledged RPCs, one
+/// for each doubling there.
 const FLIGHT_LISTS: u32 = 14;
 const ACKED_LISTS: u32 = 8;
 const LISTS: usize = (FLIGHT_LISTS + ACKED_LISTS) as usize;
@@ -118,9 +119,10 @@ struct List {
 
 /// The retransmission of a client's RPCs, its round-trip estimate, and its window.
 ///
-/// Call [`sent`](Self::sent) for each transmission, one of [`answered`](Self::answered), [`acked`](Self::acked),
-/// [`refused`](Self::refused) or [`ended`](Self::ended) for its outcome, and drain [`poll_overdue`](Self::poll_overdue)
-/// when [`poll_timeout`](Self::poll_timeout) says so and after answers. Times must not decrease.
+/// Call [`sent`](Self::sent) for each transmission, one of [`answered`](Self::answered),
+/// [`acked`](Self::acked), [`refused`](Self::refused) or [`ended`](Self::ended) for its outcome,
+/// and drain [`poll_overdue`](Self::poll_overdue) when [`poll_timeout`](Self::poll_timeout) says so
+/// and after answers. Times must not decrease.
 ///
 /// # Cost
 ///
@@ -223,7 +225,8 @@ impl Retransmit {
         if now < self.paced_until { 0 } else { self.flow.room(self.in_flight, message) }
     }
 
-    /// The earliest time at which something may be sent, if the window is less than a packet per round trip.
+    /// The earliest time at which something may be sent, if the window is less than a packet per
+    /// round trip.
     #[must_use]
     pub const fn paced_until(&self) -> Timestamp {
         self.paced_until
@@ -247,7 +250,8 @@ impl Retransmit {
         &self.rtt
     }
 
-    /// Whether something is awaited of the RPC at `place`: a time-out will tell if it does not come.
+    /// Whether something is awaited of the RPC at `place`: a time-out will tell if it does not
+    /// come.
     ///
     /// # Panics
     ///
@@ -257,8 +261,8 @@ impl Retransmit {
         self.entries[place as usize].state == State::Listed
     }
 
-    /// `packets` of the RPC at `place` were sent, or requested, and an answer is expected; earlier packets of it are no
-    /// longer in flight.
+    /// `packets` of the RPC at `place` were sent, or requested, and an answer is expected; earlier
+    /// packets of it are no longer in flight.
     ///
     /// # Panics
     ///
@@ -270,7 +274,8 @@ impl Retransmit {
         entry.since = now;
         entry.packets = packets;
         entry.is_measured = entry.transmissions == 0 && entry.acks == 0;
-        // Several packets take longer, and do not give a comparable sample: they go into the second list.
+        // Several packets take longer, and do not give a comparable sample: they go into the second
+        // list.
         let doublings = entry.transmissions + u32::from(packets > 1);
         entry.transmissions += 1;
         self.in_flight += packets;
@@ -281,8 +286,8 @@ impl Retransmit {
         self.list(place, doublings.min(FLIGHT_LISTS - 1));
     }
 
-    /// As [`sent`](Self::sent), for `packets` that arrive without a request after one that has arrived: they give no
-    /// sample of the round trip.
+    /// As [`sent`](Self::sent), for `packets` that arrive without a request after one that has
+    /// arrived: they give no sample of the round trip.
     ///
     /// # Panics
     ///
@@ -292,7 +297,8 @@ impl Retransmit {
         self.entries[place as usize].is_measured = false;
     }
 
-    /// The server has acknowledged the RPC at `place`: it is no longer in flight, and its answer is awaited.
+    /// The server has acknowledged the RPC at `place`: it is no longer in flight, and its answer is
+    /// awaited.
     ///
     /// # Panics
     ///
@@ -313,8 +319,9 @@ impl Retransmit {
         self.list(place, FLIGHT_LISTS + u32::from(acks).min(ACKED_LISTS - 1));
     }
 
-    /// All that was sent of the RPC at `place` has come, and the receiver lets no more of it go for now: it is to be asked
-    /// after a time-out, each time after twice as long, unless it [grants](nebula_nic::grants) something before.
+    /// All that was sent of the RPC at `place` has come, and the receiver lets no more of it go for
+    /// now: it is to be asked after a time-out, each time after twice as long, unless it
+    /// [grants](nebula_nic::grants) something before.
     ///
     /// # Panics
     ///
@@ -329,7 +336,8 @@ impl Retransmit {
         self.list(place, (1 + u32::from(acks)).min(FLIGHT_LISTS - 1));
     }
 
-    /// One of several expected packets for the RPC at `place` has arrived; the others may take as long again.
+    /// One of several expected packets for the RPC at `place` has arrived; the others may take as
+    /// long again.
     ///
     /// # Panics
     ///
@@ -369,8 +377,8 @@ impl Retransmit {
         self.ended(place);
     }
 
-    /// Takes a sample from an answer to something sent once: for other answers, it is unknown which transmission they
-    /// answer.
+    /// Takes a sample from an answer to something sent once: for other answers, it is unknown which
+    /// transmission they answer.
     #[inline]
     fn measure(&mut self, now: Timestamp, place: u32) {
         let entry = &mut self.entries[place as usize];
@@ -449,13 +457,15 @@ impl Retransmit {
         (entry.since < self.answered_sent && entry.since + self.margin() < self.answered_sent).then_some(place)
     }
 
-    /// How much later something must have been sent so that its answer marks earlier transmissions as lost.
+    /// How much later something must have been sent so that its answer marks earlier transmissions
+    /// as lost.
     fn margin(&self) -> Span {
         let quarter = self.rtt.smoothed().unwrap_or(Span::ZERO) / 4;
         quarter.max(self.rtt.variation() * 2).max(MARGIN_MIN) * (1 << self.patience)
     }
 
-    /// Lets the window grow by the answer to `packets`, if the window was used in the last round trip.
+    /// Lets the window grow by the answer to `packets`, if the window was used in the last round
+    /// trip.
     #[inline]
     fn grow(&mut self, packets: u32) {
         self.flow.answered(packets, self.in_flight_max);

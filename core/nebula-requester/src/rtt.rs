@@ -60,8 +60,8 @@ impl Rtt {
         Self { config, smoothed: None, variation: Span::ZERO, doublings: 0, backed_off: Timestamp::ZERO }
     }
 
-    /// Takes a sample: the time of an answer to a request that was sent once. For others, it is unknown which
-    /// transmission was answered.
+    /// Takes a sample: the time of an answer to a request that was sent once. For others, it is
+    /// unknown which transmission was answered.
     #[inline]
     pub fn sample(&mut self, rtt: Span) {
         self.doublings = 0;
@@ -74,9 +74,9 @@ impl Rtt {
         self.smoothed = Some(smoothed - smoothed / 8 + rtt / 8);
     }
 
-    /// What was sent at `sent` was not answered in time. Until the next sample, every time-out is doubled (RFC 6298
-    /// §5.5): all answers may take longer than estimated, and retransmissions give no sample. Anything sent before the
-    /// last such time-out does not double it again.
+    /// What was sent at `sent` was not answered in time. Until the next sample, every time-out is
+    /// doubled (RFC 6298 §5.5): all answers may take longer than estimated, and retransmissions
+    /// give no sample. Anything sent before the last such time-out does not double it again.
     pub fn back_off(&mut self, sent: Timestamp, now: Timestamp) {
         if sent >= self.backed_off {
             self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);

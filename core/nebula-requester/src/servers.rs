@@ -1,10 +1,11 @@
 //! *Which of several servers gets an RPC, and which is left alone for a while?*
 //!
-//! The requester's side of a service that several servers have: no clock, no sockets. The caller says what it has sent where, and how that has ended.
-//! A decision looks at each server once and allocates nothing.
+//! The requester's side of a service that several servers have: no clock, no sockets. The caller
+//! says what it has sent where, and how that has ended. A decision looks at each server once and
+//! allocates nothing.
 //!
-//! What follows the end of an RPC at one of them is [`failover`](super::failover)'s; when to ask a second one meanwhile is
-//! [`hedging`](super::hedging)'s.
+//! What follows the end of an RPC at one of them is [`failover`](super::failover)'s; when to ask a
+//! second one meanwhile is [`hedging`](super::hedging)'s.
 
 mod share;
 
@@ -17,19 +18,22 @@ use nebula_nic::time::{Span, Timestamp};
 /// Servers that one client can have: a set of them is a word.
 pub const SERVERS_MAX: u16 = 64;
 
-/// How long a server is left alone after an RPC was lost there; twice as long after each further one.
+/// How long a server is left alone after an RPC was lost there; twice as long after each further
+/// one.
 const REST_FIRST: Span = Span::from_ms(10);
 /// The longest rest.
 const REST_MAX: Span = Span::from_ms(5_000);
 /// A share of one, as numbers count it.
 const ONE: u32 = 1 << 16;
-/// RPCs in a row that were taken back from a server, and none answered, after which it is left alone.
+/// RPCs in a row that were taken back from a server, and none answered, after which it is left
+/// alone.
 const WITHDRAWN_MAX: u32 = 8;
 /// Answers after which a server that refused is taken to have room for one RPC more.
 const ANSWERS_PER_STEP: u32 = 256;
 /// Outstanding RPCs that a server which refuses everything counts as.
 const REFUSING: u32 = 64;
-/// A near server that has refused a larger share of its latest RPCs has more than it can do: 1 / 4, some three of ten.
+/// A near server that has refused a larger share of its latest RPCs has more than it can do: 1 / 4,
+/// some three of ten.
 const NACKING: u32 = ONE / 4;
 
 /// What is known of a server before anything has been sent to it.
@@ -63,16 +67,18 @@ impl Default for Standing {
 }
 
 impl Standing {
-    /// Sets its share of the RPCs, against those of the others; 1 unless set, and for 0. Under [`Balance::PowerOfTwo`] also the RPCs that it may have
-    /// outstanding before it counts as more loaded than another.
+    /// Sets its share of the RPCs, against those of the others; 1 unless set, and for 0. Under
+    /// [`Balance::PowerOfTwo`] also the RPCs that it may have outstanding before it counts as more
+    /// loaded than another.
     #[must_use]
     pub fn weight(mut self, weight: u16) -> Self {
         self.weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
         self
     }
 
-    /// Sets whether it is of another zone than the client. Those get RPCs only while every near server is left alone, was tried, or has more than it
-    /// can do: it has refused more than a quarter of its latest RPCs, or has as many as when it refused one.
+    /// Sets whether it is of another zone than the client. Those get RPCs only while every near
+    /// server is left alone, was tried, or has more than it can do: it has refused more than a
+    /// quarter of its latest RPCs, or has as many as when it refused one.
     #[must_use]
     pub const fn far(mut self, is_far: bool) -> Self {
         self.is_far = is_far;
@@ -82,20 +88,21 @@ impl Standing {
 
 /// How an RPC's server is chosen.
 ///
-/// Each goes by the servers' [weights](Standing::weight), and prefers those of the client's own [zone](Standing::far); but the keys of a server are
-/// those of it for clients of all zones.
+/// Each goes by the servers' [weights](Standing::weight), and prefers those of the client's own
+/// [zone](Standing::far); but the keys of a server are those of it for clients of all zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Balance {
     /// One after the other, a server of weight 3 three times as often as one of 1.
     RoundRobin,
     /// Any, by chance.
     Random,
-    /// Of two by chance the one that has fewer RPCs of this client outstanding, and has refused fewer lately. If that has as many as when it refused
-    /// one, the least loaded that has not.
+    /// Of two by chance the one that has fewer RPCs of this client outstanding, and has refused
+    /// fewer lately. If that has as many as when it refused one, the least loaded that has not.
     #[default]
     PowerOfTwo,
-    /// The one that the key's hash says, by the servers' names: the highest of one hash for each (rendezvous). What that one refuses goes nowhere
-    /// else. Of a server that is left alone, or has left, only its keys go elsewhere.
+    /// The one that the key's hash says, by the servers' names: the highest of one hash for each
+    /// (rendezvous). What that one refuses goes nowhere else. Of a server that is left alone, or
+    /// has left, only its keys go elsewhere.
     KeyHash,
 }
 
@@ -143,7 +150,8 @@ pub enum ServerEnd {
     Refused,
     /// There was no answer, or no connection.
     Lost,
-    /// Its client took it back before it ended. A server of which many in a row are taken back, and that answers none, counts as lost.
+    /// Its client took it back before it ended. A server of which many in a row are taken back, and
+    /// that answers none, counts as lost.
     Withdrawn,
 }
 
@@ -199,7 +207,8 @@ struct Server {
     lost: u32,
     /// RPCs taken back since it has answered.
     withdrawn: u32,
-    /// RPCs of this client that it had when it refused one: with as many it is full. `None` while it has refused none.
+    /// RPCs of this client that it had when it refused one: with as many it is full. `None` while
+    /// it has refused none.
     full_at: Option<u32>,
     /// Answers since that was found, or last moved.
     answers: u32,
@@ -312,8 +321,9 @@ impl Servers {
         self.balance
     }
 
-    /// The number of a server that joins, of which nothing has been heard; `None` if there are [`SERVERS_MAX`]. `name` is a hash of its name, by
-    /// which all clients agree about the keys of a server.
+    /// The number of a server that joins, of which nothing has been heard; `None` if there are
+    /// [`SERVERS_MAX`]. `name` is a hash of its name, by which all clients agree about the keys of
+    /// a server.
     pub fn join(&mut self, name: u64) -> Option<u16> {
         self.join_as(name, Standing::default())
     }
@@ -332,7 +342,8 @@ impl Servers {
         })
     }
 
-    /// `server` gets no RPC any more. Once what is outstanding there has ended, its number may be another's.
+    /// `server` gets no RPC any more. Once what is outstanding there has ended, its number may be
+    /// another's.
     ///
     /// # Panics
     ///
@@ -360,7 +371,8 @@ impl Servers {
         self.is_there(server) && !self.at(server).has_left
     }
 
-    /// The server for an RPC about the key with this hash, which is none of those `without`; `None` if each of the others is left alone.
+    /// The server for an RPC about the key with this hash, which is none of those `without`; `None`
+    /// if each of the others is left alone.
     pub fn pick(&mut self, now: Timestamp, key_hash: u32, without: ServerSet) -> Option<u16> {
         let mut set = ServerSet::default();
         let open = (0..self.count()).filter(|&server| !without.contains(server) && self.at(server).is_open(now));
@@ -422,7 +434,8 @@ impl Servers {
         !self.at(server).is_open(now)
     }
 
-    /// Whether `server` has as many RPCs of this client as when it refused one: under [`Balance::PowerOfTwo`] alone this is looked at.
+    /// Whether `server` has as many RPCs of this client as when it refused one: under
+    /// [`Balance::PowerOfTwo`] alone this is looked at.
     #[must_use]
     pub fn is_full(&self, server: u16) -> bool {
         self.balance == Balance::PowerOfTwo && self.at(server).is_full()

@@ -11,8 +11,8 @@ const fn first_bits(packets: u32) -> u64 {
 
 /// A multi-packet request in transfer: bursts, each acknowledged.
 ///
-/// A burst consists of packets from the first missing one on, at most [`BURST_PACKETS`] ahead of it, so that one
-/// acknowledgment can say which of them have arrived.
+/// A burst consists of packets from the first missing one on, at most [`BURST_PACKETS`] ahead of
+/// it, so that one acknowledgment can say which of them have arrived.
 ///
 /// # Cost
 ///
@@ -44,7 +44,8 @@ pub struct Upload {
     last: u32,
     /// Where a receiver grants packets: all before it were sent.
     sent_end: u32,
-    /// Packets from `first_missing` on that were missing when a later one had arrived, and were not sent since.
+    /// Packets from `first_missing` on that were missing when a later one had arrived, and were not
+    /// sent since.
     overtaken: u64,
 }
 
@@ -64,8 +65,8 @@ impl Upload {
         Self { packets, first_missing: 0, arrived: 0, to_send: 0, last: 0, sent_end: 0, overtaken: 0 }
     }
 
-    /// How far it is, of which the receiver has granted `granted` packets. What has arrived counts as sent, and under
-    /// [grants](Self::begin_granted) whatever was sent.
+    /// How far it is, of which the receiver has granted `granted` packets. What has arrived counts
+    /// as sent, and under [grants](Self::begin_granted) whatever was sent.
     #[must_use]
     pub const fn progress(&self, granted: u32) -> Progress {
         let arrived = self.first_missing + self.arrived.count_ones();
@@ -73,11 +74,12 @@ impl Upload {
         Progress { packets: self.packets, sent, granted }
     }
 
-    /// Begins a burst under grants: packets that the last acknowledgment has shown to be missing although later ones have
-    /// arrived, and `room` packets that
-    /// were not sent yet, as far as an acknowledgment can speak of them. Returns how many.
+    /// Begins a burst under grants: packets that the last acknowledgment has shown to be missing
+    /// although later ones have arrived, and `room` packets that were not sent yet, as far as an
+    /// acknowledgment can speak of them. Returns how many.
     ///
-    /// Other packets may be in flight meanwhile: a grant does not wait for the acknowledgment of those before it.
+    /// Other packets may be in flight meanwhile: a grant does not wait for the acknowledgment of
+    /// those before it.
     pub fn begin_granted(&mut self, room: u32) -> u32 {
         let sent = self.sent_end.saturating_sub(self.first_missing).min(BURST_PACKETS);
         let end = sent.saturating_add(room).min(self.packets - self.first_missing);
@@ -121,8 +123,8 @@ impl Upload {
         Some(BurstPacket { pkt_idx, wants_ack: self.to_send == 0 })
     }
 
-    /// The server has all packets before `first_missing`, and of those from there on the ones in the bits; returns
-    /// whether that is news.
+    /// The server has all packets before `first_missing`, and of those from there on the ones in
+    /// the bits; returns whether that is news.
     pub fn handle_ack(&mut self, first_missing: u32, arrived: u64) -> bool {
         if first_missing < self.first_missing || first_missing >= self.packets {
             return false;
@@ -145,7 +147,8 @@ impl Upload {
     }
 }
 
-/// A multi-packet reply in transfer: the first packets arrive without a request, the others are pulled.
+/// A multi-packet reply in transfer: the first packets arrive without a request, the others are
+/// pulled.
 ///
 /// # Cost
 ///
@@ -207,8 +210,8 @@ impl Download {
         pkt_idx + 1 == self.asked
     }
 
-    /// What to pull: missing and new packets, at most `room`; bit `i` of `arrived` says that packet `first_missing + i`
-    /// has arrived. `None` when the reply is complete.
+    /// What to pull: missing and new packets, at most `room`; bit `i` of `arrived` says that packet
+    /// `first_missing + i` has arrived. `None` when the reply is complete.
     pub fn pull(&mut self, first_missing: u32, arrived: u64, room: u32) -> Option<Pull> {
         let mut bitmap = first_bits(self.packets.saturating_sub(first_missing)) & !arrived;
         while bitmap.count_ones() > room.max(1) {

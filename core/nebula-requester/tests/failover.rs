@@ -1,4 +1,5 @@
-//! What follows the end of an RPC at one of several servers, over all short histories: at most once holds.
+//! What follows the end of an RPC at one of several servers, over all short histories: at most once
+//! holds.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 

@@ -1,4 +1,5 @@
-//! Flow control against slow and obvious models: what each kind lets out, and whom a receiver grants.
+//! Flow control against slow and obvious models: what each kind lets out, and whom a receiver
+//! grants.
 
 use nebula_nic::{Grant, Grants, GrantsConfig, NodeId, RpcKey, Span, Timestamp, TransferId};
 use nebula_requester::{FlowControl, FlowKind, Homa, Progress, Unbounded, Window, WindowConfig};
@@ -92,7 +93,8 @@ impl Model {
         true
     }
 
-    /// Every message that is asked after is known, or as good as forgotten again where there is no room.
+    /// Every message that is asked after is known, or as good as forgotten again where there is no
+    /// room.
     fn ask(&mut self, now: u64, config: GrantsConfig, name: (u32, u32), packets: u32) -> u32 {
         let received = self.messages.get(&name).map_or(1, |message| message.received);
         if !self.messages.contains_key(&name) {
@@ -213,7 +215,8 @@ fn every_message_ends_and_no_more_of_one_is_on_the_way_than_is_granted() {
         assert!(is_granted || ended.len() > before, "nothing goes on: {messages:?}");
     }
     assert_eq!(grants.messages(), 0);
-    // Beyond those of the first turn, which come unasked, the shortest end first but for the two at once.
+    // Beyond those of the first turn, which come unasked, the shortest end first but for the two at
+    // once.
     let late: Vec<u32> = ended.into_iter().filter(|&packets| packets > config.unscheduled).collect();
     assert!(late.windows(3).all(|three| three[2] + config.ahead >= three[0]), "{late:?}");
 }

@@ -1,4 +1,5 @@
-//! The requester: numbers, matching, retries and deadlines, and a map beside it over long histories.
+//! The requester: numbers, matching, retries and deadlines, and a map beside it over long
+//! histories.
 
 use arbitrary::{Arbitrary, Unstructured};
 use nebula_nic::{DropReason, Header, Kind, Mtu, NackReason, NodeId, Outbound, RpcKey, Span, Timestamp, TransferId};

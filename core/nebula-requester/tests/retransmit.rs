@@ -130,7 +130,8 @@ impl Model {
         assert_eq!(machine.room(self.now), if self.now < machine.paced_until() { 0 } else { room });
     }
 
-    /// Takes what is overdue: everything whose time is over, and of the others only what has been sent once.
+    /// Takes what is overdue: everything whose time is over, and of the others only what has been
+    /// sent once.
     fn drain(&mut self, machine: &mut Retransmit) {
         loop {
             let due: Vec<u32> = self

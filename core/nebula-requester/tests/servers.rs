@@ -1,4 +1,5 @@
-//! Which of several servers gets an RPC: each way's promise, rest after a loss, and what power of two choices is worth.
+//! Which of several servers gets an RPC: each way's promise, rest after a loss, and what power of
+//! two choices is worth.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -105,8 +106,8 @@ struct Busy {
     ends: std::collections::VecDeque<u64>,
 }
 
-/// Of 200,000 RPCs for as many servers, at 0.8 of what they can serve, how many are refused by each server that they come to, and how many by
-/// all of them.
+/// Of 200,000 RPCs for as many servers, at 0.8 of what they can serve, how many are refused by each
+/// server that they come to, and how many by all of them.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "draws")]
 fn refused(count: u16, balance: Balance) -> (u32, u32) {
     let (mut servers, mut refused, mut now) = (servers(count, balance, 5), (0, 0), 0_u64);

@@ -29,7 +29,8 @@ pub enum Signal {
     End,
 }
 
-/// After this call the first SIGINT, SIGTERM or SIGHUP sets the flag, and a second one ends the process at once.
+/// After this call the first SIGINT, SIGTERM or SIGHUP sets the flag, and a second one ends the
+/// process at once.
 pub fn catch() -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut caught = Ok(());
@@ -43,7 +44,8 @@ pub fn catch_with_hang_up() -> Result<(), Failure> {
     catch()
 }
 
-/// Signals come to a separate thread, and not into what they interrupt, so that acting on one may lock.
+/// Signals come to a separate thread, and not into what they interrupt, so that acting on one may
+/// lock.
 fn listen() -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let thread = std::thread::Builder::new().name("nebula-signals".to_owned());
@@ -78,7 +80,8 @@ pub fn check() -> Result<(), Failure> {
     if has_come() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Blocks until a signal arrives. The thread does not wake up in between, so it does not disturb measurements.
+/// Blocks until a signal arrives. The thread does not wake up in between, so it does not disturb
+/// measurements.
 pub fn wait() -> Signal {
     let mut come = come();
     loop {
@@ -89,7 +92,8 @@ pub fn wait() -> Signal {
     }
 }
 
-/// As [`wait`], but no longer than `goes_on` holds, which it asks ten times per second: then it is the end.
+/// As [`wait`], but no longer than `goes_on` holds, which it asks ten times per second: then it is
+/// the end.
 pub fn wait_while(goes_on: impl Fn() -> bool) -> Signal {
     let mut come = come();
     while goes_on() {

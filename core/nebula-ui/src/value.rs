@@ -7,7 +7,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 /// The name of a field: declared in the code, or read from an earlier result.
 pub type Name = Cow<'static, str>;
 
-/// A value. Unlike a JSON map of a library, an object keeps the order in which its fields were described.
+/// A value. Unlike a JSON map of a library, an object keeps the order in which its fields were
+/// described.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Absent, or infinite.
@@ -35,8 +36,9 @@ impl Value {
         Self::Object(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
-    /// Flattens the value into named CSV fields, one value a field: an object `latency_ns` with `p99` becomes `latency_ns_p99`, the ends
-    /// `load_ci` become `load_lo` and `load_hi`, and a list `busy` becomes `busy_0`, `busy_1`.
+    /// Flattens the value into named CSV fields, one value a field: an object `latency_ns` with
+    /// `p99` becomes `latency_ns_p99`, the ends `load_ci` become `load_lo` and `load_hi`, and a
+    /// list `busy` becomes `busy_0`, `busy_1`.
     pub(crate) fn flatten(&self, name: &str, into: &mut Vec<(String, Self)>) {
         match self {
             Self::Object(fields) => {

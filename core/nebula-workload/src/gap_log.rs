@@ -1,8 +1,9 @@
 //! When did the machine pause?
 //!
-//! A [`Gap`] is a period in which a core that should have been spinning did not run: a timer tick, an interrupt, or the
-//! hypervisor taking the core away. A [`GapLog`] keeps the latest gaps, ordered and disjoint, and tells whether a
-//! request overlapped one. Logs of several processes can be merged if their times come from one clock.
+//! A [`Gap`] is a period in which a core that should have been spinning did not run: a timer tick,
+//! an interrupt, or the hypervisor taking the core away. A [`GapLog`] keeps the latest gaps,
+//! ordered and disjoint, and tells whether a request overlapped one. Logs of several processes can
+//! be merged if their times come from one clock.
 
 use std::collections::VecDeque;
 
@@ -36,7 +37,8 @@ impl Gap {
         Self { start: at(start_ns), end: at(end_ns) }
     }
 
-    /// Returns the pair of nanoseconds to send to another process; the gap is widened to whole nanoseconds.
+    /// Returns the pair of nanoseconds to send to another process; the gap is widened to whole
+    /// nanoseconds.
     #[must_use]
     pub fn to_ns(self) -> (u64, u64) {
         const PS_PER_NS: u64 = 1000;
@@ -110,8 +112,9 @@ impl GapLog {
 
     /// Appends a gap that starts no earlier than the latest one; a full log drops its oldest gap.
     ///
-    /// A gap that overlaps or touches the latest one extends it. A gap that starts earlier than the latest one is
-    /// treated as starting with it, to keep the order; pass unordered gaps to [`from_gaps`](Self::from_gaps).
+    /// A gap that overlaps or touches the latest one extends it. A gap that starts earlier than the
+    /// latest one is treated as starting with it, to keep the order; pass unordered gaps to
+    /// [`from_gaps`](Self::from_gaps).
     ///
     /// # Cost
     ///
@@ -137,7 +140,8 @@ impl GapLog {
     ///
     /// # Cost
     ///
-    /// O(log gaps); O(1) if no gap ended after `from - guard`, the common case for a request that just completed.
+    /// O(log gaps); O(1) if no gap ended after `from - guard`, the common case for a request that
+    /// just completed.
     #[must_use]
     pub fn overlaps(&self, from: Timestamp, to: Timestamp, guard: Span) -> bool {
         match self.gaps.back() {
@@ -149,7 +153,8 @@ impl GapLog {
         }
     }
 
-    /// Tells whether the log still has every gap that a request which began at `from` could have overlapped.
+    /// Tells whether the log still has every gap that a request which began at `from` could have
+    /// overlapped.
     #[must_use]
     pub fn is_complete_from(&self, from: Timestamp, guard: Span) -> bool {
         self.forgotten == 0 || self.complete_from + guard <= from

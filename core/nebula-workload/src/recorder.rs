@@ -1,8 +1,8 @@
 //! How long did each RPC take?
 //!
-//! A [`LatencyRecorder`] is an HDR histogram of nanoseconds with two additions. An RPC that was NACKed or lost has
-//! **infinite** latency and sorts last, so that refusing RPCs can never improve a quantile. And RPCs due before the
-//! warm-up ends are counted, but not recorded.
+//! A [`LatencyRecorder`] is an HDR histogram of nanoseconds with two additions. An RPC that was
+//! NACKed or lost has **infinite** latency and sorts last, so that refusing RPCs can never improve
+//! a quantile. And RPCs due before the warm-up ends are counted, but not recorded.
 
 use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
@@ -39,9 +39,9 @@ impl Latency {
 
 /// Latencies of many RPCs, in bounded space.
 ///
-/// Quantiles are at most [`RELATIVE_ERROR`](Self::RELATIVE_ERROR) above the exact ones; mean, minimum and maximum are
-/// exact. Latencies are whole nanoseconds, rounded down, from 1 ns to [`MAX`](Self::MAX); a longer one counts as that,
-/// and in [`saturated`](Self::saturated).
+/// Quantiles are at most [`RELATIVE_ERROR`](Self::RELATIVE_ERROR) above the exact ones; mean,
+/// minimum and maximum are exact. Latencies are whole nanoseconds, rounded down, from 1 ns to
+/// [`MAX`](Self::MAX); a longer one counts as that, and in [`saturated`](Self::saturated).
 ///
 /// # Examples
 ///
@@ -172,9 +172,11 @@ impl LatencyRecorder {
         self.ignored
     }
 
-    /// Returns the latency that a share `q` of all RPCs do not exceed; `None` if nothing is recorded.
+    /// Returns the latency that a share `q` of all RPCs do not exceed; `None` if nothing is
+    /// recorded.
     ///
-    /// That is the latency of rank ⌈q·count⌉ in ascending order, infinite ones last. `q` is clamped to 0..=1.
+    /// That is the latency of rank ⌈q·count⌉ in ascending order, infinite ones last. `q` is clamped
+    /// to 0..=1.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Latency> {
         let count = self.count();
@@ -187,8 +189,8 @@ impl LatencyRecorder {
     }
 
     fn value_at_rank(&self, rank: u64) -> Span {
-        // Half a rank below the rank: the histogram rounds up, and no rounding error of the division can reach the next
-        // rank.
+        // Half a rank below the rank: the histogram rounds up, and no rounding error of the
+        // division can reach the next rank.
         let ns = self.histogram.value_at_quantile((rank as f64 - 0.5) / self.histogram.len() as f64);
         Span::from_ns(ns.clamp(self.min_ns, self.max_ns))
     }
@@ -222,7 +224,8 @@ impl LatencyRecorder {
         (!self.histogram.is_empty()).then_some(Span::from_ns(self.max_ns))
     }
 
-    /// Returns the share of RPCs that took longer than `bound`, in 0 to 1; 0 if nothing is recorded.
+    /// Returns the share of RPCs that took longer than `bound`, in 0 to 1; 0 if nothing is
+    /// recorded.
     ///
     /// Values in the same cell of the histogram as the bound count as not longer.
     #[must_use]
@@ -239,7 +242,8 @@ impl LatencyRecorder {
         self.quantile(0.99).is_some_and(|p99| p99 <= Latency::Finite(slo))
     }
 
-    /// Returns the cells of the histogram in ascending order: the maximum latency of the cell, and its count.
+    /// Returns the cells of the histogram in ascending order: the maximum latency of the cell, and
+    /// its count.
     ///
     /// For curves; excludes infinite latencies.
     pub fn cells(&self) -> impl Iterator<Item = (Span, u64)> + '_ {

@@ -1,9 +1,9 @@
 //! Random numbers from a seed, in named streams.
 //!
-//! A run has one [`Seed`]. Each component draws from its own stream, chosen by name, so that adding a component, or
-//! drawing more often in one, does not shift the others: two dispatch policies compared under one seed get the same
-//! arrivals, the same keys and the same service times. The generator is xoshiro256++; its output is the same on every
-//! machine.
+//! A run has one [`Seed`]. Each component draws from its own stream, chosen by name, so that adding
+//! a component, or drawing more often in one, does not shift the others: two dispatch policies
+//! compared under one seed get the same arrivals, the same keys and the same service times. The
+//! generator is xoshiro256++; its output is the same on every machine.
 
 use crate::streams::fill_exponential_alone;
 use rand_core::RngCore;
@@ -33,8 +33,8 @@ impl Seed {
 
     /// Returns the seed of the replication or client number `index`.
     ///
-    /// Two clients at half the rate, each with a replica of one seed, are independent of each other and as repeatable
-    /// as one client.
+    /// Two clients at half the rate, each with a replica of one seed, are independent of each other
+    /// and as repeatable as one client.
     #[must_use]
     pub fn replica(self, index: u64) -> Self {
         Self(self.derive(scramble(!index)))
@@ -82,22 +82,23 @@ impl Rng {
         ((self.next_u64() >> 11) + 1) as f64 * UNIT_STEP
     }
 
-    /// Draws from the exponential distribution with mean 1: the time between events that occur once per unit on
-    /// average.
+    /// Draws from the exponential distribution with mean 1: the time between events that occur once
+    /// per unit on average.
     ///
     /// # Cost
     ///
-    /// One draw and no logarithm, except in 1 of 90 draws. At most 7.7 + 36.7, the limit of 53 random bits.
+    /// One draw and no logarithm, except in 1 of 90 draws. At most 7.7 + 36.7, the limit of 53
+    /// random bits.
     //
-    // Without its feature `std`, `rand_distr` uses `libm`'s logarithm and not the system's: the same numbers on every
-    // machine.
+    // Without its feature `std`, `rand_distr` uses `libm`'s logarithm and not the system's: the
+    // same numbers on every machine.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         Exp1.sample(self)
     }
 
-    /// Draws as many numbers from the exponential distribution with mean 1 as there is room for: those that as many calls of
-    /// [`exponential`](Self::exponential) draw.
+    /// Draws as many numbers from the exponential distribution with mean 1 as there is room for:
+    /// those that as many calls of [`exponential`](Self::exponential) draw.
     ///
     /// # Cost
     ///
@@ -106,7 +107,8 @@ impl Rng {
         fill_exponential_alone(self, draws);
     }
 
-    /// Fills `times` with what `law` makes of as many draws from the exponential distribution with mean 1, in their order.
+    /// Fills `times` with what `law` makes of as many draws from the exponential distribution with
+    /// mean 1, in their order.
     #[inline(always)]
     pub(crate) fn fill_by_exponential<T>(&mut self, times: &mut [T], mut law: impl FnMut(f64) -> T) {
         let mut draws = [0.0; EXPONENTIALS];
@@ -163,7 +165,8 @@ impl RngCore for Rng {
 //
 // Own code, so that many streams can take their steps together: `streams`.
 //
-// Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47(4), 2021.
+// Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47(4),
+// 2021.
 #[inline(always)]
 pub(crate) const fn advance([a, b, c, d]: [u64; 4]) -> (u64, [u64; 4]) {
     let drawn = a.wrapping_add(d).rotate_left(23).wrapping_add(a);

@@ -1,4 +1,5 @@
-//! No text makes the parsers of spellings and of recorded times panic, or report more than one line.
+//! No text makes the parsers of spellings and of recorded times panic, or report more than one
+//! line.
 
 use std::io;
 

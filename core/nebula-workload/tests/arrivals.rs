@@ -23,7 +23,8 @@ const GAPS: usize = 250_000;
 
 /// A bound on the index of dispersion of counts over a long time: variance over mean.
 ///
-/// For Markov-modulated arrivals it is 1 + 2 (variance of the rate) (mean time a deviation lasts) / (mean rate).
+/// For Markov-modulated arrivals it is 1 + 2 (variance of the rate) (mean time a deviation lasts) /
+/// (mean rate).
 fn dispersion(arrivals: &Arrivals, rps: f64) -> f64 {
     match arrivals {
         // Calm 5/7 and bursts of 25/7 of the mean rate; a deviation lasts 90 us.
@@ -142,7 +143,8 @@ fn poisson_gaps_lose_nothing_to_whole_picoseconds() {
 #[test]
 fn paced_gaps_do_not_drift() {
     for rps in [3u64, 7, 999_983, 22_000_000] {
-        // After exactly `rps` gaps, a whole second has passed, to the picosecond, ten times in a row.
+        // After exactly `rps` gaps, a whole second has passed, to the picosecond, ten times in a
+        // row.
         let mut rng = Seed(1).stream("unused");
         let mut process = Arrivals::Paced.at(Rate::try_new(rps as f64).unwrap());
         let sent = if rps > 1_000_000 { rps } else { 10 * rps };

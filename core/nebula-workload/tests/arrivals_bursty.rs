@@ -3,7 +3,8 @@
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Mmpp2, OnOff, Rate, Seed};
 
-/// The two states of a Markov-modulated Poisson process, per microsecond: arrivals, and changes to the other state.
+/// The two states of a Markov-modulated Poisson process, per microsecond: arrivals, and changes to
+/// the other state.
 #[derive(Copy, Clone)]
 struct Law {
     arrivals: [f64; 2],
@@ -11,7 +12,8 @@ struct Law {
 }
 
 impl Law {
-    /// `weights` of the rates, mean times in the states in microseconds; one arrival per microsecond on average.
+    /// `weights` of the rates, mean times in the states in microseconds; one arrival per
+    /// microsecond on average.
     fn new(weights: [f64; 2], us: [f64; 2]) -> Self {
         let mean = (weights[0] * us[0] + weights[1] * us[1]) / (us[0] + us[1]);
         Self { arrivals: weights.map(|weight| weight / mean), leaves: us.map(f64::recip) }
@@ -81,7 +83,8 @@ fn counts_are_dispersed_by_the_closed_form() {
         for window_us in [1.0, 20.0, 500.0] {
             let (seen, windows) = dispersion(&gaps, window_us);
             let expected = law.dispersion(window_us);
-            // Windows within a cycle of at most 1 ms are correlated; their counts have a kurtosis near 9 at most.
+            // Windows within a cycle of at most 1 ms are correlated; their counts have a kurtosis
+            // near 9 at most.
             let independent = windows.min(4e6 / 1000.0 * 2.0);
             let bound = 4.5 * (8.0 / independent).sqrt() * (expected - 1.0) + 4.5 * (2.0 / windows).sqrt();
             assert!((seen - expected).abs() < bound, "{arrivals} in {window_us} us: {seen}, not {expected} ± {bound}");
@@ -121,7 +124,8 @@ fn a_ratio_of_one_is_poisson() {
 
 #[test]
 fn bursts_take_their_share_of_the_time() {
-    // A gap of more than 10 us does not occur within an on-period of 1 ms: 4 arrivals per microsecond, 4000 per period.
+    // A gap of more than 10 us does not occur within an on-period of 1 ms: 4 arrivals per
+    // microsecond, 4000 per period.
     let gaps = gaps_us(&"on-off:1ms,3ms".parse().unwrap(), 4_000_000);
     let off: f64 = gaps.iter().filter(|&&gap| gap > 10.0).sum();
     // A thousand cycles, each with an exponential period of either kind.

@@ -121,7 +121,8 @@ fn gaps_cross_processes_as_whole_nanoseconds_that_cover_them() {
     );
 }
 
-// -- against the naive model: every request compared with every gap ---------------------------------------------
+// -- against the naive model: every request compared with every gap
+// ---------------------------------------------
 
 fn random_gaps(rng: &mut Rng, count: u64) -> Vec<Gap> {
     (0..count)
@@ -219,7 +220,8 @@ fn settling_while_gaps_arrive_gives_the_same_result() {
         for (index, request) in requests.iter().enumerate() {
             record(&mut tails, request);
             if index % 50 == 49 {
-                // The peer lags behind by up to 100 µs: it has reported the gaps that began before then.
+                // The peer lags behind by up to 100 µs: it has reported the gaps that began before
+                // then.
                 let complete_until = request.1 - Span::from_us(rng.below(100));
                 let known = gaps.iter().copied().filter(|gap| gap.start < complete_until);
                 tails.settle(&GapLog::from_gaps(known), complete_until);

@@ -9,7 +9,8 @@ use nebula_workload::{
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::new();
 
-/// Sends everything due, blocking every third operation once; answers, refuses and loses operations in turn.
+/// Sends everything due, blocking every third operation once; answers, refuses and loses operations
+/// in turn.
 fn drive(generator: &mut Generator, detector: &mut GapDetector) {
     let mut now = Timestamp::ZERO;
     let mut turns = 0u64;

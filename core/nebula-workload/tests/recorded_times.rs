@@ -1,4 +1,5 @@
-//! Recorded times: what a file of service times or arrivals may contain, and the errors for bad lines.
+//! Recorded times: what a file of service times or arrivals may contain, and the errors for bad
+//! lines.
 
 use std::io::{self, BufReader, Read};
 

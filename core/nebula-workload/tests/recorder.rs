@@ -1,4 +1,5 @@
-//! The recorder compared with a sorted vector, and the effect of refusals and the warm-up on quantiles.
+//! The recorder compared with a sorted vector, and the effect of refusals and the warm-up on
+//! quantiles.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Latency, LatencyRecorder, Rng, Seed};
@@ -186,7 +187,8 @@ fn cells_ascend_and_hold_every_finite_latency() {
     let mut total = 0;
     for (upper, count) in cells {
         total += count;
-        // Latencies are truncated to whole nanoseconds, so a cell ends where its last nanosecond does.
+        // Latencies are truncated to whole nanoseconds, so a cell ends where its last nanosecond
+        // does.
         assert_eq!(total, below(upper + Span::from_ns(1)) as u64);
     }
 }

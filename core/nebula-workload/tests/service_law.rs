@@ -1,4 +1,5 @@
-//! Service times: the draws and the moments of each distribution compared with its law as in the literature.
+//! Service times: the draws and the moments of each distribution compared with its law as in the
+//! literature.
 
 use nebula_workload::{Seed, ServiceTime};
 
@@ -61,7 +62,8 @@ fn draws_ns(service: &ServiceTime, count: usize) -> Vec<f64> {
     (0..count).map(|_| service.sample(&mut rng).as_ns_f64()).collect()
 }
 
-/// ∫ `power` x^(power-1) P(X > x) dx, the mean of X^power in ns, up to `limit` in ns; x = e^t, by the trapezoid rule.
+/// ∫ `power` x^(power-1) P(X > x) dx, the mean of X^power in ns, up to `limit` in ns; x = e^t, by
+/// the trapezoid rule.
 fn moment(above: Survival, power: i32, limit: f64) -> f64 {
     const STEPS: i32 = 400_000;
     let (from, to) = (1e-6f64.ln(), limit.ln());

@@ -1,4 +1,5 @@
-//! What the fuzzer generates: a tiny configuration and events, from few values, so that they collide often.
+//! What the fuzzer generates: a tiny configuration and events, from few values, so that they
+//! collide often.
 
 use arbitrary::Arbitrary;
 use nebula_nic::{BackendConfig, Header, Kind, Mtu, NodeId, Policy, ScrubMode, Slot, SlotRange, Span, TransferId};

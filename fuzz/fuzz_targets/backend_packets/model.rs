@@ -66,7 +66,8 @@ impl Model {
         }
     }
 
-    /// The index of a packet's RPC among the incomplete ones; an RPC of a single packet is never there.
+    /// The index of a packet's RPC among the incomplete ones; an RPC of a single packet is never
+    /// there.
     fn place_of(&self, header: &Header) -> Option<usize> {
         let is_one_packet = header.rpc_bytes <= self.config.mtu.bytes().min(self.config.rpc_bytes_max);
         if is_one_packet { None } else { self.incomplete.iter().position(|rpc| rpc.rpc == header.rpc()) }
@@ -178,8 +179,8 @@ impl Model {
 
     pub fn set_queue_bound(&mut self, waiting: u32) {
         self.real.set_queue_bound(waiting);
-        // A bound beyond the capacity of the queue is reduced: incomplete RPCs, and the rounding up of a core's share,
-        // need places too.
+        // A bound beyond the capacity of the queue is reduced: incomplete RPCs, and the rounding up
+        // of a core's share, need places too.
         let Self { config, queue_bound, .. } = self;
         let more = config.reassembler_entries + u32::from(config.cores);
         let has_all_places = config.queue_capacity >= config.slots;

@@ -66,7 +66,8 @@ pub(crate) enum Answer {
 }
 
 impl Input {
-    /// By something that is drawn anyway, so that inputs that were kept go on to mean what they did.
+    /// By something that is drawn anyway, so that inputs that were kept go on to mean what they
+    /// did.
     pub(crate) fn flow(&self) -> FlowKind {
         FlowKind::ALL[self.ops.len() % 3]
     }

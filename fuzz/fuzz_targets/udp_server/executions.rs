@@ -1,5 +1,6 @@
-//! How often each RPC was executed. An RPC is identified by its message, as the server reads it: the payload alone may
-//! contain anything, since a truncated message takes the bytes of the next one as its own.
+//! How often each RPC was executed. An RPC is identified by its message, as the server reads it:
+//! the payload alone may contain anything, since a truncated message takes the bytes of the next
+//! one as its own.
 
 use crate::udp_raw::request_payloads;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,8 @@ pub(crate) struct Executions {
 }
 
 impl Executions {
-    /// Fills the payload of each request in a datagram with the request's transfer id, and records it as sent.
+    /// Fills the payload of each request in a datagram with the request's transfer id, and records
+    /// it as sent.
     pub(crate) fn mark(&mut self, body: &mut [u8]) {
         for (tid, payload) in request_payloads(body) {
             let payload = &mut body[payload];

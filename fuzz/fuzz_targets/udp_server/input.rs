@@ -74,7 +74,8 @@ impl Input {
 }
 
 impl Message {
-    /// The message's bytes; [`Executions::mark`](crate::executions::Executions::mark) fills the payload.
+    /// The message's bytes; [`Executions::mark`](crate::executions::Executions::mark) fills the
+    /// payload.
     pub(crate) fn bytes(&self, now_ns: u64) -> Vec<u8> {
         match *self {
             Self::Request { tid, bytes, pkt_idx, wants_ack, budget_us, age_us, excess } => {

@@ -1,5 +1,6 @@
-//! The inputs of the fuzz target `backend_packets`: its seeds, and more of them drawn by chance. Tiny servers of every shape, and what no
-//! ordinary traffic has: sizes of 2³², slots outside every buffer, RPCs under one number.
+//! The inputs of the fuzz target `backend_packets`: its seeds, and more of them drawn by chance.
+//! Tiny servers of every shape, and what no ordinary traffic has: sizes of 2³², slots outside every
+//! buffer, RPCs under one number.
 
 use crate::rng::Rng;
 use crate::rtl::Rtl;

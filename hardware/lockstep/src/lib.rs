@@ -1,7 +1,8 @@
-//! The NIC in hardware: the modules of `hardware/rtl` in simulation, beside the state machines whose twins they are.
+//! The NIC in hardware: the modules of `hardware/rtl` in simulation, beside the state machines
+//! whose twins they are.
 //!
-//! [`Rtl`](rtl::Rtl) decides as a [`Backend`](nebula_nic::Backend) does and counts cycles; [`lockstep`] compares the two over random
-//! [`traffic`]. `cargo hw rtl` runs all of it.
+//! [`Rtl`](rtl::Rtl) decides as a [`Backend`](nebula_nic::Backend) does and counts cycles;
+//! [`lockstep`] compares the two over random [`traffic`]. `cargo hw rtl` runs all of it.
 #![deny(unsafe_code)]
 
 pub mod cycles;

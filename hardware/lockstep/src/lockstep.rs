@@ -1,7 +1,8 @@
 //! The same inputs to the state machine and to the hardware, decision by decision.
 //!
-//! An input is offered in each cycle in which one is taken: those before it are hashed meanwhile, or decided about. A decision must be the same. What it makes possible
-//! must be given to the same core, before the next input is decided about, as a log is recorded.
+//! An input is offered in each cycle in which one is taken: those before it are hashed meanwhile,
+//! or decided about. A decision must be the same. What it makes possible must be given to the same
+//! core, before the next input is decided about, as a log is recorded.
 
 use crate::rtl::{Rtl, Shown, Unsupported};
 use crate::traffic::{Mix, Traffic};
@@ -13,7 +14,8 @@ use std::fmt;
 /// Time from one input to the next.
 const STEP: Span = Span::from_ps(500);
 
-/// Cycles that an input has for its hashes before the back end takes it, as many whatever comes: `hash_ahead`.
+/// Cycles that an input has for its hashes before the back end takes it, as many whatever comes:
+/// `hash_ahead`.
 const HASH_CYCLES: f64 = 5.0;
 
 /// A run: which model, which server, which traffic.
@@ -54,7 +56,8 @@ pub struct Report {
     pub scrubs: [u64; 2],
     /// Cycles of the hardware.
     pub cycles: u64,
-    /// By how many cycles passed from the one in which an input was offered to the one in which it was decided about: how many inputs.
+    /// By how many cycles passed from the one in which an input was offered to the one in which it
+    /// was decided about: how many inputs.
     pub waited: Vec<u64>,
     /// The most cycles from a decision to the dispatch that it made possible.
     pub dispatch_cycles_max: u64,
@@ -68,8 +71,9 @@ impl Report {
         self.inputs as f64 / self.cycles.max(1) as f64
     }
 
-    /// The squared coefficient of variation of the cycles from an input to the decision about it, without those in which it is hashed while others are
-    /// too: which is what queues see of their distribution.
+    /// The squared coefficient of variation of the cycles from an input to the decision about it,
+    /// without those in which it is hashed while others are too: which is what queues see of their
+    /// distribution.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "few cycles")]
     pub fn variation(&self) -> f64 {
@@ -220,7 +224,8 @@ impl Pair {
         Ok(())
     }
 
-    /// An input a cycle, and RPCs given to cores as soon as they can be. Returns what was given until the input was taken.
+    /// An input a cycle, and RPCs given to cores as soon as they can be. Returns what was given
+    /// until the input was taken.
     fn stream(&mut self, number: u64, at: Timestamp, input: Input) -> Result<Option<Dispatch>, Mismatch> {
         let mut given = None;
         let offered = self.rtl.cycles();

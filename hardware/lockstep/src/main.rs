@@ -89,7 +89,8 @@ fn check_backends(inputs: u64) -> Result<u64, String> {
     }
 }
 
-/// The logs in `hardware/logs`, where the back ends were compiled that are as large as those servers.
+/// The logs in `hardware/logs`, where the back ends were compiled that are as large as those
+/// servers.
 fn check_logs() -> Result<(), String> {
     if !model::names().any(|name| name == "backend256") {
         println!("rtl: without backend256 no log is replayed");

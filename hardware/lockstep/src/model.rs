@@ -1,4 +1,5 @@
-//! A compiled module: ports by name, one call a clock cycle. The only file with `unsafe` code: the calls into what Verilator wrote.
+//! A compiled module: ports by name, one call a clock cycle. The only file with `unsafe` code: the
+//! calls into what Verilator wrote.
 
 use std::ffi::c_void;
 
@@ -32,7 +33,8 @@ pub fn parameter(model: &str, name: &str) -> Option<u64> {
 #[derive(Clone, Copy, Debug)]
 pub struct Port(usize);
 
-/// A module in simulation. Its registers begin with values that depend on a seed, as those of a chip do.
+/// A module in simulation. Its registers begin with values that depend on a seed, as those of a
+/// chip do.
 pub struct Model {
     table: &'static Table,
     handle: *mut c_void,
@@ -47,7 +49,8 @@ impl Model {
     #[must_use]
     pub fn new(name: &str, seed: u64) -> Option<Self> {
         let table = TABLES.iter().find(|table| table.name == name)?;
-        // SAFETY: `new` takes any number and returns a model that nobody else has; `drop` frees it once.
+        // SAFETY: `new` takes any number and returns a model that nobody else has; `drop` frees it
+        // once.
         let handle = unsafe { (table.new)(seed) };
         Some(Self {
             table,
@@ -109,7 +112,8 @@ impl Model {
     #[inline]
     pub fn cycle(&mut self) {
         self.cycles += 1;
-        // SAFETY: the handle is a live model of this table; the arrays have a word for each of its ports, and one for the reset.
+        // SAFETY: the handle is a live model of this table; the arrays have a word for each of its
+        // ports, and one for the reset.
         unsafe { (self.table.cycle)(self.handle, self.inputs.as_ptr(), self.outputs.as_mut_ptr()) }
     }
 

@@ -1,4 +1,5 @@
-//! Each module against the state machine that is its twin, by itself: a difference in here says where the one of the whole comes from.
+//! Each module against the state machine that is its twin, by itself: a difference in here says
+//! where the one of the whole comes from.
 
 mod buffer;
 mod choosers;
@@ -10,7 +11,8 @@ use crate::model::{self, Model};
 use crate::rng::mix;
 use nebula_nic::Header;
 
-/// A module and its check: inputs, the seed of those, and that of the registers. It returns the first difference.
+/// A module and its check: inputs, the seed of those, and that of the registers. It returns the
+/// first difference.
 type Check = fn(&mut Model, u64, u64) -> Result<(), String>;
 
 /// The modules by the names of their models.

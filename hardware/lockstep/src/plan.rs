@@ -1,4 +1,5 @@
-//! What a run of CI tries: every policy in every size of server and every mix, most of it where it is cheap.
+//! What a run of CI tries: every policy in every size of server and every mix, most of it where it
+//! is cheap.
 
 use crate::lockstep::{Failure, Report, Run};
 use crate::model;
@@ -21,7 +22,8 @@ pub fn policies(model: &str) -> Vec<Policy> {
     let bound_max = model::parameter(model, "BoundMax").unwrap_or(0);
     let samples = Policy::SAMPLES.iter().filter_map(|text| text.parse::<Policy>().ok());
     let fits = |policy: &Policy| has_queue_per_core(*policy) || u64::from(policy.bound()) <= bound_max;
-    // Those that the NIC decides about as about another one in this list, once: in the smallest model.
+    // Those that the NIC decides about as about another one in this list, once: in the smallest
+    // model.
     let is_alias = |policy: &Policy| {
         matches!(policy, Policy::McsLock | Policy::Preemptive(_) | Policy::Altocumulus(_) | Policy::Jbsq(1))
     };

@@ -9,8 +9,9 @@ const ENTRIES: u32 = 16;
 
 /// Replays a log in its text form; returns the lines that agreed, and the cycles that they took.
 ///
-/// The hardware scrubs ahead of need, knows one source, and reassembles fewer RPCs at once. Of a server that is configured otherwise, a log is
-/// replayed in which that makes no difference: a state machine configured as the hardware has to agree first.
+/// The hardware scrubs ahead of need, knows one source, and reassembles fewer RPCs at once. Of a
+/// server that is configured otherwise, a log is replayed in which that makes no difference: a
+/// state machine configured as the hardware has to agree first.
 ///
 /// # Errors
 ///
@@ -21,7 +22,8 @@ pub fn replay(text: &str, x_seed: u64) -> Result<(usize, u64), String> {
     Ok((lines, rtl.cycles()))
 }
 
-/// What the hardware decides about the inputs of a log, as a log: each line with the cycles that it took in a comment.
+/// What the hardware decides about the inputs of a log, as a log: each line with the cycles that it
+/// took in a comment.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The back end in hardware: an [`Rtl`] is fed the inputs of a [`Backend`](nebula_nic::Backend) and decides.
+//! The back end in hardware: an [`Rtl`] is fed the inputs of a [`Backend`](nebula_nic::Backend) and
+//! decides.
 
 use crate::model::{self, Model, Port};
 use nebula_nic::decision::Decides;
@@ -51,7 +52,8 @@ pub struct Shown {
     pub is_taken: bool,
     /// An RPC was given to a core, before the decision of this cycle.
     pub dispatch: Option<Dispatch>,
-    /// The first of the inputs that were taken before was decided about; with the decision, if it asks for one.
+    /// The first of the inputs that were taken before was decided about; with the decision, if it
+    /// asks for one.
     pub decided: Option<Option<Decision>>,
 }
 
@@ -66,7 +68,8 @@ pub struct Rtl {
 }
 
 impl Rtl {
-    /// A back end of that configuration in the smallest model that holds it, whose registers begin with what `seed` says.
+    /// A back end of that configuration in the smallest model that holds it, whose registers begin
+    /// with what `seed` says.
     ///
     /// # Errors
     ///
@@ -112,7 +115,8 @@ impl Rtl {
 
     /// One cycle, in which an input is offered, and RPCs are given to cores where `gives` says so.
     ///
-    /// What the back end is not involved in is taken and decided about by itself: offer `None` for it.
+    /// What the back end is not involved in is taken and decided about by itself: offer `None` for
+    /// it.
     pub fn cycle(&mut self, offered: Option<(Timestamp, Input)>, gives: bool) -> Shown {
         self.model.set(self.ports.dispatch_ready_i, gives.into());
         match offered {

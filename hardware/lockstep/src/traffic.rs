@@ -1,4 +1,5 @@
-//! Random inputs of a server: RPCs that come in packets, cores that end them in any order, and peers that lie.
+//! Random inputs of a server: RPCs that come in packets, cores that end them in any order, and
+//! peers that lie.
 
 use crate::rng::Rng;
 use nebula_nic::{BackendConfig, CoreId, Dispatch, Header, Input, Kind, Mtu, NodeId, SlotRange, TransferId};
@@ -18,7 +19,8 @@ pub struct Mix {
     pub frees_max: u32,
     /// Frees of what a core does not hold, in percent.
     pub hostile: u32,
-    /// Slots of the buffer for each core, at least 1,000 in all, if the model has as many: few of them fill up soon.
+    /// Slots of the buffer for each core, at least 1,000 in all, if the model has as many: few of
+    /// them fill up soon.
     pub slots_per_core: u32,
     /// The queue's bound: a part of 1,000 of the slots, or of the places that the queue has for it.
     pub bound_permille: u32,

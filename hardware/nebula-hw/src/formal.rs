@@ -1,7 +1,9 @@
-//! `nebula-hw formal`: proofs about single modules of the RTL, of a small geometry, with yosys and ABC.
+//! `nebula-hw formal`: proofs about single modules of the RTL, of a small geometry, with yosys and
+//! ABC.
 //!
-//! A property is an `assert` of hardware/formal, in a harness that gives the module any inputs at all, or in the contract of the module. ABC proves it
-//! for runs of any length, by property-directed reachability or by induction. Then the same is done with a wrong change in the
+//! A property is an `assert` of hardware/formal, in a harness that gives the module any inputs at
+//! all, or in the contract of the module. ABC proves it for runs of any length, by
+//! property-directed reachability or by induction. Then the same is done with a wrong change in the
 //! RTL, which has to be found: a property that holds of anything says nothing.
 //!
 //! | module | what it holds |
@@ -147,7 +149,8 @@ fn path_of(shell: &Shell, name: &str) -> PathBuf {
     Path::new(shell.root()).join("hardware/formal").join(name)
 }
 
-/// The answer in what ABC prints. A step of an induction that fails is none: it does not say that a run leads there.
+/// The answer in what ABC prints. A step of an induction that fails is none: it does not say that a
+/// run leads there.
 fn said_by_abc(text: &str) -> Option<Answer> {
     if text.contains("was asserted in frame") {
         return Some(Answer::Broken);

@@ -1,4 +1,5 @@
-//! `nebula-hw`: lockstep, synthesis and proofs of the NIC in hardware, and the page of their results.
+//! `nebula-hw`: lockstep, synthesis and proofs of the NIC in hardware, and the page of their
+//! results.
 //!
 //! `cargo hw rtl`, from the root of the repository, is short for
 //! `cargo run --manifest-path hardware/Cargo.toml --package nebula-hw -- rtl`.

@@ -1,4 +1,5 @@
-//! `nebula-hw page`: docs/HARDWARE.md and its pictures are those that hardware/synth/results.json gives.
+//! `nebula-hw page`: docs/HARDWARE.md and its pictures are those that hardware/synth/results.json
+//! gives.
 
 use std::collections::BTreeMap;
 

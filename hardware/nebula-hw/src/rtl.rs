@@ -1,7 +1,8 @@
 //! `nebula-hw rtl`: the NIC in hardware beside its state machines.
 //!
-//! The RTL of `hardware/rtl` is linted, compiled with Debian's Verilator, and fed the inputs of the state machines in lockstep; see
-//! hardware/README.md. Where Verilator is missing this says so and is done.
+//! The RTL of `hardware/rtl` is linted, compiled with Debian's Verilator, and fed the inputs of the
+//! state machines in lockstep; see hardware/README.md. Where Verilator is missing this says so and
+//! is done.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -22,10 +23,12 @@ pub(crate) struct Args {
     /// Replay a log that `nebula serve --decision-log` has written; may be given again.
     #[arg(long, value_name = "FILE")]
     replay: Vec<PathBuf>,
-    /// Write what the hardware decides about the last of those logs, for `nebula explain --hardware`.
+    /// Write what the hardware decides about the last of those logs, for
+    /// `nebula explain --hardware`.
     #[arg(long, value_name = "FILE", requires = "replay")]
     write: Option<PathBuf>,
-    /// Break the RTL in each of the ways of hardware/mutants.txt instead, and see whether the lockstep notices.
+    /// Break the RTL in each of the ways of hardware/mutants.txt instead, and see whether the
+    /// lockstep notices.
     #[arg(long, conflicts_with_all = ["cycles", "replay"])]
     mutants: bool,
     /// Every so many mutants alone, from the first.

@@ -1,4 +1,5 @@
-//! `nebula-hw synth`: gates, flops, memory bits, longest path and power of the RTL, with yosys and OpenSTA on open cells.
+//! `nebula-hw synth`: gates, flops, memory bits, longest path and power of the RTL, with yosys and
+//! OpenSTA on open cells.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -47,7 +48,8 @@ pub(crate) struct Args {
     /// Map modules whose name begins so.
     #[arg(long, value_name = "MODULE")]
     only: Option<String>,
-    /// Write hardware/synth/results.json; with --only, other modules' rows stay. `nebula-hw page --bless` makes docs/HARDWARE.md of it.
+    /// Write hardware/synth/results.json; with --only, other modules' rows stay.
+    /// `nebula-hw page --bless` makes docs/HARDWARE.md of it.
     #[arg(long, conflicts_with = "quick")]
     bless: bool,
     /// The folder of the SystemVerilog files.
@@ -115,7 +117,8 @@ fn taken<'a>(next: &AtomicUsize, designs: &'a [Design]) -> Option<(usize, &'a De
     Some((index, designs.get(index)?))
 }
 
-/// Maps one design in each way that is wanted of it. A quick run leaves out what takes minutes: bit vectors as flops, and the FPGA.
+/// Maps one design in each way that is wanted of it. A quick run leaves out what takes minutes: bit
+/// vectors as flops, and the FPGA.
 fn row(tools: &Tools<'_>, design: &Design, is_quick: bool) -> Result<Row, Failure> {
     let begin = Instant::now();
     let memories = tools.map(design, Window::Memory)?;

@@ -1,7 +1,8 @@
 //! Policies of a caller: a function chooses the core.
 //!
-//! Dispatch is carried out by the same state machines as that of Nebula's own policies, through [`CustomPolicy`]; only the choice is the
-//! caller's. A choice that cannot be carried out ends the question with a fault.
+//! Dispatch is carried out by the same state machines as that of Nebula's own policies, through
+//! [`CustomPolicy`]; only the choice is the caller's. A choice that cannot be carried out ends the
+//! question with a fault.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +13,8 @@ use crate::Failure;
 
 /// Chooses cores.
 pub trait Decide: Send + Sync {
-    /// The core for an RPC; `load` has a number for each core, `key` is the RPC's key or else its flow, `draw` a random number.
+    /// The core for an RPC; `load` has a number for each core, `key` is the RPC's key or else its
+    /// flow, `draw` a random number.
     ///
     /// # Errors
     ///
@@ -23,9 +25,11 @@ pub trait Decide: Send + Sync {
 /// When a policy decides, and what the loads are then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// As an RPC comes: it joins the queue of the core. A load is the RPCs that wait for the core or are given to it.
+    /// As an RPC comes: it joins the queue of the core. A load is the RPCs that wait for the core
+    /// or are given to it.
     Arrival,
-    /// As a core has room: the core takes the first RPC of the queue that all share. A load is the RPCs given to the core, at most this many.
+    /// As a core has room: the core takes the first RPC of the queue that all share. A load is the
+    /// RPCs given to the core, at most this many.
     Room(u32),
 }
 
@@ -51,8 +55,8 @@ impl OwnPolicy {
     ///
     /// # Errors
     ///
-    /// Invalid input: a name of other characters than `a` to `z`, `0` to `9` and `-`, or of more than 31; no room for an RPC at a core, or for
-    /// more than 64.
+    /// Invalid input: a name of other characters than `a` to `z`, `0` to `9` and `-`, or of more
+    /// than 31; no room for an RPC at a core, or for more than 64.
     pub fn new(name: &str, when: When, decide: Arc<dyn Decide>) -> Result<Self, Failure> {
         if let When::Room(bound) = when
             && !(1..=64).contains(&bound)
@@ -106,7 +110,8 @@ impl Own {
         Self { when, decide, faults, name, with_room: idle.len(), load: idle.clone(), outstanding: idle, rng }
     }
 
-    /// The choice, if it is one of the cores; otherwise the question ends, and this core is taken until then.
+    /// The choice, if it is one of the cores; otherwise the question ends, and this core is taken
+    /// until then.
     fn choice(&self, chosen: Result<i64, String>, instead: usize, is_possible: impl Fn(usize) -> bool) -> CoreId {
         let cores = self.outstanding.len();
         let core = match chosen {

@@ -1,7 +1,8 @@
 //! `simulate`: a server under each policy or design and load, with confidence intervals.
 //!
-//! There are two levels. At the queueing level, service times are given. At the block level, each block that an RPC touches goes through
-//! the simulated memory of a `--machine`, and service times are a result.
+//! There are two levels. At the queueing level, service times are given. At the block level, each
+//! block that an RPC touches goes through the simulated memory of a `--machine`, and service times
+//! are a result.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -122,7 +123,8 @@ impl Question {
         }
     }
 
-    /// Each RPC of one run of each point: of the first replication, with as many RPCs as it has at least.
+    /// Each RPC of one run of each point: of the first replication, with as many RPCs as it has at
+    /// least.
     ///
     /// # Errors
     ///

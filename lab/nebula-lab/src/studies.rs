@@ -32,7 +32,8 @@ impl Measured {
 ///
 /// # Errors
 ///
-/// Invalid input. If the queue of one point grows without limit, the other points still run: the failure comes with their results.
+/// Invalid input. If the queue of one point grows without limit, the other points still run: the
+/// failure comes with their results.
 pub fn measure(
     executor: &impl Executor,
     points: &[Point],
@@ -52,7 +53,8 @@ pub fn measure(
     Ok(measured)
 }
 
-/// Rejects an unbounded queue past saturation: the result would only depend on the length of the run.
+/// Rejects an unbounded queue past saturation: the result would only depend on the length of the
+/// run.
 ///
 /// # Errors
 ///
@@ -71,7 +73,8 @@ pub fn check_saturation(system: &System, load: &Load) -> Result<(), Failure> {
     }
 }
 
-/// The default time for which a core holds the lock of `mcs-lock`: the transfer of a cache line that two other cores touch in between.
+/// The default time for which a core holds the lock of `mcs-lock`: the transfer of a cache line
+/// that two other cores touch in between.
 const LOCK_HANDOFF: Span = Span::from_ns(150);
 
 /// The cost of the lock, for policies that have one.

@@ -6,7 +6,8 @@
 //! | `values` | shares, loads and the SLO |
 //! | `parse` | a question from its words, and the error in one line |
 //!
-//! `nebula-ui` has those that the other programs read too: numbers, bytes, service times, arrivals and mixes.
+//! `nebula-ui` has those that the other programs read too: numbers, bytes, service times, arrivals
+//! and mixes.
 
 mod effort;
 mod parse;

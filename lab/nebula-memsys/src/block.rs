@@ -1,6 +1,7 @@
 //! The requests and results of the memory system.
 
-/// A cache block of [`Block::BYTES`] bytes, identified by its address divided by 64. 32 bits reach 256 GB.
+/// A cache block of [`Block::BYTES`] bytes, identified by its address divided by 64. 32 bits reach
+/// 256 GB.
 ///
 /// The last number, [`u32::MAX`], marks an empty line and is not a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +34,8 @@ impl Block {
 /// The number of labels; a [`Label`] is below it.
 pub const LABELS: usize = 8;
 
-/// The label under which an access is counted: a number below [`LABELS`], whose meaning the caller chooses.
+/// The label under which an access is counted: a number below [`LABELS`], whose meaning the caller
+/// chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub u8);
 

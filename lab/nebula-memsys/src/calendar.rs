@@ -1,20 +1,22 @@
 //! A link or bus as a row of time slots, each as long as one block's transfer.
 //!
-//! A reservation takes the first free slot at or after the requested time. Reservations are made in advance (a block
-//! that comes from memory reaches its core later than a block that is requested afterwards and comes from a cache).
-//! With a single "busy until" time, the earlier transfer would have to wait for the later one; with slots, it fills the
-//! gap before it.
+//! A reservation takes the first free slot at or after the requested time. Reservations are made in
+//! advance (a block that comes from memory reaches its core later than a block that is requested
+//! afterwards and comes from a cache). With a single "busy until" time, the earlier transfer would
+//! have to wait for the later one; with slots, it fills the gap before it.
 //!
-//! Slots are bits in a ring of windows; each window records which time interval it represents, so nothing has to be
-//! swept. A transfer that finds its slot free starts at once, even in the middle of the slot: throughput never exceeds
-//! one transfer per slot, and a wait may be too short by less than one slot.
+//! Slots are bits in a ring of windows; each window records which time interval it represents, so
+//! nothing has to be swept. A transfer that finds its slot free starts at once, even in the middle
+//! of the slot: throughput never exceeds one transfer per slot, and a wait may be too short by less
+//! than one slot.
 
 use std::ops::Range;
 
 /// Slots per window: the bits of a word.
 const SLOTS: u64 = u64::BITS as u64;
 
-/// Windows in the ring, a power of two: with 64 slots each, the ring reaches 512 transfers ahead of its oldest.
+/// Windows in the ring, a power of two: with 64 slots each, the ring reaches 512 transfers ahead of
+/// its oldest.
 const WINDOWS: usize = 8;
 
 /// The length of a slot, and what follows from it: the same for all links of a network.
@@ -24,8 +26,8 @@ pub(crate) struct SlotLength {
     slot_ps: u64,
     /// How far ahead of the present a transfer may be.
     reach_ps: u64,
-    /// 2⁶⁴ / `slot_ps`, rounded up: dividing by `slot_ps` becomes one multiplication, exact for all times below 2⁶⁴ /
-    /// `slot_ps`. 0 if a slot is not longer than the unit of time.
+    /// 2⁶⁴ / `slot_ps`, rounded up: dividing by `slot_ps` becomes one multiplication, exact for all
+    /// times below 2⁶⁴ / `slot_ps`. 0 if a slot is not longer than the unit of time.
     reciprocal: u64,
 }
 
@@ -82,9 +84,9 @@ pub(crate) struct Ring {
 impl Ring {
     pub(crate) const EMPTY: Self = Self { windows: [Window { epoch: 0, taken: 0 }; WINDOWS], newest: 0 };
 
-    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start. A transfer after
-    /// [`limit_ps`](SlotLength::limit_ps) is not reserved: the ring would have to move past the present, and earlier transfers would wait
-    /// for slots that nothing uses.
+    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start. A
+    /// transfer after [`limit_ps`](SlotLength::limit_ps) is not reserved: the ring would have to
+    /// move past the present, and earlier transfers would wait for slots that nothing uses.
     #[inline(always)]
     pub(crate) fn reserve_near(&mut self, length: &SlotLength, at_ps: u64, limit_ps: u64) -> u64 {
         self.reserve_slot(length, length.slot_at(at_ps), at_ps, limit_ps)
@@ -98,7 +100,8 @@ impl Ring {
 
     #[inline(always)]
     fn reserve_slot(&mut self, length: &SlotLength, slot: u64, at_ps: u64, limit_ps: u64) -> u64 {
-        // Usually the slot is free, in an interval that the ring already covers or that is newer than all.
+        // Usually the slot is free, in an interval that the ring already covers or that is newer
+        // than all.
         let epoch = slot / SLOTS;
         let window = &mut self.windows[index(epoch)];
         if window.epoch == epoch {
@@ -203,8 +206,8 @@ impl Ring {
         }
     }
 
-    /// Takes the first free slot from `from` on. Slots before the ring count as taken: throughput is exact, however far
-    /// ahead reservations are.
+    /// Takes the first free slot from `from` on. Slots before the ring count as taken: throughput
+    /// is exact, however far ahead reservations are.
     #[inline]
     fn take(&mut self, from: u64) -> u64 {
         let mut slot = from.max(self.oldest() * SLOTS);
@@ -235,7 +238,8 @@ impl Ring {
         self.free_run_beyond(from, until)
     }
 
-    /// A slot from `from` on, before which no run of `slots` free slots begins. Of long runs it looks at three slots, and at those of one window.
+    /// A slot from `from` on, before which no run of `slots` free slots begins. Of long runs it
+    /// looks at three slots, and at those of one window.
     #[inline(always)]
     fn run_not_before(&self, from: u64, slots: u64) -> u64 {
         let (epoch, first) = (from / SLOTS, from % SLOTS);
@@ -318,7 +322,8 @@ impl Calendar {
     /// Takes the first free slot from `slot` on; returns which.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, slot: u64) -> u64 {
-        // Usually it is in an interval that the ring covers, and one of the next slots there is free, or in a new one.
+        // Usually it is in an interval that the ring covers, and one of the next slots there is
+        // free, or in a new one.
         match self.ring.take_near(slot) {
             Some(slot) => slot,
             None if self.ring.take_new(slot) => slot,
@@ -404,7 +409,8 @@ mod tests {
         slot
     }
 
-    /// Compares transfers that `reserve` makes room for at a time, not long after another time, with those of a plain set.
+    /// Compares transfers that `reserve` makes room for at a time, not long after another time,
+    /// with those of a plain set.
     fn compare_with_a_plain_set(reserve: impl Fn(&mut Calendar, u64, u64) -> u64) {
         for seed in 0..20 {
             let mut rng = Seed(seed).stream("times");
@@ -436,7 +442,8 @@ mod tests {
             let (mut at_once, mut one_by_one) = (Calendar::new(SLOT_PS), Calendar::new(SLOT_PS));
             let mut from = 0;
             for _ in 0..2000 {
-                // Far ahead now and then: the ring leaves windows behind that nothing has used since.
+                // Far ahead now and then: the ring leaves windows behind that nothing has used
+                // since.
                 from += if rng.below(50) == 0 { rng.below(1500) } else { rng.below(20) };
                 let single = from + rng.below(100);
                 assert_eq!(at_once.take_first(single), one_by_one.take_first(single), "seed {seed}");

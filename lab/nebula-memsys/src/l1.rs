@@ -1,13 +1,15 @@
-//! Every core's first-level data cache: tags only, set-associative, least recently used replacement.
+//! Every core's first-level data cache: tags only, set-associative, least recently used
+//! replacement.
 //!
-//! Copies are clean: the line in the last-level cache has the dirty bit. The tags of a set are in the order of their
-//! last use.
+//! Copies are clean: the line in the last-level cache has the dirty bit. The tags of a set are in
+//! the order of their last use.
 
 use crate::block::Block;
 use crate::config::L1Config;
 
 pub(crate) struct L1s {
-    /// `[core][set]`, the most recent tag first, if sets have two ways, as most do; otherwise empty.
+    /// `[core][set]`, the most recent tag first, if sets have two ways, as most do; otherwise
+    /// empty.
     pairs: Box<[[u32; 2]]>,
     /// `[core][set][age]`, the most recent first, for any other number of ways.
     tags: Box<[u32]>,
@@ -116,8 +118,8 @@ fn drop_any(set: &mut [u32], block: Block) -> bool {
     true
 }
 
-/// Inserts `word` at the front and shifts the others back by one; the last is dropped. A loop, because there are few
-/// words.
+/// Inserts `word` at the front and shifts the others back by one; the last is dropped. A loop,
+/// because there are few words.
 #[inline]
 fn push_front(words: &mut [u32], word: u32) {
     words.iter_mut().fold(word, |word, place| std::mem::replace(place, word));

@@ -1,8 +1,10 @@
-//! Caches, mesh and memory of a many-core chip as a timing model: when does an agent have a block, and who supplied it?
+//! Caches, mesh and memory of a many-core chip as a timing model: when does an agent have a block,
+//! and who supplied it?
 //!
-//! The model does not know about RPCs, packets or their queues: a [`Block`] is 64 bytes with a number, an agent is a
-//! core or the NIC at the edge of the chip, and a [`Label`] is a small number under which the caller counts traffic.
-//! Thus "buffers stay in the cache" is a result and not an assumption.
+//! The model does not know about RPCs, packets or their queues: a [`Block`] is 64 bytes with a
+//! number, an agent is a core or the NIC at the edge of the chip, and a [`Label`] is a small number
+//! under which the caller counts traffic. Thus "buffers stay in the cache" is a result and not an
+//! assumption.
 //!
 //! ```text
 //!   core ── L1 ──┐                        ┌── channel ── rank ── bank (open row)
@@ -19,17 +21,18 @@
 //! | how long does memory take? | `dram` |
 //! | what moved, and what was counted? | [`traffic`], [`counters`] |
 //!
-//! Times are [`u64`] picoseconds of the caller's clock. An access takes effect when it is called and returns when its
-//! agent has the block; the resources it needs later (a bus, a link, a bank) are reserved. Calls should come in the
-//! order of their times; a time that is some tens of nanoseconds too early changes a wait, never a count.
+//! Times are [`u64`] picoseconds of the caller's clock. An access takes effect when it is called
+//! and returns when its agent has the block; the resources it needs later (a bus, a link, a bank)
+//! are reserved. Calls should come in the order of their times; a time that is some tens of
+//! nanoseconds too early changes a wait, never a count.
 //!
 //! # Invariants
 //!
 //! - **Deterministic**: no clock, no randomness, no hash order. *Enforced by* the signatures and
 //!   `tests/determinism.rs`.
 //! - **Nothing is allocated after construction.** *Enforced by* `tests/no_allocation.rs`.
-//! - **Traffic adds up**: every miss fetches once; every dirty block is written back once or is still dirty.
-//!   *Enforced by* `tests/conservation.rs`.
+//! - **Traffic adds up**: every miss fetches once; every dirty block is written back once or is
+//!   still dirty. *Enforced by* `tests/conservation.rs`.
 //! - **No bus exceeds its bandwidth.** *Enforced by* `tests/bandwidth.rs`.
 
 #![forbid(unsafe_code)]

@@ -1,12 +1,14 @@
 //! The on-chip network: hops between tiles, and the ports at its ends.
 //!
-//! The cost of a path is its hops. Blocks wait for each other at the NIC's port, where all that it writes, forwards and reads meets. The port of a
-//! core or a bank has about a sixteenth of what all cores move, and the links between routers are loaded to a few tens of percent: blocks wait
-//! there only if the description asks for it. A block occupies a port for a head flit and its 64 bytes; requests and acknowledgements are one
-//! flit and count as free.
+//! The cost of a path is its hops. Blocks wait for each other at the NIC's port, where all that it
+//! writes, forwards and reads meets. The port of a core or a bank has about a sixteenth of what all
+//! cores move, and the links between routers are loaded to a few tens of percent: blocks wait there
+//! only if the description asks for it. A block occupies a port for a head flit and its 64 bytes;
+//! requests and acknowledgements are one flit and count as free.
 //!
-//! Departs: NEBULA's Table II gives a mesh of 16 B links; contention is modeled at the NIC's port, and at other ports (`ports_contend`) and within
-//! the mesh (`links_contend`) only where the description asks for it.
+//! Departs: NEBULA's Table II gives a mesh of 16 B links; contention is modeled at the NIC's port,
+//! and at other ports (`ports_contend`) and within the mesh (`links_contend`) only where the
+//! description asks for it.
 
 use crate::block::Block;
 use crate::calendar::{Ring, SlotLength};
@@ -42,7 +44,8 @@ pub(crate) struct Mesh {
     ports: Box<[Port]>,
     /// The tile of each end.
     tiles_of: Box<[u16]>,
-    /// For each tile the links to the east, west, south and north; none if blocks do not contend for them.
+    /// For each tile the links to the east, west, south and north; none if blocks do not contend
+    /// for them.
     links: Box<[Ring]>,
     columns: u16,
     hop_ps: u64,
@@ -115,8 +118,8 @@ impl Mesh {
         self.longest_way_ps
     }
 
-    /// Sends a block between a core and a bank at `at_ps`, over a [way](Self::way_ps) that is known; returns when its last flit arrives. The agent
-    /// asked at `now_ps`.
+    /// Sends a block between a core and a bank at `at_ps`, over a [way](Self::way_ps) that is
+    /// known; returns when its last flit arrives. The agent asked at `now_ps`.
     #[inline(always)]
     pub(crate) fn send(&mut self, now_ps: u64, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
         match self.is_plain {
@@ -145,7 +148,8 @@ impl Mesh {
         port.reserve_long(&self.block, at_ps + way_ps, self.block.limit_ps(now_ps)) + self.tail_ps
     }
 
-    /// The same for transfers of any length, and where blocks wait for each other at all ports, and perhaps on the links between routers.
+    /// The same for transfers of any length, and where blocks wait for each other at all ports, and
+    /// perhaps on the links between routers.
     #[cold]
     fn send_through(&mut self, now_ps: u64, way_ps: u64, End(from): End, End(to): End, at_ps: u64) -> u64 {
         let limit_ps = self.block.limit_ps(now_ps);
@@ -157,7 +161,8 @@ impl Mesh {
         self.ports[to].into.reserve_near(&self.block, come_ps, limit_ps) + self.tail_ps
     }
 
-    /// Passes the links from tile to tile, along the row first; returns when the head flit is there.
+    /// Passes the links from tile to tile, along the row first; returns when the head flit is
+    /// there.
     fn pass(&mut self, from: u16, to: u16, left_ps: u64, limit_ps: u64) -> u64 {
         let (mut at, mut at_ps) = (from, left_ps);
         while at != to {

@@ -22,13 +22,15 @@ pub use core_access::Needs;
 /// Caches, mesh and memory of one chip.
 ///
 /// It has three kinds of methods: accesses of a core ([`load`](Self::load), [`store`](Self::store),
-/// [`overwrite`](Self::overwrite), [`prefetch`](Self::prefetch)), accesses of the NIC ([`nic_write`](Self::nic_write),
-/// [`nic_read`](Self::nic_read)), and readings, which change nothing. Every access takes effect at once and returns
-/// when its agent has the block. Calls should come in the order of their times, give or take some tens of nanoseconds.
+/// [`overwrite`](Self::overwrite), [`prefetch`](Self::prefetch)), accesses of the NIC
+/// ([`nic_write`](Self::nic_write), [`nic_read`](Self::nic_read)), and readings, which change
+/// nothing. Every access takes effect at once and returns when its agent has the block. Calls
+/// should come in the order of their times, give or take some tens of nanoseconds.
 ///
 /// # Cost
 ///
-/// An access that hits touches a few cache lines of the host; nothing is allocated after construction.
+/// An access that hits touches a few cache lines of the host; nothing is allocated after
+/// construction.
 ///
 /// # Examples
 ///
@@ -125,13 +127,13 @@ impl MemorySystem {
         self.llc.way_of(self.llc.set_of(block), block).is_some()
     }
 
-    /// Hints that `blocks` consecutive blocks will be accessed soon, so that the host prefetches their sets where these are too many for its caches.
-    /// Does not change the simulated state.
+    /// Hints that `blocks` consecutive blocks will be accessed soon, so that the host prefetches
+    /// their sets where these are too many for its caches. Does not change the simulated state.
     ///
     /// # Cost
     ///
-    /// Where sets are many, one read a block that nothing waits for, which saves more than it takes. Otherwise nothing is done: hints took more than
-    /// they saved.
+    /// Where sets are many, one read a block that nothing waits for, which saves more than it
+    /// takes. Otherwise nothing is done: hints took more than they saved.
     #[inline(always)]
     pub fn expect(&self, first: Block, blocks: u32) {
         if !self.llc.is_far() {
@@ -141,7 +143,8 @@ impl MemorySystem {
         std::hint::black_box(each.fold(0, |read, block| read ^ self.llc.expect(self.llc.set_of(block))));
     }
 
-    /// Whether the bank of `block` is at the tile of `core`, so that the way between them has no hops.
+    /// Whether the bank of `block` is at the tile of `core`, so that the way between them has no
+    /// hops.
     ///
     /// # Panics
     ///
@@ -178,8 +181,8 @@ impl MemorySystem {
         })
     }
 
-    /// Allocates `block`, which is not on the chip, at the front of its set; returns when its bank has it. It is fetched unless all of it is
-    /// about to be written.
+    /// Allocates `block`, which is not on the chip, at the front of its set; returns when its bank
+    /// has it. It is fetched unless all of it is about to be written.
     #[inline(always)]
     fn allocate(
         &mut self,
@@ -259,7 +262,8 @@ impl MemorySystem {
         }
     }
 
-    /// How long it takes until a writer knows that the copies are gone, where it is not another core's alone.
+    /// How long it takes until a writer knows that the copies are gone, where it is not another
+    /// core's alone.
     #[inline(never)]
     fn invalidate_copies(&mut self, way: Way, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
         match holder {
@@ -272,7 +276,8 @@ impl MemorySystem {
         }
     }
 
-    /// Sends a block that only the NIC's cache has, for which its bank asks at `ready_ps`. The agent asked at `now_ps`.
+    /// Sends a block that only the NIC's cache has, for which its bank asks at `ready_ps`. The
+    /// agent asked at `now_ps`.
     #[inline(always)]
     fn forward(&mut self, now_ps: u64, way: Way, ready_ps: u64) -> u64 {
         let nic = self.mesh.nic();
@@ -280,7 +285,8 @@ impl MemorySystem {
         self.mesh.send_from_nic(now_ps, self.mesh.way_ps(nic, way.to), way.to, read_ps)
     }
 
-    /// A read or write of the NIC's cache that arrives there at `at_ps`; returns when it is done. The agent asked at `now_ps`.
+    /// A read or write of the NIC's cache that arrives there at `at_ps`; returns when it is done.
+    /// The agent asked at `now_ps`.
     #[inline(always)]
     fn use_nic_cache(&mut self, now_ps: u64, at_ps: u64) -> u64 {
         self.nic_cache.as_mut().map_or(at_ps, |cache| cache.reserve_near(at_ps, now_ps)) + self.nic_cache_ps

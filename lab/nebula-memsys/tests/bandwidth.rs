@@ -139,7 +139,8 @@ fn what_all_banks_send_a_core_waits_for_nothing_where_ports_do_not_contend() {
     assert_eq!(core_takes_ps(&paper(), 4096), (3 + 18 + 6 + 18 + 4) * 500);
 }
 
-/// How long it takes until a core has all of `blocks` blocks of the last-level cache for which it asks at once.
+/// How long it takes until a core has all of `blocks` blocks of the last-level cache for which it
+/// asks at once.
 fn core_takes_ps(config: &MemoryConfig, blocks: u32) -> u64 {
     let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     for block in 0..blocks {

@@ -4,7 +4,8 @@ use crate::machines::paper;
 use nebula_memsys::{Block, Counters, Done, Label, MemoryConfig, MemorySystem};
 use nebula_workload::Seed;
 
-/// A history in which every access is first tried on the chip, if `is_tried`, and made in full if that returns `None`.
+/// A history in which every access is first tried on the chip, if `is_tried`, and made in full if
+/// that returns `None`.
 fn history(config: &MemoryConfig, is_tried: bool) -> (Vec<Done>, Counters, u64) {
     let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     let mut rng = Seed(12).stream("ops");

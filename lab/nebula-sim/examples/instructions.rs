@@ -5,8 +5,9 @@
 //! instructions server/DESIGN N [ROUNDS]                 with all their blocks, on the paper's machine with an LLC that few RPCs fill
 //! ```
 //!
-//! For callgrind: the instructions of a run with 2N less those of a run with N, divided by N, are those of one RPC, without set-up.
-//! `cargo xtask bench instructions` does that. With ROUNDS it prints the best round's millions of RPCs per second.
+//! For callgrind: the instructions of a run with 2N less those of a run with N, divided by N, are
+//! those of one RPC, without set-up. `cargo xtask bench instructions` does that. With ROUNDS it
+//! prints the best round's millions of RPCs per second.
 
 use nebula_nic::{Policy, Span};
 use nebula_sim::blocks::{self, Application, Design, Machine, Scenario};

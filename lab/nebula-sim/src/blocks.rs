@@ -1,8 +1,8 @@
 //! The block level: every 64-byte block that an RPC touches goes through caches, mesh and DRAM.
 //!
-//! At the queueing level, service times are given. Here they are a result: a core computes and waits for blocks from L1, LLC or
-//! DRAM, and DRAM slows down when the NIC and all cores of a server use it. Whether network buffers stay in the LLC follows from their
-//! size.
+//! At the queueing level, service times are given. Here they are a result: a core computes and
+//! waits for blocks from L1, LLC or DRAM, and DRAM slows down when the NIC and all cores of a
+//! server use it. Whether network buffers stay in the LLC follows from their size.
 //!
 //! | question | file |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | what is measured? | `tally` |
 //! | how precise is a result, and which rate meets the SLO? | `experiment` |
 //!
-//! `nebula-nic` makes every decision about an RPC: slots, reassembly, NACKs and dispatch in the back end, completion queues and steering
-//! in the front ends.
+//! `nebula-nic` makes every decision about an RPC: slots, reassembly, NACKs and dispatch in the
+//! back end, completion queues and steering in the front ends.
 //!
 //! # Examples
 //!

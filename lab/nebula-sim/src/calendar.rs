@@ -1,7 +1,8 @@
 //! The event calendar: a tournament tree of integer keys.
 //!
-//! A simulated core, a DRAM bank or a generator has at most one pending event: the end of its current action. So the events need no
-//! general heap: each *source* has a leaf of a tree, and each inner node holds the smallest key of its four children.
+//! A simulated core, a DRAM bank or a generator has at most one pending event: the end of its
+//! current action. So the events need no general heap: each *source* has a leaf of a tree, and each
+//! inner node holds the smallest key of its four children.
 //!
 //! ```text
 //!                       [ 7·2 ]                       key = time, then source, in one u64
@@ -9,7 +10,8 @@
 //!    [9·0 never 7·2 8·3] [never 8·5 9·6 9·7] …        without a branch and without a comparison of two fields
 //! ```
 //!
-//! If two events have the same time, the one with the lower source number is first, on every machine.
+//! If two events have the same time, the one with the lower source number is first, on every
+//! machine.
 
 use nebula_nic::Timestamp;
 
@@ -29,8 +31,8 @@ const fn leaves_for(sources: usize) -> usize {
 ///
 /// # Cost
 ///
-/// [`set`](Self::set) and [`clear`](Self::clear) O(log sources) without branches, [`next`](Self::next) O(1); no allocation after
-/// construction.
+/// [`set`](Self::set) and [`clear`](Self::clear) O(log sources) without branches,
+/// [`next`](Self::next) O(1); no allocation after construction.
 ///
 /// # Examples
 ///
@@ -60,7 +62,8 @@ impl Calendar {
     #[must_use]
     pub fn new(sources: usize) -> Self {
         let leaves = leaves_for(sources);
-        // 1 + 4 + 16 + … + leaves / 4 groups; where five groups of leaves are enough, these and two above them.
+        // 1 + 4 + 16 + … + leaves / 4 groups; where five groups of leaves are enough, these and two
+        // above them.
         let (groups, leaf_groups) = match sources {
             17..=20 => (7, 5),
             _ => ((leaves - 1) / 3, leaves / 4),
@@ -110,7 +113,8 @@ impl Calendar {
         (key != NEVER).then(|| (Timestamp::from_ps(key >> self.source_bits), self.source_of(key)))
     }
 
-    /// The time of the earliest event in picoseconds, or a time that is never reached if there is none.
+    /// The time of the earliest event in picoseconds, or a time that is never reached if there is
+    /// none.
     #[must_use]
     #[inline]
     pub fn next_ps(&self) -> u64 {

@@ -1,8 +1,9 @@
 //! The laboratory: Nebula's NIC in simulated time, with error bars.
 //!
-//! `nebula-nic` makes every decision about an RPC, with the same code that the runtime runs. This crate carries out the decisions in
-//! simulated time and measures the result. A run uses one thread, and the same seed gives the same bytes on every machine.
-//! Replications run in parallel, and every figure has a confidence interval.
+//! `nebula-nic` makes every decision about an RPC, with the same code that the runtime runs. This
+//! crate carries out the decisions in simulated time and measures the result. A run uses one
+//! thread, and the same seed gives the same bytes on every machine. Replications run in parallel,
+//! and every figure has a confidence interval.
 //!
 //! | question | module |
 //! |---|---|
@@ -28,10 +29,13 @@
 //!
 //! # Invariants
 //!
-//! - **Decisions of `nebula-nic` are not made a second time here.** *Enforced by* `tests/properties.rs` and `tests/golden.rs`; this
-//!   crate contains no dispatch policy. One queue for all cores is also a recursion, which `recursion/tests.rs` holds to those decisions.
-//! - **Results depend on the seed alone**, never on threads, wall-clock time or hash order. *Enforced by* `tests/properties.rs`, `tests/golden.rs`.
-//! - **Results agree with queueing theory** where a closed form exists. *Enforced by* `tests/closed_forms.rs`.
+//! - **Decisions of `nebula-nic` are not made a second time here.** *Enforced by*
+//!   `tests/properties.rs` and `tests/golden.rs`; this crate contains no dispatch policy. One queue
+//!   for all cores is also a recursion, which `recursion/tests.rs` holds to those decisions.
+//! - **Results depend on the seed alone**, never on threads, wall-clock time or hash order.
+//!   *Enforced by* `tests/properties.rs`, `tests/golden.rs`.
+//! - **Results agree with queueing theory** where a closed form exists. *Enforced by*
+//!   `tests/closed_forms.rs`.
 //! - **Memory does not grow with the number of RPCs.** *Enforced by* `tests/memory_bound.rs`.
 //!
 //! # Examples

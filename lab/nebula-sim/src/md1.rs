@@ -1,7 +1,8 @@
 //! M/D/1 exactly: one core, Poisson arrivals, equal service times.
 //!
-//! Where each RPC goes to a core at random, each core is such a queue if service times are equal, and the tail is longer if they are not: among
-//! service times of one mean, equal ones make RPCs wait least.
+//! Where each RPC goes to a core at random, each core is such a queue if service times are equal,
+//! and the tail is longer if they are not: among service times of one mean, equal ones make RPCs
+//! wait least.
 //!
 //! # Source
 //!

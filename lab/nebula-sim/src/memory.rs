@@ -1,8 +1,9 @@
 //! The memory-bandwidth model of NEBULA §III: when network buffers, not cores, limit a server.
 //!
-//! If a NIC has separate buffers for each connection, they soon exceed the LLC. Every RPC then fetches blocks from DRAM
-//! and writes dirty victims back, and DRAM bandwidth saturates before the cores do. This model contains just enough to
-//! show that: banks with queues, blocks, and cores that wait for some of them.
+//! If a NIC has separate buffers for each connection, they soon exceed the LLC. Every RPC then
+//! fetches blocks from DRAM and writes dirty victims back, and DRAM bandwidth saturates before the
+//! cores do. This model contains just enough to show that: banks with queues, blocks, and cores
+//! that wait for some of them.
 //!
 //! ```text
 //!  network ─▶ NI ──────────── hit ─────────────▶ ready ─▶ Backend ─▶ core: index ▸ compute ▸ result ─▶ done
@@ -16,39 +17,43 @@
 //!
 //! # Assumptions
 //!
-//! Unless stated otherwise, the model follows the simulator that the paper's first author published. Its saturation
-//! loads agree with the paper's figure.
+//! Unless stated otherwise, the model follows the simulator that the paper's first author
+//! published. Its saturation loads agree with the paper's figure.
 //!
-//! - An access moves 64 B on a random channel. It waits in the channel's one FIFO for any of its banks, which then
-//!   takes the time of a row hit or of a row miss, drawn at random. There is no bus, and reads and writes cost the
-//!   same.
-//! - A buffer is in the LLC with the probability `LLC / buffer space`, at most 1: one draw per RPC, and separate
-//!   draws for the victims.
-//! - The NI is open loop. The fetches of an RPC begin a packet time apart and block nothing; their write-backs, if
-//!   the victims are dirty, begin with the last fetch. The RPC is ready for a core when all its fetches have ended:
-//!   **latency** counts from there until the core is done.
-//! - A core waits for two accesses per RPC: the index before it computes, and the result afterwards. The copy of the value,
-//!   and the write-backs that it causes, begin between the two and run beside the core.
-//! - The load is the rate of offered RPCs times the service time, divided by the cores. It excludes waiting for DRAM.
-//! - By default RPCs arrive as packets of one link: all gaps between packets are fixed, except the gap before an RPC's
-//!   first packet, which is exponential with the same mean. These arrivals are much steadier than Poisson's; [`PacketGaps::Poisson`]
-//!   are the textbook's.
+//! - An access moves 64 B on a random channel. It waits in the channel's one FIFO for any of its
+//!   banks, which then takes the time of a row hit or of a row miss, drawn at random. There is no
+//!   bus, and reads and writes cost the same.
+//! - A buffer is in the LLC with the probability `LLC / buffer space`, at most 1: one draw per RPC,
+//!   and separate draws for the victims.
+//! - The NI is open loop. The fetches of an RPC begin a packet time apart and block nothing; their
+//!   write-backs, if the victims are dirty, begin with the last fetch. The RPC is ready for a core
+//!   when all its fetches have ended: **latency** counts from there until the core is done.
+//! - A core waits for two accesses per RPC: the index before it computes, and the result
+//!   afterwards. The copy of the value, and the write-backs that it causes, begin between the two
+//!   and run beside the core.
+//! - The load is the rate of offered RPCs times the service time, divided by the cores. It excludes
+//!   waiting for DRAM.
+//! - By default RPCs arrive as packets of one link: all gaps between packets are fixed, except the
+//!   gap before an RPC's first packet, which is exponential with the same mean. These arrivals are
+//!   much steadier than Poisson's; [`PacketGaps::Poisson`] are the textbook's.
 //!
-//! Departs: in the published simulator the cores of each queue pull; here `nebula-nic` dispatches, at no cost. With a
-//! queue per core, the RPC behind the one in service waits at its core and not at the NIC, which changes no latency.
+//! Departs: in the published simulator the cores of each queue pull; here `nebula-nic` dispatches,
+//! at no cost. With a queue per core, the RPC behind the one in service waits at its core and not
+//! at the NIC, which changes no latency.
 //!
-//! Departs: the paper's text has six channels; the default is the published simulator's four of 24 banks, which are as
-//! many banks.
+//! Departs: the paper's text has six channels; the default is the published simulator's four of 24
+//! banks, which are as many banks.
 //!
-//! Departs: the published simulator ends when a core finds the mark behind the last RPC; here the measured RPCs are
-//! those that arrive in a window, and the load goes on until all of them are done.
+//! Departs: the published simulator ends when a core finds the mark behind the last RPC; here the
+//! measured RPCs are those that arrive in a window, and the load goes on until all of them are
+//! done.
 //!
 //! # Speed
 //!
-//! Both service times of a bank are constants and accesses begin in the order of time, so the banks' next free times
-//! are two sorted FIFOs (`dram`). Accesses of one kind of stream are equally far apart, so the streams themselves are a
-//! FIFO (`stream`). Only what is left, two events a core and two an arrival, goes through the
-//! [`Calendar`](crate::Calendar).
+//! Both service times of a bank are constants and accesses begin in the order of time, so the
+//! banks' next free times are two sorted FIFOs (`dram`). Accesses of one kind of stream are equally
+//! far apart, so the streams themselves are a FIFO (`stream`). Only what is left, two events a core
+//! and two an arrival, goes through the [`Calendar`](crate::Calendar).
 //!
 //! Next: `model`, then `machine` for the run itself.
 

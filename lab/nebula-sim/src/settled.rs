@@ -1,9 +1,11 @@
-//! How long a load takes to forget where it began, and whether so much was simulated that its figures hold.
+//! How long a load takes to forget where it began, and whether so much was simulated that its
+//! figures hold.
 //!
-//! Near saturation latencies stay high or low for a relaxation time, which grows as (1 + scv) / (1 − ρ)². A run that is not many times as
-//! long shows one stretch of good or bad luck, and its interval says nothing. So warm-up and measured window follow the relaxation time
-//! where a formula gives it, and what was measured is checked in every case: the means of successive batches must hardly depend on each
-//! other. What fails is *unsettled*.
+//! Near saturation latencies stay high or low for a relaxation time, which grows as (1 + scv) / (1
+//! − ρ)². A run that is not many times as long shows one stretch of good or bad luck, and its
+//! interval says nothing. So warm-up and measured window follow the relaxation time where a formula
+//! gives it, and what was measured is checked in every case: the means of successive batches must
+//! hardly depend on each other. What fails is *unsettled*.
 
 use crate::load::{Load, Source};
 use crate::system::System;
@@ -25,30 +27,34 @@ pub(crate) struct Relaxation {
 /// Relaxation times of the measured windows together.
 const MEASURED: f64 = 3_000.0;
 
-/// The same where a queue drains in about a service time: not in two, and not within a quarter of one. The p99 is then nearly that of a service
-/// as long as hardly anything waits, and nearly every RPC is later than it while much waits, which is rare: the share of late RPCs is more skewed.
+/// The same where a queue drains in about a service time: not in two, and not within a quarter of
+/// one. The p99 is then nearly that of a service as long as hardly anything waits, and nearly every
+/// RPC is later than it while much waits, which is rare: the share of late RPCs is more skewed.
 const MEASURED_OF_RARE_WAITS: f64 = 9_000.0;
 const DRAIN: std::ops::Range<f64> = 0.5..4.0;
 
 /// The same where there are several queues, whose figures are means over all of them.
 const MEASURED_OF_QUEUES: f64 = 1_000.0;
 
-/// A bound on the queue does not count where it is so many times as long as what waits near saturation, of which a millionth reaches it.
+/// A bound on the queue does not count where it is so many times as long as what waits near
+/// saturation, of which a millionth reaches it.
 const BOUND_IS_FAR: f64 = 14.0;
 
 /// Relaxation times of the warm-up.
 const WARMUP: f64 = 3.0;
 
-/// The highest correlation of neighboring batches. That of some 300 batches is lower where all of them together are more than about 1,000
-/// relaxation times long.
+/// The highest correlation of neighboring batches. That of some 300 batches is lower where all of
+/// them together are more than about 1,000 relaxation times long.
 const CORRELATION_MAX: f64 = 0.2;
 
 impl Relaxation {
-    /// `None` where no formula holds: a closed loop, arrivals that are not renewals, a load that changes, a bound that the queue may reach,
-    /// cores that differ, or service times without a variance.
+    /// `None` where no formula holds: a closed loop, arrivals that are not renewals, a load that
+    /// changes, a bound that the queue may reach, cores that differ, or service times without a
+    /// variance.
     ///
-    /// Of M/M/k the relaxation time is ρ / (1 − √ρ)² arrivals for any k. It grows with the mean of the squared coefficients of variation of
-    /// gaps and of service; where RPCs are suspended, that of service does not count. ρ is the load over the highest possible one.
+    /// Of M/M/k the relaxation time is ρ / (1 − √ρ)² arrivals for any k. It grows with the mean of
+    /// the squared coefficients of variation of gaps and of service; where RPCs are suspended, that
+    /// of service does not count. ρ is the load over the highest possible one.
     pub(crate) fn of(system: &System, load: &Load) -> Option<Self> {
         let Source::Open { arrivals, utilization } = &load.source else { return None };
         let scv_of_gaps = match arrivals {
@@ -92,7 +98,8 @@ impl Relaxation {
         whole(WARMUP * self.all_rpcs())
     }
 
-    /// RPCs of each of so many measured windows, of which at most `most` can be simulated; 0 if that cannot settle.
+    /// RPCs of each of so many measured windows, of which at most `most` can be simulated; 0 if
+    /// that cannot settle.
     pub(crate) fn window(self, replications: u32, most: u64) -> u64 {
         // Rounded up, so that they are enough.
         let each = whole(libm::ceil(self.measured())).div_ceil(replications.max(1).into());
@@ -121,16 +128,19 @@ fn whole(rpcs: f64) -> u64 {
     rpcs as u64
 }
 
-/// The correlation of neighboring batches above which a window is made longer, where no formula says how long it should be. Of batches whose
-/// dependence decays exponentially it is 0.1 where some 300 of them are 1,500 relaxation times long.
+/// The correlation of neighboring batches above which a window is made longer, where no formula
+/// says how long it should be. Of batches whose dependence decays exponentially it is 0.1 where
+/// some 300 of them are 1,500 relaxation times long.
 const CORRELATION_LONG: f64 = 0.1;
 
-/// Whether batches depend on each other so little that a longer window is not needed; each list as for [`are_independent`].
+/// Whether batches depend on each other so little that a longer window is not needed; each list as
+/// for [`are_independent`].
 pub(crate) fn hardly_depend(replications: &[Vec<f64>]) -> bool {
     correlation(replications) <= CORRELATION_LONG
 }
 
-/// Whether batches are long enough to be nearly independent: each list has the means of the batches of a replication, in order.
+/// Whether batches are long enough to be nearly independent: each list has the means of the batches
+/// of a replication, in order.
 pub(crate) fn are_independent(replications: &[Vec<f64>]) -> bool {
     correlation(replications) <= CORRELATION_MAX
 }

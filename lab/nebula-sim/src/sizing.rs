@@ -1,8 +1,9 @@
-//! The sizes of a server's queue and buffer: by formula where an exact one exists, otherwise simulated.
+//! The sizes of a server's queue and buffer: by formula where an exact one exists, otherwise
+//! simulated.
 //!
-//! With Poisson arrivals, exponential service times and one queue without costs (M/M/k) the result is exact: an RPC waits with Erlang C's
-//! probability, and then for an exponential time. The tail of the latency and the depth of the queue follow. Everything else is
-//! simulated, with intervals.
+//! With Poisson arrivals, exponential service times and one queue without costs (M/M/k) the result
+//! is exact: an RPC waits with Erlang C's probability, and then for an exponential time. The tail
+//! of the latency and the depth of the queue follow. Everything else is simulated, with intervals.
 
 use crate::error::SimError;
 use crate::experiment::{Effort, Estimate, estimate};
@@ -43,7 +44,8 @@ pub struct QueueAt {
     pub is_unsettled: bool,
     /// Why a search ended at its load; `None` of a given load, and of a formula.
     pub end: Option<SearchEnd>,
-    /// Whether the simulation reached the requested precision: that of the load if it was searched for, otherwise that of the p99.
+    /// Whether the simulation reached the requested precision: that of the load if it was searched
+    /// for, otherwise that of the p99.
     pub is_precise: Option<bool>,
 }
 
@@ -51,7 +53,8 @@ pub struct QueueAt {
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] if no load meets it, [`SimError::Unsettled`] if none can be said to; otherwise the errors of a run.
+/// [`SimError::Slo`] if no load meets it, [`SimError::Unsettled`] if none can be said to; otherwise
+/// the errors of a run.
 ///
 /// # Cost
 ///
@@ -117,10 +120,12 @@ impl QueueAt {
 }
 
 impl System {
-    /// The load above which an unbounded queue is certain to grow without limit: 1 minus the costs of the mechanisms.
+    /// The load above which an unbounded queue is certain to grow without limit: 1 minus the costs
+    /// of the mechanisms.
     ///
-    /// A core with credit for `n` RPCs serves at most `n` per round of dispatch, service and notice. Under `mcs-lock` the lock is handed
-    /// over once per RPC, and a dispatcher on one core is busy once per RPC. Cores that only schedule do not serve.
+    /// A core with credit for `n` RPCs serves at most `n` per round of dispatch, service and
+    /// notice. Under `mcs-lock` the lock is handed over once per RPC, and a dispatcher on one core
+    /// is busy once per RPC. Cores that only schedule do not serve.
     ///
     /// # Examples
     ///
@@ -162,8 +167,8 @@ impl System {
         at_cores.min(in_turn(lock_handoff)).min(in_turn(decision) * f64::from(self.groups()))
     }
 
-    /// What the cores of a server can serve of RPCs of this mean service time, in cores of speed 1. Where RPCs are spread evenly over the
-    /// cores, the slowest one determines it.
+    /// What the cores of a server can serve of RPCs of this mean service time, in cores of speed 1.
+    /// Where RPCs are spread evenly over the cores, the slowest one determines it.
     fn saturation_at(&self, speeds: &Speeds, mean_ps: f64) -> f64 {
         let Costs { dispatch, notify, receive, lock_handoff, .. } = self.costs;
         let of_core = |&speed: &f64| {
@@ -182,7 +187,8 @@ impl System {
 
     /// The range that contains the highest load that meets an SLO.
     ///
-    /// With a bound on the queue it may be slightly above saturation: at 1 % of NACKs every SLO is missed.
+    /// With a bound on the queue it may be slightly above saturation: at 1 % of NACKs every SLO is
+    /// missed.
     #[must_use]
     pub fn bracket(&self, service: &ServiceTime) -> Bracket {
         let Bracket { lowest, highest, width } = Bracket::default();
@@ -191,12 +197,13 @@ impl System {
     }
 }
 
-/// Room for [`QUEUE_ROOM`] times the mean number of waiting RPCs, and never less than the cores hold.
+/// Room for [`QUEUE_ROOM`] times the mean number of waiting RPCs, and never less than the cores
+/// hold.
 ///
 /// # Source
 ///
-/// NEBULA's sizing rule. The lower limit is an addition: slots are held until the end of service, so a smaller buffer would NACK
-/// while cores are idle.
+/// NEBULA's sizing rule. The lower limit is an addition: slots are held until the end of service,
+/// so a smaller buffer would NACK while cores are idle.
 ///
 /// # Examples
 ///
@@ -236,7 +243,8 @@ struct Mmk {
 const LATE: f64 = 0.01;
 
 impl Mmk {
-    /// The model if `system` under `load` is an M/M/k, or several of them that share the load randomly.
+    /// The model if `system` under `load` is an M/M/k, or several of them that share the load
+    /// randomly.
     fn of(system: &System, load: &Load) -> Option<Self> {
         let Source::Open { arrivals: Arrivals::Poisson, utilization } = load.source else { return None };
         let has_one_queue = matches!(system.policy, Policy::SingleQueue | Policy::Jbsq(1));
@@ -276,7 +284,8 @@ impl Mmk {
 
     /// The share of RPCs whose latency exceeds `services` mean service times.
     ///
-    /// An RPC that waits does so for an exponential time of rate `k − A`; the rest of its latency is its service, of rate 1.
+    /// An RPC that waits does so for an exponential time of rate `k − A`; the rest of its latency
+    /// is its service, of rate 1.
     fn latency_above(self, services: f64) -> f64 {
         let waits = erlang_c(self.cores, self.offered_erlangs());
         let drain = f64::from(self.cores) - self.offered_erlangs();

@@ -1,8 +1,10 @@
 //! Experiments: points, their results, and the names of their fields.
 //!
-//! A [`Point`] is data: a system, a load, an SLO, and how much to simulate. [`Point::run`] is a pure function of the point and a seed;
-//! an [`Executor`] runs many points. The names, units and descriptions of results are declared once, in [`fields`]; tables, JSON, CSV and
-//! `docs/FIELDS.md` are generated from them. [`blocks`] has the same for the level that simulates each block of memory.
+//! A [`Point`] is data: a system, a load, an SLO, and how much to simulate. [`Point::run`] is a
+//! pure function of the point and a seed; an [`Executor`] runs many points. The names, units and
+//! descriptions of results are declared once, in [`fields`]; tables, JSON, CSV and
+//! `docs/data/fields.tsv` are generated from them. [`blocks`] has the same for the level that
+//! simulates each block of memory.
 //!
 //! | question | module |
 //! |---|---|
@@ -18,7 +20,8 @@
 //!
 //! # Examples
 //!
-//! Two points, the p99 of each with its interval, and the headings of the rows that the program `nebula` prints:
+//! Two points, the p99 of each with its interval, and the headings of the rows that the program
+//! `nebula` prints:
 //!
 //! ```
 //! use nebula_nic::Span;

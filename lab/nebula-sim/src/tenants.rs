@@ -1,7 +1,9 @@
-//! Tenants as data: messaging domains that share cores by their weights, each with its own load, SLO and bound on the queue.
+//! Tenants as data: messaging domains that share cores by their weights, each with its own load,
+//! SLO and bound on the queue.
 //!
-//! Each core is lent by [`Lending`](nebula_nic::Lending), the machine that lends the threads of the runtime's `Domains`, and each tenant has a back end
-//! for each core, as a server there has an engine for each thread. An RPC is of one core from its arrival on, chosen at random.
+//! Each core is lent by [`Lending`](nebula_nic::Lending), the machine that lends the threads of the
+//! runtime's `Domains`, and each tenant has a back end for each core, as a server there has an
+//! engine for each thread. An RPC is of one core from its arrival on, chosen at random.
 
 pub(crate) mod estimate;
 
@@ -59,7 +61,8 @@ pub struct Tenant {
     /// What the p99 of its RPCs must keep, from arrival to the end of service.
     #[serde(deserialize_with = "span")]
     pub slo: Span,
-    /// The share of the time of all cores that its RPCs ask for; more than 1 is possible with a bound.
+    /// The share of the time of all cores that its RPCs ask for; more than 1 is possible with a
+    /// bound.
     pub load: f64,
     /// When its RPCs come; Poisson unless given.
     #[serde(default = "poisson", deserialize_with = "spelled")]

@@ -1,4 +1,5 @@
-//! Groups of cores that hand each other RPCs: one group is a central policy, nothing is lost or served twice, and tails get shorter.
+//! Groups of cores that hand each other RPCs: one group is a central policy, nothing is lost or
+//! served twice, and tails get shorter.
 
 use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Policy, Span, queue_depth_mean};

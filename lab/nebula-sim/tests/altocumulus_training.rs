@@ -1,4 +1,5 @@
-//! Trained thresholds: the shipped tables are what training gives, and thresholds predict as they are meant to.
+//! Trained thresholds: the shipped tables are what training gives, and thresholds predict as they
+//! are meant to.
 
 use nebula_nic::{Policy, Span};
 use nebula_sim::altocumulus::{LateByQueue, ThresholdTable, Training, fit};
@@ -46,7 +47,8 @@ fn the_aggressive_threshold_misses_nobody_and_the_naive_one_is_hardly_ever_wrong
 
 #[test]
 fn service_that_is_always_the_same_is_predicted_exactly() {
-    // An RPC is late exactly if it finds so many waiting that all workers are busy with them for the SLO.
+    // An RPC is late exactly if it finds so many waiting that all workers are busy with them for
+    // the SLO.
     let row = training("fixed:1us", 3).loads_permille(vec![950]).train(&|| ()).unwrap()[0];
     assert_eq!((row.aggressive, row.trained), (15, 15), "15 at work, 15 behind them at their cores, 15 waiting");
     assert_eq!((row.trained_judged.accuracy, row.trained_judged.effectiveness), (1.0, 1.0));

@@ -108,7 +108,8 @@ fn a_receive_buffer_larger_than_the_llc_is_bloat_and_a_small_one_stays_on_the_ch
 fn buffers_for_each_connection_move_twenty_blocks_more() {
     let blocks = |design| measured(&scenario(design), 8.0, 20_000).blocks_per_rpc();
     let (connections, shared) = (blocks("rpcvalet"), blocks("nebula-base"));
-    // Ten blocks a message both ways, fetched and written back, less what the shared pool of send buffers misses.
+    // Ten blocks a message both ways, fetched and written back, less what the shared pool of send
+    // buffers misses.
     assert!((17.0..22.0).contains(&(connections - shared)), "{connections} against {shared}");
 }
 
@@ -172,7 +173,8 @@ fn a_link_that_brings_more_than_dram_takes_waits_for_it_and_cores_go_on() {
     for (client_gbps, bytes) in [(None, 65_536), (None, 8_192), (Some(40.0), 8_192)] {
         let tally = beyond(client_gbps, bytes);
         assert_eq!((tally.served, tally.nacked), (1_000, 0), "{client_gbps:?}");
-        // Five of its reads and stores wait for DRAM, and before each is at most what the NIC has not written.
+        // Five of its reads and stores wait for DRAM, and before each is at most what the NIC has
+        // not written.
         let most_ns = 800.0 + 8.0 * f64::from(bytes) * 8.0 / 120.0;
         let service_ns = tally.service.mean() / 1e3;
         assert!(service_ns < most_ns, "{client_gbps:?}, {bytes} B: {service_ns} ns of {most_ns}");
@@ -246,7 +248,8 @@ fn every_update_brings_an_answer_of_every_follower() {
         let scenario = Scenario::new(machine, Design::named("nebula").unwrap(), application);
         measured(&scenario, 12.0, 20_000).stage_ns(Stage::Queue)
     };
-    // At 12 M updates a second, six followers' answers take most of what the updates leave of 16 cores.
+    // At 12 M updates a second, six followers' answers take most of what the updates leave of 16
+    // cores.
     assert!(busy_ns(6) > 5.0 * busy_ns(1));
 }
 
@@ -270,7 +273,8 @@ fn one_sided_operations_take_no_core_no_slot_and_as_long_as_memory_does() {
         for stage in [Stage::Dispatch, Stage::Queue, Stage::Payload, Stage::Reply, Stage::Compute, Stage::LookAhead] {
             assert_eq!(tally.stages.of(stage), 0, "{design}: {}", stage.name());
         }
-        // A gigabyte is in no cache: nearly each block of half the operations is read from DRAM, and each of the others written to it in the end.
+        // A gigabyte is in no cache: nearly each block of half the operations is read from DRAM,
+        // and each of the others written to it in the end.
         let blocks = tally.traffic.of_label(Part::Log.label()) as f64 / tally.arrived as f64;
         assert!((7.5..17.0).contains(&blocks), "{design}: {blocks} blocks an operation of 8");
         // The unloaded DRAM of this machine takes 45 to 50 ns, one block beside the other.
@@ -446,7 +450,8 @@ fn a_header_next_to_its_core_is_read_over_a_shorter_way() {
     let near = scenario("cachedirector");
     let mut anywhere = near.clone();
     anywhere.design.header_near_core = false;
-    // What the NIC wrote stays in its cache: the way from the core to the bank is saved, a mean of 2.5 hops of 1.5 ns, once an RPC.
+    // What the NIC wrote stays in its cache: the way from the core to the bank is saved, a mean of
+    // 2.5 hops of 1.5 ns, once an RPC.
     let payload = |scenario: &Scenario| measured(scenario, 4.0, 8_000).stage_ns(Stage::Payload);
     let saved_ns = payload(&anywhere) - payload(&near);
     assert!((1.0..8.0).contains(&saved_ns), "{saved_ns}");

@@ -1,6 +1,8 @@
-//! The queueing level against the formulas of queueing theory: each within the run's own interval, widened where a run starts empty.
+//! The queueing level against the formulas of queueing theory: each within the run's own interval,
+//! widened where a run starts empty.
 //!
-//! A wrong policy fails here: every formula is also shown *not* to hold for a policy that it is not about.
+//! A wrong policy fails here: every formula is also shown *not* to hold for a policy that it is not
+//! about.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
@@ -165,7 +167,8 @@ fn assert_loss(what: &str, theory: f64, found: &Estimate) {
     assert!((lost - theory).abs() < 0.02 * theory + 2e-5, "{what}: theory {theory}, found {lost}");
 }
 
-/// The mean number of busy cores under M/M/k//N: `clients` that think for `think` mean services, and then wait.
+/// The mean number of busy cores under M/M/k//N: `clients` that think for `think` mean services,
+/// and then wait.
 fn busy_cores(cores: u32, clients: u32, think: f64) -> f64 {
     // Weights relative to the largest so far, so that none overflows.
     let (mut weight, mut sum, mut busy) = (1.0, 1.0, 0.0);
@@ -182,7 +185,8 @@ fn busy_cores(cores: u32, clients: u32, think: f64) -> f64 {
 
 #[test]
 fn a_closed_loop_is_the_machine_repair_model() {
-    // A few clients of one core, and thousands of connections of many; and what few clients with many RPCs each have outstanding.
+    // A few clients of one core, and thousands of connections of many; and what few clients with
+    // many RPCs each have outstanding.
     for (cores, clients, outstanding, think_us) in
         [(1_u16, 8_u32, 1, 9.0), (16, 5_000, 1, 320.0), (16, 5_000, 1, 300.0), (4, 10, 6, 12.0)]
     {

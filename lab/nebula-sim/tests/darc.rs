@@ -1,4 +1,5 @@
-//! DARC against one queue: the same where there is nothing to tell apart, and a shorter tail for short RPCs where there is.
+//! DARC against one queue: the same where there is nothing to tell apart, and a shorter tail for
+//! short RPCs where there is.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -63,7 +64,8 @@ fn short_rpcs_keep_their_tail_where_one_queue_loses_it() {
 
 #[test]
 fn it_leaves_cores_idle_and_so_carries_less_of_the_long_ones() {
-    // Past saturation one queue works all the time; DARC reserves a core for the short ones, which cannot fill it.
+    // Past saturation one queue works all the time; DARC reserves a core for the short ones, which
+    // cannot fill it.
     let served = |policy| {
         let found = tally(&System::new(policy, 4).queue_bound(64), "mix:short=0.5*fixed:1us;long=0.5*fixed:50us", 1.5);
         found.busy_ps as f64 / found.window.as_ps() as f64

@@ -1,4 +1,5 @@
-//! What the entries of the evaluation promise, whatever they find; the runs are too short to find anything.
+//! What the entries of the evaluation promise, whatever they find; the runs are too short to find
+//! anything.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 

@@ -1,4 +1,5 @@
-//! Costs that grow with the number of cores, against the distance in a mesh and the queue before one dispatcher.
+//! Costs that grow with the number of cores, against the distance in a mesh and the queue before
+//! one dispatcher.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 

@@ -27,7 +27,8 @@ fn a_load_that_does_not_settle_is_said_not_to_and_is_never_met() {
         assert!(!found.is_settled && found.met(SLO) != Met::Yes, "{cores} cores: {:?}", found.p99());
         assert_eq!(found.met(Span::from_us(1_000_000)), Met::Undecided, "not even a second is sure to be met");
     }
-    // The same is found where no formula gives the relaxation time: bursts, and a bound that is never met.
+    // The same is found where no formula gives the relaxation time: bursts, and a bound that is
+    // never met.
     let system = System::new(Policy::SingleQueue, 16);
     let bursts = exponential(0.9).arrivals("mmpp2:5x,0.1,2ms".parse().unwrap());
     let effort = Effort::default().rpcs(20_000);
@@ -47,7 +48,8 @@ fn a_load_that_takes_long_gets_as_many_rpcs_as_it_needs() {
 
 #[test]
 fn the_p99_of_short_runs_is_in_its_interval_or_the_run_says_that_it_is_too_short() {
-    // 500,000 RPCs at a load of 0.9 on 16 cores are 1,460 relaxation times, of which 9,000 are wanted.
+    // 500,000 RPCs at a load of 0.9 on 16 cores are 1,460 relaxation times, of which 9,000 are
+    // wanted.
     assert!(!shown(16, 0.9, &Effort::default().rpcs(50_000)).is_settled);
     // 650,000 RPCs of M/M/4 at 0.8 are 9,050; the exact p99 is 6.8947 µs.
     let effort = Effort::default().rpcs(65_000);
@@ -92,7 +94,8 @@ fn the_load_at_the_slo_is_that_of_the_formula() {
 
 #[test]
 fn a_search_does_not_answer_beyond_what_settles() {
-    // One RPC in 200 takes a hundred times the others' time: a squared coefficient of variation of 51.
+    // One RPC in 200 takes a hundred times the others' time: a squared coefficient of variation
+    // of 51.
     let load = Load::open("bimodal:492ns@0.995,102us@0.005".parse().unwrap(), 0.5);
     assert!((load.service.scv().unwrap() - 51.0).abs() < 1.0);
     let (system, effort) = (System::new(Policy::Jbsq(2), 64), Effort::default().rpcs(20_000));
@@ -107,7 +110,8 @@ fn a_search_does_not_answer_beyond_what_settles() {
 
 #[test]
 fn windows_grow_where_no_formula_says_how_long_they_should_be() {
-    // A bound that is never met: the exact p99 of M/M/1 at 0.9 is ln 100 over 0.1 µs, and 5,000 RPCs are far too few.
+    // A bound that is never met: the exact p99 of M/M/1 at 0.9 is ln 100 over 0.1 µs, and 5,000
+    // RPCs are far too few.
     let system = System::new(Policy::SingleQueue, 1).queue_bound(2_000);
     let effort = Effort::default().rpcs(5_000).rpcs_max(320_000);
     let found = estimate(&system, &exponential(0.9), &effort, &|| ()).unwrap();

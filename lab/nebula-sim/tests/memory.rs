@@ -1,4 +1,5 @@
-//! The memory-bandwidth model against another simulation of it, against closed forms, and against itself.
+//! The memory-bandwidth model against another simulation of it, against closed forms, and against
+//! itself.
 
 use nebula_nic::Policy;
 use nebula_sim::memory::{
@@ -24,8 +25,8 @@ fn assert_near(value: f64, expected: f64, tolerance: f64) {
     assert!((value / expected - 1.0).abs() <= tolerance, "{value} is not within {tolerance} of {expected}");
 }
 
-/// Another simulation of the model, written apart from this one, with one process a block: p99 in µs from one run of
-/// 300,000 RPCs a point, whose own spread is the tolerance.
+/// Another simulation of the model, written apart from this one, with one process a block: p99 in
+/// µs from one run of 300,000 RPCs a point, whose own spread is the tolerance.
 #[test]
 fn tails_are_those_of_an_independent_simulation() {
     let model = MemoryModel::default();
@@ -176,14 +177,15 @@ fn designs_under_one_seed_meet_the_same_arrivals() {
     }
 }
 
-/// The NIC's buffer grows by beginning again, which leaves no trace: a run that has outgrown it has the bandwidth and
-/// the order that the model prescribes.
+/// The NIC's buffer grows by beginning again, which leaves no trace: a run that has outgrown it has
+/// the bandwidth and the order that the model prescribes.
 #[test]
 fn a_backlog_beyond_the_first_buffer_is_served_in_order() {
     let tally = one(&Design::nebula(), 1.2, 200_000);
     assert!(tally.queue_depth.max() > 1 << 14, "{}", tally.queue_depth.max());
     assert!(tally.is_saturated && tally.unserved == 0);
-    // One queue, first come first served: who comes in the middle of a linear growth waits half of the last one's time.
+    // One queue, first come first served: who comes in the middle of a linear growth waits half of
+    // the last one's time.
     let run_at = MemoryRun { warmup: 0, ..MemoryRun::of(1.2, 200_000) };
     let from_empty = run(&MemoryModel::default(), &Design::nebula(), &run_at).unwrap();
     assert_near(from_empty.latency_ns(0.5), from_empty.latency_ns(0.99) / 0.99 * 0.5, 0.02);

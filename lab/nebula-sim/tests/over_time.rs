@@ -20,7 +20,8 @@ fn over_time(system: System, load: Load, rpcs: u64) -> OverTime {
 
 #[test]
 fn a_fixed_backlog_drains_when_arithmetic_says() {
-    // Over 100 µs half an RPC a µs too many: 50 µs of work, which the 0.5 of the core that are left take 100 µs for.
+    // Over 100 µs half an RPC a µs too many: 50 µs of work, which the 0.5 of the core that are left
+    // take 100 µs for.
     let system = System::new(Policy::SingleQueue, 1);
     let paced = load("fixed:1us", "0.5/300us,1.5/100us").arrivals(Arrivals::Paced);
     let found = over_time(system, paced, 50_000);
@@ -34,11 +35,13 @@ fn a_fixed_backlog_drains_when_arithmetic_says() {
 
 #[test]
 fn a_chance_backlog_drains_in_the_time_of_its_work() {
-    // 64 cores: 400 µs at 1.25 leave 100 µs of work a core, which 0.75 of the cores take 133 µs for; chance adds little.
+    // 64 cores: 400 µs at 1.25 leave 100 µs of work a core, which 0.75 of the cores take 133 µs
+    // for; chance adds little.
     let system = System::new(Policy::SingleQueue, 64);
     let found = over_time(system, load("exp:1us", "0.25/1600us,1.25/400us"), 1_000_000);
     let recovery = found.recovery.value / 1e3;
-    // The p99 of exponential services is 4.6 µs: 10 µs are kept once some 5 µs of work are left, 7 µs before the end.
+    // The p99 of exponential services is 4.6 µs: 10 µs are kept once some 5 µs of work are left, 7
+    // µs before the end.
     assert!((110.0..=145.0).contains(&recovery), "{recovery} µs");
     // A queue a core is not done as soon.
     let random = over_time(System::new(Policy::Random, 64), load("exp:1us", "0.25/1600us,1.25/400us"), 1_000_000);

@@ -1,4 +1,5 @@
-//! Preemption against what theory says of it, and against the policy that it becomes where it costs nothing or never comes.
+//! Preemption against what theory says of it, and against the policy that it becomes where it costs
+//! nothing or never comes.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -103,7 +104,8 @@ fn what_an_interrupt_takes_is_lost_to_service_and_counted() {
     assert_eq!((free.overheads, free.busy_ps), (Overheads::ZERO, dear.busy_ps));
     assert_eq!(dear.overheads.preemption_ps % 650_000, 0, "whole interrupts");
     assert_eq!(dear.overheads.total_ps(), dear.overheads.preemption_ps);
-    // At most one each 5 µs of service; at this load some of the long RPCs' quanta end while others wait.
+    // At most one each 5 µs of service; at this load some of the long RPCs' quanta end while others
+    // wait.
     let interrupts = (dear.overheads.preemption_ps / 650_000) as f64;
     let quanta = dear.busy_ps as f64 / 5e6;
     assert!(interrupts < quanta && interrupts > 0.05 * quanta, "{interrupts} of {quanta}");
@@ -145,7 +147,8 @@ fn one_dispatcher_carries_so_many_rpcs_and_no_more() {
     let system = preemptive(Span::from_us(5), 64).costs(costs).queue_bound(200);
     let found = tally(&system, "exp:1us", 0.9);
     assert!((found.served_rps() / 5e6 - 1.0).abs() < 0.01, "{}", found.served_rps());
-    // An interrupt is its work too, and behind that of 64 cores it comes when its RPC is over: two actions an RPC.
+    // An interrupt is its work too, and behind that of 64 cores it comes when its RPC is over: two
+    // actions an RPC.
     let preemption = Preemption { send: Span::from_ns(200), interrupts_always: true, ..Preemption::IDEAL };
     let system = preemptive(Span::from_us(5), 64).costs(costs).preemption(preemption).queue_bound(200);
     let found = tally(&system, "fixed:12us", 0.99);
@@ -192,7 +195,8 @@ fn a_dispatcher_with_too_much_to_do_still_ends_what_it_serves() {
     let system = preemptive(Span::from_us(5), 8).preemption(preemption).costs(costs).queue_bound(16);
     let found = tally(&system, "fixed:1us", 2.0);
     assert_eq!(found.served + found.given_up, LENGTH.rpcs);
-    // Half of its time is worth at most half a million RPCs per second, the other half dispatches half of what it could.
+    // Half of its time is worth at most half a million RPCs per second, the other half dispatches
+    // half of what it could.
     let served_mrps = found.served_rps() / 1e6;
     assert!(served_mrps > 1.5 && served_mrps < 4.0, "{served_mrps}");
 }
@@ -205,7 +209,8 @@ fn what_stays_at_its_core_takes_turns_there() {
     let p99_of_short = |system: &System| tally(system, EXTREME, 0.7).by_type[0].latency.quantile(0.99) / 1e6;
     let (swapped, behind) = (p99_of_short(&swaps), p99_of_short(&plain));
     assert!(swapped < behind, "{swapped} and {behind} µs");
-    // Those that share a core share its time: with fixed times a later one cannot overtake, so each waits for the other's turns.
+    // Those that share a core share its time: with fixed times a later one cannot overtake, so each
+    // waits for the other's turns.
     let found = tally(&swaps, "fixed:10us", 0.5);
     assert_eq!((found.served, found.overheads), (LENGTH.rpcs, Overheads::ZERO));
 }
@@ -265,7 +270,8 @@ fn every_rpc_ends_once_and_the_same_seed_gives_the_same_bytes() {
 
 #[test]
 fn no_core_rests_while_an_rpc_waits() {
-    // Offered more than can be served, all cores work all the time: what is served is what they can do.
+    // Offered more than can be served, all cores work all the time: what is served is what they can
+    // do.
     for depth in [1, 2, 4] {
         for quantum_ns in [300, 5_000] {
             let preemption = Preemption { depth, ..Preemption::IDEAL };

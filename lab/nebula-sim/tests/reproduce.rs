@@ -1,5 +1,6 @@
-//! What entries promise, whatever they find: published values from the data alone, the same rows on any number of threads; and that theory is what
-//! an independent program found it to be. The rows of `nebula reproduce` are looked at in nebula-cli's tests, which run it.
+//! What entries promise, whatever they find: published values from the data alone, the same rows on
+//! any number of threads; and that theory is what an independent program found it to be. The rows
+//! of `nebula reproduce` are looked at in nebula-cli's tests, which run it.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -48,7 +49,8 @@ fn a_claim_made_twice_is_counted_with_one_that_is_counted() {
 
 #[test]
 fn no_published_value_is_written_in_code() {
-    // Numbers of one digit that counts, such as 10, powers of two, and small whole numbers are written for many other reasons.
+    // Numbers of one digit that counts, such as 10, powers of two, and small whole numbers are
+    // written for many other reasons.
     let is_telling = |value: f64| {
         let digits = value.to_string().chars().filter(|&c| c != '.').collect::<String>();
         let is_small = value.fract() == 0.0 && value < 30.0;
@@ -112,7 +114,8 @@ fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
 
 // -- what an independent program found --
 
-/// Highest loads with a p99 of 10 mean service times, Poisson arrivals, 16 cores: one queue, and one queue per core; and the p99 at load 0.7.
+/// Highest loads with a p99 of 10 mean service times, Poisson arrivals, 16 cores: one queue, and
+/// one queue per core; and the p99 at load 0.7.
 const THEORY: [(&str, f64, f64, f64, f64); 5] = [
     ("fixed", 0.987, 0.773, 1.32, 7.45),
     ("uniform", 0.977, 0.704, 2.01, 9.71),
@@ -141,7 +144,8 @@ fn a_lock_ends_throughput_where_its_hand_offs_fill_all_time() {
     for handoff_ns in [100_u32, 150, 200] {
         let loss = value(&found, &format!("rpcvalet/software-queue/exponential/mcs-lock/{handoff_ns}ns"));
         let nic = value(&found, "rpcvalet/software-queue/exponential/single-queue/load_at_slo");
-        // 16 cores of 1 µs against one hand-off after the other: the lock keeps the SLO up to 85 to 100 % of that.
+        // 16 cores of 1 µs against one hand-off after the other: the lock keeps the SLO up to 85 to
+        // 100 % of that.
         let at_most = nic * 16.0 * f64::from(handoff_ns) / 1000.0;
         assert!((at_most..at_most / 0.85).contains(&loss), "{handoff_ns} ns: {loss} of {at_most}");
     }

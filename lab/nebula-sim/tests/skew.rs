@@ -1,4 +1,5 @@
-//! Flows and keys that RPCs share: the load of the hottest core follows from their shares and the hash of the NIC.
+//! Flows and keys that RPCs share: the load of the hottest core follows from their shares and the
+//! hash of the NIC.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -99,7 +100,8 @@ fn flows_and_keys_leave_arrivals_and_services_as_they_are() {
     assert_eq!(plain.hottest(), 0.0, "where cores do not differ they are not counted");
 }
 
-/// A hundred flows by Zipf's law offer half as much again as can be served; the share of the light ones' RPCs that is NACKed, and of all.
+/// A hundred flows by Zipf's law offer half as much again as can be served; the share of the light
+/// ones' RPCs that is NACKed, and of all.
 fn nacked(policy: &str, fair_shares: bool, flows: &str) -> (Option<f64>, f64) {
     let system = System::new(policy.parse().unwrap(), 16).queue_bound(100);
     let system = System { fair_shares, ..system };

@@ -25,7 +25,8 @@ fn two_cores_of_one_queue_are_the_chain_of_mm2_with_two_rates() {
         for load in [0.3, 0.6, 0.8] {
             let both: f64 = first + second;
             let arrivals = load * both;
-            // Weights of the states, relative to that of two RPCs: none, one at the first core, one at the second.
+            // Weights of the states, relative to that of two RPCs: none, one at the first core, one
+            // at the second.
             let at_second = first / (arrivals + second);
             let at_first = both / arrivals - at_second;
             let none = (first * at_first + second * at_second) / arrivals;

@@ -1,4 +1,5 @@
-//! The published systems against each other: in each class of workloads they stand in the order that their papers found.
+//! The published systems against each other: in each class of workloads they stand in the order
+//! that their papers found.
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -7,7 +8,8 @@ use nebula_sim::{Bracket, Effort, Load, SimError, SystemModel, estimate, load_at
 use nebula_workload::Preset;
 use rayon::prelude::*;
 
-/// The highest load that each system sustains on 16 cores, as a share of their capacity; 0 if it meets the SLO at no load.
+/// The highest load that each system sustains on 16 cores, as a share of their capacity; 0 if it
+/// meets the SLO at no load.
 fn loads<const N: usize>(workload: &str, slo: Span, systems: [&str; N]) -> [f64; N] {
     let (_, service) = Preset::parse(workload).unwrap();
     let effort = Effort::default().rpcs(40_000).replications(3);

@@ -1,4 +1,5 @@
-//! Tenants that share cores: alone they are M/M/1, weights hold at saturation, and a noisy one is its own loss.
+//! Tenants that share cores: alone they are M/M/1, weights hold at saturation, and a noisy one is
+//! its own loss.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 

@@ -1,4 +1,5 @@
-//! What a user is told about a `.proto` that cannot be served, and about a change that would break peers.
+//! What a user is told about a `.proto` that cannot be served, and about a change that would break
+//! peers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

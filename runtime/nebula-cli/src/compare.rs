@@ -21,7 +21,8 @@ const EXAMPLES: &str = "Examples:
 A system is a scheduling policy and the cost of its mechanisms, taken from its paper where the paper states it. Custom systems are TOML files like those in lab/nebula-sim/data/systems. A policy given with --policy has no cost: it is an ideal.
 Without --load, compare searches for the highest load at which each system meets the SLO, with 5 replications of 100k RPCs. Load is the share of the time of all cores, scheduling cores included, so equal loads are equal rates. The shares of core time are: service; receiving, stealing, locks, preemption and migration; cores that only schedule; and idle time.";
 
-/// Compare published systems on one workload: highest load under the SLO, tail latency, scheduling overhead
+/// Compare published systems on one workload: highest load under the SLO, tail latency, scheduling
+/// overhead
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -26,7 +26,8 @@ const EXAMPLES: &str = "Examples:
 
 The pauses of the cores set a lower bound on the p99 latency of any software that runs on them: the p99 floor. A measured p99 below that floor is missing some RPCs. Each check has its effect measured here and now; where it is not well, there is what to do, and the command for it where there is one.";
 
-/// Check this machine (cores, pauses, isolation, timer, interrupts, steal, frequency, pages, NUMA, clock, memory) and say how to fix problems
+/// Check this machine (cores, pauses, isolation, timer, interrupts, steal, frequency, pages, NUMA,
+/// clock, memory) and say how to fix problems
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

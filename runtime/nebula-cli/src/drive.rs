@@ -1,4 +1,5 @@
-//! The load driver: clients of the key-value service that send on an open-loop schedule, and their measurements.
+//! The load driver: clients of the key-value service that send on an open-loop schedule, and their
+//! measurements.
 //!
 //! `nebula load kv` and `nebula demo` use it.
 //!

@@ -1,5 +1,5 @@
-//! `nebula serve echo`: a service that answers with the request, to measure everything but a service. Its client is
-//! [`load echo`](crate::load).
+//! `nebula serve echo`: a service that answers with the request, to measure everything but a
+//! service. Its client is [`load echo`](crate::load).
 
 use std::hint::spin_loop;
 
@@ -26,7 +26,8 @@ When the server is ready, it prints the line `ready ENDPOINT` on standard output
     mut_arg("key_file", |arg| arg.help("Key file shared with the clients, for udp:// or tcp://"))
 )]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE:PORT
+    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or
+    /// xdp://INTERFACE:PORT
     #[arg(long, default_value = "shm://echo")]
     endpoint: Endpoint,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! `nebula explain`: what the runtime, the simulator and the hardware decide about the same inputs, side by side.
+//! `nebula explain`: what the runtime, the simulator and the hardware decide about the same inputs,
+//! side by side.
 
 use std::path::{Path, PathBuf};
 

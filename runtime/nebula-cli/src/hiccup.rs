@@ -49,10 +49,12 @@ fn spin(core: usize, time: Duration) -> Result<CoreHiccups, Failure> {
     Ok(CoreHiccups { core, summary: detector.summary(), lengths })
 }
 
-/// The lowest possible p99 of an RPC that takes no time itself but needs all of these cores at a random moment.
+/// The lowest possible p99 of an RPC that takes no time itself but needs all of these cores at a
+/// random moment.
 ///
-/// An RPC that meets a gap of length L waits for the rest of it; it waits longer than x with the probability (L − x) / observed, summed
-/// over all gaps longer than x and all cores. The floor is the x at which that is 1 %.
+/// An RPC that meets a gap of length L waits for the rest of it; it waits longer than x with the
+/// probability (L − x) / observed, summed over all gaps longer than x and all cores. The floor is
+/// the x at which that is 1 %.
 pub(crate) fn p99_floor(cores: &[CoreHiccups]) -> Span {
     let share_above = |x: Span| -> f64 { cores.iter().map(|core| core.share_waiting_longer_than(x)).sum() };
     let longest = cores.iter().map(|core| core.summary.longest.as_ps()).max().unwrap_or(0);
@@ -96,7 +98,8 @@ mod tests {
 
     #[test]
     fn the_floor_is_where_one_rpc_in_a_hundred_waits() {
-        // 1000 gaps of 20 µs: at x the share (20 µs − x) · 1000/s is 1 % at 10 µs; of two such cores at 15 µs.
+        // 1000 gaps of 20 µs: at x the share (20 µs − x) · 1000/s is 1 % at 10 µs; of two such
+        // cores at 15 µs.
         let near = |floor: Span, expected: Span| floor.as_ps().abs_diff(expected.as_ps()) <= 2;
         let one = core(1000, Span::from_us(20));
         assert!(near(p99_floor(std::slice::from_ref(&one)), Span::from_us(10)));

@@ -1,4 +1,5 @@
-//! `nebula incast`: many senders and one receive buffer, under each flow control; simulated, and in the runtime.
+//! `nebula incast`: many senders and one receive buffer, under each flow control; simulated, and in
+//! the runtime.
 
 mod runtime;
 
@@ -24,7 +25,8 @@ Each sender has one message outstanding and begins the next one as it is answere
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
-    /// Measure the runtime as well, for this long under each flow control: a server and its clients over loopback UDP
+    /// Measure the runtime as well, for this long under each flow control: a server and its clients
+    /// over loopback UDP
     #[arg(long, value_name = "TIME", value_parser = time)]
     runtime: Option<Span>,
     /// Output format

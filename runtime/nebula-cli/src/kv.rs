@@ -66,14 +66,17 @@ const PARTITIONED_WITHOUT: [&str; 8] =
     ))
 )]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE:PORT [default: shm://kv, unless --memcached is given]
+    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or
+    /// xdp://INTERFACE:PORT [default: shm://kv, unless --memcached is given]
     #[arg(long)]
     endpoint: Option<Endpoint>,
-    /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or alone; repeat it for several. Each has its own --workers
-    /// cores, on which requests arrive and are served, and sleeps while idle unless --spin is given
+    /// Serve memcached's clients at tcp://ADDRESS:PORT or udp://ADDRESS:PORT, beside --endpoint or
+    /// alone; repeat it for several. Each has its own --workers cores, on which requests arrive and
+    /// are served, and sleeps while idle unless --spin is given
     #[arg(long, value_name = "ENDPOINT")]
     memcached: Vec<Endpoint>,
-    /// SLO of memcached's clients; it bounds how many of their requests wait before they are told SERVER_ERROR busy
+    /// SLO of memcached's clients; it bounds how many of their requests wait before they are told
+    /// SERVER_ERROR busy
     #[arg(long, default_value = "1ms", value_name = "TIME")]
     memcached_slo: Span,
     /// Connections of memcached's clients at once, at each endpoint
@@ -90,18 +93,21 @@ pub(crate) struct Args {
     /// Computation time of each RPC, in addition to the store access
     #[arg(long, default_value = "0ns", value_name = "TIME")]
     work: Span,
-    /// Number of items that the store has room for [default: as many as --memory has room for, or 1.6M]
+    /// Number of items that the store has room for [default: as many as --memory has room for, or
+    /// 1.6M]
     #[arg(long, value_parser = flags::count)]
     items: Option<u64>,
     /// Size of the longest value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
     value_bytes: u32,
-    /// Bound of all memory of the server, such as 4GiB: 7/8 of it for the store, 1/16 each for receive buffers and for the rings of clients
+    /// Bound of all memory of the server, such as 4GiB: 7/8 of it for the store, 1/16 each for
+    /// receive buffers and for the rings of clients
     #[arg(long, value_name = "SIZE", value_parser = flags::bytes, conflicts_with = "memory_bytes")]
     memory: Option<u64>,
-    /// Memory of the store that is one tenant's alone, at its own endpoint: shm://NAME or udp://ADDRESS:PORT, or tcp://ADDRESS:PORT for memcached's
-    /// clients. Its items are in no other endpoint's way: it evicts its own, or is refused, as --mode says. Within --memory; repeat it for each tenant.
-    /// --adopt, --load and --snapshot keep nothing of it
+    /// Memory of the store that is one tenant's alone, at its own endpoint: shm://NAME or
+    /// udp://ADDRESS:PORT, or tcp://ADDRESS:PORT for memcached's clients. Its items are in no other
+    /// endpoint's way: it evicts its own, or is refused, as --mode says. Within --memory; repeat it
+    /// for each tenant. --adopt, --load and --snapshot keep nothing of it
     #[arg(long = "quota", value_name = "ENDPOINT=SIZE")]
     quotas: Vec<Quota>,
     /// Limit on the memory of the store, such as 2GiB [default: 7/8 of the free memory]
@@ -110,13 +116,16 @@ pub(crate) struct Args {
     /// Behavior of a full store
     #[arg(long, value_enum, default_value_t = FullStore::Cache)]
     mode: FullStore,
-    /// Divide the store into one partition a worker, which alone writes it and so excludes no other writer; needs --policy key-hash
+    /// Divide the store into one partition a worker, which alone writes it and so excludes no other
+    /// writer; needs --policy key-hash
     #[arg(long, value_enum, value_name = "ACCESS", conflicts_with_all = PARTITIONED_WITHOUT)]
     partitions: Option<Partitions>,
-    /// Payload that one slot of a client's ring holds at least, in bytes [default: one value with its key]
+    /// Payload that one slot of a client's ring holds at least, in bytes [default: one value with
+    /// its key]
     #[arg(long)]
     mtu_bytes: Option<u32>,
-    /// When to search the receive buffer for room behind a slow RPC: on-full (before an RPC is refused), after-nack (as in the paper), ahead, or off (for comparison)
+    /// When to search the receive buffer for room behind a slow RPC: on-full (before an RPC is
+    /// refused), after-nack (as in the paper), ahead, or off (for comparison)
     #[arg(long, value_name = "MODE", default_value = "on-full")]
     scrub: ScrubMode,
     /// For comparison: ignore the SLO, and NACK only when the receive buffer is full
@@ -128,22 +137,27 @@ pub(crate) struct Args {
     /// The most that the receive buffer takes, however long the SLO is
     #[arg(long, default_value = "64MiB", value_parser = flags::bytes, conflicts_with = "unbounded")]
     recv_buffer_bytes_max: u64,
-    /// Write a log of every decision of the NIC to this file; slow. The server ends where the log cannot be written
+    /// Write a log of every decision of the NIC to this file; slow. The server ends where the log
+    /// cannot be written
     #[arg(long, value_name = "FILE")]
     decision_log: Option<PathBuf>,
-    /// Sample the service time of one RPC in 32, and write the latest 65,536 samples to this file at the end
+    /// Sample the service time of one RPC in 32, and write the latest 65,536 samples to this file
+    /// at the end
     #[arg(long, value_name = "FILE.csv")]
     service_times: Option<PathBuf>,
     /// When idle, poll without pause: uses whole cores, but the first RPC is never late
     #[arg(long)]
     spin: bool,
-    /// When idle, block until a packet arrives: uses no CPU time, but the first RPC is later; udp:// and tcp:// only
+    /// When idle, block until a packet arrives: uses no CPU time, but the first RPC is later;
+    /// udp:// and tcp:// only
     #[arg(long, conflicts_with = "spin")]
     block: bool,
-    /// Weight of a key owner's share when there is not room for all, from 1 to 255; repeat it for each; * is all others, 1 unless given
+    /// Weight of a key owner's share when there is not room for all, from 1 to 255; repeat it for
+    /// each; * is all others, 1 unless given
     #[arg(long = "tenant", value_name = "NAME=WEIGHT", requires = "key_file")]
     tenants: Vec<Tenant>,
-    /// Let clients read the store by one-sided reads, without any worker (nebula load kv --one-sided): everybody who may connect can read all items
+    /// Let clients read the store by one-sided reads, without any worker (nebula load kv
+    /// --one-sided): everybody who may connect can read all items
     #[arg(long, conflicts_with_all = ["adopt", "partitions"])]
     one_sided: bool,
     #[command(flatten)]
@@ -166,7 +180,8 @@ enum FullStore {
     Store,
 }
 
-/// Serves until a signal, or until the decision log cannot be written, then prints the server's counters.
+/// Serves until a signal, or until the decision log cannot be written, then prints the server's
+/// counters.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let life = args.server.begin(true)?;
     check_writable(args.decision_log.as_deref())?;
@@ -233,8 +248,8 @@ impl Args {
     }
 }
 
-/// Replaces the server's keys by those that are in its key file now. One that cannot be used changes nothing: a mistake in it is not to shut
-/// anybody out.
+/// Replaces the server's keys by those that are in its key file now. One that cannot be used
+/// changes nothing: a mistake in it is not to shut anybody out.
 fn read_keys_again(servers: &[RunningServer], args: &Args) {
     match args.server.read_keys(args.network_endpoint()) {
         Ok(keys) => {
@@ -292,7 +307,8 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
         .scrub(args.scrub)
         .tenants(args.tenants.clone());
     if let Some(memory) = args.memory {
-        // A server of Nebula's clients, one for each of memcached's addresses, and one for each tenant with a quota.
+        // A server of Nebula's clients, one for each of memcached's addresses, and one for each
+        // tenant with a quota.
         let others = args.memcached.len() + args.quotas.len();
         let servers = u64::from(args.own_endpoint().is_some()) + others as u64;
         let each = memory::buffer_share(memory) / servers.max(1);
@@ -314,7 +330,8 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
     args.server.trained(config)
 }
 
-/// Bytes that a request by the schema has more than one of the byte protocol, at most: lengths of key and value, and the method.
+/// Bytes that a request by the schema has more than one of the byte protocol, at most: lengths of
+/// key and value, and the method.
 const SCHEMA_BYTES: usize = if cfg!(feature = "typed") { 16 } else { 0 };
 
 fn bytes(bytes: usize) -> u32 {

@@ -26,9 +26,10 @@
 //! | `report` | HTML reports and SVG charts |
 //! | `or_fail`, `progress` | errors of the libraries as failures of a command; progress bars |
 //!
-//! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for invalid input, 1 for a fault, 141 where
-//! nobody reads the results any more, and nothing panics. *Enforced by* [`Failure`](nebula_ui::Failure), which every command returns,
-//! `tests/words.rs` and `tests/evidence.rs`.
+//! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for
+//! invalid input, 1 for a fault, 141 where nobody reads the results any more, and nothing panics.
+//! *Enforced by* [`Failure`](nebula_ui::Failure), which every command returns, `tests/words.rs` and
+//! `tests/evidence.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! Checks that the store fits into memory before it is allocated; otherwise the kernel may kill the process later.
+//! Checks that the store fits into memory before it is allocated; otherwise the kernel may kill the
+//! process later.
 
 use nebula_kvs::{Mode, StoreConfig};
 use nebula_workload::KEY_BYTES;
@@ -72,7 +73,8 @@ pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u
     )))
 }
 
-/// The sizes of a store of values of `value_bytes` bytes that takes at most `budget` bytes, and as much of them as it can use.
+/// The sizes of a store of values of `value_bytes` bytes that takes at most `budget` bytes, and as
+/// much of them as it can use.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! `--metrics ADDRESS:PORT`: the counters of all servers of the process over HTTP, from one thread that reads their status pages as any client could.
+//! `--metrics ADDRESS:PORT`: the counters of all servers of the process over HTTP, from one thread
+//! that reads their status pages as any client could.
 //!
 //! | path | what it is |
 //! |---|---|

@@ -45,7 +45,8 @@ fn policy_help() -> String {
     mut_arg("insecure", |arg| arg.hide(true))
 )]
 pub(crate) struct Args {
-    /// Functions in the order in which a packet from inside meets them: firewall:FILE, nat:ADDRESS, lb:ADDRESS:PORT=ADDRESS:PORT+…, counter
+    /// Functions in the order in which a packet from inside meets them: firewall:FILE, nat:ADDRESS,
+    /// lb:ADDRESS:PORT=ADDRESS:PORT+…, counter
     #[arg(long, value_name = "FUNCTION,…")]
     chain: String,
     /// The two interfaces, the one inside first
@@ -59,7 +60,8 @@ pub(crate) struct Args {
     /// Computation time of each packet, beside that of its functions
     #[arg(long, default_value = "0ns", value_name = "TIME")]
     work: Span,
-    /// File to write the flows of the first counter to at the end, as CSV, those with the most packets first
+    /// File to write the flows of the first counter to at the end, as CSV, those with the most
+    /// packets first
     #[arg(long, value_name = "FILE.csv")]
     flows: Option<PathBuf>,
     /// When idle, poll without pause

@@ -1,4 +1,5 @@
-//! What a running server says of itself, for who watches it: `status`, `top`, `size --from` and the pages of `--metrics`.
+//! What a running server says of itself, for who watches it: `status`, `top`, `size --from` and the
+//! pages of `--metrics`.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -34,7 +34,8 @@ fn policy_help() -> String {
     mut_arg("pin", |arg| arg.help("Cores to pin threads to: first the engine, then the workers"))
 )]
 pub(crate) struct Args {
-    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE:PORT
+    /// Endpoint to serve: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or
+    /// xdp://INTERFACE:PORT
     #[arg(long, default_value = "shm://ordered")]
     endpoint: Endpoint,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! The handler: executes one request on the ordered store and writes the reply where the client reads it.
+//! The handler: executes one request on the ordered store and writes the reply where the client
+//! reads it.
 
 use nebula::{Reply, RpcType, Service};
 use nebula_kvs::protocol::{self as key_value, HEADER_BYTES, Status};

@@ -1,4 +1,5 @@
-//! `nebula replicas`: who the replicas of a store are, which leads, how long its commits take; and changes of who they are.
+//! `nebula replicas`: who the replicas of a store are, which leads, how long its commits take; and
+//! changes of who they are.
 
 use std::path::PathBuf;
 

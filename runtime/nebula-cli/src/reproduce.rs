@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `args` | the command line |
-//! | `markdown` | comparisons as the tables of docs/REPRODUCTION.md |
+//! | `markdown` | comparisons as Markdown: the counts of docs/REPRODUCTION.md, and tables |
 //! | `golden` | values that the golden rows have as reproduced and a run no longer has |
 //! | `page` | the report |
 

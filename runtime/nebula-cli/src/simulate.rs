@@ -1,4 +1,5 @@
-//! `nebula simulate`: simulates a server under each policy or design and load, with confidence intervals.
+//! `nebula simulate`: simulates a server under each policy or design and load, with confidence
+//! intervals.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -19,7 +20,8 @@ use crate::report;
 pub(crate) use args::Args;
 use nebula_ui::output::{self, Failure, Row};
 
-/// Runs all points, prints a row for each and writes report and plot; `given` are the raw arguments.
+/// Runs all points, prints a row for each and writes report and plot; `given` are the raw
+/// arguments.
 pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     args.question.check(given)?;
     check_files(args)?;

@@ -33,7 +33,8 @@ The buffer has room for ten times the mean number of waiting RPCs, E[Nq], indepe
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
-    /// A running server, shm://NAME or http://ADDRESS:PORT of its --metrics: its service times and its load are measured [default rate: what it gets]
+    /// A running server, shm://NAME or http://ADDRESS:PORT of its --metrics: its service times and
+    /// its load are measured [default rate: what it gets]
     #[arg(long, value_name = "ENDPOINT", conflicts_with_all = ["cores", "load", "service", "trace", "servers"])]
     from: Option<Place>,
     /// How long to measure it

@@ -90,7 +90,8 @@ fn listed(point: &Point) -> Row {
     Row::new().field("command", command.clone()).field("key", point.key()).word("command", command)
 }
 
-/// A table has the points that were simulated: those that failed have no such columns, and are told below it.
+/// A table has the points that were simulated: those that failed have no such columns, and are told
+/// below it.
 fn print(format: Format, results: &[PointResult]) -> Result<(), Failure> {
     let is_shown = |result: &&PointResult| format != Format::Table || result.error().is_none();
     let rows: Vec<Row> = results.iter().filter(is_shown).flat_map(PointResult::rows).collect();

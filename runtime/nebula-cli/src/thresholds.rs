@@ -1,4 +1,5 @@
-//! `nebula thresholds`: trains the thresholds of `altocumulus:G` for a group of cores, its service times and arrivals.
+//! `nebula thresholds`: trains the thresholds of `altocumulus:G` for a group of cores, its service
+//! times and arrivals.
 
 use std::path::{Path, PathBuf};
 

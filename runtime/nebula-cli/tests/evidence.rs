@@ -1,4 +1,5 @@
-//! Results and logs that cannot be written: the program says so, and does not end as if they had been.
+//! Results and logs that cannot be written: the program says so, and does not end as if they had
+//! been.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 

@@ -1,4 +1,5 @@
-//! Network functions between hosts: three network namespaces, of which the one in the middle has packets go through a chain.
+//! Network functions between hosts: three network namespaces, of which the one in the middle has
+//! packets go through a chain.
 //!
 //! Needs root and `ip`; skipped, with a message, where they are missing.
 
@@ -112,7 +113,8 @@ fn ip(words: &str) -> Result<(), String> {
     output.status.success().then_some(()).ok_or_else(|| format!("ip {words}: {said}"))
 }
 
-/// How often a question is asked: the first packets to a host are dropped until it is known where that is.
+/// How often a question is asked: the first packets to a host are dropped until it is known where
+/// that is.
 const TRIES: usize = 100;
 
 /// Asks until the answer to this question comes.
@@ -216,7 +218,8 @@ fn packets_go_through_firewall_nat_and_balancer_and_answers_come_back() {
             ask(&client, format!("question of {port} {}", "x".repeat(1200)).as_bytes());
             client
         };
-        // They stay open: a second answer that met a closed port would be answered by a packet that is denied.
+        // They stay open: a second answer that met a closed port would be answered by a packet that
+        // is denied.
         let _open: Vec<UdpSocket> = (4000..4000 + CLIENTS).map(ask_from).collect();
         let client = hosts.socket("c", "10.1.0.2:5000");
         send(&client, DENIED, b"denied", "10.9.0.1:54");

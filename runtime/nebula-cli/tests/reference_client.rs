@@ -1,6 +1,8 @@
-//! The server under a client that shares no code with it: `clients/python-reference`, written from docs/PROTOCOL.md.
+//! The server under a client that shares no code with it: `clients/python-reference`, written from
+//! docs/PROTOCOL.md.
 //!
-//! The client checks each reply and each refusal. Here its count of what was executed is compared with the server's.
+//! The client checks each reply and each refusal. Here its count of what was executed is compared
+//! with the server's.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -56,7 +58,8 @@ fn conform(endpoint: &str, of_server: &[&str], of_client: &[&str]) -> (Value, Va
     (counts(&server), counts(&client))
 }
 
-/// Asserts that the server executed as many RPCs as the client knows of. What ends in the queue is given to a worker too, which drops it.
+/// Asserts that the server executed as many RPCs as the client knows of. What ends in the queue is
+/// given to a worker too, which drops it.
 #[track_caller]
 fn assert_each_once((server, client): (Value, Value), ends_in_the_queue: &[&str]) {
     let dropped: u64 = ends_in_the_queue.iter().map(|end| client["ends"][end].as_u64().unwrap_or(0)).sum();

@@ -40,7 +40,8 @@ fn a_point_that_fails_is_a_row_and_the_bytes_are_the_same_however_they_came() {
     assert!(lines[3].starts_with("fifo,") && lines[3].contains("unknown policy"), "{alone}");
     assert!(lines[5].starts_with("jbsq:2,4,exp:1us,0.5,"), "{alone}");
 
-    // One that is kept is not simulated again: it is read, also where it says another thing than a simulation would.
+    // One that is kept is not simulated again: it is read, also where it says another thing than a
+    // simulation would.
     let files = || fs::read_dir(cache).unwrap().map(|file| file.unwrap().path());
     assert_eq!(files().count(), 4);
     let file = files().find(|file| fs::read_to_string(file).unwrap().contains("\"jbsq:2\"")).unwrap();

@@ -19,8 +19,8 @@ pub enum Framed {
         /// Bytes from the beginning of the request.
         bytes_min: usize,
     },
-    /// A request of so many bytes, of which [`Request::parse`](crate::request::Request::parse) makes sense. Behind it `discard` bytes are to be
-    /// skipped: a value that is too long.
+    /// A request of so many bytes, of which [`Request::parse`](crate::request::Request::parse)
+    /// makes sense. Behind it `discard` bytes are to be skipped: a value that is too long.
     Request {
         /// Bytes of the request.
         bytes: usize,
@@ -33,7 +33,8 @@ pub enum Framed {
     Broken(&'static [u8]),
 }
 
-/// What `bytes` begin with. A request is at most `request_bytes_max` bytes long; of one that stores more, the value is skipped.
+/// What `bytes` begin with. A request is at most `request_bytes_max` bytes long; of one that stores
+/// more, the value is skipped.
 ///
 /// # Cost
 ///

@@ -22,6 +22,15 @@
 //! assert_eq!(next(&stream[..12], 1 << 20), Framed::Incomplete { bytes_min: 13 });
 //! ```
 //!
+//! # Commands
+//!
+//! - Values: `get` `gets` `gat` `gats` `set` `add` `replace` `append` `prepend` `cas` `delete` `incr` `decr` `touch`.
+//! - Server: `flush_all`, `verbosity` (which changes nothing), `version`, `quit`, and `stats` with `settings`
+//!   `items` `slabs` `sizes` `conns` `reset`.
+//! - Meta: `mg` `ms` `md` `ma` `mn` `me`, with the flags `b c f h k l q s t v C D F I J M N O R T` where
+//!   memcached has them.
+//! - `ERROR`: `lru`, `slabs`, `watch`, `cache_memlimit`, `shutdown`, the binary protocol, SASL.
+//!
 //! **Invariant:** a stream is cut into the same requests however it comes, and no bytes make it panic.
 //! *Enforced by* `tests/stream.rs` and the fuzz target `memcached`.
 //!

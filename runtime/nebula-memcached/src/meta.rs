@@ -109,7 +109,8 @@ pub(crate) fn value_bytes(mut tokens: Tokens<'_>) -> Option<usize> {
 }
 
 impl<'a> Meta<'a> {
-    /// Reads the command `m` with the character `sign` behind it, without the command itself; `behind` are the bytes behind its line.
+    /// Reads the command `m` with the character `sign` behind it, without the command itself;
+    /// `behind` are the bytes behind its line.
     pub(crate) fn parse(sign: u8, mut tokens: Tokens<'a>, behind: &'a [u8]) -> Result<Self, &'static [u8]> {
         let kind = match sign {
             b'g' => Kind::Get,
@@ -219,7 +220,8 @@ impl<'a> Meta<'a> {
     }
 
     fn decode(&mut self) -> Result<(), &'static [u8]> {
-        // Of 250 characters it makes 187 bytes at most, or room for 189 where they are not a multiple of four.
+        // Of 250 characters it makes 187 bytes at most, or room for 189 where they are not a
+        // multiple of four.
         let refused = if self.kind == Kind::Debug { answer::BAD_LINE } else { answer::BAD_BASE64 };
         let room = BASE64.decode_len(self.key.written.len()).map_err(|_| refused)?;
         let room = self.key.decoded.get_mut(..room).ok_or(refused)?;

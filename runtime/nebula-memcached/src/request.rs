@@ -8,7 +8,8 @@ use crate::tokens::{flags, line, signed, unsigned};
 
 /// Values longer than this are no values.
 const VALUE_BYTES_MAX: i32 = i32::MAX - 2;
-/// The words of a command are counted up to here: no command but one that asks for keys has so many.
+/// The words of a command are counted up to here: no command but one that asks for keys has so
+/// many.
 const COUNTED: usize = 9;
 
 /// A request.
@@ -81,7 +82,8 @@ pub enum Request<'a> {
 /// A request for the values of keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Get<'a> {
-    /// The keys. One of more than [`KEY_BYTES_MAX`] bytes ends all with [`BAD_LINE`](answer::BAD_LINE).
+    /// The keys. One of more than [`KEY_BYTES_MAX`] bytes ends all with
+    /// [`BAD_LINE`](answer::BAD_LINE).
     pub keys: Tokens<'a>,
     /// Whether the CAS number is asked for.
     pub with_cas: bool,
@@ -191,7 +193,8 @@ pub(crate) fn value_bytes(verb: Verb, tokens: Tokens<'_>) -> Option<usize> {
     Line::read(verb, tokens).ok().map(|line| line.value_bytes)
 }
 
-/// The value behind a line, of `value_bytes` bytes, and whether it ends where it should; no value where it was skipped.
+/// The value behind a line, of `value_bytes` bytes, and whether it ends where it should; no value
+/// where it was skipped.
 pub(crate) fn value(behind: &[u8], value_bytes: usize) -> (Option<&[u8]>, bool) {
     match behind.split_at_checked(value_bytes) {
         Some((value, end)) if !end.is_empty() => (Some(value), end == b"\r\n"),
@@ -200,7 +203,8 @@ pub(crate) fn value(behind: &[u8], value_bytes: usize) -> (Option<&[u8]>, bool) 
 }
 
 impl<'a> Request<'a> {
-    /// Reads a request, which is one piece of a stream as [`frame`](crate::frame) cuts it. Whatever the bytes are, there is an answer to them.
+    /// Reads a request, which is one piece of a stream as [`frame`](crate::frame) cuts it. Whatever
+    /// the bytes are, there is an answer to them.
     ///
     /// # Cost
     ///

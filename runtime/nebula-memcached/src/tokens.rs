@@ -2,7 +2,8 @@
 
 use memchr::memchr;
 
-/// The line that `bytes` begin with, without its end, and its length with it; `None` where no end has come.
+/// The line that `bytes` begin with, without its end, and its length with it; `None` where no end
+/// has come.
 #[inline]
 pub(crate) fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let end = memchr(b'\n', bytes)?;
@@ -46,7 +47,8 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// An unsigned number, as C's `strtoull` reads it: a plus is allowed, a minus is not. `None` where it is none or does not fit 64 bits.
+/// An unsigned number, as C's `strtoull` reads it: a plus is allowed, a minus is not. `None` where
+/// it is none or does not fit 64 bits.
 #[inline]
 pub(crate) fn unsigned(token: &[u8]) -> Option<u64> {
     let digits = token.strip_prefix(b"+").unwrap_or(token);

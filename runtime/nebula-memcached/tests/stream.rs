@@ -1,4 +1,5 @@
-//! Streams are cut into requests as the cases say, however the bytes come, and no bytes are too strange.
+//! Streams are cut into requests as the cases say, however the bytes come, and no bytes are too
+//! strange.
 
 use nebula_memcached::frame::{Framed, next};
 use nebula_memcached::request::Request;

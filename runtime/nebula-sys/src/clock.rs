@@ -1,9 +1,10 @@
 //! The time-stamp counter as a clock.
 //!
-//! On a virtual machine, reading a clock through the vDSO costs 30–60 ns; reading the counter directly costs about
-//! half. On a machine with an invariant TSC, all cores and processes see the same ticks, so ticks may be compared
-//! across processes. Only the length of a tick in picoseconds is measured, once per process. Where the TSC is not
-//! invariant, ticks are the kernel's monotonic nanoseconds.
+//! On a virtual machine, reading a clock through the vDSO costs 30–60 ns; reading the counter
+//! directly costs about half. On a machine with an invariant TSC, all cores and processes see the
+//! same ticks, so ticks may be compared across processes. Only the length of a tick in picoseconds
+//! is measured, once per process. Where the TSC is not invariant, ticks are the kernel's monotonic
+//! nanoseconds.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -21,13 +22,15 @@ use std::time::{Duration, Instant};
 pub struct Clock {
     /// Picoseconds per tick, as a fixed-point number with 32 fraction bits.
     ps_per_tick_q32: u64,
-    /// The tick from which this process counts picoseconds. Counting from boot would overflow after 213 days.
+    /// The tick from which this process counts picoseconds. Counting from boot would overflow after
+    /// 213 days.
     origin_ticks: u64,
 }
 
 /// One nanosecond of the kernel's clock, in the same fixed-point format.
 const KERNELS: u64 = 1000 << 32;
-/// For how long the counter is compared with the kernel's clock. 20 ms give an error of a few parts per million.
+/// For how long the counter is compared with the kernel's clock. 20 ms give an error of a few parts
+/// per million.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 impl Default for Clock {
@@ -68,8 +71,8 @@ impl Clock {
         self.at_ps(self.ticks())
     }
 
-    /// Converts `ticks`, read by any process, to the scale of [`now_ps`](Self::now_ps); 0 for moments before this
-    /// process's start.
+    /// Converts `ticks`, read by any process, to the scale of [`now_ps`](Self::now_ps); 0 for
+    /// moments before this process's start.
     #[inline(always)]
     #[must_use]
     pub fn at_ps(self, ticks: u64) -> u64 {
@@ -114,8 +117,9 @@ fn calibrate() -> Clock {
     Clock { ps_per_tick_q32: u64::try_from((ps << 32) / ticks).unwrap_or(KERNELS), origin_ticks: from }
 }
 
-/// The nanoseconds since `start` and the counter, read as close together as possible. It reads several times and keeps
-/// the reading during which the kernel's clock advanced least: the machine may have paused during the others.
+/// The nanoseconds since `start` and the counter, read as close together as possible. It reads
+/// several times and keeps the reading during which the kernel's clock advanced least: the machine
+/// may have paused during the others.
 fn read_closely(start: Instant) -> (u64, u64) {
     (0..16).map(|_| read_pair(start)).min_by_key(|pair| pair.0).map_or((1, 1), |pair| (pair.1, pair.2))
 }
@@ -136,8 +140,8 @@ fn kernel_ns() -> u64 {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 fn counter() -> u64 {
-    // SAFETY: `rdtsc` reads a counter and has no other effect; user mode may run it unless the kernel forbids it, which Linux does
-    // only on request (PR_TSC_SIGSEGV).
+    // SAFETY: `rdtsc` reads a counter and has no other effect; user mode may run it unless the
+    // kernel forbids it, which Linux does only on request (PR_TSC_SIGSEGV).
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -169,7 +173,8 @@ mod tests {
         [before, ours, start.elapsed().as_nanos() as f64]
     }
 
-    /// Of several readings, the one whose parts lie closest together: the machine may have paused during the others.
+    /// Of several readings, the one whose parts lie closest together: the machine may have paused
+    /// during the others.
     fn bracketed_closely(clock: Clock, start: Instant) -> [f64; 3] {
         let readings = (0..64).map(|_| bracketed(clock, start));
         readings.min_by(|a, b| (a[2] - a[0]).total_cmp(&(b[2] - b[0]))).unwrap()
@@ -184,7 +189,8 @@ mod tests {
         }
         let [to_before, to, to_after] = bracketed_closely(clock, start);
         let (least, most) = (to_before - from_after, to_after - from_before);
-        // Whatever the machine did between the readings, our time lies between the kernel's two times.
+        // Whatever the machine did between the readings, our time lies between the kernel's two
+        // times.
         assert!((least * 0.999..=most * 1.001).contains(&(to - from)), "{} ns in {least}..{most} ns", to - from);
     }
 

@@ -1,13 +1,13 @@
 //! Copies from and to memory that other threads or processes may write at the same time.
 //!
-//! The other side of each copy is `&[AtomicU64]`: memory shared with another process, or a store's log that other cores
-//! append to. A copy behaves as one relaxed load or store per 64-bit word, in no particular order: it may mix old and
-//! new words but never tears a word. A caller that needs a consistent value checks a version, or copies into private
-//! memory and validates there.
+//! The other side of each copy is `&[AtomicU64]`: memory shared with another process, or a store's
+//! log that other cores append to. A copy behaves as one relaxed load or store per 64-bit word, in
+//! no particular order: it may mix old and new words but never tears a word. A caller that needs a
+//! consistent value checks a version, or copies into private memory and validates there.
 //!
-//! On x86-64, words move 16 bytes at a time: each 8-byte half of an aligned 16-byte access is single-copy atomic there,
-//! so one vector instruction gives the guarantees of two relaxed word accesses at twice the speed. On other targets,
-//! copies move one word at a time.
+//! On x86-64, words move 16 bytes at a time: each 8-byte half of an aligned 16-byte access is
+//! single-copy atomic there, so one vector instruction gives the guarantees of two relaxed word
+//! accesses at twice the speed. On other targets, copies move one word at a time.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -35,8 +35,8 @@ pub fn load_bytes(src: &[AtomicU64], dst: &mut [u8]) {
 /// Bytes that [`load_units`] copies whole.
 pub const UNIT_BYTES: usize = 16;
 
-/// Copies the units of 16 bytes that hold the first `bytes` bytes of `src`, for callers that know how many of them count: the last unit needs no
-/// separate treatment.
+/// Copies the units of 16 bytes that hold the first `bytes` bytes of `src`, for callers that know
+/// how many of them count: the last unit needs no separate treatment.
 ///
 /// # Panics
 ///
@@ -82,7 +82,8 @@ pub fn store_bytes(dst: &[AtomicU64], src: &[u8]) {
 ///
 /// # Cost
 ///
-/// O(bytes / 16). The word where they meet is put together in a register: no load waits for stores that it spans.
+/// O(bytes / 16). The word where they meet is put together in a register: no load waits for stores
+/// that it spans.
 #[inline(always)]
 pub fn store_bytes_and(dst: &[AtomicU64], src: &[u8], tail: [u8; 4]) {
     assert!(src.len() + tail.len() <= dst.len() * 8, "copy of more bytes than the words hold");
@@ -96,10 +97,11 @@ pub fn store_bytes_and(dst: &[AtomicU64], src: &[u8], tail: [u8; 4]) {
     }
 }
 
-/// Stores the 8 bytes of `word`, little-endian, from byte `at` of `dst` on, which may be in the middle of a word; whether they lie within `dst`, and
-/// nothing is stored where they do not.
+/// Stores the 8 bytes of `word`, little-endian, from byte `at` of `dst` on, which may be in the
+/// middle of a word; whether they lie within `dst`, and nothing is stored where they do not.
 ///
-/// For memory that nobody reads before it is published: across a border of words both parts are seen apart.
+/// For memory that nobody reads before it is published: across a border of words both parts are
+/// seen apart.
 ///
 /// # Cost
 ///
@@ -114,7 +116,8 @@ pub fn store_word_at(dst: &[AtomicU64], at: usize, word: u64) -> bool {
     is_within
 }
 
-/// As [`store_bytes_at`], where `dst` has room for whole words: stores nothing and returns `false` where the last word would not lie within it.
+/// As [`store_bytes_at`], where `dst` has room for whole words: stores nothing and returns `false`
+/// where the last word would not lie within it.
 ///
 /// # Cost
 ///
@@ -138,10 +141,12 @@ pub fn store_bytes_within(dst: &[AtomicU64], at: usize, src: &[u8]) -> bool {
     is_within
 }
 
-/// Stores `src` from byte `at` of `dst` on, which may be in the middle of a word; whether it lies within `dst`, and nothing is stored where it does not.
+/// Stores `src` from byte `at` of `dst` on, which may be in the middle of a word; whether it lies
+/// within `dst`, and nothing is stored where it does not.
 ///
-/// For memory that nobody reads before it is published, as [`store_word_at`], and for short ones: word by word, so that no load spans stores of
-/// several fields. Up to 7 bytes behind it are changed where they are within `dst`.
+/// For memory that nobody reads before it is published, as [`store_word_at`], and for short ones:
+/// word by word, so that no load spans stores of several fields. Up to 7 bytes behind it are
+/// changed where they are within `dst`.
 ///
 /// # Cost
 ///
@@ -190,7 +195,8 @@ const fn short_len(rest: &[u8]) -> u32 {
     rest.len() as u32 & 7
 }
 
-/// The bytes of `rest`, fewer than 8, in a word, little-endian: read by fours, twos and ones, so that no load spans stores of several fields.
+/// The bytes of `rest`, fewer than 8, in a word, little-endian: read by fours, twos and ones, so
+/// that no load spans stores of several fields.
 ///
 /// # Panics
 ///
@@ -214,8 +220,8 @@ pub fn low_bytes(mut rest: &[u8]) -> u64 {
     word | rest.first().map_or(0, |&one| u64::from(one) << bits)
 }
 
-/// Copies the words that hold `bytes` bytes from `src` to `dst`, both of which other threads may write at the same
-/// time.
+/// Copies the words that hold `bytes` bytes from `src` to `dst`, both of which other threads may
+/// write at the same time.
 ///
 /// # Panics
 ///
@@ -285,9 +291,9 @@ mod moving {
     #[inline(always)]
     pub(super) fn store(dst: &[AtomicU64], src: &[u8]) {
         debug_assert!(src.len() <= dst.len() * 8);
-        // A short message has usually just been assembled with stores of a word or less. A load that spans several
-        // stores cannot be forwarded from the store buffer: it waits until they have drained to the cache. Hence word
-        // by word.
+        // A short message has usually just been assembled with stores of a word or less. A load
+        // that spans several stores cannot be forwarded from the store buffer: it waits until they
+        // have drained to the cache. Hence word by word.
         if src.len() < SHORT {
             let parts = src.as_chunks::<8>().0;
             let dst = &dst[..parts.len()];
@@ -301,7 +307,8 @@ mod moving {
         for (i, pair) in pairs.iter().enumerate() {
             // SAFETY: 16 bytes that are borrowed; the load needs no alignment.
             let value = unsafe { _mm_loadu_si128(pair.as_ptr().cast()) };
-            // SAFETY: `dst` holds as many bytes as `src`, so these 16 too, and is atomics, which may be written through a shared reference.
+            // SAFETY: `dst` holds as many bytes as `src`, so these 16 too, and is atomics, which
+            // may be written through a shared reference.
             unsafe { pair::store(to.add(i * PAIR), value) };
         }
         if let Some(word) = rest.as_chunks::<8>().0.first() {
@@ -312,8 +319,9 @@ mod moving {
     #[inline(always)]
     pub(super) fn store_word(dst: &[AtomicU64], at: usize, word: u64) {
         debug_assert!(at + 8 <= dst.len() * 8);
-        // SAFETY: the caller has compared `at` and the 8 bytes behind it with the length of `dst`, which is atomics and may be written through a
-        // shared reference. Inline assembly keeps the compiler from assuming that nobody else does.
+        // SAFETY: the caller has compared `at` and the 8 bytes behind it with the length of `dst`,
+        // which is atomics and may be written through a shared reference. Inline assembly keeps the
+        // compiler from assuming that nobody else does.
         unsafe {
             let to = dst.as_ptr();
             asm!("mov qword ptr [{to} + {at}], {word}", to = in(reg) to, at = in(reg) at, word = in(reg) word, options(nostack, preserves_flags));
@@ -325,7 +333,8 @@ mod moving {
         debug_assert!(dst.len() <= src.len());
         let (from, to) = (src.as_ptr().cast::<u8>(), dst.as_ptr().cast::<u8>().cast_mut());
         for i in 0..dst.len() / 2 {
-            // SAFETY: `src` holds as many words as `dst`, which is atomics and may be written through a shared reference.
+            // SAFETY: `src` holds as many words as `dst`, which is atomics and may be written
+            // through a shared reference.
             unsafe { pair::store(to.add(i * PAIR), pair::load(from.add(i * PAIR))) };
         }
         if let Some(odd) = dst.len().checked_sub(1).filter(|last| last % 2 == 0) {

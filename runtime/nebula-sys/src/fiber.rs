@@ -1,9 +1,10 @@
-//! Fibers: functions that can be suspended. Each runs on its own stack, and its thread may suspend it and resume it
-//! later.
+//! Fibers: functions that can be suspended. Each runs on its own stack, and its thread may suspend
+//! it and resume it later.
 //!
-//! The crate `corosensei` switches the stacks. This module adds three things: a pool of stacks, which are mapped once
-//! and reused; lifetimes, so that a function may borrow what outlives the [`scope`](Stacks::scope) it runs in; and
-//! [`suspend`], which works anywhere in the call chain below the function, without access to its handle.
+//! The crate `corosensei` switches the stacks. This module adds three things: a pool of stacks,
+//! which are mapped once and reused; lifetimes, so that a function may borrow what outlives the
+//! [`scope`](Stacks::scope) it runs in; and [`suspend`], which works anywhere in the call chain
+//! below the function, without access to its handle.
 //!
 //! ```text
 //!   Stacks ──scope──▶ Fibers ──start(slot, f)──▶ f runs … suspend() ──▶ Suspended
@@ -11,7 +12,8 @@
 //!                     end of the scope: fibers still suspended are unwound; their values are dropped
 //! ```
 //!
-//! Each stack ends at a guard page: a function that overflows its stack ends the process and corrupts nothing.
+//! Each stack ends at a guard page: a function that overflows its stack ends the process and
+//! corrupts nothing.
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -68,8 +70,8 @@ enum Slot {
     Taken(Coroutine<(), (), ()>),
 }
 
-// SAFETY: a slot is occupied only within `scope`, which borrows the stacks and frees all slots before it returns. A
-// free slot is a mapping that no thread uses.
+// SAFETY: a slot is occupied only within `scope`, which borrows the stacks and frees all slots
+// before it returns. A free slot is a mapping that no thread uses.
 unsafe impl Send for Stacks {}
 
 impl Stacks {
@@ -89,7 +91,8 @@ impl Stacks {
         self.slots.len()
     }
 
-    /// Lets `run` start functions that borrow from outside the scope. Fibers still suspended when it ends are unwound.
+    /// Lets `run` start functions that borrow from outside the scope. Fibers still suspended when
+    /// it ends are unwound.
     ///
     /// # Cost
     ///
@@ -109,8 +112,8 @@ impl std::fmt::Debug for Stacks {
 /// The fibers of one [`scope`](Stacks::scope), each in a slot.
 pub struct Fibers<'scope, 'env> {
     slots: &'scope mut [Slot],
-    /// Invariant in `'env`: what a function borrows must outlive the scope it was started in, and any other `Fibers` of
-    /// the same type.
+    /// Invariant in `'env`: what a function borrows must outlive the scope it was started in, and
+    /// any other `Fibers` of the same type.
     env: PhantomData<fn(&'env ()) -> &'env ()>,
     /// A fiber stays on its thread.
     thread: PhantomData<*mut ()>,
@@ -125,7 +128,8 @@ impl<'env> Fibers<'_, 'env> {
     ///
     /// # Cost
     ///
-    /// Two stack switches of some tens of instructions each; no allocation, unless the function panics.
+    /// Two stack switches of some tens of instructions each; no allocation, unless the function
+    /// panics.
     #[inline]
     pub fn start(&mut self, slot: usize, function: impl FnOnce() + 'env) -> State {
         let Slot::Free(stack) = &mut self.slots[slot] else { panic!("fiber slot {slot} is occupied") };
@@ -134,9 +138,10 @@ impl<'env> Fibers<'_, 'env> {
             RUNNING.set(handle);
             function();
         };
-        // SAFETY: what `body` borrows is valid for `'env`, which outlives the scope, and the scope runs or unwinds
-        // every function, at the latest in `drop`. Callers get `Fibers` only by reference, so they cannot skip its
-        // `drop`; they can swap it only for one with the same `'env`, which the borrows also outlive.
+        // SAFETY: what `body` borrows is valid for `'env`, which outlives the scope, and the scope
+        // runs or unwinds every function, at the latest in `drop`. Callers get `Fibers` only by
+        // reference, so they cannot skip its `drop`; they can swap it only for one with the same
+        // `'env`, which the borrows also outlive.
         let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
         self.slots[slot] = Slot::Taken(coroutine);
         self.resume(slot)
@@ -151,11 +156,13 @@ impl<'env> Fibers<'_, 'env> {
     pub fn resume(&mut self, slot: usize) -> State {
         let Slot::Taken(coroutine) = &mut self.slots[slot] else { panic!("fiber slot {slot} is free") };
         let outside = RUNNING.replace(ptr::null());
-        // As with any caught panic, whatever state the panic leaves inconsistent is behind the function's own borrows.
+        // As with any caught panic, whatever state the panic leaves inconsistent is behind the
+        // function's own borrows.
         let result = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
         RUNNING.set(outside);
         match result {
-            // `suspend` clears the handle while the fiber waits, and restores it when the fiber resumes.
+            // `suspend` clears the handle while the fiber waits, and restores it when the fiber
+            // resumes.
             Ok(CoroutineResult::Yield(())) => State::Suspended,
             Ok(CoroutineResult::Return(())) => {
                 self.leave(slot);
@@ -170,8 +177,8 @@ impl<'env> Fibers<'_, 'env> {
 
     /// Unwinds the fiber in a slot, which drops its values; does nothing if the slot is free.
     ///
-    /// The function sees this as a panic from [`suspend`]. A function that catches it can continue, but cannot suspend
-    /// itself again.
+    /// The function sees this as a panic from [`suspend`]. A function that catches it can continue,
+    /// but cannot suspend itself again.
     #[cold]
     pub fn cancel(&mut self, slot: usize) {
         if let Slot::Taken(coroutine) = &mut self.slots[slot] {
@@ -206,8 +213,8 @@ impl std::fmt::Debug for Fibers<'_, '_> {
     }
 }
 
-/// Suspends the fiber that this thread is running until it is resumed. Does nothing outside a fiber, or while a panic
-/// unwinds.
+/// Suspends the fiber that this thread is running until it is resumed. Does nothing outside a
+/// fiber, or while a panic unwinds.
 ///
 /// What the thread holds, such as the guard of a lock, stays held while the fiber is suspended.
 #[inline]
@@ -220,9 +227,9 @@ pub fn suspend() {
     if handle.is_null() {
         return;
     }
-    // SAFETY: the handle belongs to the fiber on whose stack this call runs: the fiber itself sets `RUNNING`, which is
-    // cleared whenever the thread leaves that stack and which other threads never see. So the handle is alive until the
-    // function ends.
+    // SAFETY: the handle belongs to the fiber on whose stack this call runs: the fiber itself sets
+    // `RUNNING`, which is cleared whenever the thread leaves that stack and which other threads
+    // never see. So the handle is alive until the function ends.
     let handle = unsafe { &*handle };
     handle.suspend(());
     RUNNING.set(handle);

@@ -1,7 +1,8 @@
-//! Files whose memory outlives a process: created with all their bytes, and one process's at a time.
+//! Files whose memory outlives a process: created with all their bytes, and one process's at a
+//! time.
 //!
-//! A process maps them with [`WordRegion::of_file`](crate::mem::WordRegion::of_file). On tmpfs or hugetlbfs they are memory that stays until
-//! the machine is restarted.
+//! A process maps them with [`WordRegion::of_file`](crate::mem::WordRegion::of_file). On tmpfs or
+//! hugetlbfs they are memory that stays until the machine is restarted.
 
 use rustix::fs::{FallocateFlags, FlockOperation, MemfdFlags, fallocate, flock, memfd_create};
 use std::fs::{File, OpenOptions};
@@ -9,8 +10,9 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Creates `path`, which must not exist, with `bytes` bytes of zeros that are reserved at once: what does not fit is refused here and does not
-/// end the process later. Only this user can open it. Locked as by [`open_alone`].
+/// Creates `path`, which must not exist, with `bytes` bytes of zeros that are reserved at once:
+/// what does not fit is refused here and does not end the process later. Only this user can open
+/// it. Locked as by [`open_alone`].
 ///
 /// # Errors
 ///
@@ -27,8 +29,8 @@ pub fn create_alone(path: &Path, bytes: u64) -> io::Result<File> {
     }
 }
 
-/// Opens a file for reading and writing that no other process has opened this way. The lock goes with the last copy of the descriptor,
-/// however the process ends.
+/// Opens a file for reading and writing that no other process has opened this way. The lock goes
+/// with the last copy of the descriptor, however the process ends.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Decisions of another language: a C function by its address, as `numba.cfunc` and `ctypes` give it.
+//! Decisions of another language: a C function by its address, as `numba.cfunc` and `ctypes` give
+//! it.
 
 use std::fs;
 
@@ -27,14 +28,16 @@ impl ForeignDecision {
     ///
     /// # Safety contract
     ///
-    /// That it takes these arguments, reads `cores` numbers at most, may be called by several threads, and lives as long as this process cannot be
-    /// checked: who gives the address guarantees it, as for every pointer that is given to `ctypes`. Addresses must come from the user of
-    /// this process alone, never from a peer or a file.
+    /// That it takes these arguments, reads `cores` numbers at most, may be called by several
+    /// threads, and lives as long as this process cannot be checked: who gives the address
+    /// guarantees it, as for every pointer that is given to `ctypes`. Addresses must come from the
+    /// user of this process alone, never from a peer or a file.
     pub fn at(address: usize) -> Result<Self, NotCode> {
         if !is_code(address) {
             return Err(NotCode { address });
         }
-        // SAFETY: the address is in executable memory, so it is not null. That a function of this type begins there is the contract above.
+        // SAFETY: the address is in executable memory, so it is not null. That a function of this
+        // type begins there is the contract above.
         Ok(Self(unsafe { std::mem::transmute::<usize, Function>(address) }))
     }
 
@@ -43,7 +46,8 @@ impl ForeignDecision {
     #[must_use]
     pub fn decide(&self, load: &[u32], key: u64, draw: u64) -> i64 {
         let cores = i64::try_from(load.len()).unwrap_or(i64::MAX);
-        // SAFETY: `load` has as many numbers as it is told, and outlives the call; the function is as the contract of `at` says.
+        // SAFETY: `load` has as many numbers as it is told, and outlives the call; the function is
+        // as the contract of `at` says.
         unsafe { (self.0)(load.as_ptr(), cores, key, draw) }
     }
 }

@@ -1,7 +1,8 @@
 //! Whether this process is a fork of the one in which something was made.
 //!
-//! A page that the kernel gives to a child filled with zeros (`MADV_WIPEONFORK`, Linux 4.14) says so: what a look costs is one load. There is one
-//! page for the process, with its number among its ancestors: a page a mark would be a line a mark, all of which meet in one set of a cache.
+//! A page that the kernel gives to a child filled with zeros (`MADV_WIPEONFORK`, Linux 4.14) says
+//! so: what a look costs is one load. There is one page for the process, with its number among its
+//! ancestors: a page a mark would be a line a mark, all of which meet in one set of a cache.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::io;
@@ -80,8 +81,8 @@ fn page() -> io::Result<&'static AtomicU64> {
     // SAFETY: the mapping is nobody else's, and a whole number of pages.
     unsafe { madvise(page, PAGE_BYTES, Advice::LinuxWipeOnFork) }?;
     let page = NonNull::new(page.cast::<AtomicU64>()).ok_or(io::ErrorKind::OutOfMemory)?;
-    // SAFETY: the mapping is aligned to a page, longer than a word, of zeros, and never unmapped; in a child it is there too. Nobody accesses it
-    // but through this reference.
+    // SAFETY: the mapping is aligned to a page, longer than a word, of zeros, and never unmapped;
+    // in a child it is there too. Nobody accesses it but through this reference.
     Ok(unsafe { page.as_ref() })
 }
 
@@ -93,7 +94,8 @@ mod tests {
     fn a_mark_is_not_inherited() {
         let mark = ForkMark::new().unwrap();
         assert!(!mark.is_forked());
-        // SAFETY: the child calls only `_exit`, which is safe after a fork of a process with threads.
+        // SAFETY: the child calls only `_exit`, which is safe after a fork of a process with
+        // threads.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let was_forked = mark.is_forked();

@@ -1,4 +1,5 @@
-//! The queue lock of Mellor-Crummey and Scott (MCS): first come, first served; each waiter spins on its own cache line.
+//! The queue lock of Mellor-Crummey and Scott (MCS): first come, first served; each waiter spins on
+//! its own cache line.
 //!
 //! ```text
 //!   tail ──────────────────────────────────────────┐
@@ -8,12 +9,12 @@
 //!                                     own line         own line
 //! ```
 //!
-//! A waiter swaps itself in as the tail and stores its number in its predecessor's node; the predecessor, when done,
-//! clears the flag in its successor's node. So a hand-off costs one cache-line transfer, however many threads wait, and
-//! the lock is fair.
+//! A waiter swaps itself in as the tail and stores its number in its predecessor's node; the
+//! predecessor, when done, clears the flag in its successor's node. So a hand-off costs one
+//! cache-line transfer, however many threads wait, and the lock is fair.
 //!
-//! Waiters are numbered and created with the lock: their nodes belong to the lock and outlive every wait, so no pointer
-//! can dangle.
+//! Waiters are numbered and created with the lock: their nodes belong to the lock and outlive every
+//! wait, so no pointer can dangle.
 
 use crate::sync::{Arc, AtomicBool, AtomicU32, Ordering, spin_loop, thread};
 use crossbeam_utils::CachePadded;
@@ -25,8 +26,8 @@ use loom::cell::UnsafeCell;
 
 /// No waiter.
 const NOBODY: u32 = u32::MAX;
-/// How often a waiter polls its flag before it yields its core. With fewer cores than threads, the thread that holds
-/// the lock may be waiting for a core.
+/// How often a waiter polls its flag before it yields its core. With fewer cores than threads, the
+/// thread that holds the lock may be waiting for a core.
 const LOOKS: u32 = 1000;
 
 /// One waiter's cache line.
@@ -41,10 +42,12 @@ struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: only the waiter that holds the lock accesses the value: holders hand it over with Release and Acquire.
+// SAFETY: only the waiter that holds the lock accesses the value: holders hand it over with Release
+// and Acquire.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// One of the threads that share a value behind the lock. It cannot be cloned, so a node has one user at a time.
+/// One of the threads that share a value behind the lock. It cannot be cloned, so a node has one
+/// user at a time.
 ///
 /// # Examples
 ///
@@ -61,7 +64,8 @@ pub struct Waiter<T> {
     number: u32,
 }
 
-/// Puts `value` behind a lock that `waiters` waiters share; the value is dropped with the last of them.
+/// Puts `value` behind a lock that `waiters` waiters share; the value is dropped with the last of
+/// them.
 ///
 /// # Panics
 ///
@@ -79,18 +83,19 @@ pub fn lock<T: Send>(value: T, waiters: usize) -> Vec<Waiter<T>> {
 }
 
 impl<T: Send> Waiter<T> {
-    /// Waits for the lock, calls `visit` with the value, and releases the lock, even if `visit` panics.
+    /// Waits for the lock, calls `visit` with the value, and releases the lock, even if `visit`
+    /// panics.
     ///
     /// # Cost
     ///
-    /// No allocation. Two atomic exchanges without contention; with contention, one cache-line transfer per hand-off. A
-    /// thread that waits long yields its core to other threads.
+    /// No allocation. Two atomic exchanges without contention; with contention, one cache-line
+    /// transfer per hand-off. A thread that waits long yields its core to other threads.
     #[inline]
     pub fn with<R>(&mut self, visit: impl FnOnce(&mut T) -> R) -> R {
         self.wait();
         let _held = Held { lock: &self.lock, number: self.number };
-        // SAFETY: this waiter holds the lock until `_held` is dropped, after the call; no other thread accesses the
-        // value.
+        // SAFETY: this waiter holds the lock until `_held` is dropped, after the call; no other
+        // thread accesses the value.
         self.lock.value.with_mut(|value| visit(unsafe { &mut *value }))
     }
 
@@ -100,13 +105,14 @@ impl<T: Send> Waiter<T> {
         let own = self.lock.node(self.number);
         own.next.store(NOBODY, Ordering::Relaxed);
         own.is_waiting.store(true, Ordering::Relaxed);
-        // Acquire: pairs with the Release of a holder that found no successor. Release: the successor sees both fields
-        // of the node set.
+        // Acquire: pairs with the Release of a holder that found no successor. Release: the
+        // successor sees both fields of the node set.
         let before = self.lock.tail.swap(self.number, Ordering::AcqRel);
         if before == NOBODY {
             return;
         }
-        // Release: pairs with the Acquire in `Held::drop`; the node is set before it becomes reachable.
+        // Release: pairs with the Acquire in `Held::drop`; the node is set before it becomes
+        // reachable.
         self.lock.node(before).next.store(self.number, Ordering::Release);
         let mut looks = 0;
         // Acquire: pairs with the Release in `Held::drop`; what the holder wrote is visible.
@@ -147,7 +153,8 @@ impl<T> Drop for Held<'_, T> {
                 next = own.next.load(Ordering::Acquire);
             }
         }
-        // Release: pairs with the Acquire in `wait`; the successor sees the value as this holder left it.
+        // Release: pairs with the Acquire in `wait`; the successor sees the value as this holder
+        // left it.
         self.lock.node(next).is_waiting.store(false, Ordering::Release);
     }
 }
@@ -208,8 +215,8 @@ mod tests {
         std::thread::scope(|scope| {
             holder.with(|_| {
                 let mut tail = line.tail.load(Ordering::Acquire);
-                // The highest number comes first, and each waiter comes only when the one before it has joined the
-                // queue.
+                // The highest number comes first, and each waiter comes only when the one before it
+                // has joined the queue.
                 for mut waiter in waiters.into_iter().rev() {
                     scope.spawn(move || {
                         let number = waiter.number;

@@ -1,8 +1,8 @@
 //! Zero-filled memory on the largest pages that the machine grants.
 //!
-//! A random access to a gigabyte costs 1.5–2 times as much with 4 KiB pages as with 2 MiB pages, because the page walk
-//! misses the caches too. [`WordRegion`] asks for explicit huge pages, then for transparent ones, then for base pages,
-//! and reports which it got.
+//! A random access to a gigabyte costs 1.5–2 times as much with 4 KiB pages as with 2 MiB pages,
+//! because the page walk misses the caches too. [`WordRegion`] asks for explicit huge pages, then
+//! for transparent ones, then for base pages, and reports which it got.
 
 use crate::sync::AtomicU64;
 
@@ -83,18 +83,20 @@ mod mapped {
         part_of: Option<Arc<SharedMemory>>,
     }
 
-    // SAFETY: the region owns its mapping, and every access goes through atomics, those of other processes to a file too.
+    // SAFETY: the region owns its mapping, and every access goes through atomics, those of other
+    // processes to a file too.
     unsafe impl Send for WordRegion {}
     // SAFETY: as above: `&WordRegion` only gives access to `&[AtomicU64]`.
     unsafe impl Sync for WordRegion {}
 
     impl WordRegion {
-        /// Maps `words` words of zeros on pages as large as `want`, or on smaller ones where the machine does not grant
-        /// those.
+        /// Maps `words` words of zeros on pages as large as `want`, or on smaller ones where the
+        /// machine does not grant those.
         ///
         /// # Errors
         ///
-        /// [`MemError`] when the size is zero or too large, or when the kernel refuses even base pages.
+        /// [`MemError`] when the size is zero or too large, or when the kernel refuses even base
+        /// pages.
         ///
         /// # Cost
         ///
@@ -116,14 +118,16 @@ mod mapped {
             Ok(region)
         }
 
-        /// Maps `words` words of `file` from byte `offset` on, shared with every process that maps them.
+        /// Maps `words` words of `file` from byte `offset` on, shared with every process that maps
+        /// them.
         ///
-        /// A process that can shrink the file ends this process with SIGBUS at its next access to what is gone: take files that only this user can
-        /// write.
+        /// A process that can shrink the file ends this process with SIGBUS at its next access to
+        /// what is gone: take files that only this user can write.
         ///
         /// # Errors
         ///
-        /// [`MemError`] when the size is zero or too large, the file too short, `offset` not on a page, or the kernel refuses.
+        /// [`MemError`] when the size is zero or too large, the file too short, `offset` not on a
+        /// page, or the kernel refuses.
         ///
         /// # Cost
         ///
@@ -137,7 +141,8 @@ mod mapped {
                 return Err(refused(std::io::Error::other("the file is too short")));
             }
             let access = ProtFlags::READ | ProtFlags::WRITE;
-            // SAFETY: a null hint lets the kernel choose an unused range; the file is as long as what is mapped of it.
+            // SAFETY: a null hint lets the kernel choose an unused range; the file is as long as
+            // what is mapped of it.
             let base = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, offset) };
             let base = NonNull::new(base.map_err(|cause| refused(cause.into()))?.cast());
             let base = base.ok_or_else(|| refused(std::io::Error::other("mapped at address zero")))?;
@@ -148,11 +153,13 @@ mod mapped {
             Ok(region)
         }
 
-        /// The `words` words from byte `offset` on of memory that other processes may have mapped too.
+        /// The `words` words from byte `offset` on of memory that other processes may have mapped
+        /// too.
         ///
         /// # Errors
         ///
-        /// [`MemError`] when there are no words, they are not all there, or `offset` is not a multiple of 64.
+        /// [`MemError`] when there are no words, they are not all there, or `offset` is not a
+        /// multiple of 64.
         pub fn of_shared(memory: Arc<SharedMemory>, offset: usize, words: usize) -> Result<Self, MemError> {
             let end = words.checked_mul(8).and_then(|bytes| bytes.checked_add(offset));
             let is_inside = words > 0 && offset.is_multiple_of(64) && end.is_some_and(|end| end <= memory.bytes());
@@ -170,8 +177,9 @@ mod mapped {
         #[inline]
         #[must_use]
         pub fn words(&self) -> &[AtomicU64] {
-            // SAFETY: the mapping is `words` words long, aligned to a line at least, zero-filled or whatever a file has (both valid
-            // AtomicU64s), and lives as long as `self`, which holds the shared memory that it may be a part of.
+            // SAFETY: the mapping is `words` words long, aligned to a line at least, zero-filled or
+            // whatever a file has (both valid AtomicU64s), and lives as long as `self`, which holds
+            // the shared memory that it may be a part of.
             unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
         }
 
@@ -193,7 +201,8 @@ mod mapped {
     }
 
     fn map(bytes: usize, flags: MapFlags) -> Result<NonNull<AtomicU64>, std::io::Error> {
-        // SAFETY: a null hint lets the kernel choose an unused range, so no existing mapping is touched.
+        // SAFETY: a null hint lets the kernel choose an unused range, so no existing mapping is
+        // touched.
         let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         NonNull::new(base.cast()).ok_or_else(|| std::io::Error::other("mapped at address zero"))
     }

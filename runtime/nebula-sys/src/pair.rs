@@ -1,12 +1,13 @@
-//! Two adjacent words at a time, with the guarantees of two relaxed atomic accesses of one word: what the copies and searches of whole
-//! cache lines are made of on x86-64.
+//! Two adjacent words at a time, with the guarantees of two relaxed atomic accesses of one word:
+//! what the copies and searches of whole cache lines are made of on x86-64.
 
 use std::arch::{asm, x86_64::__m128i};
 
 /// Bytes of a pair.
 pub(crate) const PAIR_BYTES: usize = 16;
 
-/// Loads 16 bytes that other threads may be writing, with the guarantees of two relaxed atomic 8-byte loads.
+/// Loads 16 bytes that other threads may be writing, with the guarantees of two relaxed atomic
+/// 8-byte loads.
 ///
 /// # Safety
 ///
@@ -14,8 +15,9 @@ pub(crate) const PAIR_BYTES: usize = 16;
 #[inline(always)]
 pub(crate) unsafe fn load(from: *const u8) -> __m128i {
     let value;
-    // SAFETY: the caller guarantees that the bytes are readable. Inline assembly keeps the compiler from assuming
-    // that they do not change; each aligned 8-byte half of the access is single-copy atomic on x86-64.
+    // SAFETY: the caller guarantees that the bytes are readable. Inline assembly keeps the compiler
+    // from assuming that they do not change; each aligned 8-byte half of the access is single-copy
+    // atomic on x86-64.
     unsafe {
         asm!("movdqu {value}, [{from}]", from = in(reg) from, value = out(xmm_reg) value,
             options(nostack, preserves_flags, readonly));
@@ -23,8 +25,8 @@ pub(crate) unsafe fn load(from: *const u8) -> __m128i {
     value
 }
 
-/// Stores 16 bytes that other threads may be reading or writing, with the guarantees of two relaxed atomic 8-byte
-/// stores.
+/// Stores 16 bytes that other threads may be reading or writing, with the guarantees of two relaxed
+/// atomic 8-byte stores.
 ///
 /// # Safety
 ///

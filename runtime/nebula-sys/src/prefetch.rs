@@ -1,5 +1,5 @@
-//! Hints that a cache line will be accessed soon: the software half of NEBULA's payload steering (§V-B) and of group
-//! prefetching.
+//! Hints that a cache line will be accessed soon: the software half of NEBULA's payload steering
+//! (§V-B) and of group prefetching.
 //!
 //! A hint only affects timing. An index outside the slice is ignored.
 
@@ -20,7 +20,8 @@ pub fn read(words: &[AtomicU64], index: usize) {
     }
 }
 
-/// Hints that the line of `words[index]` will be written soon, so that it is fetched in a writable state.
+/// Hints that the line of `words[index]` will be written soon, so that it is fetched in a writable
+/// state.
 ///
 /// # Cost
 ///
@@ -74,8 +75,8 @@ fn hint_read(line: *const u8) {
 #[inline(always)]
 fn hint_write(line: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-    // SAFETY: a prefetch is a hint: it changes no memory and cannot fault; x86-64 processors without the instruction
-    // run it as a no-op.
+    // SAFETY: a prefetch is a hint: it changes no memory and cannot fault; x86-64 processors
+    // without the instruction run it as a no-op.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
     }

@@ -1,9 +1,10 @@
 //! The receive region: memory slots, each with one owner at a time.
 //!
-//! The engine writes an RPC's payload into slots that nobody else has. Where another thread is to read it there, the slots are leased to it: as
-//! one [`SlotLease`], which can move to another thread but cannot be copied, and which must come back before any of its slots
-//! is written again. Code that reads payload after its buffer was freed does not compile. Where the engine's own thread serves, there is no
-//! lease: it [borrows the memory](RecvRegion::own).
+//! The engine writes an RPC's payload into slots that nobody else has. Where another thread is to
+//! read it there, the slots are leased to it: as one [`SlotLease`], which can move to another
+//! thread but cannot be copied, and which must come back before any of its slots is written again.
+//! Code that reads payload after its buffer was freed does not compile. Where the engine's own
+//! thread serves, there is no lease: it [borrows the memory](RecvRegion::own).
 
 use crate::{
     copy::load_bytes,
@@ -57,7 +58,8 @@ impl RecvRegion {
         Ok(Self { memory: std::mem::ManuallyDrop::new(memory), base, slots, leased, leases: 0 })
     }
 
-    /// Leases `slots` slots from `start` on, or returns `None` if any of them is outside the region or already leased.
+    /// Leases `slots` slots from `start` on, or returns `None` if any of them is outside the region
+    /// or already leased.
     ///
     /// # Cost
     ///
@@ -92,11 +94,13 @@ impl RecvRegion {
         self.leases -= 1;
     }
 
-    /// Copies `bytes` bytes from memory that a peer may be changing to `offset` bytes behind the start of slot `start`.
+    /// Copies `bytes` bytes from memory that a peer may be changing to `offset` bytes behind the
+    /// start of slot `start`.
     ///
     /// # Panics
     ///
-    /// When the range is not within the region, when one of its slots is leased, or when `src` is shorter than `bytes`.
+    /// When the range is not within the region, when one of its slots is leased, or when `src` is
+    /// shorter than `bytes`.
     ///
     /// # Cost
     ///
@@ -136,7 +140,8 @@ impl RecvRegion {
     #[must_use]
     pub fn payload_from(&self, start: u32) -> &[u8] {
         let all = self.slots as usize * SLOT_BYTES;
-        // SAFETY: the memory is mapped and initialized, and written only through `&mut self`: leases are read alone.
+        // SAFETY: the memory is mapped and initialized, and written only through `&mut self`:
+        // leases are read alone.
         let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), all) };
         &all[start as usize * SLOT_BYTES..]
     }
@@ -149,7 +154,8 @@ impl RecvRegion {
             return None;
         }
         let all = self.slots as usize * SLOT_BYTES;
-        // SAFETY: the memory is mapped and initialized, no lease points into it, and the region is borrowed mutably.
+        // SAFETY: the memory is mapped and initialized, no lease points into it, and the region is
+        // borrowed mutably.
         Some(unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), all) })
     }
 
@@ -162,7 +168,8 @@ impl RecvRegion {
         #[expect(clippy::cast_possible_truncation, reason = "a slot of the region")]
         let (first, last) = ((from / SLOT_BYTES) as u32, end.div_ceil(SLOT_BYTES) as u32);
         assert!(self.leases == 0 || !self.is_any_leased(first, last), "a slot is written while it is leased");
-        // SAFETY: the bytes are within the mapping and initialized; no lease reaches them, and the region is borrowed mutably.
+        // SAFETY: the bytes are within the mapping and initialized; no lease reaches them, and the
+        // region is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(from), bytes) }
     }
 
@@ -225,7 +232,8 @@ impl Drop for RecvRegion {
     }
 }
 
-/// The word of a bitvector that holds bits `start..end`, with their mask, if one word holds them all.
+/// The word of a bitvector that holds bits `start..end`, with their mask, if one word holds them
+/// all.
 #[inline(always)]
 fn one_word(start: u32, end: u32) -> Option<(usize, u64)> {
     let (index, from, slots) = (start / 64, start % 64, end - start);
@@ -253,7 +261,8 @@ pub struct SlotLease {
     slots: u32,
 }
 
-// SAFETY: the lease is the only access to its slots, and memory with a single owner can move between threads.
+// SAFETY: the lease is the only access to its slots, and memory with a single owner can move
+// between threads.
 unsafe impl Send for SlotLease {}
 
 impl SlotLease {
@@ -279,8 +288,8 @@ impl SlotLease {
     #[inline]
     #[must_use]
     pub fn payload(&self, bytes: usize) -> &[u8] {
-        // SAFETY: the slots are mapped and initialized (zero-filled at the start); the region writes none that is leased, and leases
-        // are read alone.
+        // SAFETY: the slots are mapped and initialized (zero-filled at the start); the region
+        // writes none that is leased, and leases are read alone.
         let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.slots as usize * SLOT_BYTES) };
         &all[..bytes]
     }

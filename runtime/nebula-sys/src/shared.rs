@@ -1,9 +1,9 @@
 //! Memory shared by two processes, sealed against shrinking.
 //!
-//! One side creates a memfd and seals its size; the other receives the descriptor over a Unix socket and maps it only
-//! if the seals hold. Without seals, a peer could shrink the file under the mapping, and the next access would end this
-//! process with SIGBUS. The memory has no name: the kernel frees it when the last process that maps it ends, for any
-//! reason.
+//! One side creates a memfd and seals its size; the other receives the descriptor over a Unix
+//! socket and maps it only if the seals hold. Without seals, a peer could shrink the file under the
+//! mapping, and the next access would end this process with SIGBUS. The memory has no name: the
+//! kernel frees it when the last process that maps it ends, for any reason.
 
 use crate::{
     mem::HUGE_PAGE_BYTES,
@@ -76,11 +76,13 @@ unsafe impl Sync for SharedMemory {}
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 impl SharedMemory {
-    /// Creates `bytes` zero bytes, shared by sending [`fd`](Self::fd) to the peer. `label` appears in `/proc/PID/maps`.
+    /// Creates `bytes` zero bytes, shared by sending [`fd`](Self::fd) to the peer. `label` appears
+    /// in `/proc/PID/maps`.
     ///
     /// # Errors
     ///
-    /// [`SharedError::Size`] unless `bytes` is a positive multiple of 64; [`SharedError::System`] when the kernel refuses.
+    /// [`SharedError::Size`] unless `bytes` is a positive multiple of 64; [`SharedError::System`]
+    /// when the kernel refuses.
     pub fn create(label: &str, bytes: usize) -> Result<Self, SharedError> {
         let memory = Self::create_unsealed(label, bytes)?;
         let seal = fcntl_add_seals(memory.fd(), SEALS);
@@ -92,14 +94,15 @@ impl SharedMemory {
     ///
     /// # Errors
     ///
-    /// [`SharedError::NotSealed`] when its size could still change, [`SharedError::SizeDisagrees`] when it is not
-    /// `bytes` bytes long, [`SharedError::System`] when the kernel refuses.
+    /// [`SharedError::NotSealed`] when its size could still change, [`SharedError::SizeDisagrees`]
+    /// when it is not `bytes` bytes long, [`SharedError::System`] when the kernel refuses.
     pub fn open(fd: OwnedFd, bytes: usize) -> Result<Self, SharedError> {
         check_peers(&fd, bytes)?;
         Self::map(fd, bytes)
     }
 
-    /// Creates `bytes` zero bytes that this process writes and others may only read, through [`ReadOnlyMemory`].
+    /// Creates `bytes` zero bytes that this process writes and others may only read, through
+    /// [`ReadOnlyMemory`].
     ///
     /// # Errors
     ///
@@ -111,7 +114,8 @@ impl SharedMemory {
         Ok(memory)
     }
 
-    /// Creates `bytes` zero bytes whose size is fixed, and of which [`seal`](Self::seal) has yet to say whether others may write them.
+    /// Creates `bytes` zero bytes whose size is fixed, and of which [`seal`](Self::seal) has yet to
+    /// say whether others may write them.
     ///
     /// # Errors
     ///
@@ -123,7 +127,8 @@ impl SharedMemory {
         Ok(memory)
     }
 
-    /// Says for good whether other processes may map the memory for writing; whether it is so now. What was said before stays.
+    /// Says for good whether other processes may map the memory for writing; whether it is so now.
+    /// What was said before stays.
     pub fn seal(&self, may_write: bool) -> bool {
         let wanted = if may_write { SealFlags::SEAL } else { SealFlags::SEAL | SealFlags::FUTURE_WRITE };
         // Refused where it was said before.
@@ -141,21 +146,23 @@ impl SharedMemory {
     }
 
     fn map(fd: OwnedFd, bytes: usize) -> Result<Self, SharedError> {
-        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes` bytes, so the
-        // mapping stays backed.
+        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at
+        // `bytes` bytes, so the mapping stays backed.
         let base =
             unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
         let base = base.ok().and_then(|b| NonNull::new(b.cast::<AtomicU64>()));
         let base =
             base.ok_or_else(|| SharedError::System { step: "map", bytes, cause: std::io::Error::last_os_error() })?;
         if bytes >= HUGE_PAGE_BYTES {
-            // SAFETY: the range was mapped just above; the advice changes no contents and may be refused.
+            // SAFETY: the range was mapped just above; the advice changes no contents and may be
+            // refused.
             let _ = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         }
         Ok(Self { base, bytes, fd: Some(fd) })
     }
 
-    /// Closes the descriptor; the memory stays mapped. A process that shares memory with many needs its descriptors for others.
+    /// Closes the descriptor; the memory stays mapped. A process that shares memory with many needs
+    /// its descriptors for others.
     pub fn close_fd(&mut self) {
         self.fd = None;
     }
@@ -164,8 +171,9 @@ impl SharedMemory {
     #[inline]
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialized (zeros or whatever the peer wrote, all
-        // valid for AtomicU64), and lives as long as `self`; both processes access it atomically.
+        // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialized (zeros or whatever
+        // the peer wrote, all valid for AtomicU64), and lives as long as `self`; both processes
+        // access it atomically.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes / 8) }
     }
 
@@ -213,8 +221,8 @@ impl ReadOnlyMemory {
     /// As [`SharedMemory::open`].
     pub fn open(fd: impl AsFd, bytes: usize) -> Result<Self, SharedError> {
         check_peers(fd.as_fd(), bytes)?;
-        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes` bytes, so the
-        // mapping stays backed.
+        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at
+        // `bytes` bytes, so the mapping stays backed.
         let base = unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, fd.as_fd(), 0) };
         let base = base.ok().and_then(|b| NonNull::new(b.cast::<AtomicU64>()));
         let base =
@@ -226,8 +234,8 @@ impl ReadOnlyMemory {
     #[inline]
     #[must_use]
     pub fn load(&self, index: usize) -> Option<u64> {
-        // SAFETY: the index is inside the mapping, which is readable, aligned and lives as long as `self`; a 64-bit
-        // load from read-only memory is a plain load on every 64-bit target.
+        // SAFETY: the index is inside the mapping, which is readable, aligned and lives as long as
+        // `self`; a 64-bit load from read-only memory is a plain load on every 64-bit target.
         (index < self.bytes / 8).then(|| unsafe { (*self.base.as_ptr().add(index)).load(Ordering::Acquire) })
     }
 
@@ -242,7 +250,8 @@ impl ReadOnlyMemory {
         is_inside
     }
 
-    /// As [`window::load_whole`]: the version that the bytes belong to, or `None` where they belong to none. `None` outside, too.
+    /// As [`window::load_whole`]: the version that the bytes belong to, or `None` where they belong
+    /// to none. `None` outside, too.
     #[inline]
     #[must_use]
     pub fn read_whole(&self, version_at: usize, offset: usize, into: &mut [u8]) -> Option<u64> {
@@ -264,8 +273,9 @@ impl ReadOnlyMemory {
     /// The memory as words, of which nothing may be stored to.
     #[inline]
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialized and lives as long as `self`; the other process accesses it
-        // atomically, and this one only loads: from the functions above alone, which do nothing else.
+        // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialized and lives as long as
+        // `self`; the other process accesses it atomically, and this one only loads: from the
+        // functions above alone, which do nothing else.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes / 8) }
     }
 }

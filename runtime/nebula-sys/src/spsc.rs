@@ -1,5 +1,5 @@
-//! The single-producer single-consumer ring between two threads of one process: a core's completion queue, and the
-//! return path of freed slots to the engine.
+//! The single-producer single-consumer ring between two threads of one process: a core's completion
+//! queue, and the return path of freed slots to the engine.
 //!
 //! ```text
 //!   producer's lines              shared lines                consumer's lines
@@ -8,9 +8,9 @@
 //!   slots[tail & mask] = value  ───────────────────────────▶  value = slots[head & mask]
 //! ```
 //!
-//! Each side keeps its own index in a plain field and a cached copy of the other's, and reads the shared line only when
-//! the cached copy says full or empty. So only a full or empty ring costs a transfer of the index's line; otherwise
-//! only the value's own line moves.
+//! Each side keeps its own index in a plain field and a cached copy of the other's, and reads the
+//! shared line only when the cached copy says full or empty. So only a full or empty ring costs a
+//! transfer of the index's line; otherwise only the value's own line moves.
 
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -49,8 +49,8 @@ struct Ring<T> {
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
 }
 
-// SAFETY: at any time either the producer or the consumer may access a slot, never both: the indices hand it over with
-// Release and Acquire.
+// SAFETY: at any time either the producer or the consumer may access a slot, never both: the
+// indices hand it over with Release and Acquire.
 unsafe impl<T: Send> Send for Ring<T> {}
 // SAFETY: as above; the two ends are separate values that cannot be cloned.
 unsafe impl<T: Send> Sync for Ring<T> {}
@@ -58,7 +58,8 @@ unsafe impl<T: Send> Sync for Ring<T> {}
 impl<T> Ring<T> {
     #[inline(always)]
     fn slot(&self, index: u64) -> &UnsafeCell<MaybeUninit<T>> {
-        // The mask keeps the index below the length (a power of two), even where `usize` has 32 bits.
+        // The mask keeps the index below the length (a power of two), even where `usize` has 32
+        // bits.
         #[expect(clippy::cast_possible_truncation, reason = "masked just after")]
         &self.slots[index as usize & (self.slots.len() - 1)]
     }
@@ -68,7 +69,8 @@ impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         let (mut head, tail) = (self.head.load(Ordering::Relaxed), self.tail.load(Ordering::Relaxed));
         while head != tail {
-            // SAFETY: both ends are gone, and slots between head and tail hold values that were never taken.
+            // SAFETY: both ends are gone, and slots between head and tail hold values that were
+            // never taken.
             self.slot(head).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
             head = head.wrapping_add(1);
         }
@@ -89,7 +91,8 @@ pub struct Consumer<T> {
     tail_cached: u64,
 }
 
-/// Creates a ring of at least `capacity` entries (rounded up to a power of two) and returns its two ends.
+/// Creates a ring of at least `capacity` entries (rounded up to a power of two) and returns its two
+/// ends.
 ///
 /// # Examples
 ///
@@ -111,7 +114,8 @@ pub fn ring<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 impl<T: Send> Producer<T> {
-    /// Appends `value`, or returns it when the ring is full. What was [staged](Self::try_stage) before is seen with it.
+    /// Appends `value`, or returns it when the ring is full. What was [staged](Self::try_stage)
+    /// before is seen with it.
     ///
     /// # Errors
     ///
@@ -127,8 +131,9 @@ impl<T: Send> Producer<T> {
         Ok(())
     }
 
-    /// Appends `value` without letting the other end see it, which it does from the next [`publish`](Self::publish) on: so that several values cost
-    /// one transfer of the index's line, and are seen together.
+    /// Appends `value` without letting the other end see it, which it does from the next
+    /// [`publish`](Self::publish) on: so that several values cost one transfer of the index's line,
+    /// and are seen together.
     ///
     /// # Errors
     ///
@@ -140,14 +145,15 @@ impl<T: Send> Producer<T> {
     #[inline]
     pub fn try_stage(&mut self, value: T) -> Result<(), T> {
         if self.tail - self.head_cached == self.ring.slots.len() as u64 {
-            // Acquire: pairs with the Release in `try_pop`; the consumer has moved the value out before the slot is
-            // written again.
+            // Acquire: pairs with the Release in `try_pop`; the consumer has moved the value out
+            // before the slot is written again.
             self.head_cached = self.ring.head.load(Ordering::Acquire);
             if self.tail - self.head_cached == self.ring.slots.len() as u64 {
                 return Err(value);
             }
         }
-        // SAFETY: the slot lies outside head..tail, so the consumer does not touch it until `publish` moves the shared tail past it.
+        // SAFETY: the slot lies outside head..tail, so the consumer does not touch it until
+        // `publish` moves the shared tail past it.
         self.ring.slot(self.tail).with_mut(|slot| unsafe { (*slot).write(value) });
         self.tail += 1;
         Ok(())
@@ -156,7 +162,8 @@ impl<T: Send> Producer<T> {
     /// Lets the other end see all that was staged.
     #[inline]
     pub fn publish(&mut self) {
-        // Release: pairs with the Acquire in `try_pop`; the values are written before they become visible.
+        // Release: pairs with the Acquire in `try_pop`; the values are written before they become
+        // visible.
         self.ring.tail.store(self.tail, Ordering::Release);
     }
 }
@@ -192,10 +199,12 @@ impl<T: Send> Consumer<T> {
                 return None;
             }
         }
-        // SAFETY: the slot lies within head..tail: the producer filled it and does not touch it until `head` is published below.
+        // SAFETY: the slot lies within head..tail: the producer filled it and does not touch it
+        // until `head` is published below.
         let value = self.ring.slot(self.head).with(|slot| unsafe { (*slot).assume_init_read() });
         self.head += 1;
-        // Release: pairs with the Acquire in `try_push`; the value is moved out before the slot counts as free.
+        // Release: pairs with the Acquire in `try_push`; the value is moved out before the slot
+        // counts as free.
         self.ring.head.store(self.head, Ordering::Release);
         Some(value)
     }

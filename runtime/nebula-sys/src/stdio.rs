@@ -1,7 +1,8 @@
 //! Whether the process was started with a standard output.
 //!
-//! Before `main`, Rust's runtime opens `/dev/null` where a standard stream is closed, so that no file gets its number. What is written there
-//! is lost without an error. So this looks before the runtime does.
+//! Before `main`, Rust's runtime opens `/dev/null` where a standard stream is closed, so that no
+//! file gets its number. What is written there is lost without an error. So this looks before the
+//! runtime does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,12 +10,14 @@ static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Run by the loader, before the runtime and `main`.
 #[used]
-// SAFETY: the section holds addresses of functions that take C's arguments of `main` and may ignore them, as this one does.
+// SAFETY: the section holds addresses of functions that take C's arguments of `main` and may ignore
+// them, as this one does.
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    // SAFETY: asks the kernel about a number; it reads and writes no memory, and a number without a file is an error.
+    // SAFETY: asks the kernel about a number; it reads and writes no memory, and a number without a
+    // file is an error.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
 }

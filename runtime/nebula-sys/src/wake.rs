@@ -1,4 +1,5 @@
-//! Whether a thread sleeps or is about to: what others ask before they wake it, so that nobody makes a system call for a thread that is awake.
+//! Whether a thread sleeps or is about to: what others ask before they wake it, so that nobody
+//! makes a system call for a thread that is awake.
 //!
 //! [`WakeFlag`] is for threads of one process, [`SleepWord`] for those of two that share memory.
 
@@ -6,9 +7,9 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// Says whether a thread is about to sleep.
 ///
-/// The thread [arms](Self::arm) it, looks for work once more, and only then sleeps. Who gives it work does so first and
-/// [asks](Self::is_armed) then. One of the two sees the other: work is never left lying beside a thread that sleeps.
-/// *Enforced by* `tests/loom_wake.rs`.
+/// The thread [arms](Self::arm) it, looks for work once more, and only then sleeps. Who gives it
+/// work does so first and [asks](Self::is_armed) then. One of the two sees the other: work is never
+/// left lying beside a thread that sleeps. *Enforced by* `tests/loom_wake.rs`.
 ///
 /// # Examples
 ///
@@ -52,7 +53,8 @@ impl WakeFlag {
         self.is_armed.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the thread sleeps or is about to, as far as it can have missed what the caller did before.
+    /// Whether the thread sleeps or is about to, as far as it can have missed what the caller did
+    /// before.
     ///
     /// # Cost
     ///
@@ -66,11 +68,13 @@ impl WakeFlag {
     }
 }
 
-/// Says in a word of shared memory whether the thread at the other side is about to sleep. Zero is a thread that is awake.
+/// Says in a word of shared memory whether the thread at the other side is about to sleep. Zero is
+/// a thread that is awake.
 ///
-/// The rules are those of [`WakeFlag`]: the thread [arms](Self::arm) the word, looks for work once more, and only then sleeps; one that gives it
-/// work does so first and then [takes](Self::take) the word. Of several that give work at once, one gets it: a thread is woken once.
-/// *Enforced by* `tests/loom_wake.rs`.
+/// The rules are those of [`WakeFlag`]: the thread [arms](Self::arm) the word, looks for work once
+/// more, and only then sleeps; one that gives it work does so first and then [takes](Self::take)
+/// the word. Of several that give work at once, one gets it: a thread is woken once. *Enforced by*
+/// `tests/loom_wake.rs`.
 ///
 /// The other side may write anything: what that changes is whether it is woken.
 ///

@@ -1,12 +1,15 @@
-//! Any bytes of memory that other threads or processes read and write at the same time: what one-sided operations do.
+//! Any bytes of memory that other threads or processes read and write at the same time: what
+//! one-sided operations do.
 //!
-//! Each aligned word is read and written at once; a range of several words may mix old and new ones. What begins or ends within a word leaves
-//! the other bytes of that word as they are, also where another thread changes those meanwhile.
+//! Each aligned word is read and written at once; a range of several words may mix old and new
+//! ones. What begins or ends within a word leaves the other bytes of that word as they are, also
+//! where another thread changes those meanwhile.
 //!
 //! # Objects that are read in one piece
 //!
-//! An object may have a **version word**: even while the object is stable, odd while it is being written, and another after each change. A
-//! reader copies between two looks at the word, and has one version's bytes if both looks agree (SABRes, MICRO 2016; a seqlock).
+//! An object may have a **version word**: even while the object is stable, odd while it is being
+//! written, and another after each change. A reader copies between two looks at the word, and has
+//! one version's bytes if both looks agree (SABRes, MICRO 2016; a seqlock).
 //!
 //! ```
 //! use nebula_sys::{sync::AtomicU64, window};
@@ -100,8 +103,8 @@ pub fn compare_swap(words: &[AtomicU64], offset: usize, expected: u64, desired: 
     }
 }
 
-/// As [`load`], between two looks at the version word at byte `version_at`; the version, if the bytes belong to it. `None` while the object
-/// is being written, or if it was meanwhile.
+/// As [`load`], between two looks at the version word at byte `version_at`; the version, if the
+/// bytes belong to it. `None` while the object is being written, or if it was meanwhile.
 ///
 /// # Panics
 ///
@@ -110,19 +113,21 @@ pub fn compare_swap(words: &[AtomicU64], offset: usize, expected: u64, desired: 
 pub fn load_whole(words: &[AtomicU64], version_at: usize, offset: usize, into: &mut [u8]) -> Option<u64> {
     assert!(version_at.is_multiple_of(8), "a version word begins on a word");
     let version = &words[version_at / 8];
-    // Acquire: pairs with the Release store at the end of `store_whole`; the bytes of this version are visible.
+    // Acquire: pairs with the Release store at the end of `store_whole`; the bytes of this version
+    // are visible.
     let before = version.load(Ordering::Acquire);
     if before % 2 == 1 {
         return None;
     }
     load(words, offset, into);
-    // Acquire fence: pairs with the Release fence in `store_whole`. If any byte copied is of a later version, the load below sees that it has
-    // begun.
+    // Acquire fence: pairs with the Release fence in `store_whole`. If any byte copied is of a
+    // later version, the load below sees that it has begun.
     fence(Ordering::Acquire);
     (version.load(Ordering::Relaxed) == before).then_some(before)
 }
 
-/// Writes an object, so that no [`load_whole`] takes a part of it for all. Waits while another thread writes it.
+/// Writes an object, so that no [`load_whole`] takes a part of it for all. Waits while another
+/// thread writes it.
 ///
 /// # Panics
 ///
@@ -140,7 +145,8 @@ pub fn store_whole(words: &[AtomicU64], version_at: usize, offset: usize, bytes:
         }
         spin_loop();
     };
-    // Release fence: a reader that sees any later store also sees the odd version when it looks again.
+    // Release fence: a reader that sees any later store also sees the odd version when it looks
+    // again.
     fence(Ordering::Release);
     store(words, offset, bytes);
     // Release: pairs with the Acquire in `load_whole` and above.

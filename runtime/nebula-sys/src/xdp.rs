@@ -1,8 +1,10 @@
-//! Ethernet frames past the kernel's network stack (AF_XDP): a program in the kernel gives those of one UDP port, or the packets that go through this
-//! machine, to this process; all others go where they went before.
+//! Ethernet frames past the kernel's network stack (AF_XDP): a program in the kernel gives those of
+//! one UDP port, or the packets that go through this machine, to this process; all others go where
+//! they went before.
 //!
-//! The kernel copies each frame into memory of this process, and sends from there: that is what every network interface can do. Sending is one
-//! system call for all that is queued; receiving takes none.
+//! The kernel copies each frame into memory of this process, and sends from there: that is what
+//! every network interface can do. Sending is one system call for all that is queued; receiving
+//! takes none.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -34,16 +36,18 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// The kernel's, among them `PermissionDenied` without the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`, and `ResourceBusy` where another
-    /// program is attached to the interface.
+    /// The kernel's, among them `PermissionDenied` without the capabilities `CAP_NET_ADMIN`,
+    /// `CAP_NET_RAW` and `CAP_BPF`, and `ResourceBusy` where another program is attached to the
+    /// interface.
     pub fn take(interface: &Interface, picked: Picked) -> io::Result<Self> {
         let queues = (0..interface.queues).map(|number| Queue::open(interface, number));
         let queues = queues.collect::<io::Result<Vec<_>>>()?;
         Ok(Self { attached: Attached::new(interface, picked, &queues)?, queues })
     }
 
-    /// Picked frames that went their usual way, to the kernel's sockets, because they are longer than [`FRAME_BYTES_MAX`]: from a sender on this machine,
-    /// which leaves it to a device to cut what it sends. Counted before they are there.
+    /// Picked frames that went their usual way, to the kernel's sockets, because they are longer
+    /// than [`FRAME_BYTES_MAX`]: from a sender on this machine, which leaves it to a device to cut
+    /// what it sends. Counted before they are there.
     #[inline]
     #[must_use]
     pub fn too_long(&self) -> u64 {

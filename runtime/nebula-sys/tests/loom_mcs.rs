@@ -3,9 +3,9 @@
 
 use nebula_sys::mcs::lock;
 
-/// `waiters` threads take the lock `turns` times each; loom's cell panics when two access the value at once.
-/// `preemptions` bounds how many threads are interrupted where they need not wait; without a bound, all interleavings
-/// are explored.
+/// `waiters` threads take the lock `turns` times each; loom's cell panics when two access the value
+/// at once. `preemptions` bounds how many threads are interrupted where they need not wait; without
+/// a bound, all interleavings are explored.
 fn check(waiters: usize, turns: u32, preemptions: Option<usize>) {
     let mut model = loom::model::Builder::new();
     (model.preemption_bound, model.max_branches) = (preemptions, 20_000);

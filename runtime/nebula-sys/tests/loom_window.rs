@@ -1,4 +1,5 @@
-//! Reads of shared words under every interleaving with writes: whole objects, and neighbors in one word.
+//! Reads of shared words under every interleaving with writes: whole objects, and neighbors in one
+//! word.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -5,7 +5,9 @@
 //!   reply     fingerprint 8 bytes │ length of the schema 4 bytes │ its bytes from there, as many as there is room for
 //! ```
 //!
-//! To a client with the same fingerprint the schema is not sent: the length says 0.
+//! To a client with the same fingerprint the schema is not sent: the length says 0. A schema is an encoded
+//! `nebula.Schema`; its fingerprint is its SipHash-2-4 under the key 0. A client that gets code 12
+//! (`UNIMPLEMENTED`) has not found the service.
 
 use super::error::{CallError, ConnectError};
 use super::method::MethodId;

@@ -1,4 +1,10 @@
 //! Messages, as bytes: the two encodings.
+//!
+//! Protobuf's, and the line encoding: the fields in the order of their numbers, without gaps. Numbers and enums take 4
+//! or 8 bytes, little-endian (`sint` without zigzag). `bool` takes one byte; any but 0 is true. `bytes` with
+//! `(nebula.len)` are as they are; `string` with it is its length in 2 bytes and all its room; a message is in its
+//! place. A message may end behind any of its fields: missing fields are zero. Bytes behind the last known field are
+//! skipped.
 
 use super::fields::{self, Fields, Short, Spare};
 use nebula_sys::copy::{load_bytes, store_bytes_and};

@@ -1,6 +1,24 @@
-//! What stands behind the message of a request: which method of which service is meant, and an extension where there is one.
+//! The method behind the message of a request, and its extension where there is one.
 //!
-//! Behind and not in front, so that the message lies as it lay at its sender: its words are the words of the ring.
+//! ```text
+//! request    message, in the schema's encoding │ extension x and its length x 2, with bit 31 │ method 4
+//! method     bits 0–15 service │ 16–27 method │ 28–30 zero │ 31: there is an extension
+//! extension  items: kind 1 │ length 1 │ as many bytes
+//! ```
+//!
+//! | item | kind | bytes |
+//! |---|---|---|
+//! | trace context | 1 | 25: trace 16, parent 8, flags 1, as in W3C's `traceparent` |
+//! | cursor | 2 | up to 32: where a window of a stream begins |
+//! | deadline | 3 | 8: until when the client waits, in ticks of the machine's clock |
+//!
+//! Numbers are little-endian, lengths in bytes. Items of unknown kinds are skipped. The deadline is for
+//! shared memory alone: over UDP the header has it, and the item is ignored. Ticks are those of the
+//! time-stamp counter, or where that is not invariant nanoseconds of `CLOCK_MONOTONIC`. The default
+//! number of a service is the SipHash-2-4 of its full name under the key 0, modulo 65,535, plus 1.
+//!
+//! The method stands behind the message, so that the message lies as it lay at its sender: its words
+//! are the words of the ring.
 
 use super::trace::TraceContext;
 

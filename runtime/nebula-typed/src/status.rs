@@ -1,4 +1,11 @@
 //! The end of an RPC without a reply, as its handler says it.
+//!
+//! ```text
+//! reply      message, or text and details of a status │ code 2 │ text_bytes 2
+//! ```
+//!
+//! `code` is 0 for a message, else gRPC's number. `text_bytes` is 0 for a message; else so many of the
+//! first bytes are the text, in UTF-8, and the details follow it. Numbers are little-endian.
 
 use nebula::Reply;
 use std::borrow::Cow;

@@ -1,8 +1,10 @@
 //! A window of a stream: as many replies as fit into one, and where the next one begins.
 //!
 //! ```text
-//!   length 4 bytes │ reply │ length │ reply │ … │ cursor │ its length 1 byte │ 1: more follows
+//!   length 4 bytes │ reply │ length │ reply │ … │ cursor │ its length 1 byte │ 1: more follows; else 0
 //! ```
+//!
+//! A window that no other follows has no cursor.
 //!
 //! The server keeps nothing between two windows: the client says where it is. So a stream outlives a restart, costs no memory, and each of its
 //! windows is an RPC like any other, which admission control sees.

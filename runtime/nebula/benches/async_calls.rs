@@ -1,12 +1,15 @@
-//! Latency of calls that are awaited, against those that a thread waits for, and what idle clients cost.
+//! Latency of calls that are awaited, against those that a thread waits for, and what idle clients
+//! cost.
 //!
 //! ```text
 //! cargo bench -p nebula --bench async_calls -- [CALLS [IDLE_CLIENTS]]
 //! ```
 //!
-//! What waking a thread costs is the machine's: a call that sleeps is to be compared with the bare wake-up, which is printed first.
+//! What waking a thread costs is the machine's: a call that sleeps is to be compared with the bare
+//! wake-up, which is printed first.
 //!
-//! The server shares the machine: it takes one core. Run it where there are two that nobody else uses.
+//! The server shares the machine: it takes one core. Run it where there are two that nobody else
+//! uses.
 
 use nebula::{
     AsyncClient, CallError, Client, ClientConfig, Reply, RunningServer, ServeError, Server, ServerConfig, Span,
@@ -95,7 +98,8 @@ fn driver_time() -> std::io::Result<Duration> {
     Ok(spent)
 }
 
-/// Median time in microseconds that this machine takes to wake a thread that sleeps: half of two threads waking each other.
+/// Median time in microseconds that this machine takes to wake a thread that sleeps: half of two
+/// threads waking each other.
 fn bare_wake_up() -> f64 {
     let (asked, answered) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (here, to_answer, to_ask) = (std::thread::current(), answered.clone(), asked.clone());
@@ -137,7 +141,8 @@ fn serve(at: &str) -> Result<RunningServer, ServeError> {
     })
 }
 
-/// Time that the thread of `clients` idle clients spends in a second. Their server is another process, for it has as many descriptors.
+/// Time that the thread of `clients` idle clients spends in a second. Their server is another
+/// process, for it has as many descriptors.
 fn idle(clients: usize) -> Result<Duration, Box<dyn Error>> {
     let at = format!("shm://idle-{}", std::process::id());
     let mut server = Command::new(std::env::current_exe()?).args(["serve", &at]).stdin(Stdio::piped()).spawn()?;

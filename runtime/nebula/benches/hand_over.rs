@@ -1,10 +1,12 @@
-//! Round trips of RPCs that are served where they arrive, and of RPCs that are handed on to the pool's thread: Dagger's dispatch and worker threads.
+//! Round trips of RPCs that are served where they arrive, and of RPCs that are handed on to the
+//! pool's thread: Dagger's dispatch and worker threads.
 //!
 //! ```text
 //! cargo bench -p nebula --bench hand_over -- [CALLS]
 //! ```
 //!
-//! The server shares the machine. Run it where there are three cores that nobody else uses, or the pool's thread waits for one of two.
+//! The server shares the machine. Run it where there are three cores that nobody else uses, or the
+//! pool's thread waits for one of two.
 
 use nebula::{Class, Client, ClientConfig, Reply, Server, ServerConfig, Service, Span};
 use std::error::Error;

@@ -1,13 +1,15 @@
-//! NACKs of one server, and of four that a client chooses from by power of two choices, at the same load a server: over rings or sockets.
+//! NACKs of one server, and of four that a client chooses from by power of two choices, at the same
+//! load a server: over rings or sockets.
 //!
 //! ```text
 //! cargo bench -p nebula --bench two_choices -- [shm|udp] [RPCS] [LOAD]
 //! ```
 //!
-//! RPCS are those of one server, 10,000 unless given; LOAD is the share of what a server takes, 0.9 unless given. A handler sleeps in its server's pool of
-//! one thread, which takes on 20: so servers share no core. Each service takes an exponential time of 1 ms on average from when the one before was to end,
-//! or the RPC was sent: so a thread that is woken late does not make its server slower, and other work of the machine matters little. Arrivals are Poisson,
-//! from a seed.
+//! RPCS are those of one server, 10,000 unless given; LOAD is the share of what a server takes, 0.9
+//! unless given. A handler sleeps in its server's pool of one thread, which takes on 20: so servers
+//! share no core. Each service takes an exponential time of 1 ms on average from when the one
+//! before was to end, or the RPC was sent: so a thread that is woken late does not make its server
+//! slower, and other work of the machine matters little. Arrivals are Poisson, from a seed.
 
 use nebula::{
     Balance, Class, Client, ClientConfig, Completion, Reply, RunningServer, Server, ServerConfig, Service, Span,

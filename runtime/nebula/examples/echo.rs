@@ -1,7 +1,9 @@
-//! A server that answers each request with the same bytes, and a client that calls it a thousand times.
+//! A server that answers each request with the same bytes, and a client that calls it a thousand
+//! times.
 //!
-//! Run it with `cargo run --release -p nebula --example echo`. It prints the reply, the median and the 99th percentile of the round
-//! trip, and the server's counters, and ends. Both sides are threads of one process here; they need not be.
+//! Run it with `cargo run --release -p nebula --example echo`. It prints the reply, the median and
+//! the 99th percentile of the round trip, and the server's counters, and ends. Both sides are
+//! threads of one process here; they need not be.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use nebula::{CallError, Client, Reply, Server};

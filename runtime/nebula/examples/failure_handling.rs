@@ -1,6 +1,7 @@
 //! The ways in which an RPC can fail, what each error means, and what to do about it.
 //!
-//! Run it with `cargo run --release -p nebula --example failure_handling`. It causes each failure, prints the error and the advice, and ends.
+//! Run it with `cargo run --release -p nebula --example failure_handling`. It causes each failure,
+//! prints the error and the advice, and ends.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use nebula::{CallError, Client, ClientConfig, Fault, Options, Reply, Server, ServerConfig};

@@ -1,5 +1,5 @@
-//! One-sided operations: a table of temperatures that its owner writes and clients read, and a counter that clients count up, without any
-//! worker of the server.
+//! One-sided operations: a table of temperatures that its owner writes and clients read, and a
+//! counter that clients count up, without any worker of the server.
 //!
 //! `cargo run --release -p nebula --example one_sided`
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]

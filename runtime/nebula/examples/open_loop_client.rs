@@ -1,7 +1,9 @@
-//! A client that sends at a fixed rate, whether or not earlier RPCs have been answered: an open loop.
+//! A client that sends at a fixed rate, whether or not earlier RPCs have been answered: an open
+//! loop.
 //!
-//! Run it with `cargo run --release -p nebula --example open_loop_client`. It sends 2,000 RPCs a second for half a second and prints how
-//! each RPC ended and the latency. Latency counts from the time at which an RPC was due, so a late send is not hidden.
+//! Run it with `cargo run --release -p nebula --example open_loop_client`. It sends 2,000 RPCs a
+//! second for half a second and prints how each RPC ended and the latency. Latency counts from the
+//! time at which an RPC was due, so a late send is not hidden.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use nebula::{CallError, Client, Reply, Server, SubmitError, Ticket};

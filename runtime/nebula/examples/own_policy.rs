@@ -1,6 +1,8 @@
-//! Your own dispatch policy, served without a change to Nebula: `cargo run --release -p nebula --example own_policy`.
+//! Your own dispatch policy, served without a change to Nebula:
+//! `cargo run --release -p nebula --example own_policy`.
 //!
-//! Requests of up to 64 bytes are spread over all workers but the last one, which has the long ones to itself.
+//! Requests of up to 64 bytes are spread over all workers but the last one, which has the long ones
+//! to itself.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it did")]
 

@@ -1,6 +1,8 @@
-//! Many tasks on one client, and a handler that calls another server and replies when that has answered.
+//! Many tasks on one client, and a handler that calls another server and replies when that has
+//! answered.
 //!
-//! Run it with `cargo run --release -p nebula --example reply_later`. It prints a reply, how many tasks got theirs, and the servers' counters.
+//! Run it with `cargo run --release -p nebula --example reply_later`. It prints a reply, how many
+//! tasks got theirs, and the servers' counters.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use nebula::{AsyncClient, LaterReply, Reply, Server, ServerConfig};
@@ -14,7 +16,8 @@ fn price_of(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(&price.to_le_bytes());
 }
 
-/// Asks for the price, and answers with it. If anything fails, the RPC ends unanswered, which its client is told.
+/// Asks for the price, and answers with it. If anything fails, the RPC ends unanswered, which its
+/// client is told.
 async fn answer_with_price(prices: AsyncClient, item: Vec<u8>, mut later: LaterReply) {
     if let Ok(price) = prices.call(&item).await
         && let Ok(price) = price.try_into().map(u32::from_le_bytes)

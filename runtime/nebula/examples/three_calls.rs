@@ -1,7 +1,9 @@
-//! The three calls of the papers (NEBULA, ISCA 2020, section IV-B): `wait_for_RPC`, `RPC_send`, `free_buffer`.
+//! The three calls of the papers (NEBULA, ISCA 2020, section IV-B): `wait_for_RPC`, `RPC_send`,
+//! `free_buffer`.
 //!
-//! Run it with `cargo run --release -p nebula --example three_calls`. A worker that the program drives itself reverses ten requests. It
-//! prints each reply and the counters of the receive buffer, and ends.
+//! Run it with `cargo run --release -p nebula --example three_calls`. A worker that the program
+//! drives itself reverses ten requests. It prints each reply and the counters of the receive
+//! buffer, and ends.
 //!
 //! | papers | server | client |
 //! |---|---|---|

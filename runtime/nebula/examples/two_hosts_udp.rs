@@ -1,8 +1,11 @@
-//! Client and server on two hosts, over UDP or TCP, with a shared key: each datagram is encrypted and authenticated.
+//! Client and server on two hosts, over UDP or TCP, with a shared key: each datagram is encrypted
+//! and authenticated.
 //!
-//! Without arguments it runs both sides on this machine, over each of the two: it prints the server's address, four replies and the number
-//! of RPCs served, and ends. On two hosts, give the server the address to serve and both sides the key in a file of 64 hexadecimal digits
-//! (`nebula keygen FILE` writes one). The server then runs until it is killed. Where the network passes no UDP, write `tcp://` for `udp://`:
+//! Without arguments it runs both sides on this machine, over each of the two: it prints the
+//! server's address, four replies and the number of RPCs served, and ends. On two hosts, give the
+//! server the address to serve and both sides the key in a file of 64 hexadecimal digits
+//! (`nebula keygen FILE` writes one). The server then runs until it is killed. Where the network
+//! passes no UDP, write `tcp://` for `udp://`:
 //!
 //! ```sh
 //! cargo run --release -p nebula --example two_hosts_udp -- server udp://0.0.0.0:7400 kv.key

@@ -1,4 +1,5 @@
-//! Several messaging domains on the same threads: each a server with what is its own, and a share of the cores.
+//! Several messaging domains on the same threads: each a server with what is its own, and a share
+//! of the cores.
 
 use crate::config::error::ServeError;
 use crate::config::server::ServerConfig;
@@ -18,19 +19,25 @@ use std::thread::JoinHandle;
 /// Turns without any work, in all domains, after which others may have the core.
 const IDLE_TURNS: u32 = 4096;
 
-/// Servers of several messaging domains that share a thread, and so a core, or several, by their weights.
+/// Servers of several messaging domains that share a thread, and so a core, or several, by their
+/// weights.
 ///
-/// Each domain has its own endpoint, SLO, receive buffer, bound on the queue, keys, counters, decision log and service. The thread is engine and worker
-/// of all of them, in turn: weighted deficit round robin over the time that they take ([`Lending`]), so that what a domain is offered beyond its
-/// share, and the refusal of it, is its loss alone. What a domain does not use is the others'.
+/// Each domain has its own endpoint, SLO, receive buffer, bound on the queue, keys, counters,
+/// decision log and service. The thread is engine and worker of all of them, in turn: weighted
+/// deficit round robin over the time that they take ([`Lending`]), so that what a domain is offered
+/// beyond its share, and the refusal of it, is its loss alone. What a domain does not use is the
+/// others'.
 ///
-/// With [`threads`](Self::threads) each thread serves its share of every domain's clients, and is lent apart: the weights hold on each thread
-/// between the domains that have work there. Over all threads they hold only if every domain has work on every thread, so a domain of few clients may
+/// With [`threads`](Self::threads) each thread serves its share of every domain's clients, and is
+/// lent apart: the weights hold on each thread between the domains that have work there. Over all
+/// threads they hold only if every domain has work on every thread, so a domain of few clients may
 /// have less than its weight.
 ///
-/// [Long](crate::Class::Worker) RPCs of a domain go to its own pool, whose threads are beside these and not lent: its bound keeps them within the domain's SLO.
+/// [Long](crate::Class::Worker) RPCs of a domain go to its own pool, whose threads are beside these
+/// and not lent: its bound keeps them within the domain's SLO.
 ///
-/// A domain learns how long its queue may be from what its RPCs take of the core while the others have theirs, so what it accepts keeps its SLO.
+/// A domain learns how long its queue may be from what its RPCs take of the core while the others
+/// have theirs, so what it accepts keeps its SLO.
 ///
 /// # Examples
 ///
@@ -80,8 +87,9 @@ impl fmt::Debug for Domains {
 }
 
 impl Domains {
-    /// Adds a domain: its share is `weight` over the weights of all that have work; 0 counts as 1. `server` has an engine and a worker for each of the
-    /// shared threads, whatever its configuration says.
+    /// Adds a domain: its share is `weight` over the weights of all that have work; 0 counts as 1.
+    /// `server` has an engine and a worker for each of the shared threads, whatever its
+    /// configuration says.
     #[must_use]
     pub fn host<S: Service + Send + Sync + 'static>(mut self, weight: u16, server: Server, service: S) -> Self {
         let weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
@@ -112,16 +120,16 @@ impl Domains {
         self
     }
 
-    /// Sets what a domain of weight 1 may use of the core before the next one has it; 2 us unless set. A turn serves as many RPCs as take that long,
-    /// at least one.
+    /// Sets what a domain of weight 1 may use of the core before the next one has it; 2 us unless
+    /// set. A turn serves as many RPCs as take that long, at least one.
     #[must_use]
     pub fn quantum(mut self, quantum: impl Into<Span>) -> Self {
         self.quantum = Some(quantum.into());
         self
     }
 
-    /// Sets the number of threads; 1 unless set, and for 0. Clients of each domain are divided among them as among a server's
-    /// [flows](Server::flows).
+    /// Sets the number of threads; 1 unless set, and for 0. Clients of each domain are divided
+    /// among them as among a server's [flows](Server::flows).
     #[must_use]
     pub fn threads(mut self, threads: u16) -> Self {
         self.threads = NonZeroU16::new(threads);
@@ -139,7 +147,8 @@ impl Domains {
     ///
     /// # Errors
     ///
-    /// [`ServeError`] of the first server that cannot be started, and [`ServeError::NoDomains`]; none is left running then.
+    /// [`ServeError`] of the first server that cannot be started, and [`ServeError::NoDomains`];
+    /// none is left running then.
     pub fn serve(self) -> Result<RunningDomains, ServeError> {
         let quantum = self.quantum.filter(|&quantum| quantum > Span::ZERO).unwrap_or(QUANTUM);
         let weights: Vec<NonZeroU16> = self.hosted.iter().map(|hosted| hosted.weight).collect();
@@ -258,7 +267,8 @@ impl RunningDomains {
         &self.servers
     }
 
-    /// The time of the cores that each domain has had for turns in which it had work, on all threads together, in the order in which they were added.
+    /// The time of the cores that each domain has had for turns in which it had work, on all
+    /// threads together, in the order in which they were added.
     pub fn used(&self) -> impl Iterator<Item = Span> {
         (0..self.domains).map(|domain| {
             let of_threads = self.used.iter().skip(domain).step_by(self.domains);

@@ -1,4 +1,5 @@
-//! The ways in which RPCs come to a worker and go back, and what a worker does with them in between.
+//! The ways in which RPCs come to a worker and go back, and what a worker does with them in
+//! between.
 //!
 //! | way | engine | RPCs come to a worker | slots go back |
 //! |---|---|---|---|

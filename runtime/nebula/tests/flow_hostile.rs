@@ -1,5 +1,5 @@
-//! Clients that wait for grants and mean harm, at a real server over a wire and a clock in the test's hands: those that send what was not granted, and
-//! those that send nothing.
+//! Clients that wait for grants and mean harm, at a real server over a wire and a clock in the
+//! test's hands: those that send what was not granted, and those that send nothing.
 
 use crate::support::by_hand::{ByHand, job, reply};
 use crate::support::udp_raw::{Answer, MTU, Packet};
@@ -47,7 +47,8 @@ fn who_asks_for_grants_and_does_not_wait_for_them_is_served_as_anybody_is() {
 #[test]
 fn who_is_granted_packets_and_is_silent_keeps_no_honest_client_from_being_served() {
     let mut scene = granting(1 << 15);
-    // More silent ones than messages are granted at once, each with less to send than the honest one.
+    // More silent ones than messages are granted at once, each with less to send than the honest
+    // one.
     for silent in 0..12 {
         let mut client = scene.client();
         let rpc = job(100 + silent, 30 * MTU, 20);

@@ -1,5 +1,6 @@
-//! What a process that is started by one with servers and clients inherits of them: nothing. A socket that it kept would hold the server's name
-//! and hide the server's end from its clients, and memory that it kept could be written.
+//! What a process that is started by one with servers and clients inherits of them: nothing. A
+//! socket that it kept would hold the server's name and hide the server's end from its clients, and
+//! memory that it kept could be written.
 
 use crate::support::process::{Process, role, say, wait_for_end};
 use crate::support::{echo, endpoint, lasting_udp_endpoint, server_config};
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 
 const TEST: &str = "inherited::a_process_that_is_started_keeps_no_descriptor_of_servers_and_clients";
 
-/// What the open descriptors of this process are, standard streams left out: `socket:[INODE]`, `/memfd:NAME`, `anon_inode:[eventfd]`, a path.
+/// What the open descriptors of this process are, standard streams left out: `socket:[INODE]`,
+/// `/memfd:NAME`, `anon_inode:[eventfd]`, a path.
 fn descriptors() -> Vec<String> {
     let is_stream = |at: &PathBuf| ["0", "1", "2"].iter().any(|stream| at.ends_with(stream));
     let all = std::fs::read_dir("/proc/self/fd").expect("Linux").flatten().map(|entry| entry.path());

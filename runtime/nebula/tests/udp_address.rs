@@ -1,5 +1,6 @@
-//! Clients whose address changes, into a real server over a wire and a clock in the test's hands: with a key they go on where they are now,
-//! without one nobody takes them over, and no RPC is executed twice for it.
+//! Clients whose address changes, into a real server over a wire and a clock in the test's hands:
+//! with a key they go on where they are now, without one nobody takes them over, and no RPC is
+//! executed twice for it.
 
 use crate::support::by_hand::{ByHand, job, reply, whole};
 use crate::support::udp_raw::*;
@@ -60,7 +61,8 @@ fn the_answer_to_an_rpc_that_waits_goes_where_its_client_is_now() {
     let hello = after.hello(5);
     let said = scene.say(after.address, &hello);
     after.enter(&Welcome::read(&said[0].1, Some([9; 32])));
-    // Both come before a core has begun the RPC: one with a deadline is not served before the turn's datagrams are read.
+    // Both come before a core has begun the RPC: one with a deadline is not served before the
+    // turn's datagrams are read.
     let request = Packet { budget_us: 1_000_000, ..Packet::whole(0, scene.now_ns(), &job(1, 100, 50)) }.bytes();
     for client in [&mut before, &mut after] {
         let frame = client.frame(&request);

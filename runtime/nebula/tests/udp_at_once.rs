@@ -1,5 +1,5 @@
-//! Requests of a datagram that an inline server serves before any of them is queued, beside the same requests one by one: the same answers, the same
-//! decisions, each executed once.
+//! Requests of a datagram that an inline server serves before any of them is queued, beside the
+//! same requests one by one: the same answers, the same decisions, each executed once.
 
 use crate::support::by_hand::{ByHand, job, reply, reply_of};
 use crate::support::udp_raw::{Answer, BUDGET_US, NO_BUDGET, Packet, RawClient};

@@ -1,4 +1,5 @@
-//! The client over UDP against a scripted server, by a clock that is moved by hand: what it sends, and when, and how each RPC ends.
+//! The client over UDP against a scripted server, by a clock that is moved by hand: what it sends,
+//! and when, and how each RPC ends.
 
 use crate::support;
 
@@ -18,7 +19,8 @@ fn echo(request: &Message) -> Message {
     Message::reply(request.tid, &request.payload, 0, MTU)
 }
 
-/// A scene that knows the time of a round trip: 100 µs, for all that comes, so that time-outs are 100 to 300 µs.
+/// A scene that knows the time of a round trip: 100 µs, for all that comes, so that time-outs are
+/// 100 to 300 µs.
 fn measured(config: ClientConfig) -> Scene {
     let mut scene = Scene::new(config);
     for _ in 0..40 {

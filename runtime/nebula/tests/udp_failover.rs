@@ -1,6 +1,7 @@
-//! Several servers on a simulated network that loses, doubles and delays, and on which servers crash and come back: an RPC runs at most once over all
-//! of them unless it says that more does no harm, each ends once, and what its end says of its execution is true. Its clients are of a thread, or of
-//! many tasks.
+//! Several servers on a simulated network that loses, doubles and delays, and on which servers
+//! crash and come back: an RPC runs at most once over all of them unless it says that more does no
+//! harm, each ends once, and what its end says of its execution is true. Its clients are of a
+//! thread, or of many tasks.
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Link, Network};

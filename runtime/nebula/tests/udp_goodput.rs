@@ -1,4 +1,5 @@
-//! What lost datagrams cost a client over UDP, on a network in memory and by a clock that is moved by hand: the same on every machine.
+//! What lost datagrams cost a client over UDP, on a network in memory and by a clock that is moved
+//! by hand: the same on every machine.
 
 use crate::support::datagram::Message;
 use crate::support::draw::Draw;

@@ -1,7 +1,8 @@
-//! Overload over UDP by clients that ignore NACKs, by a clock that is moved by hand: the same on every machine.
+//! Overload over UDP by clients that ignore NACKs, by a clock that is moved by hand: the same on
+//! every machine.
 //!
-//! The handler takes time, and so does the wire: a NACK's 16 bytes as much as those of a reply. So a server that answers all it refuses has no
-//! time left, once enough is asked of it.
+//! The handler takes time, and so does the wire: a NACK's 16 bytes as much as those of a reply. So
+//! a server that answers all it refuses has no time left, once enough is asked of it.
 
 use crate::support::by_hand::ByHand;
 use crate::support::udp_raw::{Answer, Packet, RawClient};
@@ -135,7 +136,8 @@ impl Scene {
         }
     }
 
-    /// Runs for a while, with a pause of `pause_ns` after each millisecond that the server runs. Returns replies to the others in a millisecond.
+    /// Runs for a while, with a pause of `pause_ns` after each millisecond that the server runs.
+    /// Returns replies to the others in a millisecond.
     fn run(&mut self, offer: Offer, pause_ns: u64) -> u64 {
         let start = self.server.now_ns();
         let (mut begun, mut next_pause, mut next_ask) = (None, start + PAUSE_EVERY_NS, start);
@@ -185,8 +187,8 @@ fn peak() -> u64 {
     Scene::new(1).run(Offer::Window(WINDOW), 0)
 }
 
-/// What a server could serve in a millisecond that has one in `parts` of its core, and is sent `offered`: what comes in takes its time, whatever is done
-/// with it.
+/// What a server could serve in a millisecond that has one in `parts` of its core, and is sent
+/// `offered`: what comes in takes its time, whatever is done with it.
 fn less_what_comes_in(peak: u64, offered: u64, parts: u64) -> u64 {
     let rpc_ps = DATAGRAM_IN_PS / PACKED + 96 * BYTE_IN_PS;
     peak * (1_000_000 / parts - offered * rpc_ps / 1000) / 1_000_000
@@ -221,7 +223,8 @@ fn an_honest_client_beside_them_is_served_in_time() {
             let p99 = times_ns.get(times_ns.len() * 99 / 100).copied().unwrap_or(u64::MAX);
             let served = times_ns.len() as u64;
             assert!(served * 100 >= asked * 95, "{clients} clients, {times} x {peak}: {served} of {asked}");
-            // It waits for what is being served, and not for what waits: that would be two turns more.
+            // It waits for what is being served, and not for what waits: that would be two turns
+            // more.
             assert!(p99 <= SLO_NS / 4, "{clients} clients, {times} x {peak}: {p99} ns");
         }
     }

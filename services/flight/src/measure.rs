@@ -22,7 +22,8 @@ struct AppArgs {
     /// How tiers reach each other
     #[arg(long, value_enum, default_value_t)]
     transport: Transport,
-    /// What a tier's handlers wait for, such as flights=1ms; may be given several times [default: flights=200us]
+    /// What a tier's handlers wait for, such as flights=1ms; may be given several times [default:
+    /// flights=200us]
     #[arg(long, value_name = "TIER=SPAN", value_parser = tier_wait)]
     wait: Vec<(Tier, Span)>,
     /// How often to show what each tier sees

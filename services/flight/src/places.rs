@@ -1,4 +1,5 @@
-//! Where the tiers of an application are: by its name over shared memory, and at the addresses that they got over UDP.
+//! Where the tiers of an application are: by its name over shared memory, and at the addresses that
+//! they got over UDP.
 
 use crate::tier::Tier;
 use clap::ValueEnum;

@@ -27,7 +27,8 @@ pub(crate) struct Args {
     /// Where to serve [default: shared memory, by the names of application and tier]
     #[arg(long)]
     endpoint: Option<Endpoint>,
-    /// Where a tier is that this one calls, such as flights=udp://127.0.0.1:7400; may be given several times [default: as --endpoint]
+    /// Where a tier is that this one calls, such as flights=udp://127.0.0.1:7400; may be given
+    /// several times [default: as --endpoint]
     #[arg(long, value_name = "TIER=ENDPOINT", value_parser = place)]
     place: Vec<(Tier, String)>,
     /// Where handlers run that take long or call other tiers
@@ -39,7 +40,8 @@ pub(crate) struct Args {
     /// Latency that 99 % of the tier's RPCs must keep
     #[arg(long, default_value = "10ms")]
     slo: Span,
-    /// What each handler waits for, in addition to other tiers [default: 200us for flights, otherwise nothing]
+    /// What each handler waits for, in addition to other tiers [default: 200us for flights,
+    /// otherwise nothing]
     #[arg(long)]
     wait: Option<Span>,
     /// Print a line of JSON this often

@@ -17,7 +17,8 @@ pub(crate) enum Format {
     Json,
 }
 
-/// A line of the output. Latencies are in microseconds, and missing where they are infinite: more than that share had no reply.
+/// A line of the output. Latencies are in microseconds, and missing where they are infinite: more
+/// than that share had no reply.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Line {

@@ -12,7 +12,8 @@ use nebula_nic::Timestamp;
 pub enum Direction {
     /// From inside to outside: the functions of a chain in their order.
     Outward,
-    /// From outside to inside: in the opposite order, so that each undoes for an answer what it did to the question.
+    /// From outside to inside: in the opposite order, so that each undoes for an answer what it did
+    /// to the question.
     Inward,
 }
 
@@ -77,15 +78,16 @@ impl From<BadPacket> for DropReason {
 
 /// A network function.
 pub trait Function: Debug + Send {
-    /// Lets a packet pass, perhaps rewritten, or says why it is dropped. `now` does not decrease from one call to the next; if it does, what is known of
-    /// flows merely stays longer.
+    /// Lets a packet pass, perhaps rewritten, or says why it is dropped. `now` does not decrease
+    /// from one call to the next; if it does, what is known of flows merely stays longer.
     ///
     /// # Errors
     ///
     /// [`DropReason`].
     fn handle(&mut self, now: Timestamp, direction: Direction, packet: &mut Packet<'_>) -> Result<(), DropReason>;
 
-    /// Whether it stands for an end of connections, so that the packets of a flow have to leave in the order in which they came.
+    /// Whether it stands for an end of connections, so that the packets of a flow have to leave in
+    /// the order in which they came.
     fn keeps_order(&self) -> bool {
         false
     }
@@ -111,8 +113,8 @@ impl Chain {
         Self { functions, passed: 0, dropped: [0; DropReason::ALL.len()] }
     }
 
-    /// Has a packet go through, rewritten in its frame, with a hop less. Returns the bytes of the frame that is left: what stood behind the packet is none
-    /// of it.
+    /// Has a packet go through, rewritten in its frame, with a hop less. Returns the bytes of the
+    /// frame that is left: what stood behind the packet is none of it.
     ///
     /// # Errors
     ///

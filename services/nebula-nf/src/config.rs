@@ -1,6 +1,8 @@
-//! A chain as a user writes it: `firewall:rules.txt,nat:192.0.2.1,lb:10.9.0.1:53=10.2.0.2:53+10.2.0.3:53,counter`.
+//! A chain as a user writes it:
+//! `firewall:rules.txt,nat:192.0.2.1,lb:10.9.0.1:53=10.2.0.2:53+10.2.0.3:53,counter`.
 //!
-//! For several threads a chain is divided into shards, each a chain with its own flows: an end inside, and what answers it, are always of one shard.
+//! For several threads a chain is divided into shards, each a chain with its own flows: an end
+//! inside, and what answers it, are always of one shard.
 
 use crate::chain::{Chain, Direction, Function};
 use crate::counter::{Counter, FLOWS_MAX};

@@ -1,4 +1,5 @@
-//! A firewall without state: the first rule that a packet matches says whether it passes, in either direction.
+//! A firewall without state: the first rule that a packet matches says whether it passes, in either
+//! direction.
 //!
 //! ```text
 //! # verdict  protocol  from [ports] -> to [ports]
@@ -8,7 +9,8 @@
 //! default    allow
 //! ```
 //!
-//! Without a default, what matches no rule is dropped. Fragments are dropped: of their ports nothing is known.
+//! Without a default, what matches no rule is dropped. Fragments are dropped: of their ports
+//! nothing is known.
 
 use crate::chain::{Direction, DropReason, Function};
 use crate::flow::{Endpoint, Flow, Protocol};

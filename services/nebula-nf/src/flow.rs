@@ -1,4 +1,5 @@
-//! Which packets belong together: those of one protocol between the same two ends, in one direction.
+//! Which packets belong together: those of one protocol between the same two ends, in one
+//! direction.
 
 use core::fmt;
 use core::net::Ipv4Addr;
@@ -104,8 +105,9 @@ pub(crate) const fn low(hash: u64) -> u32 {
     hash as u32
 }
 
-/// The hash of the flow that `frame` belongs to, as far as it can be told from bytes that nobody has checked: 0 for what is not IPv4. Fragments, which have
-/// no ports, and protocols without any are of one flow between two addresses.
+/// The hash of the flow that `frame` belongs to, as far as it can be told from bytes that nobody
+/// has checked: 0 for what is not IPv4. Fragments, which have no ports, and protocols without any
+/// are of one flow between two addresses.
 #[must_use]
 pub fn flow_hash(frame: &[u8]) -> u32 {
     let Some(header) = frame.first_chunk::<34>() else { return 0 };

@@ -1,8 +1,10 @@
-//! A load balancer: what clients send to a virtual address goes to one of several backends, and their answers come from that address again.
+//! A load balancer: what clients send to a virtual address goes to one of several backends, and
+//! their answers come from that address again.
 //!
-//! Which backend a client gets is a consistent hash (Maglev, NSDI 2016): every backend has an even share of a lookup table, and where backends come or go,
-//! few places of it change. A client that has a backend keeps it as long as that is there and something comes from the client; only where more clients are
-//! known than there may be does the hash alone decide.
+//! Which backend a client gets is a consistent hash (Maglev, NSDI 2016): every backend has an even
+//! share of a lookup table, and where backends come or go, few places of it change. A client that
+//! has a backend keeps it as long as that is there and something comes from the client; only where
+//! more clients are known than there may be does the hash alone decide.
 
 use crate::chain::{Direction, DropReason, Function};
 use crate::flow::{Endpoint, Flow, Protocol, low};
@@ -15,7 +17,8 @@ use alloc::vec::Vec;
 use nebula_nic::{Span, Timestamp};
 use rapidhash::v3::rapidhash_v3;
 
-/// Places of the lookup table: a prime, a hundred times and more the backends there may be, so that shares differ by less than 1 %.
+/// Places of the lookup table: a prime, a hundred times and more the backends there may be, so that
+/// shares differ by less than 1 %.
 const PLACES: u32 = 65_537;
 /// Backends at most.
 pub const BACKENDS_MAX: usize = 256;
@@ -31,7 +34,8 @@ pub struct Maglev {
 }
 
 impl Maglev {
-    /// The table for these backends, of which there are 1 to [`BACKENDS_MAX`]. Their order does not matter to which clients each has.
+    /// The table for these backends, of which there are 1 to [`BACKENDS_MAX`]. Their order does not
+    /// matter to which clients each has.
     ///
     /// # Panics
     ///
@@ -73,7 +77,8 @@ impl Maglev {
     }
 }
 
-/// The places that a backend asks for, one after the other: all of them once, as their number is prime.
+/// The places that a backend asks for, one after the other: all of them once, as their number is
+/// prime.
 struct Turn {
     backend: u16,
     at: u32,

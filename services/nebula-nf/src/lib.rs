@@ -1,6 +1,7 @@
 //! Network functions, as state machines: packets go in, verdicts come out.
 //!
-//! No sockets, no threads, and no clock: time is an argument. A packet is an Ethernet frame with an IPv4 packet, which is rewritten in place.
+//! No sockets, no threads, and no clock: time is an argument. A packet is an Ethernet frame with an
+//! IPv4 packet, which is rewritten in place.
 //!
 //! | module | question |
 //! |---|---|
@@ -30,8 +31,10 @@
 //!
 //! # Invariants
 //!
-//! - No bytes make it panic, and a packet that it has rewritten has checksums that are as right as they were. *Enforced by* the fuzz target `nf_chain`.
-//! - Whatever is remembered of flows has a bound. *Enforced by* [`table`], through which all of it is.
+//! - No bytes make it panic, and a packet that it has rewritten has checksums that are as right as
+//!   they were. *Enforced by* the fuzz target `nf_chain`.
+//! - Whatever is remembered of flows has a bound. *Enforced by* [`table`], through which all of it
+//!   is.
 
 #![no_std]
 #![forbid(unsafe_code)]

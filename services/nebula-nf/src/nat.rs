@@ -1,9 +1,9 @@
 //! Source NAT: hosts inside appear outside under one address, each flow's end under its own port.
 //!
-//! A host's port has one outside port for all hosts that it sends to, and any host that sends there reaches it (RFC 4787: endpoint-independent mapping and
-//! filtering).
-//! The port is given up when nothing has come from inside for the protocol's time, or soon after a TCP connection has ended. TCP and UDP are translated, all
-//! else is dropped.
+//! A host's port has one outside port for all hosts that it sends to, and any host that sends there
+//! reaches it (RFC 4787: endpoint-independent mapping and filtering). The port is given up when
+//! nothing has come from inside for the protocol's time, or soon after a TCP connection has ended.
+//! TCP and UDP are translated, all else is dropped.
 
 use crate::chain::{Direction, DropReason, Function};
 use crate::flow::{Endpoint, Flow, Protocol, low};

@@ -1,6 +1,7 @@
 //! One packet: an Ethernet frame with an IPv4 packet in it, looked at and rewritten in place.
 //!
-//! Checksums are changed by the difference that a rewritten field makes (RFC 1624), so a packet that was damaged on its way stays recognizable.
+//! Checksums are changed by the difference that a rewritten field makes (RFC 1624), so a packet
+//! that was damaged on its way stays recognizable.
 
 use crate::flow::{Endpoint, Flow, Protocol};
 use core::net::Ipv4Addr;
@@ -43,7 +44,8 @@ const FIN_OR_RST: u8 = 1 | 4;
 impl<'f> Packet<'f> {
     /// The packet in `frame`.
     ///
-    /// A sender on this machine leaves the checksum of UDP and TCP to a device that its frame never meets: it is completed here.
+    /// A sender on this machine leaves the checksum of UDP and TCP to a device that its frame never
+    /// meets: it is completed here.
     ///
     /// # Errors
     ///
@@ -222,7 +224,8 @@ fn updated(checksum: u16, changes: &[(u16, u16)]) -> u16 {
     !fold(u32::from(!checksum) + changed)
 }
 
-/// What a sender leaves where the checksum of a device is to stand: the sum of addresses, protocol and length.
+/// What a sender leaves where the checksum of a device is to stand: the sum of addresses, protocol
+/// and length.
 fn pseudo_sum(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, bytes: usize) -> u16 {
     let halves = |ip: Ipv4Addr| u32::from(ip) >> 16;
     let low = |ip: Ipv4Addr| u32::from(ip) & 0xffff;

@@ -1,15 +1,18 @@
-//! What is known of flows: a map of at most so many entries, each of which goes when nothing has asked for it for a while.
+//! What is known of flows: a map of at most so many entries, each of which goes when nothing has
+//! asked for it for a while.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use nebula_nic::{Span, Timestamp};
 
-/// Entries that each insertion looks at, to see whether their time is over; and those it looks at where there is no place.
+/// Entries that each insertion looks at, to see whether their time is over; and those it looks at
+/// where there is no place.
 const LOOKS: u32 = 2;
 const LOOKS_WHEN_FULL: u32 = 64;
 
-/// A bounded map whose entries expire. An entry keeps its place, below [`entries_max`](Self::entries_max), for its whole life; a place that was given up
-/// longest ago is given out first.
+/// A bounded map whose entries expire. An entry keeps its place, below
+/// [`entries_max`](Self::entries_max), for its whole life; a place that was given up longest ago is
+/// given out first.
 ///
 /// # Cost
 ///

@@ -1,4 +1,5 @@
-//! A balancer gives every backend an even share, clients keep theirs, and few change where backends do.
+//! A balancer gives every backend an even share, clients keep theirs, and few change where backends
+//! do.
 
 use crate::frames::{end, frame, is_right};
 use nebula_nf::lb::{BACKENDS_MAX, Backends, Balancer, Maglev};

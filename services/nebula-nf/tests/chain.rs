@@ -1,4 +1,5 @@
-//! Chains: what a user writes, in which order functions are met, and that every packet is counted once.
+//! Chains: what a user writes, in which order functions are met, and that every packet is counted
+//! once.
 
 use crate::frames::{end, frame, is_right, set_ip_checksum};
 use nebula_nf::{Chain, ChainConfig, Direction, DropReason, Endpoint, Packet, Protocol};

@@ -1,4 +1,5 @@
-//! Rules are read or refused with their line, and the first that matches decides, as it does when each is asked bit by bit.
+//! Rules are read or refused with their line, and the first that matches decides, as it does when
+//! each is asked bit by bit.
 
 use crate::frames::end;
 use nebula_nf::firewall::{Rules, Verdict};

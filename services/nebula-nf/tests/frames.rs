@@ -53,7 +53,8 @@ pub(crate) fn checksum_at(protocol: Protocol) -> Option<usize> {
     }
 }
 
-/// The sum over what the checksum of UDP or TCP covers, itself included; for a frame without IP options and padding.
+/// The sum over what the checksum of UDP or TCP covers, itself included; for a frame without IP
+/// options and padding.
 pub(crate) fn carried_sum(frame: &[u8]) -> u16 {
     let bytes = u16::try_from(frame.len() - 34).unwrap().to_be_bytes();
     sum(&[&frame[26..34], &[0, frame[23]], &bytes, &frame[34..]])
@@ -69,7 +70,8 @@ pub(crate) fn is_right(frame: &[u8]) -> bool {
     sum(&[&frame[14..34]]) == u16::MAX && is_carried_right
 }
 
-/// The ones' complement sum (RFC 1071), a byte at a time. All parts but the last have an even length.
+/// The ones' complement sum (RFC 1071), a byte at a time. All parts but the last have an even
+/// length.
 fn sum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0_u64;
     for part in parts {

@@ -1,4 +1,5 @@
-//! A NAT gives each end inside a port of its shard, and that end what comes to the port, as a map says in which nothing is forgotten.
+//! A NAT gives each end inside a port of its shard, and that end what comes to the port, as a map
+//! says in which nothing is forgotten.
 
 use crate::frames::{end, frame, is_right};
 use nebula_nf::nat::{FIRST_PORT, Nat, Ports};

@@ -1,4 +1,5 @@
-//! The bound on a store's memory: what each item takes is counted until its memory is freed, and not only until it is replaced.
+//! The bound on a store's memory: what each item takes is counted until its memory is freed, and
+//! not only until it is replaced.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,14 +5,17 @@
 //! | [`OrderedStore`] | GET, SET, DELETE and SCAN, within a bound on memory |
 //! | [`protocol`] | the messages of the service: those of the key-value service, and SCAN |
 //!
-//! The map itself is `crossbeam-skiplist`'s: lock-free, and memory that nobody reads any more is freed by epochs. RPCValet's second
-//! application is Masstree, an ordered store in which 1 % of the requests are scans of 100 keys; what matters there is that a scan takes
-//! fifty times as long as a GET, which holds for any ordered map.
+//! The map itself is `crossbeam-skiplist`'s: lock-free, and memory that nobody reads any more is
+//! freed by epochs. RPCValet's second application is Masstree, an ordered store in which 1 % of the
+//! requests are scans of 100 keys; what matters there is that a scan takes fifty times as long as a
+//! GET, which holds for any ordered map.
 //!
-//! **Invariant:** a GET or a SCAN returns complete values that one SET stored under their keys. *Enforced by* values that never change once they are
-//! in the map: a SET puts another one in its place.
+//! **Invariant:** a GET or a SCAN returns complete values that one SET stored under their keys.
+//! *Enforced by* values that never change once they are in the map: a SET puts another one in its
+//! place.
 //!
-//! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced by* its dependencies.
+//! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced
+//! by* its dependencies.
 //!
 //! # Examples
 //!

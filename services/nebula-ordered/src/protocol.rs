@@ -1,12 +1,14 @@
-//! The messages of the ordered service: those of the key-value service ([`nebula_kvs::protocol`]), and SCAN.
+//! The messages of the ordered service: those of the key-value service ([`nebula_kvs::protocol`]),
+//! and SCAN.
 //!
 //! ```text
 //! request of a SCAN   op 4 | key_bytes 1 | items 2 | 0 4 | key             the pairs from this key on, at most so many
 //! value of its reply  key_bytes 1 | value_bytes 3 | key | value, again and again
 //! ```
 //!
-//! Numbers are little-endian. A key-value service that knows no SCAN refuses its operation. A reply that has no room for more pairs ends before: who
-//! wants the rest asks again from behind the last key.
+//! Numbers are little-endian. A key-value service that knows no SCAN refuses its operation. A reply
+//! that has no room for more pairs ends before: who wants the rest asks again from behind the last
+//! key.
 
 mod pairs;
 
@@ -51,7 +53,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have written.
+    /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have
+    /// written.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
         if bytes.first() == Some(&OP_SCAN) {
@@ -89,7 +92,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer is too short; nothing is written then.
+    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer is too
+    /// short; nothing is written then.
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         match *self {
             Self::Pair(request) => request.encode_into(buffer),

@@ -11,10 +11,12 @@ use crate::budget::{Budget, Full, Room};
 ///
 /// # Source
 ///
-/// Derived: two slices of 16 B, room of 16 B, a node of 24 B with two links on average, two headers of the allocator of 16 B.
+/// Derived: two slices of 16 B, room of 16 B, a node of 24 B with two links on average, two headers
+/// of the allocator of 16 B.
 pub const ITEM_OVERHEAD_BYTES: u64 = 16 + 16 + 16 + 24 + 2 * 8 + 2 * 16;
 
-/// How often memory is to be asked for: it is freed when two epochs have passed, each of which a call may begin.
+/// How often memory is to be asked for: it is freed when two epochs have passed, each of which a
+/// call may begin.
 const EPOCHS: usize = 3;
 
 /// A value, and the room that it and its key take.
@@ -25,12 +27,14 @@ struct Value {
 
 /// An ordered key-value store that any thread may read and write.
 ///
-/// Readers take no lock and wait for nobody. A SET replaces a value as a whole, so a reader has either the old one or the new one.
+/// Readers take no lock and wait for nobody. A SET replaces a value as a whole, so a reader has
+/// either the old one or the new one.
 ///
 /// # Cost
 ///
-/// O(log items) an operation, and O(pairs) more for a scan. A SET allocates; others do not. Memory of what was replaced or deleted is freed, and
-/// counts for the bound, until no reader can have it any more; some 64 items of each thread that writes no more may stay counted.
+/// O(log items) an operation, and O(pairs) more for a scan. A SET allocates; others do not. Memory
+/// of what was replaced or deleted is freed, and counts for the bound, until no reader can have it
+/// any more; some 64 items of each thread that writes no more may stay counted.
 ///
 /// # Examples
 ///
@@ -51,7 +55,8 @@ pub struct OrderedStore {
 }
 
 impl OrderedStore {
-    /// An empty store whose items take `bytes_max` bytes at most, each with [`ITEM_OVERHEAD_BYTES`].
+    /// An empty store whose items take `bytes_max` bytes at most, each with
+    /// [`ITEM_OVERHEAD_BYTES`].
     #[must_use]
     pub fn new(bytes_max: u64) -> Self {
         Self { map: SkipMap::new(), budget: Budget::new(bytes_max) }
@@ -74,8 +79,9 @@ impl OrderedStore {
         Ok(())
     }
 
-    /// Takes room. Where there is none, memory that this thread has given up and nobody reads any more is freed first: otherwise it would wait for
-    /// more of its kind, which a full store does not bring.
+    /// Takes room. Where there is none, memory that this thread has given up and nobody reads any
+    /// more is freed first: otherwise it would wait for more of its kind, which a full store does
+    /// not bring.
     #[inline]
     fn room_for(&self, item_bytes: u64) -> Result<Room, Full> {
         self.budget.take(item_bytes).or_else(|_| {
@@ -89,10 +95,12 @@ impl OrderedStore {
         self.map.remove(key).is_some()
     }
 
-    /// Lends the pairs from `from` on to `visit`, in ascending order of their keys, until `items` of them were lent, `visit` returns false, or there are no
-    /// more; returns how many `visit` accepted.
+    /// Lends the pairs from `from` on to `visit`, in ascending order of their keys, until `items`
+    /// of them were lent, `visit` returns false, or there are no more; returns how many `visit`
+    /// accepted.
     ///
-    /// Each pair is one that was there during the scan; pairs that are stored or removed meanwhile may be among them or not.
+    /// Each pair is one that was there during the scan; pairs that are stored or removed meanwhile
+    /// may be among them or not.
     #[inline]
     pub fn scan(&self, from: &[u8], items: usize, mut visit: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
         let pairs = self.map.range::<[u8], _>((Bound::Included(from), Bound::Unbounded));

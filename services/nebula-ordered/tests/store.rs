@@ -79,7 +79,8 @@ fn what_was_deleted_makes_room_again() {
     let store = OrderedStore::new(64 * (ITEM_OVERHEAD_BYTES + 1 + 64));
     for round in 0..10_000_u32 {
         let key = [round.to_le_bytes()[0] % 16];
-        // What was replaced or deleted is freed when there is no room, once no thread of the process reads from before.
+        // What was replaced or deleted is freed when there is no room, once no thread of the
+        // process reads from before.
         let mut tries = 0;
         while store.set(&key, &[1; 64]).is_err() {
             tries += 1;
@@ -105,7 +106,8 @@ fn readers_see_whole_values_in_order_beside_writers() {
             scope.spawn(move || {
                 for round in 0..20_000_u32 {
                     let key = round.to_le_bytes()[0] % 32;
-                    // Each writer has its own values for the same keys, alike in what a reader can check.
+                    // Each writer has its own values for the same keys, alike in what a reader can
+                    // check.
                     store.set(&[key], &[key % 8 + 8 * writer; 64]).expect("there is room");
                     if round % 7 == 0 {
                         store.delete(&[key]);

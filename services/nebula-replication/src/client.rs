@@ -1,8 +1,9 @@
 //! What a client needs: which replica leads, and how the replicas are administered.
 //!
-//! A client of all replicas, `udp://a,udp://b,udp://c`, finds the leader by itself: one that does not lead refuses an RPC with a NACK, so that it was not
-//! executed, and the client sends it to the next. With [`asks_for_leader`] the client also asks from time to time who leads, and sends elsewhere only what
-//! comes before it knows.
+//! A client of all replicas, `udp://a,udp://b,udp://c`, finds the leader by itself: one that does
+//! not lead refuses an RPC with a NACK, so that it was not executed, and the client sends it to the
+//! next. With [`asks_for_leader`] the client also asks from time to time who leads, and sends
+//! elsewhere only what comes before it knows.
 
 use nebula::{CallError, Client, ClientConfig, ConnectError, HealthCheck, Span};
 
@@ -51,8 +52,8 @@ pub enum AdministerError {
     Refused(String),
 }
 
-/// Asks the leader of the replicas at `endpoints`, one of which suffices, to list, add or remove. Where none leads now, a list is that of the replica that
-/// answers.
+/// Asks the leader of the replicas at `endpoints`, one of which suffices, to list, add or remove.
+/// Where none leads now, a list is that of the replica that answers.
 ///
 /// # Errors
 ///

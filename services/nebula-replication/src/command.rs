@@ -44,7 +44,8 @@ pub enum Outcome {
 }
 
 openraft::declare_raft_types!(
-    /// Raft's parameters here: an entry has the writes that waited while the one before was committed, so that they share an fsync and a round trip.
+    /// Raft's parameters here: an entry has the writes that waited while the one before was
+    /// committed, so that they share an fsync and a round trip.
     pub Kv:
         D = Vec<Write>,
         R = Vec<Outcome>,

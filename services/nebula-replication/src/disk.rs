@@ -6,8 +6,9 @@
 //! | `facts` | the vote, the last entry that was purged, the last that is known to be committed, the snapshot's generation |
 //! | `snapshot` | (generation, number) → chunk |
 //!
-//! **Policy of fsync:** a vote and the entries of an append are on disk (one transaction, one fsync) before anybody is told so. What only saves work
-//! after a restart (what is committed, what was purged) waits for the next of those.
+//! **Policy of fsync:** a vote and the entries of an append are on disk (one transaction, one
+//! fsync) before anybody is told so. What only saves work after a restart (what is committed, what
+//! was purged) waits for the next of those.
 
 use std::fmt::Debug;
 use std::io;
@@ -179,8 +180,9 @@ impl Disk {
         Ok(Some(bytes))
     }
 
-    /// Keeps a snapshot of the state after entry `index` in place of the one before, which stays until this one is on disk. One of an earlier state
-    /// than is kept changes nothing: it was taken before a leader sent that.
+    /// Keeps a snapshot of the state after entry `index` in place of the one before, which stays
+    /// until this one is on disk. One of an earlier state than is kept changes nothing: it was
+    /// taken before a leader sent that.
     pub(crate) fn keep_snapshot(&self, index: u64, bytes: &[u8]) -> Result<(), DiskError> {
         let _alone = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.fact::<Kept>(GENERATION)?;

@@ -1,7 +1,8 @@
 //! The state machine: committed writes, applied to a `nebula-kvs` store, and its snapshots.
 //!
-//! **Invariant:** what a write does depends on the writes before it alone, never on how a replica's store lies in memory. So whether there is room is
-//! counted here ([`Room`]), and the store has more than that: one that refuses an item all the same stops the replica, and is not let differ.
+//! **Invariant:** what a write does depends on the writes before it alone, never on how a replica's
+//! store lies in memory. So whether there is room is counted here ([`Room`]), and the store has
+//! more than that: one that refuses an item all the same stops the replica, and is not let differ.
 
 use std::io::Cursor;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -17,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::command::{Kv, Outcome, Write};
 use crate::disk::Disk;
 
-/// The room of a replicated store. It must be the same at all replicas; one whose peer has another refuses to speak with it.
+/// The room of a replicated store. It must be the same at all replicas; one whose peer has another
+/// refuses to speak with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Room {
     /// Items that it holds.
@@ -70,7 +72,8 @@ impl Replicated {
         (self.replaced.read().unwrap_or_else(PoisonError::into_inner), &self.store)
     }
 
-    /// The value of a key as it is here, where the leader may have written another since: no linearizable read.
+    /// The value of a key as it is here, where the leader may have written another since: no
+    /// linearizable read.
     #[must_use]
     pub fn get_here(&self, key: &[u8]) -> Option<Vec<u8>> {
         let (_guard, store) = self.read();

@@ -5,7 +5,8 @@
 //!  reads  ─▶ those that wait share one round:  "am I still the leader?" ─▶ majority ─▶ applied so far ─▶ read
 //! ```
 //!
-//! Each waits in a queue that its callers bound: a server hands over no more RPCs than may be answered later.
+//! Each waits in a queue that its callers bound: a server hands over no more RPCs than may be
+//! answered later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,14 +34,15 @@ use crate::wire::{self, Answer, Members, Message, Sender};
 pub struct ReplicaConfig {
     /// Its endpoint, by which the others know it.
     pub endpoint: String,
-    /// The endpoints of all replicas that begin together, its own among them. Empty for one that is [added](Message::Add) later. It counts the first time
-    /// alone: then the log says who they are.
+    /// The endpoints of all replicas that begin together, its own among them. Empty for one that is
+    /// [added](Message::Add) later. It counts the first time alone: then the log says who they are.
     pub members: Vec<String>,
     /// The room of the store.
     pub room: Room,
     /// How often the leader tells the others that it is there. Default: 50 ms.
     pub heartbeat: Duration,
-    /// How long the others wait for it before they elect another, at least; at most twice that. Default: 300 ms.
+    /// How long the others wait for it before they elect another, at least; at most twice that.
+    /// Default: 300 ms.
     pub election_timeout: Duration,
     /// How long a write waits for a majority before its fate is said to be unknown. Default: 2 s.
     pub commit_timeout: Duration,
@@ -128,7 +130,8 @@ pub enum Written {
     Committed(Outcome),
     /// This replica does not lead: nothing was done.
     NotLeader,
-    /// It may be committed or not, now or later: the leader changed, or no majority answered in time.
+    /// It may be committed or not, now or later: the leader changed, or no majority answered in
+    /// time.
     Unknown,
 }
 
@@ -160,7 +163,8 @@ impl std::fmt::Debug for Replica {
 }
 
 impl Replica {
-    /// Starts a replica on the runtime of the caller's task. With an empty log it begins with the members of its configuration.
+    /// Starts a replica on the runtime of the caller's task. With an empty log it begins with the
+    /// members of its configuration.
     ///
     /// # Errors
     ///
@@ -202,15 +206,17 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Has `write` replicated; `done` is called once it is known how it ended, on a thread of the replica's.
+    /// Has `write` replicated; `done` is called once it is known how it ended, on a thread of the
+    /// replica's.
     pub fn write(&self, write: Write, done: impl FnOnce(Written) + Send + 'static) {
         if let Err(refused) = self.writes.send((write, Box::new(done))) {
             (refused.0.1)(Written::NotLeader);
         }
     }
 
-    /// Has `read` look at the store as it is at some moment between this call and `read`'s own, whichever replica wrote it: reads are linearizable. It
-    /// gets nothing where this replica does not lead.
+    /// Has `read` look at the store as it is at some moment between this call and `read`'s own,
+    /// whichever replica wrote it: reads are linearizable. It gets nothing where this replica does
+    /// not lead.
     pub fn read(&self, read: impl FnOnce(Option<&Store>) + Send + 'static) {
         if let Err(refused) = self.reads.send(Box::new(read)) {
             (refused.0)(None);
@@ -229,7 +235,8 @@ impl Replica {
         let _ = self.server.set(server.clone());
     }
 
-    /// Whether this replica thinks that it leads. Another may lead already: reads and writes find out.
+    /// Whether this replica thinks that it leads. Another may lead already: reads and writes find
+    /// out.
     #[must_use]
     pub fn leads(&self) -> bool {
         is_leader(&self.raft)
@@ -241,7 +248,8 @@ impl Replica {
         &self.replicated
     }
 
-    /// Why the replica has stopped, if it has: its disk is full, for instance. It answers nothing any more.
+    /// Why the replica has stopped, if it has: its disk is full, for instance. It answers nothing
+    /// any more.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.raft.metrics().borrow().running_state.as_ref().err().map(ToString::to_string)
@@ -325,9 +333,10 @@ impl Replica {
     }
 }
 
-/// Has a replica that led when it ended be elected again, if it is to lead. The library would go on as the leader of the same term, but what is committed is
-/// not synced with each commit: its reads could then show what was before its last acknowledgments. A leader that is elected commits an entry of
-/// its term before it answers a read.
+/// Has a replica that led when it ended be elected again, if it is to lead. The library would go on
+/// as the leader of the same term, but what is committed is not synced with each commit: its reads
+/// could then show what was before its last acknowledgments. A leader that is elected commits an
+/// entry of its term before it answers a read.
 async fn resign(disk: &mut Disk, me: u64) -> Result<(), StorageError<u64>> {
     match disk.read_vote().await? {
         Some(vote) if vote.committed && vote.leader_id.node_id == me => {
@@ -392,7 +401,8 @@ impl Writer {
                 self.written.fetch_add(count as u64, Ordering::Relaxed);
                 Ok(committed.data)
             }
-            // Raft says the same of an entry that it did not take and of one that a later leader may yet keep.
+            // Raft says the same of an entry that it did not take and of one that a later leader
+            // may yet keep.
             _ => Err(Written::Unknown),
         }
     }

@@ -45,7 +45,8 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Begins a replica whose file is in `folder`, which is created; `peers` is how it speaks with the others.
+    /// Begins a replica whose file is in `folder`, which is created; `peers` is how it speaks with
+    /// the others.
     ///
     /// # Errors
     ///
@@ -115,7 +116,8 @@ impl RunningReplica {
     }
 }
 
-/// Starts a replica, and `server` for its clients and the other replicas. Requests are at least as long as the messages of replicas need.
+/// Starts a replica, and `server` for its clients and the other replicas. Requests are at least as
+/// long as the messages of replicas need.
 ///
 /// # Errors
 ///

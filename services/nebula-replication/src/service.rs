@@ -1,4 +1,5 @@
-//! A replica as a service: requests of clients by `nebula_kvs::protocol`, and those of other replicas, at one endpoint.
+//! A replica as a service: requests of clients by `nebula_kvs::protocol`, and those of other
+//! replicas, at one endpoint.
 //!
 //! Nothing that waits for others or for the disk keeps a worker: those replies are given later.
 
@@ -13,7 +14,8 @@ use crate::wire;
 
 /// RPCs of a worker that may wait for others at once: as many as Nebula lets.
 pub const LATER_MAX: u16 = 62;
-/// Bytes of the longest message of another replica's, beside one write: entries, or a piece of a snapshot.
+/// Bytes of the longest message of another replica's, beside one write: entries, or a piece of a
+/// snapshot.
 pub const MESSAGE_BYTES_MAX: u32 = 64 << 10;
 
 /// The service of a replica.

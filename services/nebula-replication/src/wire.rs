@@ -4,7 +4,8 @@
 //! request  op 1 = 16 | version 1 = 1 | reserved 2 | fingerprint of the room 4 | message, in postcard's encoding
 //! reply    an answer, in postcard's encoding
 //! ```
-//! The first byte is no operation of `nebula_kvs::protocol`, so that one endpoint serves clients and replicas.
+//! The first byte is no operation of `nebula_kvs::protocol`, so that one endpoint serves clients
+//! and replicas.
 
 use openraft::BasicNode;
 use openraft::error::{InstallSnapshotError, RaftError};
@@ -80,7 +81,8 @@ pub struct Members {
     pub commits: Figures,
     /// Entries' ways to a follower, onto its disk and back, while it led.
     pub rounds: Figures,
-    /// Bytes of the receive buffer of its server: the bound on what all clients and replicas can make it hold.
+    /// Bytes of the receive buffer of its server: the bound on what all clients and replicas can
+    /// make it hold.
     pub buffer_bytes: u64,
     /// The most of them that were used at once.
     pub buffer_bytes_used_max: u64,

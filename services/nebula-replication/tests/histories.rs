@@ -1,5 +1,5 @@
-//! Histories under faults are linearizable, and what was acknowledged stays: replicas that are killed and restarted, a network that parts, clocks that
-//! differ, disks that are full.
+//! Histories under faults are linearizable, and what was acknowledged stays: replicas that are
+//! killed and restarted, a network that parts, clocks that differ, disks that are full.
 
 use std::rc::Rc;
 use std::time::Duration;

@@ -1,10 +1,12 @@
-//! A global allocator for tests: the system's allocator, with a count of what each thread allocates.
+//! A global allocator for tests: the system's allocator, with a count of what each thread
+//! allocates.
 //!
-//! A test program makes [`Counting`] its global allocator. [`made_by`], [`allocations`] and [`bytes`] then tell what the calling thread did:
-//! tests run in parallel, so a count of the whole process would include other tests.
+//! A test program makes [`Counting`] its global allocator. [`made_by`], [`allocations`] and
+//! [`bytes`] then tell what the calling thread did: tests run in parallel, so a count of the whole
+//! process would include other tests.
 //!
-//! `GlobalAlloc` is an unsafe trait, so this module alone may be unsafe. Other crates have this crate as a dev-dependency only, which
-//! `cargo xtask tidy` checks.
+//! `GlobalAlloc` is an unsafe trait, so this module alone may be unsafe. Other crates have this
+//! crate as a dev-dependency only, which `cargo xtask tidy` checks.
 //!
 //! # Examples
 //!
@@ -20,7 +22,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-// Constant cells without a destructor: accessing them neither allocates nor fails, not even while a thread ends.
+// Constant cells without a destructor: accessing them neither allocates nor fails, not even while a
+// thread ends.
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
     static BYTES: Cell<i64> = const { Cell::new(0) };
@@ -39,7 +42,8 @@ pub fn made_by(work: impl FnOnce()) -> u64 {
     allocations() - before
 }
 
-/// Bytes that this thread has allocated, less those that it has freed. Negative where it frees what other threads have allocated.
+/// Bytes that this thread has allocated, less those that it has freed. Negative where it frees what
+/// other threads have allocated.
 pub fn bytes() -> i64 {
     BYTES.get()
 }
@@ -70,7 +74,8 @@ impl Counting {
 
     /// Also calls `on_allocation` before each allocation, on the thread that allocates.
     ///
-    /// For a test that counts what other threads allocate. The function must not allocate: it would be called again, without end.
+    /// For a test that counts what other threads allocate. The function must not allocate: it would
+    /// be called again, without end.
     pub const fn calling(on_allocation: fn()) -> Self {
         Self { on_allocation }
     }
@@ -94,8 +99,8 @@ fn bytes_of(layout: Layout) -> i64 {
     layout.size().cast_signed() as i64
 }
 
-// SAFETY: every call is passed to the system's allocator unchanged. The counters are plain integers of the thread, so counting neither
-// allocates nor unwinds.
+// SAFETY: every call is passed to the system's allocator unchanged. The counters are plain integers
+// of the thread, so counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.count_allocation(layout);
@@ -111,7 +116,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         BYTES.set(BYTES.get() - bytes_of(layout));
-        // SAFETY: the caller keeps the contract of `dealloc`; every block is the system allocator's.
+        // SAFETY: the caller keeps the contract of `dealloc`; every block is the system
+        // allocator's.
         unsafe { System.dealloc(block, layout) }
     }
 }

@@ -8,7 +8,8 @@
 //! < END\r\n
 //! ```
 //!
-//! A case has a name, and lines that begin with a word. What stands behind the word is the test's: bytes, for instance, as [`bytes`] reads them.
+//! A case has a name, and lines that begin with a word. What stands behind the word is the test's:
+//! bytes, for instance, as [`bytes`] reads them.
 
 /// A case: its name, and its lines as the word that each begins with and what stands behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,8 @@ pub struct Case<'t> {
 ///
 /// # Panics
 ///
-/// Where the text does not begin with lines for its readers and an empty one, or has a line before its first case.
+/// Where the text does not begin with lines for its readers and an empty one, or has a line before
+/// its first case.
 ///
 /// # Examples
 ///
@@ -45,7 +47,8 @@ pub fn read(text: &str) -> Vec<Case<'_>> {
     cases
 }
 
-/// Bytes as a file writes them: `\r`, `\n`, `\\` and `\xNN` are bytes, `{k*250}` is 250 times k, and all else is itself.
+/// Bytes as a file writes them: `\r`, `\n`, `\\` and `\xNN` are bytes, `{k*250}` is 250 times k,
+/// and all else is itself.
 ///
 /// # Panics
 ///

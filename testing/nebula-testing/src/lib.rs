@@ -1,4 +1,5 @@
-//! What tests of every area share. Nothing of Nebula is compiled for it: a test of the core cannot reach the runtime through it.
+//! What tests of every area share. Nothing of Nebula is compiled for it: a test of the core cannot
+//! reach the runtime through it.
 //!
 //! | module | what for |
 //! |---|---|

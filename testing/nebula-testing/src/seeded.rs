@@ -1,9 +1,12 @@
-//! Property tests from fixed seeds: the same draws in every run, on every machine, however busy it is.
+//! Property tests from fixed seeds: the same draws in every run, on every machine, however busy it
+//! is.
 //!
-//! [`arbtest`] runs a property with random seeds until a time is over: a run that finds something cannot be told from one that was lucky, and a
-//! busy machine tests less. [`seeded`] runs it a fixed number of times with fixed seeds instead. A failure prints its seed as arbtest does.
+//! [`arbtest`] runs a property with random seeds until a time is over: a run that finds something
+//! cannot be told from one that was lucky, and a busy machine tests less. [`seeded`] runs it a
+//! fixed number of times with fixed seeds instead. A failure prints its seed as arbtest does.
 //!
-//! To explore, `cargo xtask explore` sets `NEBULA_EXPLORE_MS`: every property is then run with new seeds for that many milliseconds.
+//! To explore, `cargo xtask explore` sets `NEBULA_EXPLORE_MS`: every property is then run with new
+//! seeds for that many milliseconds.
 
 use arbtest::arbitrary::{self, Unstructured};
 
@@ -11,13 +14,16 @@ use arbtest::arbitrary::{self, Unstructured};
 const EXPLORE: &str = "NEBULA_EXPLORE_MS";
 /// Runs of a property, unless it asks for others.
 const RUNS: u32 = 96;
-/// Runs of a property in Miri, which takes minutes to draw what is drawn in a millisecond otherwise; and the random bytes of the longest.
+/// Runs of a property in Miri, which takes minutes to draw what is drawn in a millisecond
+/// otherwise; and the random bytes of the longest.
 const MIRI_RUNS: u32 = 12;
 const MIRI_SIZE_MAX: u32 = 1024;
 
-/// Runs `property` 96 times, unless told otherwise, when the value is dropped, with random bytes of lengths from `size_min` to `size_max`.
+/// Runs `property` 96 times, unless told otherwise, when the value is dropped, with random bytes of
+/// lengths from `size_min` to `size_max`.
 ///
-/// In Miri it is run 12 times at most, with 1024 bytes at most: there it looks for undefined behavior, and not for wrong answers.
+/// In Miri it is run 12 times at most, with 1024 bytes at most: there it looks for undefined
+/// behavior, and not for wrong answers.
 ///
 /// # Panics
 ///
@@ -93,7 +99,8 @@ where
         let mut completed = 0;
         for seed in seeds(self.runs, self.size_min, self.size_max) {
             let run = |draw: &mut Unstructured<'_>| {
-                // A property that runs out of random bytes gives up; arbtest would take that for a failure of a given seed.
+                // A property that runs out of random bytes gives up; arbtest would take that for a
+                // failure of a given seed.
                 completed += u32::from((self.property)(draw).is_ok());
                 Ok(())
             };
@@ -114,8 +121,8 @@ where
     }
 }
 
-/// `runs` seeds of arbtest's form: the number of bytes in the lower half, which grows by a constant factor from run to run, and what they are
-/// drawn from in the upper half.
+/// `runs` seeds of arbtest's form: the number of bytes in the lower half, which grows by a constant
+/// factor from run to run, and what they are drawn from in the upper half.
 fn seeds(runs: u32, size_min: u32, size_max: u32) -> impl Iterator<Item = u64> {
     let ratio = f64::from(size_max) / f64::from(size_min);
     (0..runs).map(move |run| {

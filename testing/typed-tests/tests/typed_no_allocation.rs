@@ -1,5 +1,5 @@
-//! A typed RPC of line messages allocates nothing, neither at the client nor at the server; nor does a submitted one of protobuf's once messages as
-//! long have come.
+//! A typed RPC of line messages allocates nothing, neither at the client nor at the server; nor
+//! does a submitted one of protobuf's once messages as long have come.
 
 use nebula::{ClientConfig, RunningServer, Server, ServerConfig, Worker};
 use typed_tests::EveryService;

@@ -1,4 +1,5 @@
-//! Runs other programs from the root of the repository, and turns failures into one line: what the chores of every workspace here share.
+//! Runs other programs from the root of the repository, and turns failures into one line: what the
+//! chores of every workspace here share.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore says which program it runs")]
 
@@ -68,12 +69,14 @@ impl Shell {
         &self.root
     }
 
-    /// Where builds go; a sub-folder for other compiler flags, which would otherwise rebuild everything each time.
+    /// Where builds go; a sub-folder for other compiler flags, which would otherwise rebuild
+    /// everything each time.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The workspaces of the repository; the extra ones have dependencies that users of Nebula do not need.
+    /// The workspaces of the repository; the extra ones have dependencies that users of Nebula do
+    /// not need.
     pub fn manifests(&self) -> impl Iterator<Item = &'static str> {
         let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml", "hardware/Cargo.toml"].into_iter();
         manifests.filter(|manifest| self.root.join(manifest).exists())

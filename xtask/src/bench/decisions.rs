@@ -1,8 +1,8 @@
-//! The cost of deciding about one RPC under every policy: nanoseconds in a tight loop, and instructions counted by
-//! callgrind.
+//! The cost of deciding about one RPC under every policy: nanoseconds in a tight loop, and
+//! instructions counted by callgrind.
 //!
-//! Both come from the example `decisions` of `nebula-nic`, which lists what it can run. Nanoseconds are compared with
-//! the goal but depend on the machine; instructions are the same everywhere.
+//! Both come from the example `decisions` of `nebula-nic`, which lists what it can run. Nanoseconds
+//! are compared with the goal but depend on the machine; instructions are the same everywhere.
 
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,17 @@
-//! Instructions per operation of the NIC's state machines, and the check that they do not grow with scale.
+//! Instructions per operation of the NIC's state machines, and the check that they do not grow with
+//! scale.
 //!
-//! Counted by callgrind on the example `instructions` of `nebula-nic`, which does an operation N times after a set-up:
-//! (Ir(2N) − Ir(N)) / N excludes the set-up and the start of the program. Each operation is counted for few and many
-//! clients and cores; the gate is that the four counts agree.
+//! Counted by callgrind on the example `instructions` of `nebula-nic`, which does an operation N
+//! times after a set-up: (Ir(2N) − Ir(N)) / N excludes the set-up and the start of the program.
+//! Each operation is counted for few and many clients and cores; the gate is that the four counts
+//! agree.
 //!
 //! Built as a user builds: without optimization across crates.
 //!
-//! An echo through the whole runtime is counted too, client and server together ([`echo`]), and an RPC of the queueing level
-//! ([`simulated`]): there the gate is a number. The echo is counted with and without [samples](metrics) for the status page. An RPC of a generated service ([`typed`]) is compared with one written by hand.
+//! An echo through the whole runtime is counted too, client and server together ([`echo`]), and an
+//! RPC of the queueing level ([`simulated`]): there the gate is a number. The echo is counted with
+//! and without [samples](metrics) for the status page. An RPC of a generated service ([`typed`]) is
+//! compared with one written by hand.
 
 mod metrics;
 mod simulated;
@@ -67,13 +71,15 @@ const READS: Echo = Echo {
     most: [(32, 2_450.0), (1, 6_250.0)],
 };
 
-/// Clients, and the most lines that an RPC of theirs may take the server. Where clients walk round their rings it is one more.
+/// Clients, and the most lines that an RPC of theirs may take the server. Where clients walk round
+/// their rings it is one more.
 const LINES: [(u32, f64); 2] = [(64, 0.1), (1024, 1.3)];
 
 /// Rounds of a count and of a longer one: their difference leaves out what comes first.
 const LINES_ROUNDS: [u32; 2] = [20, 100];
 
-/// The benchmark: enough operations that rare branches (a wrap, a table's long probe) are in the mean.
+/// The benchmark: enough operations that rare branches (a wrap, a table's long probe) are in the
+/// mean.
 pub(super) struct Instructions;
 
 impl Section for Instructions {
@@ -158,8 +164,9 @@ fn echo_of(shell: &Shell, echo: &Echo, (batch, most): (u32, f64), rpcs: u32) -> 
     Ok(Row { what, value, unit: "instructions".into(), against: Some(against) })
 }
 
-/// Lines that a server fetches from memory for an RPC, with one RPC of each client outstanding. What it touches follows what is outstanding and
-/// not what clients could have outstanding: rings that were walked in a circle would come from memory line by line.
+/// Lines that a server fetches from memory for an RPC, with one RPC of each client outstanding.
+/// What it touches follows what is outstanding and not what clients could have outstanding: rings
+/// that were walked in a circle would come from memory line by line.
 fn lines(shell: &Shell) -> Result<Vec<Row>, Failure> {
     let program = runtime_program(shell, "server_lines")?;
     LINES.iter().map(|&(clients, most)| lines_of(shell, &program, clients, most)).collect()

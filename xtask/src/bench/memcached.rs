@@ -1,4 +1,5 @@
-//! memcached's protocol: the key-value service beside memcached itself, and the picture of both under overload.
+//! memcached's protocol: the key-value service beside memcached itself, and the picture of both
+//! under overload.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -7,7 +8,8 @@ use super::picture::{BLUE, Drawn, GRID, INK, MUTED, ORANGE, Surface, sheet, text
 use super::{Picture, Row, Section, program};
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 
-/// The section `memcached` of the program `nebula-bench`, which starts the program `nebula` and memcached.
+/// The section `memcached` of the program `nebula-bench`, which starts the program `nebula` and
+/// memcached.
 pub(super) struct Memcached;
 
 impl Section for Memcached {

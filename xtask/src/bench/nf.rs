@@ -3,7 +3,8 @@
 use super::{Row, Section, program};
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 
-/// The section `nf` of the program `nebula-bench`, which starts the program `nebula` between network namespaces.
+/// The section `nf` of the program `nebula-bench`, which starts the program `nebula` between
+/// network namespaces.
 pub(super) struct Nf;
 
 impl Section for Nf {

@@ -1,4 +1,5 @@
-//! docs/data/benchmarks.tsv: rows of the sections that ran take the places of their former ones, all others stay.
+//! docs/data/benchmarks.tsv: rows of the sections that ran take the places of their former ones,
+//! all others stay.
 
 use super::{Measured, table};
 use crate::shell::{Attempt, Failure, Shell};

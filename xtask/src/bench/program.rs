@@ -1,4 +1,5 @@
-//! Sections of the program `nebula-bench` in the workspace `bench/`, which prints its rows as JSON lines.
+//! Sections of the program `nebula-bench` in the workspace `bench/`, which prints its rows as JSON
+//! lines.
 
 use super::{Row, Section};
 use crate::shell::{Attempt, Failure, Shell, stdout_of};

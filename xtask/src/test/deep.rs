@@ -44,9 +44,9 @@ pub(super) fn fuzz(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
-/// What Miri can run and may find something in: packages, with a feature, and the unit tests, by module, that make no unsupported
-/// system call and are not too slow in it. `nebula-nic` forbids unsafe code and is single-threaded. The line encoding is read in place by
-/// `zerocopy`.
+/// What Miri can run and may find something in: packages, with a feature, and the unit tests, by
+/// module, that make no unsupported system call and are not too slow in it. `nebula-nic` forbids
+/// unsafe code and is single-threaded. The line encoding is read in place by `zerocopy`.
 const MIRI_TESTS: &[(&str, &str, &[&str])] = &[
     ("nebula-sys", "", &["spsc::", "mcs::", "copy::", "prefetch::", "region::"]),
     ("nebula-typed", "", &["message::", "method::", "text::"]),
@@ -61,7 +61,8 @@ pub(super) fn miri(shell: &Shell) -> Result<Ending, Failure> {
         let mut command = shell.command(cargo[0]);
         command.args(&cargo[1..]).args(["miri", "test", "--package", package, "--features", feature, "--lib", "--"]);
         command.args(*modules);
-        // A region whose leases were not returned leaks its memory on purpose, so that no lease dangles.
+        // A region whose leases were not returned leaks its memory on purpose, so that no lease
+        // dangles.
         command.env("MIRIFLAGS", "-Zmiri-ignore-leaks").env("CARGO_TARGET_DIR", shell.target().join("miri"));
         run(&mut command)?;
     }

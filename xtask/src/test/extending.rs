@@ -1,8 +1,10 @@
-//! The step that applies docs/EXTENDING.md verbatim: its recipe for a dispatch policy, applied to a copy of the tree.
+//! The step that applies docs/EXTENDING.md verbatim: its recipe for a dispatch policy, applied to a
+//! copy of the tree.
 //!
-//! The recipe's code blocks say in their first line where they go: `file=PATH` is a new file, `in=PATH before="LINE"` and
-//! `in=PATH after="LINE"` are lines beside one that stands in PATH just once. The copy stays in `target/extending`, and only what
-//! differs is written again, so that a second run builds little; what the crates depend on is that of the step `test`.
+//! The recipe's code blocks say in their first line where they go: `file=PATH` is a new file,
+//! `in=PATH before="LINE"` and `in=PATH after="LINE"` are lines beside one that stands in PATH just
+//! once. The copy stays in `target/extending`, and only what differs is written again, so that a
+//! second run builds little; what the crates depend on is that of the step `test`.
 
 mod copy;
 mod recipe;
@@ -39,11 +41,13 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     }
 }
 
-/// Cargo in the copy, whose `crates` it builds without optimizing: in a fifth of the time, as they are run for a second.
+/// Cargo in the copy, whose `crates` it builds without optimizing: in a fifth of the time, as they
+/// are run for a second.
 ///
-/// Cargo knows a workspace's crates by their path from its root and by their profile. In the repository's folder of builds it would take
-/// a crate of the copy for the repository's, had it the same profile; so *every* crate is built without optimizing, which none of the
-/// repository's is. The programs that are run go to a separate folder, as those have a name and no profile.
+/// Cargo knows a workspace's crates by their path from its root and by their profile. In the
+/// repository's folder of builds it would take a crate of the copy for the repository's, had it the
+/// same profile; so *every* crate is built without optimizing, which none of the repository's is.
+/// The programs that are run go to a separate folder, as those have a name and no profile.
 fn cargo_in(shell: &Shell, tree: &Path, crates: &[&str], args: &[&str]) -> Command {
     let plain =
         crates.iter().flat_map(|name| ["--config".to_owned(), format!("profile.dev.package.{name}.opt-level=0")]);

@@ -1,7 +1,7 @@
 //! Checks every dependency's license against the list in `deny.toml`.
 //!
-//! `cargo deny` does this and more, and is used where it is installed. Building it takes minutes, so elsewhere (in CI
-//! too) only the list is checked here, from `cargo metadata`.
+//! `cargo deny` does this and more, and is used where it is installed. Building it takes minutes,
+//! so elsewhere (in CI too) only the list is checked here, from `cargo metadata`.
 
 mod expression;
 

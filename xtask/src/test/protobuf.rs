@@ -1,4 +1,5 @@
-//! The step that has Google's protobuf for Python read and write what generated services do: over shared memory and over UDP.
+//! The step that has Google's protobuf for Python read and write what generated services do: over
+//! shared memory and over UDP.
 
 use super::Ending;
 use crate::shell::{Attempt, Failure, Shell, run};

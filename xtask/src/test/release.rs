@@ -1,4 +1,5 @@
-//! The steps that look at what others install: packages for a registry, and targets without Linux's system calls.
+//! The steps that look at what others install: packages for a registry, and targets without Linux's
+//! system calls.
 
 mod included;
 
@@ -14,7 +15,8 @@ use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 /// What every package holds beside its code.
 const ALWAYS: &[&str] = &["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Makes every package that may be published, without building it again, and holds its list of files against what its code includes.
+/// Makes every package that may be published, without building it again, and holds its list of
+/// files against what its code includes.
 pub(super) fn package(shell: &Shell) -> Result<Ending, Failure> {
     let names = published(shell)?;
     let mut make = shell.cargo(&["package", "--no-verify", "--allow-dirty", "--quiet"]);
@@ -75,7 +77,8 @@ const BARE: &str = "wasm32-unknown-unknown";
 const LABORATORY: &[&str] =
     &["nebula-nic", "nebula-requester", "nebula-memsys", "nebula-workload", "nebula-ui", "nebula-sim"];
 
-/// Checks that the laboratory compiles for a target without system calls; its tests run on the host.
+/// Checks that the laboratory compiles for a target without system calls; its tests run on the
+/// host.
 pub(super) fn wasm(shell: &Shell) -> Result<Ending, Failure> {
     if !shell.has_target(BARE)? {
         return Ok(Ending::Skipped(format!("the target is not installed (rustup target add {BARE})")));

@@ -1,6 +1,7 @@
 //! Steps that run beside each other: what one leaves of the cores, another uses.
 //!
-//! Each is a separate `cargo xtask test --only STEP`. Its output goes to a file and is printed whole when it ends, so that no lines mix.
+//! Each is a separate `cargo xtask test --only STEP`. Its output goes to a file and is printed
+//! whole when it ends, so that no lines mix.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,7 +14,8 @@ use crate::shell::{Attempt, Failure, Shell};
 /// Steps at a time. Each keeps one core busy, or two.
 const LANES: usize = 2;
 
-/// Runs the steps, and begins none after a failure. What came of those that ran, in the order in which they ended.
+/// Runs the steps, and begins none after a failure. What came of those that ran, in the order in
+/// which they ended.
 pub(super) fn run(shell: &Shell, steps: &[&'static Step]) -> Vec<Ran> {
     let lanes = Mutex::new(Lanes { waiting: steps.iter().copied().collect(), ..Lanes::default() });
     std::thread::scope(|scope| {

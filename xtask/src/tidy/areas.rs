@@ -1,4 +1,5 @@
-//! A crate depends on crates of the same area and of those that this area may import; the same holds for its tests.
+//! A crate depends on crates of the same area and of those that this area may import; the same
+//! holds for its tests.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
 /// What any crate's tests may import.
 const OF_TESTS: &str = "testing";
 
-/// A dependency that breaks the rule until somebody has moved what needs it. This list may only shrink.
+/// A dependency that breaks the rule until somebody has moved what needs it. This list may only
+/// shrink.
 struct Exception {
     manifest: &'static str,
     dependency: &'static str,

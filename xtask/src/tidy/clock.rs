@@ -1,7 +1,8 @@
 //! Tests hold on a busy machine: they neither read the time nor sleep.
 //!
-//! Waits, the deadlines that turn a hang into a failure, and handlers that take time are those of `nebula-testing`.
-//! What measures is a bench, in `bench/` and the examples, where this rule does not look.
+//! Waits, the deadlines that turn a hang into a failure, and handlers that take time are those of
+//! `nebula-testing`. What measures is a bench, in `bench/` and the examples, where this rule does
+//! not look.
 
 use super::Violation;
 use super::code::code_of;
@@ -28,7 +29,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
         .collect()
 }
 
-/// Where the test code of a file begins, counted from 1: all of a file in `tests/`, else its module of unit tests.
+/// Where the test code of a file begins, counted from 1: all of a file in `tests/`, else its module
+/// of unit tests.
 fn first_line(path: &str, text: &str) -> Option<usize> {
     if !area::holds(path) || path.contains("/examples/") || path.contains("/benches/") {
         return None;

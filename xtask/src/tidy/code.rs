@@ -1,18 +1,22 @@
-//! Rust source split into code and prose by the compiler's own lexer, so that a word found in either is known to be there.
+//! Rust source split into code and prose by the compiler's own lexer, so that a word found in
+//! either is known to be there.
 
 use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
 
-/// `text` with every character of a comment, string or character literal but the line ends made a blank.
+/// `text` with every character of a comment, string or character literal but the line ends made a
+/// blank.
 pub(super) fn code_of(text: &str) -> String {
     only(text, |is_code| is_code, ' ')
 }
 
-/// `text` with every character of code but the spaces and line ends made a NUL, which is part of no word.
+/// `text` with every character of code but the spaces and line ends made a NUL, which is part of no
+/// word.
 pub(super) fn prose_of(text: &str) -> String {
     only(text, |is_code| !is_code, '\0')
 }
 
-/// The words, numbers and marks of code, one by one: `a::b` is four. Modules `tests` within a file are left out.
+/// The words, numbers and marks of code, one by one: `a::b` is four. Modules `tests` within a file
+/// are left out.
 pub(super) fn tokens(text: &str) -> Vec<&str> {
     let code = pieces(text).filter(|(piece, is_code)| *is_code && !piece.trim().is_empty());
     without_tests(code.map(|(piece, _)| piece).collect())
@@ -46,6 +50,14 @@ fn closing(tokens: &[&str]) -> usize {
     tokens.len()
 }
 
+/// The lines that hold a comment and no code, each with its number.
+pub(super) fn comments(text: &str) -> Vec<(usize, &str)> {
+    let prose = prose_of(text);
+    let is_comment = |(_, prose): &(&str, &str)| prose.trim_start().starts_with("//");
+    let lines = text.lines().zip(prose.lines()).enumerate().filter(|(_, pair)| is_comment(pair));
+    lines.map(|(index, (line, _))| (index + 1, line)).collect()
+}
+
 /// `text` with the visible characters of the pieces that are not kept replaced by `blank`.
 fn only(text: &str, is_kept: impl Fn(bool) -> bool, blank: char) -> String {
     let mut out = String::with_capacity(text.len());
@@ -75,7 +87,8 @@ fn is_code(kind: TokenKind) -> bool {
     }
 }
 
-/// Whether `code` has `word` as a whole word: with no alphanumeric character or underscore on either side.
+/// Whether `code` has `word` as a whole word: with no alphanumeric character or underscore on
+/// either side.
 pub(super) fn has_word(code: &str, word: &str) -> bool {
     let is_inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     code.match_indices(word).any(|(at, _)| {

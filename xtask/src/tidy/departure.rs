@@ -1,7 +1,9 @@
-//! Where the code departs from its paper, the source says `Departs:` and docs/data/departures.tsv lists it.
+//! Where the code departs from its paper, the source says `Departs:` and docs/data/departures.tsv
+//! lists it.
 //!
-//! The list is made from the marks (`cargo xtask tidy --bless`), so that the reason is written once, where the code is.
-//! This rule finds a mark that is not listed, and a row whose mark is gone.
+//! The list is made from the marks (`cargo xtask tidy --bless`), so that the reason is written
+//! once, where the code is. This rule finds a mark that is not listed, and a row whose mark is
+//! gone.
 
 use super::Violation;
 use super::tree::Tree;

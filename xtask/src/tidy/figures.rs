@@ -1,7 +1,8 @@
 //! README's figures are those of docs/data/benchmarks.tsv.
 //!
-//! The table in README is written from the benchmarks' rows (`cargo xtask tidy --bless`), between two lines, so that a figure is measured and
-//! written down once. This rule finds a table that differs, and a row that the benchmarks no longer have.
+//! The table in README is written from the benchmarks' rows (`cargo xtask tidy --bless`), between
+//! two lines, so that a figure is measured and written down once. This rule finds a table that
+//! differs, and a row that the benchmarks no longer have.
 
 use super::Violation;
 use super::tree::Tree;

@@ -1,4 +1,5 @@
-//! Commands of the program do not import each other, and floors of the runtime import no higher ones.
+//! Commands of the program do not import each other, and floors of the runtime import no higher
+//! ones.
 
 use std::collections::BTreeSet;
 

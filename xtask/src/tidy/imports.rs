@@ -1,6 +1,8 @@
-//! Which files of a crate import which: a file imports another when its code names a path into that file's module.
+//! Which files of a crate import which: a file imports another when its code names a path into that
+//! file's module.
 //!
-//! A path counts in a `use` and in full, in macros too. A module `tests` within a file does not count.
+//! A path counts in a `use` and in full, in macros too. A module `tests` within a file does not
+//! count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +34,8 @@ impl Imports {
         Self { of, prefix }
     }
 
-    /// Sets of more than one file of which each leads to each by a chain of imports, the longest first.
+    /// Sets of more than one file of which each leads to each by a chain of imports, the longest
+    /// first.
     pub(super) fn cycles(&self) -> Vec<Vec<String>> {
         let mut graph = DiGraph::<&str, ()>::new();
         let nodes: BTreeMap<&str, _> = self.of.keys().map(|file| (file.as_str(), graph.add_node(file))).collect();
@@ -48,7 +51,8 @@ impl Imports {
         cycles
     }
 
-    /// The first part of a file's module: `load` of `load.rs` and of `load/args.rs`; "" of the crate's root.
+    /// The first part of a file's module: `load` of `load.rs` and of `load/args.rs`; "" of the
+    /// crate's root.
     pub(super) fn top(&self, file: &str) -> String {
         module_of(file, &self.prefix).into_iter().next().unwrap_or_default()
     }
@@ -57,7 +61,8 @@ impl Imports {
 /// The file of each module.
 type Modules<'a> = BTreeMap<Vec<String>, &'a str>;
 
-/// The module that a file is: `a::b` of `a/b.rs` and of `a/b/mod.rs`; nothing of `main.rs` and `lib.rs`.
+/// The module that a file is: `a::b` of `a/b.rs` and of `a/b/mod.rs`; nothing of `main.rs` and
+/// `lib.rs`.
 fn module_of(path: &str, prefix: &str) -> Vec<String> {
     let within = path.strip_prefix(prefix).unwrap_or(path).trim_end_matches(".rs");
     let parts = within.split('/').filter(|part| !matches!(*part, "main" | "lib" | "mod"));

@@ -1,5 +1,5 @@
-//! Links between the pages resolve: to a file of the tree, to a heading of its page, and to what a file of code has. Every page of docs/ is in the
-//! book.
+//! Links between the pages resolve: to a file of the tree, to a heading of its page, and to what a
+//! file of code has. Every page of docs/ is in the book.
 
 use super::Violation;
 use super::tree::Tree;
@@ -29,7 +29,8 @@ fn page(tree: &Tree, path: &str, text: &str) -> Vec<Violation> {
     own.filter_map(|(line, target, label)| Some(Violation::new(path, line, wrong(target, label)?))).collect()
 }
 
-/// What a link is labelled with, if that is a name of code in backticks, where `before` ends with the bracket that opens its target.
+/// What a link is labelled with, if that is a name of code in backticks, where `before` ends with
+/// the bracket that opens its target.
 fn label(before: &str) -> Option<&str> {
     let label = before.strip_suffix("`](")?;
     let name = &label[label.rfind('`')? + 1..];

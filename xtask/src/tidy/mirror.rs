@@ -1,7 +1,9 @@
-//! The two worlds take the same decisions: each calls the method of `nebula-nic` that decides, at the station of the same name.
+//! The two worlds take the same decisions: each calls the method of `nebula-nic` that decides, at
+//! the station of the same name.
 //!
-//! `nebula` carries a station out in real time and `nebula-sim` in simulated time; side by side they show what "simulated" and "real"
-//! mean. A station is a file, or a file and the folder of its name; its tests do not count.
+//! `nebula` carries a station out in real time and `nebula-sim` in simulated time; side by side
+//! they show what "simulated" and "real" mean. A station is a file, or a file and the folder of its
+//! name; its tests do not count.
 
 use super::Violation;
 use super::code::tokens;
@@ -63,7 +65,8 @@ fn texts<'a>(tree: &'a Tree, station: &str) -> impl Iterator<Item = &'a str> {
     tree.rust().filter(move |(path, _)| *path == file || path.starts_with(&folder)).map(|(_, text)| text)
 }
 
-/// Whether these tokens are there one after the other, and then what a call or a definition goes on with.
+/// Whether these tokens are there one after the other, and then what a call or a definition goes on
+/// with.
 fn has(text: &str, wanted: &[&str; 2]) -> bool {
     text.contains(wanted[1])
         && tokens(text).windows(3).any(|some| some.starts_with(wanted) && matches!(some[2], "(" | "<"))

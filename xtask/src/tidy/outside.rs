@@ -1,4 +1,5 @@
-//! Nothing points outside the repository: no path of a particular machine, no relative path to a missing file.
+//! Nothing points outside the repository: no path of a particular machine, no relative path to a
+//! missing file.
 
 use super::Violation;
 use super::tree::Tree;
@@ -28,7 +29,8 @@ fn is_of_one_machine(word: &str) -> bool {
     folder.is_some_and(|(folder, _)| MACHINE_FOLDERS.contains(&folder))
 }
 
-/// Whether a relative path leads from the file's folder to a file or folder that is not in the tree.
+/// Whether a relative path leads from the file's folder to a file or folder that is not in the
+/// tree.
 fn is_dangling(tree: &Tree, path: &str, word: &str) -> bool {
     word.starts_with("../") && !resolved(path, word).is_some_and(|to| tree.has(&to) || tree.has_folder(&to))
 }

@@ -1,6 +1,8 @@
-//! The prose of the tree uses the field's words: no metaphor and no dialect that a reader has to decode.
+//! The prose of the tree uses the field's words: no metaphor and no dialect that a reader has to
+//! decode.
 //!
-//! Prose is comments and string literals of Rust, TOML, and Markdown. Text in backticks is code and is not checked.
+//! Prose is comments and string literals of Rust, TOML, and Markdown. Text in backticks is code and
+//! is not checked.
 
 use std::collections::BTreeMap;
 
@@ -161,7 +163,8 @@ fn found(path: &str, text: &str) -> Vec<(&'static Banned, usize)> {
     (0..words.len()).filter_map(at).collect()
 }
 
-/// The banned phrases by their first word, which few words of a text are: comparing every phrase at every word takes tens of seconds.
+/// The banned phrases by their first word, which few words of a text are: comparing every phrase at
+/// every word takes tens of seconds.
 fn by_first_word() -> BTreeMap<&'static str, Vec<&'static Banned>> {
     let mut by_first_word: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for banned in BANNED {
@@ -176,12 +179,14 @@ fn begins_with(words: &[(String, usize)], phrase: &str) -> bool {
     phrase.split(' ').all(|expected| words.next().is_some_and(|(word, _)| word == expected))
 }
 
-/// What separates words without ending a phrase: a phrase may cross a line and the comment marker of the next one.
+/// What separates words without ending a phrase: a phrase may cross a line and the comment marker
+/// of the next one.
 fn joins(c: char) -> bool {
     c.is_whitespace() || matches!(c, '/' | '!' | '#' | '-' | '*' | '>' | '\\')
 }
 
-/// The words in lower case with their lines; an empty word wherever punctuation or code ends a phrase.
+/// The words in lower case with their lines; an empty word wherever punctuation or code ends a
+/// phrase.
 fn words(prose: &str) -> Vec<(String, usize)> {
     let mut words: Vec<(String, usize)> = Vec::new();
     for (line, number) in prose.lines().zip(1..) {

@@ -1,7 +1,9 @@
-//! The stations of one RPC in `nebula-nic` and `nebula-requester`: each there once, in order, each naming the one that follows.
+//! The stations of one RPC in `nebula-nic` and `nebula-requester`: each there once, in order, each
+//! naming the one that follows.
 //!
-//! `lib.rs` lists its modules in the order of the path. A station's module comment opens with "Station N: …" and ends
-//! with "Next: …", where the module of station N + 1 is named, so that a reader can follow one RPC from file to file.
+//! `lib.rs` lists its modules in the order of the path. A station's module comment opens with
+//! "Station N: …" and ends with "Next: …", where the module of station N + 1 is named, so that a
+//! reader can follow one RPC from file to file.
 
 use super::Violation;
 use super::module_comment::opening;

@@ -1,4 +1,5 @@
-//! Every test file of a crate that lists its test programs is part of one of them: cargo does not look for others.
+//! Every test file of a crate that lists its test programs is part of one of them: cargo does not
+//! look for others.
 
 use super::Violation;
 use super::code::code_of;
@@ -10,7 +11,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     listing.flat_map(|(path, text)| package(tree, path.trim_end_matches("Cargo.toml"), text)).collect()
 }
 
-/// The files directly in `tests/` of the package in `folder`, and its programs in folders, that are in no program.
+/// The files directly in `tests/` of the package in `folder`, and its programs in folders, that are
+/// in no program.
 fn package(tree: &Tree, folder: &str, manifest: &str) -> Vec<Violation> {
     let tests = format!("{folder}tests/");
     let within = tree.rust().filter_map(|(path, _)| path.strip_prefix(&tests));

@@ -1,7 +1,9 @@
-//! Only `nebula-sys` contains `unsafe`, and every other crate forbids it, so that the compiler enforces the rule. One file of `hardware/` calls C++.
+//! Only `nebula-sys` contains `unsafe`, and every other crate forbids it, so that the compiler
+//! enforces the rule. One file of `hardware/` calls C++.
 //!
-//! A test that counts allocations needs a global allocator, and `GlobalAlloc` is an unsafe trait. The one module that
-//! implements it may contain `unsafe` too; its crate is a dev-dependency only, so that no code of the product uses it.
+//! A test that counts allocations needs a global allocator, and `GlobalAlloc` is an unsafe trait.
+//! The one module that implements it may contain `unsafe` too; its crate is a dev-dependency only,
+//! so that no code of the product uses it.
 
 use super::Violation;
 use super::code::{code_of, has_word};

@@ -16,15 +16,16 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Drops everything that is stored before second `at` of the caller's clock; where `at` is `now` or earlier, everything stored by now.
+    /// Drops everything that is stored before second `at` of the caller's clock; where `at` is
+    /// `now` or earlier, everything stored by now.
     ///
-    /// A flush to come replaces one that was to come. Items with metadata are gone at once, whichever thread asks; items without are
-    /// removed one after the other until this returns.
+    /// A flush to come replaces one that was to come. Items with metadata are gone at once,
+    /// whichever thread asks; items without are removed one after the other until this returns.
     ///
     /// # Cost
     ///
-    /// A few instructions; where the store has ever held items without metadata, a walk over all buckets, at `at` by the operation that comes
-    /// first.
+    /// A few instructions; where the store has ever held items without metadata, a walk over all
+    /// buckets, at `at` by the operation that comes first.
     pub fn flush_all(&self, at: u32, now: u32) {
         self.note_time(now);
         if at > now {
@@ -38,7 +39,8 @@ impl<P: Probe> Store<P> {
 
     #[cold]
     fn drop_plain(&self) {
-        // In this order: each item with metadata that is counted here is then counted as inserted or appended, too.
+        // In this order: each item with metadata that is counted here is then counted as inserted
+        // or appended, too.
         let extended = self.counters.total_before(Event::Extended);
         let [inserted, appended] = [Event::Inserted, Event::Appended].map(|event| self.counters.total(event));
         if inserted + appended > extended {

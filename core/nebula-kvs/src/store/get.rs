@@ -15,13 +15,13 @@ impl<P: Probe> Store<P> {
 
     /// Passes the value of `key` to `sink` and returns true, or returns false if there is none.
     ///
-    /// If it returns false, `sink` may have been written to; ignore its contents. An item that has expired by the latest time that any
-    /// operation named is not found.
+    /// If it returns false, `sink` may have been written to; ignore its contents. An item that has
+    /// expired by the latest time that any operation named is not found.
     ///
     /// # Cost
     ///
-    /// One line of index and the item's lines; no allocation, no write to shared memory. If another thread changes the
-    /// same bucket meanwhile, it retries.
+    /// One line of index and the item's lines; no allocation, no write to shared memory. If another
+    /// thread changes the same bucket meanwhile, it retries.
     #[inline(always)]
     pub fn get(&self, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> bool {
         let home = self.index.home(hash);
@@ -43,17 +43,18 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// One attempt; `None` when another thread held the bucket, changed it meanwhile, or recycled the memory that was
-    /// copied.
+    /// One attempt; `None` when another thread held the bucket, changed it meanwhile, or recycled
+    /// the memory that was copied.
     #[inline(always)]
     fn get_optimistically(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<bool> {
         let begun = bucket::begin_read(home)?;
         let position = self.copy_value(home, hash, key, sink);
-        // Acquire fence: pairs with the Release fences of `bucket::hold` and `Log::reserve`. If any word copied above
-        // was written too late for the version or the item's lap, the loads below see that they have moved.
+        // Acquire fence: pairs with the Release fences of `bucket::hold` and `Log::reserve`. If any
+        // word copied above was written too late for the version or the item's lap, the loads below
+        // see that they have moved.
         fence(Ordering::Acquire);
-        // The item that has been recycled meanwhile may have belonged to another key with the same tag, and `key` may
-        // still be present: retry.
+        // The item that has been recycled meanwhile may have belonged to another key with the same
+        // tag, and `key` may still be present: retry.
         let is_true = position.is_none_or(|position| self.log.window().contains(position));
         (is_true && bucket::is_unchanged(home, begun)).then_some(position.is_some())
     }
@@ -83,7 +84,8 @@ impl<P: Probe> Store<P> {
         None
     }
 
-    /// Copies the value of an item with metadata, if it has not expired by the latest time that the store was told.
+    /// Copies the value of an item with metadata, if it has not expired by the latest time that the
+    /// store was told.
     #[cold]
     fn copy_extended(&self, header: Header, item: &[AtomicU64], sink: &mut impl ValueSink) -> bool {
         let Some((value, Some(meta))) = header.value_and_meta(item) else { return false };

@@ -1,4 +1,5 @@
-//! Space of items that have expired: found by a caller that asks for one, and by a walk where a store is full.
+//! Space of items that have expired: found by a caller that asks for one, and by a walk where a
+//! store is full.
 
 use crate::{
     KeyHash, Probe, Store,
@@ -23,8 +24,9 @@ impl<P: Probe> Store<P> {
 
     /// Removes every item that has expired at `now`, or was flushed; returns how many.
     ///
-    /// Nothing has to call this: a cache finds them when it evicts, and a [`Mode::Store`] that has no room walks by itself, at most once a
-    /// second. A caller with time to spare makes room before that.
+    /// Nothing has to call this: a cache finds them when it evicts, and a [`Mode::Store`] that has
+    /// no room walks by itself, at most once a second. A caller with time to spare makes room
+    /// before that.
     ///
     /// # Cost
     ///
@@ -34,7 +36,8 @@ impl<P: Probe> Store<P> {
         self.index.homes().iter().map(|home| self.reclaim_of(home, now)).sum()
     }
 
-    /// Where a store is full: walks, unless it did in this second. Call with no bucket held. True if it made room.
+    /// Where a store is full: walks, unless it did in this second. Call with no bucket held. True
+    /// if it made room.
     #[cold]
     pub(super) fn make_room(&self, now: u32) -> bool {
         let is_first = || self.reclaimed_at.fetch_max(now, Ordering::Relaxed) < now;

@@ -16,7 +16,8 @@ pub(crate) fn hash(key: &[u8]) -> KeyHash {
     KeyHash(u64::from(key[0]) << 16 | u64::from(key[0]))
 }
 
-/// Four buckets and, in a cache, two segments, each with space for one item of a line and one of half a line.
+/// Four buckets and, in a cache, two segments, each with space for one item of a line and one of
+/// half a line.
 pub(crate) fn store(mode: Mode) -> Store {
     let config = StoreConfig { buckets: 4, log_bytes: 256, mode, extra_buckets: 1, pages: Pages::Base };
     Store::try_new(config).expect("a tiny store")
@@ -56,11 +57,11 @@ pub(crate) fn get(store: &Store, key: &[u8]) -> Option<u8> {
     })
 }
 
-/// Tries every interleaving of `one` and `two` on a fresh store, with at most `preemptions` preemptions, then checks
-/// the final state.
+/// Tries every interleaving of `one` and `two` on a fresh store, with at most `preemptions`
+/// preemptions, then checks the final state.
 ///
-/// A third thread sets up the store: loom assumes that a thread that has spun no longer reads its own old stores, and
-/// would omit the stale reads that these suites test.
+/// A third thread sets up the store: loom assumes that a thread that has spun no longer reads its
+/// own old stores, and would omit the stale reads that these suites test.
 pub(crate) fn race<A: 'static, B: 'static>(
     preemptions: usize,
     set_up: impl Fn() -> Store + Send + Sync + 'static,

@@ -89,7 +89,8 @@ pub(crate) struct Model {
     /// Extra buckets chained to each bucket.
     chained: BTreeMap<u8, usize>,
     appended: u64,
-    /// Whether the store has found space that the model does not know of: it may then have less at the tail.
+    /// Whether the store has found space that the model does not know of: it may then have less at
+    /// the tail.
     is_reused: bool,
 }
 

@@ -1,7 +1,9 @@
-//! One of several groups of cores that hand each other waiting RPCs: a [`Backend`] whose queue has a way out and a way in.
+//! One of several groups of cores that hand each other waiting RPCs: a [`Backend`] whose queue has
+//! a way out and a way in.
 //!
-//! Only the notification of an RPC moves, never its payload. All groups' slots are numbered as one space, so that a group can tell
-//! its own RPCs from foreign ones: foreign ones have been handed over once, and never leave again.
+//! Only the notification of an RPC moves, never its payload. All groups' slots are numbered as one
+//! space, so that a group can tell its own RPCs from foreign ones: foreign ones have been handed
+//! over once, and never leave again.
 //!
 //! ```text
 //!              origin                              receiver
@@ -121,20 +123,21 @@ impl Backend {
     ///
     /// It is driven like any back end. In addition:
     ///
-    /// - [`take_newest_waiting`](Self::take_newest_waiting) removes an RPC for another group from the tail of the queue,
-    ///   since it would have to wait longest;
+    /// - [`take_newest_waiting`](Self::take_newest_waiting) removes an RPC for another group from
+    ///   the tail of the queue, since it would have to wait longest;
     /// - [`adopt`](Self::adopt) queues a foreign RPC, and says whether there was room;
-    /// - [`handle_refused`](Self::handle_refused) and [`handle_returned`](Self::handle_returned) are called at the origin
-    ///   when an RPC or its slots come back.
+    /// - [`handle_refused`](Self::handle_refused) and [`handle_returned`](Self::handle_returned)
+    ///   are called at the origin when an RPC or its slots come back.
     ///
     /// # Invariants
     ///
-    /// An RPC is handed over at most once: an RPC outside the group's own slots never leaves. An origin's slots stay held
-    /// until exactly the group that received them returns them.
+    /// An RPC is handed over at most once: an RPC outside the group's own slots never leaves. An
+    /// origin's slots stay held until exactly the group that received them returns them.
     ///
     /// # Source
     ///
-    /// Altocumulus: descriptors move and payloads stay; at most one migration per RPC; a receiver whose queue is full replies with a NACK.
+    /// Altocumulus: descriptors move and payloads stay; at most one migration per RPC; a receiver
+    /// whose queue is full replies with a NACK.
     ///
     /// # Examples
     ///
@@ -165,7 +168,8 @@ impl Backend {
 }
 
 impl<D: CentralDispatch> Backend<D> {
-    /// As [`try_group`](Backend::try_group), with a policy supplied by the caller, for the configuration's cores.
+    /// As [`try_group`](Backend::try_group), with a policy supplied by the caller, for the
+    /// configuration's cores.
     pub fn try_group_with(config: GroupConfig, dispatch: D) -> Result<Self, GroupConfigError> {
         let GroupConfig { backend, group, groups, foreign_max } = config;
         if groups > CORES_MAX || group.0 >= groups {
@@ -195,8 +199,8 @@ impl<D: CentralDispatch> Backend<D> {
         self
     }
 
-    /// Takes the RPC that joined the queue last out of it, for group `to`; `None` where nothing waits, or where the last is another
-    /// group's.
+    /// Takes the RPC that joined the queue last out of it, for group `to`; `None` where nothing
+    /// waits, or where the last is another group's.
     ///
     /// Its slots stay held here; it is `to`'s to adopt or to refuse.
     pub fn take_newest_waiting(&mut self, to: GroupId) -> Option<Arrival> {
@@ -223,7 +227,8 @@ impl<D: CentralDispatch> Backend<D> {
         Adoption::Taken
     }
 
-    /// An RPC that was handed to `by` comes back: it waits here again, at the tail. `false` if it was none.
+    /// An RPC that was handed to `by` comes back: it waits here again, at the tail. `false` if it
+    /// was none.
     pub fn handle_refused(&mut self, by: GroupId, arrival: Arrival) -> bool {
         let Some(foreign) = self.foreign.as_deref_mut() else { return false };
         if !self.buffer.holds(arrival.slots, Holder::Group(by)) {
@@ -236,7 +241,8 @@ impl<D: CentralDispatch> Backend<D> {
         true
     }
 
-    /// The slots of an RPC that `by` has served are free again; refused and counted if it does not hold just these.
+    /// The slots of an RPC that `by` has served are free again; refused and counted if it does not
+    /// hold just these.
     pub fn handle_returned(&mut self, by: GroupId, slots: SlotRange) -> Freed {
         let Some(foreign) = self.foreign.as_deref_mut() else { return Freed::Refused };
         if !self.buffer.free(slots, Holder::Group(by)) {

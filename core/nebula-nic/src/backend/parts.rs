@@ -1,4 +1,5 @@
-//! The path of an RPC of several packets through the back end: stations 3 to 6, with the reassembler between.
+//! The path of an RPC of several packets through the back end: stations 3 to 6, with the
+//! reassembler between.
 
 use super::Backend;
 use crate::dispatch::{CentralDispatch, Placement};
@@ -9,8 +10,9 @@ use crate::verdict::{Arrival, DropReason, NackReason, Verdict};
 use crate::wire::{Header, Kind};
 
 impl<D: CentralDispatch> Backend<D> {
-    /// Decides about consecutive packets of one RPC that have arrived, the first of them `header`'s: as about one after the other, up to the first
-    /// one that is not written. Returns the decision about the last.
+    /// Decides about consecutive packets of one RPC that have arrived, the first of them
+    /// `header`'s: as about one after the other, up to the first one that is not written. Returns
+    /// the decision about the last.
     ///
     /// # Panics
     ///

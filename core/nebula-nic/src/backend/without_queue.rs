@@ -1,4 +1,5 @@
-//! Station 3 where nothing may wait: an RPC is refused unless a core takes it at once, as in Erlang's loss system.
+//! Station 3 where nothing may wait: an RPC is refused unless a core takes it at once, as in
+//! Erlang's loss system.
 
 use super::Backend;
 use crate::dispatch::{CentralDispatch, Placement};
@@ -7,10 +8,12 @@ use crate::verdict::{NackReason, Verdict};
 use crate::wire::{Header, Kind};
 
 impl<D: CentralDispatch> Backend<D> {
-    /// Decides about a packet as [`handle_packet`](Self::handle_packet) does, but refuses an RPC that no core has credit for, or under a
-    /// policy with a queue per core, the core that was chosen for it. The bound on the queue has no effect.
+    /// Decides about a packet as [`handle_packet`](Self::handle_packet) does, but refuses an RPC
+    /// that no core has credit for, or under a policy with a queue per core, the core that was
+    /// chosen for it. The bound on the queue has no effect.
     ///
-    /// An RPC of several packets is refused as [too large](NackReason::TooLarge): it would have to wait for its packets.
+    /// An RPC of several packets is refused as [too large](NackReason::TooLarge): it would have to
+    /// wait for its packets.
     ///
     /// # Examples
     ///

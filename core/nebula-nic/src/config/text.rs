@@ -1,4 +1,5 @@
-//! The configuration as one line of `name=value` words, so that a log of decisions states its configuration.
+//! The configuration as one line of `name=value` words, so that a log of decisions states its
+//! configuration.
 
 use super::BackendConfig;
 use crate::dispatch::Policy;
@@ -67,8 +68,8 @@ impl fmt::Display for BackendConfig {
 impl FromStr for BackendConfig {
     type Err = ParseConfigError;
 
-    /// Parses what `Display` writes, in any order; a missing word keeps the default of [`BackendConfig::new`] for one
-    /// core and the default policy.
+    /// Parses what `Display` writes, in any order; a missing word keeps the default of
+    /// [`BackendConfig::new`] for one core and the default policy.
     fn from_str(line: &str) -> Result<Self, ParseConfigError> {
         let mut config = Self::new(1, Policy::default());
         for word in line.split_whitespace() {

@@ -1,8 +1,9 @@
 //! Tenants: sources that belong together, and the weight of their share.
 //!
-//! What is admitted is shared out twice: among tenants by weight, and what a tenant has among its sources evenly. A tenant's share is max-min
-//! fair: who asks for less than its part by weight gets what it asks for, and what that leaves is parted by weight among the others. Their
-//! number is bounded, so that the shares are worked out again at the end of each round.
+//! What is admitted is shared out twice: among tenants by weight, and what a tenant has among its
+//! sources evenly. A tenant's share is max-min fair: who asks for less than its part by weight gets
+//! what it asks for, and what that leaves is parted by weight among the others. Their number is
+//! bounded, so that the shares are worked out again at the end of each round.
 
 use crate::id::NodeId;
 use alloc::boxed::Box;
@@ -33,8 +34,9 @@ impl Tenants {
     /// All clients are of one tenant.
     pub const ONE: Self = Self { shift: 0, weights: [0; TENANTS_MAX] };
 
-    /// Tenants that are numbered from 0 in the bits from `shift` on, as many as the highest number needs. Invalid ones are refused where a
-    /// back end is built with them: fewer than two tenants or more than [`TENANTS_MAX`], a weight of 0, or bits beyond those of a number.
+    /// Tenants that are numbered from 0 in the bits from `shift` on, as many as the highest number
+    /// needs. Invalid ones are refused where a back end is built with them: fewer than two tenants
+    /// or more than [`TENANTS_MAX`], a weight of 0, or bits beyond those of a number.
     #[must_use]
     pub fn new(shift: u8, weights: &[u8]) -> Self {
         let mut tenants = Self { shift, ..Self::ONE };
@@ -132,7 +134,8 @@ impl Had {
         Self { rpcs: self.rpcs + other.rpcs, sources, lightness: self.lightness + other.lightness }
     }
 
-    /// What is remembered of a round and those before it: older ones fade, and none is forgotten at a stroke.
+    /// What is remembered of a round and those before it: older ones fade, and none is forgotten at
+    /// a stroke.
     const fn halved_with(self, now: Self) -> Self {
         let Self { rpcs, sources, lightness } = self;
         Self {
@@ -142,7 +145,8 @@ impl Had {
         }
     }
 
-    /// How much less than the mean source one has had that has had `own` and is to have another: from 0, as much or more, to [`LIGHTEST`].
+    /// How much less than the mean source one has had that has had `own` and is to have another:
+    /// from 0, as much or more, to [`LIGHTEST`].
     const fn lightness(self, own: u32) -> u32 {
         let expected = self.rpcs + 1;
         let had = (own + 1).saturating_mul(self.sources);
@@ -206,7 +210,8 @@ impl Shares {
         }
     }
 
-    /// Parts all that was had in two rounds: who had less than its part by weight keeps what it had, and the others part the rest.
+    /// Parts all that was had in two rounds: who had less than its part by weight keeps what it
+    /// had, and the others part the rest.
     fn share_out(&mut self) {
         let Self { tenants, of, now, before } = self;
         let weight = |index: usize| tenants.weight(index);
@@ -226,10 +231,13 @@ impl Shares {
         }
     }
 
-    /// Whether a source that has had `own` RPCs may take one of `left` places of `kept`, after `more` others.
+    /// Whether a source that has had `own` RPCs may take one of `left` places of `kept`, after
+    /// `more` others.
     ///
-    /// Its tenant may where what it has had is to its share as the places left are to those kept. A source that is lighter than the tenant's RPCs
-    /// are in the mean finds more places left, and one that is heavier finds fewer: so the tenant as a whole gains nothing by what its sources are.
+    /// Its tenant may where what it has had is to its share as the places left are to those kept. A
+    /// source that is lighter than the tenant's RPCs are in the mean finds more places left, and
+    /// one that is heavier finds fewer: so the tenant as a whole gains nothing by what its sources
+    /// are.
     pub(super) fn is_light(&self, snid: NodeId, own: u32, more: u32, (left, kept): (u32, u32)) -> bool {
         if left > kept {
             return true;

@@ -23,7 +23,8 @@ impl Rights {
     pub const READ: Self = Self(1);
     /// Writes; with [`READ`](Self::READ), compare-and-swap too, which shows what was there.
     pub const WRITE: Self = Self(2);
-    /// Clients on the same machine may map the memory and then need no engine. What is mapped cannot be revoked from them.
+    /// Clients on the same machine may map the memory and then need no engine. What is mapped
+    /// cannot be revoked from them.
     pub const MAP: Self = Self(4);
 
     /// The rights whose bits these are; unknown bits give none.

@@ -1,6 +1,7 @@
 //! Which packets have arrived: one bit each, at the half slot where the packet's payload begins.
 //!
-//! Half slots, since the slots of a client's ring over shared memory carry 16 bytes less than whole ones.
+//! Half slots, since the slots of a client's ring over shared memory carry 16 bytes less than whole
+//! ones.
 
 use crate::id::{SLOT_BYTES, SlotRange};
 use crate::wire::Mtu;
@@ -36,8 +37,8 @@ impl Arrived {
         Self { bits, mtu_bytes: mtu.bytes() }
     }
 
-    /// For a buffer whose slots are numbered from `first`. The slots before it have unused bits here: that costs two bits per slot, and
-    /// no instruction per packet.
+    /// For a buffer whose slots are numbered from `first`. The slots before it have unused bits
+    /// here: that costs two bits per slot, and no instruction per packet.
     pub(super) fn number_from(&mut self, first: u32) {
         self.bits = vec![0; self.bits.len() + words_of(first)].into();
     }
@@ -50,7 +51,8 @@ impl Arrived {
         is_first
     }
 
-    /// Marks consecutive packets as arrived; `false`, and marks none, if one of them was marked already.
+    /// Marks consecutive packets as arrived; `false`, and marks none, if one of them was marked
+    /// already.
     pub(super) fn set_run(&mut self, slots: SlotRange, packets: Range<u32>) -> bool {
         if packets.clone().any(|pkt_idx| self.has(slots, pkt_idx)) {
             return false;

@@ -5,8 +5,8 @@ use crate::id::NodeId;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// Peers are counted by a hash of their number, so memory does not grow with them. Two peers with the same hash share
-/// one limit.
+/// Peers are counted by a hash of their number, so memory does not grow with them. Two peers with
+/// the same hash share one limit.
 const COUNTS: u32 = 256;
 
 /// Incomplete RPCs of each peer.

@@ -8,12 +8,13 @@ use crate::verdict::NackReason;
 pub struct RetentionKey {
     /// Source node and transfer.
     pub rpc: RpcKey,
-    /// Distinguishes nodes that were given the same number one after the other: bits of what the node was given with
-    /// it.
+    /// Distinguishes nodes that were given the same number one after the other: bits of what the
+    /// node was given with it.
     pub tag: u32,
 }
 
-/// The entry of an RPC in the memory: stable while the RPC is in the server, later reused for another RPC.
+/// The entry of an RPC in the memory: stable while the RPC is in the server, later reused for
+/// another RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u32);
 
@@ -29,7 +30,8 @@ impl EntryId {
 /// Where a reply is stored in the ring of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyAt {
-    /// The ring position at which it begins: the number of bytes since the ring was empty, so it only grows.
+    /// The ring position at which it begins: the number of bytes since the ring was empty, so it
+    /// only grows.
     pub start: u64,
     /// Its length.
     pub bytes: u32,

@@ -1,13 +1,16 @@
 //! Finds an entry by its key, usually by reading one cache line and not the entry.
 //!
-//! A line has eight places, each with 15 bits of a key's hash and the entry's number. Nearly every request is new, and
-//! its line shows that: no place has its bits. A key belongs in one line; if that is full, it goes into the next line
-//! with space. The line counts its displaced keys, so a line that has displaced none ends the search.
+//! A line has eight places, each with 15 bits of a key's hash and the entry's number. Nearly every
+//! request is new, and its line shows that: no place has its bits. A key belongs in one line; if
+//! that is full, it goes into the next line with space. The line counts its displaced keys, so a
+//! line that has displaced none ends the search.
 //!
-//! With all entries used, a line has two keys on average, and about one key in some thousands is displaced.
+//! With all entries used, a line has two keys on average, and about one key in some thousands is
+//! displaced.
 //!
-//! A node numbers its transfers consecutively, so they belong in consecutive lines, one page of them: a processor that
-//! expects sequences prefetches those lines. The seed determines where a page begins.
+//! A node numbers its transfers consecutively, so they belong in consecutive lines, one page of
+//! them: a processor that expects sequences prefetches those lines. The seed determines where a
+//! page begins.
 
 use super::entry::{Entry, EntryId, RetentionKey};
 use crate::hash::mix;
@@ -18,9 +21,9 @@ use alloc::vec;
 /// Lines of a page of 4 KiB.
 const LINES_PER_PAGE: u32 = 64;
 const PLACES: usize = 8;
-/// Average number of entries per line when all are used: a quarter of the places. Pages overlap at random, and where
-/// many overlap, all their lines are full and their keys are displaced far: with half of the places used, that happens
-/// to one in fifty.
+/// Average number of entries per line when all are used: a quarter of the places. Pages overlap at
+/// random, and where many overlap, all their lines are full and their keys are displaced far: with
+/// half of the places used, that happens to one in fifty.
 const ENTRIES_PER_LINE: u32 = 2;
 /// Set in the mark of every key; a place of mark 0 is free.
 const IS_TAKEN: u16 = 1 << 15;
@@ -113,8 +116,8 @@ impl Index {
     /// An empty index for at most `entries` entries, a power of two.
     pub(super) fn new(entries: u32, seed: u64) -> Self {
         let lines = entries.div_ceil(ENTRIES_PER_LINE) as usize;
-        // The reach of a line that has displaced nothing is never read; not all zeros, for the same reason as the
-        // entries.
+        // The reach of a line that has displaced nothing is never read; not all zeros, for the same
+        // reason as the entries.
         let empty = Line { reach: 1, ..Line::default() };
         Self { lines: vec![empty; lines].into(), seed }
     }
@@ -219,7 +222,8 @@ mod tests {
         (0..ENTRIES).for_each(|number| index.insert(key(number), EntryId(number)));
         let mut displaced_max = 0;
         for tid in ENTRIES..64 * ENTRIES {
-            // Not in order, so that a line has places again while some of its keys are still displaced.
+            // Not in order, so that a line has places again while some of its keys are still
+            // displaced.
             let id = EntryId(tid.wrapping_mul(0x9e37_79b1) % ENTRIES);
             let gone = entries[id.index()].key;
             index.remove(gone, id);

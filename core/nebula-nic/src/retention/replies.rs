@@ -1,4 +1,5 @@
-//! Which bytes of the ring belong to which reply: a position that only grows, and the last lap before it.
+//! Which bytes of the ring belong to which reply: a position that only grows, and the last lap
+//! before it.
 
 use super::entry::ReplyAt;
 

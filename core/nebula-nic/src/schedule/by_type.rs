@@ -1,8 +1,9 @@
 //! `darc` in a back end: *which waiting RPC goes to which idle core, by its type?*
 //!
-//! The type of an RPC is known when its payload is whole, so it is told after the RPC was admitted. Until then the RPC waits unsorted, then in the queue
-//! of its type. How long an RPC keeps its core is counted from its dispatch until its slots come back, both in the time of the back end's inputs: so a
-//! decision log has all that [`Darc`] learns from.
+//! The type of an RPC is known when its payload is whole, so it is told after the RPC was admitted.
+//! Until then the RPC waits unsorted, then in the queue of its type. How long an RPC keeps its core
+//! is counted from its dispatch until its slots come back, both in the time of the back end's
+//! inputs: so a decision log has all that [`Darc`] learns from.
 
 use super::darc::{Darc, DarcConfig};
 use super::typed_queues::{RpcType, TypedQueues};
@@ -78,8 +79,8 @@ impl ByType {
         self.unsorted.front().copied()
     }
 
-    /// The oldest RPC whose type was not known is of type `kind`, or of the common type 0 where there is no such type. Nothing happens where all are
-    /// known.
+    /// The oldest RPC whose type was not known is of type `kind`, or of the common type 0 where
+    /// there is no such type. Nothing happens where all are known.
     #[inline]
     pub fn sort(&mut self, kind: RpcType) {
         let kind = if kind.0 < self.types { kind } else { RpcType(0) };

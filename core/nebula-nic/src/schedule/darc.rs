@@ -1,9 +1,9 @@
 //! `darc`: *which cores are reserved for short RPCs?*
 //!
-//! A core that serves a long RPC is unavailable to short ones for that time. So some cores are reserved for the short
-//! types and may be idle while long RPCs wait. The machine learns the service time and frequency of each type, divides
-//! the cores in proportion, and answers two questions: which idle core runs an RPC that has arrived, and which type a
-//! free core takes next.
+//! A core that serves a long RPC is unavailable to short ones for that time. So some cores are
+//! reserved for the short types and may be idle while long RPCs wait. The machine learns the
+//! service time and frequency of each type, divides the cores in proportion, and answers two
+//! questions: which idle core runs an RPC that has arrived, and which type a free core takes next.
 //!
 //! ```text
 //!   types by mean service     a b | c   | d e          types within δ of the shortest of a group share its cores
@@ -38,7 +38,8 @@ pub struct DarcConfig {
     pub weight_percent: u8,
     /// Types are in one group if their mean exceeds the shortest by at most this many percent.
     pub group_percent: u8,
-    /// An RPC that has waited longer than this many mean service times of its type requests a new plan.
+    /// An RPC that has waited longer than this many mean service times of its type requests a new
+    /// plan.
     pub delay_services: u32,
     /// A new plan is made if the demand of a type has changed by more than this many percent.
     pub moved_percent: u8,
@@ -49,8 +50,8 @@ impl DarcConfig {
     ///
     /// # Source
     ///
-    /// Window 50,000, δ 20 %, change by 10 %, delay bound ten services: the SLO of its evaluation. The weight of a
-    /// window is not published; one half is assumed.
+    /// Window 50,000, δ 20 %, change by 10 %, delay bound ten services: the SLO of its evaluation.
+    /// The weight of a window is not published; one half is assumed.
     #[must_use]
     pub const fn new(types: u8, cores: u16) -> Self {
         Self {
@@ -76,18 +77,18 @@ impl DarcConfig {
 ///
 /// # Invariants
 ///
-/// Every type can use some core, and the longest group's cores are open to all types; so an RPC waits while a core is
-/// idle only if that core is reserved for a shorter type.
+/// Every type can use some core, and the longest group's cores are open to all types; so an RPC
+/// waits while a core is idle only if that core is reserved for a shorter type.
 ///
 /// # Cost
 ///
-/// Choosing a core O(1), a type O(groups + types of the group); a new plan O(types²), at most once per window. No
-/// allocation after construction.
+/// Choosing a core O(1), a type O(groups + types of the group); a new plan O(types²), at most once
+/// per window. No allocation after construction.
 ///
 /// # Source
 ///
-/// Perséphone, SOSP 2021: DARC, as in its public dispatcher. Whether demand has changed is decided per type, relative
-/// to the plan.
+/// Perséphone, SOSP 2021: DARC, as in its public dispatcher. Whether demand has changed is decided
+/// per type, relative to the plan.
 ///
 /// # Examples
 ///
@@ -128,7 +129,8 @@ impl Darc {
         Self { config, profile, plan, is_late: false, plans: 0 }
     }
 
-    /// The idle core on which an RPC of this type begins: its own group's first, then those of longer groups.
+    /// The idle core on which an RPC of this type begins: its own group's first, then those of
+    /// longer groups.
     ///
     /// # Panics
     ///
@@ -152,7 +154,8 @@ impl Darc {
     #[must_use]
     #[inline]
     pub fn choose<T: Copy>(&self, idle: &CoreSet, queues: &TypedQueues<T>) -> Option<(CoreId, RpcType)> {
-        // The last core may take whatever any core may: so it gives the shortest type that has a core at all.
+        // The last core may take whatever any core may: so it gives the shortest type that has a
+        // core at all.
         let kind = self.choose_type(idle.last()?, queues)?;
         self.choose_core(kind, idle).map(|core| (core, kind))
     }
@@ -187,7 +190,8 @@ impl Darc {
         true
     }
 
-    /// The cores reserved for the type's group; empty if it has only the last core, which such groups share.
+    /// The cores reserved for the type's group; empty if it has only the last core, which such
+    /// groups share.
     ///
     /// # Panics
     ///

@@ -1,11 +1,14 @@
-//! *Which messaging domain has a core next?* Weighted deficit round robin: each domain in turn may use what its weight earned, in time.
+//! *Which messaging domain has a core next?* Weighted deficit round robin: each domain in turn may
+//! use what its weight earned, in time.
 //!
-//! A domain that uses more than it has pays that back before it is served again, so that shares hold whatever a turn takes. What an idle domain does not
-//! use is the others', and it saves nothing up: when it comes back it waits for one turn of each other at most.
+//! A domain that uses more than it has pays that back before it is served again, so that shares
+//! hold whatever a turn takes. What an idle domain does not use is the others', and it saves
+//! nothing up: when it comes back it waits for one turn of each other at most.
 //!
 //! # Source
 //!
-//! Shreedhar and Varghese, "Efficient Fair Queueing using Deficit Round Robin" (SIGCOMM 1995), with time in place of bytes.
+//! Shreedhar and Varghese, "Efficient Fair Queueing using Deficit Round Robin" (SIGCOMM 1995), with
+//! time in place of bytes.
 
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -53,7 +56,8 @@ pub struct Lending {
 }
 
 impl Lending {
-    /// Domains of these weights, each with a round's earnings; one of weight 1 earns `quantum` in a round.
+    /// Domains of these weights, each with a round's earnings; one of weight 1 earns `quantum` in a
+    /// round.
     ///
     /// # Panics
     ///
@@ -66,7 +70,8 @@ impl Lending {
         Self { accounts: weights.iter().map(account).collect(), at: 0, quantum_ps }
     }
 
-    /// The domain that has the core now, by its place in the weights. After its turn say what it [`used`](Self::used).
+    /// The domain that has the core now, by its place in the weights. After its turn say what it
+    /// [`used`](Self::used).
     ///
     /// # Cost
     ///
@@ -81,7 +86,8 @@ impl Lending {
         }
     }
 
-    /// Says that `domain` had a turn of this length, and whether it found work: one that did not has nothing left.
+    /// Says that `domain` had a turn of this length, and whether it found work: one that did not
+    /// has nothing left.
     pub fn used(&mut self, domain: usize, time: Span, had_work: bool) {
         let Some(account) = self.accounts.get_mut(domain) else { return };
         let used = i64::try_from(time.as_ps()).unwrap_or(i64::MAX);
@@ -115,7 +121,8 @@ mod tests {
         Lending::new(&weights, QUANTUM)
     }
 
-    /// Shares of the time, over `turns` turns of `length` picoseconds, of which each domain has work in `busy` of 100.
+    /// Shares of the time, over `turns` turns of `length` picoseconds, of which each domain has
+    /// work in `busy` of 100.
     fn shares(weights: &[u16], busy: &[u32], turns: usize, length: impl Fn(usize, &mut Rng) -> u64) -> Vec<f64> {
         let (mut lending, mut rng, mut used) = (lending(weights), Rng::new(5), vec![0; weights.len()]);
         for _ in 0..turns {

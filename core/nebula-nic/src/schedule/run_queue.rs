@@ -1,7 +1,7 @@
 //! A core's own run queue: *which of the RPCs given to a core runs next?*
 //!
-//! RPCs join at the tail, whether new or suspended; the head is begun or resumed. So the RPCs at one core run
-//! round-robin.
+//! RPCs join at the tail, whether new or suspended; the head is begun or resumed. So the RPCs at
+//! one core run round-robin.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -12,7 +12,8 @@ use alloc::vec;
 ///
 /// # Invariants
 ///
-/// At most [`capacity`](Self::capacity) wait, of which at most `suspended_max` were begun; none is lost or runs twice.
+/// At most [`capacity`](Self::capacity) wait, of which at most `suspended_max` were begun; none is
+/// lost or runs twice.
 ///
 /// # Cost
 ///
@@ -48,7 +49,8 @@ struct Turned<T> {
 }
 
 impl<T: Copy> RunQueue<T> {
-    /// Room for `capacity` waiting RPCs, of which at most `suspended_max` may have been begun before.
+    /// Room for `capacity` waiting RPCs, of which at most `suspended_max` may have been begun
+    /// before.
     ///
     /// # Panics
     ///
@@ -66,7 +68,8 @@ impl<T: Copy> RunQueue<T> {
         }
     }
 
-    /// Adds an RPC that has been given to the core; `false` if there is no room, and the caller keeps it.
+    /// Adds an RPC that has been given to the core; `false` if there is no room, and the caller
+    /// keeps it.
     #[inline]
     pub fn admit(&mut self, rpc: T) -> bool {
         self.push(Turned { rpc, was_begun: false })
@@ -86,8 +89,8 @@ impl<T: Copy> RunQueue<T> {
         self.running
     }
 
-    /// Moves the RPC in service to the tail; `false` if there is none, or it [cannot be](Self::can_suspend) suspended
-    /// and continues.
+    /// Moves the RPC in service to the tail; `false` if there is none, or it [cannot
+    /// be](Self::can_suspend) suspended and continues.
     #[inline]
     pub fn suspend(&mut self) -> bool {
         if !self.can_suspend() {
@@ -104,7 +107,8 @@ impl<T: Copy> RunQueue<T> {
         self.running.take()
     }
 
-    /// Whether the RPC in service could be suspended: there is room, and fewer than `suspended_max` are suspended.
+    /// Whether the RPC in service could be suspended: there is room, and fewer than `suspended_max`
+    /// are suspended.
     #[must_use]
     #[inline]
     pub fn can_suspend(&self) -> bool {

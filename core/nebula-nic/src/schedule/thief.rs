@@ -1,7 +1,8 @@
 //! `work-stealing`: *from whose queue does an idle core steal?*
 //!
-//! An idle core looks at the queues of the others, starting at a random one, so that thieves do not all choose the same
-//! victim. It takes the oldest RPC there: the one that has waited longest is closest to missing the SLO.
+//! An idle core looks at the queues of the others, starting at a random one, so that thieves do not
+//! all choose the same victim. It takes the oldest RPC there: the one that has waited longest is
+//! closest to missing the SLO.
 
 use crate::core_set::CoreSet;
 use crate::hash::Rng;
@@ -45,7 +46,8 @@ impl Thief {
         Self { core, cores: u32::from(cores), rng: Rng::new(seed ^ (u64::from(core.0) << 32)) }
     }
 
-    /// The queue to take from, among those that `queues` marks as not empty; its own if that is one of them.
+    /// The queue to take from, among those that `queues` marks as not empty; its own if that is one
+    /// of them.
     #[inline]
     pub fn choose(&mut self, queues: &CoreSet) -> Option<CoreId> {
         if queues.is_empty() {

@@ -1,7 +1,8 @@
 //! One FIFO for each type of RPC, and which of them comes next.
 //!
-//! A scheduler that can distinguish types, by a field of the request, keeps them in separate queues: so that short RPCs
-//! need not wait behind long ones, and so that each type has its own SLO.
+//! A scheduler that can distinguish types, by a field of the request, keeps them in separate
+//! queues: so that short RPCs need not wait behind long ones, and so that each type has its own
+//! SLO.
 
 use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;
@@ -88,10 +89,11 @@ impl Iterator for TypeSet {
 pub enum Selection {
     /// The one that joined its queue first, as if there were one queue.
     Fifo,
-    /// The one that has used most of its SLO: the largest wait divided by the SLO of its type, given here by type.
+    /// The one that has used most of its SLO: the largest wait divided by the SLO of its type,
+    /// given here by type.
     ///
-    /// The wait counts from the arrival of the RPC, even if it was interrupted since. Of equals, the lower type comes
-    /// first.
+    /// The wait counts from the arrival of the RPC, even if it was interrupted since. Of equals,
+    /// the lower type comes first.
     WaitOverSlo(Box<[Span]>),
 }
 

@@ -15,8 +15,8 @@ impl IntervalBuffer {
         Self { slots, order, head: 0, live: Vec::new() }
     }
 
-    /// Takes slots after the head, or from the start if all between the head and the end is free; an empty buffer begins at its start, if
-    /// that is the order.
+    /// Takes slots after the head, or from the start if all between the head and the end is free;
+    /// an empty buffer begins at its start, if that is the order.
     pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
         if self.live.is_empty() && self.order == SlotOrder::FirstWhenEmpty {
             self.head = 0;

@@ -1,4 +1,5 @@
-//! Naive models, the operations that drive them and the machines alike, and the walk through all short histories.
+//! Naive models, the operations that drive them and the machines alike, and the walk through all
+//! short histories.
 //!
 //! Each test binary, and any fuzz target that includes this folder by path, uses a part of it.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of the support")]

@@ -1,8 +1,9 @@
 //! A whole back end in lists and scans: slow, and obviously correct.
 //!
-//! It makes all decisions itself except three. A second instance of the policy says where a policy with a queue per
-//! core places an RPC. Whether the memory of refused RPCs still holds a key, and whether two peers share one limit of
-//! the reassembler, may depend on a hash, so the back end's decision is accepted where both are possible.
+//! It makes all decisions itself except three. A second instance of the policy says where a policy
+//! with a queue per core places an RPC. Whether the memory of refused RPCs still holds a key, and
+//! whether two peers share one limit of the reassembler, may depend on a hash, so the back end's
+//! decision is accepted where both are possible.
 
 use super::interval_buffer::IntervalBuffer;
 use super::reach::Reach;
@@ -23,7 +24,8 @@ struct Partial {
     since: Timestamp,
 }
 
-/// An RPC that was refused, and how many of its packets may arrive: in the order in which they may have evicted others.
+/// An RPC that was refused, and how many of its packets may arrive: in the order in which they may
+/// have evicted others.
 #[derive(Clone, Debug)]
 struct Refused {
     rpc: RpcKey,
@@ -64,7 +66,8 @@ impl Model {
         }
     }
 
-    /// The decisions about an input, including all that is pending; `real` is what the back end decided.
+    /// The decisions about an input, including all that is pending; `real` is what the back end
+    /// decided.
     pub fn decide(&mut self, at: Timestamp, input: Input, real: &[Decision]) -> Vec<Decision> {
         let mut decisions = Vec::new();
         match input {
@@ -77,7 +80,8 @@ impl Model {
                 gone.for_each(|refused| refused.left = 0);
             }
             Input::QueueBound(waiting) => self.bound = waiting,
-            // Not among the ops: `tests/pull.rs`, `tests/by_type.rs` and `tests/decision_text.rs` test them.
+            // Not among the ops: `tests/pull.rs`, `tests/by_type.rs` and `tests/decision_text.rs`
+            // test them.
             Input::Poll | Input::Type(_) | Input::Pull { .. } | Input::Steal { .. } | Input::Turn { .. } => {}
         }
         decisions.extend(self.abandoned.drain(..).map(Decision::Abandoned));
@@ -204,8 +208,8 @@ impl Model {
         Ok((range, placement))
     }
 
-    /// Whether a peer has reached its limit while others need the entries. Peers that may share a limit may be refused
-    /// together or not.
+    /// Whether a peer has reached its limit while others need the entries. Peers that may share a
+    /// limit may be refused together or not.
     fn is_beyond_share(&self, header: &Header, real: Option<&Decision>) -> bool {
         let share = self.config.incomplete_per_peer as usize;
         if self.partial.len() <= self.config.reassembler_entries as usize / 2 || self.partial.len() < share {
@@ -274,8 +278,8 @@ impl Model {
         }
     }
 
-    /// The least loaded core with credit takes the shared head; otherwise the lowest core with work and credit takes
-    /// its own.
+    /// The least loaded core with credit takes the shared head; otherwise the lowest core with work
+    /// and credit takes its own.
     fn dispatch(&mut self) -> Option<Dispatch> {
         let bound = self.dispatch_bound();
         let with_credit = |core: &usize| self.outstanding[*core] < bound;
@@ -324,7 +328,8 @@ impl Model {
         }
     }
 
-    /// Whether a refused RPC is remembered. One that another may have evicted since may be remembered or not.
+    /// Whether a refused RPC is remembered. One that another may have evicted since may be
+    /// remembered or not.
     fn recalls(&mut self, at: Timestamp, rpc: RpcKey, real: Option<&Decision>) -> bool {
         let lifetime = self.config.reassembly_timeout;
         let is_known = |refused: &Refused| refused.rpc == rpc && refused.left > 0 && refused.since + lifetime > at;

@@ -1,4 +1,5 @@
-//! Which of the servers that may get an RPC gets it: by zone, by weight, by chance, by load, by key.
+//! Which of the servers that may get an RPC gets it: by zone, by weight, by chance, by load, by
+//! key.
 
 use super::{ServerSet, Servers};
 use core::cmp::Ordering;
@@ -8,9 +9,11 @@ use nebula_nic::hash::mix;
 const FRACTION_BITS: u32 = 24;
 
 impl Servers {
-    /// Of `set` those of the client's own zone, unless each of them has more than it can do, or none is there.
+    /// Of `set` those of the client's own zone, unless each of them has more than it can do, or
+    /// none is there.
     ///
-    /// While all are refusing, those near get their part of the RPCs still: by what they answer they are found to have room again.
+    /// While all are refusing, those near get their part of the RPCs still: by what they answer
+    /// they are found to have room again.
     pub(super) fn preferred(&self, set: ServerSet) -> ServerSet {
         let of = |server: &u16| set.contains(*server);
         let is_near = |server: &u16| !self.at(*server).standing.is_far;
@@ -88,7 +91,8 @@ impl Servers {
         with_room.min_by(|&a, &b| self.at(a).by_load(self.at(b))).or(Some(better))
     }
 
-    /// The one of `set` that the key's hash says: its keys are the part of all that its weight is, whatever other servers there are.
+    /// The one of `set` that the key's hash says: its keys are the part of all that its weight is,
+    /// whatever other servers there are.
     pub(super) fn best_for(&self, key_hash: u32, set: ServerSet) -> Option<u16> {
         let hash = |server: u16| mix(self.at(server).name.unwrap_or(0) ^ mix(key_hash.into()));
         if self.weights(set).1 {
@@ -103,11 +107,13 @@ impl Servers {
     }
 }
 
-/// -log2(`hash` / 2^64), with [`FRACTION_BITS`] bits behind the point: in whole numbers, so that all machines agree.
+/// -log2(`hash` / 2^64), with [`FRACTION_BITS`] bits behind the point: in whole numbers, so that
+/// all machines agree.
 fn rarity(hash: u64) -> u64 {
     let hash = hash | 1;
     let whole = u64::from(hash.leading_zeros()) + 1;
-    // From 1 to 2, with 63 bits behind the point: the square of one of 2 and more has another bit of the logarithm.
+    // From 1 to 2, with 63 bits behind the point: the square of one of 2 and more has another bit
+    // of the logarithm.
     let mut rest = hash << hash.leading_zeros();
     let mut fraction = 0;
     for _ in 0..FRACTION_BITS {

@@ -7,8 +7,8 @@ use super::rows::write_rows;
 use super::{print, stdout};
 use crate::{Align, Cell, Failure, Row};
 
-/// Prints rows of one kind as they come. A table has the columns of the first row. CSV has the columns of all rows, so it is printed at
-/// the end.
+/// Prints rows of one kind as they come. A table has the columns of the first row. CSV has the
+/// columns of all rows, so it is printed at the end.
 #[derive(Debug)]
 pub struct RowStream {
     format: Format,

@@ -81,7 +81,8 @@ pub(super) fn rss(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Strin
     Ok(())
 }
 
-/// Inputs of which each is its number, offered and taken on by chance: they come out in order, with their hashes.
+/// Inputs of which each is its number, offered and taken on by chance: they come out in order, with
+/// their hashes.
 pub(super) fn hash_ahead(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
     for run in 0..inputs.div_ceil(20_000) {
         // Mostly full, mostly empty, and one in each cycle.

@@ -1,4 +1,5 @@
-//! What counts and queues beside [`ArrivalQueue`], [`Admission`], a policy's credit, and the [`Frontend`].
+//! What counts and queues beside [`ArrivalQueue`], [`Admission`], a policy's credit, and the
+//! [`Frontend`].
 
 use super::same;
 use crate::model::Model;
@@ -61,7 +62,8 @@ fn queue_input(
             soft.withhold(core);
         }
     }
-    // A pop is asked for only where there is something, as the back end does: what there is is known in the cycle before.
+    // A pop is asked for only where there is something, as the back end does: what there is is
+    // known in the cycle before.
     model.set_named("pop_i", popped.is_some().into());
     model.set_named("withhold_i", withholds.into());
     let grants = rng.happens(40);

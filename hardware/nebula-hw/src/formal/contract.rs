@@ -1,7 +1,10 @@
-//! Contracts of modules: what a module needs of its inputs and gives by its outputs, in hardware/formal/MODULE_contract.sv.
+//! Contracts of modules: what a module needs of its inputs and gives by its outputs, in
+//! hardware/formal/MODULE_contract.sv.
 //!
-//! One text serves twice. In the proof of the module itself `NEEDS` are assumed and `GIVES` are proved. Where another module is proved, this one is
-//! replaced by its ports: its outputs are anything that `GIVES` allows, and the `NEEDS` are proved. So nothing is assumed that is not proved.
+//! One text serves twice. In the proof of the module itself `NEEDS` are assumed and `GIVES` are
+//! proved. Where another module is proved, this one is replaced by its ports: its outputs are
+//! anything that `GIVES` allows, and the `NEEDS` are proved. So nothing is assumed that is not
+//! proved.
 
 use nebula_shell::Failure;
 
@@ -18,7 +21,8 @@ pub(super) fn replaced(module: &str, contract: &str) -> Result<String, Failure> 
     Ok(format!("{header}\n);\n{outputs}{}endmodule\n", said(contract, "assert", "assume")))
 }
 
-/// The module with other values of its parameters: those that it has by default would take yosys long, for nothing.
+/// The module with other values of its parameters: those that it has by default would take yosys
+/// long, for nothing.
 pub(super) fn sized(module: &str, parameters: &[(&str, u32)]) -> Result<String, Failure> {
     let mut lines: Vec<String> = module.lines().map(str::to_owned).collect();
     for (name, value) in parameters {

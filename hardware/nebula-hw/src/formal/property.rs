@@ -12,10 +12,11 @@ pub(super) enum Runs {
 /// What the property is an assertion of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Circuit {
-    /// hardware/formal/MODULE_check.sv, which gives the module any inputs; the `assert` is in the `ifdef` of the property's name.
+    /// hardware/formal/MODULE_check.sv, which gives the module any inputs; the `assert` is in the
+    /// `ifdef` of the property's name.
     Harness,
-    /// The module itself with these parameters, whose contract is proved. Of the modules in it, some are replaced by their contracts, and some may
-    /// answer anything.
+    /// The module itself with these parameters, whose contract is proved. Of the modules in it,
+    /// some are replaced by their contracts, and some may answer anything.
     Contract {
         parameters: &'static [(&'static str, u32)],
         replaced: &'static [&'static str],
@@ -48,7 +49,8 @@ const TAKES_ONE_SLOT_TOO_MANY: Mutant = Mutant {
 };
 const WALKS_ON: Mutant =
     Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" };
-/// Modules within the back end: those that its proof takes by their contracts, and those that may answer anything.
+/// Modules within the back end: those that its proof takes by their contracts, and those that may
+/// answer anything.
 const OF_BACKEND: &[&str] = &["admission", "nack", "reassembler", "recv_buffer"];
 const ANY_OF_BACKEND: &[&str] = &["arrival_queue", "credit", "draw", "jbsq", "round_robin"];
 const BIT_BANKS: Circuit =

@@ -1,7 +1,8 @@
 //! `nebula-hw rtl --mutants`: is there a way to break the RTL that the lockstep does not notice?
 //!
-//! A mutant is data: a line of `hardware/mutants.txt` names a file, what stands in it once, and what it becomes. Each is compiled for the smallest
-//! geometry, and the lockstep has to find a difference.
+//! A mutant is data: a line of `hardware/mutants.txt` names a file, what stands in it once, and
+//! what it becomes. Each is compiled for the smallest geometry, and the lockstep has to find a
+//! difference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +52,8 @@ pub(super) fn run(shell: &Shell, every: usize) -> Result<(), Failure> {
 
 const MISSED: &str = "MISSED";
 
-/// The first difference that the lockstep finds, in a line: of the module alone, or else of the smallest back end.
+/// The first difference that the lockstep finds, in a line: of the module alone, or else of the
+/// smallest back end.
 fn is_found(shell: &Shell, copy: &Path, mutant: &Mutant) -> Result<String, Failure> {
     let rtl = shell.root().join("hardware/rtl");
     write_copy(&rtl, copy, mutant)?;

@@ -29,7 +29,8 @@ impl Design {
     }
 }
 
-/// Slots of the receive buffer for a core count: ten times the mean queue, of RPCs of 1 KB at 64 cores.
+/// Slots of the receive buffer for a core count: ten times the mean queue, of RPCs of 1 KB at 64
+/// cores.
 ///
 /// # Source
 /// NEBULA, section V-C: 540 KB at 64 cores.
@@ -73,7 +74,8 @@ fn jbsq() -> Vec<Design> {
     CORE_COUNTS.map(of).to_vec()
 }
 
-/// What chooses a core without looking at credits, and what refuses; their size hardly depends on the cores.
+/// What chooses a core without looking at credits, and what refuses; their size hardly depends on
+/// the cores.
 fn choices() -> Vec<Design> {
     let quick = |design| Design { is_quick: true, ..design };
     vec![
@@ -136,7 +138,8 @@ fn managers() -> Vec<Design> {
     vec![design("altocumulus_manager", 256, &[("Groups", 16), ("Rows", 4), ("Descriptors", 16)])]
 }
 
-/// Stations joined: one queue, RPCs of one packet and frees that are trusted, which is what NEBULA has without its reassembler.
+/// Stations joined: one queue, RPCs of one packet and frees that are trusted, which is what NEBULA
+/// has without its reassembler.
 fn backends() -> Vec<Design> {
     let of = |(what, all)| {
         move |cores| {

@@ -78,7 +78,8 @@ pub(super) fn fpga(stat: &str) -> Fpga {
     }
 }
 
-/// Counts the cells whose type passes: lines of two words, the second a number, behind the number of cells.
+/// Counts the cells whose type passes: lines of two words, the second a number, behind the number
+/// of cells.
 fn cells(stat: &str, is_wanted: impl Fn(&str) -> bool) -> u64 {
     let listed = stat.rsplit("Number of cells:").next().unwrap_or_default().lines().skip(1);
     let rows = listed.map_while(|line| {

@@ -113,7 +113,8 @@ pub(super) fn write(shell: &Shell, results: &Results) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails where gates or flops are not the committed ones. Another version of the tools gives other gates, which is no fault.
+/// Fails where gates or flops are not the committed ones. Another version of the tools gives other
+/// gates, which is no fault.
 pub(super) fn compared(measured: &Results, written: &Results) -> Result<(), Failure> {
     if measured.tools != written.tools {
         println!("nebula-hw: not compared with {FILE}, which {} made", written.tools.join(" and "));

@@ -1,4 +1,5 @@
-//! From the 180 nm at which the open cells are characterized to 22 nm, by rules of thumb that are named.
+//! From the 180 nm at which the open cells are characterized to 22 nm, by rules of thumb that are
+//! named.
 //!
 //! | what | rule | why |
 //! |---|---|---|
@@ -6,11 +7,13 @@
 //! | area | × (22/180)² | both sides of a cell shrink with the gate length |
 //! | energy of a transition | × 1/8 × (0.8 V / 1.8 V)² | capacitance goes with length, energy with the square of the supply |
 //!
-//! They hold within some 30 %. Wires, which do not shrink that way, and leakage, which grows, are not in them.
+//! They hold within some 30 %. Wires, which do not shrink that way, and leakage, which grows, are
+//! not in them.
 
 /// The area of the cell that gates are counted in, a NAND with two inputs, in µm².
 pub(super) const NAND2_UM2: f64 = 24.0;
-/// The clock at which power is estimated, in GHz: one decision each half nanosecond, 64 B packets at 1 Tbps.
+/// The clock at which power is estimated, in GHz: one decision each half nanosecond, 64 B packets
+/// at 1 Tbps.
 pub(super) const GOAL_GHZ: f64 = 2.0;
 /// The period that the timing script gives the clock, in ns.
 pub(super) const SCRIPT_PERIOD_NS: f64 = 10.0;
@@ -44,10 +47,12 @@ pub(super) fn mw_at_22nm(watts: f64) -> f64 {
     watts * 1e3 * GOAL_GHZ * SCRIPT_PERIOD_NS * DELAY * VOLTS * VOLTS
 }
 
-/// The most that a gate at 180 nm spends in a cycle, in pJ: one that drives four others and switches each cycle.
+/// The most that a gate at 180 nm spends in a cycle, in pJ: one that drives four others and
+/// switches each cycle.
 ///
-/// OpenSTA adds up how often the inputs of a cell switch. Through the XORs of a multiplier that sum doubles at each level, and says of a net that it
-/// switches thousands of times a cycle: such a figure is none.
+/// OpenSTA adds up how often the inputs of a cell switch. Through the XORs of a multiplier that sum
+/// doubles at each level, and says of a net that it switches thousands of times a cycle: such a
+/// figure is none.
 const PJ_PER_GATE_MAX: f64 = 0.1;
 
 /// Whether as many gates can spend these watts at the script's clock.

@@ -1,4 +1,5 @@
-//! Runs yosys and OpenSTA on one module: the scripts are in hardware/synth, their words in the environment.
+//! Runs yosys and OpenSTA on one module: the scripts are in hardware/synth, their words in the
+//! environment.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,7 +81,8 @@ impl<'a> Tools<'a> {
         Ok(report::fpga(&read(&netlist.with_extension("ecp5"))?))
     }
 
-    /// Runs the tools, unless they ran before on the same sources, scripts and parameters: a file beside the netlist holds all of these.
+    /// Runs the tools, unless they ran before on the same sources, scripts and parameters: a file
+    /// beside the netlist holds all of these.
     fn unless_done(
         &self,
         netlist: &Path,

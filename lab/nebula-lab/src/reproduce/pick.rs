@@ -4,7 +4,8 @@ use nebula_sim::reproduce::{ENTRIES, Entry};
 
 use crate::Failure;
 
-/// The entries whose ids begin with one of `ids`, in the order of the list; the default entries if `ids` is empty.
+/// The entries whose ids begin with one of `ids`, in the order of the list; the default entries if
+/// `ids` is empty.
 pub(super) fn entries(ids: &[String]) -> Result<Vec<Entry>, Failure> {
     if let Some(unknown) = ids.iter().find(|id| !ENTRIES.iter().any(|entry| is_meant(entry, id))) {
         let there_is = ENTRIES.iter().map(|entry| entry.id).collect::<Vec<_>>().join(", ");

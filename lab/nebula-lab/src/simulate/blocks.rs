@@ -1,4 +1,5 @@
-//! `simulate --machine …`: NIC designs at given rates, on a machine whose memory is simulated block by block.
+//! `simulate --machine …`: NIC designs at given rates, on a machine whose memory is simulated block
+//! by block.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! `nebula simulate --tenants`: messaging domains that share cores by their weights; a row for each.
+//! `nebula simulate --tenants`: messaging domains that share cores by their weights; a row for
+//! each.
 
 use std::path::Path;
 

@@ -7,7 +7,8 @@ use super::point::Point;
 use super::result::PointResult;
 use crate::Failure;
 
-/// A folder of results. Several programs may use it at once: a result is written beside its name and then renamed.
+/// A folder of results. Several programs may use it at once: a result is written beside its name
+/// and then renamed.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: Option<PathBuf>,
@@ -31,7 +32,8 @@ impl Cache {
         Ok(Self { folder: Some(folder.to_owned()) })
     }
 
-    /// The folder of a user: `$XDG_CACHE_HOME/nebula/lab`, or `~/.cache/nebula/lab`; `None` where neither variable is set.
+    /// The folder of a user: `$XDG_CACHE_HOME/nebula/lab`, or `~/.cache/nebula/lab`; `None` where
+    /// neither variable is set.
     #[must_use]
     pub fn of_user() -> Option<PathBuf> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -16,7 +16,8 @@ pub struct PointResult {
     rows: Vec<Kept>,
     notes: Vec<String>,
     error: Option<String>,
-    /// Whether the same words fail again: a queue that grows without limit does, a missing file may not.
+    /// Whether the same words fail again: a queue that grows without limit does, a missing file may
+    /// not.
     is_lasting: bool,
 }
 
@@ -60,7 +61,8 @@ impl PointResult {
         self.error.as_deref()
     }
 
-    /// Its rows: the place on each axis, then what the question answers. A point that failed has one, with the field `error`.
+    /// Its rows: the place on each axis, then what the question answers. A point that failed has
+    /// one, with the field `error`.
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let failed = self
             .error

@@ -10,13 +10,16 @@ use crate::{Failure, Workers};
 /// The amount of simulation.
 #[derive(Debug, clap::Args)]
 pub struct EffortArgs {
-    /// RPCs measured in each replication [default: 200k, or 100k in compare and with --machine; more where a load takes long to settle]
+    /// RPCs measured in each replication [default: 200k, or 100k in compare and with --machine;
+    /// more where a load takes long to settle]
     #[arg(long, value_parser = count)]
     rpcs: Option<u64>,
-    /// Warm-up RPCs before the measured ones [default: a tenth of the measured ones, more near saturation]
+    /// Warm-up RPCs before the measured ones [default: a tenth of the measured ones, more near
+    /// saturation]
     #[arg(long, value_name = "RPCS", value_parser = count)]
     warmup: Option<u64>,
-    /// Independent replications for the confidence intervals [default: 10, or 5 in compare and with --machine]
+    /// Independent replications for the confidence intervals [default: 10, or 5 in compare and with
+    /// --machine]
     #[arg(long)]
     replications: Option<u32>,
     /// Add replications until half the interval is within this share of the figure: 1%, 0.005
@@ -41,7 +44,8 @@ struct Unless {
 
 const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_max: 12_000_000, replications: 10 };
 
-/// An RPC takes a hundred times as long to simulate, and the tail varies less because service times are nearly constant.
+/// An RPC takes a hundred times as long to simulate, and the tail varies less because service times
+/// are nearly constant.
 const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_max: 100_000, replications: 5 };
 
 /// Many systems, each with a search: enough to tell them apart.

@@ -6,7 +6,8 @@ use nebula_ui::words::in_one_line;
 
 use crate::Failure;
 
-/// The question of these words, and the raw words: they tell a given value from a default. `name` is the question's.
+/// The question of these words, and the raw words: they tell a given value from a default. `name`
+/// is the question's.
 ///
 /// # Errors
 ///

@@ -19,7 +19,8 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 pub struct Loads(pub Vec<f64>);
 
 impl Loads {
-    /// The most loads of one command: a typing error such as `0.1..0.9:1000000` is an error, not a run of years.
+    /// The most loads of one command: a typing error such as `0.1..0.9:1000000` is an error, not a
+    /// run of years.
     const COUNT_MAX: usize = 10_000;
 
     fn list(text: &str) -> Option<Vec<f64>> {

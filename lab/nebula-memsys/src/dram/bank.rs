@@ -13,7 +13,8 @@ pub(super) enum RowState {
     Conflict,
 }
 
-/// No row has this number: a row holds at least one of 2³² blocks, and the last number is not a block.
+/// No row has this number: a row holds at least one of 2³² blocks, and the last number is not a
+/// block.
 const NO_ROW: u32 = u32::MAX;
 
 pub(super) struct Bank {
@@ -36,8 +37,8 @@ impl Bank {
         self.free_ps.max(at_ps)
     }
 
-    /// Reads or writes a column of `row` at `at_ps`, when the bank is free; returns when the block's transfer can be
-    /// complete.
+    /// Reads or writes a column of `row` at `at_ps`, when the bank is free; returns when the
+    /// block's transfer can be complete.
     #[inline(always)]
     pub(super) fn access(&mut self, at_ps: u64, row: u32, refreshes: u32, timing: &Timing) -> (u64, RowState) {
         if self.refreshes != refreshes {

@@ -1,15 +1,17 @@
 //! One channel: its banks, its bus, and the writes that wait for an idle bus.
 //!
-//! Reads go first. A write waits in a bounded queue until the bus has been idle long enough to turn, write and turn
-//! back; when the queue is full, a batch is written at once. Both turns of the bus are charged to the batch.
+//! Reads go first. A write waits in a bounded queue until the bus has been idle long enough to
+//! turn, write and turn back; when the queue is full, a batch is written at once. Both turns of the
+//! bus are charged to the batch.
 //!
 //! ```text
 //!   bus   R R . . . . . R R R W W W W W W W . R      R read   W written batch   . idle
 //!               └ a write fits, and its two turns
 //! ```
 //!
-//! All decisions are made when a request arrives, by reservation: slots before the earliest slot that a later request
-//! could take are settled, and those still idle among them are given to waiting writes.
+//! All decisions are made when a request arrives, by reservation: slots before the earliest slot
+//! that a later request could take are settled, and those still idle among them are given to
+//! waiting writes.
 
 use super::bank::{Bank, RowState};
 use super::place::Place;
@@ -31,8 +33,8 @@ pub(super) struct Channel {
     settled: u64,
     /// From when on a request may find that waiting writes can use the idle bus.
     due_ps: u64,
-    /// The first taken slot from `settled` on, where the bus is known to be idle until then; [`u64::MAX`] if none is taken yet, 0 if that
-    /// is not known.
+    /// The first taken slot from `settled` on, where the bus is known to be idle until then;
+    /// [`u64::MAX`] if none is taken yet, 0 if that is not known.
     busy: u64,
     /// Reservations of slots before this one change when writes are due.
     watched: u64,
@@ -68,8 +70,8 @@ impl Banks {
 impl Channel {
     pub(super) fn new(config: &DramConfig, timing: &Timing, channel: u32) -> Self {
         let ranks = config.channels * config.ranks;
-        // The ranks of the machine refresh in turn, so that two channels are blocked at the same time as little as
-        // possible.
+        // The ranks of the machine refresh in turn, so that two channels are blocked at the same
+        // time as little as possible.
         let first_ps =
             |rank| timing.refresh_interval_ps * u64::from(rank * config.channels + channel + 1) / u64::from(ranks);
         Self {
@@ -126,8 +128,8 @@ impl Channel {
         }
     }
 
-    /// Notes when writes are due next. Too few slots are ahead before: for a run that has ended with room for a write, and for one that has
-    /// not ended with room for all.
+    /// Notes when writes are due next. Too few slots are ahead before: for a run that has ended
+    /// with room for a write, and for one that has not ended with room for all.
     #[inline(always)]
     fn note_due(&mut self, timing: &Timing) {
         let waiting = self.queue.len();
@@ -227,7 +229,8 @@ impl Channel {
         counters.turnarounds += 2;
         counters.full_batches += 1;
         self.busy = 0;
-        // What a search for idle slots would have settled: they are not used by writes that came later than they were.
+        // What a search for idle slots would have settled: they are not used by writes that came
+        // later than they were.
         self.settled =
             self.queue.first().map_or(self.settled, |first| self.settled.max(self.bus.slot_at(first.at_ps) + 1));
         // No slot before the one that was taken last is free.
@@ -311,7 +314,8 @@ mod tests {
     fn a_write_is_not_done_before_it_arrived() {
         let mut bench = Bench::new(&DramConfig { row_idle_ns: Some(100.0), ..config() });
         bench.write(10_000_000, 0);
-        // Its row is still open: if it had been done in the earlier idle time, the row would have been closed long ago.
+        // Its row is still open: if it had been done in the earlier idle time, the row would have
+        // been closed long ago.
         assert_eq!(bench.read(10_060_000, 0), 10_091_000);
         assert_eq!(bench.counters.row_hits, 1);
     }

@@ -1,7 +1,8 @@
 //! The address map: block → channel, bank, row.
 //!
-//! Consecutive blocks go to consecutive channels and, within a channel, fill a row before they go to the next bank. The
-//! row's bits are XORed into bank and channel, so that strides of a power of two are spread over them.
+//! Consecutive blocks go to consecutive channels and, within a channel, fill a row before they go
+//! to the next bank. The row's bits are XORed into bank and channel, so that strides of a power of
+//! two are spread over them.
 
 use crate::block::Block;
 use crate::config::DramConfig;

@@ -1,4 +1,5 @@
-//! The refresh of one rank: at fixed intervals all its banks are busy, and afterwards their rows are closed.
+//! The refresh of one rank: at fixed intervals all its banks are busy, and afterwards their rows
+//! are closed.
 
 use super::timing::Timing;
 
@@ -32,7 +33,8 @@ impl Refresh {
         let since_ps = at_ps.wrapping_sub(self.began_ps).cast_signed();
         let mut since_ps = match u64::try_from(since_ps) {
             Ok(since_ps) => since_ps,
-            // Before the latest refresh: it took place after the bank was last used, or is still to come.
+            // Before the latest refresh: it took place after the bank was last used, or is still to
+            // come.
             Err(_) => return at_ps,
         };
         if since_ps >= timing.refresh_interval_ps {

@@ -58,7 +58,8 @@ impl WriteQueue {
         Some(first)
     }
 
-    /// Removes up to `writes` of the first writes; the second part has those behind the end of the ring.
+    /// Removes up to `writes` of the first writes; the second part has those behind the end of the
+    /// ring.
     #[inline(always)]
     pub(super) fn pop_up_to(&mut self, writes: u64) -> [&[Waiting]; 2] {
         let writes = usize::try_from(writes).map_or(self.len, |writes| writes.min(self.len));

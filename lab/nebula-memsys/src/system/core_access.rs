@@ -1,12 +1,12 @@
 //! Accesses of a core.
 //!
-//! The path of a miss: the core's L1, the mesh to the block's home bank, the bank, memory if the bank misses too, and
-//! back. A block whose only copy is in the NIC's cache comes from there: the home bank asks the NIC, and the NIC
-//! replies to the core.
+//! The path of a miss: the core's L1, the mesh to the block's home bank, the bank, memory if the
+//! bank misses too, and back. A block whose only copy is in the NIC's cache comes from there: the
+//! home bank asks the NIC, and the NIC replies to the core.
 //!
-//! Departs: NEBULA's Table II gives a non-inclusive directory and write-back L1s; here the last-level cache includes
-//! the L1s and a store marks its line at once, so that a block dirty in one L1 reaches another agent in two mesh
-//! traversals and not three.
+//! Departs: NEBULA's Table II gives a non-inclusive directory and write-back L1s; here the
+//! last-level cache includes the L1s and a store marks its line at once, so that a block dirty in
+//! one L1 reaches another agent in two mesh traversals and not three.
 
 use super::{Agent, MemorySystem, Reach, Way, found};
 use crate::block::{Block, Done, Label, Level};
@@ -26,7 +26,8 @@ impl MemorySystem {
         found(self.load_within(now_ps, core, block, label, Reach::Anywhere))
     }
 
-    /// As [`load`](Self::load) if `block` is on the chip; otherwise does nothing and returns `None`.
+    /// As [`load`](Self::load) if `block` is on the chip; otherwise does nothing and returns
+    /// `None`.
     ///
     /// # Panics
     ///
@@ -56,8 +57,8 @@ impl MemorySystem {
         (reach == Reach::Anywhere).then(|| self.load_absent(asked_ps, core, set, block, label))
     }
 
-    /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the caller need not wait for
-    /// it.
+    /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the
+    /// caller need not wait for it.
     ///
     /// # Panics
     ///
@@ -67,7 +68,8 @@ impl MemorySystem {
         self.load(now_ps, core, block, label)
     }
 
-    /// As [`prefetch`](Self::prefetch) of `blocks` consecutive blocks at the same time; returns when the L1 has the last of them.
+    /// As [`prefetch`](Self::prefetch) of `blocks` consecutive blocks at the same time; returns
+    /// when the L1 has the last of them.
     ///
     /// # Panics
     ///
@@ -103,7 +105,8 @@ impl MemorySystem {
         found(self.write_within(now_ps, core, block, label, Needs::Data, Reach::Anywhere))
     }
 
-    /// As [`store`](Self::store) if `block` is on the chip; otherwise does nothing and returns `None`.
+    /// As [`store`](Self::store) if `block` is on the chip; otherwise does nothing and returns
+    /// `None`.
     ///
     /// # Panics
     ///
@@ -112,7 +115,8 @@ impl MemorySystem {
         self.write_within(now_ps, core, block, label, Needs::Data, Reach::OnChip)
     }
 
-    /// Core `core` writes all of `block`; if the block is not on the chip, it is allocated without a fetch.
+    /// Core `core` writes all of `block`; if the block is not on the chip, it is allocated without
+    /// a fetch.
     ///
     /// Returns when the core owns the block and its store can complete.
     ///
@@ -123,7 +127,8 @@ impl MemorySystem {
         found(self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::Anywhere))
     }
 
-    /// As [`overwrite`](Self::overwrite) if `block` is on the chip; otherwise does nothing and returns `None`.
+    /// As [`overwrite`](Self::overwrite) if `block` is on the chip; otherwise does nothing and
+    /// returns `None`.
     ///
     /// # Panics
     ///
@@ -132,8 +137,8 @@ impl MemorySystem {
         self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::OnChip)
     }
 
-    /// One of [`store`](Self::store), [`try_store`](Self::try_store), [`overwrite`](Self::overwrite) and
-    /// [`try_overwrite`](Self::try_overwrite).
+    /// One of [`store`](Self::store), [`try_store`](Self::try_store),
+    /// [`overwrite`](Self::overwrite) and [`try_overwrite`](Self::try_overwrite).
     ///
     /// # Panics
     ///
@@ -200,7 +205,8 @@ impl MemorySystem {
         Done { at_ps: self.deliver(asked_ps, way, ready_ps), level: Level::Dram }
     }
 
-    /// The holder of a line once `core` has a copy. A holder whose L1 has dropped its copy is removed here.
+    /// The holder of a line once `core` has a copy. A holder whose L1 has dropped its copy is
+    /// removed here.
     #[inline(always)]
     fn holder_with(l1s: &L1s, holder: Holder, core: u16, block: Block) -> Holder {
         match holder {
@@ -230,8 +236,8 @@ impl MemorySystem {
         self.own(now_ps, way, done)
     }
 
-    /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the others have dropped
-    /// it.
+    /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the
+    /// others have dropped it.
     #[inline(always)]
     fn write_held(&mut self, asked_ps: u64, core: u16, way: Way, block: Block, holder: Holder) -> Done {
         if holder == Holder::Core(core) {
@@ -278,7 +284,8 @@ impl MemorySystem {
         self.mesh.send(now_ps, way.ps, way.home, way.to, ready_ps)
     }
 
-    /// A store that is done. The data are sent to the home bank at once: that loads the links as much as a later write-back would.
+    /// A store that is done. The data are sent to the home bank at once: that loads the links as
+    /// much as a later write-back would.
     #[inline(always)]
     fn own(&mut self, now_ps: u64, way: Way, done: Done) -> Done {
         self.mesh.send(now_ps, way.ps, way.to, way.home, done.at_ps);

@@ -1,10 +1,11 @@
 //! Accesses of the NIC: packets written, replies read.
 //!
-//! The NIC is at the edge of the chip and has a small cache. A packet that it wrote stays there until a core touches
-//! it, or goes to the bank at once (`nic_forwards`). In both cases the line is allocated in the last-level cache and is
-//! dirty there, so its eviction costs a write to memory.
+//! The NIC is at the edge of the chip and has a small cache. A packet that it wrote stays there
+//! until a core touches it, or goes to the bank at once (`nic_forwards`). In both cases the line is
+//! allocated in the last-level cache and is dirty there, so its eviction costs a write to memory.
 //!
-//! Departs: the NIC's cache has no capacity limit here; it always forwards a packet that no core has touched.
+//! Departs: the NIC's cache has no capacity limit here; it always forwards a packet that no core
+//! has touched.
 
 use super::{Agent, MemorySystem, Reach, Way, found};
 use crate::block::{Block, Done, Label, Level};
@@ -14,8 +15,8 @@ use crate::llc::SetId;
 impl MemorySystem {
     /// The NIC writes all of `block`, and allocates it in the last-level cache.
     ///
-    /// A miss fetches the block first if the description says so. Returns when the write is ordered: a core that is
-    /// notified then sees it.
+    /// A miss fetches the block first if the description says so. Returns when the write is
+    /// ordered: a core that is notified then sees it.
     ///
     /// # Panics
     ///
@@ -24,7 +25,8 @@ impl MemorySystem {
         found(self.nic_write_within(now_ps, block, label, Reach::Anywhere))
     }
 
-    /// As [`nic_write`](Self::nic_write) if `block` is on the chip; otherwise does nothing and returns `None`.
+    /// As [`nic_write`](Self::nic_write) if `block` is on the chip; otherwise does nothing and
+    /// returns `None`.
     ///
     /// # Panics
     ///
@@ -81,7 +83,8 @@ impl MemorySystem {
         Way::between(&self.mesh, self.mesh.nic(), set)
     }
 
-    /// The NIC writes a block into its cache, or sends it to the block's bank; returns when the bank knows of it.
+    /// The NIC writes a block into its cache, or sends it to the block's bank; returns when the
+    /// bank knows of it.
     #[inline(always)]
     fn nic_sends(&mut self, now_ps: u64, way: Way) -> u64 {
         let at_bank_ps = if self.nic_forwards {
@@ -102,7 +105,8 @@ impl MemorySystem {
         self.nic_read_block(now_ps, block, label)
     }
 
-    /// As [`nic_read`](Self::nic_read) of `blocks` consecutive blocks at the same time; returns when it has the last of them.
+    /// As [`nic_read`](Self::nic_read) of `blocks` consecutive blocks at the same time; returns
+    /// when it has the last of them.
     ///
     /// # Panics
     ///

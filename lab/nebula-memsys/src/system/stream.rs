@@ -7,8 +7,8 @@ use crate::traffic::Cause;
 impl MemorySystem {
     /// Reads or writes `block`, bypassing the caches.
     ///
-    /// A write returns when the channel accepts it, so a caller that waits for it never has more writes outstanding
-    /// than the write queue holds.
+    /// A write returns when the channel accepts it, so a caller that waits for it never has more
+    /// writes outstanding than the write queue holds.
     ///
     /// # Panics
     ///

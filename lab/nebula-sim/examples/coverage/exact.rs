@@ -1,4 +1,5 @@
-//! Latencies that are known exactly, in mean service times: the mean, and the share of RPCs that take longer than some time.
+//! Latencies that are known exactly, in mean service times: the mean, and the share of RPCs that
+//! take longer than some time.
 
 use nebula_nic::erlang_c;
 
@@ -38,15 +39,16 @@ pub(crate) fn mmk(cores: u32, load: f64) -> Exact {
     })
 }
 
-/// Poisson arrivals that are dealt out in turn to so many cores: E_k/M/1, whose latency is exponential.
+/// Poisson arrivals that are dealt out in turn to so many cores: E_k/M/1, whose latency is
+/// exponential.
 pub(crate) fn in_turn(cores: u32, load: f64) -> Exact {
     let phase = f64::from(cores) * load;
     let root = (0..10_000).fold(0.5_f64, |root, _| (phase / (phase + 1.0 - root)).powf(f64::from(cores)));
     Exact::new(1.0 / (1.0 - root), move |time| (-(1.0 - root) * time).exp())
 }
 
-/// JBSQ(2) with exponential service: a Markov chain of how many cores have one RPC and how many have two. While all have two the central
-/// queue is that of M/M/1.
+/// JBSQ(2) with exponential service: a Markov chain of how many cores have one RPC and how many
+/// have two. While all have two the central queue is that of M/M/1.
 pub(crate) fn jbsq2(cores: usize, load: f64) -> Exact {
     let all = cores as f64;
     let arrive = load * all;
@@ -88,8 +90,8 @@ pub(crate) fn jbsq2(cores: usize, load: f64) -> Exact {
     })
 }
 
-/// M/G/1 by Pollaczek and Khinchine: the wait is a geometric sum of residual services. `until` is the integral of the share of services
-/// longer than a time, from zero; `longer` is that share.
+/// M/G/1 by Pollaczek and Khinchine: the wait is a geometric sum of residual services. `until` is
+/// the integral of the share of services longer than a time, from zero; `longer` is that share.
 pub(crate) fn mg1(scv: f64, load: f64, until: fn(f64) -> f64, longer: fn(f64) -> f64) -> Exact {
     const STEPS_A_SERVICE: f64 = 1000.0;
     let step = 1.0 / STEPS_A_SERVICE;
@@ -111,7 +113,8 @@ pub(crate) fn mg1(scv: f64, load: f64, until: fn(f64) -> f64, longer: fn(f64) ->
     })
 }
 
-/// Exponential service on so many cores, where an arrival finds `n` RPCs with a chance in proportion to `weights[n]`.
+/// Exponential service on so many cores, where an arrival finds `n` RPCs with a chance in
+/// proportion to `weights[n]`.
 fn found(cores: usize, weights: Vec<f64>) -> Exact {
     let sum: f64 = weights.iter().sum();
     let all = cores as f64;
@@ -124,7 +127,8 @@ fn found(cores: usize, weights: Vec<f64>) -> Exact {
     })
 }
 
-/// The chance that the sum of `phases` exponential times of a rate and one of rate 1 is longer than `time`.
+/// The chance that the sum of `phases` exponential times of a rate and one of rate 1 is longer than
+/// `time`.
 fn erlang_and_one(phases: usize, rate: f64, time: f64) -> f64 {
     let longer = |rate: f64| {
         let mut term = (-rate * time).exp();

@@ -1,4 +1,5 @@
-//! The quality of a threshold: late RPCs counted by queue length, and the prediction of any threshold.
+//! The quality of a threshold: late RPCs counted by queue length, and the prediction of any
+//! threshold.
 
 /// The quality of a threshold's predictions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +19,8 @@ impl Judged {
     }
 }
 
-/// RPCs by the queue length that they found on arrival: their number, and how many of them were late.
+/// RPCs by the queue length that they found on arrival: their number, and how many of them were
+/// late.
 ///
 /// # Examples
 ///
@@ -83,7 +85,8 @@ impl LateByQueue {
         Judged { accuracy: share(late, all), effectiveness: share(late, self.late()) }
     }
 
-    /// The threshold with the highest harmonic mean of accuracy and effectiveness; the lowest if several tie; `None` if no RPC was late.
+    /// The threshold with the highest harmonic mean of accuracy and effectiveness; the lowest if
+    /// several tie; `None` if no RPC was late.
     ///
     /// # Cost
     ///

@@ -21,10 +21,13 @@ use nebula_workload::Seed;
 pub struct Effort {
     /// RPCs measured in each replication, at least.
     pub rpcs: u64,
-    /// RPCs measured in each replication, at most: where a load takes long to settle, [`length`](Self::length) chooses more than `rpcs`, and
-    /// [`estimate`] repeats a window that turns out to be short where no formula says how long it should be.
+    /// RPCs measured in each replication, at most: where a load takes long to settle,
+    /// [`length`](Self::length) chooses more than `rpcs`, and
+    /// [`estimate`] repeats a window that turns out to be short where no formula says how long it
+    /// should be.
     pub rpcs_max: u64,
-    /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length) chooses if not set.
+    /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length)
+    /// chooses if not set.
     pub warmup: Option<u64>,
     /// Replications; with a precision, rounds of this many run until it is reached.
     pub replications: u32,
@@ -37,7 +40,8 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// Ten replications of 200,000 RPCs, or of up to 12 million where the load takes long to settle.
+    /// Ten replications of 200,000 RPCs, or of up to 12 million where the load takes long to
+    /// settle.
     fn default() -> Self {
         Self {
             rpcs: 200_000,
@@ -89,8 +93,11 @@ impl Effort {
 
     /// The length of one replication of `load` on `system`.
     ///
-    /// The measured windows of all replications together are 3,000 to 9,000 relaxation times long, where the effort allows it;
-    /// otherwise no more is simulated than it asks for at least. Unless set, the warm-up is three relaxation times long, at least a tenth of the measured RPCs and at most twice as many. Where no formula gives the
+    /// The measured windows of all replications together are 3,000 to 9,000 relaxation times long,
+    /// where the effort allows it;
+    /// otherwise no more is simulated than it asks for at least. Unless set, the warm-up is three
+    /// relaxation times long, at least a tenth of the measured RPCs and at most twice as many.
+    /// Where no formula gives the
     /// relaxation time, the limits decide.
     #[must_use]
     pub fn length(&self, system: &System, load: &Load) -> Length {

@@ -30,7 +30,8 @@ pub struct Incast {
     pub short_share: f64,
     /// Rate of each link, the receiver's too.
     pub link_gbps: f64,
-    /// Time from a sender to the receiver on an idle network, and back, but for the time that sending takes on the links.
+    /// Time from a sender to the receiver on an idle network, and back, but for the time that
+    /// sending takes on the links.
     pub latency: Span,
     /// Bytes that wait at the switch's port to the receiver, beyond which packets are dropped.
     pub switch_bytes: u32,
@@ -47,7 +48,8 @@ pub struct Incast {
 }
 
 impl Default for Incast {
-    /// 64 senders of 512 B and, one in ten, 64 KiB, on links of 25 Gb/s; 128 KiB in the switch and 2 MiB in the receive buffer.
+    /// 64 senders of 512 B and, one in ten, 64 KiB, on links of 25 Gb/s; 128 KiB in the switch and
+    /// 2 MiB in the receive buffer.
     fn default() -> Self {
         Self {
             senders: 64,

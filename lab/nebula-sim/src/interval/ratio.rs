@@ -1,16 +1,21 @@
-//! A figure that is a sum over a sum, from the parts of both: its interval allows for parts that are skewed.
+//! A figure that is a sum over a sum, from the parts of both: its interval allows for parts that
+//! are skewed.
 //!
-//! Near saturation a few parts have most of the waiting: the figure of a part is skewed to the right, and Student's interval misses on
-//! one side far more often than on the other. Its statistic is therefore transformed, so that the skewness cancels. On the logarithmic
-//! scale most of it has gone already: what is left for the transformation is small, and so is the harm where 40 parts estimate it badly.
+//! Near saturation a few parts have most of the waiting: the figure of a part is skewed to the
+//! right, and Student's interval misses on one side far more often than on the other. Its statistic
+//! is therefore transformed, so that the skewness cancels. On the logarithmic scale most of it has
+//! gone already: what is left for the transformation is small, and so is the harm where 40 parts
+//! estimate it badly.
 //!
-//! The error itself is known the worse, the more of it comes from a few parts: that is what the kurtosis of the parts says. A variance is known
-//! as well as one of fewer normal parts would be, and Student's law has the degrees of freedom of those.
+//! The error itself is known the worse, the more of it comes from a few parts: that is what the
+//! kurtosis of the parts says. A variance is known as well as one of fewer normal parts would be,
+//! and Student's law has the degrees of freedom of those.
 //!
 //! # Sources
 //!
-//! P. Hall, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54, 1992: the cubic transformation. F. E. Satterthwaite, "An
-//! approximate distribution of estimates of variance components", Biometrics Bulletin 2, 1946: degrees of freedom by the variance of a variance.
+//! P. Hall, "On the removal of skewness by transformation", J. R. Statist. Soc. B 54, 1992: the
+//! cubic transformation. F. E. Satterthwaite, "An approximate distribution of estimates of variance
+//! components", Biometrics Bulletin 2, 1946: degrees of freedom by the variance of a variance.
 
 use super::{Interval, student_t};
 
@@ -25,11 +30,13 @@ pub(crate) struct Ratio {
     freedom: usize,
 }
 
-/// The most skewness of a figure, in its errors, that is believed: a gamma law's. 40 parts that show more show one stretch of bad luck, and an
-/// interval that makes the most of it is far too wide.
+/// The most skewness of a figure, in its errors, that is believed: a gamma law's. 40 parts that
+/// show more show one stretch of bad luck, and an interval that makes the most of it is far too
+/// wide.
 const SKEW_MAX: f64 = 2.0;
 
-/// The fewest degrees of freedom by kurtosis, unless there are fewer parts: what 40 parts show of it is not worth more.
+/// The fewest degrees of freedom by kurtosis, unless there are fewer parts: what 40 parts show of
+/// it is not worth more.
 const FREEDOM_MIN: f64 = 8.0;
 
 /// What the logarithm takes off the skewness, in errors.
@@ -70,13 +77,15 @@ impl Ratio {
         Interval { value, lo: value * libm::exp(-error * ends[1]), hi: value * libm::exp(-error * ends[0]) }
     }
 
-    /// Whether the figure may be as low or as high as `at`: -1 if it is certainly lower, 1 if it is certainly higher, 0 otherwise.
+    /// Whether the figure may be as low or as high as `at`: -1 if it is certainly lower, 1 if it is
+    /// certainly higher, 0 otherwise.
     pub(crate) fn against(&self, at: f64) -> i8 {
         let Interval { lo, hi, .. } = self.interval();
         if hi <= at { -1 } else { i8::from(lo > at) }
     }
 
-    /// The values of the statistic whose transforms, with this skewness, are the ends of Student's interval.
+    /// The values of the statistic whose transforms, with this skewness, are the ends of Student's
+    /// interval.
     fn ends(&self, skew: f64) -> [f64; 2] {
         let bound = student_t(self.freedom);
         [-bound, bound].map(|end| {
@@ -86,7 +95,8 @@ impl Ratio {
     }
 }
 
-/// The degrees of freedom of the variance of `count` parts, given the sums of squares and of fourth powers of what they differ by.
+/// The degrees of freedom of the variance of `count` parts, given the sums of squares and of fourth
+/// powers of what they differ by.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the number of parts")]
 fn freedom(count: usize, squares: f64, fourth: f64) -> usize {
     let parts = count as f64;

@@ -6,9 +6,11 @@ use std::f64::consts::TAU;
 use std::fmt;
 use std::str::FromStr;
 
-/// A load that repeats: `0.5/2ms,1.5/100us` for steps of these loads and lengths, `wave:0.2..0.9/10ms` for a wave between two loads.
+/// A load that repeats: `0.5/2ms,1.5/100us` for steps of these loads and lengths,
+/// `wave:0.2..0.9/10ms` for a wave between two loads.
 ///
-/// Arrivals of any kind keep their pattern and come faster or slower: Poisson arrivals are a Poisson process whose rate is the load's.
+/// Arrivals of any kind keep their pattern and come faster or slower: Poisson arrivals are a
+/// Poisson process whose rate is the load's.
 ///
 /// # Examples
 ///

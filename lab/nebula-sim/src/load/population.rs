@@ -6,7 +6,8 @@ use nebula_workload::Keys;
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of flows or keys, and how the RPCs are spread over them: `N` or `zipf:THETA` or `zipf:THETA,N`.
+/// A number of flows or keys, and how the RPCs are spread over them: `N` or `zipf:THETA` or
+/// `zipf:THETA,N`.
 ///
 /// # Examples
 ///

@@ -1,4 +1,5 @@
-//! The designs. They differ in two ways only: which core serves an RPC, and how much memory the buffers take.
+//! The designs. They differ in two ways only: which core serves an RPC, and how much memory the
+//! buffers take.
 
 use nebula_nic::Policy;
 use serde::{Deserialize, Deserializer, de};
@@ -82,12 +83,13 @@ impl Design {
     }
 }
 
-/// 1,024 nodes with 256 messages of 512 B for each other: one receive buffer and a send buffer for each node.
+/// 1,024 nodes with 256 messages of 512 B for each other: one receive buffer and a send buffer for
+/// each node.
 ///
 /// # Source
 ///
-/// The published simulator. The paper's text counts the receive buffers alone, 134 MB; with them a third of the
-/// accesses would hit.
+/// The published simulator. The paper's text counts the receive buffers alone, 134 MB; with them a
+/// third of the accesses would hit.
 const CONNECTED_BYTES: u64 = 1024 * 256 * 512 * (1 + 1024);
 
 /// One buffer for all peers.

@@ -1,10 +1,11 @@
 //! DRAM: channels of banks, and the end time of each access.
 //!
-//! A channel is one FIFO with many equal servers, so an access begins when it arrives or when the first bank is free,
-//! whichever is later, and its end is known at once: no event is needed. The only state is *when banks become free*
-//! (Kiefer and Wolfowitz). An access takes one of two times and accesses begin in order, so the ends of row hits are
-//! sorted as they are added, and so are those of row misses: two FIFOs hold all banks, and the first free bank is at
-//! one of the two heads.
+//! A channel is one FIFO with many equal servers, so an access begins when it arrives or when the
+//! first bank is free, whichever is later, and its end is known at once: no event is needed. The
+//! only state is *when banks become free* (Kiefer and Wolfowitz). An access takes one of two times
+//! and accesses begin in order, so the ends of row hits are sorted as they are added, and so are
+//! those of row misses: two FIFOs hold all banks, and the first free bank is at one of the two
+//! heads.
 //!
 //! ```text
 //!   hits    41 43 58 60 75 ← now + 39     first free: the smaller head, 41
@@ -183,7 +184,8 @@ mod tests {
         assert_eq!(channel.access(at(177), Row::Open, 39).began, at(177), "a bank is free when its access ends");
     }
 
-    /// One bank of one row time with Poisson accesses is M/D/1: the mean wait is ρ/(2(1 − ρ)) times the row time.
+    /// One bank of one row time with Poisson accesses is M/D/1: the mean wait is ρ/(2(1 − ρ)) times
+    /// the row time.
     #[test]
     #[expect(clippy::cast_possible_truncation, reason = "meant to be cut to whole picoseconds")]
     fn one_bank_waits_as_in_m_d_1() {

@@ -1,7 +1,8 @@
 //! One run: NI, DRAM and cores in simulated time.
 //!
-//! The next step is the earliest of three: an access of a copy or a write-back, a fetch of the NI, or an event of the
-//! calendar. So the DRAM receives all accesses in the order of time. Ties are broken in this order.
+//! The next step is the earliest of three: an access of a copy or a write-back, a fetch of the NI,
+//! or an event of the calendar. So the DRAM receives all accesses in the order of time. Ties are
+//! broken in this order.
 //!
 //! Next: `ni`, then `cpu`.
 
@@ -29,9 +30,11 @@ use interface::{Fetch, Ni};
 use nebula_nic::{Backend, BackendConfig, Policy, Span, Timestamp};
 use nebula_workload::Seed;
 
-/// Runs `design` on the machine `model` from empty until all RPCs of the measured window are served.
+/// Runs `design` on the machine `model` from empty until all RPCs of the measured window are
+/// served.
 ///
-/// A saturated server never serves all of them in time; the run then ends after four more windows of load.
+/// A saturated server never serves all of them in time; the run then ends after four more windows
+/// of load.
 ///
 /// # Errors
 ///
@@ -39,7 +42,8 @@ use nebula_workload::Seed;
 ///
 /// # Cost
 ///
-/// O(RPCs · (blocks + log cores)) time; memory depends on the longest backlog, not on the number of RPCs.
+/// O(RPCs · (blocks + log cores)) time; memory depends on the longest backlog, not on the number of
+/// RPCs.
 ///
 /// # Examples
 ///

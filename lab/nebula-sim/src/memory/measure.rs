@@ -40,7 +40,8 @@ impl Mark {
     }
 }
 
-/// How much load arrives after the window, in windows, before a run abandons the RPCs that it has not served.
+/// How much load arrives after the window, in windows, before a run abandons the RPCs that it has
+/// not served.
 const PATIENCE: u64 = 4;
 
 impl Meter {
@@ -101,7 +102,8 @@ impl Meter {
     pub(super) fn tally(self, moved: &Series, offered_rps: f64, cores: u16) -> MemoryTally {
         let (opened, closed) = (self.opened, self.closed);
         let window = closed.at - opened.at;
-        // A server that served no RPC in the window counts as having served one, so no ratio is infinite.
+        // A server that served no RPC in the window counts as having served one, so no ratio is
+        // infinite.
         let done = (closed.done - opened.done).max(1) as f64;
         let unserved = self.rpcs - self.measured;
         let grown = closed.backlog().saturating_sub(opened.backlog());

@@ -16,12 +16,13 @@ use std::num::NonZeroU32;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketGaps {
-    /// Packets of one link: an exponential gap before an RPC's first packet and fixed ones before its others, as in the
-    /// published simulator.
+    /// Packets of one link: an exponential gap before an RPC's first packet and fixed ones before
+    /// its others, as in the published simulator.
     #[default]
     #[serde(alias = "artefact")]
     Link,
-    /// Independent exponential gaps between RPCs, as in textbooks. Packets of several RPCs may arrive at the same time.
+    /// Independent exponential gaps between RPCs, as in textbooks. Packets of several RPCs may
+    /// arrive at the same time.
     Poisson,
 }
 
@@ -29,8 +30,8 @@ pub enum PacketGaps {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dice {
-    /// With whole percents on a die of 101 faces, so that a certain hit misses once in 101 times, as in the published
-    /// simulator.
+    /// With whole percents on a die of 101 faces, so that a certain hit misses once in 101 times,
+    /// as in the published simulator.
     #[default]
     #[serde(alias = "artefact")]
     Faces101,
@@ -44,9 +45,9 @@ pub enum Dice {
 ///
 /// # Source
 ///
-/// The defaults are those of the simulator that NEBULA's first author published, at the values of the paper's §III
-/// where it gives them: 60 cores, an LLC of 45 MB, RPCs of 512 B, a service time of 630 ns. 96 banks of 64 B every 48.4
-/// ns are the memory bandwidth of six channels of DDR4.
+/// The defaults are those of the simulator that NEBULA's first author published, at the values of
+/// the paper's §III where it gives them: 60 cores, an LLC of 45 MB, RPCs of 512 B, a service time
+/// of 630 ns. 96 banks of 64 B every 48.4 ns are the memory bandwidth of six channels of DDR4.
 ///
 /// # Examples
 ///
@@ -67,9 +68,11 @@ pub struct MemoryModel {
     pub banks_per_channel: u32,
     /// Time of an access whose row is open: 25 ns to the chip and back, 14 ns of column access.
     pub row_hit_ns: u64,
-    /// Time of an access whose row is not open: 14 ns of precharge and 24 ns of activation in addition.
+    /// Time of an access whose row is not open: 14 ns of precharge and 24 ns of activation in
+    /// addition.
     pub row_miss_ns: u64,
-    /// How often the row is open. Three quarters are meant; the published simulator's die of 101 faces gives 76 in 101.
+    /// How often the row is open. Three quarters are meant; the published simulator's die of 101
+    /// faces gives 76 in 101.
     pub row_hits: Odds,
     /// The last-level cache.
     pub llc_bytes: u64,
@@ -140,7 +143,8 @@ impl MemoryModel {
         banks * BLOCK_BYTES as f64 / self.access_ns_mean()
     }
 
-    /// The effective probability that a buffer of `design` is in the LLC, including the bias of the draw.
+    /// The effective probability that a buffer of `design` is in the LLC, including the bias of the
+    /// draw.
     #[must_use]
     pub fn llc_hit_share(&self, design: &Design) -> f64 {
         let by_size = (self.llc_bytes as f64 / design.buffer_bytes.max(1) as f64).min(1.0);

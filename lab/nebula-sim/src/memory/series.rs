@@ -2,14 +2,14 @@
 
 use nebula_nic::{Span, Timestamp};
 
-/// DRAM bandwidth over time: the means of consecutive intervals, from the start of the run to the end of its
-/// measured window.
+/// DRAM bandwidth over time: the means of consecutive intervals, from the start of the run to the
+/// end of its measured window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bandwidth {
     /// Length of an interval; at least 10 µs, as in the published simulator.
     pub interval: Span,
-    /// Mean of each interval in 10⁹ bytes per second, at most [`POINTS_MAX`](Self::POINTS_MAX) of them; empty if the
-    /// run is shorter than one interval.
+    /// Mean of each interval in 10⁹ bytes per second, at most [`POINTS_MAX`](Self::POINTS_MAX) of
+    /// them; empty if the run is shorter than one interval.
     pub gb_per_s: Vec<f64>,
 }
 

@@ -1,8 +1,8 @@
 //! Streams of accesses that are equally far apart, in the order of time.
 //!
-//! Many streams run at the same time: copies and write-backs of many cores, fetches of several RPCs. All have the same
-//! gap, so a stream that has just made an access is the last: every other one is due within a gap from now. So a FIFO
-//! keeps them in the order of time.
+//! Many streams run at the same time: copies and write-backs of many cores, fetches of several
+//! RPCs. All have the same gap, so a stream that has just made an access is the last: every other
+//! one is due within a gap from now. So a FIFO keeps them in the order of time.
 
 use nebula_nic::{Span, Timestamp};
 use std::collections::VecDeque;
@@ -52,7 +52,8 @@ impl<T: Copy> Streams<T> {
         self.due.front().map_or(u64::MAX, |next| next.at.as_ps())
     }
 
-    /// Takes the next access; unless it [is the last](Stream::is_last), hand the stream [back](Self::resume).
+    /// Takes the next access; unless it [is the last](Stream::is_last), hand the stream
+    /// [back](Self::resume).
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Stream<T>> {
         self.due.pop_front()

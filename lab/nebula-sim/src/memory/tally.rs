@@ -11,9 +11,11 @@ pub struct MemoryTally {
     pub latency: Distribution,
     /// How long each access that a core waits for waited for a bank, in picoseconds.
     pub bank_wait: Distribution,
-    /// RPCs that a ready RPC found waiting at the NIC, excluding those already dispatched to a core.
+    /// RPCs that a ready RPC found waiting at the NIC, excluding those already dispatched to a
+    /// core.
     pub queue_depth: Distribution,
-    /// Measured RPCs that were still not served after four more windows of load had arrived: the server is saturated.
+    /// Measured RPCs that were still not served after four more windows of load had arrived: the
+    /// server is saturated.
     pub unserved: u64,
     /// RPCs offered per second.
     pub offered_rps: f64,
@@ -30,11 +32,11 @@ pub struct MemoryTally {
     /// Growth of the backlog (RPCs that have arrived and are not served) from the start of the
     /// window to its end.
     pub backlog_growth: u64,
-    /// Whether the server could not keep up: measured RPCs are [unserved](Self::unserved), or the backlog grew by more
-    /// than 1 in 200 of the measured RPCs and 2 per core.
+    /// Whether the server could not keep up: measured RPCs are [unserved](Self::unserved), or the
+    /// backlog grew by more than 1 in 200 of the measured RPCs and 2 per core.
     ///
-    /// This cannot detect saturation at loads within half a percent of it, nor in a run that is too short to fill its
-    /// queues.
+    /// This cannot detect saturation at loads within half a percent of it, nor in a run that is too
+    /// short to fill its queues.
     pub is_saturated: bool,
 }
 
@@ -45,7 +47,8 @@ impl MemoryTally {
         self.latency.count() + self.unserved
     }
 
-    /// The latency in nanoseconds that a share `share` of all measured RPCs does not exceed; an unserved one counts as infinite.
+    /// The latency in nanoseconds that a share `share` of all measured RPCs does not exceed; an
+    /// unserved one counts as infinite.
     ///
     /// # Examples
     ///

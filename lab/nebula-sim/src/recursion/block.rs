@@ -7,7 +7,8 @@ use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};
 
-/// The RPCs of a block, in the order of their arrival: a column for each of their properties. Times are in picoseconds.
+/// The RPCs of a block, in the order of their arrival: a column for each of their properties. Times
+/// are in picoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Block {
     /// The number of the first one, counted over the run.
@@ -44,7 +45,8 @@ impl Block {
     }
 }
 
-/// The arrivals and service times of a run, from the streams that the event-driven world draws them from.
+/// The arrivals and service times of a run, from the streams that the event-driven world draws them
+/// from.
 pub(super) struct Draws<'a> {
     process: ArrivalProcess,
     gaps: Rng,

@@ -1,8 +1,9 @@
 //! Cores with credit for several RPCs: `jbsq:N`, whose state in `nebula-nic` picks the cores.
 //!
-//! No RPC depends on those behind it: it is dispatched when it has arrived, the RPC before it has been dispatched and a core has credit.
-//! When its core then begins and ends it follows from the RPC before it at that core. So the only events are the returns of credit, one
-//! pending for each core.
+//! No RPC depends on those behind it: it is dispatched when it has arrived, the RPC before it has
+//! been dispatched and a core has credit. When its core then begins and ends it follows from the
+//! RPC before it at that core. So the only events are the returns of credit, one pending for each
+//! core.
 
 use super::one_queue::{Cores, Taken};
 use super::terms::Terms;
@@ -14,7 +15,8 @@ pub(super) struct ByCredit<D> {
     dispatch: D,
     terms: Terms,
     cores: Box<[Core]>,
-    /// By core: when the NIC knows of the end of each RPC that it has, from the oldest on; a ring of [`bound`](Self::bound) places each.
+    /// By core: when the NIC knows of the end of each RPC that it has, from the oldest on; a ring
+    /// of [`bound`](Self::bound) places each.
     known: Box<[u64]>,
     bound: usize,
     /// When each core returns credit next.

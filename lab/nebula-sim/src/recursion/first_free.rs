@@ -7,8 +7,9 @@
 //!     [7·0 9·1] [3·2 5·3]
 //! ```
 //!
-//! A core that begins an RPC is the winner, and only its own way up changes: at each node the later of the two keys stays and the earlier
-//! goes on. The addresses on the way follow from the core alone, so no step waits for a load.
+//! A core that begins an RPC is the winner, and only its own way up changes: at each node the later
+//! of the two keys stays and the earlier goes on. The addresses on the way follow from the core
+//! alone, so no step waits for a load.
 //!
 //! # Source
 //!
@@ -18,10 +19,12 @@
 ///
 /// # Cost
 ///
-/// [`replace`](Self::replace) log2(cores) minima and maxima without branches; no allocation after construction.
+/// [`replace`](Self::replace) log2(cores) minima and maxima without branches; no allocation after
+/// construction.
 #[derive(Clone, Debug)]
 pub(super) struct FirstFree {
-    /// The losers: node 1 is the root, the children of node `n` are `2n` and `2n + 1`, and the parents of the cores come last.
+    /// The losers: node 1 is the root, the children of node `n` are `2n` and `2n + 1`, and the
+    /// parents of the cores come last.
     losers: Box<[u64]>,
     winner: u64,
     core_bits: u32,
@@ -33,7 +36,8 @@ impl FirstFree {
     pub(super) fn new(cores: u16) -> Self {
         let leaves = usize::from(cores).next_power_of_two();
         let core_bits = leaves.trailing_zeros();
-        // A place without a core loses against every core, and at the same key it has the higher number.
+        // A place without a core loses against every core, and at the same key it has the higher
+        // number.
         let leaf = |core: usize| if core < usize::from(cores) { core as u64 } else { u64::MAX };
         let mut winners = vec![0; leaves];
         winners.extend((0..leaves).map(leaf));
@@ -51,7 +55,8 @@ impl FirstFree {
         self.winner >> self.core_bits
     }
 
-    /// The core that is free first is free at `at_ps` instead, at most the latest time that a key holds.
+    /// The core that is free first is free at `at_ps` instead, at most the latest time that a key
+    /// holds.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low bits hold a core, which is an index")]
     pub(super) fn replace(&mut self, at_ps: u64) {
@@ -68,7 +73,8 @@ impl FirstFree {
     }
 }
 
-/// The key of a core goes up as far as it wins, and a key that wins against it goes on: returns the key that arrives at the top.
+/// The key of a core goes up as far as it wins, and a key that wins against it goes on: returns the
+/// key that arrives at the top.
 #[inline(always)]
 fn climb<const LEAVES: usize>(losers: &mut [u64; LEAVES], core: usize, mut key: u64) -> u64 {
     let mut node = (LEAVES + core) / 2;

@@ -5,7 +5,8 @@ use crate::system::{Costs, System};
 use nebula_nic::{Policy, Span};
 use nebula_requester::RetryPolicy;
 
-/// Whether the recursions are exact for a run: nothing in it depends on more than the order of arrival.
+/// Whether the recursions are exact for a run: nothing in it depends on more than the order of
+/// arrival.
 pub(crate) fn fits(system: &System, load: &Load) -> bool {
     let Costs { dispatch: _, notify: _, receive: _, decision, lock_handoff, steal, interrupt, discover, hop, per_core } =
         system.costs;

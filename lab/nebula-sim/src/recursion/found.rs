@@ -1,14 +1,17 @@
-//! How many RPCs each arrival finds waiting, where RPCs are dispatched in another order than they arrive.
+//! How many RPCs each arrival finds waiting, where RPCs are dispatched in another order than they
+//! arrive.
 //!
-//! An RPC that waits is found by the arrivals after it, up to the first one at or after its dispatch. So each RPC adds one where it begins
-//! to be found and takes one away where it is not found any more, and a running sum is what is found.
+//! An RPC that waits is found by the arrivals after it, up to the first one at or after its
+//! dispatch. So each RPC adds one where it begins to be found and takes one away where it is not
+//! found any more, and a running sum is what is found.
 
 /// The RPCs that wait, from block to block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     /// When the RPCs are dispatched that still wait after the last block.
     waiting: Vec<u64>,
-    /// By arrival of the block: how many fewer are found than by the arrival before, but for that one itself.
+    /// By arrival of the block: how many fewer are found than by the arrival before, but for that
+    /// one itself.
     left: Vec<u32>,
     places: Places,
 }
@@ -19,11 +22,13 @@ impl Found {
         self.waiting.len()
     }
 
-    /// Fills in how many RPCs each arrival of a block finds, given when each RPC of the block is dispatched.
+    /// Fills in how many RPCs each arrival of a block finds, given when each RPC of the block is
+    /// dispatched.
     ///
     /// # Cost
     ///
-    /// O(arrivals + RPCs that wait) without a branch for each; a search where many arrive in the mean time between two arrivals.
+    /// O(arrivals + RPCs that wait) without a branch for each; a search where many arrive in the
+    /// mean time between two arrivals.
     pub(super) fn count(&mut self, arrived: &[u64], dispatched: &[u64], found: &mut [u32]) {
         let Self { waiting, left, places } = self;
         places.index(arrived);
@@ -57,7 +62,8 @@ impl Found {
     }
 }
 
-/// Where in a block a time lies: the times between the first and the last arrival are cut into as many equal parts as there are arrivals.
+/// Where in a block a time lies: the times between the first and the last arrival are cut into as
+/// many equal parts as there are arrivals.
 #[derive(Clone, Debug, Default)]
 struct Places {
     /// The arrivals of the block, and [`AHEAD`] times that never come.
@@ -98,7 +104,8 @@ impl Places {
         }
     }
 
-    /// The part that a time between the first and the last arrival lies in: a later time never lies in an earlier part.
+    /// The part that a time between the first and the last arrival lies in: a later time never lies
+    /// in an earlier part.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "below the number of arrivals")]
     fn part(&self, at: u64) -> usize {

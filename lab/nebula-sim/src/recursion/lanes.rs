@@ -1,8 +1,10 @@
 //! Many runs side by side, of which only one thing is asked: how many RPCs end within a time.
 //!
-//! That is what a search for the highest load at an SLO asks of each of its runs, a dozen for each replication. Each lane has its own
-//! seed, load and length, and its RPCs are those that [`run`](crate::run) would draw: the answer is the one that its tally gives. Lanes
-//! are independent of each other, so that one need not wait for another, and what is the same for all is done in vectors.
+//! That is what a search for the highest load at an SLO asks of each of its runs, a dozen for each
+//! replication. Each lane has its own seed, load and length, and its RPCs are those that
+//! [`run`](crate::run) would draw: the answer is the one that its tally gives. Lanes are
+//! independent of each other, so that one need not wait for another, and what is the same for all
+//! is done in vectors.
 
 pub(crate) mod lane;
 mod counts;
@@ -45,11 +47,13 @@ pub fn hold(system: &System, load: &Load, lanes: &[Lane]) -> bool {
 /// With more variable service the queue may outgrow a run, which lanes do not notice.
 const SCV_MAX: f64 = 100.0;
 
-/// How many RPCs of each lane's measured window have a latency of at most `within`; the load in `load` is not used.
+/// How many RPCs of each lane's measured window have a latency of at most `within`; the load in
+/// `load` is not used.
 ///
 /// # Cost
 ///
-/// A few nanoseconds an RPC where the machine has AVX-512; with shorter vectors, or more than 100 cores, up to three times that.
+/// A few nanoseconds an RPC where the machine has AVX-512; with shorter vectors, or more than 100
+/// cores, up to three times that.
 ///
 /// # Examples
 ///
@@ -93,7 +97,8 @@ pub fn on_time(system: &System, load: &Load, lanes: &[Lane], within: Span) -> Re
     Ok(on_time[..lanes.len()].to_vec())
 }
 
-/// With more cores than this, a path through a tournament costs less than a look at each core, be it in vectors.
+/// With more cores than this, a path through a tournament costs less than a look at each core, be
+/// it in vectors.
 const SORTED_CORES_MAX: u16 = 192;
 
 /// Serves all blocks, compiled for the widest vectors of the machine: the results are the same bits with any. Returns how many are on time.

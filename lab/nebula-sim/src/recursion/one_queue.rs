@@ -1,6 +1,8 @@
-//! One queue for all cores: RPCs are dispatched in the order of their arrival, and who waits is known when an RPC arrives.
+//! One queue for all cores: RPCs are dispatched in the order of their arrival, and who waits is
+//! known when an RPC arrives.
 //!
-//! So an RPC that finds as many waiting as the bound of the queue is refused, which changes nothing for the others.
+//! So an RPC that finds as many waiting as the bound of the queue is refused, which changes nothing
+//! for the others.
 
 use super::block::Block;
 use super::terms::{Recursion, Stop};
@@ -89,8 +91,8 @@ impl<C: Cores> NullaryFnOnce for Serve<'_, C> {
     }
 }
 
-/// Serves it in vectors of 256 bits at most: where a loop over small integers ends in one number, shorter vectors take less time, because
-/// what is compared stays in the vector itself.
+/// Serves it in vectors of 256 bits at most: where a loop over small integers ends in one number,
+/// shorter vectors take less time, because what is compared stays in the vector itself.
 fn in_vectors<C: Cores>(serve: Serve<'_, C>) {
     #[cfg(target_arch = "x86_64")]
     if let Some(machine) = pulp::x86::V3::try_new() {

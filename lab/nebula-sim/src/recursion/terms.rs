@@ -2,7 +2,8 @@
 
 use crate::recursion::block::Block;
 
-/// What a run under first come, first served needs: [`serve`](Self::serve) says when each RPC of a block begins and ends.
+/// What a run under first come, first served needs: [`serve`](Self::serve) says when each RPC of a
+/// block begins and ends.
 pub(super) trait Recursion {
     /// RPCs of a block, at most.
     fn block_rpcs(&self) -> usize;

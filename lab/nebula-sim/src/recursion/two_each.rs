@@ -1,7 +1,9 @@
-//! Cores with credit for two RPCs, up to 64 of them: `jbsq:2`, by two times of each core and without events.
+//! Cores with credit for two RPCs, up to 64 of them: `jbsq:2`, by two times of each core and
+//! without events.
 //!
-//! A core has credit when the NIC knows of the end of the RPC before its last one, and is idle when it knows of the end of the last one.
-//! So the choice of `nebula-nic`, the lowest idle core and else the lowest one with credit, is the least of a number for each core:
+//! A core has credit when the NIC knows of the end of the RPC before its last one, and is idle when
+//! it knows of the end of the last one. So the choice of `nebula-nic`, the lowest idle core and
+//! else the lowest one with credit, is the least of a number for each core:
 //!
 //! ```text
 //!              time         0          before            last
@@ -9,8 +11,8 @@
 //! number of core c               c + 2n           c + n           c          n cores
 //! ```
 //!
-//! All cores are looked at, but without a branch, in vectors, and nothing is kept in order. If all are full, the RPC waits for the least of
-//! the times before.
+//! All cores are looked at, but without a branch, in vectors, and nothing is kept in order. If all
+//! are full, the RPC waits for the least of the times before.
 //!
 //! The times in these vectors are picoseconds after a base, in 32 bits; the base moves along.
 
@@ -27,7 +29,8 @@ use super::terms::Terms;
 pub(super) struct TwoEach<const CORES: usize> {
     terms: Terms,
     cores: [Core; CORES],
-    /// From when on each core has credit, and from when on it is idle: [`Core::known`] after the base, at most [`LATER`].
+    /// From when on each core has credit, and from when on it is idle: [`Core::known`] after the
+    /// base, at most [`LATER`].
     credit_from: [i32; CORES],
     idle_from: [i32; CORES],
     base: u64,

@@ -6,7 +6,8 @@ use crate::system::SLOTS_LAST;
 /// A FIFO, since RPCs of one queue are dispatched in the order of their arrival.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
-    /// A ring whose length is a power of two. What is not in use, for [`AHEAD`] places at least, is [`NEVER`].
+    /// A ring whose length is a power of two. What is not in use, for [`AHEAD`] places at least, is
+    /// [`NEVER`].
     dispatched: Box<[u64]>,
     head: usize,
     tail: usize,
@@ -45,7 +46,8 @@ impl Waiting {
     pub(super) fn found(&mut self, now: u64) -> u32 {
         let mask = self.dispatched.len() - 1;
         loop {
-            // They are in order, so those of the next that have left are the first ones; none is `NEVER`.
+            // They are in order, so those of the next that have left are the first ones; none is
+            // `NEVER`.
             let mut left = 0;
             for next in 0..AHEAD {
                 left += usize::from(self.dispatched[(self.head + next) & mask] <= now);

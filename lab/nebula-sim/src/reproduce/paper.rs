@@ -72,13 +72,15 @@ pub struct Figure {
     /// What has to be assumed to get the value, because it is not published.
     #[serde(default)]
     pub assumes: Option<String>,
-    /// The parameter that is fitted to this value, or is this value. If ours then agrees, it is counted apart.
+    /// The parameter that is fitted to this value, or is this value. If ours then agrees, it is
+    /// counted apart.
     #[serde(default)]
     pub fitted: Option<String>,
     /// Why nothing of ours stands beside this value. It is counted apart.
     #[serde(default)]
     pub cited: Option<String>,
-    /// The value that would mean "no effect", if this figure is one: 1 for a ratio, 0 for a difference.
+    /// The value that would mean "no effect", if this figure is one: 1 for a ratio, 0 for a
+    /// difference.
     #[serde(default)]
     pub neutral: Option<f64>,
     /// The figure that makes the same claim, if the paper makes it twice.
@@ -238,7 +240,8 @@ fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'stat
     paper.figures.iter().map(|figure| (paper.paper.as_str(), figure))
 }
 
-/// By way of a table, so that the code that reads a type is compiled for one deserializer: the text has four, a third of what this crate compiled.
+/// By way of a table, so that the code that reads a type is compiled for one deserializer: the text
+/// has four, a third of what this crate compiled.
 fn parsed<P: DeserializeOwned>(file: &str, text: &str) -> P {
     let table: Result<toml::Table, _> = toml::from_str(text);
     table.and_then(toml::Table::try_into).unwrap_or_else(|error| panic!("data/papers/{file}: {error}"))

@@ -1,20 +1,25 @@
 //! When is a figure reproduced? One comparison, and the rule that judges it.
 //!
-//! A published value is **reproduced** if our value lies within the figure's tolerance of it, or if our interval contains it. Only a narrow
-//! interval counts: its half-width is at most a fifth of our value. A wide interval, as a very short run gives, would contain almost any
-//! published value. A bound is reproduced if our value keeps it.
+//! A published value is **reproduced** if our value lies within the figure's tolerance of it, or if
+//! our interval contains it. Only a narrow interval counts: its half-width is at most a fifth of
+//! our value. A wide interval, as a very short run gives, would contain almost any published value.
+//! A bound is reproduced if our value keeps it.
 //!
-//! A figure may be an **effect**: a ratio or a difference of two designs, with a value that would mean that there is none. It is judged by its gain over
-//! that value. The tolerance is a third of the published gain at most, and an interval is narrow if its half-width is at most a fifth of our gain. So a
-//! design that gains 4.8 % does not reproduce a gain of 13 %, however wide the tolerance of a ratio is.
+//! A figure may be an **effect**: a ratio or a difference of two designs, with a value that would
+//! mean that there is none. It is judged by its gain over that value. The tolerance is a third of
+//! the published gain at most, and an interval is narrow if its half-width is at most a fifth of
+//! our gain. So a design that gains 4.8 % does not reproduce a gain of 13 %, however wide the
+//! tolerance of a ratio is.
 //!
-//! A figure may depend on a parameter that is not published. It then never counts as reproduced, since a suitable parameter could be chosen.
+//! A figure may depend on a parameter that is not published. It then never counts as reproduced,
+//! since a suitable parameter could be chosen.
 //!
-//! A figure to which a parameter of ours is fitted never counts as reproduced either: if our value agrees, the row is **fitted**. What nothing
-//! of ours stands beside is **cited**.
+//! A figure to which a parameter of ours is fitted never counts as reproduced either: if our value
+//! agrees, the row is **fitted**. What nothing of ours stands beside is **cited**.
 //!
-//! Any other value **differs**, or is **not reproducible as published**. The latter means that the set-up as the paper describes it cannot give
-//! the value, or that the description omits a decisive parameter. A row states the reason in a sentence with the numbers of its run.
+//! Any other value **differs**, or is **not reproducible as published**. The latter means that the
+//! set-up as the paper describes it cannot give the value, or that the description omits a decisive
+//! parameter. A row states the reason in a sentence with the numbers of its run.
 
 use super::paper::{Figure, Relation};
 use crate::interval::Interval;
@@ -29,7 +34,8 @@ pub enum Judgment {
     Differs,
     /// The published set-up cannot give the value, or is not published in full.
     NotReproducibleAsPublished,
-    /// Our value agrees, and could not do otherwise: a parameter is fitted to the published one, or is it.
+    /// Our value agrees, and could not do otherwise: a parameter is fitted to the published one, or
+    /// is it.
     Fitted,
     /// A published value beside which nothing of ours stands.
     Cited,
@@ -64,7 +70,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Compares `ours` with a published value. If it is not reproduced, `otherwise` is the judgment and its reason.
+    /// Compares `ours` with a published value. If it is not reproduced, `otherwise` is the judgment
+    /// and its reason.
     #[must_use]
     pub fn judged(figure: &Figure, ours: Interval, otherwise: (Judgment, String)) -> Self {
         let (judgment, why) = match (is_reproduced(figure, ours), &figure.assumes) {
@@ -116,7 +123,8 @@ impl Row {
         Self { judgment: otherwise.0, why: Some(otherwise.1), ..self }
     }
 
-    /// Sets the value of the same runs without fitted parameters beside it, judged by the same rule.
+    /// Sets the value of the same runs without fitted parameters beside it, judged by the same
+    /// rule.
     #[must_use]
     pub fn beside(mut self, unfitted: Option<Interval>) -> Self {
         self.unfitted = unfitted.zip(self.published.as_ref()).map(|(ours, figure)| {

@@ -10,9 +10,11 @@ use nebula_workload::TypeId;
 pub enum Objective {
     /// 99 % of all RPCs end within this time; a NACK counts as infinite.
     P99(Span),
-    /// 99 % of the served RPCs of one type end within this time, and at most 1 % of all RPCs are NACKed.
+    /// 99 % of the served RPCs of one type end within this time, and at most 1 % of all RPCs are
+    /// NACKed.
     P99OfType(TypeId, Span),
-    /// 99.9 % of the served RPCs of a mix have at most this slowdown (latency over service time), and at most 0.1 % of all are NACKed.
+    /// 99.9 % of the served RPCs of a mix have at most this slowdown (latency over service time),
+    /// and at most 0.1 % of all are NACKed.
     Slowdown(f64),
 }
 

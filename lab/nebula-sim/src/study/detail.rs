@@ -1,4 +1,5 @@
-//! What the figures of a point were made from: each replication, and the distribution of the latency.
+//! What the figures of a point were made from: each replication, and the distribution of the
+//! latency.
 
 use super::outcome::PS_PER_NS;
 use crate::experiment::Estimate;
@@ -8,7 +9,8 @@ use crate::experiment::Estimate;
 pub struct Detail {
     /// Each replication, in its order.
     pub replications: Vec<Replication>,
-    /// How many RPCs of all replications were served within which latency, from low to high; the cells without RPCs are left out.
+    /// How many RPCs of all replications were served within which latency, from low to high; the
+    /// cells without RPCs are left out.
     pub latency: Vec<Bin>,
 }
 

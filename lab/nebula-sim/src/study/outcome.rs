@@ -5,7 +5,8 @@ use crate::interval::Interval;
 use crate::tally::Ended;
 use nebula_ui::units;
 
-/// The results of the RPCs of a point over all replications; times are in nanoseconds, of the RPCs served.
+/// The results of the RPCs of a point over all replications; times are in nanoseconds, of the RPCs
+/// served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// RPCs served per second.

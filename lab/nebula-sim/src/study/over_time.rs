@@ -13,10 +13,12 @@ use nebula_ui::text::time;
 pub struct OverTime {
     /// Its parts, equally long, in order.
     pub slots: Vec<Slot>,
-    /// The highest p99 of a part in nanoseconds. Its interval ends where the highest of the parts' intervals ends, on either side.
+    /// The highest p99 of a part in nanoseconds. Its interval ends where the highest of the parts'
+    /// intervals ends, on either side.
     pub peak_p99: Interval,
-    /// Time from the end of the highest load until the p99 is within the SLO again, in nanoseconds: to the length of a part. Infinite if it is
-    /// not within it before the next peak. Its interval is from the first part whose p99 may be within the SLO to the first whose p99 certainly is.
+    /// Time from the end of the highest load until the p99 is within the SLO again, in nanoseconds:
+    /// to the length of a part. Infinite if it is not within it before the next peak. Its interval
+    /// is from the first part whose p99 may be within the SLO to the first whose p99 certainly is.
     pub recovery: Interval,
 }
 
@@ -27,7 +29,8 @@ pub struct Slot {
     pub at: f64,
     /// The load at its middle.
     pub load: f64,
-    /// The p99 of the RPCs that were sent in it, in nanoseconds, to a hundredth; a NACK counts as infinite.
+    /// The p99 of the RPCs that were sent in it, in nanoseconds, to a hundredth; a NACK counts as
+    /// infinite.
     pub p99: Interval,
 }
 
@@ -56,7 +59,8 @@ impl OverTime {
 }
 
 impl OverTime {
-    /// The recovery as a table shows it: its ends where they are other than it, and `none` where there is none before the next peak.
+    /// The recovery as a table shows it: its ends where they are other than it, and `none` where
+    /// there is none before the next peak.
     #[must_use]
     pub fn recovery_in_words(&self) -> String {
         let words = |ns: f64| if ns.is_finite() { time(ns) } else { "none".to_owned() };
@@ -66,7 +70,8 @@ impl OverTime {
     }
 }
 
-/// Time from the end of the peak until a figure of the p99 is within the SLO, in nanoseconds; infinite if never.
+/// Time from the end of the peak until a figure of the p99 is within the SLO, in nanoseconds;
+/// infinite if never.
 fn recovery(slots: &[Slot], of: impl Fn(&Interval) -> f64, profile: &Profile, slo: Span) -> f64 {
     let count = slots.len();
     let width = profile.period().as_ns_f64() / count as f64;

@@ -38,11 +38,13 @@ pub enum Ask {
 }
 
 impl Point {
-    /// Runs the point with `seed`. The same arguments give the same result on every machine and any number of threads.
+    /// Runs the point with `seed`. The same arguments give the same result on every machine and any
+    /// number of threads.
     ///
     /// # Errors
     ///
-    /// [`SimError`] if the point cannot be simulated, or a queue grows without limit. That no load meets the SLO is a result, not an error.
+    /// [`SimError`] if the point cannot be simulated, or a queue grows without limit. That no load
+    /// meets the SLO is a result, not an error.
     ///
     /// # Cost
     ///

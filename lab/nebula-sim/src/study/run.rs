@@ -6,7 +6,8 @@ use crate::error::SimError;
 use crate::executor::Executor;
 use nebula_workload::Seed;
 
-/// Runs each point with `seed`; results are in the order of the points, and a point that fails does not stop the others.
+/// Runs each point with `seed`; results are in the order of the points, and a point that fails does
+/// not stop the others.
 ///
 /// `progress` is called after each replication, on the thread that ran it.
 ///
@@ -22,7 +23,8 @@ pub fn run(
     executor.map(points, |point| point.run_with(seed, progress))
 }
 
-/// How often [`run`] will call `progress`, unless a precision needs more replications. A search counts once, at its lowest load.
+/// How often [`run`] will call `progress`, unless a precision needs more replications. A search
+/// counts once, at its lowest load.
 #[must_use]
 pub fn replications(points: &[Point]) -> u64 {
     let of = |point: &Point| u64::from(point.effort.replications);

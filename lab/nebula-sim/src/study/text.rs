@@ -12,7 +12,8 @@ pub fn ends(interval: Interval) -> Value {
     Value::Ends([digits(interval.lo), digits(interval.hi)])
 }
 
-/// A figure with half the width of its interval in percent: `4.61 µs ±0.3 %`. The figure alone if the interval is exact or infinite.
+/// A figure with half the width of its interval in percent: `4.61 µs ±0.3 %`. The figure alone if
+/// the interval is exact or infinite.
 #[must_use]
 pub fn with_half(interval: Interval, show: impl Fn(f64) -> String) -> String {
     let half = interval.relative();

@@ -8,7 +8,8 @@ use nebula_nic::{Policy, STEALABLE_BOUND};
 use nebula_requester::RetryPolicy;
 
 impl System {
-    /// Sets the interface between cores and NIC, and the bound on the queues: the NIC's FIFO of each flow.
+    /// Sets the interface between cores and NIC, and the bound on the queues: the NIC's FIFO of
+    /// each flow.
     #[must_use]
     pub const fn host(mut self, host: Host) -> Self {
         self.queue_bound = Some(host.fifo as u32 * self.workers() as u32);

@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 /// When an RPC is preempted, where it goes, and what that costs.
 ///
-/// By default a dispatcher returns it to the central queue while others wait, at no cost: ideal round robin, which approaches
-/// processor sharing as the quantum gets shorter.
+/// By default a dispatcher returns it to the central queue while others wait, at no cost: ideal
+/// round robin, which approaches processor sharing as the quantum gets shorter.
 ///
 /// # Examples
 ///
@@ -24,16 +24,18 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Preemption {
-    /// Most RPCs dispatched to a core, including the one in service: 1, or 2 so that the next one is present when one ends.
+    /// Most RPCs dispatched to a core, including the one in service: 1, or 2 so that the next one
+    /// is present when one ends.
     pub depth: u32,
-    /// Whether a preempted RPC goes behind the other RPCs of the same core instead of into the central queue.
+    /// Whether a preempted RPC goes behind the other RPCs of the same core instead of into the
+    /// central queue.
     pub stays_at_core: bool,
     /// Whether an RPC is interrupted even if no other RPC waits.
     pub interrupts_always: bool,
     /// Whether the dispatcher itself serves new RPCs while no core has credit.
     pub dispatcher_serves: bool,
-    /// With one queue per type: the SLO of each type in its mean service times; the head that has waited longest by that measure is first.
-    /// Without: one queue.
+    /// With one queue per type: the SLO of each type in its mean service times; the head that has
+    /// waited longest by that measure is first. Without: one queue.
     pub slo_services: Option<u32>,
     /// How long the dispatcher is busy with sending an interrupt.
     #[serde(deserialize_with = "span")]
@@ -44,7 +46,8 @@ pub struct Preemption {
     /// Core time to suspend an RPC and begin another one.
     #[serde(deserialize_with = "span")]
     pub switch: Span,
-    /// Service time between two safe points, where an RPC can be preempted; `None` if it can be preempted anywhere.
+    /// Service time between two safe points, where an RPC can be preempted; `None` if it can be
+    /// preempted anywhere.
     #[serde(deserialize_with = "span")]
     pub safe_point_every: Span,
     /// Core time of the check at a safe point.

@@ -4,10 +4,11 @@ use crate::error::SimError;
 use std::fmt;
 use std::str::FromStr;
 
-/// The speeds of the cores of a server that serve RPCs, in the order of their numbers: `1,1,0.5`, or `4x1,12x0.5`.
+/// The speeds of the cores of a server that serve RPCs, in the order of their numbers: `1,1,0.5`,
+/// or `4x1,12x0.5`.
 ///
-/// A core of speed 0.5 takes twice the service time. What mechanisms cost is the same on every core. Where a policy takes the lowest of
-/// several idle cores, the order decides which those are.
+/// A core of speed 0.5 takes twice the service time. What mechanisms cost is the same on every
+/// core. Where a policy takes the lowest of several idle cores, the order decides which those are.
 ///
 /// # Examples
 ///

@@ -59,7 +59,8 @@ impl CoreTime {
 }
 
 impl Tally {
-    /// Where the core time of `system` went in the measured window: the time spent on RPCs that ended in it, over all core time.
+    /// Where the core time of `system` went in the measured window: the time spent on RPCs that
+    /// ended in it, over all core time.
     #[must_use]
     pub fn core_time(&self, system: &System) -> CoreTime {
         let all_ps = self.window.as_ps() as f64 * f64::from(system.cores_everywhere());

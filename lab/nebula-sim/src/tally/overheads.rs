@@ -9,7 +9,8 @@ use std::ops::AddAssign;
 pub struct Overheads {
     /// Receiving: polling, protocol, and fetching what another core or the NIC has written.
     pub dispatch_ps: u64,
-    /// Stealing: searching the queues of other cores, taking RPCs, and the interrupts of the other cores.
+    /// Stealing: searching the queues of other cores, taking RPCs, and the interrupts of the other
+    /// cores.
     pub stealing_ps: u64,
     /// Locks: holding one or waiting for it.
     pub lock_ps: u64,

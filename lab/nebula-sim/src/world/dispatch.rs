@@ -1,4 +1,5 @@
-//! Station 7, in simulated time: RPCs go to cores that have credit, at once or by way of a dispatcher that takes its time.
+//! Station 7, in simulated time: RPCs go to cores that have credit, at once or by way of a
+//! dispatcher that takes its time.
 //!
 //! Next: [`cpu`](super::cpu).
 

@@ -1,6 +1,8 @@
-//! Draws in blocks: the distribution is looked at once a block, and the draws do not wait for what is done with them.
+//! Draws in blocks: the distribution is looked at once a block, and the draws do not wait for what
+//! is done with them.
 //!
-//! The draws are those that would be made one by one, as each stream is drawn from for one purpose only.
+//! The draws are those that would be made one by one, as each stream is drawn from for one purpose
+//! only.
 
 use nebula_nic::Span;
 use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};

@@ -22,7 +22,8 @@ impl<S: Servers> World<'_, S> {
                 self.tally.nacks += u64::from(is_measured);
                 self.take_nack(now, Header::nack(header.rpc(), NackReason::QueueBound));
             }
-            // The buffer is not a limit at this level: it is sized so that the bound on the queue is reached first.
+            // The buffer is not a limit at this level: it is sized so that the bound on the queue
+            // is reached first.
             Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop(Stop::NoRoom),
         }
     }

@@ -12,7 +12,8 @@ use crate::world::length::Length;
 use crate::world::servers::Servers;
 use nebula_nic::Timestamp;
 
-/// Runs `load` on the servers that `servers` creates with room for a number of RPCs each; restarts with more room if that is not enough.
+/// Runs `load` on the servers that `servers` creates with room for a number of RPCs each; restarts
+/// with more room if that is not enough.
 pub(super) fn run_behind<S: Servers>(
     system: &System,
     demand: Demand<'_>,
@@ -38,7 +39,8 @@ pub(super) fn run_behind<S: Servers>(
 /// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// There are too few slots, or the table of outstanding RPCs is too small: the run restarts with more, from the same seed.
+    /// There are too few slots, or the table of outstanding RPCs is too small: the run restarts
+    /// with more, from the same seed.
     NoRoom,
     /// The end of the calendar was reached, after this many seconds.
     NoTime(u64),

@@ -1,11 +1,14 @@
-//! Servers whose cores each have a queue in software: `work-stealing`, and any choice at arrival with batching.
+//! Servers whose cores each have a queue in software: `work-stealing`, and any choice at arrival
+//! with batching.
 //!
-//! The NIC puts each RPC into the queue of the core that its flow belongs to. A core takes from its own queue, one RPC or a batch of them;
-//! under `work-stealing` an idle core takes from the queue of another core that its [`Thief`] selects. No reply of a batch leaves before the
-//! whole batch has been served, as in IX.
+//! The NIC puts each RPC into the queue of the core that its flow belongs to. A core takes from its
+//! own queue, one RPC or a batch of them; under `work-stealing` an idle core takes from the queue
+//! of another core that its [`Thief`] selects. No reply of a batch leaves before the whole batch
+//! has been served, as in IX.
 //!
-//! Events are the ends of batches (one source a core in the [`Calendar`]) and idle cores noticing an RPC (a constant delay after it
-//! arrived at a busy core's queue, so a FIFO). Slots and credit return to the home core's account, whichever core served the RPC.
+//! Events are the ends of batches (one source a core in the [`Calendar`]) and idle cores noticing
+//! an RPC (a constant delay after it arrived at a busy core's queue, so a FIFO). Slots and credit
+//! return to the home core's account, whichever core served the RPC.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -36,7 +39,8 @@ pub(super) struct Queues<C: Choose> {
 }
 
 impl<C: Choose> Queues<C> {
-    /// Servers with room for `slots` RPCs each; `choose` creates the choice of core, for a number of cores and a seed.
+    /// Servers with room for `slots` RPCs each; `choose` creates the choice of core, for a number
+    /// of cores and a seed.
     pub(super) fn try_new(
         system: &System,
         slots: u32,
@@ -68,7 +72,8 @@ impl<C: Choose> Queues<C> {
         }
     }
 
-    /// Lets idle cores look at the queues; if one finds an RPC, the home core of the RPC may be interrupted.
+    /// Lets idle cores look at the queues; if one finds an RPC, the home core of the RPC may be
+    /// interrupted.
     fn rouse(&mut self, now: Timestamp, server: usize) {
         let Some((thief, home)) = self.servers[server].rouse(now, &self.terms) else { return };
         self.schedule(server, thief);

@@ -1,4 +1,5 @@
-//! A wrapper around servers that records the queue length that each RPC found, and whether the RPC met its SLO.
+//! A wrapper around servers that records the queue length that each RPC found, and whether the RPC
+//! met its SLO.
 
 use super::client::Request;
 use super::length::Length;
@@ -14,7 +15,8 @@ pub(super) struct Watched<'a, S> {
     servers: S,
     length: Length,
     slo: Span,
-    /// The queue lengths found by RPCs that have not ended, from the oldest on, and the number of the oldest.
+    /// The queue lengths found by RPCs that have not ended, from the oldest on, and the number of
+    /// the oldest.
     found: VecDeque<u32>,
     oldest: u64,
     by_depth: &'a RefCell<ByDepth>,

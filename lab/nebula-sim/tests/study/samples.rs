@@ -7,7 +7,8 @@ use nebula_sim::study::{Ask, AtSlo, Bin, Detail, Figures, Found, Outcome, Point,
 use nebula_sim::{CoreTime, Effort, Interval, Load, Met, SearchEnd, System};
 use std::sync::Arc;
 
-/// Two loads of each of two policies, as a short run shows them; the first policy's second has many NACKs.
+/// Two loads of each of two policies, as a short run shows them; the first policy's second has many
+/// NACKs.
 pub(crate) fn found(ask: Ask) -> Vec<Found> {
     let figures = |load: f64, accepted: f64, p99_ns: f64| Figures {
         outcome: Outcome {
@@ -75,7 +76,8 @@ fn detail(p99: f64) -> Detail {
     Detail { replications: vec![one; 4], latency: vec![bin(800.0, 98), bin(p99, 2)] }
 }
 
-/// Two designs at two rates, or at the highest that keeps the SLO; the first design's second rate is far past saturation.
+/// Two designs at two rates, or at the highest that keeps the SLO; the first design's second rate
+/// is far past saturation.
 pub(crate) fn findings(searches: bool) -> Findings {
     let figures = |p99: f64, accepted: f64| blocks::Figures {
         outcome: Outcome {

@@ -1,4 +1,5 @@
-//! What the demos that stand beside the laboratory have in common: how a run and its prediction become intervals, and whether these agree.
+//! What the demos that stand beside the laboratory have in common: how a run and its prediction
+//! become intervals, and whether these agree.
 
 use nebula_nic::Span;
 use nebula_sim::{Interval, Length, Load, System, Tally, run};
@@ -25,8 +26,8 @@ pub(super) fn mean(spans: &[Span]) -> Span {
     Span::from_ps(spans.iter().map(|span| span.as_ps()).sum::<u64>() / spans.len().max(1) as u64)
 }
 
-/// Simulates as many RPCs as a run had, or a part of it, time after time: each after as many that are not counted, since a queue that is nearly
-/// always long takes thousands of RPCs to become so.
+/// Simulates as many RPCs as a run had, or a part of it, time after time: each after as many that
+/// are not counted, since a queue that is nearly always long takes thousands of RPCs to become so.
 ///
 /// # Errors
 ///

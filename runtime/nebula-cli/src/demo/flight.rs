@@ -1,6 +1,8 @@
-//! `nebula demo flight`: flight registration after Dagger, eight tiers of a process each, loaded until they no longer keep the SLO.
+//! `nebula demo flight`: flight registration after Dagger, eight tiers of a process each, loaded
+//! until they no longer keep the SLO.
 //!
-//! The tiers are the example `flight`, which starts them, loads them and prints what each sees; this command shows that while it runs, and draws it.
+//! The tiers are the example `flight`, which starts them, loads them and prints what each sees;
+//! this command shows that while it runs, and draws it.
 
 mod seen;
 

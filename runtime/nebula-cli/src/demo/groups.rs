@@ -1,7 +1,9 @@
-//! `nebula demo groups`: clients that load one group of `altocumulus:2` more than the other, with and without migration, beside what the
-//! laboratory predicts from the service times that were measured.
+//! `nebula demo groups`: clients that load one group of `altocumulus:2` more than the other, with
+//! and without migration, beside what the laboratory predicts from the service times that were
+//! measured.
 //!
-//! Handlers sleep for as long as they would compute: so a machine of two cores has as many workers as are asked for.
+//! Handlers sleep for as long as they would compute: so a machine of two cores has as many workers
+//! as are asked for.
 
 mod beside;
 mod handler;
@@ -43,7 +45,8 @@ pub(crate) struct Args {
     /// Workers of both groups together
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=64))]
     workers: u16,
-    /// RPCs that may wait in a group before it hands the newest over [default: half of what meets the SLO]
+    /// RPCs that may wait in a group before it hands the newest over [default: half of what meets
+    /// the SLO]
     #[arg(long, value_name = "RPCS")]
     waiting_max: Option<u32>,
     /// Duration of each of the two runs

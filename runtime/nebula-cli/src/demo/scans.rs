@@ -1,5 +1,5 @@
-//! `nebula demo scans`: GETs and SCANs of an ordered store on one core, the p99 of each beside what the laboratory predicts from the handler times
-//! that were measured.
+//! `nebula demo scans`: GETs and SCANs of an ordered store on one core, the p99 of each beside what
+//! the laboratory predicts from the handler times that were measured.
 
 mod handlers;
 mod measured;

@@ -1,4 +1,5 @@
-//! The kernel's counters of what takes a core away: interrupts and steal, read before and after a time.
+//! The kernel's counters of what takes a core away: interrupts and steal, read before and after a
+//! time.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +61,8 @@ fn is_timer(name: &str) -> bool {
     name.starts_with("LOC ") || name == "LOC" || name.starts_with("arch_timer")
 }
 
-/// `/proc/interrupts`: a head that names the cores, then a line for each interrupt. Cores that are not there have no column.
+/// `/proc/interrupts`: a head that names the cores, then a line for each interrupt. Cores that are
+/// not there have no column.
 fn interrupts(text: &str) -> BTreeMap<String, Vec<u64>> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();
@@ -78,7 +80,8 @@ fn interrupts(text: &str) -> BTreeMap<String, Vec<u64>> {
     lines.filter_map(line).collect()
 }
 
-/// `/proc/stat`: of each core user, nice, system, idle, iowait, irq, softirq, steal; guests are in user and nice.
+/// `/proc/stat`: of each core user, nice, system, idle, iowait, irq, softirq, steal; guests are in
+/// user and nice.
 fn steal(text: &str) -> BTreeMap<usize, (u64, u64)> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();

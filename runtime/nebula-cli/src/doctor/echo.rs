@@ -1,7 +1,7 @@
 //! A real round trip: 64 bytes to a server on another core and back.
 //!
-//! The load is open-loop: RPCs are due at a fixed rate, and latency counts from the moment an RPC was due. A closed loop would hide the
-//! pauses of the machine (coordinated omission).
+//! The load is open-loop: RPCs are due at a fixed rate, and latency counts from the moment an RPC
+//! was due. A closed loop would hide the pauses of the machine (coordinated omission).
 
 use nebula::{Client, Reply, Server, ServerConfig, Span, StatusReader};
 use nebula_nic::Timestamp;

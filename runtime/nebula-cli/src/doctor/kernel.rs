@@ -1,5 +1,5 @@
-//! Checks of what the kernel and the hypervisor do to the cores: isolation, the timer, interrupts, steal. Each has its effect measured, in the time in
-//! which two cores were watched.
+//! Checks of what the kernel and the hypervisor do to the cores: isolation, the timer, interrupts,
+//! steal. Each has its effect measured, in the time in which two cores were watched.
 
 use std::fs::read_to_string;
 use std::time::Duration;
@@ -18,7 +18,8 @@ const STEAL_MAX: f64 = 0.001;
 /// The share of a core's time that an isolated one loses at most.
 const LOST_MAX: f64 = 0.003;
 
-/// The findings of the time between two readings of the counters, in which the cores of `hiccups` were watched.
+/// The findings of the time between two readings of the counters, in which the cores of `hiccups`
+/// were watched.
 pub(super) fn findings(
     (before, after, watched): (&Counters, &Counters, Duration),
     hiccups: &[CoreHiccups],

@@ -11,7 +11,8 @@ pub(super) fn findings(cores: &[CoreHiccups]) -> Vec<Finding> {
     cores.iter().map(of_core).chain(std::iter::once(of_floor(p99_floor(cores)))).collect()
 }
 
-/// A core that loses a larger share is unfit for microsecond latency. An idle machine loses some tenths of a percent to its timer.
+/// A core that loses a larger share is unfit for microsecond latency. An idle machine loses some
+/// tenths of a percent to its timer.
 const SHARE_LOST_MAX: f64 = 0.03;
 const LONG_GAPS_PER_S_MAX: f64 = 50.0;
 
@@ -37,7 +38,8 @@ fn of_core(hiccups: &CoreHiccups) -> Finding {
         )
 }
 
-/// An SLO should be at least ten times the floor; below that, the machine decides whether it is met.
+/// An SLO should be at least ten times the floor; below that, the machine decides whether it is
+/// met.
 const FLOOR_MAX: Span = Span::from_us(10);
 
 fn of_floor(floor: Span) -> Finding {

@@ -1,4 +1,5 @@
-//! Checks of how fast a core is when it is needed, and how far its memory: frequency scaling, huge pages, NUMA. Each has its effect measured.
+//! Checks of how fast a core is when it is needed, and how far its memory: frequency scaling, huge
+//! pages, NUMA. Each has its effect measured.
 
 use std::fs::read_to_string;
 use std::hint::black_box;
@@ -24,7 +25,8 @@ const SLOWER_MAX: f64 = 1.15;
 const MULTIPLICATIONS: u64 = 100_000;
 const REST: Duration = Duration::from_millis(30);
 
-/// A chain of multiplications takes as many cycles however fast the core is: the ratio of two times is that of two frequencies.
+/// A chain of multiplications takes as many cycles however fast the core is: the ratio of two times
+/// is that of two frequencies.
 fn multiply(clock: Clock) -> u64 {
     let (from, mut product) = (clock.ticks(), black_box(3_u64));
     for _ in 0..MULTIPLICATIONS {

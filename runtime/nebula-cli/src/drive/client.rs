@@ -1,8 +1,9 @@
 //! One client of the load: a loop that polls clock, schedule and ring.
 //!
-//! Each iteration reads the clock, sends the RPCs that are due, receives the replies that have arrived, and reads the clock again. The
-//! second reading is the completion time of those replies: a latency may be too long by the few hundred nanoseconds of an iteration, and
-//! is never too short. Iterations are short, because the same readings detect pauses of the core.
+//! Each iteration reads the clock, sends the RPCs that are due, receives the replies that have
+//! arrived, and reads the clock again. The second reading is the completion time of those replies:
+//! a latency may be too long by the few hundred nanoseconds of an iteration, and is never too
+//! short. Iterations are short, because the same readings detect pauses of the core.
 
 use std::sync::Arc;
 
@@ -17,13 +18,17 @@ use super::plan::LoadPlan;
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
-/// The most RPCs sent, and received, in one iteration. With 512 B values each takes some hundred nanoseconds.
+/// The most RPCs sent, and received, in one iteration. With 512 B values each takes some hundred
+/// nanoseconds.
 const PER_TURN: usize = 4;
-/// The most RPCs refused in one iteration. Each takes some ten nanoseconds, and what is due in an overload is to be refused as fast as it comes.
+/// The most RPCs refused in one iteration. Each takes some ten nanoseconds, and what is due in an
+/// overload is to be refused as fast as it comes.
 const REFUSED_PER_TURN: usize = 1024;
-/// After this long without an answer, while at least one is awaited, the load ends: the server is silent.
+/// After this long without an answer, while at least one is awaited, the load ends: the server is
+/// silent.
 const SILENCE: Span = Span::from_secs(5);
-/// Two readings of the clock this far apart are a gap: more than an iteration of [`PER_TURN`] RPCs, less than a timer tick.
+/// Two readings of the clock this far apart are a gap: more than an iteration of [`PER_TURN`] RPCs,
+/// less than a timer tick.
 const GAP: Span = Span::from_us(3);
 /// After this long without a reply, the server is probably not running: several timer ticks.
 const QUIET: Span = Span::from_us(50);
@@ -228,8 +233,9 @@ impl<P: Peer> Driver<P> {
         Ok(())
     }
 
-    /// There is no room for an RPC: nor for those that are due behind it, before replies are taken. They wait, but not without limit: a backlog
-    /// in the client would hide that there is an overload.
+    /// There is no room for an RPC: nor for those that are due behind it, before replies are taken.
+    /// They wait, but not without limit: a backlog in the client would hide that there is an
+    /// overload.
     #[cold]
     fn handle_full(&mut self, now: Timestamp, mut token: Token, mut operation: Operation) {
         for _ in 0..REFUSED_PER_TURN {
@@ -268,8 +274,9 @@ impl<P: Peer> Driver<P> {
         Ok(())
     }
 
-    /// Yields the core after a long time without a reply, because the server may be waiting for this core. Without the yield, two threads
-    /// that poll on one core would alternate every few milliseconds. On a dedicated core it costs half a microsecond of idle time.
+    /// Yields the core after a long time without a reply, because the server may be waiting for
+    /// this core. Without the yield, two threads that poll on one core would alternate every few
+    /// milliseconds. On a dedicated core it costs half a microsecond of idle time.
     #[inline]
     fn let_others_run(&mut self, now: Timestamp) {
         if self.peer.outstanding() == 0 {
@@ -298,7 +305,8 @@ impl<P: Peer> Driver<P> {
         }
     }
 
-    /// The server has said something: it is asked since now, if others wait for it. There may be no room for any more, behind one that it does not answer.
+    /// The server has said something: it is asked since now, if others wait for it. There may be no
+    /// room for any more, behind one that it does not answer.
     #[inline]
     fn note_answer(&mut self, now: Timestamp) {
         self.asked_at = (self.peer.outstanding() > 0).then_some(now);

@@ -1,7 +1,8 @@
 //! Encodes operations and checks replies: wrong answers do not count as throughput.
 //!
-//! A value is one word repeated, computed from its key and its length. So any reader can check that a value belongs to its key, is
-//! complete, and has the stated length, without knowing which client wrote it.
+//! A value is one word repeated, computed from its key and its length. So any reader can check that
+//! a value belongs to its key, is complete, and has the stated length, without knowing which client
+//! wrote it.
 
 use nebula_kvs::protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status, steering_hash};
 use nebula_kvs::{KEY_BYTES_MAX, KeyHash};
@@ -81,7 +82,8 @@ impl Requests {
         }
     }
 
-    /// Encodes an operation, without allocation: the request, and the hash by which the policy `key-hash` chooses a worker.
+    /// Encodes an operation, without allocation: the request, and the hash by which the policy
+    /// `key-hash` chooses a worker.
     #[inline]
     pub(super) fn encode(&mut self, operation: &Operation) -> Result<(&[u8], u32), ProtocolError> {
         if self.exchange == Exchange::Echo {
@@ -156,7 +158,8 @@ fn check_pairs(from: Key, bytes: usize, items: u16, value: &[u8]) -> Result<bool
     if pairs > usize::from(items) { Err(wrong()) } else { Ok(pairs > 0) }
 }
 
-/// Bytes of the longest reply, if values have up to `value_bytes` bytes, and SCANs ask for up to `pairs` pairs.
+/// Bytes of the longest reply, if values have up to `value_bytes` bytes, and SCANs ask for up to
+/// `pairs` pairs.
 pub(super) fn reply_bytes(key_bytes: usize, value_bytes: u32, pairs: u16) -> u32 {
     let pair_bytes = u32::try_from(PAIR_HEADER_BYTES + key_bytes).unwrap_or(u32::MAX).saturating_add(value_bytes);
     value_bytes.max(pair_bytes.saturating_mul(pairs.into())).saturating_add(8)
@@ -167,7 +170,8 @@ const _: () = assert!(HEADER_BYTES == 8, "`reply_bytes` assumes this header");
 /// The word that the value of `key`, of `bytes` bytes, repeats.
 #[inline]
 fn word(key: Key, bytes: usize) -> [u8; 8] {
-    // Two odd multipliers, so that neighboring keys and lengths give words that differ in most bits.
+    // Two odd multipliers, so that neighboring keys and lengths give words that differ in most
+    // bits.
     let mixed = (key.0 ^ (bytes as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     (mixed ^ mixed >> 32).to_le_bytes()
 }
@@ -180,8 +184,8 @@ pub(super) fn fill(key: Key, value: &mut [u8]) {
     rest.copy_from_slice(&word[..rest.len()]);
 }
 
-/// Whether the first and the last word belong to the key. A mixture of two values differs in one of them, unless both ends come from
-/// the same value.
+/// Whether the first and the last word belong to the key. A mixture of two values differs in one of
+/// them, unless both ends come from the same value.
 #[inline]
 pub(super) fn is_of(key: Key, value: &[u8]) -> bool {
     let word = word(key, value.len());

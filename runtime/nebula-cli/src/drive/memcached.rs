@@ -1,6 +1,8 @@
-//! A memcached server as the load generator's peer: its text protocol over several connections, each with some requests under way.
+//! A memcached server as the load generator's peer: its text protocol over several connections,
+//! each with some requests under way.
 //!
-//! Answers of a connection come in the order of its requests, so that nothing in them has to say which they belong to.
+//! Answers of a connection come in the order of its requests, so that nothing in them has to say
+//! which they belong to.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -204,7 +206,8 @@ impl Peer for MemcachedPeer {
     }
 }
 
-/// The answer to `operation` that `bytes` begin with, and its length; `None` where it has not come whole.
+/// The answer to `operation` that `bytes` begin with, and its length; `None` where it has not come
+/// whole.
 fn answer(bytes: &[u8], operation: &Operation) -> Result<Option<(usize, Ending)>, Failure> {
     let Some(end) = bytes.windows(2).position(|two| two == b"\r\n") else { return Ok(None) };
     let line = &bytes[..end];

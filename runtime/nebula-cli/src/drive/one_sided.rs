@@ -1,4 +1,5 @@
-//! A server whose store this client reads by itself: a GET is some one-sided reads, everything else an RPC.
+//! A server whose store this client reads by itself: a GET is some one-sided reads, everything else
+//! an RPC.
 
 use nebula::{AccessRefusal, CallError, Client, RegionId, StatusReader, SubmitError, Ticket};
 use nebula_kvs::protocol::{HEADER_BYTES, Reply, Status};

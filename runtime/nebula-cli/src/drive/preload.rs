@@ -14,7 +14,8 @@ use super::plan::LoadPlan;
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
-/// The most outstanding RPCs: enough to keep a server busy, few enough for a queue bounded by an SLO.
+/// The most outstanding RPCs: enough to keep a server busy, few enough for a queue bounded by an
+/// SLO.
 const WINDOW_MAX: usize = 64;
 /// The window grows by one after this many replies.
 const GROW_EVERY: u64 = 256;
@@ -25,13 +26,15 @@ const SPINS: u32 = 1024;
 /// Keys between two progress reports.
 const REPORT_EVERY: u64 = 4096;
 
-/// Stores a value under each key of `plan`. Calls `progress` from time to time with the number of stored keys.
+/// Stores a value under each key of `plan`. Calls `progress` from time to time with the number of
+/// stored keys.
 ///
 /// A NACK halves the window; the key is sent again later.
 ///
 /// # Errors
 ///
-/// A fault if the server cannot be reached, ends, sends a wrong reply or none; `Interrupted` after a signal.
+/// A fault if the server cannot be reached, ends, sends a wrong reply or none; `Interrupted` after
+/// a signal.
 pub(crate) fn preload(plan: &LoadPlan, progress: &mut dyn FnMut(u64)) -> Result<(), Failure> {
     if plan.memcached.is_some() {
         return memcached::preload(plan, progress);

@@ -24,7 +24,8 @@ pub(crate) struct FoundSlo {
 pub(crate) struct Probe {
     pub(crate) rate: Rate,
     pub(crate) outcome: LoadOutcome,
-    /// Whether the raw p99, with NACKs as infinite latency, was within the SLO, and that of each operation within its own.
+    /// Whether the raw p99, with NACKs as infinite latency, was within the SLO, and that of each
+    /// operation within its own.
     pub(crate) is_met: bool,
 }
 
@@ -37,14 +38,14 @@ impl FoundSlo {
     }
 }
 
-/// The search ends when the bracket is this share of its lower end: the smallest difference that loads of a second show on a shared
-/// machine.
+/// The search ends when the bracket is this share of its lower end: the smallest difference that
+/// loads of a second show on a shared machine.
 const PRECISION: f64 = 0.05;
 const LOWEST_RPS: f64 = 1e3;
 const HIGHEST_RPS: f64 = 1e8;
 
-/// Searches for the highest rate whose p99 is within `slo`, beginning at the plan's rate. Calls `watch` with the progress of each load and
-/// `judged` with each finished probe.
+/// Searches for the highest rate whose p99 is within `slo`, beginning at the plan's rate. Calls
+/// `watch` with the progress of each load and `judged` with each finished probe.
 ///
 /// # Errors
 ///

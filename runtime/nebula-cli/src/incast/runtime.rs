@@ -1,4 +1,5 @@
-//! The same senders and messages over loopback UDP: a server of this process, and as many clients, which one thread polls in turn.
+//! The same senders and messages over loopback UDP: a server of this process, and as many clients,
+//! which one thread polls in turn.
 
 use nebula::{CallError, Client, ClientConfig, Queueing, Reply, Server, ServerConfig, SubmitError};
 use nebula_nic::{Span, Timestamp};
@@ -11,8 +12,8 @@ use crate::or_fail::OrFail;
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
-/// A server lets the incomplete messages of one host, as all clients here are, hold 7 parts in 16 of its receive buffer: so much larger is it, so that
-/// they hold what is asked for.
+/// A server lets the incomplete messages of one host, as all clients here are, hold 7 parts in 16
+/// of its receive buffer: so much larger is it, so that they hold what is asked for.
 const ONE_HOST: (u64, u64) = (16, 7);
 /// Parts of the measurement, over which intervals are made.
 const PARTS: u32 = 10;

@@ -1,4 +1,5 @@
-//! What of the store outlives its process, and what stays in a full cache: `--adopt`, `--load`, `--snapshot`, `--eviction`.
+//! What of the store outlives its process, and what stays in a full cache: `--adopt`, `--load`,
+//! `--snapshot`, `--eviction`.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
@@ -17,8 +18,8 @@ pub(crate) struct KeepArgs {
     /// What a full cache evicts: the oldest items, or the oldest of those that were not read
     #[arg(long, value_enum, default_value_t = Evicted::Oldest)]
     eviction: Evicted,
-    /// Keep the store's memory in this file, on /dev/shm for instance, and take over what a server before has left in it. Its sizes must be the
-    /// same
+    /// Keep the store's memory in this file, on /dev/shm for instance, and take over what a server
+    /// before has left in it. Its sizes must be the same
     #[arg(long, value_name = "FILE")]
     adopt: Option<PathBuf>,
     /// Store the items of this snapshot before serving
@@ -41,8 +42,8 @@ enum Evicted {
 type Kept = (Store, Option<Arc<SharedMemory>>);
 
 impl KeepArgs {
-    /// The store of these sizes: in its own memory or in a file's, with the items of a snapshot if one is named. Where `is_shared`, in memory
-    /// that others may read, which comes with it.
+    /// The store of these sizes: in its own memory or in a file's, with the items of a snapshot if
+    /// one is named. Where `is_shared`, in memory that others may read, which comes with it.
     pub(super) fn begin(&self, config: StoreConfig, now: u32, is_shared: bool) -> Result<Kept, Failure> {
         // Before the store takes its memory.
         self.load.as_deref().map(check).transpose()?;
@@ -83,7 +84,8 @@ impl KeepArgs {
         Ok((store, None))
     }
 
-    /// Writes the snapshot, if one is asked for. It takes its name once it is whole: a file of that name stays until then.
+    /// Writes the snapshot, if one is asked for. It takes its name once it is whole: a file of that
+    /// name stays until then.
     pub(super) fn end(&self, store: &Store) -> Result<(), Failure> {
         let Some(path) = &self.snapshot else { return Ok(()) };
         let unfinished = unfinished(path);

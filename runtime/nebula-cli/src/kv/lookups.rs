@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// Threads that count apart. With more of them some share a place, and counts that meet there are lost.
+/// Threads that count apart. With more of them some share a place, and counts that meet there are
+/// lost.
 const PLACES: usize = 64;
 
 /// The counts.

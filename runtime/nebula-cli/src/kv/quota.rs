@@ -1,7 +1,7 @@
 //! `--quota ENDPOINT=SIZE`: memory of the store that is one tenant's alone, at its own endpoint.
 //!
-//! What is stored there is in a store of that size: keys of tenants do not meet, and a full one evicts or refuses its own items only, however much
-//! the others store.
+//! What is stored there is in a store of that size: keys of tenants do not meet, and a full one
+//! evicts or refuses its own items only, however much the others store.
 
 use std::str::FromStr;
 use std::sync::Arc;

@@ -38,15 +38,18 @@ const WITHOUT: [&str; 12] = [
 /// Flags of a replica.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplicaArgs {
-    /// Replicate the store by Raft: the endpoints of all replicas that begin together, --endpoint among them, as the others reach it. One whose --endpoint
-    /// is not among them waits until it is added (nebula replicas --add). Later the log says who they are. Needs --mode store, --replica-dir, and a program
-    /// built with --features replicate
+    /// Replicate the store by Raft: the endpoints of all replicas that begin together, --endpoint
+    /// among them, as the others reach it. One whose --endpoint is not among them waits until it is
+    /// added (nebula replicas --add). Later the log says who they are. Needs --mode store,
+    /// --replica-dir, and a program built with --features replicate
     #[arg(long, value_name = "ENDPOINT,…", value_delimiter = ',', requires = "replica_dir", conflicts_with_all = WITHOUT)]
     replicate: Vec<Endpoint>,
-    /// Folder of the replica's log, vote and snapshot, made if it is not there. An fsync is done before a write is acknowledged
+    /// Folder of the replica's log, vote and snapshot, made if it is not there. An fsync is done
+    /// before a write is acknowledged
     #[arg(long, value_name = "DIR", requires = "replicate")]
     replica_dir: Option<PathBuf>,
-    /// Entries of the log after which a replica takes a snapshot, and drops what is before; writes that wait at once share an entry
+    /// Entries of the log after which a replica takes a snapshot, and drops what is before; writes
+    /// that wait at once share an entry
     #[arg(long, value_name = "ENTRIES", default_value = "50k", value_parser = entries, requires = "replicate")]
     snapshot_every: u64,
 }

@@ -1,4 +1,5 @@
-//! The servers of one store, Nebula's own endpoint and those of memcached's clients; and of tenants that have their own stores.
+//! The servers of one store, Nebula's own endpoint and those of memcached's clients; and of tenants
+//! that have their own stores.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,8 +15,8 @@ use super::{Args, config, store_config};
 use crate::or_fail::OrFail;
 use nebula_ui::output::Failure;
 
-/// Starts all servers that are asked for: over the `common` store, that of Nebula's own clients first, if there is one; then those of tenants with a
-/// quota, each over its part.
+/// Starts all servers that are asked for: over the `common` store, that of Nebula's own clients
+/// first, if there is one; then those of tenants with a quota, each over its part.
 pub(super) fn start(
     args: &Args,
     keys: Keys,
@@ -54,7 +55,8 @@ fn serve_own(
     Ok(Server::bind(endpoint).config(config).serve(service).or_fail()?)
 }
 
-/// Starts the server of Nebula's own clients over a store that is divided, a partition for each worker.
+/// Starts the server of Nebula's own clients over a store that is divided, a partition for each
+/// worker.
 pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> Result<RunningServer, Failure> {
     if args.server.policy != Policy::KeyHash || args.engines != 1 {
         let why = "each key's RPCs must reach its worker";

@@ -1,7 +1,7 @@
 //! A sample of service times, taken while serving.
 //!
-//! One RPC in [`EVERY`] is timed, chosen by a hash of the clock; the latest [`KEPT`] times are kept. Recording takes no lock and allocates
-//! nothing.
+//! One RPC in [`EVERY`] is timed, chosen by a hash of the clock; the latest [`KEPT`] times are
+//! kept. Recording takes no lock and allocates nothing.
 
 use std::io::Write;
 use std::path::Path;
@@ -50,7 +50,8 @@ impl ServiceTimes {
         self.times[place].store(took, Ordering::Relaxed);
     }
 
-    /// Writes the times to `path` in nanoseconds, one per line, as `simulate --service trace:FILE` reads them.
+    /// Writes the times to `path` in nanoseconds, one per line, as `simulate --service trace:FILE`
+    /// reads them.
     ///
     /// # Errors
     ///

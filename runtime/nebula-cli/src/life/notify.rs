@@ -1,4 +1,5 @@
-//! What systemd is told where it started the process (`Type=notify`). Elsewhere nobody is told, and nothing fails.
+//! What systemd is told where it started the process (`Type=notify`). Elsewhere nobody is told, and
+//! nothing fails.
 
 use sd_notify::NotifyState;
 

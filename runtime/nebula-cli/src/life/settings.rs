@@ -1,4 +1,5 @@
-//! `--config FILE` and `nebula config check`: a flag comes before the file, and the file before the default.
+//! `--config FILE` and `nebula config check`: a flag comes before the file, and the file before the
+//! default.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,8 @@ pub(crate) struct CheckArgs {
 /// The service that settings are of where they do not say it.
 const SERVICE: &str = "kv";
 
-/// The words of the command line, with the settings of its `--config` behind those of `nebula serve SERVICE`.
+/// The words of the command line, with the settings of its `--config` behind those of
+/// `nebula serve SERVICE`.
 ///
 /// # Errors
 ///

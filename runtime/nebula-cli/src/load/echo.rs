@@ -26,7 +26,8 @@ Every reply is compared with its request. Rows and exit codes are those of nebul
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LoadArgs {
-    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE/ADDRESS:PORT; several with commas between them
+    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or
+    /// xdp://INTERFACE/ADDRESS:PORT; several with commas between them
     #[arg(long, default_value = "shm://echo")]
     endpoint: ServerList,
     /// RPCs per second, summed over all clients; the first rate of --find-slo
@@ -59,7 +60,8 @@ pub(crate) struct LoadArgs {
     /// Use udp:// or tcp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
-    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered, refused and lost, homa what the server grants, none is no bound [default: window]
+    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered,
+    /// refused and lost, homa what the server grants, none is no bound [default: window]
     #[arg(long, value_name = "window|homa|none")]
     flow: Option<FlowKind>,
     /// Cores to pin client threads to, round-robin

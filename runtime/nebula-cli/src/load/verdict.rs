@@ -9,7 +9,8 @@ use nebula_ui::output::Failure;
 ///
 /// # Errors
 ///
-/// A fault: RPCs got no answer, or were never sent. Refusals are answers, and RPCs that were sent late were sent.
+/// A fault: RPCs got no answer, or were never sent. Refusals are answers, and RPCs that were sent
+/// late were sent.
 pub(super) fn check(plan: &LoadPlan, outcome: &LoadOutcome) -> Result<(), Failure> {
     let counts = &outcome.report.counts;
     let mut lacks = Vec::new();

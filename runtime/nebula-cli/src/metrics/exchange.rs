@@ -99,7 +99,8 @@ impl Exchange {
         Step::Over
     }
 
-    /// What was sent beyond the request is read first: a socket that is closed with bytes unread resets the connection, and takes the answer along.
+    /// What was sent beyond the request is read first: a socket that is closed with bytes unread
+    /// resets the connection, and takes the answer along.
     fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
         let mut rest = [0; 4096];

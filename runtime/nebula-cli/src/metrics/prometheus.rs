@@ -1,4 +1,5 @@
-//! `/metrics`: a snapshot in Prometheus' text format, by its own library. Units are seconds and bytes, as its conventions have it.
+//! `/metrics`: a snapshot in Prometheus' text format, by its own library. Units are seconds and
+//! bytes, as its conventions have it.
 
 use std::fmt;
 
@@ -177,7 +178,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The encoder, with one call a metric, and the servers that have one. What a server does not have is left out, and what none has altogether.
+/// The encoder, with one call a metric, and the servers that have one. What a server does not have
+/// is left out, and what none has altogether.
 struct Into<'e, 's> {
     encoder: DescriptorEncoder<'e>,
     servers: &'s [Snapshot],

@@ -1,7 +1,8 @@
 //! `/rpcs`: some RPCs of late, the slowest first, and when each was at the eleven stations.
 //!
-//! The server sees stations 2 to 10. An engine reads its clock once a turn, so that stations 2 to 6 have one time. When the client
-//! began the RPC and when it took the reply, stations 1 and 11, the client alone knows.
+//! The server sees stations 2 to 10. An engine reads its clock once a turn, so that stations 2 to 6
+//! have one time. When the client began the RPC and when it took the reply, stations 1 and 11, the
+//! client alone knows.
 
 use std::fmt::Write;
 
@@ -40,7 +41,8 @@ pub(super) struct RpcRow {
     waiting_ns: f64,
     service_ns: f64,
     is_steered: bool,
-    /// Time since its arrival at each of the stations 1 to 11; `null` where the server does not know it.
+    /// Time since its arrival at each of the stations 1 to 11; `null` where the server does not
+    /// know it.
     stations_ns: [Option<f64>; 11],
 }
 

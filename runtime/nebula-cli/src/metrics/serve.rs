@@ -1,8 +1,11 @@
-//! The thread of `--metrics`: some connections at a time, none of which can keep the others waiting.
+//! The thread of `--metrics`: some connections at a time, none of which can keep the others
+//! waiting.
 //!
-//! Nothing is ever waited for but in one `poll` over all connections. Each has a deadline for the whole exchange, one request of some kilobytes,
-//! and one answer; then it is closed. With as many connections as there may be, a further one takes the place of the oldest that has
-//! not even asked, or else of the oldest. So a client that connects and says nothing takes nothing from one that asks.
+//! Nothing is ever waited for but in one `poll` over all connections. Each has a deadline for the
+//! whole exchange, one request of some kilobytes, and one answer; then it is closed. With as many
+//! connections as there may be, a further one takes the place of the oldest that has not even
+//! asked, or else of the oldest. So a client that connects and says nothing takes nothing from one
+//! that asks.
 
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -39,7 +42,8 @@ pub(super) fn run(listener: &TcpListener, stop: &OwnedFd, mut pages: Pages) {
     }
 }
 
-/// Sleeps until something can be done; whether there is a connection to take, and which exchanges go on. `None` when it is the end.
+/// Sleeps until something can be done; whether there is a connection to take, and which exchanges
+/// go on. `None` when it is the end.
 fn wait(listener: &TcpListener, stop: &OwnedFd, exchanges: &[Exchange]) -> Option<(bool, Vec<bool>)> {
     let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
     fds.extend(exchanges.iter().map(|exchange| PollFd::new(exchange.stream(), exchange.interest())));

@@ -72,7 +72,8 @@ impl NfService {
         self.shards.iter().map(|shard| lock(shard).dropped(reason)).sum()
     }
 
-    /// What its first counter has counted, if it has one: all packets, and the flows that are known.
+    /// What its first counter has counted, if it has one: all packets, and the flows that are
+    /// known.
     pub(super) fn counted(&self) -> Option<(Count, Vec<(Flow, Count)>)> {
         let (mut total, mut flows) = (Count::default(), Vec::new());
         for shard in &self.shards {

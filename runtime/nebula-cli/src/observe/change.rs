@@ -22,7 +22,8 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// From `before` to `now`. A server that has begun again in between is looked at from its beginning.
+    /// From `before` to `now`. A server that has begun again in between is looked at from its
+    /// beginning.
     pub(crate) fn between(before: &Snapshot, now: &Snapshot) -> Self {
         let has_restarted = now.uptime_s < before.uptime_s || now.offered < before.offered;
         let (nothing, seconds) = (Snapshot::default(), now.at_ns.saturating_sub(before.at_ns) as f64 / 1e9);

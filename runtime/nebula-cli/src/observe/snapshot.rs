@@ -62,7 +62,8 @@ pub(crate) struct Snapshot {
     pub(crate) darc_groups: u64,
     pub(crate) pool: Option<Pool>,
     pub(crate) store: Option<StoreSnapshot>,
-    /// Of packets that go through: they are not on the status page, so only the server's own process has them.
+    /// Of packets that go through: they are not on the status page, so only the server's own
+    /// process has them.
     #[serde(skip)]
     pub(crate) packets: Option<PacketStatus>,
     // -- times, of one RPC in 64 --

@@ -54,7 +54,8 @@ impl Times {
         }
     }
 
-    /// At most `most` times that are distributed as the samples are: each bucket has its share, at its middle.
+    /// At most `most` times that are distributed as the samples are: each bucket has its share, at
+    /// its middle.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and at most `most`")]
     pub(crate) fn spread(&self, most: usize) -> Vec<Span> {
         let scale = (most as f64 / self.samples.max(1) as f64).min(1.0);

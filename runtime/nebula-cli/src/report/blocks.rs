@@ -1,4 +1,5 @@
-//! The page of the block level: tail latency and DRAM bandwidth over the rate, and breakdowns of time and traffic, for each design.
+//! The page of the block level: tail latency and DRAM bandwidth over the rate, and breakdowns of
+//! time and traffic, for each design.
 //!
 //! | module | what it draws |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The page of `nebula compare`: the load that each system sustains under the SLO, and how its cores spend their time there.
+//! The page of `nebula compare`: the load that each system sustains under the SLO, and how its
+//! cores spend their time there.
 
 use nebula_sim::CoreTime;
 
@@ -50,7 +51,8 @@ fn figures(found: &[Found]) -> Vec<Figure> {
     figures
 }
 
-/// Core time by use: at the load that the search found, or at the highest load common to all systems.
+/// Core time by use: at the load that the search found, or at the highest load common to all
+/// systems.
 fn time_figure(found: &[Found]) -> Figure {
     let searched = found.iter().any(|one| one.point.ask == Ask::FindLoad);
     let common = found.iter().filter_map(|one| one.figures).map(|figures| figures.load).fold(0.0, f64::max);

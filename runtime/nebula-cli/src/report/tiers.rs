@@ -1,4 +1,5 @@
-//! The page of services that call each other: which of them call which, what a call takes, and how much load all of them carry.
+//! The page of services that call each other: which of them call which, what a call takes, and how
+//! much load all of them carry.
 
 mod graph;
 

@@ -75,7 +75,8 @@ fn after_help() -> String {
     EXAMPLES.replace("{policies}", &nebula_nic::Policy::SPELLINGS.join(", "))
 }
 
-/// Simulate a server: tail latency, throughput and queue depth of each policy or design at each load
+/// Simulate a server: tail latency, throughput and queue depth of each policy or design at each
+/// load
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]
 pub(crate) struct Args {
@@ -88,10 +89,12 @@ pub(crate) struct Args {
     /// Print a row for each replication instead of one for each point
     #[arg(long, conflicts_with_all = ["machine", "tenants", "histogram"])]
     pub(super) per_replication: bool,
-    /// Print the distribution of the latency instead: a row for each cell, three digits wide, with the share that took longer
+    /// Print the distribution of the latency instead: a row for each cell, three digits wide, with
+    /// the share that took longer
     #[arg(long, conflicts_with_all = ["machine", "tenants"])]
     pub(super) histogram: bool,
-    /// Write each RPC of one run of each point to this file: its arrival, core, start and end, in CSV
+    /// Write each RPC of one run of each point to this file: its arrival, core, start and end, in
+    /// CSV
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["machine", "tenants", "tiers", "find_slo"])]
     pub(super) trace: Option<PathBuf>,
     /// Output format

@@ -19,7 +19,8 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Asserts the exit code, one line on standard error that holds `said`, and nothing on standard output.
+    /// Asserts the exit code, one line on standard error that holds `said`, and nothing on standard
+    /// output.
     #[track_caller]
     pub(crate) fn assert_error(&self, code: i32, said: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");

@@ -1,10 +1,12 @@
-//! Ancillary data of a datagram (`cmsg`): the segment length, and the local address that it is sent from or arrived at.
+//! Ancillary data of a datagram (`cmsg`): the segment length, and the local address that it is sent
+//! from or arrived at.
 
 use super::name::v4_addr;
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Space for all ancillary data that is sent or requested: a local address of either family, and a segment length.
+/// Space for all ancillary data that is sent or requested: a local address of either family, and a
+/// segment length.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(super) struct Control([u8; CONTROL_BYTES]);
@@ -58,12 +60,13 @@ impl Control {
         let room = &mut self.0[used..end];
         // SAFETY: plain arithmetic on its argument.
         let bytes = unsafe { libc::CMSG_LEN(bytes_of::<T>()) };
-        // SAFETY: numbers, for which zeros are valid. musl's header has padding, which is a separate field there.
+        // SAFETY: numbers, for which zeros are valid. musl's header has padding, which is a
+        // separate field there.
         let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
         (header.cmsg_len, header.cmsg_level, header.cmsg_type) = (bytes as _, level, kind);
         let at = room.as_mut_ptr().cast::<libc::cmsghdr>();
-        // SAFETY: the buffer has `CMSG_SPACE` bytes left, which hold a header and, at `CMSG_DATA`, a `T`; unaligned
-        // writes need no alignment.
+        // SAFETY: the buffer has `CMSG_SPACE` bytes left, which hold a header and, at `CMSG_DATA`,
+        // a `T`; unaligned writes need no alignment.
         unsafe {
             at.write_unaligned(header);
             libc::CMSG_DATA(at).cast::<T>().write_unaligned(value);
@@ -85,18 +88,19 @@ pub(super) struct Beside {
 ///
 /// # Safety
 ///
-/// `header` has the control pointer and length as `recvmsg` left them: all items within the length are initialized.
+/// `header` has the control pointer and length as `recvmsg` left them: all items within the length
+/// are initialized.
 #[inline]
 pub(super) unsafe fn read(header: &libc::msghdr) -> Beside {
     let mut beside = Beside::default();
     // SAFETY: the caller guarantees a valid header.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !at.is_null() {
-        // SAFETY: `at` is an item within the control bytes, as the two iterating functions check; its header is
-        // initialized.
+        // SAFETY: `at` is an item within the control bytes, as the two iterating functions check;
+        // its header is initialized.
         let item = unsafe { at.read_unaligned() };
-        // SAFETY: the item's value follows its header, and has the type that its level and type say, which the kernel
-        // set.
+        // SAFETY: the item's value follows its header, and has the type that its level and type
+        // say, which the kernel set.
         unsafe { beside.take((item.cmsg_level, item.cmsg_type), libc::CMSG_DATA(at)) };
         // SAFETY: as for the first.
         at = unsafe { libc::CMSG_NXTHDR(header, at) };

@@ -1,7 +1,9 @@
-//! Datagrams that the kernel drops before they take room in the socket's buffer, by a program in classic BPF.
+//! Datagrams that the kernel drops before they take room in the socket's buffer, by a program in
+//! classic BPF.
 //!
-//! The program runs where a datagram arrives: on the loopback network that is the sender's core, on others the one that
-//! serves the network card's interrupt. The thread that reads the socket spends nothing on what is dropped.
+//! The program runs where a datagram arrives: on the loopback network that is the sender's core, on
+//! others the one that serves the network card's interrupt. The thread that reads the socket spends
+//! nothing on what is dropped.
 
 use super::program::{JUMP_IF_EQUAL, LOAD_HALF, LOAD_WORD, RANDOM_AT, step};
 use std::io;
@@ -14,7 +16,8 @@ use std::os::fd::AsRawFd;
 pub struct DropRule {
     /// Their source address.
     pub from: SocketAddr,
-    /// Where in a datagram the four bytes of `word` lie. Others of this sender are not dropped, nor shorter ones.
+    /// Where in a datagram the four bytes of `word` lie. Others of this sender are not dropped, nor
+    /// shorter ones.
     pub word_at: u16,
     /// What they have to be.
     pub word: [u8; 4],
@@ -92,8 +95,9 @@ fn attach(socket: &UdpSocket, steps: &[libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog { len, filter: steps.as_ptr().cast_mut() };
     #[expect(clippy::cast_possible_truncation, reason = "16 bytes")]
     let bytes = size_of::<libc::sock_fprog>() as libc::socklen_t;
-    // SAFETY: the kernel reads a `sock_fprog` through the pointer, as the length says, and `len` steps through the
-    // pointer in it, which is valid as long as the caller's borrow; it writes through neither.
+    // SAFETY: the kernel reads a `sock_fprog` through the pointer, as the length says, and `len`
+    // steps through the pointer in it, which is valid as long as the caller's borrow; it writes
+    // through neither.
     let rc = unsafe {
         let program = (&raw const program).cast();
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program, bytes)

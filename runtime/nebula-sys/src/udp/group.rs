@@ -1,8 +1,8 @@
-//! Several sockets at one address, between which the kernel chooses by a byte of each datagram (`SO_REUSEPORT` with a
-//! program in classic BPF).
+//! Several sockets at one address, between which the kernel chooses by a byte of each datagram
+//! (`SO_REUSEPORT` with a program in classic BPF).
 //!
-//! The kernel's own choice is a hash of both addresses: a peer whose address changes would reach another socket, and so
-//! another thread, than the one that knows it.
+//! The kernel's own choice is a hash of both addresses: a peer whose address changes would reach
+//! another socket, and so another thread, than the one that knows it.
 
 use super::program::{JUMP_IF_EQUAL, LOAD_BYTE, LOAD_WORD, RANDOM_AT, step};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, socket_with, sockopt};
@@ -11,8 +11,9 @@ use std::mem::size_of;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Which socket of a group a datagram goes to: its byte at `owner_at`, modulo the number of sockets. A datagram whose
-/// byte at `kind_at` is `for_anyone` goes to any of them, by chance, and one too short to have the byte to the first.
+/// Which socket of a group a datagram goes to: its byte at `owner_at`, modulo the number of
+/// sockets. A datagram whose byte at `kind_at` is `for_anyone` goes to any of them, by chance, and
+/// one too short to have the byte to the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupKey {
     /// Where the byte lies that names the socket.
@@ -26,12 +27,14 @@ pub struct GroupKey {
 /// Sockets of one group at most: what a byte can tell apart.
 pub const GROUP_MAX: u16 = 256;
 
-/// Sockets at `local`, as many as there are numbers from 0 to `sockets - 1`, in that order. Without a key the kernel chooses among them.
+/// Sockets at `local`, as many as there are numbers from 0 to `sockets - 1`, in that order. Without
+/// a key the kernel chooses among them.
 pub(super) fn bind_all(local: SocketAddr, sockets: u16, key: Option<GroupKey>) -> io::Result<Vec<UdpSocket>> {
     if sockets == 0 || sockets > GROUP_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a group has 1 to 256 sockets"));
     }
-    // Sockets of another process of this user could be in the group too: this one finds them, as it shares with nobody.
+    // Sockets of another process of this user could be in the group too: this one finds them, as it
+    // shares with nobody.
     let local = UdpSocket::bind(local)?.local_addr()?;
     let group = (0..sockets).map(|_| bind_shared(local)).collect::<io::Result<Vec<_>>>()?;
     key.map(|key| attach(&group[0], &program(sockets, key))).transpose()?;
@@ -69,8 +72,9 @@ fn attach(socket: &UdpSocket, program: &[libc::sock_filter; 7]) -> io::Result<()
     #[expect(clippy::cast_possible_truncation, reason = "16 bytes")]
     let bytes = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF);
-    // SAFETY: the kernel reads a `sock_fprog` through the pointer, as the length says, and `len` steps through the
-    // pointer in it, which is valid as long as the caller's borrow; it writes through neither.
+    // SAFETY: the kernel reads a `sock_fprog` through the pointer, as the length says, and `len`
+    // steps through the pointer in it, which is valid as long as the caller's borrow; it writes
+    // through neither.
     let rc = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const program).cast(), bytes) };
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

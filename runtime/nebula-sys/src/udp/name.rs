@@ -64,8 +64,9 @@ impl Name {
     /// The address, if its family is known.
     #[inline]
     pub(super) fn decode(&self) -> Option<SocketAddr> {
-        // SAFETY: all of the union is initialized (it begins as `EMPTY` or zeros, and the kernel overwrites it), all
-        // fields are plain integers, and the family has the same offset in each variant.
+        // SAFETY: all of the union is initialized (it begins as `EMPTY` or zeros, and the kernel
+        // overwrites it), all fields are plain integers, and the family has the same offset in each
+        // variant.
         unsafe {
             match self.family {
                 V4 => {

@@ -28,7 +28,8 @@ fn get(socket: &Socket, (level, name): Setting) -> io::Result<libc::c_int> {
     if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks for buffers of `bytes` in both directions: beyond the system's limit if this process may, otherwise up to it.
+/// Asks for buffers of `bytes` in both directions: beyond the system's limit if this process may,
+/// otherwise up to it.
 pub(super) fn ask_for_buffers(socket: &Socket, bytes: usize) {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     for (by_right, by_limit) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
@@ -38,7 +39,8 @@ pub(super) fn ask_for_buffers(socket: &Socket, bytes: usize) {
     }
 }
 
-/// Never fragments datagrams, and ignores ICMP messages about the path MTU, which anyone could forge.
+/// Never fragments datagrams, and ignores ICMP messages about the path MTU, which anyone could
+/// forge.
 pub(super) fn never_fragment(socket: &Socket, local: SocketAddr) {
     // A kernel without this option does not fragment either.
     let _ = set(socket, (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER), libc::IP_PMTUDISC_PROBE);

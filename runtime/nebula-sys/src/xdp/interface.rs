@@ -27,7 +27,8 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is none, `InvalidInput` if it does not carry Ethernet, `AddrNotAvailable` if it has no IPv4 address.
+    /// `NotFound` if there is none, `InvalidInput` if it does not carry Ethernet,
+    /// `AddrNotAvailable` if it has no IPv4 address.
     pub fn named(name: &str) -> io::Result<Self> {
         let index = CString::new(name).ok().and_then(|name| NicIndex::lookup_by_name(&name).ok().flatten());
         let index = index.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such network interface"))?;
@@ -67,11 +68,13 @@ fn ask(socket: &UdpSocket, name: &str, request: libc::Ioctl) -> io::Result<Answe
     for (place, &byte) in asked.ifr_name.iter_mut().zip(name.as_bytes()) {
         *place = byte.cast_signed();
     }
-    // SAFETY: the kernel reads and writes an `ifreq`, for each of the requests that this file makes.
+    // SAFETY: the kernel reads and writes an `ifreq`, for each of the requests that this file
+    // makes.
     let rc = unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut asked) };
     if rc < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the union behind the name has at least 16 bytes, and all of them are initialized: zero or the kernel's.
+    // SAFETY: the union behind the name has at least 16 bytes, and all of them are initialized:
+    // zero or the kernel's.
     Ok(Answer(unsafe { mem::transmute_copy::<libc::__c_anonymous_ifr_ifru, [u8; 16]>(&asked.ifr_ifru) }))
 }

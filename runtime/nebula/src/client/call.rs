@@ -38,7 +38,8 @@ pub(super) fn call<C: Caller>(client: &mut C, request: &[u8], options: Options) 
     let ticket = loop {
         match client.submit(request, options) {
             Err(SubmitError::Full) => {
-                // What an earlier call gave up still holds room, or a server that refuses has to be given time.
+                // What an earlier call gave up still holds room, or a server that refuses has to be
+                // given time.
                 let _ = client.next_end();
                 if !client.pause(&mut patience) {
                     return Err(CallError::TimedOut);

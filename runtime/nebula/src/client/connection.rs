@@ -37,7 +37,8 @@ pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
 
     fn set_keys(&mut self, keys: &Keys);
 
-    /// Speaks with this run of the server alone, as over shared memory; of several servers with one run over each connection.
+    /// Speaks with this run of the server alone, as over shared memory; of several servers with one
+    /// run over each connection.
     fn bind_to_server(&mut self);
 
     fn outstanding(&self) -> u32;
@@ -53,7 +54,8 @@ pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
     /// Calls `visit` with every RPC that has ended.
     fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>));
 
-    /// Over shared memory: asks the server for a wake-up. All that is outstanding has to be looked at after this.
+    /// Over shared memory: asks the server for a wake-up. All that is outstanding has to be looked
+    /// at after this.
     fn arm(&self);
 
     /// Needs no wake-up any more.
@@ -62,7 +64,8 @@ pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
     /// Over shared memory: takes off the socket what has woken the client.
     fn take_wake_ups(&mut self);
 
-    /// Whether something is readable there from time to time although nobody sleeps: then it is watched only while somebody does.
+    /// Whether something is readable there from time to time although nobody sleeps: then it is
+    /// watched only while somebody does.
     fn is_watched_on_request(&self) -> bool;
 
     /// What is readable once the client is to look for answers.

@@ -6,7 +6,8 @@ use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
 use crate::status::StatusReader;
 use crate::transport::shm::handshake::{Hello, SLOTS_MIN, VERSION};
 
-/// A connection to a `shm://` server for its status page alone. To the engines of the server it is nobody: it is no client, and costs them nothing.
+/// A connection to a `shm://` server for its status page alone. To the engines of the server it is
+/// nobody: it is no client, and costs them nothing.
 ///
 /// # Examples
 ///

@@ -1,11 +1,13 @@
-//! One-sided operations of a client, beside its RPCs on the same connection: reads, writes and swaps of memory that the server registered.
+//! One-sided operations of a client, beside its RPCs on the same connection: reads, writes and
+//! swaps of memory that the server registered.
 //!
 //! ```text
 //!   read, write, swap ──▶ mapped? ─ yes: loads and stores, at once ──────────────▶ ended ──▶ poll
 //!                            └─ no: blocks of 64 B ──▶ connection ──▶ engine ──▶ absorb ──┘
 //! ```
 //!
-//! An operation of several blocks ends when all of them are answered. Blocks are sent as far as there is room, the others by the next poll.
+//! An operation of several blocks ends when all of them are answered. Blocks are sent as far as
+//! there is room, the others by the next poll.
 
 mod mapped;
 mod operation;
@@ -180,7 +182,8 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// Sends the blocks of an operation that are still to be sent; whether there was room for all. One that comes to an end by that is queued.
+    /// Sends the blocks of an operation that are still to be sent; whether there was room for all.
+    /// One that comes to an end by that is queued.
     #[inline]
     fn send_blocks(&mut self, place: u32) -> bool {
         let operation = &mut self.operations[place as usize];
@@ -219,14 +222,16 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// Ends an operation with [`CallError::Cancelled`], once its blocks under way are answered; whether it was outstanding.
+    /// Ends an operation with [`CallError::Cancelled`], once its blocks under way are answered;
+    /// whether it was outstanding.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
         if !ticket.is_one_sided() {
             return self.carrier.cancel(ticket);
         }
         let place = self.place(ticket);
         let operation = &mut self.operations[place];
-        // One that is over waits to be handed out. What waits to be sent ends when its turn comes, and finds nothing left to send.
+        // One that is over waits to be handed out. What waits to be sent ends when its turn comes,
+        // and finds nothing left to send.
         let is_outstanding = operation.ticket == ticket && operation.is_open() && !operation.is_over();
         if is_outstanding {
             operation.fail(CallError::Cancelled);
@@ -276,7 +281,8 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// The place of the operation, if a poll says that it has ended. What earlier ones left behind is dropped.
+    /// The place of the operation, if a poll says that it has ended. What earlier ones left behind
+    /// is dropped.
     fn find_end(&mut self, ticket: Ticket) -> Option<u32> {
         let ended = self.poll()?.ticket;
         if ended == ticket { self.handed } else { None }

@@ -6,7 +6,8 @@ use crate::config::client::ClientConfig;
 
 /// The number of a submitted RPC, by which its end is known.
 ///
-/// The tickets of outstanding RPCs differ modulo [`ClientConfig::slots`], so that a table of that size has a place for each.
+/// The tickets of outstanding RPCs differ modulo [`ClientConfig::slots`], so that a table of that
+/// size has a place for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
@@ -14,7 +15,8 @@ impl Ticket {
     /// The highest bit: that of a one-sided operation.
     pub(crate) const ONE_SIDED: u64 = 1 << 63;
 
-    /// Whether it is that of a one-sided operation. RPCs and operations that are outstanding may be equal modulo the slots.
+    /// Whether it is that of a one-sided operation. RPCs and operations that are outstanding may be
+    /// equal modulo the slots.
     #[must_use]
     pub const fn is_one_sided(self) -> bool {
         self.0 & Self::ONE_SIDED != 0

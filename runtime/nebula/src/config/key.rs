@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// The key that a server and its clients share: 32 bytes. Its memory is overwritten when it is dropped.
+/// The key that a server and its clients share: 32 bytes. Its memory is overwritten when it is
+/// dropped.
 ///
 /// # Examples
 ///
@@ -90,8 +91,9 @@ impl std::str::FromStr for Key {
 
 /// Keys with names, as a key file has them: the first is spoken with, all are accepted.
 ///
-/// A line is a name and a key; a line of a key alone has no name. What follows a `#` and empty lines count for nothing. Keys of one name belong to
-/// one owner: a client may change from one to the other, and stays the client that it was. So a key is changed without a lost RPC:
+/// A line is a name and a key; a line of a key alone has no name. What follows a `#` and empty
+/// lines count for nothing. Keys of one name belong to one owner: a client may change from one to
+/// the other, and stays the client that it was. So a key is changed without a lost RPC:
 ///
 /// 1. the server's file gains the new key under the old one's name;
 /// 2. the clients' files get the new key as their first;
@@ -207,7 +209,8 @@ impl Keys {
         if about.permissions().mode() & 0o077 != 0 {
             return Err(KeyFileError::Open { path: path.to_owned() });
         }
-        // As long as it may become from here on, so that no part of it is left where a buffer was too short.
+        // As long as it may become from here on, so that no part of it is left where a buffer was
+        // too short.
         let mut text = Zeroizing::new(String::with_capacity(usize::try_from(about.len()).unwrap_or(0) + 1));
         file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(cannot)?;
         text.parse().map_err(|error| KeyFileError::Text { path: path.to_owned(), error })

@@ -21,7 +21,8 @@ impl Kind {
         }
     }
 
-    /// Whether all threads can sleep until something comes: none looks for work where others leave it.
+    /// Whether all threads can sleep until something comes: none looks for work where others leave
+    /// it.
     pub(crate) fn sleeps(self) -> bool {
         matches!(self, Self::Threaded | Self::Inline)
     }

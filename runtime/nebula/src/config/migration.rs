@@ -18,16 +18,19 @@ pub struct MigrationConfig {
     pub bulk: u32,
     /// Groups that it hands RPCs to in a period, at most; at most `bulk`. Default: 8.
     pub concurrency: u32,
-    /// RPCs that may wait in a group before it hands over the newest. `None`, the default, is half of what the SLO lets wait.
+    /// RPCs that may wait in a group before it hands over the newest. `None`, the default, is half
+    /// of what the SLO lets wait.
     pub waiting_max: Option<u32>,
-    /// In place of `waiting_max`: how many RPCs may wait by the load of the group, which is its RPCs' rate times
-    /// [`service_mean`](crate::ServerConfig::service_mean), shared by its workers. `nebula thresholds` trains them.
+    /// In place of `waiting_max`: how many RPCs may wait by the load of the group, which is its
+    /// RPCs' rate times [`service_mean`](crate::ServerConfig::service_mean), shared by its workers.
+    /// `nebula thresholds` trains them.
     ///
     /// # Source
     ///
     /// Altocumulus: thresholds that predict which RPCs miss the SLO.
     pub thresholds: Option<Thresholds>,
-    /// RPCs of other groups that may wait in a group. It refuses more; they stay where they were. Default: 64.
+    /// RPCs of other groups that may wait in a group. It refuses more; they stay where they were.
+    /// Default: 64.
     pub foreign_max: u32,
 }
 

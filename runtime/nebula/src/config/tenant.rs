@@ -12,10 +12,11 @@ const _: () = assert!(TENANTS_MAX <= 1 << (32 - TENANT_SHIFT), "each has a numbe
 /// The name of all clients that no other tenant has.
 const OTHERS: &str = "*";
 
-/// Clients that have one share of a server together while there is not room for all, and what it weighs.
+/// Clients that have one share of a server together while there is not room for all, and what it
+/// weighs.
 ///
-/// Over `udp://` a tenant is the owner of a key: the name in the key file. Over `shm://` it is a user id. The clients of all others are one tenant,
-/// of weight 1 or that of the name `*`.
+/// Over `udp://` a tenant is the owner of a key: the name in the key file. Over `shm://` it is a
+/// user id. The clients of all others are one tenant, of weight 1 or that of the name `*`.
 ///
 /// # Examples
 ///
@@ -70,7 +71,8 @@ impl std::str::FromStr for Tenant {
     }
 }
 
-/// Those with a name other than `*`, in order: the first is tenant 1 of the NIC. Tenant 0 is all others.
+/// Those with a name other than `*`, in order: the first is tenant 1 of the NIC. Tenant 0 is all
+/// others.
 pub(crate) fn named(tenants: &[Tenant]) -> impl Iterator<Item = &Tenant> {
     tenants.iter().filter(|tenant| tenant.name != OTHERS)
 }

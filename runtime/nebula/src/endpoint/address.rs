@@ -1,4 +1,5 @@
-//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT` or `xdp://INTERFACE:PORT`.
+//! The address of a server: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT` or
+//! `xdp://INTERFACE:PORT`.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -6,9 +7,11 @@ use std::str::FromStr;
 
 /// The address of a server.
 ///
-/// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64 letters, digits, `-`, `_` or `.`.
-/// `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6 address in brackets; a server with port 0 gets a free one. `tcp://ADDRESS:PORT` is TCP,
-/// for networks that pass no UDP, and for servers that speak a [protocol of others](crate::Framing), to which no [`Client`](crate::Client) connects.
+/// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64
+/// letters, digits, `-`, `_` or `.`. `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6
+/// address in brackets; a server with port 0 gets a free one. `tcp://ADDRESS:PORT` is TCP, for
+/// networks that pass no UDP, and for servers that speak a [protocol of others](crate::Framing), to
+/// which no [`Client`](crate::Client) connects.
 ///
 /// # Examples
 ///
@@ -30,12 +33,13 @@ pub enum Endpoint {
     Tcp(SocketAddr),
     /// UDP on a network interface, past the kernel's network stack.
     Xdp(XdpAddress),
-    /// Packets that go through a server between these two interfaces. No client connects to it, and no text is read as it: such a server is
-    /// [asked for](crate::Server::serve_packets).
+    /// Packets that go through a server between these two interfaces. No client connects to it, and
+    /// no text is read as it: such a server is [asked for](crate::Server::serve_packets).
     Packets([String; 2]),
 }
 
-/// Where a server is on a network interface: `INTERFACE:PORT` for the server itself, `INTERFACE/ADDRESS:PORT` for a client, whose interface that is.
+/// Where a server is on a network interface: `INTERFACE:PORT` for the server itself,
+/// `INTERFACE/ADDRESS:PORT` for a client, whose interface that is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct XdpAddress {
     /// The interface of this machine.

@@ -1,4 +1,5 @@
-//! Servers by name: `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, what its SRV records say.
+//! Servers by name: `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, what its SRV
+//! records say.
 
 use super::address::{Endpoint, EndpointError};
 use super::listed::Listed;
@@ -127,7 +128,8 @@ impl Asks {
         Ok((addresses.map(Endpoint::Udp).collect(), lookup.valid_until()))
     }
 
-    /// The servers that SRV records say: all of the best priority, by their weights. One of weight 0 gets as little as whole numbers allow: 1.
+    /// The servers that SRV records say: all of the best priority, by their weights. One of weight
+    /// 0 gets as little as whole numbers allow: 1.
     fn services(&self, name: &str) -> Result<(Vec<Listed>, Instant), String> {
         let lookup = self.runtime.block_on(self.resolver.srv_lookup(name)).map_err(|error| error.to_string())?;
         let services = || {

@@ -8,8 +8,10 @@ use std::str::FromStr;
 
 /// Where the servers of a service are: endpoints, and what finds more of them.
 ///
-/// As text with commas between them: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT` and `xdp://INTERFACE/ADDRESS:PORT`, with a [weight and a zone](Listed) where there are any; `file://PATH`, a file of endpoints, one a line, that is read again each
-/// second; with the feature `dns`, `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, what its SRV records say.
+/// As text with commas between them: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT` and
+/// `xdp://INTERFACE/ADDRESS:PORT`, with a [weight and a zone](Listed) where there are any;
+/// `file://PATH`, a file of endpoints, one a line, that is read again each second; with the feature
+/// `dns`, `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, what its SRV records say.
 ///
 /// # Examples
 ///

@@ -5,7 +5,8 @@ use super::listed::Listed;
 use nebula_nic::Span;
 use std::path::{Path, PathBuf};
 
-/// Finds the servers of a service, and again later. A thread that does nothing else calls it, so that it may block.
+/// Finds the servers of a service, and again later. A thread that does nothing else calls it, so
+/// that it may block.
 ///
 /// # Examples
 ///
@@ -88,7 +89,8 @@ pub enum ResolveError {
 /// How long a file's servers are believed: then it is read again.
 const FILE_VALID_FOR: Span = Span::from_secs(1);
 
-/// The endpoints in a file, one a line, each with a [weight and a zone](Listed) where it has any; lines that are empty or begin with `#` are left out. It is read again each second.
+/// The endpoints in a file, one a line, each with a [weight and a zone](Listed) where it has any;
+/// lines that are empty or begin with `#` are left out. It is read again each second.
 #[derive(Clone, Debug)]
 pub struct EndpointFile {
     path: PathBuf,

@@ -1,7 +1,9 @@
-//! Stations 8 to 10, in real time: what joins the engine and its workers, and the engine's turn. Slots come back over rings.
+//! Stations 8 to 10, in real time: what joins the engine and its workers, and the engine's turn.
+//! Slots come back over rings.
 //!
-//! With workers on separate threads, a completion queue is a ring from the engine to the worker, and the way back is a ring of
-//! freed slots. With `inline` there is no ring: the worker asks the engine itself.
+//! With workers on separate threads, a completion queue is a ring from the engine to the worker,
+//! and the way back is a ring of freed slots. With `inline` there is no ring: the worker asks the
+//! engine itself.
 //!
 //! Next: [`reply`](crate::rpc::reply).
 
@@ -35,7 +37,8 @@ impl<T: Transport> Engine<T> {
         self.finish();
     }
 
-    /// Takes back what workers have freed and writes the last status; the thread that stops the server closes the connections.
+    /// Takes back what workers have freed and writes the last status; the thread that stops the
+    /// server closes the connections.
     pub(crate) fn finish(&mut self) {
         let now = self.begin_turn();
         self.collect_freed(now);

@@ -9,7 +9,8 @@ use crate::rpc::service::Service;
 use nebula_nic::{Arrival, Dispatch, Timestamp};
 
 impl<T: Transport> Engine<T> {
-    /// Tells the back end the type of each RPC that has become whole, where the policy asks for it; `service` is that of the worker on this thread.
+    /// Tells the back end the type of each RPC that has become whole, where the policy asks for it;
+    /// `service` is that of the worker on this thread.
     // Not inlined: the function that serves runs would share its registers with it.
     #[inline(never)]
     pub(crate) fn sort(&mut self, now: Timestamp, service: Option<&dyn Service>) {

@@ -1,24 +1,28 @@
-//! Turns of a transport whose every client costs system calls, however much it has sent: the longer a turn, the more of each client it finds.
+//! Turns of a transport whose every client costs system calls, however much it has sent: the longer
+//! a turn, the more of each client it finds.
 //!
-//! A request waits unread for the rest of a turn, and is served within the next one: both together are to keep the SLO. So what a turn may serve for is
-//! the SLO less the turn before it. A burst after a short turn is served whole; under overload turns settle at what is half of the SLO, less what is kept
-//! for the client and the queue.
+//! A request waits unread for the rest of a turn, and is served within the next one: both together
+//! are to keep the SLO. So what a turn may serve for is the SLO less the turn before it. A burst
+//! after a short turn is served whole; under overload turns settle at what is half of the SLO, less
+//! what is kept for the client and the queue.
 //!
-//! Where more comes than can be refused, serving has a part of each turn all the same, and what a turn does not reach waits in the kernel: what is served
-//! then is late, and not nothing.
+//! Where more comes than can be refused, serving has a part of each turn all the same, and what a
+//! turn does not reach waits in the kernel: what is served then is late, and not nothing.
 
 use nebula_nic::Span;
 
-/// Of the SLO, in percent, what a turn and the one before it may take together: the rest is for answers under way, for the client, and for what nobody
-/// foresees.
+/// Of the SLO, in percent, what a turn and the one before it may take together: the rest is for
+/// answers under way, for the client, and for what nobody foresees.
 const BOTH_PERCENT: u64 = 70;
-/// Of the SLO, in percent, how long after it has begun a turn serves what it reads: a longer one would leave nothing to the next.
+/// Of the SLO, in percent, how long after it has begun a turn serves what it reads: a longer one
+/// would leave nothing to the next.
 const SERVES_PERCENT: u64 = 40;
 /// Of the SLO, in percent, what a turn may serve for in any case.
 const LEAST_PERCENT: u64 = 10;
 /// Of the SLO, what the queue has of that: requests that were not served as they were read.
 pub(super) const QUEUE_SHARE: u64 = 8;
-/// Of the mean of turns, what the last one is: with the last one alone a long turn would follow each short one.
+/// Of the mean of turns, what the last one is: with the last one alone a long turn would follow
+/// each short one.
 const LAST_SHARE: u64 = 4;
 /// Refusals between two looks at the clock.
 pub(super) const REFUSALS_PER_LOOK: u32 = 16;
@@ -38,7 +42,8 @@ impl LongTurn {
         Self { slo, last: Span::ZERO, mean: Span::ZERO }
     }
 
-    /// How long a turn may take requests in, served or refused: what is left unread grows old, so all that is there unless that takes too long.
+    /// How long a turn may take requests in, served or refused: what is left unread grows old, so
+    /// all that is there unless that takes too long.
     pub(super) fn ingress(&self) -> Span {
         self.percent(BOTH_PERCENT)
     }
@@ -58,7 +63,8 @@ impl LongTurn {
         Span::from_ps(self.slo.as_ps() / 100 * percent)
     }
 
-    /// A turn has taken `elapsed`; none where it found nothing: what came since then has not waited for it.
+    /// A turn has taken `elapsed`; none where it found nothing: what came since then has not waited
+    /// for it.
     pub(super) fn end(&mut self, elapsed: Option<Span>) {
         self.last = elapsed.unwrap_or(Span::ZERO).min(self.slo);
         let mean = self.mean.as_ps();

@@ -1,4 +1,5 @@
-//! What an engine knows of the last seconds: how long its turns were that did something, and how much waited.
+//! What an engine knows of the last seconds: how long its turns were that did something, and how
+//! much waited.
 
 use nebula_nic::{Span, Timestamp};
 

@@ -1,4 +1,5 @@
-//! Stations 10 and 11 at the engine: slots come back, with the credit of the core that had them, and answers go out.
+//! Stations 10 and 11 at the engine: slots come back, with the credit of the core that had them,
+//! and answers go out.
 
 use super::turn::Engine;
 use crate::nic::transport::Transport;

@@ -1,7 +1,9 @@
-//! Stations 7 to 11 on a core that is engine and worker in one: what waits is served at once, a run of RPCs at a time.
+//! Stations 7 to 11 on a core that is engine and worker in one: what waits is served at once, a run
+//! of RPCs at a time.
 //!
-//! The run is the unit: credit, slots and the client's ring are dealt with once for all its RPCs. In a turn replies come first; the clock
-//! and all that follows from it come after them, and an idle turn looks at the rings and at nothing else.
+//! The run is the unit: credit, slots and the client's ring are dealt with once for all its RPCs.
+//! In a turn replies come first; the clock and all that follows from it come after them, and an
+//! idle turn looks at the rings and at nothing else.
 
 use super::long_turn::REFUSALS_PER_LOOK;
 use super::turn::{Bounds, Engine};
@@ -16,7 +18,8 @@ use crate::transport::shm::rings::Rings;
 use nebula_nic::{BurstRpc, CoreId, Run, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Rings found empty, one after the other, before an idle turn looks at more than rings: some 300 ns.
+/// Rings found empty, one after the other, before an idle turn looks at more than rings: some 300
+/// ns.
 const IDLE_LOOKS: u32 = 64;
 /// The core of a server whose one worker is the engine.
 const CORE: CoreId = CoreId(0);
@@ -39,8 +42,8 @@ impl Engine<Rings> {
         self.may_serve_runs
     }
 
-    /// One turn: takes in what has come and serves what waits, at most some RPCs. One that finds nothing may be a glance, if the caller comes
-    /// again at once.
+    /// One turn: takes in what has come and serves what waits, at most some RPCs. One that finds
+    /// nothing may be a glance, if the caller comes again at once.
     #[inline]
     pub(crate) fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, may_glance: bool) -> Turn {
         // The time of the last look at the clock: some 300 ns before, or a turn.
@@ -67,7 +70,8 @@ impl Engine<Rings> {
         if packets + served > 0 { Turn::Busy(served) } else { Turn::Idle }
     }
 
-    /// Packets were turned away in this turn, whose ingress is over, and `at_once` RPCs served meanwhile.
+    /// Packets were turned away in this turn, whose ingress is over, and `at_once` RPCs served
+    /// meanwhile.
     #[cold]
     fn note_refusals(&mut self, at_once: u32) {
         if at_once > 0 {
@@ -77,7 +81,8 @@ impl Engine<Rings> {
         self.pace.end_ingress(now, self.intake.refusals.turned_away());
     }
 
-    /// Serves what waits, as many RPCs as are left of a turn in which `before` were served. Returns how many.
+    /// Serves what waits, as many RPCs as are left of a turn in which `before` were served. Returns
+    /// how many.
     #[inline(never)]
     fn serve_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, before: u32) -> u32 {
         let mut served = before;
@@ -125,8 +130,9 @@ pub(crate) struct Polled {
 }
 
 impl<T: Transport> Engine<T> {
-    /// As [`poll_packets`](Self::poll_packets); what comes while nothing waits is served at once, as many RPCs as a turn may serve. Not while packets
-    /// are turned away: then whose is served first is not for the order of their datagrams to say.
+    /// As [`poll_packets`](Self::poll_packets); what comes while nothing waits is served at once,
+    /// as many RPCs as a turn may serve. Not while packets are turned away: then whose is served
+    /// first is not for the order of their datagrams to say.
     pub(crate) fn poll_and_serve(&mut self, now: Timestamp, service: &dyn Service, may_prefetch: bool) -> Polled {
         if !self.may_serve_at_once || self.intake.refusals.turned_away() > 0 && !T::SENDS_AT_ONCE {
             return Polled { packets: self.poll_packets(now), served: 0 };
@@ -251,8 +257,9 @@ impl<S: Service + ?Sized> AtOnce for Worker<'_, S> {
     }
 }
 
-/// Has `service` answer all `requests`. One guard against panics for all of them: one that panics is answered with a fault, and the
-/// others are served. A panic before the next one is taken, in a prefetch for instance, counts as that one's: so each ends one of them.
+/// Has `service` answer all `requests`. One guard against panics for all of them: one that panics
+/// is answered with a fault, and the others are served. A panic before the next one is taken, in a
+/// prefetch for instance, counts as that one's: so each ends one of them.
 #[inline(always)]
 fn serve<S: Service + ?Sized>(service: &S, mut requests: Requests<'_>) {
     while catch_unwind(AssertUnwindSafe(|| service.serve_burst(&mut requests))).is_err() {

@@ -10,7 +10,8 @@ pub struct Environment {
     pub wire: Box<dyn Wire>,
     /// The clock.
     pub time: Time,
-    /// Random bytes, from which secrets are derived. They must be secret and never used twice, except in a simulation.
+    /// Random bytes, from which secrets are derived. They must be secret and never used twice,
+    /// except in a simulation.
     pub entropy: [u8; 32],
 }
 

@@ -7,15 +7,18 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// The longest datagram that every IPv6 link carries without fragmentation: 1,280 bytes (RFC 8200 §5) less the headers of IPv6 and UDP.
+/// The longest datagram that every IPv6 link carries without fragmentation: 1,280 bytes (RFC 8200
+/// §5) less the headers of IPv6 and UDP.
 pub const SAFE_DATAGRAM_BYTES: usize = 1_232;
-/// The longest datagram over the loopback network: several RPCs of full length share one, and a burst of 64 small ones is one.
+/// The longest datagram over the loopback network: several RPCs of full length share one, and a
+/// burst of 64 small ones is one.
 const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
 
 /// A UDP socket of this machine's kernel.
 ///
-/// A server [binds](Self::bind). A client [connects](Self::connect): the kernel then drops other senders' datagrams, and reports when no
-/// process listens at the server's address. Datagrams are never fragmented.
+/// A server [binds](Self::bind). A client [connects](Self::connect): the kernel then drops other
+/// senders' datagrams, and reports when no process listens at the server's address. Datagrams are
+/// never fragmented.
 ///
 /// # Examples
 ///
@@ -51,7 +54,8 @@ impl KernelWire {
 
     fn of_server(socket: UdpSocket) -> Self {
         let local = socket.local();
-        // Only a connected socket knows its route; the socket's own address is reached as its loopback clients reach it.
+        // Only a connected socket knows its route; the socket's own address is reached as its
+        // loopback clients reach it.
         let bytes = if local.ip().is_loopback() {
             UdpSocket::connect(local).as_ref().map_or(SAFE_DATAGRAM_BYTES, longest)
         } else {
@@ -60,7 +64,8 @@ impl KernelWire {
         Self { socket, datagram_bytes_max: bytes, refusal: None }
     }
 
-    /// Sockets at `local`, of which each datagram goes to the one that `key` makes of it; without a key, to one for each sender.
+    /// Sockets at `local`, of which each datagram goes to the one that `key` makes of it; without a
+    /// key, to one for each sender.
     ///
     /// # Errors
     ///
@@ -80,8 +85,8 @@ impl KernelWire {
         Ok(Self { socket, datagram_bytes_max, refusal: None })
     }
 
-    /// Switches the kernel's segmentation offload (GSO) and coalescing (GRO), to measure their effect, or for a driver that has them
-    /// wrong. On unless set, where the kernel has them.
+    /// Switches the kernel's segmentation offload (GSO) and coalescing (GRO), to measure their
+    /// effect, or for a driver that has them wrong. On unless set, where the kernel has them.
     ///
     /// # Errors
     ///
@@ -91,8 +96,8 @@ impl KernelWire {
         Ok(self)
     }
 
-    /// Sets the longest datagram, in bytes, for a path that is known to carry more or less than the default: 1,232 bytes, and on the
-    /// loopback network as much as its MTU allows, up to 16 KiB.
+    /// Sets the longest datagram, in bytes, for a path that is known to carry more or less than the
+    /// default: 1,232 bytes, and on the loopback network as much as its MTU allows, up to 16 KiB.
     #[must_use]
     pub fn datagram_bytes(mut self, bytes: usize) -> Self {
         self.datagram_bytes_max = bytes.min(nebula_sys::udp::DATAGRAM_BYTES_MAX);

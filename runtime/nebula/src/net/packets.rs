@@ -68,7 +68,8 @@ pub trait PacketDevice: Send + fmt::Debug {
     /// Visits frames that have come, at most some dozens of each side. Returns how many.
     fn recv(&mut self, visit: &mut dyn FnMut(Side, &mut [u8])) -> usize;
 
-    /// Queues a frame that leaves at `side`. The device writes the addresses of its Ethernet header.
+    /// Queues a frame that leaves at `side`. The device writes the addresses of its Ethernet
+    /// header.
     ///
     /// # Errors
     ///
@@ -91,10 +92,12 @@ pub trait PacketDevice: Send + fmt::Debug {
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> io::Result<()>;
 }
 
-/// What a packet is preceded by in its request: the side, and a byte so that what follows the Ethernet header is aligned.
+/// What a packet is preceded by in its request: the side, and a byte so that what follows the
+/// Ethernet header is aligned.
 pub(crate) const PACKET_PREFIX_BYTES: usize = 2;
 
-/// The packet of a request to a [packet service](crate::Server::serve_packets): where it came from, and its Ethernet frame.
+/// The packet of a request to a [packet service](crate::Server::serve_packets): where it came from,
+/// and its Ethernet frame.
 ///
 /// # Examples
 ///
@@ -115,7 +118,8 @@ pub fn packet_of(request: &[u8]) -> Option<(Side, &[u8])> {
 pub struct Forwarding {
     /// Where they come from and leave at.
     pub device: Box<dyn PacketDevice>,
-    /// The hash of a frame's flow: what `rss`, `key-hash` and `static` choose a core by, and whose order is kept.
+    /// The hash of a frame's flow: what `rss`, `key-hash` and `static` choose a core by, and whose
+    /// order is kept.
     pub flow_hash: fn(&[u8]) -> u32,
     /// Whether the packets of a flow leave in the order in which they came.
     pub keeps_order: bool,

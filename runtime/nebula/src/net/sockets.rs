@@ -31,7 +31,8 @@ pub(crate) struct News {
 /// The listening socket and the set of all.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    /// None once nobody is let in any more: then the address is free, and who connects is refused by the kernel.
+    /// None once nobody is let in any more: then the address is free, and who connects is refused
+    /// by the kernel.
     listener: Option<TcpListener>,
     epoll: OwnedFd,
     /// What was told and not looked at.
@@ -79,7 +80,8 @@ impl Sockets {
         if sockets == 1 {
             return Ok(vec![only]);
         }
-        // Another process's sockets could share the address too: that one has found them, as it shares with nobody.
+        // Another process's sockets could share the address too: that one has found them, as it
+        // shares with nobody.
         let local = only.local()?;
         drop(only);
         (0..sockets).map(|_| Self::listen(local, true)).collect()
@@ -100,7 +102,8 @@ impl Sockets {
         self.tell(&mut visit);
     }
 
-    /// Waits until something happens or the eventfd `parker` is readable, which is always the same; what happened is told at the next look.
+    /// Waits until something happens or the eventfd `parker` is readable, which is always the same;
+    /// what happened is told at the next look.
     pub(crate) fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) {
         if let Some(parker) = parker.filter(|_| !self.knows_parker) {
             let added = epoll::add(&self.epoll, parker, EventData::new_u64(PARKER), EventFlags::IN);
@@ -136,7 +139,8 @@ impl Sockets {
         }
     }
 
-    /// Has `add` take the connections that have come, at most some dozens; it gives back those that there is no place for. `crowded` is what one is told that there is no descriptor for.
+    /// Has `add` take the connections that have come, at most some dozens; it gives back those that
+    /// there is no place for. `crowded` is what one is told that there is no descriptor for.
     pub(crate) fn accept(
         &mut self,
         crowded: &[u8],
@@ -160,7 +164,8 @@ impl Sockets {
         }
     }
 
-    /// No descriptor is left, or the client is gone: closes the one that is kept for this, and tells it.
+    /// No descriptor is left, or the client is gone: closes the one that is kept for this, and
+    /// tells it.
     #[cold]
     fn turn_one_away(&mut self, crowded: &[u8]) {
         self.reserve = None;
@@ -183,7 +188,8 @@ impl Sockets {
     pub(crate) fn watch(&self, stream: &TcpStream, id: u32) -> Result<()> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        // Told once of each thing, so that nothing has to be said to the kernel between two requests.
+        // Told once of each thing, so that nothing has to be said to the kernel between two
+        // requests.
         let events = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.epoll, stream.as_fd(), EventData::new_u64(id.into()), events)?)
     }

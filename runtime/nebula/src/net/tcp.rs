@@ -1,14 +1,17 @@
-//! Datagrams over TCP, for networks that pass nothing else: each stands behind its length in a stream of bytes.
+//! Datagrams over TCP, for networks that pass nothing else: each stands behind its length in a
+//! stream of bytes.
 //!
 //! ```text
 //!   wire.send(datagram) ─▶ link: length 4 | datagram, length 4 | datagram, … ─▶ kernel ═▶ kernel ─▶ frames ─▶ wire.recv(datagram)
 //! ```
 //!
-//! Whatever speaks over a [`Wire`](super::Wire) speaks over these. A stream loses nothing, but a connection may break, and who does not read is sent no
-//! more than fits a bound: so datagrams can be lost here too, and who sends them sends again.
+//! Whatever speaks over a [`Wire`](super::Wire) speaks over these. A stream loses nothing, but a
+//! connection may break, and who does not read is sent no more than fits a bound: so datagrams can
+//! be lost here too, and who sends them sends again.
 //!
-//! - **Bounded.** A connection keeps one incomplete frame, and what its peer has not read up to a bound; behind that frames are dropped, and the
-//!   connection is not read. All connections of a server together have a bound as well.
+//! - **Bounded.** A connection keeps one incomplete frame, and what its peer has not read up to a
+//!   bound; behind that frames are dropped, and the connection is not read. All connections of a
+//!   server together have a bound as well.
 //! - **A bad frame closes its connection**, and is counted. No other connection notices.
 
 mod frames;

@@ -10,7 +10,8 @@ use std::os::fd::BorrowedFd;
 pub struct Route {
     /// The peer's address.
     pub peer: SocketAddr,
-    /// The local address that the peer sends to, where the wire has several. Answers must come from it.
+    /// The local address that the peer sends to, where the wire has several. Answers must come from
+    /// it.
     pub local: Option<IpAddr>,
 }
 
@@ -30,29 +31,33 @@ pub trait Wire: Send + std::fmt::Debug {
     /// Bytes of the longest datagram that may be sent.
     fn datagram_bytes_max(&self) -> usize;
 
-    /// Queues `bytes` for `to`, cut into datagrams of `segment` bytes each; the last may be shorter.
+    /// Queues `bytes` for `to`, cut into datagrams of `segment` bytes each; the last may be
+    /// shorter.
     ///
     /// # Errors
     ///
-    /// When later datagrams cannot be sent either. A datagram that cannot be sent now may be dropped instead.
+    /// When later datagrams cannot be sent either. A datagram that cannot be sent now may be
+    /// dropped instead.
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()>;
 
     /// Sends what is queued.
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send); `ConnectionRefused` where no process listens at the peer, which may change.
+    /// As [`send`](Self::send); `ConnectionRefused` where no process listens at the peer, which may
+    /// change.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Visits datagrams that have arrived, at most some dozens, each with its route. Returns how many.
+    /// Visits datagrams that have arrived, at most some dozens, each with its route. Returns how
+    /// many.
     ///
     /// # Errors
     ///
     /// As [`flush`](Self::flush). It is no error that nothing has arrived.
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize>;
 
-    /// Drops datagrams by `rules`, and by no others, before they wait to be received; without rules none. A wire that cannot do that does
-    /// nothing: then more is received than can be served.
+    /// Drops datagrams by `rules`, and by no others, before they wait to be received; without rules
+    /// none. A wire that cannot do that does nothing: then more is received than can be served.
     ///
     /// # Errors
     ///
@@ -69,8 +74,8 @@ pub trait Wire: Send + std::fmt::Debug {
     /// When the system call fails.
     fn wait(&mut self, timeout: Option<std::time::Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()>;
 
-    /// Whether nothing is lost or overtaken between two peers while they are connected. Their connection may break, and who does not read
-    /// may lose what is sent to it.
+    /// Whether nothing is lost or overtaken between two peers while they are connected. Their
+    /// connection may break, and who does not read may lose what is sent to it.
     fn is_lossless(&self) -> bool {
         false
     }

@@ -1,6 +1,8 @@
-//! Stations 2 to 6, in real time: packets come in by the transport, are decided about, and copied into the receive region.
+//! Stations 2 to 6, in real time: packets come in by the transport, are decided about, and copied
+//! into the receive region.
 //!
-//! A packet's header is read once, and its payload is copied once: what its sender changes after that changes nothing here.
+//! A packet's header is read once, and its payload is copied once: what its sender changes after
+//! that changes nothing here.
 //!
 
 use super::neighbors::Neighbors;
@@ -13,7 +15,8 @@ use nebula_nic::{
     Arrival, Backend, Burst, BurstRpc, CoreId, Header, Missing, NodeId, RpcKey, Run, SlotRange, Timestamp, Verdict,
 };
 
-/// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is bounded, and not in the rings.
+/// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is
+/// bounded, and not in the rings.
 pub(crate) const RPCS_PER_TURN: u32 = 32;
 /// Packets turned away in a turn, after which the core serves: some microseconds.
 const TURNED_AWAY_PER_TURN: u32 = 64;
@@ -30,12 +33,14 @@ pub(crate) struct Intake {
     pub(crate) payloads: Payloads,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) refusals: Refusals,
-    /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go through. Without capacity where nobody asks.
+    /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go
+    /// through. Without capacity where nobody asks.
     fresh: Vec<(u32, u32)>,
 }
 
 impl Intake {
-    /// Of a back end and what belongs to it; `notes_fresh` where RPCs that have arrived are asked for.
+    /// Of a back end and what belongs to it; `notes_fresh` where RPCs that have arrived are asked
+    /// for.
     pub(crate) fn new(
         backend: Backend,
         neighbors: Option<Box<Neighbors>>,
@@ -70,13 +75,15 @@ impl Intake {
         self.refusals.has_left(now, asks_little)
     }
 
-    /// Whether an RPC of `snid` would be refused and its client not be told: it is better not looked at.
+    /// Whether an RPC of `snid` would be refused and its client not be told: it is better not
+    /// looked at.
     #[inline]
     pub(crate) fn turns_away(&mut self, now: Timestamp, snid: NodeId) -> bool {
         !self.may_refuse(now, snid) && self.backend.refuses(now, snid)
     }
 
-    /// Whether whatever `snid` sends now is better not looked at: what it may send of RPCs that have begun is not lost by that.
+    /// Whether whatever `snid` sends now is better not looked at: what it may send of RPCs that
+    /// have begun is not lost by that.
     #[inline]
     pub(crate) fn turns_away_all(&mut self, now: Timestamp, snid: NodeId) -> bool {
         self.refusals.is_used_up() && !self.backend.may_have_begun(snid) && self.turns_away(now, snid)
@@ -107,7 +114,8 @@ impl Intake {
         }
     }
 
-    /// Has a burst decided about, whose sizes were written to the back end's places; what was taken in of it.
+    /// Has a burst decided about, whose sizes were written to the back end's places; what was taken
+    /// in of it.
     #[inline(always)]
     pub(crate) fn receive_burst(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
         let run = self.backend.handle_burst(now, burst, rpcs)?;
@@ -117,8 +125,8 @@ impl Intake {
         Some(run)
     }
 
-    /// As [`receive_burst`](Self::receive_burst), where the core of this thread serves it at once; `None` where it cannot. Nothing is decided before
-    /// [`end_at_once`](Self::end_at_once).
+    /// As [`receive_burst`](Self::receive_burst), where the core of this thread serves it at once;
+    /// `None` where it cannot. Nothing is decided before [`end_at_once`](Self::end_at_once).
     #[inline(always)]
     pub(crate) fn plan_run(&self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
         self.backend.plan_run(now, core, burst, rpcs)
@@ -166,7 +174,8 @@ pub(crate) trait AtOnce {
     /// The core, and how many RPCs it may still be given in this turn; none where others serve.
     fn most(&self) -> (CoreId, u32);
 
-    /// Whether more may be turned away in this turn, of which `turned_away` were, before those that wait are served.
+    /// Whether more may be turned away in this turn, of which `turned_away` were, before those that
+    /// wait are served.
     #[inline]
     fn may_turn_away(&self, turned_away: u32) -> bool {
         turned_away < TURNED_AWAY_PER_TURN

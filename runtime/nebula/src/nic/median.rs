@@ -1,7 +1,9 @@
-//! What an RPC takes, by measurements of which some are wrong for good: a pause of the machine, however long, is one of them.
+//! What an RPC takes, by measurements of which some are wrong for good: a pause of the machine,
+//! however long, is one of them.
 //!
-//! RPCs are taken together into batches. What is believed is the median of the last five batches, and of that a mean: two of the five may be
-//! any length. A service that becomes longer is believed after three batches.
+//! RPCs are taken together into batches. What is believed is the median of the last five batches,
+//! and of that a mean: two of the five may be any length. A service that becomes longer is believed
+//! after three batches.
 
 use nebula_nic::Span;
 

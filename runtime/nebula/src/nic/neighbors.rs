@@ -1,8 +1,9 @@
 //! `altocumulus:G`, in real time: engines that hand each other waiting RPCs.
 //!
-//! Each group has an engine, which is its manager too. It publishes how many RPCs wait in its own cache line, and once a period
-//! asks its [`Manager`] which of them go where. What moves is the notification and the right to the slots; the payload stays in the region
-//! that it arrived in, and the client's ring with the engine that reads it.
+//! Each group has an engine, which is its manager too. It publishes how many RPCs wait in its own
+//! cache line, and once a period asks its [`Manager`] which of them go where. What moves is the
+//! notification and the right to the slots; the payload stays in the region that it arrived in, and
+//! the client's ring with the engine that reads it.
 //!
 //! ```text
 //!   origin's engine                               receiver's engine                receiver's worker
@@ -11,8 +12,9 @@
 //!   slots free again ◀────── Returned ──────────────── handle_free: Foreign ◀──── done
 //! ```
 //!
-//! Between two engines is a ring each way. It has room for all that can be on its way, for an origin has a bounded number of RPCs away
-//! at any one group: nothing waits for a full ring, and the next one stays where it is.
+//! Between two engines is a ring each way. It has room for all that can be on its way, for an
+//! origin has a bounded number of RPCs away at any one group: nothing waits for a full ring, and
+//! the next one stays where it is.
 
 use crate::rpc::job::{Held, Served};
 use crossbeam_utils::CachePadded;
@@ -83,7 +85,8 @@ impl Ways {
     /// Rings between each two of `groups` groups.
     pub(crate) fn new(groups: u16) -> Self {
         let groups = usize::from(groups);
-        // A ring carries what is handed over one way, and what was handed over the other way and comes back.
+        // A ring carries what is handed over one way, and what was handed over the other way and
+        // comes back.
         let ring = || spsc::ring::<Message>(2 * AWAY_MAX as usize);
         let mut ends: Vec<Vec<_>> = (0..groups).map(|_| (0..groups).map(|_| (None, None)).collect()).collect();
         let pairs = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
@@ -107,8 +110,8 @@ impl Ways {
     }
 }
 
-/// How many may wait before a group hands RPCs over, where `queue_bound` may before it refuses them: half. What comes later
-/// would be refused soon, and has not waited long yet.
+/// How many may wait before a group hands RPCs over, where `queue_bound` may before it refuses
+/// them: half. What comes later would be refused soon, and has not waited long yet.
 pub(crate) fn waiting_max(queue_bound: u32) -> u32 {
     queue_bound / 2
 }

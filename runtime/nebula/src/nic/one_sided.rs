@@ -1,5 +1,5 @@
-//! One-sided operations, in real time: an engine has them decided about, and carries them out on the memory that the server registered. No
-//! admission, no slots, no worker.
+//! One-sided operations, in real time: an engine has them decided about, and carries them out on
+//! the memory that the server registered. No admission, no slots, no worker.
 
 use crate::config::server::ServerConfig;
 use crate::rpc::region::Registered;
@@ -60,7 +60,8 @@ impl OneSided {
         Ok(Self { table, regions: config.regions.clone().into(), domain, done: 0, refused: 0 })
     }
 
-    /// Decides about an operation as it was [decoded](Access::decode), carries it out, and says what the answer is.
+    /// Decides about an operation as it was [decoded](Access::decode), carries it out, and says
+    /// what the answer is.
     ///
     /// # Cost
     ///

@@ -1,7 +1,9 @@
-//! The payloads of the RPCs in the server: the receive region, and what goes with a payload to the worker that serves it.
+//! The payloads of the RPCs in the server: the receive region, and what goes with a payload to the
+//! worker that serves it.
 //!
-//! Until an RPC is given to a core, its slots are the engine's, as the back end has decided: there is no second ledger. Only where another thread
-//! gets it, the slots are leased to that thread, until they come back.
+//! Until an RPC is given to a core, its slots are the engine's, as the back end has decided: there
+//! is no second ledger. Only where another thread gets it, the slots are leased to that thread,
+//! until they come back.
 
 use crate::rpc::answer::Answer;
 use crate::rpc::job::Held;
@@ -20,12 +22,14 @@ pub(crate) struct Payloads {
     spans: Box<[u16]>,
     /// The room for its answer, where that goes into no ring.
     answers: Box<[Option<Box<Answer>>]>,
-    /// RPCs of other groups that wait here, by their slot among those of the whole server; empty where there is one group.
+    /// RPCs of other groups that wait here, by their slot among those of the whole server; empty
+    /// where there is one group.
     foreign: Box<[Option<Held>]>,
 }
 
 impl Payloads {
-    /// For `slots` slots from `first_slot` on, of `all_slots` in all groups where there are several.
+    /// For `slots` slots from `first_slot` on, of `all_slots` in all groups where there are
+    /// several.
     pub(crate) fn new(slots: u32, first_slot: u32, all_slots: Option<u32>) -> Result<Self, MemError> {
         Ok(Self {
             region: RecvRegion::new(slots, Pages::Huge2M)?,
@@ -68,7 +72,8 @@ impl Payloads {
         self.answers[own as usize] = Some(answer);
     }
 
-    /// The room for the answer of an own RPC that waits here, by its first slot: one that came back from another group is kept apart.
+    /// The room for the answer of an own RPC that waits here, by its first slot: one that came back
+    /// from another group is kept apart.
     #[inline(always)]
     pub(crate) fn answer(&mut self, start: u32) -> Option<&mut Answer> {
         match self.answers.get_mut(start.wrapping_sub(self.first_slot) as usize)?.as_deref_mut() {
@@ -83,7 +88,8 @@ impl Payloads {
         self.region.payload(start.wrapping_sub(self.first_slot), bytes as usize)
     }
 
-    /// Where the payloads of a burst go, one behind the other; each RPC spans `span` slots of its client's ring. `None` while anything is leased.
+    /// Where the payloads of a burst go, one behind the other; each RPC spans `span` slots of its
+    /// client's ring. `None` while anything is leased.
     #[inline(always)]
     pub(crate) fn burst(&mut self, run: &Run, span: u16) -> Option<&mut [u8]> {
         let first = run.first_slot.0.wrapping_sub(self.first_slot) as usize;
@@ -128,7 +134,8 @@ impl Payloads {
         }
     }
 
-    /// Keeps the payload of another group's RPC, or of an own one that came back, until it is dispatched.
+    /// Keeps the payload of another group's RPC, or of an own one that came back, until it is
+    /// dispatched.
     pub(crate) fn keep(&mut self, arrival: &Arrival, held: Held) {
         self.foreign[arrival.slots.start.0 as usize] = Some(held);
     }

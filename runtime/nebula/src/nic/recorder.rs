@@ -1,7 +1,9 @@
-//! The decision log: every input of the back end and what it decided, for replay ([`nebula_nic::replay_text`]); of a group, its manager's
-//! too ([`nebula_nic::decision::replay_group_text`]).
+//! The decision log: every input of the back end and what it decided, for replay
+//! ([`nebula_nic::replay_text`]); of a group, its manager's too
+//! ([`nebula_nic::decision::replay_group_text`]).
 //!
-//! For checking that the runtime carries out what the mechanisms decide; it allocates and writes, and costs far more than the decisions.
+//! For checking that the runtime carries out what the mechanisms decide; it allocates and writes,
+//! and costs far more than the decisions.
 
 use crate::config::error::LogError;
 use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine};
@@ -27,7 +29,8 @@ pub(crate) struct Choice {
 /// Where the recorders of a server report the first error, and the server finds it.
 pub(crate) type FirstLogError = Arc<OnceLock<LogError>>;
 
-/// Writes the log, one line an input. An error of the disk ends the log, and is reported; the server goes on.
+/// Writes the log, one line an input. An error of the disk ends the log, and is reported; the
+/// server goes on.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     path: PathBuf,
@@ -38,7 +41,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A log that begins with `header`, which is written at once: a disk that is full is found before anything is decided.
+    /// A log that begins with `header`, which is written at once: a disk that is full is found
+    /// before anything is decided.
     pub(crate) fn create(path: &Path, header: &str, error: FirstLogError) -> Result<Self, LogError> {
         let begun = File::create(path).map(BufWriter::new).and_then(|mut out| {
             writeln!(out, "{header}")?;
@@ -65,7 +69,8 @@ impl Recorder {
         }
     }
 
-    /// Ends the log where it could not be written. The first error of a server is kept: what follows from it says less.
+    /// Ends the log where it could not be written. The first error of a server is kept: what
+    /// follows from it says less.
     fn check(&mut self, written: std::io::Result<()>) {
         if let Err(cause) = written {
             // What it has not written yet would be tried again as it is dropped.
@@ -181,7 +186,8 @@ impl Recorder {
         self.note_of_group(at, GroupInput::Returned { by, slots }, decisions);
     }
 
-    /// Hands what is written to the disk. The latest line stays: decisions may still be added to it.
+    /// Hands what is written to the disk. The latest line stays: decisions may still be added to
+    /// it.
     pub(crate) fn flush(&mut self) {
         if let Some(out) = &mut self.out {
             let flushed = out.flush();

@@ -1,8 +1,9 @@
 //! How many RPCs an engine refuses in a turn: so few that those it serves do not wait for it.
 //!
-//! A NACK costs the server some tens of nanoseconds over shared memory and some hundreds over a network. Clients that do not heed NACKs can
-//! ask for any number of them. So a sixteenth of the time may go into refusals, and what is beyond stays where it is: in the ring of the
-//! client that wrote it, unread, or on the network, lost. A client that backs off sends it again.
+//! A NACK costs the server some tens of nanoseconds over shared memory and some hundreds over a
+//! network. Clients that do not heed NACKs can ask for any number of them. So a sixteenth of the
+//! time may go into refusals, and what is beyond stays where it is: in the ring of the client that
+//! wrote it, unread, or on the network, lost. A client that backs off sends it again.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -11,10 +12,11 @@ const EACH: Span = Span::from_ns(3_200);
 const EACH_IN_MEMORY: Span = Span::from_ns(640);
 /// Refusals that may come together, such as those of a burst that meets a full queue.
 const TOGETHER: u32 = 64;
-/// Of which so many are kept for sources that ask for less than their share: they are told at once, and need not wait and ask again.
+/// Of which so many are kept for sources that ask for less than their share: they are told at once,
+/// and need not wait and ask again.
 const KEPT: u32 = 16;
-/// Once the others are used up, so many are earned before one is given: what cannot be refused is not even read, and a datagram of many RPCs is not to be
-/// read for the sake of two of them.
+/// Once the others are used up, so many are earned before one is given: what cannot be refused is
+/// not even read, and a datagram of many RPCs is not to be read for the sake of two of them.
 const AGAIN: u32 = 16;
 
 /// The refusals of an engine.
@@ -46,8 +48,8 @@ impl Refusals {
         self.left <= KEPT
     }
 
-    /// Whether another RPC may be refused, and its client told; one of a source that `asks_little` also where only kept ones are left.
-    /// Nothing is worked out as long as there are others.
+    /// Whether another RPC may be refused, and its client told; one of a source that `asks_little`
+    /// also where only kept ones are left. Nothing is worked out as long as there are others.
     #[inline]
     pub(crate) fn has_left(&mut self, now: Timestamp, asks_little: bool) -> bool {
         if self.left <= KEPT {

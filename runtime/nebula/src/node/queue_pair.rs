@@ -60,7 +60,8 @@ impl QueuePair {
         worker.try_begin().map(Event::Begun)
     }
 
-    /// Replies come before requests: they are as many at most as this node has sent, and free what others keep for them.
+    /// Replies come before requests: they are as many at most as this node has sent, and free what
+    /// others keep for them.
     fn ended(&mut self, into: &mut Vec<u8>) -> Option<Ended> {
         for step in 0..self.clients.len() {
             let client = (self.first + step) % self.clients.len();

@@ -1,4 +1,5 @@
-//! An RPC between engine and worker: what the worker gets, what it gives back, and what both travel in.
+//! An RPC between engine and worker: what the worker gets, what it gives back, and what both travel
+//! in.
 
 use super::answer::Answer;
 use super::parking::Parker;
@@ -18,7 +19,8 @@ pub(crate) struct Held {
     pub(crate) answer: Option<Box<Answer>>,
     /// Whether its worker has had it fetched before it begins the RPC.
     pub(crate) is_steered: bool,
-    /// Whether its client had taken it back when it was given to a core, where that stands in the client's ring.
+    /// Whether its client had taken it back when it was given to a core, where that stands in the
+    /// client's ring.
     pub(crate) is_taken_back: bool,
     /// The engine's turn in which it was given to a core; zero where that core came for it itself.
     pub(crate) given: Timestamp,

@@ -1,7 +1,8 @@
 //! Replies that are given after the handler has returned, from any thread.
 //!
-//! The RPC stays with its worker, and keeps its slots and the core's credit. What travels is the reply: it is written into a buffer, put into the
-//! worker's mailbox, and published by the worker, which then gives slots and credit back. So all the accounting is the worker's, as ever.
+//! The RPC stays with its worker, and keeps its slots and the core's credit. What travels is the
+//! reply: it is written into a buffer, put into the worker's mailbox, and published by the worker,
+//! which then gives slots and credit back. So all the accounting is the worker's, as ever.
 
 use super::answer::Asker;
 use super::cancel::ShareRing;
@@ -13,8 +14,8 @@ use std::thread::Thread;
 
 /// The reply to an RPC whose handler has returned, or will: to be sent from any thread.
 ///
-/// The RPC keeps its slots of the receive buffer and its worker's credit until then, unless its buffer was freed before
-/// ([`Rpc::free`](crate::Rpc::free)). Dropping it ends the RPC with
+/// The RPC keeps its slots of the receive buffer and its worker's credit until then, unless its
+/// buffer was freed before ([`Rpc::free`](crate::Rpc::free)). Dropping it ends the RPC with
 /// [`Fault::Unanswered`](crate::Fault::Unanswered).
 ///
 /// # Examples
@@ -73,14 +74,16 @@ impl LaterReply {
         &self.reply
     }
 
-    /// Room for the reply, in bytes: a longer one becomes [`Fault::ReplyTooLarge`](crate::Fault::ReplyTooLarge).
+    /// Room for the reply, in bytes: a longer one becomes
+    /// [`Fault::ReplyTooLarge`](crate::Fault::ReplyTooLarge).
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Whether the client has stopped waiting: as [`Reply::is_cancelled`](crate::Reply::is_cancelled), and at its cost. The reply must be sent, or dropped,
-    /// all the same.
+    /// Whether the client has stopped waiting: as
+    /// [`Reply::is_cancelled`](crate::Reply::is_cancelled), and at its cost. The reply must be
+    /// sent, or dropped, all the same.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.asker.as_ref().is_some_and(Asker::is_cancelled)
@@ -90,7 +93,8 @@ impl LaterReply {
     ///
     /// # Cost
     ///
-    /// A lock that the worker takes too, for a few instructions; a system call if the worker sleeps.
+    /// A lock that the worker takes too, for a few instructions; a system call if the worker
+    /// sleeps.
     pub fn send(mut self) {
         let reply = std::mem::take(&mut self.reply);
         self.put(End::Reply(reply));
@@ -126,7 +130,8 @@ impl LaterReply {
         self.send();
     }
 
-    /// Refuses the RPC, of which nothing was done: its client gets a NACK, as from [`Reply::refuse`](crate::Reply::refuse).
+    /// Refuses the RPC, of which nothing was done: its client gets a NACK, as from
+    /// [`Reply::refuse`](crate::Reply::refuse).
     pub fn refuse(self) {
         self.nack(NackReason::QueueBound);
     }
@@ -225,7 +230,8 @@ impl Laters {
         self.given?.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the reply to the RPC in service, for which there is room for `capacity` bytes; `asker` waits for it.
+    /// Takes the reply to the RPC in service, for which there is room for `capacity` bytes; `asker`
+    /// waits for it.
     pub(crate) fn take(&self, capacity: u32, asker: impl FnOnce() -> Option<Asker>) -> Result<LaterReply, LaterError> {
         // Relaxed: only the handler and then the worker that called it look.
         if self.is_taken.swap(true, Ordering::Relaxed) {

@@ -1,4 +1,5 @@
-//! Whom an answer goes to where the transport has to find the way itself, and what its datagrams are closed with.
+//! Whom an answer goes to where the transport has to find the way itself, and what its datagrams
+//! are closed with.
 
 use crate::net::Route;
 use nebula_nic::NodeId;
@@ -26,7 +27,8 @@ impl Recipient {
 /// What a datagram is closed with. Both sides know it; it is not in the datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cover {
-    /// Plain: what the check begins with, so that who is off the path cannot make a datagram that is taken.
+    /// Plain: what the check begins with, so that who is off the path cannot make a datagram that
+    /// is taken.
     pub(crate) secret: u32,
     /// Sealed: the key.
     pub(crate) key: KeyId,

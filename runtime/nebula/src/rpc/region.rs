@@ -1,4 +1,5 @@
-//! Memory that clients read and write by one-sided operations: what a server registers, and what its owner does with it.
+//! Memory that clients read and write by one-sided operations: what a server registers, and what
+//! its owner does with it.
 
 use nebula_nic::{AccessRefusal, Rights};
 use nebula_sys::shared::{SharedError, SharedMemory};
@@ -9,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Memory that a server registers, so that clients read and write it without any of its workers.
 ///
-/// Clones are the same memory. Every aligned word of 8 bytes is read and written at once; a longer range may mix what several writers wrote. An
-/// object that is to be read in one piece has a version word: see [`write_whole`](Self::write_whole).
+/// Clones are the same memory. Every aligned word of 8 bytes is read and written at once; a longer
+/// range may mix what several writers wrote. An object that is to be read in one piece has a
+/// version word: see [`write_whole`](Self::write_whole).
 ///
 /// # Examples
 ///
@@ -42,18 +44,21 @@ impl Region {
         Ok(Self::of(Arc::new(SharedMemory::create_open("nebula-region", bytes)?)))
     }
 
-    /// All of `memory` as a region. Clients may map it only if it was [created open](SharedMemory::create_open).
+    /// All of `memory` as a region. Clients may map it only if it was [created
+    /// open](SharedMemory::create_open).
     #[must_use]
     pub fn of(memory: Arc<SharedMemory>) -> Self {
         let bytes = memory.bytes();
         Self { memory, base: 0, bytes }
     }
 
-    /// The `bytes` bytes from `from` on as a region. Clients do not map it: they could reach the rest.
+    /// The `bytes` bytes from `from` on as a region. Clients do not map it: they could reach the
+    /// rest.
     ///
     /// # Errors
     ///
-    /// [`AccessRefusal::Bounds`] where they are not all in this one, [`AccessRefusal::Unaligned`] where `from` is not a multiple of 8.
+    /// [`AccessRefusal::Bounds`] where they are not all in this one, [`AccessRefusal::Unaligned`]
+    /// where `from` is not a multiple of 8.
     pub fn part(&self, from: usize, bytes: usize) -> Result<Self, AccessRefusal> {
         let base = self.place(from, bytes)?;
         if !from.is_multiple_of(8) {
@@ -88,12 +93,14 @@ impl Region {
         Ok(())
     }
 
-    /// Writes an object under the version word at `version_at`, so that [`Client::read_whole`](crate::Client::read_whole) has all of what was
-    /// written at once, or of what was there before. Waits while another thread does the same.
+    /// Writes an object under the version word at `version_at`, so that
+    /// [`Client::read_whole`](crate::Client::read_whole) has all of what was written at once, or of
+    /// what was there before. Waits while another thread does the same.
     ///
     /// # Errors
     ///
-    /// [`AccessRefusal::Bounds`], and [`AccessRefusal::Unaligned`] where `version_at` is not a multiple of 8.
+    /// [`AccessRefusal::Bounds`], and [`AccessRefusal::Unaligned`] where `version_at` is not a
+    /// multiple of 8.
     pub fn write_whole(&self, version_at: usize, at: usize, bytes: &[u8]) -> Result<(), AccessRefusal> {
         let (version, place) = (self.word(version_at)?, self.place(at, bytes.len())?);
         window::store_whole(self.words(), version, place, bytes);
@@ -104,7 +111,8 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// [`AccessRefusal::Bounds`], and [`AccessRefusal::Unaligned`] where `at` is not a multiple of 8.
+    /// [`AccessRefusal::Bounds`], and [`AccessRefusal::Unaligned`] where `at` is not a multiple
+    /// of 8.
     pub fn compare_swap(&self, at: usize, expected: u64, desired: u64) -> Result<u64, AccessRefusal> {
         Ok(window::compare_swap(self.words(), self.word(at)?, expected, desired))
     }
@@ -158,7 +166,8 @@ impl Registered {
         Self { region, rights, is_revoked: Arc::default() }
     }
 
-    /// Its memory, where clients may map it, and whether for writing too: all of it is the region, and the kernel holds them to their rights.
+    /// Its memory, where clients may map it, and whether for writing too: all of it is the region,
+    /// and the kernel holds them to their rights.
     pub(crate) fn mapped(&self) -> Option<(&SharedMemory, bool)> {
         let may_write = self.rights.has(Rights::WRITE);
         let memory = self.region.whole().filter(|_| self.rights.has(Rights::MAP | Rights::READ))?;

@@ -1,9 +1,10 @@
 //! The RPCs of a run, as a service takes them one after the other: request in, reply out.
 //!
-//! A reply is visible to its client as soon as the next request is taken. What is the same for all of them, such as the client's ring, was
-//! looked up once.
+//! A reply is visible to its client as soon as the next request is taken. What is the same for all
+//! of them, such as the client's ring, was looked up once.
 //!
-//! Over a network all of them are written into one answer, which the transport keeps before the next is begun.
+//! Over a network all of them are written into one answer, which the transport keeps before the
+//! next is begun.
 
 use super::answer::{Answer, Keep};
 use super::fault::Fault;
@@ -177,7 +178,8 @@ impl<'r> Requests<'r> {
         self.end_in_ring();
     }
 
-    /// Whether the replies go into a ring. If so, [`next_in_ring`](Self::next_in_ring) gives the requests from here on.
+    /// Whether the replies go into a ring. If so, [`next_in_ring`](Self::next_in_ring) gives the
+    /// requests from here on.
     #[inline(always)]
     pub(crate) fn begin_in_ring(&mut self) -> bool {
         let is_in_ring = self.keeper.is_none();
@@ -187,7 +189,8 @@ impl<'r> Requests<'r> {
         is_in_ring
     }
 
-    /// As [`next`](Self::next), for a caller that publishes each reply, and says so at the [end](Self::end_in_ring).
+    /// As [`next`](Self::next), for a caller that publishes each reply, and says so at the
+    /// [end](Self::end_in_ring).
     #[inline(always)]
     pub(crate) fn next_in_ring(&mut self) -> Option<(&'r [u8], &mut Reply<'r>)> {
         if self.taken == self.rpcs.len() {

@@ -1,4 +1,5 @@
-//! Which type an RPC is of: what a service says, where the engine that asks has another thread than the handlers, or what a configuration says.
+//! Which type an RPC is of: what a service says, where the engine that asks has another thread than
+//! the handlers, or what a configuration says.
 
 use super::service::Service;
 use nebula_nic::schedule::RpcType;
@@ -34,8 +35,8 @@ pub struct RpcTypes {
 }
 
 impl RpcTypes {
-    /// So many types, 1 to [`TYPES_MAX`](crate::TYPES_MAX), of which `type_of` says a request's. Type 0 is the common one: a type that does not exist
-    /// is taken for it, and a panic too.
+    /// So many types, 1 to [`TYPES_MAX`](crate::TYPES_MAX), of which `type_of` says a request's.
+    /// Type 0 is the common one: a type that does not exist is taken for it, and a panic too.
     #[must_use]
     pub fn new(types: u8, type_of: impl Fn(&[u8]) -> RpcType + Send + Sync + 'static) -> Self {
         Self { types, type_of: Some(Arc::new(type_of)) }

@@ -1,6 +1,7 @@
 //! What a service that stores things says of them.
 
-/// What a service says of what it stores, in [`Service::store`](crate::Service::store). What a service does not count stays 0.
+/// What a service says of what it stores, in [`Service::store`](crate::Service::store). What a
+/// service does not count stays 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounters {
     /// Lookups that found an item.

@@ -1,9 +1,10 @@
 //! The threads of a server that run what takes long, so that nothing else waits behind it.
 //!
-//! An RPC of [`Class::Worker`] is handed on by the worker that it came to. It keeps its slots and that worker's credit, as one whose reply is given
-//! later, and that is what it becomes: the worker publishes the reply, and all accounting is the worker's. As many may wait here as keep the SLO by
-//! what they have been measured to take; whatever comes beyond that is refused at once. Whose that is, and whose are served first, is
-//! [`FairShare`]'s to say, as at the NIC.
+//! An RPC of [`Class::Worker`] is handed on by the worker that it came to. It keeps its slots and
+//! that worker's credit, as one whose reply is given later, and that is what it becomes: the worker
+//! publishes the reply, and all accounting is the worker's. As many may wait here as keep the SLO
+//! by what they have been measured to take; whatever comes beyond that is refused at once. Whose
+//! that is, and whose are served first, is [`FairShare`]'s to say, as at the NIC.
 
 use crate::config::server::ServerConfig;
 use crate::config::tenant;
@@ -113,8 +114,9 @@ impl Service for Pooled {
 }
 
 impl Pool {
-    /// A pool of `threads` threads that takes on as many RPCs as the configuration says, until it has measured what they take.
-    /// The clients of the server at `endpoint` share it; they may have a protocol of `others`.
+    /// A pool of `threads` threads that takes on as many RPCs as the configuration says, until it
+    /// has measured what they take. The clients of the server at `endpoint` share it; they may have
+    /// a protocol of `others`.
     pub(crate) fn new(config: &ServerConfig, endpoint: &Endpoint, others: bool, threads: u16) -> Self {
         let has_hosts = match endpoint {
             Endpoint::Udp(_) | Endpoint::Xdp(_) => true,
@@ -188,7 +190,8 @@ impl Pool {
             self.publish(&state);
             return reply.refuse();
         }
-        // Fails only where the handler's server was not configured for it, which one with a pool is.
+        // Fails only where the handler's server was not configured for it, which one with a pool
+        // is.
         let Ok(later) = reply.later() else { return };
         let job = Job { request: request.into(), later };
         if judged == Judged::First {

@@ -42,25 +42,29 @@ pub struct Status {
     pub service: Span,
     /// Workers.
     pub workers: u64,
-    /// Clients connected. Over `udp://`, where the server keeps no state for clients: handshakes so far.
+    /// Clients connected. Over `udp://`, where the server keeps no state for clients: handshakes so
+    /// far.
     pub clients: u64,
     /// Violations of the protocol. Over `shm://` the client is disconnected.
     pub violations: u64,
     /// Under `work-stealing`: RPCs served by another worker than the one they were dispatched to.
     pub stolen: u64,
-    /// RPCs whose payload their worker had fetched before it began them. Always 0 with an inline worker, whose copy brings every payload into its
-    /// core's cache.
+    /// RPCs whose payload their worker had fetched before it began them. Always 0 with an inline
+    /// worker, whose copy brings every payload into its core's cache.
     pub steered: u64,
-    /// Under `altocumulus:G`: RPCs handed to another group of workers, counted by the sending groups.
+    /// Under `altocumulus:G`: RPCs handed to another group of workers, counted by the sending
+    /// groups.
     pub migrated_out: u64,
     /// The same RPCs, counted by the receiving groups.
     pub migrated_in: u64,
-    /// Under `altocumulus:G`: decisions of a group to hand RPCs over since its queue was far longer than every other
-    /// ([`Pattern::Hill`](nebula_nic::schedule::Pattern::Hill)).
+    /// Under `altocumulus:G`: decisions of a group to hand RPCs over since its queue was far longer
+    /// than every other ([`Pattern::Hill`](nebula_nic::schedule::Pattern::Hill)).
     pub migrations_hill: u64,
-    /// The same, since another queue was far shorter than every other ([`Pattern::Valley`](nebula_nic::schedule::Pattern::Valley)).
+    /// The same, since another queue was far shorter than every other
+    /// ([`Pattern::Valley`](nebula_nic::schedule::Pattern::Valley)).
     pub migrations_valley: u64,
-    /// The same, in pairs of the longest with the shortest queue, and so on ([`Pattern::Pairing`](nebula_nic::schedule::Pattern::Pairing)).
+    /// The same, in pairs of the longest with the shortest queue, and so on
+    /// ([`Pattern::Pairing`](nebula_nic::schedule::Pattern::Pairing)).
     pub migrations_pairing: u64,
     /// Over `udp://`: packets of requests that had arrived before.
     pub repeated: u64,
@@ -70,11 +74,13 @@ pub struct Status {
     pub nacked_expired: u64,
     /// RPCs cancelled by their clients before a worker began them.
     pub cancelled: u64,
-    /// Over `udp://`: requests that were neither served nor refused, since refusing them would have taken time from serving others.
+    /// Over `udp://`: requests that were neither served nor refused, since refusing them would have
+    /// taken time from serving others.
     pub unanswered: u64,
     /// Over `udp://`: datagrams that were not even read, for the same reason.
     pub unread: u64,
-    /// One-sided operations that engines have carried out, of up to 64 bytes each. What clients do with memory that they have mapped is not counted.
+    /// One-sided operations that engines have carried out, of up to 64 bytes each. What clients do
+    /// with memory that they have mapped is not counted.
     pub operations: u64,
     /// One-sided operations that engines have refused.
     pub operations_refused: u64,
@@ -100,7 +106,8 @@ pub struct Status {
     pub written_ticks: u64,
     /// Whether the server takes nothing in any more, and ends when what is inside is answered.
     pub is_draining: bool,
-    /// Whether each engine and its worker are one thread, so that the engine's time is the worker's.
+    /// Whether each engine and its worker are one thread, so that the engine's time is the
+    /// worker's.
     pub is_inline: bool,
     /// The latency that the server is to keep.
     pub slo: Span,
@@ -118,8 +125,9 @@ impl Status {
             + self.nacked_expired
     }
 
-    /// RPCs that clients have asked for: those whole in the receive buffer, those that never became whole, and those refused before. A request that
-    /// was [neither served nor refused](Self::unanswered) counts too.
+    /// RPCs that clients have asked for: those whole in the receive buffer, those that never became
+    /// whole, and those refused before. A request that was [neither served nor
+    /// refused](Self::unanswered) counts too.
     #[must_use]
     pub fn offered(&self) -> u64 {
         let refused = self.nacked() - self.nacked_expired;

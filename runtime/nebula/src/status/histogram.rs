@@ -1,4 +1,5 @@
-//! A log-linear histogram of times: sixteen buckets for each doubling, so that a bucket is at most a sixteenth wide.
+//! A log-linear histogram of times: sixteen buckets for each doubling, so that a bucket is at most
+//! a sixteenth wide.
 
 use nebula_nic::Span;
 
@@ -82,8 +83,8 @@ impl Histogram {
         self.sum_ps.checked_div(self.count()).map(Span::from_ps)
     }
 
-    /// The time that a share `share` of the samples do not exceed, rounded up to the end of its bucket: at most a sixteenth too long. `None` without
-    /// samples.
+    /// The time that a share `share` of the samples do not exceed, rounded up to the end of its
+    /// bucket: at most a sixteenth too long. `None` without samples.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Span> {
         let count = self.count();

@@ -1,8 +1,10 @@
-//! A worker's end of the status page: it samples one RPC in 64, and counts in memory that only it writes.
+//! A worker's end of the status page: it samples one RPC in 64, and counts in memory that only it
+//! writes.
 //!
-//! RPCs are counted down to the next sample. The distance is random, 64 on average, so that no pattern of the load meets it: every RPC is as likely
-//! to be sampled, slow or fast. Only then the clock is read, before and behind the handler. Of RPCs that are served in one go, each took as long as
-//! the others.
+//! RPCs are counted down to the next sample. The distance is random, 64 on average, so that no
+//! pattern of the load meets it: every RPC is as likely to be sampled, slow or fast. Only then the
+//! clock is read, before and behind the handler. Of RPCs that are served in one go, each took as
+//! long as the others.
 
 use super::histogram::bucket_of;
 use super::layout::{Kind, Layout, Sum, WORKER_WORDS, histogram_at};
@@ -21,7 +23,8 @@ const DISTANCE_MAX: u32 = 128;
 const SAMPLES_PER_STORE: u64 = 16;
 /// Rests between two looks at them.
 const RESTS_PER_STORE: u32 = 64;
-/// A slow sample is one slower than all of late: by how much the bound falls with each sample, as a power of two.
+/// A slow sample is one slower than all of late: by how much the bound falls with each sample, as a
+/// power of two.
 const SLOW_FADES: u32 = 10;
 
 /// One RPC of those that were served in one go, and when.
@@ -183,7 +186,8 @@ impl Meter {
         self.random % DISTANCE_MAX + 1
     }
 
-    /// Writes down what the service counts, once in a while; called behind [`sample`](Self::sample).
+    /// Writes down what the service counts, once in a while; called behind
+    /// [`sample`](Self::sample).
     #[cold]
     #[inline(never)]
     pub(crate) fn note_store(&self, service: &dyn Service) {
@@ -209,7 +213,8 @@ impl Meter {
     }
 }
 
-/// Writes a sample, which began `before` RPCs behind the first; as slow as one has to be to count as slow is returned.
+/// Writes a sample, which began `before` RPCs behind the first; as slow as one has to be to count
+/// as slow is returned.
 fn count(words: Words<'_>, served: &Served, (each_ps, before): (u64, u32), slow_ps: u64) -> u64 {
     let Arrival { mut rpc, bytes, arrived, .. } = served.arrival;
     rpc.tid.0 = rpc.tid.0.wrapping_add(before.wrapping_mul(served.step));

@@ -1,4 +1,5 @@
-//! The engine's end of the status page: it writes its counters after a number of turns, and when it becomes idle.
+//! The engine's end of the status page: it writes its counters after a number of turns, and when it
+//! becomes idle.
 
 use super::layout::{Field, Layout, gap_word};
 use nebula_nic::schedule::PatternCounts;
@@ -126,7 +127,8 @@ impl StatusPage {
         }
     }
 
-    /// Adds a gap to the list; the oldest falls off. Of several engines the first one's gaps are listed.
+    /// Adds a gap to the list; the oldest falls off. Of several engines the first one's gaps are
+    /// listed.
     pub(crate) fn add_gap(&mut self, from_ticks: u64, to_ticks: u64) {
         if self.section > 0 {
             return;
@@ -135,7 +137,8 @@ impl StatusPage {
         self.memory.words()[at].store(from_ticks, Ordering::Relaxed);
         self.memory.words()[at + 1].store(to_ticks, Ordering::Relaxed);
         self.gaps += 1;
-        // Release: pairs with the Acquire of a reader's load; the entry is written before it counts.
+        // Release: pairs with the Acquire of a reader's load; the entry is written before it
+        // counts.
         self.memory.words()[Field::Gaps as usize].store(self.gaps, Ordering::Release);
     }
 }

@@ -35,7 +35,8 @@ pub struct CoreStatus {
     pub latency: Histogram,
     /// From an RPC's arrival to its beginning, of the same RPCs.
     pub waiting: Histogram,
-    /// From an RPC's beginning to its end, of the same RPCs. Of RPCs that were served in one go it is their mean.
+    /// From an RPC's beginning to its end, of the same RPCs. Of RPCs that were served in one go it
+    /// is their mean.
     pub service: Histogram,
 }
 
@@ -72,7 +73,8 @@ impl StatusReader {
         }
     }
 
-    /// The counters as the server last wrote them: at most some thousand RPCs ago, or when it last became idle.
+    /// The counters as the server last wrote them: at most some thousand RPCs ago, or when it last
+    /// became idle.
     #[must_use]
     pub fn read(&self) -> Status {
         let Some(layout) = self.layout() else { return Status::default() };
@@ -171,7 +173,8 @@ impl StatusReader {
         })
     }
 
-    /// Some RPCs of late, the slowest first: of each worker the latest that were sampled, and the slowest of some thousand samples.
+    /// Some RPCs of late, the slowest first: of each worker the latest that were sampled, and the
+    /// slowest of some thousand samples.
     #[must_use]
     pub fn samples(&self) -> Vec<RpcSample> {
         let Some(layout) = self.layout() else { return Vec::new() };
@@ -185,7 +188,8 @@ impl StatusReader {
         samples
     }
 
-    /// What the service says of what it stores; `None` where it stores nothing, or has not been asked yet.
+    /// What the service says of what it stores; `None` where it stores nothing, or has not been
+    /// asked yet.
     #[must_use]
     pub fn store(&self) -> Option<StoreCounters> {
         let at = self.layout()?.store_at();
@@ -205,7 +209,8 @@ impl StatusReader {
         self.memory.load(Field::Gaps as usize).unwrap_or(0)
     }
 
-    /// The gaps from number `since` on, oldest first, as far as the page still lists them: the latest 4,095.
+    /// The gaps from number `since` on, oldest first, as far as the page still lists them: the
+    /// latest 4,095.
     #[must_use]
     pub fn gaps(&self, since: u64, clock: Clock) -> Vec<Gap> {
         let seen = self.gaps_seen();

@@ -1,14 +1,16 @@
-//! Samples of single RPCs, with the times that the server knows of their way: the latest, and the slowest of late.
+//! Samples of single RPCs, with the times that the server knows of their way: the latest, and the
+//! slowest of late.
 
 use super::layout::{LATEST, SAMPLE_WORDS, SAMPLES, SAMPLES_AT, SLOW};
 use nebula_nic::{NodeId, RpcKey, Span, TransferId};
 use nebula_sys::sync::{AtomicU64, Ordering};
 
-/// One RPC and its times at the [stations](nebula_nic) that the server sees, in picoseconds of the server's own clock: in another process only
-/// their differences say something.
+/// One RPC and its times at the [stations](nebula_nic) that the server sees, in picoseconds of the
+/// server's own clock: in another process only their differences say something.
 ///
-/// The client knows when it began the RPC and when it took the reply (stations 1 and 11). An engine reads its clock once a turn, so that stations 2
-/// to 6 have one time, that of the turn in which the RPC became whole.
+/// The client knows when it began the RPC and when it took the reply (stations 1 and 11). An engine
+/// reads its clock once a turn, so that stations 2 to 6 have one time, that of the turn in which
+/// the RPC became whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcSample {
     /// The client, and its number for the RPC.

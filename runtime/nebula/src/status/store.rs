@@ -1,4 +1,5 @@
-//! Counters of what a service stores, and of the pool: neither is the engine's, so each is written by whom it belongs to.
+//! Counters of what a service stores, and of the pool: neither is the engine's, so each is written
+//! by whom it belongs to.
 
 use super::layout::Layout;
 use super::pool::PoolStatus;

@@ -49,7 +49,8 @@ impl Completions {
         self.payloads.push_back(job.held);
     }
 
-    /// An RPC that the core has come for. Nothing can be fetched ahead of it: which one a core gets next is decided when it comes.
+    /// An RPC that the core has come for. Nothing can be fetched ahead of it: which one a core gets
+    /// next is decided when it comes.
     #[inline(always)]
     pub(crate) fn push_fetched(&mut self, Job { dispatch, held }: Job) {
         self.home = dispatch.core;

@@ -58,7 +58,8 @@ impl<T: Transport> Source for Inline<T> {
         served
     }
 
-    /// The engine has copied every payload through this core's cache already: there is nothing to steer.
+    /// The engine has copied every payload through this core's cache already: there is nothing to
+    /// steer.
     #[inline(always)]
     fn payload(&mut self, _: &mut Completions, arrival: &Arrival) -> Option<Held> {
         Some(self.engine.take_payload(arrival))
@@ -122,8 +123,9 @@ impl<T: Transport> Source for Inline<T> {
     }
 }
 
-/// Over shared memory a worker that is the engine too serves runs, where there is one queue for all RPCs. Only this is compiled for each type of
-/// service, so that a type more costs its user little time to compile.
+/// Over shared memory a worker that is the engine too serves runs, where there is one queue for all
+/// RPCs. Only this is compiled for each type of service, so that a type more costs its user little
+/// time to compile.
 impl Core<Inline<Rings>> {
     /// As [`run`](Core::run), in runs where that is possible.
     pub(crate) fn run_in_runs<S: Service>(&mut self, service: &S) {
@@ -140,7 +142,8 @@ impl Core<Inline<Rings>> {
                 }
                 Turn::Busy(_) => {}
             }
-            // Asked whenever more than the rings is looked at: under load there may always be something to do.
+            // Asked whenever more than the rings is looked at: under load there may always be
+            // something to do.
             if self.is_stopped() {
                 self.end_service(service);
                 return self.finish();
@@ -165,7 +168,8 @@ impl Core<Inline<Rings>> {
         self.source.engine.turn_of_runs(service, self.completions.steers(), may_glance)
     }
 
-    /// Serves what was dispatched for `wait_for_rpc` and not taken, so that the core has all its credit.
+    /// Serves what was dispatched for `wait_for_rpc` and not taken, so that the core has all its
+    /// credit.
     #[cold]
     fn finish_given(&mut self, service: &dyn Service) {
         while let Some(begun) = self.begin(service) {

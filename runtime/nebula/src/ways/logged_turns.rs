@@ -1,4 +1,5 @@
-//! The turns of a worker's RPCs, and what is decided about them in the decision log, where there is one.
+//! The turns of a worker's RPCs, and what is decided about them in the decision log, where there is
+//! one.
 
 use crate::nic::recorder::Choice;
 use nebula_nic::decision::TurnStep;
@@ -6,7 +7,8 @@ use nebula_nic::schedule::{Next, Turns, Yielded};
 use nebula_nic::{CoreId, Decision, Input, Quantum, Timestamp};
 use std::sync::mpsc::Sender;
 
-/// [`Turns`] whose inputs and decisions are written down. What changes nothing is left out: a free core that nobody wants.
+/// [`Turns`] whose inputs and decisions are written down. What changes nothing is left out: a free
+/// core that nobody wants.
 #[derive(Debug)]
 pub(crate) struct LoggedTurns {
     turns: Turns,

@@ -1,16 +1,18 @@
 //! `preemptive:Q`, at the worker: handlers that make room for others at their safe points.
 //!
-//! Every RPC runs on its own stack, in a fiber slot. At a safe point the handler calls [`yield_if_due`](crate::yield_if_due); once it has had its quantum, that
-//! switches to the worker's own stack. There the worker takes in what has been dispatched meanwhile and asks [`Turns`] who is next: the
-//! same RPC if nobody waits, or else the first in line. A handler that calls nothing runs to its end.
+//! Every RPC runs on its own stack, in a fiber slot. At a safe point the handler calls
+//! [`yield_if_due`](crate::yield_if_due); once it has had its quantum, that switches to the
+//! worker's own stack. There the worker takes in what has been dispatched meanwhile and asks
+//! [`Turns`] who is next: the same RPC if nobody waits, or else the first in line. A handler that
+//! calls nothing runs to its end.
 //!
 //! ```text
 //!   worker's stack    pull ─▶ who is next? ─▶ start or resume ─┐        ┌─▶ pull ─▶ who is next? …
 //!   RPC's own stack                                            └─ serve ─┘ yield_if_due(), quantum used
 //! ```
 //!
-//! Fiber slots and stacks are made at the start. An RPC in a fiber slot owns its slots of the receive region and keeps its client's ring mapped,
-//! whatever becomes of the client meanwhile.
+//! Fiber slots and stacks are made at the start. An RPC in a fiber slot owns its slots of the
+//! receive region and keeps its client's ring mapped, whatever becomes of the client meanwhile.
 
 use super::core::{Begun, Core};
 use super::logged_turns::LoggedTurns;
@@ -144,7 +146,8 @@ struct Pass {
 }
 
 impl<X: Source> Round<'_, '_, '_, X> {
-    /// Takes what has been dispatched, then serves until somebody has used a quantum: what has come meanwhile is to be looked at then.
+    /// Takes what has been dispatched, then serves until somebody has used a quantum: what has come
+    /// meanwhile is to be looked at then.
     fn pass(&mut self, may_begin: bool) -> Pass {
         self.core.pull(self.service);
         let mut served = 0;

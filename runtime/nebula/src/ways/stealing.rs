@@ -1,6 +1,8 @@
-//! A worker under `work-stealing`: it takes from its own queue, and from another worker's when that is empty.
+//! A worker under `work-stealing`: it takes from its own queue, and from another worker's when that
+//! is empty.
 //!
-//! The engine puts an RPC into the queue of its home core. The worker that takes it serves it; slots and credit go back to the home core's account.
+//! The engine puts an RPC into the queue of its home core. The worker that takes it serves it;
+//! slots and credit go back to the home core's account.
 
 use super::completions::Completions;
 use super::source::Source;
@@ -25,8 +27,8 @@ pub(crate) struct Stealing {
 }
 
 impl Stealing {
-    /// The worker `core`. What it has done with goes into `freed`, which has room for all that the queues hold; its choices go into
-    /// `log`, where there is one.
+    /// The worker `core`. What it has done with goes into `freed`, which has room for all that the
+    /// queues hold; its choices go into `log`, where there is one.
     pub(crate) fn new(
         core: CoreId,
         queues: Queues,

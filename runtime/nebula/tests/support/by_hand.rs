@@ -1,4 +1,5 @@
-//! A real server, engine and worker on the test's thread, whose network and clock are the test's own hands.
+//! A real server, engine and worker on the test's thread, whose network and clock are the test's
+//! own hands.
 
 use super::hand_wire::{Hand, Toll, hand_wire};
 use super::udp_raw::{Answer, Packet, RawClient, SERVER, Welcome};
@@ -118,7 +119,8 @@ impl ByHand {
         self.clock.fetch_add(us * 1_000_000, Relaxed);
     }
 
-    /// From now on the wire takes time: per datagram and per byte that comes in, and per byte that goes out.
+    /// From now on the wire takes time: per datagram and per byte that comes in, and per byte that
+    /// goes out.
     pub(crate) fn demand(&self, datagram_in_ps: u64, byte_in_ps: u64, byte_out_ps: u64) {
         self.hand.demand(Toll { clock: self.clock.clone(), datagram_in_ps, byte_in_ps, byte_out_ps });
     }
@@ -179,7 +181,8 @@ impl ByHand {
         (client, welcome)
     }
 
-    /// Sends messages of a client in one frame, and returns the answers to it; nobody else gets any.
+    /// Sends messages of a client in one frame, and returns the answers to it; nobody else gets
+    /// any.
     pub(crate) fn ask(&mut self, client: &mut RawClient, messages: &[u8]) -> Vec<Answer> {
         let frame = client.frame(messages);
         let said = self.say(client.address, &frame);
@@ -199,7 +202,8 @@ impl ByHand {
 
     /// Sends RPC `id` of `client` as transfer `tid` and checks that it is served.
     pub(crate) fn is_served(&mut self, client: &mut RawClient, tid: u32, id: u64) {
-        // The stamps of two RPCs are not the same, or the one behind could not be told from one that is forgotten.
+        // The stamps of two RPCs are not the same, or the one behind could not be told from one
+        // that is forgotten.
         self.clock.fetch_add(1000, Relaxed);
         let request = job(id, 100, 50);
         let answers = self.ask(client, &Packet::whole(tid, self.now_ns(), &request).bytes());

@@ -1,4 +1,5 @@
-//! Datagrams of `udp://` by hand, after docs/PROTOCOL.md: a second writing of the format, so that a mistake in the first one shows.
+//! Datagrams of `udp://` by hand, after docs/PROTOCOL.md: a second writing of the format, so that a
+//! mistake in the first one shows.
 
 /// The version that is spoken.
 pub(crate) const VERSION: u8 = 2;
@@ -27,7 +28,8 @@ pub(crate) struct Frame {
     pub(crate) incarnation: u64,
     pub(crate) snid: u32,
     pub(crate) word: u64,
-    /// What the check goes on from: the halves of the client's token, one with the other, in what the server says to a client that it has let in.
+    /// What the check goes on from: the halves of the client's token, one with the other, in what
+    /// the server says to a client that it has let in.
     pub(crate) secret: u32,
 }
 

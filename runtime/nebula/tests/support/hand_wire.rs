@@ -1,6 +1,7 @@
 //! A wire whose other end is the test: datagrams are put in by hand, and taken out by hand.
 //!
-//! Nothing is allocated once its buffers are as long as they get, so that what a server allocates can be counted.
+//! Nothing is allocated once its buffers are as long as they get, so that what a server allocates
+//! can be counted.
 
 use nebula::net::{DropRule, Route, Wire};
 use std::io;

@@ -1,7 +1,8 @@
 //! Processes of a test: the test's own executable, run again with a role.
 //!
-//! A test that wants another process begins with [`role`]: in the process that it spawns, that gives the role to play, and
-//! the play ends the process. What the process says comes back as lines; it ends with its parent, however that one ends.
+//! A test that wants another process begins with [`role`]: in the process that it spawns, that
+//! gives the role to play, and the play ends the process. What the process says comes back as
+//! lines; it ends with its parent, however that one ends.
 
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use std::io::{BufRead, BufReader, Write};

@@ -1,6 +1,7 @@
 //! A hand in the ring: the handshake and the slots as bytes, for a client that keeps to nothing.
 //!
-//! The layout is written out a second time, on purpose: a change of the protocol that forgets its version fails here.
+//! The layout is written out a second time, on purpose: a change of the protocol that forgets its
+//! version fails here.
 
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};
@@ -53,7 +54,8 @@ pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> bool {
     send(socket, bytes, SendFlags::NOSIGNAL).is_ok()
 }
 
-/// What the server answers: its message, cut to what came, and the descriptors with it. Empty when it hangs up.
+/// What the server answers: its message, cut to what came, and the descriptors with it. Empty when
+/// it hangs up.
 pub(crate) fn hear(socket: &OwnedFd) -> (Vec<u8>, Vec<OwnedFd>) {
     let mut message = [0; 128];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
@@ -168,7 +170,8 @@ impl RawRing {
         words[0].store(first, Ordering::Release);
     }
 
-    /// What the server answered at `position`, if it did: its mark, the bytes of the reply, and what else it says.
+    /// What the server answered at `position`, if it did: its mark, the bytes of the reply, and
+    /// what else it says.
     pub(crate) fn answer(&self, position: u32) -> Option<(u64, u32, u32)> {
         let words = self.slot(position);
         let first = words[0].load(Ordering::Acquire);

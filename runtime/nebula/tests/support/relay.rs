@@ -1,4 +1,5 @@
-//! A bad link over real sockets: a relay between clients and a server that loses, doubles, holds back, changes and replays datagrams.
+//! A bad link over real sockets: a relay between clients and a server that loses, doubles, holds
+//! back, changes and replays datagrams.
 
 use crate::support::draw::Draw;
 use nebula_sys::udp::UdpSocket;
@@ -101,7 +102,8 @@ struct Client {
     outer: UdpSocket,
 }
 
-/// Datagrams that a relay remembers. A new one takes the place of any of them, so that most are young and some of several servers before.
+/// Datagrams that a relay remembers. A new one takes the place of any of them, so that most are
+/// young and some of several servers before.
 const REMEMBERED: usize = 4096;
 /// Of so many datagrams one is remembered.
 const REMEMBERED_ONE_IN: usize = 16;
@@ -192,7 +194,8 @@ impl Wires {
         self.held_back.push((Instant::now() + late, way, datagram.to_vec()));
     }
 
-    /// Lets a datagram of before go on again, if it is drawn: to the server by whatever client's address.
+    /// Lets a datagram of before go on again, if it is drawn: to the server by whatever client's
+    /// address.
     fn replay(&mut self, server: u32) {
         if self.draw.below(1000) >= self.link.replayed || self.before.is_empty() {
             return;

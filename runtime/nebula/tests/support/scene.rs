@@ -212,7 +212,8 @@ impl Scene {
         messages
     }
 
-    /// As [`on_their_way`](Self::on_their_way), where hellos may be among them: each is answered, and counted.
+    /// As [`on_their_way`](Self::on_their_way), where hellos may be among them: each is answered,
+    /// and counted.
     pub(crate) fn all_on_their_way(&mut self, hellos: &mut u32) -> Vec<Message> {
         let mut messages = Vec::new();
         for (frame, body) in self.datagrams() {

@@ -1,7 +1,9 @@
-//! A network that does to datagrams what networks do, by draw: loses, doubles, delays, reorders, changes and cuts them, loses them in
-//! bursts, and cuts single hosts off for a while. The same seed does the same to them again.
+//! A network that does to datagrams what networks do, by draw: loses, doubles, delays, reorders,
+//! changes and cuts them, loses them in bursts, and cuts single hosts off for a while. The same
+//! seed does the same to them again.
 //!
-//! Nothing moves by itself: the caller tells the time, asks when something is due, and has it delivered.
+//! Nothing moves by itself: the caller tells the time, asks when something is due, and has it
+//! delivered.
 
 use super::draw::Draw;
 use nebula::net::{Route, Wire};

@@ -1,6 +1,8 @@
-//! Datagrams by hand: the tables of the protocol written out a second time, on purpose, for clients that keep to nothing.
+//! Datagrams by hand: the tables of the protocol written out a second time, on purpose, for clients
+//! that keep to nothing.
 //!
-//! A change of the protocol that forgets its version fails here. Nothing of the crate's own encoding is used, not even the check.
+//! A change of the protocol that forgets its version fails here. Nothing of the crate's own
+//! encoding is used, not even the check.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
@@ -20,7 +22,8 @@ pub(crate) const SERVER: u8 = 5;
 pub(crate) const MTU: usize = 1088;
 /// No deadline.
 pub(crate) const NO_BUDGET: u32 = u32::MAX;
-/// Longer than any test, in microseconds: a request with a deadline is not served at once, but waits until its datagram has been looked at.
+/// Longer than any test, in microseconds: a request with a deadline is not served at once, but
+/// waits until its datagram has been looked at.
 pub(crate) const BUDGET_US: u32 = 1_000_000;
 /// Reasons of NACKs.
 pub(crate) const QUEUE_BOUND: u32 = 3;
@@ -120,7 +123,8 @@ fn checked_with(secret: u32, mut datagram: Vec<u8>) -> Vec<u8> {
     datagram
 }
 
-/// Header and messages of a datagram that has come, opened with `key` if it is sealed, or else checked from `secret` on.
+/// Header and messages of a datagram that has come, opened with `key` if it is sealed, or else
+/// checked from `secret` on.
 pub(crate) fn opened(datagram: &[u8], key: Option<[u8; 32]>, secret: u32) -> (Header, Vec<u8>) {
     let header = Header {
         version: datagram[0],
@@ -227,8 +231,9 @@ pub(crate) fn pull(tid: u32, first: u16, bitmap: u64) -> Vec<u8> {
     bytes
 }
 
-/// The requests among the messages of a client's frame: transfer id, and where in `body` the payload lies. Ends where a server stops reading:
-/// at padding, at a message that is cut short, at an unknown kind.
+/// The requests among the messages of a client's frame: transfer id, and where in `body` the
+/// payload lies. Ends where a server stops reading: at padding, at a message that is cut short, at
+/// an unknown kind.
 pub(crate) fn request_payloads(body: &[u8]) -> Vec<(u32, std::ops::Range<usize>)> {
     let (mut requests, mut at) = (Vec::new(), 0);
     while let Some(message) = body.get(at..).filter(|rest| rest.len() >= 16) {
@@ -326,7 +331,8 @@ impl Welcome {
     }
 }
 
-/// The reason of the refusal of `refused`, which repeats bytes of it. Where that was opened, the check goes on from its token.
+/// The reason of the refusal of `refused`, which repeats bytes of it. Where that was opened, the
+/// check goes on from its token.
 pub(crate) fn refusal_of(refused: &[u8], datagram: &[u8], key: Option<[u8; 32]>) -> u32 {
     let is_opened = matches!(word(datagram, 32), BY_INCARNATION | BY_TOKEN) || datagram[2] == 1;
     let (header, body) = opened(datagram, key, if is_opened { secret_of(long(refused, 24)) } else { 0 });

@@ -35,7 +35,8 @@ pub(crate) struct Call {
     /// It is sent so often that it comes through where anything does.
     pub(crate) is_patient: bool,
     pub(crate) is_cancelled: bool,
-    /// Its client's key is also the adversary's: it may be made to end as anything, but once, and in time.
+    /// Its client's key is also the adversary's: it may be made to end as anything, but once, and
+    /// in time.
     pub(crate) is_exposed: bool,
     pub(crate) end: Option<End>,
     /// What its client was told of its execution.

@@ -18,7 +18,8 @@ pub(crate) struct Scenario {
     pub(crate) datagram_bytes: usize,
     /// Somebody means harm.
     pub(crate) has_adversary: bool,
-    /// It has a key of the server's, of another owner than the clients, but for the first `exposed` of them.
+    /// It has a key of the server's, of another owner than the clients, but for the first `exposed`
+    /// of them.
     pub(crate) insider: Option<[u8; 32]>,
     pub(crate) exposed: usize,
     /// The clients' transfers come to the end of their numbers.
@@ -108,7 +109,8 @@ impl Scenario {
         scenario
     }
 
-    /// The adversary gets another key than the clients have, but for some of them. It knows about where the clients' transfers begin.
+    /// The adversary gets another key than the clients have, but for some of them. It knows about
+    /// where the clients' transfers begin.
     fn let_in_an_insider(&mut self, draw: &mut Draw) {
         let key: [u8; 32] = draw.bytes(32).try_into().expect("a key's bytes");
         let own = Key::new(key).to_hex();
@@ -121,7 +123,8 @@ impl Scenario {
     }
 }
 
-/// Whether a client that tries often enough succeeds: a datagram in twenty is lost at most, and nobody is away.
+/// Whether a client that tries often enough succeeds: a datagram in twenty is lost at most, and
+/// nobody is away.
 fn is_fair(link: &Link, blows: &[(u64, Blow)]) -> bool {
     let is_harmless = |(_, blow): &(u64, Blow)| matches!(blow, Blow::Silence(_) | Blow::Reborn(_));
     link.lost + link.changed + link.cut <= 50 && link.burst == 0 && link.inbox >= 256 && blows.iter().all(is_harmless)
@@ -188,7 +191,8 @@ fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig)
         config = config.datagram_bytes([1232, 1300, 4000][draw.below(3)]);
     }
     if draw.once_in(4) {
-        // With less room than the longest reply that the server says it sends, nothing would be sent.
+        // With less room than the longest reply that the server says it sends, nothing would be
+        // sent.
         config = config.reply_bytes_max(server.reply_bytes_max.unwrap_or(0).max(2000));
     }
     config.flow = [FlowKind::Window, FlowKind::Homa, FlowKind::Homa, FlowKind::Unbounded][draw.below(4)];

@@ -3,7 +3,8 @@
 /// Bytes in front of each pair.
 pub const PAIR_HEADER_BYTES: usize = 4;
 
-/// What stands in front of a pair; `None` where the key has not 1 to 255 bytes, or the value more than a reply can carry.
+/// What stands in front of a pair; `None` where the key has not 1 to 255 bytes, or the value more
+/// than a reply can carry.
 #[must_use]
 #[inline]
 pub fn pair_header(key_bytes: usize, value_bytes: usize) -> Option<[u8; PAIR_HEADER_BYTES]> {

@@ -1,4 +1,5 @@
-//! What clients asked and were told, in the order in which it happened, and whether one order of all operations explains it.
+//! What clients asked and were told, in the order in which it happened, and whether one order of
+//! all operations explains it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,8 @@ pub(crate) enum Op {
     Read,
 }
 
-/// A client that has one operation under way at a time. One whose write's fate is unknown asks no more.
+/// A client that has one operation under way at a time. One whose write's fate is unknown asks no
+/// more.
 type Client = u64;
 
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +55,9 @@ impl History {
         events.values().flatten().filter(|event| !matches!(event, Event::Asked(..))).count()
     }
 
-    /// Whether each key is a register that all operations were done on at once each, at a moment between question and answer. A history of several
-    /// registers is linearizable if that of each is.
+    /// Whether each key is a register that all operations were done on at once each, at a moment
+    /// between question and answer. A history of several registers is linearizable if that of each
+    /// is.
     pub(crate) fn is_linearizable(&self) -> bool {
         self.0.lock().unwrap().values().all(|events| is_of_a_register(events))
     }

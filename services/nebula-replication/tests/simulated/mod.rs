@@ -1,6 +1,7 @@
 //! Replicas in simulated time, over a network and on disks that fail as a seed says.
 //!
-//! Everything runs on one thread, and its clock advances only while nothing runs. What a seed does not fix is Raft's own draw of election timeouts.
+//! Everything runs on one thread, and its clock advances only while nothing runs. What a seed does
+//! not fix is Raft's own draw of election timeouts.
 
 mod disk;
 mod history;
@@ -70,7 +71,8 @@ impl Cluster {
         index
     }
 
-    /// Starts a replica on what is on its disk. Clocks differ: one waits half as long for a leader as another, or twice.
+    /// Starts a replica on what is on its disk. Clocks differ: one waits half as long for a leader
+    /// as another, or twice.
     async fn begin(&self, index: usize, members: &[String]) {
         let name = &self.names[index];
         let speed = 1 + u64::try_from(index).unwrap() % 3;
@@ -81,7 +83,8 @@ impl Cluster {
         self.network.up(name, replica);
     }
 
-    /// Kills a replica. What its disk was told to write and not to sync is lost, or not, by the draw.
+    /// Kills a replica. What its disk was told to write and not to sync is lost, or not, by the
+    /// draw.
     pub(crate) async fn kill(&self, index: usize, draws: &mut Draws) {
         let Some(replica) = self.network.down(&self.names[index]) else { return };
         self.disks[index].lose_power(draws.below(2) == 0);

@@ -4,8 +4,10 @@
 //! echo_instructions RPCS BATCH [METRICS]
 //! ```
 //!
-//! `METRICS` is 0 where nothing is sampled for the status page; 1 unless given. Both sides take turns on one thread, `BATCH` RPCs at a time, so that no look finds nothing. Count within [`exchange`] alone:
-//! `valgrind --tool=callgrind --toggle-collect='*exchange*'`. `cargo xtask bench instructions` does that.
+//! `METRICS` is 0 where nothing is sampled for the status page; 1 unless given. Both sides take
+//! turns on one thread, `BATCH` RPCs at a time, so that no look finds nothing. Count within
+//! [`exchange`] alone: `valgrind --tool=callgrind --toggle-collect='*exchange*'`.
+//! `cargo xtask bench instructions` does that.
 
 use nebula::{Client, ClientConfig, IdlePolicy, Reply, Server, ServerConfig, Span, Worker};
 use std::error::Error;
@@ -23,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: echo_instructions RPCS BATCH [METRICS]".into()),
     };
     let name = format!("shm://count-{}", std::process::id());
-    // The SLO is long, because an RPC takes fifty times as long here, and none is to be refused for that.
+    // The SLO is long, because an RPC takes fifty times as long here, and none is to be refused for
+    // that.
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).mtu_bytes(48).slo(Span::from_ms(100));
     let config = config.metrics(metrics);
     let (server, mut workers) = Server::bind(&name).config(config).open()?;

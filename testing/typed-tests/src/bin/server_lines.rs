@@ -4,8 +4,9 @@
 //! server_lines CLIENTS ROUNDS
 //! ```
 //!
-//! Each client has one RPC outstanding. Clients and server take turns on one thread. Count within [`serve_all`] alone:
-//! `valgrind --tool=callgrind --cache-sim=yes --toggle-collect='*serve_all*'`. `cargo xtask bench instructions` does that.
+//! Each client has one RPC outstanding. Clients and server take turns on one thread. Count within
+//! [`serve_all`] alone: `valgrind --tool=callgrind --cache-sim=yes --toggle-collect='*serve_all*'`.
+//! `cargo xtask bench instructions` does that.
 
 use nebula::{Client, ClientConfig, IdlePolicy, Reply, Server, ServerConfig, Span, Worker};
 use std::error::Error;
@@ -18,7 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let &[clients, rounds] = numbers.as_slice() else { return Err("usage: server_lines CLIENTS ROUNDS".into()) };
     let name = format!("shm://lines-{}", std::process::id());
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).clients_max(u16::try_from(clients)?);
-    // The SLO is long, because an RPC takes fifty times as long here, and none is to be refused for that.
+    // The SLO is long, because an RPC takes fifty times as long here, and none is to be refused for
+    // that.
     let (server, mut workers) = Server::bind(&name).config(config.mtu_bytes(48).slo(Span::from_ms(100))).open()?;
     let connect = |_| Client::connect_with(&name, ClientConfig::default());
     let mut clients: Vec<Client> = (0..clients).map(connect).collect::<Result<_, _>>()?;

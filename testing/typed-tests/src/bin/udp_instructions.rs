@@ -1,12 +1,16 @@
-//! Instructions of an echo or a one-sided read over UDP, client and server together, without the kernel's, for callgrind.
+//! Instructions of an echo or a one-sided read over UDP, client and server together, without the
+//! kernel's, for callgrind.
 //!
 //! ```text
 //! udp_instructions RPCS BATCH [METRICS [READS]]
 //! ```
 //!
-//! Datagrams go through memory, and the clock is advanced by 100 ns for each RPC: else all would be timed by how slow callgrind is. Both sides take
-//! turns on one thread, `BATCH` RPCs at a time; `METRICS` is 0 where nothing is sampled for the status page, and `READS` above 0 where one-sided reads take the place of RPCs. Count within [`exchange`] alone: `valgrind --tool=callgrind --toggle-collect='*exchange*'`.
-//! `cargo xtask bench instructions` does that.
+//! Datagrams go through memory, and the clock is advanced by 100 ns for each RPC: else all would be
+//! timed by how slow callgrind is. Both sides take turns on one thread, `BATCH` RPCs at a time;
+//! `METRICS` is 0 where nothing is sampled for the status page, and `READS` above 0 where one-sided
+//! reads take the place of RPCs. Count within [`exchange`] alone:
+//! `valgrind --tool=callgrind --toggle-collect='*exchange*'`. `cargo xtask bench instructions` does
+//! that.
 
 use nebula::net::{Environment, Route, Time, Wire};
 use nebula::{Client, ClientConfig, IdlePolicy, Region, RegionId, Reply, Rights, Server, ServerConfig, Span, Worker};

@@ -1,4 +1,5 @@
-//! Instructions of an echo whose server samples RPCs for its status page, beside those of one that does not.
+//! Instructions of an echo whose server samples RPCs for its status page, beside those of one that
+//! does not.
 
 use super::{Against, Bound, ECHOES, Echo, Row, runtime_program};
 use crate::callgrind;

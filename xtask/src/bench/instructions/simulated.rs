@@ -1,8 +1,9 @@
-//! Instructions of a simulated RPC, counted on the example `instructions` of `nebula-sim`: at the queueing level policy by policy, and at the
-//! server level with all its blocks.
+//! Instructions of a simulated RPC, counted on the example `instructions` of `nebula-sim`: at the
+//! queueing level policy by policy, and at the server level with all its blocks.
 //!
-//! The most that each may take is a tenth above what it took when the bound was set; for first come, first served that is far below what
-//! the event-driven machines take, so that a run which falls back to them is noticed. Under callgrind lanes use AVX2, where the machine has it.
+//! The most that each may take is a tenth above what it took when the bound was set; for first
+//! come, first served that is far below what the event-driven machines take, so that a run which
+//! falls back to them is noticed. Under callgrind lanes use AVX2, where the machine has it.
 
 use crate::bench::{Against, Bound, Row};
 use crate::callgrind;

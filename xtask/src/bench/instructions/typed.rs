@@ -1,4 +1,5 @@
-//! Instructions of an RPC of a generated service, client and server together, beside those of a handler of bytes written by hand.
+//! Instructions of an RPC of a generated service, client and server together, beside those of a
+//! handler of bytes written by hand.
 
 use super::{Against, Bound, Row, runtime_program};
 use crate::callgrind;

@@ -37,7 +37,8 @@ fn walk(folder: &Path, prefix: &str, files: &mut Files) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes `folder` hold just these files. What is the same already keeps its time, so that cargo builds only what has changed.
+/// Makes `folder` hold just these files. What is the same already keeps its time, so that cargo
+/// builds only what has changed.
 pub(super) fn write(folder: &Path, files: &Files) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).attempt(format!("make {}", folder.display()))?;
     for path in read(folder)?.keys().filter(|path| !files.contains_key(*path)) {

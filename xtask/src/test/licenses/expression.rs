@@ -6,7 +6,8 @@
 //! one  = "(" any ")" | id [ "WITH" exception ]
 //! ```
 
-/// Whether `expression` can be satisfied by allowed licenses alone; nothing when it is not well formed.
+/// Whether `expression` can be satisfied by allowed licenses alone; nothing when it is not well
+/// formed.
 pub(super) fn allows(expression: &str, is_allowed: impl Fn(&str) -> bool) -> Option<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

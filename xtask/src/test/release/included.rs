@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use crate::relative::resolved;
 
 const MACROS: &[&str] = &["include_str!(", "include_bytes!("];
-/// An inclusion that begins with this names its file from the package's folder, and not from the source file's.
+/// An inclusion that begins with this names its file from the package's folder, and not from the
+/// source file's.
 const FROM_PACKAGE: &str = "CARGO_MANIFEST_DIR";
 
-/// What `file` with this `code` includes that is not among the `packed` files, of those that the package's folder has.
+/// What `file` with this `code` includes that is not among the `packed` files, of those that the
+/// package's folder has.
 ///
-/// Where a macro puts the name together, every file below the part that is known counts as included.
+/// Where a macro puts the name together, every file below the part that is known counts as
+/// included.
 pub(super) fn missing(file: &str, code: &str, packed: &BTreeSet<String>, folder: &BTreeSet<String>) -> Vec<String> {
     let code = without_doc_test_pages(code);
     let mut absent = Vec::new();
@@ -30,7 +33,8 @@ pub(super) fn missing(file: &str, code: &str, packed: &BTreeSet<String>, folder:
     absent
 }
 
-/// Drops the pages that only doc tests read, and that a package therefore needs not: attributes after `#[cfg(doctest)]`.
+/// Drops the pages that only doc tests read, and that a package therefore needs not: attributes
+/// after `#[cfg(doctest)]`.
 fn without_doc_test_pages(code: &str) -> String {
     let mut is_for_doc_tests = false;
     let kept = code.lines().filter(|line| {
@@ -63,7 +67,8 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// The file that an argument names, from the package's folder; nothing when it is not in that folder.
+/// The file that an argument names, from the package's folder; nothing when it is not in that
+/// folder.
 fn path_of(file: &str, argument: &str) -> Option<String> {
     let is_from_package = argument.contains(FROM_PACKAGE);
     let literals = argument.split('"').skip(1).step_by(2).filter(|literal| *literal != FROM_PACKAGE);
@@ -81,7 +86,8 @@ mod tests {
         missing("src/a/b.rs", code, &packed.into(), &folder)
     }
 
-    /// The macro `name` around `argument`, put together here so that no source file of ours seems to include it.
+    /// The macro `name` around `argument`, put together here so that no source file of ours seems
+    /// to include it.
     fn including(name: &str, argument: &str) -> String {
         format!("const X: &str = {name}!({argument});")
     }

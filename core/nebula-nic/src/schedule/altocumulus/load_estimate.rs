@@ -4,7 +4,8 @@ use crate::time::{Span, Timestamp};
 
 /// A manager's estimate of its group's load.
 ///
-/// Whole numbers only: the count of a window, with 16 binary places, enters a moving average with a weight of 1/8.
+/// Whole numbers only: the count of a window, with 16 binary places, enters a moving average with a
+/// weight of 1/8.
 ///
 /// # Cost
 ///

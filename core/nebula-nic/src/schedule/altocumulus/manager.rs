@@ -1,4 +1,5 @@
-//! The manager of one group: from its own queue and the lengths that others have published to migrations.
+//! The manager of one group: from its own queue and the lengths that others have published to
+//! migrations.
 
 use super::load_estimate::LoadEstimate;
 use super::pattern::{Pattern, PatternCounts};
@@ -32,13 +33,13 @@ pub struct ManagerConfig {
 }
 
 impl ManagerConfig {
-    /// The published parameters for one of `groups` groups of `workers` cores, which serve an RPC in `service` on
-    /// average.
+    /// The published parameters for one of `groups` groups of `workers` cores, which serve an RPC
+    /// in `service` on average.
     ///
     /// # Source
     ///
-    /// Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, according to a secondary source. The window
-    /// in which the load is estimated is assumed: ten mean service times.
+    /// Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, according to a secondary
+    /// source. The window in which the load is estimated is assumed: ten mean service times.
     #[must_use]
     pub fn new(group: GroupId, groups: u16, workers: u16, service: Span, thresholds: Thresholds) -> Self {
         let window = Span::from_ps(service.as_ps().saturating_mul(10).max(1));
@@ -116,14 +117,14 @@ pub struct Migration {
 
 /// Decides which of a group's waiting RPCs go to which other group.
 ///
-/// Report arrivals with [`handle_arrival`](Self::handle_arrival), and call [`decide`](Self::decide) once per period. It
-/// reads the published lengths only when its own queue is beyond the threshold, so that a group below it costs one
-/// comparison.
+/// Report arrivals with [`handle_arrival`](Self::handle_arrival), and call [`decide`](Self::decide)
+/// once per period. It reads the published lengths only when its own queue is beyond the threshold,
+/// so that a group below it costs one comparison.
 ///
 /// # Invariants
 ///
-/// One decision names at most `concurrency` groups, each once and never its own, and at most `bulk` RPCs; it names no
-/// group whose queue is not shorter by more than a batch.
+/// One decision names at most `concurrency` groups, each once and never its own, and at most `bulk`
+/// RPCs; it names no group whose queue is not shorter by more than a batch.
 ///
 /// # Cost
 ///
@@ -131,9 +132,9 @@ pub struct Migration {
 ///
 /// # Source
 ///
-/// Altocumulus: threshold, pattern, bulk, concurrency, batches of bulk over concurrency, and the minimum difference
-/// that keeps RPCs from moving back and forth. When queues count as far apart is not published: here at a difference of
-/// a whole bulk.
+/// Altocumulus: threshold, pattern, bulk, concurrency, batches of bulk over concurrency, and the
+/// minimum difference that keeps RPCs from moving back and forth. When queues count as far apart is
+/// not published: here at a difference of a whole bulk.
 ///
 /// # Examples
 ///
@@ -226,8 +227,8 @@ impl Manager {
         &self.config
     }
 
-    /// Decides which RPCs leave: `waiting` is the length of its queue, `published` the length that each other group
-    /// published last.
+    /// Decides which RPCs leave: `waiting` is the length of its queue, `published` the length that
+    /// each other group published last.
     ///
     /// The next decision is due at the first multiple of the period after `now`.
     #[inline]
@@ -278,7 +279,8 @@ impl Manager {
         self.migrations.extend(to.iter().map(|&to| Migration { to: GroupId(to), count: 0 }));
     }
 
-    /// A batch for each in turn, while there are RPCs beyond the threshold and the difference exceeds a batch.
+    /// A batch for each in turn, while there are RPCs beyond the threshold and the difference
+    /// exceeds a batch.
     fn share_out(&mut self, waiting: u32) {
         let batch_max = self.batch();
         let (mut left, mut source) = ((waiting - self.threshold).min(self.config.bulk), waiting);

@@ -4,14 +4,16 @@
 ///
 /// # Source
 ///
-/// Altocumulus: the three classes. What "far" means is not published; here it is a whole bulk of migrations.
+/// Altocumulus: the three classes. What "far" means is not published; here it is a whole bulk of
+/// migrations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// One queue is far longer than every other: it sends to many.
     Hill,
     /// One queue is far shorter than every other: the others send to it.
     Valley,
-    /// Neither: the longest sends to the shortest, the second longest to the second shortest, and so on.
+    /// Neither: the longest sends to the shortest, the second longest to the second shortest, and
+    /// so on.
     Pairing,
 }
 

@@ -1,5 +1,5 @@
-//! How many RPCs may wait before the last of them is predicted to miss the SLO? One number per state, trained in
-//! advance.
+//! How many RPCs may wait before the last of them is predicted to miss the SLO? One number per
+//! state, trained in advance.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -51,8 +51,9 @@ impl Thresholds {
         Self(vec![ThresholdRow { load_permille: u32::MAX, waiting }].into())
     }
 
-    /// A threshold without training: `workers` cores complete `slo_services` mean service times of work each within the
-    /// SLO, and an RPC behind that many is late. This holds on average only, and is too high for most RPCs.
+    /// A threshold without training: `workers` cores complete `slo_services` mean service times of
+    /// work each within the SLO, and an RPC behind that many is late. This holds on average only,
+    /// and is too high for most RPCs.
     ///
     /// # Source
     ///

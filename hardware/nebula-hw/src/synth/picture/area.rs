@@ -1,4 +1,5 @@
-//! The gates of each module at each core count, on a logarithmic scale: a row a module, a mark a core count.
+//! The gates of each module at each core count, on a logarithmic scale: a row a module, a mark a
+//! core count.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;

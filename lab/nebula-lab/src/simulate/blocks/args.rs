@@ -12,10 +12,12 @@ pub(in super::super) struct BlocksArgs {
     /// Designs of NIC and RPC stack, by name or file [default: the six of NEBULA's evaluation]
     #[arg(long, value_name = "NAME|FILE.toml,…", value_delimiter = ',')]
     pub(super) design: Vec<String>,
-    /// Offered RPCs per second: 22MRPS, 5,10,22MRPS or 5..25MRPS:9 [default: six rates up to saturation]
+    /// Offered RPCs per second: 22MRPS, 5,10,22MRPS or 5..25MRPS:9 [default: six rates up to
+    /// saturation]
     #[arg(long, value_name = "RATES")]
     pub(super) rate: Option<Rates>,
-    /// Change a key of the machine, with its sections, or of the designs: memory.dram.banks=32, nic_ways=4; may be given again
+    /// Change a key of the machine, with its sections, or of the designs: memory.dram.banks=32,
+    /// nic_ways=4; may be given again
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<Set>,
     /// Application: a name that ships with Nebula, or a file [default: kvs]

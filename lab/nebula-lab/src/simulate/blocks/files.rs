@@ -58,7 +58,8 @@ struct Kind<T> {
 }
 
 impl<T> Kind<T> {
-    /// The text, and what it says. A bare name is one that ships. A name that ends in `.toml` is a file if that file exists.
+    /// The text, and what it says. A bare name is one that ships. A name that ends in `.toml` is a
+    /// file if that file exists.
     fn find(&self, text: &str) -> Result<(String, T), Failure> {
         if let Some(shipped) = (self.named)(text) {
             return self.read(text, shipped);

@@ -80,7 +80,8 @@ fn scenarios(args: &Question, machine: &str) -> Result<Vec<Scenario>, Failure> {
     Ok(scenarios)
 }
 
-/// Limits the hog's bandwidth. The hog does not slow down with DRAM, so above DRAM's bandwidth a run would never end.
+/// Limits the hog's bandwidth. The hog does not slow down with DRAM, so above DRAM's bandwidth a
+/// run would never end.
 fn hog(args: &Question, machine: &Machine) -> Result<f64, Failure> {
     /// The rest is lost to bus turnarounds, refresh and row misses.
     const SHARE_MAX: f64 = 0.8;
@@ -159,7 +160,8 @@ fn rates(args: &Question, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Fail
     SHARES.iter().map(|share| Ok(Some(Rate::try_new(round(share * capacity_rps))?))).collect()
 }
 
-/// The default rates, as shares of the rate that the cores could serve at the unloaded service time.
+/// The default rates, as shares of the rate that the cores could serve at the unloaded service
+/// time.
 const SHARES: [f64; 6] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.0];
 
 /// Rounds to two digits.

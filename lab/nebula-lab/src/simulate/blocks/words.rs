@@ -15,7 +15,8 @@ pub(super) struct Rates(pub(super) Vec<Rate>);
 impl Rates {
     /// The most rates of one command, as for loads.
     const COUNT_MAX: usize = 10_000;
-    /// At less than an RPC per millisecond the server is idle; above the upper bound, no link has the bandwidth.
+    /// At less than an RPC per millisecond the server is idle; above the upper bound, no link has
+    /// the bandwidth.
     const BOUNDS_RPS: std::ops::RangeInclusive<f64> = 1e3..=1e9;
 
     fn list(text: &str) -> Option<Vec<Rate>> {

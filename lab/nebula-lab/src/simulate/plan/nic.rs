@@ -1,8 +1,11 @@
-//! What a NIC in hardware takes to decide: cycles that were counted in its RTL, at a clock, as costs of the points.
+//! What a NIC in hardware takes to decide: cycles that were counted in its RTL, at a clock, as
+//! costs of the points.
 //!
-//! An RPC is two inputs to the NIC, its packet and its free. So the NIC is busy with it for the cycles of two inputs; it is given to a core the
-//! counted cycles after it was decided about, and later by what a decision takes beyond that, where it has more than one stage; and the NIC
-//! knows of its end after the cycles of a decision. Means are charged: docs/MODEL.md says what their distribution would change.
+//! An RPC is two inputs to the NIC, its packet and its free. So the NIC is busy with it for the
+//! cycles of two inputs; it is given to a core the counted cycles after it was decided about, and
+//! later by what a decision takes beyond that, where it has more than one stage; and the NIC knows
+//! of its end after the cycles of a decision. Means are charged: docs/MODEL.md says what their
+//! distribution would change.
 
 use std::path::Path;
 

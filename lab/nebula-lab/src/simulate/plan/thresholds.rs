@@ -1,4 +1,5 @@
-//! Trained thresholds of `altocumulus:G`: found by name or file, and given to the points of that policy.
+//! Trained thresholds of `altocumulus:G`: found by name or file, and given to the points of that
+//! policy.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! The key-value store: the memory accesses that `nebula-kvs` describes for an operation, and the computing between them.
+//! The key-value store: the memory accesses that `nebula-kvs` describes for an operation, and the
+//! computing between them.
 //!
 //! ```text
 //! GET   payload ─▶ 40 % of the computing ─▶ bucket ─▶ 10 % ─▶ item ⇒ reply, block by block ─▶ 50 %
@@ -73,7 +74,8 @@ impl Compiled {
     }
 }
 
-/// A GET by two one-sided reads, of the bucket and of the item; both requests are on the link at the time of the first.
+/// A GET by two one-sided reads, of the bucket and of the item; both requests are on the link at
+/// the time of the first.
 fn remote_get(share: f64, item_blocks: u32) -> RpcType {
     RpcType {
         share,
@@ -93,7 +95,8 @@ fn item_blocks(touches: impl Iterator<Item = Touch>) -> u32 {
     touches.filter(|touch| touch.what == Structure::LogItem).count() as u32
 }
 
-/// The store's accesses to memory that is not resident in the core's L1. Accesses to resident memory are part of the computing.
+/// The store's accesses to memory that is not resident in the core's L1. Accesses to resident
+/// memory are part of the computing.
 fn touched(op: Op, store: &KeyValue) -> impl Iterator<Item = Touch> {
     let (key, value) = (store.key_bytes as usize, store.value_bytes as usize);
     let is_shared = |touch: &Touch| matches!(touch.what, Structure::Bucket | Structure::LogItem);

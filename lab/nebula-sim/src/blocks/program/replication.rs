@@ -1,4 +1,5 @@
-//! The leader of a replicated state machine: an update goes to the log and to every follower, and answers come back.
+//! The leader of a replicated state machine: an update goes to the log and to every follower, and
+//! answers come back.
 
 use super::super::BlocksError;
 use super::super::application::Replication;

@@ -24,7 +24,8 @@ pub(crate) struct AtCore<'a> {
     pub(crate) loaded: u32,
     pub(crate) stored: u32,
     pub(crate) issued_ps: u64,
-    /// Where it copies from and to, and when it makes the next load and the next store; [`NEVER`] if one waits for the other.
+    /// Where it copies from and to, and when it makes the next load and the next store; [`NEVER`]
+    /// if one waits for the other.
     pub(crate) from: Block,
     pub(crate) to: Block,
     pub(crate) load_ps: u64,
@@ -66,7 +67,8 @@ impl AtCore<'_> {
         }
     }
 
-    /// When there is room for one more store: when the one that was made `ago` stores before it is done.
+    /// When there is room for one more store: when the one that was made `ago` stores before it is
+    /// done.
     #[inline(always)]
     pub(crate) fn store_room_ps(&self, ago: usize) -> u64 {
         // Of the stores that a core has not made, the ring says that they are done.

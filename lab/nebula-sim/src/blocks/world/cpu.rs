@@ -1,4 +1,5 @@
-//! Stations 7 to 10, in simulated time: an RPC is dispatched to a core, its payload is prefetched, the core runs its program step by step.
+//! Stations 7 to 10, in simulated time: an RPC is dispatched to a core, its payload is prefetched,
+//! the core runs its program step by step.
 
 use super::super::map::Part;
 use super::super::program::{Copying, Fill, Place, Step};
@@ -60,7 +61,8 @@ impl World<'_> {
         self.advance(now, core);
     }
 
-    /// The core finds the RPC among its slots: of `waiting` ones at random places the next one is slots / (waiting + 1) looks away, on average.
+    /// The core finds the RPC among its slots: of `waiting` ones at random places the next one is
+    /// slots / (waiting + 1) looks away, on average.
     #[cold]
     fn poll(&mut self, core: usize, place: u32, look_ps: u64, slots: u64) {
         // Each core has its share of what waits at the NIC, which stands for slots here.
@@ -166,7 +168,8 @@ impl World<'_> {
         self.spend(core, place, Stage::of(what.part), at_ps - clock_ps)
     }
 
-    /// A copy loop: loads are issued in order, a limited number at once; the store of each block waits for its load.
+    /// A copy loop: loads are issued in order, a limited number at once; the store of each block
+    /// waits for its load.
     #[inline(never)]
     fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
         if self.cores[core].loaded == 0 && self.cores[core].stored == 0 {
@@ -175,7 +178,8 @@ impl World<'_> {
         let limits = &self.limits;
         let at_core = &mut self.cores[core];
         let (mut load_ps, mut store_ps) = (at_core.load_ps, at_core.store_ps);
-        // Each access changes when the next of its kind is made, and lets one of the other kind be made that could not.
+        // Each access changes when the next of its kind is made, and lets one of the other kind be
+        // made that could not.
         let waits_until_ps = loop {
             if load_ps <= store_ps {
                 if load_ps == NEVER {

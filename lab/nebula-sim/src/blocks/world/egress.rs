@@ -1,6 +1,7 @@
 //! Station 1, in simulated time: clients draw RPCs; replies go out.
 //!
-//! Clients do not react to NACKs at this level: a NACKed RPC has ended, and its latency counts as infinite.
+//! Clients do not react to NACKs at this level: a NACKed RPC has ended, and its latency counts as
+//! infinite.
 //!
 //! Next: [`ingress`](super::ingress).
 

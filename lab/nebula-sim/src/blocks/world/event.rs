@@ -29,6 +29,8 @@ pub(crate) const fn reach(now: Timestamp, at_ps: u64) -> Reach {
     if at_ps > now.as_ps() + AHEAD_PS { Reach::OnChip } else { Reach::Anywhere }
 }
 
-/// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four packets of a fast link. A bank serves in the
-/// order in which it is asked: with more, those who ask after would wait for a bank that is idle at their time.
+/// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four
+/// packets of a fast link. A bank serves in the
+/// order in which it is asked: with more, those who ask after would wait for a bank that is idle at
+/// their time.
 pub(crate) const AHEAD_PS: u64 = 16_000;

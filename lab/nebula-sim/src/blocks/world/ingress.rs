@@ -1,5 +1,6 @@
-//! Stations 2 to 6, in simulated time: packets arrive over the link, their blocks are written, the back end decides about the first packet of a
-//! message and, when all are written, about the others.
+//! Stations 2 to 6, in simulated time: packets arrive over the link, their blocks are written, the
+//! back end decides about the first packet of a message and, when all are written, about the
+//! others.
 //!
 //! Next: [`interleaved`](super::interleaved), for packets of several messages at a time.
 
@@ -76,7 +77,8 @@ impl World<'_> {
         }
     }
 
-    /// Receives the first packet of a message: chooses its place in the slab, and in memory if that does not depend on the back end.
+    /// Receives the first packet of a message: chooses its place in the slab, and in memory if that
+    /// does not depend on the back end.
     ///
     /// `None` after a NACK.
     #[inline(always)]
@@ -159,7 +161,8 @@ impl World<'_> {
         }
     }
 
-    /// Prefetches, on the simulating machine, the simulated cache sets that the RPC will use: they are spread over megabytes.
+    /// Prefetches, on the simulating machine, the simulated cache sets that the RPC will use: they
+    /// are spread over megabytes.
     #[inline]
     fn expect(&self, type_index: u16, bucket: Block, item: Block, reply: Block) {
         self.memory.expect(bucket, 1);
@@ -174,7 +177,8 @@ impl World<'_> {
         (packets > 1 || self.is_per_connection()) && !self.is_remote(self.messages.at(place).type_index)
     }
 
-    /// Writes the blocks of a message's packets from the next one on; returns when the first one comes that has to wait for its time.
+    /// Writes the blocks of a message's packets from the next one on; returns when the first one
+    /// comes that has to wait for its time.
     #[inline(always)]
     fn write_packets(
         &mut self,
@@ -202,8 +206,8 @@ impl World<'_> {
         waits_until
     }
 
-    /// How long the link waits as memory has not taken what came before: a packet of a message was received at `at`, whose blocks so far are
-    /// written at `written`.
+    /// How long the link waits as memory has not taken what came before: a packet of a message was
+    /// received at `at`, whose blocks so far are written at `written`.
     #[inline(always)]
     pub(super) fn wait_for_memory(&self, at: Timestamp, written: Timestamp) -> Span {
         let full = at + self.delays.unwritten;
@@ -222,8 +226,8 @@ impl World<'_> {
         if self.messages.at(place).is_measured {
             self.tally.queue_depth.record(depth);
         }
-        // With slots per connection, the back end has received no packet yet. Otherwise the first of several: no decision depends on when those
-        // between the first and the last came.
+        // With slots per connection, the back end has received no packet yet. Otherwise the first
+        // of several: no decision depends on when those between the first and the last came.
         let first = if self.is_per_connection() || packets == 1 { 0 } else { 1 };
         if !self.handle_packets(now, place, first, packets - first) {
             return self.refuse(place);
@@ -249,7 +253,8 @@ impl World<'_> {
         }
     }
 
-    /// Passes consecutive packets to the back end, of which the first is `packet`; false after a NACK.
+    /// Passes consecutive packets to the back end, of which the first is `packet`; false after a
+    /// NACK.
     #[inline(always)]
     fn handle_packets(&mut self, now: Timestamp, place: u32, packet: u32, packets: u32) -> bool {
         let header = self.header(self.messages.at(place), place, packet);

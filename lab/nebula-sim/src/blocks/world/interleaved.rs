@@ -1,12 +1,14 @@
-//! Station 2 where clients have a link each: packets of different RPCs interleave on the server's link.
+//! Station 2 where clients have a link each: packets of different RPCs interleave on the server's
+//! link.
 //!
 //! ```text
 //! client a ── a0 ───────── a1 ───────── a2 ──▶ ┐
 //! client b ──────── b0 ───────── b1 ─────────▶ ├─ first in, first out ──▶ a0 b0 a1 b1 a2
 //! ```
 //!
-//! A client sends one packet after another at its own rate, and what reaches the server's link waits there until the packets before it are through.
-//! A client whose link is as fast as the server's delivers a message that is alone as fast as one that comes at once.
+//! A client sends one packet after another at its own rate, and what reaches the server's link
+//! waits there until the packets before it are through. A client whose link is as fast as the
+//! server's delivers a message that is alone as fast as one that comes at once.
 //!
 //! Next: [`cpu`](super::cpu).
 
@@ -65,7 +67,8 @@ impl World<'_> {
         self.carry_packet();
     }
 
-    /// Takes a packet, and says how long the link has to wait then. Packets of a refused RPC still come, and are dropped.
+    /// Takes a packet, and says how long the link has to wait then. Packets of a refused RPC still
+    /// come, and are dropped.
     fn take_packet(&mut self, now: Timestamp, sender: u32, packet: u32) -> Span {
         let message = self.link.senders.all[sender as usize];
         let packets = self.packets_of(message.type_index);

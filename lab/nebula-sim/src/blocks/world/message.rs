@@ -30,7 +30,8 @@ pub(in crate::blocks) struct Message {
     pub(in crate::blocks) first: Timestamp,
     /// When its last block was written.
     pub(in crate::blocks) written: Timestamp,
-    /// The next step of a one-sided operation, and how long its client has been on the way between two.
+    /// The next step of a one-sided operation, and how long its client has been on the way between
+    /// two.
     pub(in crate::blocks) step: u8,
     pub(in crate::blocks) away: Span,
     /// When a core began, and how long the core was busy with it.
@@ -69,7 +70,8 @@ impl Message {
         }
     }
 
-    /// Its latency, if its buffer is freed at `now`: since it waited for the link or was received, without its client's round trips.
+    /// Its latency, if its buffer is freed at `now`: since it waited for the link or was received,
+    /// without its client's round trips.
     #[inline]
     pub(in crate::blocks) fn latency(&self, now: Timestamp) -> Span {
         now - self.first + self.waited - self.away

@@ -1,7 +1,8 @@
 //! The pending events that belong to no core, in the order of their times.
 //!
-//! A run has a few of them at a time, most of which are soon: the soonest is last in a list, and a further one is put into its place from
-//! there. Events of the same time happen in the order in which they were made.
+//! A run has a few of them at a time, most of which are soon: the soonest is last in a list, and a
+//! further one is put into its place from there. Events of the same time happen in the order in
+//! which they were made.
 
 use super::event::Event;
 

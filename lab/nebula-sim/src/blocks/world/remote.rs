@@ -1,5 +1,5 @@
-//! One-sided operations, in simulated time: the NIC reads and writes memory for other nodes. No admission, no slot, no queue, no core, as in
-//! `nebula-nic`'s `one_sided`.
+//! One-sided operations, in simulated time: the NIC reads and writes memory for other nodes. No
+//! admission, no slot, no queue, no core, as in `nebula-nic`'s `one_sided`.
 
 use super::super::program::Remote;
 use super::super::tally::Stage;

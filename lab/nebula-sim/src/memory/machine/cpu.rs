@@ -1,4 +1,5 @@
-//! The cores: dispatch, the two accesses that a core waits for, and the copies that run in parallel.
+//! The cores: dispatch, the two accesses that a core waits for, and the copies that run in
+//! parallel.
 
 use super::Machine;
 pub(super) use crate::memory::machine::core::Core;
@@ -26,7 +27,8 @@ impl Machine {
         }
     }
 
-    /// Begins the next RPC that was dispatched to the core, with its access to the index; idles if there is none.
+    /// Begins the next RPC that was dispatched to the core, with its access to the index; idles if
+    /// there is none.
     fn begin(&mut self, now: Timestamp, core: usize) {
         let Some(begin) = self.cores[core].frontend.poll_completion() else {
             self.cores[core].stage = Stage::Idle;
@@ -39,7 +41,8 @@ impl Machine {
         self.calendar.set(core, looked_up + self.compute);
     }
 
-    /// Begins the copy of the value and, if what it replaces is dirty, the write-back; then writes the result.
+    /// Begins the copy of the value and, if what it replaces is dirty, the write-back; then writes
+    /// the result.
     fn copy_and_return(&mut self, now: Timestamp, core: usize) {
         self.streams.begin(now, self.blocks, ());
         if !self.ni.llc.hits_core() {

@@ -1,4 +1,5 @@
-//! The network interface: arrivals, the blocks that they move, and the time when an RPC is ready for a core.
+//! The network interface: arrivals, the blocks that they move, and the time when an RPC is ready
+//! for a core.
 //!
 //! Next: `cpu`.
 
@@ -13,7 +14,8 @@ impl Machine {
     pub(super) fn schedule_arrival(&mut self, now: Timestamp) {
         let at = now + self.ni.arrivals.next_gap(&mut self.ni.arrival_rng);
         let latest = self.calendar.latest();
-        // The events of an RPC follow soon after its arrival, so arrivals may use half of the clock's range.
+        // The events of an RPC follow soon after its arrival, so arrivals may use half of the
+        // clock's range.
         if at.as_ps() > latest.as_ps() / 2 {
             self.stop = Some(Stop::NoTime(latest.as_ps() / 2 / PS_PER_HOUR));
         } else {

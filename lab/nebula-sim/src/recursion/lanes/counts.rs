@@ -12,7 +12,8 @@ pub(super) struct Counts {
     /// By lane: the number of the first RPC measured, and of the first one after those.
     from: Each<u64>,
     to: Each<u64>,
-    /// The number of the block's first RPC, and that of the first one that no lane measures any more.
+    /// The number of the block's first RPC, and that of the first one that no lane measures any
+    /// more.
     pub(super) next: u64,
     pub(super) end: u64,
     pub(super) on_time: Each<u64>,

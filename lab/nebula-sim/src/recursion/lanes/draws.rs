@@ -27,7 +27,8 @@ impl Gaps {
         Ok(Self { streams, gap_ps_mean, carry: [0.0; LANES], now: [0.0; LANES] })
     }
 
-    /// When the RPCs of the next block arrive: gaps are drawn and rounded as [`Arrivals::Poisson`](nebula_workload::Arrivals) does it.
+    /// When the RPCs of the next block arrive: gaps are drawn and rounded as
+    /// [`Arrivals::Poisson`](nebula_workload::Arrivals) does it.
     #[inline(always)]
     pub(super) fn arrive(&mut self, arrived: &mut [Each<f64>; BLOCK]) {
         let Self { streams, gap_ps_mean, .. } = self;

@@ -31,7 +31,8 @@ pub(super) trait Serve {
     fn serve<V: Simd>(&mut self, vectors: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts);
 }
 
-/// The larger of two times; vectors have this as one instruction, unlike the standard library's, which knows NaN.
+/// The larger of two times; vectors have this as one instruction, unlike the standard library's,
+/// which knows NaN.
 #[inline(always)]
 pub(crate) fn later(one: f64, other: f64) -> f64 {
     if one > other { one } else { other }

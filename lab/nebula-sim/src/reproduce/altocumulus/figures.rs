@@ -15,7 +15,8 @@ use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Groups, Policy};
 use nebula_workload::ServiceTime;
 
-/// Groups of `group_cores` cores, one of which is the manager. NICs are on the chip; only their messages take time.
+/// Groups of `group_cores` cores, one of which is the manager. NICs are on the chip; only their
+/// messages take time.
 pub(crate) fn grouped(cores: u16, group_cores: u16, options: Altocumulus) -> System {
     let groups = Groups::try_new(cores / group_cores).expect("a set-up has groups");
     System::new(Policy::Altocumulus(groups), cores).dedicated(groups.get()).altocumulus(options)

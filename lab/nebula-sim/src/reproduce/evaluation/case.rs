@@ -1,4 +1,5 @@
-//! What runs: a design under a mix of RPCs, on the paper's machine or on the machine without fitted parameters.
+//! What runs: a design under a mix of RPCs, on the paper's machine or on the machine without fitted
+//! parameters.
 
 use super::super::paper::{Design, Evaluation};
 use crate::blocks::{Application, Design as Mechanisms, Machine, Scenario};
@@ -62,7 +63,8 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// If Nebula ships no machine or design of that name. `data/papers/nebula.toml` names them, and a test reads it.
+    /// If Nebula ships no machine or design of that name. `data/papers/nebula.toml` names them, and
+    /// a test reads it.
     pub(super) fn scenario(self, setup: &Evaluation) -> Scenario {
         let machine = match self.tuning {
             Tuning::Fitted => &setup.machine,

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Results of the runs of NEBULA's evaluation, kept for the other entries that need them.
 ///
-/// The key of a result contains everything that the result depends on, so a kept result equals that of another run.
+/// The key of a result contains everything that the result depends on, so a kept result equals that
+/// of another run.
 ///
 /// # Cost
 ///
@@ -32,7 +33,8 @@ impl<K, V> Default for Shelf<K, V> {
 }
 
 impl<K: Ord, V: Clone> Shelf<K, V> {
-    /// The kept result of this key, or the result of `run`. Two threads that ask at the same time both run, with the same result.
+    /// The kept result of this key, or the result of `run`. Two threads that ask at the same time
+    /// both run, with the same result.
     pub(super) fn get_or_run<E>(&self, key: K, run: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = kept().get(&key) {

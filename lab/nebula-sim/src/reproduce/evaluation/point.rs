@@ -1,4 +1,5 @@
-//! The results of a case: at one load, for each replication, and at the highest rate that keeps the SLO.
+//! The results of a case: at one load, for each replication, and at the highest rate that keeps the
+//! SLO.
 
 use crate::blocks::{BlocksEstimate, RateAtSlo, RateBracket, Stage};
 use crate::interval::Interval;
@@ -79,7 +80,8 @@ impl Point {
     }
 }
 
-/// A comparison of two points, replication by replication: both had the same arrivals and the same keys.
+/// A comparison of two points, replication by replication: both had the same arrivals and the same
+/// keys.
 pub(in super::super) fn over(one: &Point, other: &Point, compare: impl Fn(&Shot, &Shot) -> f64) -> Interval {
     let pairs = one.shots.iter().zip(&other.shots);
     Interval::of(&pairs.map(|(one, other)| compare(one, other)).collect::<Vec<_>>())
@@ -112,7 +114,8 @@ impl Highest {
         Interval { hi: rate.hi + self.width, ..rate }
     }
 
-    /// A comparison with another case, replication by replication. `compare` increases with its first argument and decreases with its second.
+    /// A comparison with another case, replication by replication. `compare` increases with its
+    /// first argument and decreases with its second.
     pub(in super::super) fn compared(&self, other: &Self, compare: impl Fn(f64, f64) -> f64) -> Interval {
         let all = |above: f64, below: f64| {
             let pairs = self.mrps.iter().zip(&other.mrps);

@@ -24,7 +24,8 @@ pub(in super::super) struct Value {
 /// A value, or why there is none.
 pub(in super::super) type Values = Result<Value, ReproduceError>;
 
-/// The row that compares a value with the published one. It always has the explanation, also if the value is reproduced.
+/// The row that compares a value with the published one. It always has the explanation, also if the
+/// value is reproduced.
 pub(in super::super) fn judged(value: Value) -> Row {
     let figure = paper::nebula().figure(&value.id);
     let unfitted = value.unfitted;
@@ -152,7 +153,8 @@ impl Bench<'_> {
         Ok(format!("by load in MRPS the value is {}", said.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Notes: the highest rate at the SLO without fitted parameters, and the DRAM bandwidth at that rate.
+    /// Notes: the highest rate at the SLO without fitted parameters, and the DRAM bandwidth at that
+    /// rate.
     pub(in super::super) fn unfitted_notes(
         &self,
         id: &str,
@@ -169,7 +171,8 @@ impl Bench<'_> {
         ])
     }
 
-    /// The result of this case's search on the machine without fitted parameters, if that search runs.
+    /// The result of this case's search on the machine without fitted parameters, if that search
+    /// runs.
     fn unfitted(&self, case: Case) -> Result<Option<Arc<Highest>>, ReproduceError> {
         if !self.is_unfitted_run(case) {
             return Ok(None);

@@ -6,7 +6,8 @@ use super::super::wording;
 use super::sweep::{At, Limit, Name, Sweep};
 use crate::interval::Interval;
 
-/// The judged rows, from the runs with the artefact's arrivals, and as notes the same values with Poisson arrivals.
+/// The judged rows, from the runs with the artefact's arrivals, and as notes the same values with
+/// Poisson arrivals.
 pub(super) fn rows(setup: &Fig2, artefact: &Sweep, textbook: &Sweep) -> Vec<Row> {
     let (ours, theirs) = (values(setup, artefact), values(setup, textbook));
     let judged = ours.iter().zip(&theirs).map(|(ours, theirs)| judged(ours, theirs, textbook));
@@ -18,7 +19,8 @@ pub(super) fn rows(setup: &Fig2, artefact: &Sweep, textbook: &Sweep) -> Vec<Row>
     judged.chain(notes).collect()
 }
 
-/// A value that only the artefact's arrivals give is not reproducible as published: the text names Poisson arrivals.
+/// A value that only the artefact's arrivals give is not reproducible as published: the text names
+/// Poisson arrivals.
 fn judged(ours: &Value, theirs: &Value, textbook: &Sweep) -> Row {
     let beside = format!("with {} it is {}", textbook.model.title, theirs.said());
     let why = format!("{}; {beside}", ours.why);

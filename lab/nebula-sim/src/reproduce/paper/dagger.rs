@@ -33,7 +33,8 @@ pub struct DaggerSetup {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interfaces {
-    /// The load at which latencies without batches are measured, as a share of what the core sustains.
+    /// The load at which latencies without batches are measured, as a share of what the core
+    /// sustains.
     pub idle: f64,
     /// The load at which latencies with batches are measured.
     pub busy: f64,

@@ -1,6 +1,7 @@
 //! The set-ups of NEBULA's evaluation: designs, workloads, and the loads that the paper prints.
 //!
-//! The paper prints loads as rounded rates. Here a load is the mean time between arrivals, which is a round number for each of them.
+//! The paper prints loads as rounded rates. Here a load is the mean time between arrivals, which is
+//! a round number for each of them.
 
 use serde::Deserialize;
 

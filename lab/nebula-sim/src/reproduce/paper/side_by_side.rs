@@ -98,7 +98,8 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// If it names neither a system that ships nor a policy. The data is compiled in, and a test reads it.
+    /// If it names neither a system that ships nor a policy. The data is compiled in, and a test
+    /// reads it.
     pub fn system(&self, cores: u16) -> Result<System, SimError> {
         let each = cores / self.servers;
         let mut system = match (&self.system, self.policy) {
@@ -126,11 +127,12 @@ pub struct Comparison {
     pub figure: String,
     /// The case whose throughput at the SLO is compared.
     pub of: String,
-    /// The case that it is compared with. Without one, the throughput itself is compared, in millions of RPCs per second.
+    /// The case that it is compared with. Without one, the throughput itself is compared, in
+    /// millions of RPCs per second.
     #[serde(default)]
     pub over: Option<String>,
-    /// Compares the p99 at this load instead of the throughput. The load is a share of all cores' time; the p99 is of the type that the SLO
-    /// applies to.
+    /// Compares the p99 at this load instead of the throughput. The load is a share of all cores'
+    /// time; the p99 is of the type that the SLO applies to.
     #[serde(default)]
     pub p99_at: Option<f64>,
     /// How the comparison is expressed.

@@ -1,4 +1,5 @@
-//! The set-ups of what NEBULA's paper says about the link and the reassembler, and of variants of its server.
+//! The set-ups of what NEBULA's paper says about the link and the reassembler, and of variants of
+//! its server.
 
 use super::spelled;
 use nebula_nic::Policy;

@@ -59,11 +59,13 @@ pub fn run(
 }
 
 impl Point {
-    /// Runs the point with `seed`. The same arguments give the same result on every machine and any number of threads.
+    /// Runs the point with `seed`. The same arguments give the same result on every machine and any
+    /// number of threads.
     ///
     /// # Errors
     ///
-    /// [`BlocksError`] if the point cannot be simulated. That no rate meets the SLO is a result, not an error.
+    /// [`BlocksError`] if the point cannot be simulated. That no rate meets the SLO is a result,
+    /// not an error.
     ///
     /// # Cost
     ///

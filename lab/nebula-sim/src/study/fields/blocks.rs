@@ -122,7 +122,8 @@ fn cores() -> Vec<Field<Found>> {
     ]
 }
 
-/// The fields of times and DRAM traffic. A design that meets the SLO at no rate has the same fields without figures.
+/// The fields of times and DRAM traffic. A design that meets the SLO at no rate has the same fields
+/// without figures.
 fn memory() -> Vec<Field<Found>> {
     const STAGES: &[&str] = &{
         let mut names = [""; Stage::ALL.len()];

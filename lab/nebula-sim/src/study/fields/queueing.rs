@@ -173,7 +173,8 @@ fn tiers() -> Vec<Field<Found>> {
     ]
 }
 
-/// The fields that `nebula compare` prints for a system: its name, the fields of [`queueing`], and the core time.
+/// The fields that `nebula compare` prints for a system: its name, the fields of [`queueing`], and
+/// the core time.
 #[must_use]
 pub fn comparison() -> Fields<Found> {
     let name = Field::new("system", "", "the system's name, or its policy", |found: &Found| {

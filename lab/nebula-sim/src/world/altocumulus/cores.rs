@@ -1,4 +1,5 @@
-//! Stations 7 to 10 of a group, in simulated time: its workers receive RPCs, serve them, and return slots and credit.
+//! Stations 7 to 10 of a group, in simulated time: its workers receive RPCs, serve them, and return
+//! slots and credit.
 
 use super::group::{Group, Place};
 use super::managers::Message;
@@ -71,7 +72,8 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// Handles the messages that have arrived at the group's NIC or at a worker; a free before a dispatch of the same time.
+    /// Handles the messages that have arrived at the group's NIC or at a worker; a free before a
+    /// dispatch of the same time.
     #[cold]
     fn carry(&mut self, now: Timestamp, number: usize) {
         let group = self.at(now, number);

@@ -1,4 +1,5 @@
-//! Managers in simulated time: in each period, managers whose queue exceeds its threshold decide, and descriptors are sent.
+//! Managers in simulated time: in each period, managers whose queue exceeds its threshold decide,
+//! and descriptors are sent.
 
 use super::Grouped;
 use super::group::Group;

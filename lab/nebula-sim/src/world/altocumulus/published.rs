@@ -1,7 +1,8 @@
 //! The published queue lengths of a group: in each period one UPDATE to every other manager.
 //!
-//! The simulation sends no UPDATE messages. It keeps the lengths at the last few multiples of the period, records them when the length
-//! changes, and a manager looks up the latest one that has reached it.
+//! The simulation sends no UPDATE messages. It keeps the lengths at the last few multiples of the
+//! period, records them when the length changes, and a manager looks up the latest one that has
+//! reached it.
 
 use nebula_nic::{Span, Timestamp};
 

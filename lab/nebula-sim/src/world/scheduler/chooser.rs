@@ -27,7 +27,8 @@ pub(in crate::world) trait Chooser {
     fn handle_done(&mut self, _kind: RpcType, _service: Span) {}
 }
 
-/// The core with the fewest RPCs takes the head of the one queue, or the head that has waited longest relative to its SLO.
+/// The core with the fewest RPCs takes the head of the one queue, or the head that has waited
+/// longest relative to its SLO.
 pub(in crate::world) struct LeastLoaded {
     credit: Jbsq,
     selection: Selection,
@@ -79,8 +80,8 @@ pub(in crate::world) struct Reserved {
     idle: CoreSet,
 }
 
-/// RPCs until DARC has its first plan and the queues from before it are empty; they are not measured. `None` if there is nothing to
-/// plan.
+/// RPCs until DARC has its first plan and the queues from before it are empty; they are not
+/// measured. `None` if there is nothing to plan.
 pub(in crate::world) fn first_plan(load: &Load) -> u64 {
     let window = u64::from(DarcConfig::new(1, 1).window);
     if load.service.types().len() > 1 { window + window / 5 } else { 0 }
@@ -89,7 +90,8 @@ pub(in crate::world) fn first_plan(load: &Load) -> u64 {
 impl Reserved {
     /// # Panics
     ///
-    /// If the load has more types than can be told apart, which [`Terms`](super::terms::Terms) refuses.
+    /// If the load has more types than can be told apart, which [`Terms`](super::terms::Terms)
+    /// refuses.
     pub(in crate::world) fn new(system: &System, load: &Load) -> Self {
         let types = u8::try_from(load.service.types().len()).expect("types have been counted");
         let cores = system.workers();

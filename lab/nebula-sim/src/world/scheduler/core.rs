@@ -1,4 +1,5 @@
-//! One core: the RPCs that were dispatched to it, and when the one in service ends, has used its quantum, or leaves.
+//! One core: the RPCs that were dispatched to it, and when the one in service ends, has used its
+//! quantum, or leaves.
 
 use super::terms::{NEVER, Terms};
 use nebula_nic::schedule::RunQueue;

@@ -1,4 +1,5 @@
-//! The scheduling thread of a server: it does its actions one after the other, and between them it may serve an RPC.
+//! The scheduling thread of a server: it does its actions one after the other, and between them it
+//! may serve an RPC.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -11,9 +12,11 @@ pub(super) struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Does an action that takes `span`; returns when it is done. An RPC that the dispatcher serves waits meanwhile.
+    /// Does an action that takes `span`; returns when it is done. An RPC that the dispatcher serves
+    /// waits meanwhile.
     ///
-    /// Under overload it alternates: it serves for as long as its previous action took, otherwise the RPC would never end.
+    /// Under overload it alternates: it serves for as long as its previous action took, otherwise
+    /// the RPC would never end.
     #[inline]
     pub(super) fn act(&mut self, now: Timestamp, span: Span) -> Timestamp {
         if span == Span::ZERO {

@@ -57,7 +57,8 @@ pub(super) struct Edge {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     threads: Vec<String>,
-    /// Since the last load ended, by caller and callee: the sum of counts, and the latencies of the interval with the most replies.
+    /// Since the last load ended, by caller and callee: the sum of counts, and the latencies of the
+    /// interval with the most replies.
     calls: BTreeMap<(String, String), Kept>,
     loads: Vec<Load>,
     highest: BTreeMap<String, Option<f64>>,

@@ -1,4 +1,5 @@
-//! What an RPC costs beside its handler: found in the run itself, from when RPCs were sent, begun and ended.
+//! What an RPC costs beside its handler: found in the run itself, from when RPCs were sent, begun
+//! and ended.
 
 use std::collections::BTreeMap;
 
@@ -30,18 +31,21 @@ impl Seen {
 /// What an RPC costs beside its handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Beside {
-    /// From the end of a handler to the beginning of the worker's next, where that RPC waits for it.
+    /// From the end of a handler to the beginning of the worker's next, where that RPC waits for
+    /// it.
     pub(super) between: Span,
     /// From sending to the handler, where a worker of the client's group is idle.
     pub(super) start: Span,
-    /// What a start in another group takes longer, but for the half period until its manager decides.
+    /// What a start in another group takes longer, but for the half period until its manager
+    /// decides.
     pub(super) message: Span,
     /// From the end of the handler to the client.
     pub(super) back: Span,
 }
 
 impl Beside {
-    /// What it was in a run: means, but of what is handed over the median, as some of that waits in its own group first.
+    /// What it was in a run: means, but of what is handed over the median, as some of that waits in
+    /// its own group first.
     pub(super) fn of(seen: &[Seen]) -> Self {
         let (mut between, mut at_home, mut away) = (Vec::new(), Vec::new(), Vec::new());
         for (home, served) in workers(seen) {
@@ -63,7 +67,8 @@ impl Beside {
     }
 }
 
-/// What each worker served, in order, and its group: that of most of its RPCs, as RPCs go to the group that has less to do.
+/// What each worker served, in order, and its group: that of most of its RPCs, as RPCs go to the
+/// group that has less to do.
 fn workers(seen: &[Seen]) -> Vec<(u16, Vec<Seen>)> {
     let mut workers: BTreeMap<u32, Vec<Seen>> = BTreeMap::new();
     for one in seen {
@@ -96,14 +101,16 @@ mod tests {
     #[test]
     fn costs_are_those_of_rpcs_that_waited_of_those_that_found_a_worker_idle_and_of_those_handed_over() {
         let all = [
-            // Was there when its predecessor began: 10 µs between. The one after was sent later: it says nothing.
+            // Was there when its predecessor began: 10 µs between. The one after was sent later: it
+            // says nothing.
             seen(0, 1, [40, 1010, 2000]),
             seen(0, 1, [0, 50, 1000]),
             seen(0, 1, [1500, 2500, 3000]),
             // Found the worker idle: starts of 40 and 60 µs.
             seen(0, 1, [4000, 4040, 5000]),
             seen(0, 1, [6000, 6060, 7000]),
-            // Handed over to the other group, which was idle: 500 µs, of which 100 are the wait for a decision.
+            // Handed over to the other group, which was idle: 500 µs, of which 100 are the wait for
+            // a decision.
             seen(1, 2, [0, 50, 60]),
             seen(1, 2, [100, 150, 160]),
             seen(0, 2, [1000, 1500, 1600]),

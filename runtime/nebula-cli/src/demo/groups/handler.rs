@@ -1,4 +1,5 @@
-//! The handler: it sleeps for as long as the request says, and answers with who served it, when, and for how long.
+//! The handler: it sleeps for as long as the request says, and answers with who served it, when,
+//! and for how long.
 
 use std::cell::Cell;
 use std::sync::Arc;

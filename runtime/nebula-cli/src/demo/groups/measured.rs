@@ -1,4 +1,5 @@
-//! The run: a server with two groups whose handlers sleep, and clients of each group that send in an open loop.
+//! The run: a server with two groups whose handlers sleep, and clients of each group that send in
+//! an open loop.
 
 use std::time::{Duration, Instant};
 
@@ -77,7 +78,8 @@ fn serve(setup: &Setup) -> Result<RunningServer, Failure> {
     Server::bind(&*name).config(config).serve(sleeping(Clock::new())).map_err(Failure::fault)
 }
 
-/// As many clients of each group as are wanted. What does not wait is served by the own group: by the lowest of its workers.
+/// As many clients of each group as are wanted. What does not wait is served by the own group: by
+/// the lowest of its workers.
 fn clients(server: &RunningServer) -> Result<Vec<(u16, Client)>, Failure> {
     let mut of_groups: Vec<(u32, Vec<Client>)> = Vec::new();
     for _ in 0..CONNECTIONS_MAX {
@@ -103,7 +105,8 @@ fn clients(server: &RunningServer) -> Result<Vec<(u16, Client)>, Failure> {
     Err(Failure::fault(format!("none of {CONNECTIONS_MAX} clients came to another group")))
 }
 
-/// Sends the share of a client of `group` in an open loop: latency counts from when an RPC was to be sent.
+/// Sends the share of a client of `group` in an open loop: latency counts from when an RPC was to
+/// be sent.
 fn drive(
     setup: &Setup,
     (group, mut client): (u16, Client),

@@ -1,4 +1,5 @@
-//! The prediction: the laboratory's groups, with the handler times that were measured, and with what RPCs were found to cost beside them.
+//! The prediction: the laboratory's groups, with the handler times that were measured, and with
+//! what RPCs were found to cost beside them.
 
 use nebula_nic::Span;
 use nebula_nic::schedule::Thresholds;
@@ -26,8 +27,9 @@ pub(super) struct Predicted {
 ///
 /// # Errors
 ///
-/// A fault of the simulation, such as a load of 1 and more: handlers took longer than they were to. A fault too if the engines had no time for what
-/// comes beside handlers: RPCs would wait without end.
+/// A fault of the simulation, such as a load of 1 and more: handlers took longer than they were to.
+/// A fault too if the engines had no time for what comes beside handlers: RPCs would wait without
+/// end.
 pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<Predicted, Failure> {
     let service = ServiceTime::from_spans("measured", measured.services.clone()).map_err(Failure::fault)?;
     let load = Load::open(service, setup.rate_rps() * measured.service_mean.as_secs_f64() / f64::from(setup.workers));
@@ -54,7 +56,8 @@ pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<Predicted, F
     })
 }
 
-/// The share of its time that the engine of the group with the most clients takes for what comes beside handlers.
+/// The share of its time that the engine of the group with the most clients takes for what comes
+/// beside handlers.
 fn engine_load(setup: &Setup, between: Span) -> f64 {
     let share = f64::from(CLIENTS[0]) / f64::from(CLIENTS.iter().sum::<u16>());
     setup.rate_rps() * share * between.as_secs_f64()
@@ -89,7 +92,8 @@ mod tests {
             duration: Span::from_secs(1),
             seed: 1,
         };
-        // 4,000 RPC/s, of which three of four clients send 3,000: an idle machine's few microseconds, and a third of a millisecond.
+        // 4,000 RPC/s, of which three of four clients send 3,000: an idle machine's few
+        // microseconds, and a third of a millisecond.
         assert!((engine_load(&setup, Span::from_us(10)) - 0.03).abs() < 1e-9);
         assert!(engine_load(&setup, Span::from_us(334)) > 1.0 && engine_load(&setup, Span::from_us(333)) < 1.0);
     }

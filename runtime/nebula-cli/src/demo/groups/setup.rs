@@ -2,7 +2,8 @@
 
 use nebula_nic::Span;
 
-/// Groups, and the clients of the first and of the second: a load of 0.6 is 0.9 of the one and 0.3 of the other.
+/// Groups, and the clients of the first and of the second: a load of 0.6 is 0.9 of the one and 0.3
+/// of the other.
 pub(super) const GROUPS: u16 = 2;
 pub(super) const CLIENTS: [u16; GROUPS as usize] = [3, 1];
 /// The SLO in mean service times.

@@ -27,7 +27,8 @@ impl Handled {
     }
 }
 
-/// What handlers did, in order: in ticks, with the type in the lowest bit of the second word. One worker writes it.
+/// What handlers did, in order: in ticks, with the type in the lowest bit of the second word. One
+/// worker writes it.
 pub(super) struct Notes {
     all: Box<[[AtomicU64; 2]]>,
     taken: AtomicU64,

@@ -1,4 +1,5 @@
-//! The run: an ordered store on one core, whose handler is timed, and a client on another that sends in an open loop.
+//! The run: an ordered store on one core, whose handler is timed, and a client on another that
+//! sends in an open loop.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use nebula_ui::signal;
 
 /// Bytes of a value.
 const VALUE_BYTES: usize = 8;
-/// RPCs that are sent to learn how long they take: one after the other, and as many at a time as keep the core busy.
+/// RPCs that are sent to learn how long they take: one after the other, and as many at a time as
+/// keep the core busy.
 const FIRST: usize = 20_000;
 const AT_A_TIME: usize = 16;
 /// Sent, and received, in one look at most: few, as a long look counts as a pause.
@@ -35,7 +37,8 @@ const EMPTY_EVERY: Span = Span::from_us(5);
 const PAUSED: u64 = 10;
 /// Slices of this length are predicted one by one: a machine is faster at one time than at another.
 pub(super) const SLICE: Span = Span::from_ms(50);
-/// RPCs under way when a pause begins have been due for as long as this many SCANs take, at most; but for a few.
+/// RPCs under way when a pause begins have been due for as long as this many SCANs take, at most;
+/// but for a few.
 const UNDER_WAY: u64 = 5;
 
 /// What an RPC costs beside its handler.
@@ -43,7 +46,8 @@ const UNDER_WAY: u64 = 5;
 pub(super) struct Beside {
     /// From the end of a handler to the beginning of the next, where RPCs wait.
     pub(super) core: Span,
-    /// What else a client waits for where none wait, by type: the way there and back, and taking the reply in.
+    /// What else a client waits for where none wait, by type: the way there and back, and taking
+    /// the reply in.
     pub(super) way: [Span; 2],
 }
 
@@ -52,11 +56,13 @@ pub(super) struct Measured {
     pub(super) rate_rps: f64,
     pub(super) rpcs: [usize; 2],
     pub(super) service_mean: [Span; 2],
-    /// Handler times where the machine's pauses have nothing to do with them, by type: of each slice of each part of the run.
+    /// Handler times where the machine's pauses have nothing to do with them, by type: of each
+    /// slice of each part of the run.
     pub(super) services: Vec<Vec<[Vec<Span>; 2]>>,
     pub(super) beside: Beside,
     pub(super) raw_p99_us: [Option<Interval>; 2],
-    /// Of the RPCs that the machine's pauses have nothing to do with, where there are such in several parts of the run.
+    /// Of the RPCs that the machine's pauses have nothing to do with, where there are such in
+    /// several parts of the run.
     pub(super) p99_us: [Option<Interval>; 2],
     /// The share of those.
     pub(super) kept: f64,

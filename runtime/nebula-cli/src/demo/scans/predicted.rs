@@ -1,4 +1,5 @@
-//! The prediction: one core and one queue in the laboratory, with what was measured of handlers and beside them.
+//! The prediction: one core and one queue in the laboratory, with what was measured of handlers and
+//! beside them.
 
 use nebula_nic::{Policy, Span};
 use nebula_sim::{Distribution, Interval, Length, Load, System, run};
@@ -11,11 +12,13 @@ use nebula_ui::output::Failure;
 /// Replications of each part.
 const PART_REPLICATIONS: u64 = 2;
 
-/// A slice is predicted if the handler times of at least one in this many of the RPCs offered in it are known: a few say nothing about its load.
+/// A slice is predicted if the handler times of at least one in this many of the RPCs offered in it
+/// are known: a few say nothing about its load.
 const KNOWN: f64 = 10.0;
 
-/// The p99 of each type, in microseconds: of replications of each part of the run, each slice of it from the handler times of that slice. So what
-/// the machine does to them from time to time is in both. None where the machine paused all the time.
+/// The p99 of each type, in microseconds: of replications of each part of the run, each slice of it
+/// from the handler times of that slice. So what the machine does to them from time to time is in
+/// both. None where the machine paused all the time.
 ///
 /// # Errors
 ///
@@ -53,7 +56,8 @@ fn predict_part(
     Ok(latencies)
 }
 
-/// The load of a slice; none where the machine paused so much that too little is known of it, or that more was offered than it could serve.
+/// The load of a slice; none where the machine paused so much that too little is known of it, or
+/// that more was offered than it could serve.
 fn load(setup: &Setup, measured: &Measured, services: &[Vec<Span>; 2]) -> Result<Option<Load>, Failure> {
     let rpcs: usize = services.iter().map(Vec::len).sum();
     let is_known = rpcs as f64 * KNOWN >= measured.rate_rps * SLICE.as_secs_f64();
@@ -75,7 +79,8 @@ mod tests {
     use super::*;
     use crate::demo::scans::measured::Beside;
 
-    /// A run at 20,000 RPC/s, with handler times of one slice: so many GETs of 1 us, and so many SCANs of so long.
+    /// A run at 20,000 RPC/s, with handler times of one slice: so many GETs of 1 us, and so many
+    /// SCANs of so long.
     fn measured(gets: usize, scans: usize, scan: Span) -> Measured {
         let services = [vec![Span::from_us(1); gets], vec![scan; scans]];
         Measured {

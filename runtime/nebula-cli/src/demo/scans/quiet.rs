@@ -1,15 +1,17 @@
 //! Which RPCs of a run the machine's pauses have nothing to do with.
 //!
-//! What is due shortly before a pause may be under way when it begins, and what is due after it waits behind what has come meanwhile, until nothing
-//! is outstanding any more. All that is due in such a stretch is left out, however long it took: leaving out just what overlaps a pause would take
-//! slow RPCs away more often than fast ones.
+//! What is due shortly before a pause may be under way when it begins, and what is due after it
+//! waits behind what has come meanwhile, until nothing is outstanding any more. All that is due in
+//! such a stretch is left out, however long it took: leaving out just what overlaps a pause would
+//! take slow RPCs away more often than fast ones.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Gap, GapLog};
 
 use super::handlers::Handled;
 
-/// The shortest pause: longer than a look of the client, or a turn of the server beside its handlers, takes.
+/// The shortest pause: longer than a look of the client, or a turn of the server beside its
+/// handlers, takes.
 pub(super) const PAUSE: Span = Span::from_us(3);
 
 /// The stretches of a run that are left out, in order and disjoint.
@@ -19,8 +21,8 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// From `gaps`, and the ascending times at which nothing was outstanding, `empty`. What is due up to `before` before a gap may be under way when
-    /// it begins.
+    /// From `gaps`, and the ascending times at which nothing was outstanding, `empty`. What is due
+    /// up to `before` before a gap may be under way when it begins.
     pub(super) fn new(gaps: &GapLog, empty: &[Timestamp], before: Span) -> Self {
         let last = empty.last().copied().unwrap_or(Timestamp::ZERO);
         let stretch = |gap: Gap| {
@@ -36,7 +38,8 @@ impl Pauses {
     }
 }
 
-/// What is left of the server's gaps once its handlers are taken off: what they take is their own. `handled` is in order.
+/// What is left of the server's gaps once its handlers are taken off: what they take is their own.
+/// `handled` is in order.
 pub(super) fn beside_handlers(gaps: &[Gap], handled: &[Handled]) -> Vec<Gap> {
     let is_pause = |gap: &&Gap| {
         let first = handled.partition_point(|one| one.end() <= gap.start);

@@ -1,4 +1,5 @@
-//! How long requests and answers of memcached's clients may be, and which memcached they are those of.
+//! How long requests and answers of memcached's clients may be, and which memcached they are those
+//! of.
 
 /// The longest request: a value of 1 MiB is too long with its key, as it is for memcached.
 pub(in crate::kv) const REQUEST_BYTES_MAX: u32 = 1 << 20;

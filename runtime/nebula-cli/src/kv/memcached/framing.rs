@@ -1,4 +1,5 @@
-//! Where requests of memcached's clients end, in a stream or in datagrams, and what refusals are called.
+//! Where requests of memcached's clients end, in a stream or in datagrams, and what refusals are
+//! called.
 
 use super::bounds::REQUEST_BYTES_MAX;
 use nebula::{Fault, Frame, Framing, NackReason};

@@ -5,8 +5,8 @@
 //!   VA bytes flag…                   its meta commands, once all flags are known
 //! ```
 //!
-//! The store says what an item's flags are after it has handed the value over. So the line is written for flags of 0, and made longer in the rare
-//! case of others.
+//! The store says what an item's flags are after it has handed the value over. So the line is
+//! written for flags of 0, and made longer in the rare case of others.
 
 use nebula_kvs::{Meta, ValueSink};
 use nebula_memcached::answer::{DIGITS_MAX, decimal};

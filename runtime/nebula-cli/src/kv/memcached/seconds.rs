@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// What the clock says at its start at the least: 0 is never, and 1 is over.
 const FIRST: u32 = 2;
 
-/// The second on the Unix clock when the server began, and those since: items may outlive the server, and the next one's clock goes on. A step of
-/// the Unix clock meanwhile changes nothing.
+/// The second on the Unix clock when the server began, and those since: items may outlive the
+/// server, and the next one's clock goes on. A step of the Unix clock meanwhile changes nothing.
 #[derive(Debug)]
 pub(super) struct Seconds {
     clock: Clock,
@@ -35,7 +35,8 @@ impl Seconds {
     #[inline]
     pub(super) fn now(&self) -> u32 {
         let ticks = self.clock.ticks();
-        // Relaxed: a thread that sees one of the two and not the other is a second off, as it may be in any case.
+        // Relaxed: a thread that sees one of the two and not the other is a second off, as it may
+        // be in any case.
         if ticks < self.next.load(Ordering::Relaxed) {
             return u32::try_from(self.second.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
         }

@@ -1,4 +1,5 @@
-//! The handler: one request of a memcached client is executed on the store, and answered in memcached's words.
+//! The handler: one request of a memcached client is executed on the store, and answered in
+//! memcached's words.
 
 use super::bounds::{ANSWER_BYTES_MAX, VERSION};
 use super::get::{LineSink, push_number};
@@ -264,7 +265,8 @@ impl Service for MemcachedService {
         self.serve_at(request, self.seconds.now(), reply);
     }
 
-    /// Looks at the clock once for all of them, and has their items fetched while others are served.
+    /// Looks at the clock once for all of them, and has their items fetched while others are
+    /// served.
     fn serve_burst(&self, requests: &mut Requests<'_>) {
         let now = self.seconds.now();
         if requests.may_prefetch() {

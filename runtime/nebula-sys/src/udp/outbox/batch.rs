@@ -1,7 +1,8 @@
 //! The structures of one `sendmmsg`, allocated once and refilled for each call.
 //!
-//! The system calls are made directly. The C library's functions are cancellation points, which costs atomic operations where there are several
-//! threads, and some libraries send the messages of a `sendmmsg` one by one.
+//! The system calls are made directly. The C library's functions are cancellation points, which
+//! costs atomic operations where there are several threads, and some libraries send the messages of
+//! a `sendmmsg` one by one.
 
 use super::{Parcel, Socket};
 use crate::udp::control::Control;
@@ -22,7 +23,8 @@ pub(super) struct Batch {
     controls: Vec<Control>,
 }
 
-// SAFETY: only the kernel reads the pointers in the headers, within the call for which they were written.
+// SAFETY: only the kernel reads the pointers in the headers, within the call for which they were
+// written.
 unsafe impl Send for Batch {}
 // SAFETY: as above; no method accesses them through a shared reference.
 unsafe impl Sync for Batch {}
@@ -40,7 +42,8 @@ impl Batch {
         }
     }
 
-    /// Sends the first of `messages`, as many as the kernel accepts in one call: at least one, or an error.
+    /// Sends the first of `messages`, as many as the kernel accepts in one call: at least one, or
+    /// an error.
     #[inline]
     pub(super) fn send(&mut self, socket: &Socket, arena: &[u8], messages: &[Parcel]) -> io::Result<usize> {
         match messages {
@@ -68,9 +71,10 @@ impl Batch {
             header.msg_control = if has_control { controls.wrapping_add(at).cast() } else { std::ptr::null_mut() };
         }
         let (headers, count) = (self.headers.as_mut_ptr(), libc::c_uint::try_from(messages.len()).unwrap_or(0));
-        // SAFETY: the first `count` headers have just been filled: their pointers lead to names, slices and control
-        // bytes of this batch, which do not move during the call, with lengths within them; the slices lead into the
-        // arena, which is borrowed for the call and which the kernel only reads.
+        // SAFETY: the first `count` headers have just been filled: their pointers lead to names,
+        // slices and control bytes of this batch, which do not move during the call, with lengths
+        // within them; the slices lead into the arena, which is borrowed for the call and which the
+        // kernel only reads.
         let sent = unsafe { libc::syscall(libc::SYS_sendmmsg, socket.as_raw_fd(), headers, count, FLAGS) };
         usize::try_from(sent).ok().filter(|&sent| sent > 0).ok_or_else(io::Error::last_os_error)
     }
@@ -97,7 +101,8 @@ fn send_plain(socket: &Socket, arena: &[u8], message: Parcel) -> io::Result<()> 
     let name = message.route.to.map(Name::encode);
     let (to, to_bytes) =
         name.as_ref().map_or((std::ptr::null(), 0), |(name, bytes)| (std::ptr::from_ref(name), *bytes));
-    // SAFETY: the kernel reads the data and the name, whose lengths these are and which both outlive the call.
+    // SAFETY: the kernel reads the data and the name, whose lengths these are and which both
+    // outlive the call.
     let sent =
         unsafe { libc::syscall(libc::SYS_sendto, socket.as_raw_fd(), data.as_ptr(), data.len(), FLAGS, to, to_bytes) };
     if sent >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

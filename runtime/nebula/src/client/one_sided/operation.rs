@@ -145,7 +145,8 @@ impl Operation {
         }
     }
 
-    /// Cuts it into blocks of `bytes` bytes, from the multiple of that before its first byte on, and makes room for the result.
+    /// Cuts it into blocks of `bytes` bytes, from the multiple of that before its first byte on,
+    /// and makes room for the result.
     #[inline(never)]
     fn cut(&mut self, bytes: usize) {
         (self.block_bytes, self.skip) = (bytes, skip(self.wanted, bytes));
@@ -227,7 +228,8 @@ impl Operation {
         self.under_way == 0 && self.next >= self.end
     }
 
-    /// The end of an operation of one block, whose answer came; `None` where the block is to be sent again.
+    /// The end of an operation of one block, whose answer came; `None` where the block is to be
+    /// sent again.
     #[inline]
     pub(super) fn end_short<'a>(&mut self, answer: Result<&'a [u8], CallError>) -> Option<Result<&'a [u8], CallError>> {
         (self.under_way, self.is_open) = (0, false);
@@ -267,7 +269,8 @@ impl Operation {
     /// Takes the answer to a block.
     pub(super) fn absorb(&mut self, block: u32, result: Result<&[u8], CallError>) -> Absorbed {
         self.under_way -= 1;
-        // One that is over anyhow needs no more answers, but they have to come before its place is used again.
+        // One that is over anyhow needs no more answers, but they have to come before its place is
+        // used again.
         let result = result.and_then(|answer| self.take(block, answer));
         if let Err(error) = result {
             self.fail(error);
@@ -303,7 +306,8 @@ impl Operation {
         Ok(())
     }
 
-    /// What was read of a block of `bytes` bytes, behind the version where one was asked for; `None` where the object was being written.
+    /// What was read of a block of `bytes` bytes, behind the version where one was asked for;
+    /// `None` where the object was being written.
     #[inline]
     fn check<'a>(&self, bytes: usize, answer: &'a [u8]) -> Result<Option<&'a [u8]>, CallError> {
         let (status, read) = answer.split_at_checked(WORD).ok_or(CallError::Protocol)?;

@@ -13,13 +13,16 @@ const LOOKS: u32 = 16;
 
 /// A call of an [`AsyncClient`](crate::AsyncClient): the reply, or why there is none.
 ///
-/// Nothing is sent before it is polled first. It then polls for its answer for some time, letting other tasks run in between, and sleeps.
+/// Nothing is sent before it is polled first. It then polls for its answer for some time, letting
+/// other tasks run in between, and sleeps.
 ///
 /// # Cancellation
 ///
-/// It may be dropped at any time. An RPC that has not been sent is not executed then. One that has been sent is [cancelled](crate::Client::cancel):
-/// over UDP the server is told and does not begin the RPC if it has not yet; over shared memory the RPC is executed, and its slots are free
-/// when it is answered. Nothing else is lost: no answer goes to another call, and the next call that waits for room gets it.
+/// It may be dropped at any time. An RPC that has not been sent is not executed then. One that has
+/// been sent is [cancelled](crate::Client::cancel): over UDP the server is told and does not begin
+/// the RPC if it has not yet; over shared memory the RPC is executed, and its slots are free when
+/// it is answered. Nothing else is lost: no answer goes to another call, and the next call that
+/// waits for room gets it.
 #[derive(Debug)]
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Call<R> {
@@ -48,8 +51,8 @@ impl<R> Call<R> {
         Self { client, request, options, full, poll_for, progress: Progress::Fresh, reply: Vec::new() }
     }
 
-    /// Has the reply written into `buffer`, which comes back as the reply. A caller that does this with the last reply allocates nothing for the
-    /// next one.
+    /// Has the reply written into `buffer`, which comes back as the reply. A caller that does this
+    /// with the last reply allocates nothing for the next one.
     pub fn into_buffer(mut self, buffer: Vec<u8>) -> Self {
         self.reply = buffer;
         self

@@ -160,7 +160,8 @@ impl Calls {
         Some(result.map(|()| reply))
     }
 
-    /// The call is over. The ticket that it had, if it was outstanding; and its waker, which is not to be dropped under a lock.
+    /// The call is over. The ticket that it had, if it was outstanding; and its waker, which is not
+    /// to be dropped under a lock.
     pub(super) fn forget(&mut self, call: CallId) -> (Option<Ticket>, Option<Waker>) {
         let waker = self.take_waker(call);
         let phase = std::mem::replace(&mut self.entries[call.0 as usize].phase, Phase::Free);
@@ -171,7 +172,8 @@ impl Calls {
         (Some(ticket), waker)
     }
 
-    /// The task is to be woken when the call goes on. What it was to be woken by before, which is not to be dropped under a lock.
+    /// The task is to be woken when the call goes on. What it was to be woken by before, which is
+    /// not to be dropped under a lock.
     pub(super) fn sleep(&mut self, call: CallId, waker: &Waker) -> Option<Waker> {
         let slot = &mut self.entries[call.0 as usize].waker;
         if slot.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -189,8 +191,8 @@ impl Calls {
         waker
     }
 
-    /// There may be room: adds to `woken` the call that waits for it first, unless it has been woken already; or, if none waits, the tasks that
-    /// have no call yet.
+    /// There may be room: adds to `woken` the call that waits for it first, unless it has been
+    /// woken already; or, if none waits, the tasks that have no call yet.
     #[inline]
     pub(super) fn make_room(&mut self, woken: &mut Vec<Waker>) {
         if self.queued > 0 {
@@ -206,7 +208,8 @@ impl Calls {
         self.expiry
     }
 
-    /// Ends the calls that have waited as long as they may at `now`: calls `expired` with their tickets, where they have been sent, and their wakers.
+    /// Ends the calls that have waited as long as they may at `now`: calls `expired` with their
+    /// tickets, where they have been sent, and their wakers.
     pub(super) fn expire(&mut self, now: u64, mut expired: impl FnMut(Option<Ticket>, Option<Waker>)) {
         if self.expiry.is_none_or(|expiry| now < expiry) {
             return;

@@ -1,7 +1,9 @@
-//! The thread that sleeps for the clients of many tasks, and looks after one that something has come for.
+//! The thread that sleeps for the clients of many tasks, and looks after one that something has
+//! come for.
 //!
-//! There is one for all such clients of a process, while there are any. It sleeps in `epoll` on a descriptor of each, until the earliest
-//! time that one of them has asked for. Clients that nothing comes for cost it nothing.
+//! There is one for all such clients of a process, while there are any. It sleeps in `epoll` on a
+//! descriptor of each, until the earliest time that one of them has asked for. Clients that nothing
+//! comes for cost it nothing.
 
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
@@ -17,7 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A client, as the driver knows it.
 pub(super) trait Attended: Send + Sync {
-    /// Takes what has come. Returns when to come again although nothing has come, in ticks of the clock.
+    /// Takes what has come. Returns when to come again although nothing has come, in ticks of the
+    /// clock.
     fn attend(&self) -> Option<u64>;
 }
 
@@ -92,7 +95,8 @@ impl Registration {
     ) -> io::Result<()> {
         locked(&self.driver.clients).list[self.number as usize] = Some(client);
         let flags = match watch {
-            // An edge: what was not taken off is no reason to come again, and the end of the other side is one once.
+            // An edge: what was not taken off is no reason to come again, and the end of the other
+            // side is one once.
             Watch::Always => EventFlags::IN | EventFlags::RDHUP | EventFlags::ET,
             Watch::OnRequest => EventFlags::ONESHOT,
         };
@@ -125,7 +129,8 @@ impl Registration {
         }
     }
 
-    /// Whether the driver, and what it watches, are those of the process that this one is a fork of, and to be left alone.
+    /// Whether the driver, and what it watches, are those of the process that this one is a fork
+    /// of, and to be left alone.
     fn is_forked(&self) -> bool {
         self.driver.mark.is_forked()
     }

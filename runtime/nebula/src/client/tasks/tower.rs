@@ -1,4 +1,5 @@
-//! A client as a service of `tower`, so that its layers apply: limits, time-outs, retries, load shedding.
+//! A client as a service of `tower`, so that its layers apply: limits, time-outs, retries, load
+//! shedding.
 
 use super::{AsyncClient, Call};
 use crate::client::error::CallError;
@@ -7,8 +8,8 @@ use tower_service::Service;
 
 /// The request and the response are bytes.
 ///
-/// The client is ready while there is room for another RPC. Nothing is reserved by that: where another handle takes the room before the call is made,
-/// the call waits for room.
+/// The client is ready while there is room for another RPC. Nothing is reserved by that: where
+/// another handle takes the room before the call is made, the call waits for room.
 ///
 /// # Examples
 ///

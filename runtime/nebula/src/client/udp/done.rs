@@ -33,7 +33,8 @@ pub(super) struct Taken {
 #[derive(Debug)]
 pub(crate) struct Slice(Option<Range<usize>>);
 
-/// The queue. Replies of one packet lie one behind another in one buffer, which is reused when the queue is empty.
+/// The queue. Replies of one packet lie one behind another in one buffer, which is reused when the
+/// queue is empty.
 #[derive(Debug)]
 pub(super) struct Done {
     queue: VecDeque<Ended>,

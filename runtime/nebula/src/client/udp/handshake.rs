@@ -1,4 +1,5 @@
-//! The client's handshake: it sends hellos until a welcome arrives, and again when the server it knew is gone.
+//! The client's handshake: it sends hellos until a welcome arrives, and again when the server it
+//! knew is gone.
 
 use crate::client::error::Hint;
 use crate::rpc::recipient::{Cover, KeyId};
@@ -11,8 +12,9 @@ use std::hash::Hasher;
 /// Between two hellos, at first and at most.
 const PAUSE_FIRST: Span = Span::from_ms(20);
 const PAUSE_MAX: Span = Span::from_secs(1);
-/// After a welcome, nothing gives rise to doubt for so many times as long as it took to come, but for times between these two: who plays an old
-/// frame to a client again and again slows it down by a ninth at most.
+/// After a welcome, nothing gives rise to doubt for so many times as long as it took to come, but
+/// for times between these two: who plays an old frame to a client again and again slows it down by
+/// a ninth at most.
 const TRUST_TIMES: u64 = 8;
 const TRUST_MIN: Span = Span::from_ms(20);
 const TRUST_MAX: Span = Span::from_secs(1);
@@ -36,7 +38,8 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// The header of this client's frames, which says that it takes datagrams of `datagram_bytes`; they are sealed with `key`.
+    /// The header of this client's frames, which says that it takes datagrams of `datagram_bytes`;
+    /// they are sealed with `key`.
     #[inline]
     pub(super) fn frame(&self, datagram_bytes: u16, key: KeyId) -> Frame {
         let &Self { domain, incarnation, snid, token: word, .. } = self;
@@ -182,8 +185,8 @@ impl Handshake {
         Some(self.admitted.replace(admitted))
     }
 
-    /// Takes the refusal of a frame under the grant, which may be old or another's: it ends nothing, but the client asks whether the server is still
-    /// the one that it knew.
+    /// Takes the refusal of a frame under the grant, which may be old or another's: it ends
+    /// nothing, but the client asks whether the server is still the one that it knew.
     pub(super) fn handle_refusal(&mut self, now: Timestamp, refused: &Refused) {
         if self.admitted.is_some_and(|admitted| admitted.is_of(refused.incarnation, refused.snid)) {
             self.doubt(now);
@@ -197,7 +200,8 @@ impl Handshake {
         }
     }
 
-    /// Asks on a connection that has just been made, because the one before it has broken; a little later, if the server has just answered.
+    /// Asks on a connection that has just been made, because the one before it has broken; a little
+    /// later, if the server has just answered.
     pub(super) fn ask_again(&mut self, now: Timestamp) {
         if self.asking.is_some() {
             return;
@@ -208,8 +212,8 @@ impl Handshake {
         }
     }
 
-    /// Takes the refusal of a hello that the server could not open. It repeats what the hello began with behind its header: `lead` where that is
-    /// sealed.
+    /// Takes the refusal of a hello that the server could not open. It repeats what the hello began
+    /// with behind its header: `lead` where that is sealed.
     pub(super) fn handle_unopened(&mut self, refused: &Refused, lead: Option<u64>) {
         if self.asking.is_some_and(|asking| refused.echo == lead.unwrap_or(asking.echo)) {
             self.note(refused.reason);

@@ -1,20 +1,25 @@
-//! What the server's clock shows, as far as a client can know: the latest that its frames have said, and the time since.
+//! What the server's clock shows, as far as a client can know: the latest that its frames have
+//! said, and the time since.
 //!
-//! A frame's time is older by its way here, so the estimate is late by the shortest way seen lately, and never ahead but for the drift of
-//! the two clocks within some seconds. Ahead would harm: stamps from the future are ignored.
+//! A frame's time is older by its way here, so the estimate is late by the shortest way seen
+//! lately, and never ahead but for the drift of the two clocks within some seconds. Ahead would
+//! harm: stamps from the future are ignored.
 
 use nebula_nic::{Span, Timestamp};
 
-/// How long a frame counts, at least: in that time two clocks that differ by 100 parts in a million drift 100 µs apart.
+/// How long a frame counts, at least: in that time two clocks that differ by 100 parts in a million
+/// drift 100 µs apart.
 const PERIOD: Span = Span::from_secs(1);
 
-/// The age from which on a frame is not believed: longer than any network keeps one, and 2^32 RPCs take longer at any rate that a server has.
+/// The age from which on a frame is not believed: longer than any network keeps one, and 2^32 RPCs
+/// take longer at any rate that a server has.
 const LONG_AGO_NS: u64 = 10_000_000_000;
 
 /// The server's clock, estimated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ServerTime {
-    /// The server's time less this client's, in nanoseconds, the largest of this period and of the one before.
+    /// The server's time less this client's, in nanoseconds, the largest of this period and of the
+    /// one before.
     ahead_ns: i64,
     ahead_before_ns: i64,
     /// The beginning of this period; `None` before the first frame.
@@ -32,13 +37,15 @@ impl ServerTime {
         }
     }
 
-    /// Whether a frame of that time is too old to be believed: RPCs have numbers of 32 bits, which no client uses up in as long.
+    /// Whether a frame of that time is too old to be believed: RPCs have numbers of 32 bits, which
+    /// no client uses up in as long.
     #[inline]
     pub(super) fn is_long_ago(&self, now: Timestamp, server_ns: u64) -> bool {
         self.since.is_some() && server_ns.saturating_add(LONG_AGO_NS) < self.at(now)
     }
 
-    /// As [`note`](Self::note), from a frame that cannot be old. Where it is of long ago all the same, the server's clock has been stopped.
+    /// As [`note`](Self::note), from a frame that cannot be old. Where it is of long ago all the
+    /// same, the server's clock has been stopped.
     pub(super) fn note_fresh(&mut self, now: Timestamp, server_ns: u64) {
         if self.is_long_ago(now, server_ns) {
             *self = Self::default();

@@ -1,9 +1,11 @@
-//! RPCs whose answers are not wanted any more: what the server is to be told, and told again, since a cancel has no answer and may be lost.
+//! RPCs whose answers are not wanted any more: what the server is to be told, and told again, since
+//! a cancel has no answer and may be lost.
 
 use nebula_nic::{Span, Timestamp, TransferId};
 use std::collections::VecDeque;
 
-/// How long after one it is said once more: twice at most, or until the server has answered the RPC.
+/// How long after one it is said once more: twice at most, or until the server has answered the
+/// RPC.
 const AGAIN: [Span; 2] = [Span::from_ms(1), Span::from_ms(8)];
 /// RPCs of which it is said more than once, at a time.
 const REPEATED_MAX: usize = 64;

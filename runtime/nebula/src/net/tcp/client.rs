@@ -1,4 +1,5 @@
-//! A client's end: one connection, which is made when there is something to send, and again after it has broken.
+//! A client's end: one connection, which is made when there is something to send, and again after
+//! it has broken.
 
 use super::frames::{DATAGRAM_BYTES, FRAME_BYTES_MAX};
 use super::link::{End, Link, READ_BYTES};
@@ -18,7 +19,8 @@ const FRAMES_PER_LOOK: usize = 64;
 
 /// Datagrams in frames over one TCP connection to a server.
 ///
-/// The connection is made when the first datagram is sent, and again by the next one after it has broken: what was on its way then is lost.
+/// The connection is made when the first datagram is sent, and again by the next one after it has
+/// broken: what was on its way then is lost.
 #[derive(Debug)]
 pub struct TcpClientWire {
     server: SocketAddr,

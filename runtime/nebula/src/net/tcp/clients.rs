@@ -8,7 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Bytes of incomplete frames that are kept of all connections together; those of small ones beside.
+/// Bytes of incomplete frames that are kept of all connections together; those of small ones
+/// beside.
 const KEPT_MAX: usize = 64 << 20;
 /// An incomplete frame of this length is kept in any case: connections have a bound.
 const SMALL_BYTES: usize = 4 << 10;
@@ -25,7 +26,8 @@ pub(super) struct Client {
     pub(super) route: Route,
     is_listed: bool,
     is_dirty: bool,
-    /// Nothing more is taken from it, and it is closed when what waits for it has been offered to it.
+    /// Nothing more is taken from it, and it is closed when what waits for it has been offered to
+    /// it.
     has_ended: bool,
 }
 
@@ -65,7 +67,8 @@ impl Clients {
         }
     }
 
-    /// Takes a connection in; gives it back where there is no place. With `has_several` addresses, answers come from the one that it was made to.
+    /// Takes a connection in; gives it back where there is no place. With `has_several` addresses,
+    /// answers come from the one that it was made to.
     pub(super) fn add(&mut self, sockets: &Sockets, stream: TcpStream, has_several: bool) -> Result<(), TcpStream> {
         let Some(id) = self.place() else { return Err(stream) };
         let Ok(route) = route_of(&stream, has_several).and_then(|route| sockets.watch(&stream, id).map(|()| route))
@@ -144,7 +147,8 @@ impl Clients {
         !self.ready.is_empty() || !self.ended.is_empty()
     }
 
-    /// Has `receive` take frames of the connection whose turn it is. What it returns; none where that is gone.
+    /// Has `receive` take frames of the connection whose turn it is. What it returns; none where
+    /// that is gone.
     pub(super) fn read_next(&mut self, receive: impl FnOnce(&mut Client) -> Result<usize, End>) -> usize {
         let Some(id) = self.ready.pop_front() else { return 0 };
         let Some(client) = self.get(id) else { return 0 };

@@ -4,7 +4,8 @@
 pub const PREFIX_BYTES: usize = 4;
 /// The longest datagram of a frame, in bytes: the longest that there is over UDP.
 pub const FRAME_BYTES_MAX: usize = 65_507;
-/// The longest datagram that is sent unless told otherwise: several RPCs of full length share one, as on the loopback network.
+/// The longest datagram that is sent unless told otherwise: several RPCs of full length share one,
+/// as on the loopback network.
 pub(super) const DATAGRAM_BYTES: usize = 16 << 10;
 /// Room that is kept while nothing is incomplete.
 const ROOM_BYTES: usize = 4 << 10;
@@ -38,7 +39,8 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Visits the datagrams of the frames that are whole with `fresh`, `most` at most, and keeps the rest. Returns how many.
+    /// Visits the datagrams of the frames that are whole with `fresh`, `most` at most, and keeps
+    /// the rest. Returns how many.
     ///
     /// # Errors
     ///
@@ -62,7 +64,8 @@ impl Frames {
         Ok(frames)
     }
 
-    /// Bytes that were kept: of one incomplete frame, and of whole ones where there were more than the `most` that were asked for.
+    /// Bytes that were kept: of one incomplete frame, and of whole ones where there were more than
+    /// the `most` that were asked for.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
         self.kept.len()
@@ -88,7 +91,8 @@ fn first(stream: &[u8]) -> Result<Option<usize>, BadFrame> {
     }
 }
 
-/// Visits the datagrams of at most `most` whole frames. Returns the bytes and the number of the frames.
+/// Visits the datagrams of at most `most` whole frames. Returns the bytes and the number of the
+/// frames.
 fn cut(mut stream: &mut [u8], most: usize, visit: &mut dyn FnMut(&mut [u8])) -> Result<(usize, usize), BadFrame> {
     let (mut bytes, mut frames) = (0, 0);
     while frames < most

@@ -88,7 +88,8 @@ impl Link {
             Ok(0) if self.kept() > 0 => Err(End::Cut),
             Ok(0) => Err(End::Closed),
             Ok(bytes) => {
-                // Less than there was room for is all there was: the kernel says when there is more, and when the peer has ended.
+                // Less than there was room for is all there was: the kernel says when there is
+                // more, and when the peer has ended.
                 self.may_read = bytes == scratch.len() || self.has_ended;
                 Ok(bytes)
             }
@@ -101,7 +102,8 @@ impl Link {
         }
     }
 
-    /// Queues datagrams of `segment` bytes each, the last perhaps shorter, as far as there is room for them.
+    /// Queues datagrams of `segment` bytes each, the last perhaps shorter, as far as there is room
+    /// for them.
     pub(super) fn queue(&mut self, bytes: &[u8], segment: usize) {
         for datagram in bytes.chunks(segment.max(1)) {
             let Ok(length) = u32::try_from(datagram.len()) else { return };

@@ -41,7 +41,8 @@ pub struct TcpServerWire {
 }
 
 impl TcpServerWire {
-    /// Listens at `local` for at most `clients_max` connections at once. Those beyond are closed as they come.
+    /// Listens at `local` for at most `clients_max` connections at once. Those beyond are closed as
+    /// they come.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! The headers of a UDP datagram over IPv4 in an Ethernet frame (IEEE 802.3, RFC 791, RFC 768), written and read.
+//! The headers of a UDP datagram over IPv4 in an Ethernet frame (IEEE 802.3, RFC 791, RFC 768),
+//! written and read.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -58,7 +59,8 @@ const DO_NOT_FRAGMENT: u8 = 0x40;
 const HOPS: u8 = 64;
 const UDP: u8 = 17;
 
-/// The ends of a datagram, and its bytes; nothing of what is no whole datagram, or one with a wrong checksum.
+/// The ends of a datagram, and its bytes; nothing of what is no whole datagram, or one with a wrong
+/// checksum.
 pub(super) fn read(frame: &mut [u8]) -> Option<(Ends, &mut [u8])> {
     let header: &[u8; HEADER_BYTES] = frame.first_chunk()?;
     let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -80,7 +82,8 @@ pub(super) fn read(frame: &mut [u8]) -> Option<(Ends, &mut [u8])> {
     let written = u16::from_ne_bytes([header[UDP_AT + 6], header[UDP_AT + 7]]);
     let pseudo = pseudo_header(*ends.from.ip(), *ends.to.ip(), half(UDP_AT + 4));
     let datagram = &mut frame[UDP_AT..UDP_AT + udp_bytes];
-    // A sender on the same machine leaves the sum of the data to a device that its frame never meets.
+    // A sender on the same machine leaves the sum of the data to a device that its frame never
+    // meets.
     let is_right = written == 0 || fold(pseudo + sum(datagram)) == u16::MAX || written == fold(pseudo);
     is_right.then_some((ends, &mut datagram[8..]))
 }
@@ -91,7 +94,8 @@ fn pseudo_header(from: Ipv4Addr, to: Ipv4Addr, udp_bytes: u16) -> u64 {
     sum(&from.octets()) + sum(&to.octets()) + sum(&[0, UDP]) + sum(&bytes)
 }
 
-/// The sum of pairs of bytes as the machine reads them (RFC 1071 §2: the order of bytes does not matter as long as it is the same).
+/// The sum of pairs of bytes as the machine reads them (RFC 1071 §2: the order of bytes does not
+/// matter as long as it is the same).
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let mut end = [0; 4];

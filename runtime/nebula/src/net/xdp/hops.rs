@@ -1,6 +1,8 @@
-//! Where packets that go through are sent next: to the host that they are for, or to the router before it, as the kernel's tables say.
+//! Where packets that go through are sent next: to the host that they are for, or to the router
+//! before it, as the kernel's tables say.
 //!
-//! What a packet says of its sender is not believed: one forged address would turn away the packets of another host.
+//! What a packet says of its sender is not believed: one forged address would turn away the packets
+//! of another host.
 
 use super::headers::Mac;
 use super::tables::{arp, neighbor, next_hop, routes};
@@ -8,7 +10,8 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Destinations remembered. With one more all are forgotten, and asked for again: forged addresses must keep nobody out.
+/// Destinations remembered. With one more all are forgotten, and asked for again: forged addresses
+/// must keep nobody out.
 const KNOWN_MAX: usize = 65_536;
 /// Destinations asked for at once; packets to further ones are dropped until these are known.
 const WANTED_MAX: usize = 64;
@@ -52,7 +55,8 @@ impl Hops {
         }
     }
 
-    /// The Ethernet address that packets to `to` are sent to, if it is known; otherwise it is asked for.
+    /// The Ethernet address that packets to `to` are sent to, if it is known; otherwise it is asked
+    /// for.
     #[inline]
     pub(super) fn mac(&mut self, to: Ipv4Addr) -> Option<Mac> {
         if let Some(hop) = self.known.get(&to) {

@@ -1,6 +1,7 @@
 //! Which Ethernet address a peer is reached at.
 //!
-//! The first frame of a peer says it. Where a later one says another, it may be forged: the kernel, which asks the network (ARP), decides.
+//! The first frame of a peer says it. Where a later one says another, it may be forged: the kernel,
+//! which asks the network (ARP), decides.
 
 use super::headers::Mac;
 use super::tables::{self, neighbor};
@@ -9,7 +10,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Peers remembered. With one more all are forgotten, and each is known again by its next frame: forged addresses must keep nobody out.
+/// Peers remembered. With one more all are forgotten, and each is known again by its next frame:
+/// forged addresses must keep nobody out.
 const PEERS_MAX: usize = 65_536;
 /// How often the kernel is asked at most, and how long a client waits for its server's address.
 const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -19,7 +21,8 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Neighbors {
     interface: String,
     peers: HashMap<Ipv4Addr, Mac>,
-    /// Some of them, by the last byte of their addresses: a hash that nobody can guess takes longer than all else that a frame is asked.
+    /// Some of them, by the last byte of their addresses: a hash that nobody can guess takes longer
+    /// than all else that a frame is asked.
     near: Box<[Option<(Ipv4Addr, Mac)>; 256]>,
     asked: Option<Instant>,
 }

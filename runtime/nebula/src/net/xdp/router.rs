@@ -15,11 +15,15 @@ use std::time::{Duration, Instant};
 /// Turns between two looks at the clock, to see whether next hops are to be looked up.
 const TURNS_PER_LOOK: u32 = 64;
 
-/// A router of two interfaces by AF_XDP: IPv4 packets that other hosts send through this machine are taken before the kernel's network stack, and leave
-/// past it. They are taken in the driver where that can, and otherwise at the beginning of the stack. All else goes to the kernel as before: what is for this machine, and other protocols, among them ARP, by which hosts find this one.
+/// A router of two interfaces by AF_XDP: IPv4 packets that other hosts send through this machine
+/// are taken before the kernel's network stack, and leave past it. They are taken in the driver
+/// where that can, and otherwise at the beginning of the stack. All else goes to the kernel as
+/// before: what is for this machine, and other protocols, among them ARP, by which hosts find this
+/// one.
 ///
-/// It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`. Where a packet goes next is what the kernel's tables of routes and
-/// neighbors say, of the network namespace of the thread that polls.
+/// It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`. Where a packet
+/// goes next is what the kernel's tables of routes and neighbors say, of the network namespace of
+/// the thread that polls.
 #[derive(Debug)]
 pub struct XdpRouter {
     ends: [End; 2],
@@ -38,13 +42,16 @@ struct End {
 }
 
 impl XdpRouter {
-    /// Takes the packets of the interfaces `inside` and `outside`, but those to each interface's own first address, unless that is one of `claimed`:
-    /// the addresses that a function answers for.
+    /// Takes the packets of the interfaces `inside` and `outside`, but those to each interface's
+    /// own first address, unless that is one of `claimed`: the addresses that a function answers
+    /// for.
     ///
     /// # Errors
     ///
-    /// The kernel's, for an interface that the message names: `NotFound` without such an interface, `AddrNotAvailable` where it has no IPv4 address,
-    /// `PermissionDenied` without the right to take frames, `ResourceBusy` where another program is attached to it. `InvalidInput` where both are one.
+    /// The kernel's, for an interface that the message names: `NotFound` without such an interface,
+    /// `AddrNotAvailable` where it has no IPv4 address, `PermissionDenied` without the right to
+    /// take frames, `ResourceBusy` where another program is attached to it. `InvalidInput` where
+    /// both are one.
     pub fn open(inside: &str, outside: &str, claimed: &[Ipv4Addr]) -> io::Result<Self> {
         if inside == outside {
             let text = format!("packets go between two interfaces, not from {inside} to itself");

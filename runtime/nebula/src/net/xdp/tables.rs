@@ -15,7 +15,8 @@ pub(super) fn routes() -> io::Result<String> {
     fs::read_to_string("/proc/thread-self/net/route")
 }
 
-/// The Ethernet address of `peer` in the kernel's table (`/proc/net/arp`: address, kind, flags, Ethernet address, mask, interface).
+/// The Ethernet address of `peer` in the kernel's table (`/proc/net/arp`: address, kind, flags,
+/// Ethernet address, mask, interface).
 pub(super) fn neighbor(table: &str, interface: &str, peer: Ipv4Addr) -> Option<Mac> {
     const IS_COMPLETE: u32 = 2;
     table.lines().skip(1).find_map(|line| {
@@ -27,8 +28,9 @@ pub(super) fn neighbor(table: &str, interface: &str, peer: Ipv4Addr) -> Option<M
     })
 }
 
-/// Where the kernel's table (`/proc/net/route`: interface, destination, router, …, mask in the 8th column; addresses as the machine reads
-/// them) sends what goes to `peer`: to itself, or to the router of the most specific route.
+/// Where the kernel's table (`/proc/net/route`: interface, destination, router, …, mask in the 8th
+/// column; addresses as the machine reads them) sends what goes to `peer`: to itself, or to the
+/// router of the most specific route.
 pub(super) fn next_hop(table: &str, interface: &str, peer: Ipv4Addr) -> Option<Ipv4Addr> {
     let ip = |text: &str| Some(Ipv4Addr::from(u32::from_str_radix(text, 16).ok()?.to_ne_bytes()));
     let routes = table.lines().skip(1).filter_map(|line| {

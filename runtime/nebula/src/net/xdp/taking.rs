@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 /// How long frames that another program has are asked for again.
 const GIVEN_BACK_IN: Duration = Duration::from_secs(1);
 
-/// Takes the frames, from a program that has just ended too: the kernel gives them back a little later.
+/// Takes the frames, from a program that has just ended too: the kernel gives them back a little
+/// later.
 pub(super) fn take(interface: &Interface, picked: Picked) -> io::Result<Frames> {
     let until = Instant::now() + GIVEN_BACK_IN;
     loop {

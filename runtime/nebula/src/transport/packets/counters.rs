@@ -3,7 +3,8 @@
 use crate::net::{Side, Unsent};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What became of the packets that came, as the engine of a [packet server](crate::Server::serve_packets) counts it.
+/// What became of the packets that came, as the engine of a [packet
+/// server](crate::Server::serve_packets) counts it.
 #[derive(Debug, Default)]
 pub struct PacketCounters {
     received: [AtomicU64; 2],
@@ -17,7 +18,8 @@ pub struct PacketCounters {
     lost: AtomicU64,
 }
 
-/// What became of the packets that came. When nothing is inside, `received` is the sum of all others but `lost`.
+/// What became of the packets that came. When nothing is inside, `received` is the sum of all
+/// others but `lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketStatus {
@@ -37,7 +39,8 @@ pub struct PacketStatus {
     pub no_room: u64,
     /// Packets that the service made longer than the device sends.
     pub too_long: u64,
-    /// Frames that came while the device had no room for them, or that were too long for it: they are in no other count.
+    /// Frames that came while the device had no room for them, or that were too long for it: they
+    /// are in no other count.
     pub lost: u64,
 }
 

@@ -48,7 +48,8 @@ struct Departures {
 }
 
 impl PacketPort {
-    /// A port for at most `packets_max` packets at once: as many as the receive buffer has room for.
+    /// A port for at most `packets_max` packets at once: as many as the receive buffer has room
+    /// for.
     pub(crate) fn new(forwarding: Forwarding, packets_max: u32, counters: Arc<PacketCounters>) -> Self {
         let Forwarding { device, flow_hash, keeps_order } = forwarding;
         let frame_bytes_max = device.frame_bytes_max();
@@ -96,7 +97,8 @@ impl Taker {
 }
 
 impl Departures {
-    /// A packet has been served: it leaves, unless others of its flow are before it, and so do those that waited for it.
+    /// A packet has been served: it leaves, unless others of its flow are before it, and so do
+    /// those that waited for it.
     fn end(&mut self, device: &mut dyn PacketDevice, taker: &mut Taker, answer: Box<Answer>) {
         let Self { order: Some(order), held, scratch } = self else {
             return leave(&mut self.scratch, device, taker, answer);

@@ -13,7 +13,8 @@ use std::sync::Arc;
 /// What the server sends to a client that sleeps.
 const WAKE_UP: [u8; 1] = [1];
 
-/// Bytes behind the ring of a client that may sleep: the line of the word that says whether it does.
+/// Bytes behind the ring of a client that may sleep: the line of the word that says whether it
+/// does.
 pub(crate) const SLEEP_BYTES: usize = 64;
 
 /// Bytes of the memory that a client shares with the server.
@@ -83,11 +84,13 @@ impl Channel {
         self.slots().publish(position, SlotHeader { mark: Mark::Nack, pkt_idx: 0, span: 1, rpc_bytes: 0, extra });
     }
 
-    /// Wakes the client if it sleeps. To be called after answers were published, once for all that were at a time.
+    /// Wakes the client if it sleeps. To be called after answers were published, once for all that
+    /// were at a time.
     ///
     /// # Cost
     ///
-    /// A look at a flag. For a client that may sleep, a fence and a load; a system call, which does not wait, if it does sleep.
+    /// A look at a flag. For a client that may sleep, a fence and a load; a system call, which does
+    /// not wait, if it does sleep.
     #[inline(always)]
     pub(crate) fn wake_sleeper(&self) {
         if self.may_sleep {

@@ -1,6 +1,7 @@
 //! The handshake of client and server before they share memory. See `docs/PROTOCOL.md`.
 //!
-//! Both messages are fixed-size datagrams over a Unix seqpacket socket; every field is checked by the side that receives it.
+//! Both messages are fixed-size datagrams over a Unix seqpacket socket; every field is checked by
+//! the side that receives it.
 
 use crate::rpc::slot::{Geometry, MTU_BYTES_MAX, SPAN_MAX, mtu_for};
 use nebula_nic::RegionId;
@@ -22,7 +23,8 @@ const MESSAGE_BYTES: usize = 64;
 
 /// Fewest and most slots of a ring.
 pub(crate) const SLOTS_MIN: u32 = 2;
-/// As above: at the largest MTU a ring of this many slots is 64 GiB of address space, of which only touched pages exist.
+/// As above: at the largest MTU a ring of this many slots is 64 GiB of address space, of which only
+/// touched pages exist.
 pub(crate) const SLOTS_MAX: u32 = 1 << 16;
 
 /// What a client asks for.
@@ -111,7 +113,8 @@ pub(crate) struct Welcome {
     pub(crate) reply_bytes_max: u32,
     /// The SLO in picoseconds.
     pub(crate) slo_ps: u64,
-    /// Whether the server reads the mark of RPCs that are taken back. A server before that would wait behind it.
+    /// Whether the server reads the mark of RPCs that are taken back. A server before that would
+    /// wait behind it.
     pub(crate) cancels: bool,
     /// Messages that follow, each with a region to be mapped.
     pub(crate) regions: u32,
@@ -278,7 +281,8 @@ pub(crate) fn send(socket: impl AsFd, message: &Message, fds: &[BorrowedFd<'_>])
     if sent == MESSAGE_BYTES { Ok(()) } else { Err(std::io::Error::other("the message was cut short")) }
 }
 
-/// Receives one message and the descriptors with it; `Ok(None)` when the peer closed the socket or sent something else.
+/// Receives one message and the descriptors with it; `Ok(None)` when the peer closed the socket or
+/// sent something else.
 pub(crate) fn receive(socket: impl AsFd) -> std::io::Result<Option<(Message, Vec<OwnedFd>)>> {
     let mut message = [0; MESSAGE_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

@@ -1,7 +1,9 @@
-//! The listener of a `shm://` server: one thread that accepts clients and notices when they are gone. It never touches an RPC.
+//! The listener of a `shm://` server: one thread that accepts clients and notices when they are
+//! gone. It never touches an RPC.
 //!
-//! It sleeps in `poll` on the listening socket, on the sockets of clients that have not said hello, and on those of clients whose
-//! rings are served. A socket that closes, however its process ended, becomes a control message to the engine.
+//! It sleeps in `poll` on the listening socket, on the sockets of clients that have not said hello,
+//! and on those of clients whose rings are served. A socket that closes, however its process ended,
+//! becomes a control message to the engine.
 
 use super::channel::{Channel, shared_bytes};
 use super::handshake::{self, Answer, Hello, Mappable, Refusal, Welcome};
@@ -29,7 +31,8 @@ const GREETING: Duration = Duration::from_secs(2);
 /// Those who have the status page alone, at once.
 const OBSERVERS_MAX: usize = 64;
 
-/// Regions that a client maps at most; it reaches all others by the engine. Their messages fit the socket's buffer.
+/// Regions that a client maps at most; it reaches all others by the engine. Their messages fit the
+/// socket's buffer.
 const MAPPED_MAX: usize = 64;
 
 /// A control message from the listener to the engine.
@@ -114,7 +117,8 @@ impl Terms {
     }
 }
 
-/// The name of an endpoint's socket. Abstract: it is no file, and it goes with the process, however that ends.
+/// The name of an endpoint's socket. Abstract: it is no file, and it goes with the process, however
+/// that ends.
 fn address(name: &str) -> std::io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(format!("nebula/1/{name}").as_bytes())?)
 }
@@ -279,15 +283,18 @@ impl Listener {
         }
     }
 
-    /// Sleeps until a socket is readable; the flags are those of the listening socket, of clients in the handshake, and of clients served.
+    /// Sleeps until a socket is readable; the flags are those of the listening socket, of clients
+    /// in the handshake, and of clients served.
     fn wait(&self) -> (Vec<bool>, bool) {
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
-        // Without a listening socket the place is the waker's once more, so that the others keep theirs.
+        // Without a listening socket the place is the waker's once more, so that the others keep
+        // theirs.
         fds.push(PollFd::new(self.listening.as_ref().unwrap_or(&self.waker), PollFlags::IN));
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
         fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(&**socket, PollFlags::IN)));
         fds.extend(self.observers.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
-        // A finite wait where a silent client must be let go; else half a minute, to hand back what the engine retired.
+        // A finite wait where a silent client must be let go; else half a minute, to hand back what
+        // the engine retired.
         let seconds = if self.greeting.is_empty() { 30 } else { 1 };
         let woken = poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 }));
         if fds[0].revents().contains(PollFlags::IN) {

@@ -37,7 +37,8 @@ impl Registry {
     }
 }
 
-/// A worker's own copies of the registry's entries: the lock is taken once a client, not once an RPC.
+/// A worker's own copies of the registry's entries: the lock is taken once a client, not once an
+/// RPC.
 #[derive(Debug)]
 pub(crate) struct ChannelCache {
     registry: Arc<Registry>,

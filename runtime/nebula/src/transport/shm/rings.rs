@@ -1,4 +1,5 @@
-//! The clients of a server over shared memory: who has come, where each ring was read up to, who is gone.
+//! The clients of a server over shared memory: who has come, where each ring was read up to, who is
+//! gone.
 
 use super::channel::Channel;
 use super::listener::{Event, EventQueue, client_index};
@@ -17,9 +18,10 @@ use nebula_nic::{
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
 
-/// Packets taken in from one ring in a turn, so that no client starves the others. More than an inline worker serves in a turn: under
-/// overload the queue then grows to its bound, and what is beyond it is refused, as far as there is [time](crate::nic::refusals) for that,
-/// instead of waiting unseen in the ring.
+/// Packets taken in from one ring in a turn, so that no client starves the others. More than an
+/// inline worker serves in a turn: under overload the queue then grows to its bound, and what is
+/// beyond it is refused, as far as there is [time](crate::nic::refusals) for that, instead of
+/// waiting unseen in the ring.
 const PACKETS_PER_RING: usize = BURST_MAX as usize;
 
 const _: () = assert!(BURST_MAX > crate::nic::ingress::RPCS_PER_TURN, "under overload the queue grows to its bound");
@@ -33,9 +35,11 @@ struct PeerRing {
     channel: Arc<Channel>,
     /// Position of the next packet.
     cursor: u32,
-    /// Where the next packet is looked for first: at the cursor, or at the ring's first slot, whichever was right the last time.
+    /// Where the next packet is looked for first: at the cursor, or at the ring's first slot,
+    /// whichever was right the last time.
     look: u32,
-    /// Slots that the latest RPC of one packet spanned: the next one is looked for behind as many, before it is known.
+    /// Slots that the latest RPC of one packet spanned: the next one is looked for behind as many,
+    /// before it is known.
     span: u32,
     /// The RPC of several packets that the cursor is inside of.
     current: Option<Current>,
@@ -128,7 +132,8 @@ impl Rings {
         ring.channel.disconnect();
     }
 
-    /// One look at the word where the client's next packet is expected; all else only where it is there.
+    /// One look at the word where the client's next packet is expected; all else only where it is
+    /// there.
     #[inline(always)]
     fn poll_ring(&mut self, now: Timestamp, place: usize, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         let ring = &mut self.list[place];
@@ -144,12 +149,13 @@ impl Rings {
             return self.poll_otherwise(now, place, intake, at_once);
         }
         let burst = ring.take_burst(now, rpc, intake, at_once);
-        // The rest one by one, if there is any: of several packets, or beyond what there is room for.
+        // The rest one by one, if there is any: of several packets, or beyond what there is room
+        // for.
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
     }
 
-    /// A client that has written nothing, that has begun at its first slot again or ceased to, or that has written something else than RPCs of one
-    /// packet with the span of those before.
+    /// A client that has written nothing, that has begun at its first slot again or ceased to, or
+    /// that has written something else than RPCs of one packet with the span of those before.
     #[inline(never)]
     fn poll_otherwise(
         &mut self,
@@ -237,7 +243,8 @@ impl Rings {
                     intake.refusals.count();
                     refused += 1;
                 }
-                // The packets of an RPC are read once and in order, so none can be dropped; its client would wait for good.
+                // The packets of an RPC are read once and in order, so none can be dropped; its
+                // client would wait for good.
                 Verdict::Drop { .. } => break false,
             }
             taken += 1;
@@ -263,7 +270,8 @@ impl Rings {
         Some(&self.list[self.place(snid)?].channel)
     }
 
-    /// So many RPCs of a client are over, and answered in its ring. The last one of a client that is gone takes the ring along.
+    /// So many RPCs of a client are over, and answered in its ring. The last one of a client that
+    /// is gone takes the ring along.
     #[inline(always)]
     pub(crate) fn end(&mut self, snid: NodeId, rpcs: u32) {
         if let Some(place) = self.place(snid) {
@@ -289,7 +297,8 @@ impl PeerRing {
         self.channel.slots().has_request(self.cursor)
     }
 
-    /// Whether the next RPC would be refused while there is no time for refusals: then nobody looks whether there is one.
+    /// Whether the next RPC would be refused while there is no time for refusals: then nobody looks
+    /// whether there is one.
     #[cold]
     fn is_turned_away(&self, now: Timestamp, intake: &mut Intake) -> bool {
         // The rest of an RPC is never refused.
@@ -304,10 +313,12 @@ impl PeerRing {
         !self.is_gone && self.current.is_none() && intake.backend.takes_bursts()
     }
 
-    /// Moves the cursor to a packet that was found where it was looked for first. Whether there is none before it.
+    /// Moves the cursor to a packet that was found where it was looked for first. Whether there is
+    /// none before it.
     ///
-    /// A client whose answers are all taken begins at the ring's first slot again. It writes its positions in order: so if its packet is there,
-    /// and then still none where the cursor stands, it has left the rest out.
+    /// A client whose answers are all taken begins at the ring's first slot again. It writes its
+    /// positions in order: so if its packet is there, and then still none where the cursor stands,
+    /// it has left the rest out.
     #[inline(always)]
     fn begins_at_look(&mut self) -> bool {
         if self.look != self.cursor && self.has_request() {
@@ -339,7 +350,8 @@ impl PeerRing {
         true
     }
 
-    /// Moves the cursor behind what was taken, and looks there the next time, or at the first slot where the client has begun again.
+    /// Moves the cursor behind what was taken, and looks there the next time, or at the first slot
+    /// where the client has begun again.
     #[inline(always)]
     fn advance(&mut self, slots: u32) {
         let geometry = self.channel.slots().geometry();
@@ -348,7 +360,8 @@ impl PeerRing {
         self.look = if has_restarted { geometry.next_lap(self.cursor.wrapping_sub(1)) } else { self.cursor };
     }
 
-    /// Takes consecutive RPCs of one packet, from `first` on, as many as take the same number of slots.
+    /// Takes consecutive RPCs of one packet, from `first` on, as many as take the same number of
+    /// slots.
     #[inline(always)]
     fn take_burst(
         &mut self,
@@ -460,7 +473,8 @@ impl PeerRing {
     }
 }
 
-/// Carries out the one-sided operation in the slot at `position` and answers it there; `false` where it cannot be one.
+/// Carries out the one-sided operation in the slot at `position` and answers it there; `false`
+/// where it cannot be one.
 #[inline(never)]
 fn operate(one_sided: &mut OneSided, channel: &Channel, position: u32, slot: &SlotHeader) -> bool {
     let slots = channel.slots();
@@ -573,7 +587,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// The RPC that the packet in `slot` is of; `None` when the packet cannot be: the client does not keep to the protocol.
+    /// The RPC that the packet in `slot` is of; `None` when the packet cannot be: the client does
+    /// not keep to the protocol.
     #[inline(always)]
     fn current(&self, slot: &SlotHeader, slots: Slots<'_>) -> Option<Current> {
         match self.current {

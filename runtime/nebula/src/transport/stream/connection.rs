@@ -1,4 +1,5 @@
-//! One client: what has come from it and was not taken, what goes to it and was not sent, and how many of its RPCs are in the server.
+//! One client: what has come from it and was not taken, what goes to it and was not sent, and how
+//! many of its RPCs are in the server.
 
 use super::framing::Framing;
 use crate::net::Route;
@@ -10,7 +11,8 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-/// RPCs of one connection in the server: what it sends beyond that stays unread until some are answered.
+/// RPCs of one connection in the server: what it sends beyond that stays unread until some are
+/// answered.
 pub(crate) const PENDING_MAX: u32 = 512;
 /// Bytes of answers that a connection has not taken, beyond which it is not read.
 const UNSENT_MAX: usize = 256 << 10;
@@ -118,7 +120,8 @@ impl Connection {
         }
     }
 
-    /// The RPC that is answered next is over. `room` is what may be kept of answers that nobody takes.
+    /// The RPC that is answered next is over. `room` is what may be kept of answers that nobody
+    /// takes.
     #[inline]
     pub(super) fn end(&mut self, first: Slots<'_>, ending: &Ending, framing: &dyn Framing, room: usize) {
         match ending.fate {
@@ -151,7 +154,8 @@ impl Connection {
                 kept
             }
             Ok(bytes) => {
-                // Less than there was room for is all there was: the kernel says when there is more, and when the client has ended.
+                // Less than there was room for is all there was: the kernel says when there is
+                // more, and when the client has ended.
                 self.may_read = kept + bytes == input.len() || self.has_ended;
                 kept + bytes
             }

@@ -1,10 +1,12 @@
-//! The clients of one engine: who there is, whom to look at, whom to send to, and what all of them together keep.
+//! The clients of one engine: who there is, whom to look at, whom to send to, and what all of them
+//! together keep.
 
 use super::connection::{Connection, Peer};
 use nebula_nic::{NodeId, TransferId};
 use std::collections::VecDeque;
 
-/// Bytes of incomplete requests that are kept, of all connections together; those of small ones beside.
+/// Bytes of incomplete requests that are kept, of all connections together; those of small ones
+/// beside.
 const INPUT_MAX: usize = 64 << 20;
 /// Bytes of answers that nobody takes, of all connections together.
 const UNSENT_MAX: usize = 256 << 20;
@@ -48,7 +50,8 @@ impl Connections {
         !self.free.is_empty()
     }
 
-    /// A client more, which `peer` makes for its number; `None` where there is no place or no client.
+    /// A client more, which `peer` makes for its number; `None` where there is no place or no
+    /// client.
     pub(super) fn add_with(&mut self, peer: impl FnOnce(u32) -> Option<Peer>) -> Option<u32> {
         let id = *self.free.last()?;
         let peer = peer(id)?;
@@ -71,7 +74,8 @@ impl Connections {
         Some(connection)
     }
 
-    /// Puts a client back, or forgets it if it is over. Lists it where something is to be done with it.
+    /// Puts a client back, or forgets it if it is over. Lists it where something is to be done with
+    /// it.
     #[inline]
     pub(super) fn put(&mut self, id: u32, mut connection: Box<Connection>, has_more: bool) {
         if connection.is_over() {

@@ -8,13 +8,14 @@ use std::fmt::Debug;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Frame {
-    /// A part of a request. Nothing more is known before there are so many bytes in all, or one more where that is less.
+    /// A part of a request. Nothing more is known before there are so many bytes in all, or one
+    /// more where that is less.
     Incomplete {
         /// Bytes from the beginning of the request that are needed.
         bytes_min: usize,
     },
-    /// A request of so many bytes, which the service gets as they are. What it says is followed by `discard` bytes that are not looked at, such as
-    /// a value that is too long.
+    /// A request of so many bytes, which the service gets as they are. What it says is followed by
+    /// `discard` bytes that are not looked at, such as a value that is too long.
     Request {
         /// Bytes of the RPC.
         bytes: usize,
@@ -25,7 +26,8 @@ pub enum Frame {
     },
     /// The client wants to end: its answers go out, and the connection is closed.
     End,
-    /// What comes makes no sense, and where it would again is not known: this answer goes out, and the connection is closed.
+    /// What comes makes no sense, and where it would again is not known: this answer goes out, and
+    /// the connection is closed.
     Broken(&'static [u8]),
 }
 
@@ -88,8 +90,9 @@ pub trait Framing: Debug + Send + Sync + 'static {
         0
     }
 
-    /// Over datagrams: the header of answer `index` of `count` to the datagram that began with `asked`, to be written to `header`, which is as long.
-    /// `None` where that datagram is not answered.
+    /// Over datagrams: the header of answer `index` of `count` to the datagram that began with
+    /// `asked`, to be written to `header`, which is as long. `None` where that datagram is not
+    /// answered.
     fn answer_header(&self, asked: &[u8], index: u16, count: u16, header: &mut [u8]) -> Option<()> {
         let _ = (asked, index, count, header);
         None

@@ -1,6 +1,7 @@
 //! The server's end: bytes in, answers out.
 //!
-//! One turn asks the kernel once whom something came from, reads each of those once, and sends each that is answered everything by one call.
+//! One turn asks the kernel once whom something came from, reads each of those once, and sends each
+//! that is answered everything by one call.
 
 use super::connection::{Connection, HEADER_BYTES_MAX, Peer};
 use super::connections::Connections;
@@ -22,7 +23,8 @@ use std::time::Duration;
 const READ_BYTES: usize = 64 << 10;
 /// What of a request is kept and no more than this is read together with what follows it.
 const AGAIN_BYTES: usize = READ_BYTES / 2;
-/// The longest request grows in steps of this, so that who announces much and sends little takes little.
+/// The longest request grows in steps of this, so that who announces much and sends little takes
+/// little.
 const GROWTH_BYTES: usize = 64 << 10;
 /// Bytes of a datagram of answers, as memcached has them: they fit every Ethernet.
 const DATAGRAM_BYTES: usize = 1400;
@@ -57,8 +59,9 @@ impl Ears {
 }
 
 impl StreamPort {
-    /// A port of at most `clients_max` clients at once, whose replies have at most `reply_bytes_max` bytes. With `keeps_order` the engine serves the
-    /// RPCs of a client in the order in which they come.
+    /// A port of at most `clients_max` clients at once, whose replies have at most
+    /// `reply_bytes_max` bytes. With `keeps_order` the engine serves the RPCs of a client in the
+    /// order in which they come.
     pub(crate) fn new(
         ears: Ears,
         framing: Arc<dyn Framing>,
@@ -89,7 +92,8 @@ impl StreamPort {
         });
     }
 
-    /// Looks at a client that something came from: reads once, and takes the requests that are complete. Returns the RPCs.
+    /// Looks at a client that something came from: reads once, and takes the requests that are
+    /// complete. Returns the RPCs.
     fn look_at(&mut self, id: u32, turn: &mut Turn<'_, impl AtOnce>) -> usize {
         let Some(mut connection) = self.connections.take(id) else { return 0 };
         // One that is looked at again stays in the list.
@@ -112,7 +116,8 @@ impl StreamPort {
             connection.send();
         }
         let has_more = taken.stop == Stop::Later || connection.may_read || connection.is_blocked;
-        // One that stays blocked is looked at again when some of its RPCs have ended, or of its answers been taken.
+        // One that stays blocked is looked at again when some of its RPCs have ended, or of its
+        // answers been taken.
         connection.is_blocked &= connection.room(self.taker.pending_max) == 0;
         let has_more = has_more && !connection.is_blocked;
         self.connections.put(id, connection, has_more);
@@ -173,7 +178,8 @@ impl StreamPort {
         self.connections.put(id, connection, has_room);
     }
 
-    /// Takes datagrams, each of which is a client for as long as it takes to answer it. Returns the RPCs.
+    /// Takes datagrams, each of which is a client for as long as it takes to answer it. Returns the
+    /// RPCs.
     fn poll_datagrams(&mut self, turn: &mut Turn<'_, impl AtOnce>) -> usize {
         let Self { ears: Ears::Datagrams(wire), connections, taker, .. } = self else { return 0 };
         let header_bytes = taker.framing.datagram_header_bytes().min(HEADER_BYTES_MAX);
@@ -221,7 +227,8 @@ fn send_datagrams(wire: &mut dyn Wire, route: Route, asked: &[u8], answers: &[u8
 impl Transport for StreamPort {
     const MAKES_SYSTEM_CALLS: bool = true;
     const SENDS_AT_ONCE: bool = true;
-    /// What is light is served first, which would change the order of a connection's RPCs: so all are refused alike.
+    /// What is light is served first, which would change the order of a connection's RPCs: so all
+    /// are refused alike.
     const SOURCES: Option<Sources> = Some(Sources::ONE);
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
@@ -237,8 +244,9 @@ impl Transport for StreamPort {
             let Some(id) = self.connections.next_ready() else { break };
             rpcs += self.look_at(id, &mut turn);
         }
-        // Where several have asked, what is left of the queue is for those that have sent more than their share, and what there is no room for is
-        // refused: unread it would grow old. A few that send much wait for their own answers.
+        // Where several have asked, what is left of the queue is for those that have sent more than
+        // their share, and what there is no room for is refused: unread it would grow old. A few
+        // that send much wait for their own answers.
         turn.share = None;
         let mut beyond = std::mem::take(&mut self.beyond);
         if ready >= CONNECTIONS_SERVED_MIN as usize {

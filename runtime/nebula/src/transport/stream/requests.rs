@@ -1,4 +1,5 @@
-//! Requests of a connection become RPCs: several at once where the core serves them at once, or where all of them join the queue.
+//! Requests of a connection become RPCs: several at once where the core serves them at once, or
+//! where all of them join the queue.
 
 use super::connection::{Connection, PENDING_MAX};
 use super::connections::Connections;
@@ -14,7 +15,8 @@ use std::sync::Arc;
 
 /// So many connections at least share the queue before any request is refused.
 pub(super) const CONNECTIONS_SERVED_MIN: u32 = 4;
-/// A reply of at most this length leaves its room to the next; the room of a longer one is given back.
+/// A reply of at most this length leaves its room to the next; the room of a longer one is given
+/// back.
 const SPARE_BYTES: u32 = 64 << 10;
 
 /// What takes requests in.
@@ -62,7 +64,8 @@ pub(super) struct Turn<'t, A> {
     pub(super) at_once: &'t mut A,
 }
 
-/// What one connection may have of a turn, in RPCs: more of them would only wait for each other, and others would be refused for them.
+/// What one connection may have of a turn, in RPCs: more of them would only wait for each other,
+/// and others would be refused for them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     /// Of the queue.
@@ -96,7 +99,8 @@ struct Gathered {
 }
 
 impl Taker {
-    /// For replies of up to `reply_bytes_max` bytes; a connection's RPCs are served in their order, or one at a time.
+    /// For replies of up to `reply_bytes_max` bytes; a connection's RPCs are served in their order,
+    /// or one at a time.
     pub(super) fn new(framing: Arc<dyn Framing>, reply_bytes_max: u32, keeps_order: bool) -> Self {
         Self {
             framing,
@@ -168,7 +172,8 @@ impl Taker {
         Taken { bytes: at.min(bytes.len()), rpcs, stop }
     }
 
-    /// Takes requests that are one run: at once, or into the queue. How many, and how many bytes they have; `None` for none.
+    /// Takes requests that are one run: at once, or into the queue. How many, and how many bytes
+    /// they have; `None` for none.
     #[inline]
     fn take_run(
         &mut self,
@@ -210,7 +215,8 @@ impl Taker {
         Some((run.rpcs, at))
     }
 
-    /// The requests that `bytes` begins with that can be one run; what they differ in is written to the back end's places.
+    /// The requests that `bytes` begins with that can be one run; what they differ in is written to
+    /// the back end's places.
     #[inline]
     fn gather(&self, intake: &mut Intake, bytes: &[u8], most: u32) -> Option<Gathered> {
         let longest = intake.backend.one_packet_bytes_max() as usize;
@@ -289,8 +295,8 @@ impl Taker {
     }
 }
 
-/// Copies the requests of a run, which `bytes` begins with, into the slots that were given to it; `None` where other threads have some of the
-/// receive buffer.
+/// Copies the requests of a run, which `bytes` begins with, into the slots that were given to it;
+/// `None` where other threads have some of the receive buffer.
 #[inline]
 fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()> {
     let memory = intake.payloads.burst(run, 0)?;

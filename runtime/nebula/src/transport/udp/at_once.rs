@@ -1,8 +1,11 @@
-//! The quick way through a server: requests of a datagram that are served before any of them is queued.
+//! The quick way through a server: requests of a datagram that are served before any of them is
+//! queued.
 //!
-//! They are consecutive RPCs of one client, of one packet each and one stamp, new to the server, without a deadline; nothing waits before them, and
-//! the core is idle. Then what is the same for all of them is decided once ([`Run`](nebula_nic::Run)): whose they are, whether they are taken in, where they
-//! lie. Every other request goes [one by one](super::requests), and the decision log is the same on both ways.
+//! They are consecutive RPCs of one client, of one packet each and one stamp, new to the server,
+//! without a deadline; nothing waits before them, and the core is idle. Then what is the same for
+//! all of them is decided once ([`Run`](nebula_nic::Run)): whose they are, whether they are taken
+//! in, where they lie. Every other request goes [one by one](super::requests), and the decision log
+//! is the same on both ways.
 
 use super::message::{Messages, REQUEST_BYTES, rpc_key};
 use super::outbox::Outbox;
@@ -27,7 +30,8 @@ struct Gathered {
 }
 
 impl Memory {
-    /// Serves the requests that `messages` begins with at once, as far as that may be. Returns how many; `None` for none.
+    /// Serves the requests that `messages` begins with at once, as far as that may be. Returns how
+    /// many; `None` for none.
     #[inline(always)]
     pub(super) fn take_run(
         &mut self,
@@ -48,7 +52,8 @@ impl Memory {
         copy_payloads(messages.bytes(), &run, intake)?;
         outbox.address(&peer.recipient);
         let Self { outcomes, counters, at_once: answer, run_entries, .. } = self;
-        // All before the first is served: what is reused for them lies in lines far apart, whose misses overlap here.
+        // All before the first is served: what is reused for them lies in lines far apart, whose
+        // misses overlap here.
         run_entries.clear();
         for index in 0..count {
             let entry = outcomes.retention.begin(peer.key(run.tid(index)), stamp_ns, WHOLE);
@@ -63,7 +68,8 @@ impl Memory {
         Some(count as usize)
     }
 
-    /// The requests that `messages` begins with that can be one run; what they differ in is written to the back end's places.
+    /// The requests that `messages` begins with that can be one run; what they differ in is written
+    /// to the back end's places.
     #[inline(always)]
     fn gather(
         &self,
@@ -108,8 +114,8 @@ impl Memory {
     }
 }
 
-/// Copies the payloads of a run, whose messages `bytes` begins with, into the slots that were given to it; `None` where other threads have some of
-/// the receive buffer.
+/// Copies the payloads of a run, whose messages `bytes` begins with, into the slots that were given
+/// to it; `None` where other threads have some of the receive buffer.
 #[inline(always)]
 fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()> {
     let memory = intake.payloads.burst(run, 0)?;

@@ -1,24 +1,31 @@
-//! Early drop: what a client sends beyond what is served to it is dropped before it takes room in the socket.
+//! Early drop: what a client sends beyond what is served to it is dropped before it takes room in
+//! the socket.
 //!
-//! A client that ignores NACKs can fill the socket's buffer with datagrams of which hardly one is served. They wait there before the queue that
-//! the SLO bounds, and the others' datagrams wait behind them or are lost with them. So the wire is told to pass only a part of such a client's
-//! datagrams, by chance: twice as much as is served to it. Less would leave the server idle between two of them.
+//! A client that ignores NACKs can fill the socket's buffer with datagrams of which hardly one is
+//! served. They wait there before the queue that the SLO bounds, and the others' datagrams wait
+//! behind them or are lost with them. So the wire is told to pass only a part of such a client's
+//! datagrams, by chance: twice as much as is served to it. Less would leave the server idle between
+//! two of them.
 //!
-//! As random early detection in routers, but by client: only who sends more than is served to it, and does not heed NACKs, is met.
+//! As random early detection in routers, but by client: only who sends more than is served to it,
+//! and does not heed NACKs, is met.
 
 use super::frame::SNID_AT;
 use crate::net::DropRule;
 use nebula_nic::{NodeId, Span, Timestamp};
 use std::net::SocketAddr;
 
-/// Clients at most whose datagrams are dropped early. Those beyond are refused as before, until one of these backs off.
+/// Clients at most whose datagrams are dropped early. Those beyond are refused as before, until one
+/// of these backs off.
 const CLIENTS_MAX: usize = nebula_sys::udp::DROP_RULES_MAX;
 /// Between two looks at what was served.
 const LOOK_EVERY: Span = Span::from_ms(4);
-/// What was served to a client is judged after so many datagrams, or after some time: fewer tell nothing, since which of them pass is chance.
+/// What was served to a client is judged after so many datagrams, or after some time: fewer tell
+/// nothing, since which of them pass is chance.
 const DATAGRAMS: u32 = 32;
 const JUDGED_AFTER: Span = Span::from_ms(64);
-/// A server that is idle for so large a part of the time passes too little: what it serves comes in bursts.
+/// A server that is idle for so large a part of the time passes too little: what it serves comes in
+/// bursts.
 const IDLE_PART: u64 = 32;
 /// Where the client's number stands.
 #[expect(clippy::cast_possible_truncation, reason = "16")]
@@ -70,7 +77,8 @@ impl EarlyDrop {
         self.clients.is_empty()
     }
 
-    /// Of a datagram of `came` bytes, `lost` bytes were requests that were neither served nor refused by a NACK.
+    /// Of a datagram of `came` bytes, `lost` bytes were requests that were neither served nor
+    /// refused by a NACK.
     #[cold]
     pub(super) fn note(&mut self, now: Timestamp, peer: SocketAddr, snid: NodeId, came: u64, lost: u64) {
         let known = self.clients.iter().position(|client| (client.peer, client.snid) == (peer, snid));
@@ -87,8 +95,8 @@ impl EarlyDrop {
         self.clients.len() - 1
     }
 
-    /// The rules from now on, where it is time for a look and they are others than before. `is_idle`: nothing came in this turn, and nothing
-    /// waits.
+    /// The rules from now on, where it is time for a look and they are others than before.
+    /// `is_idle`: nothing came in this turn, and nothing waits.
     #[cold]
     pub(super) fn end_turn(&mut self, now: Timestamp, is_idle: bool) -> Option<&[DropRule]> {
         if self.was_idle {
@@ -133,8 +141,9 @@ impl EarlyDrop {
 }
 
 impl Heavy {
-    /// Half of what passes is to be served; a fifth to two thirds is near enough, because new rules cost some time. At most a quarter or
-    /// twice as much passes as before. A client of which nothing came sends less now.
+    /// Half of what passes is to be served; a fifth to two thirds is near enough, because new rules
+    /// cost some time. At most a quarter or twice as much passes as before. A client of which
+    /// nothing came sends less now.
     fn judge(&mut self, now: Timestamp) {
         let served = self.came - self.lost;
         let factor = match self.came {
@@ -175,7 +184,8 @@ mod tests {
         ([127, 0, 0, 1], 1000 + number).into()
     }
 
-    /// Looks in which `datagrams` of each of the first clients were sent, of which a rule's part passes and `served` are served.
+    /// Looks in which `datagrams` of each of the first clients were sent, of which a rule's part
+    /// passes and `served` are served.
     fn run(early: &mut EarlyDrop, now: &mut Timestamp, looks: u32, clients: &[(u64, u64)]) -> Vec<u32> {
         let mut parts = vec![ALL; clients.len()];
         for _ in 0..looks {

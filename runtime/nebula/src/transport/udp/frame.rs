@@ -1,4 +1,5 @@
-//! The header of a datagram, 32 bytes: who sends, to which run of the server, and what stands behind it.
+//! The header of a datagram, 32 bytes: who sends, to which run of the server, and what stands
+//! behind it.
 //!
 //! ```text
 //! byte  0        1     2      3       4..8   8..16        16..20  20..22          22..24   24..32      little-endian
@@ -87,7 +88,8 @@ pub(crate) enum FrameError {
 }
 
 impl Frame {
-    /// Writes the header into the first bytes of `datagram`, the check as 0. A sealed one names its key.
+    /// Writes the header into the first bytes of `datagram`, the check as 0. A sealed one names its
+    /// key.
     #[inline]
     pub(crate) fn encode(&self, datagram: &mut [u8], key_tag: Option<u16>) {
         let mut header = [0; FRAME_BYTES];
@@ -103,8 +105,8 @@ impl Frame {
         datagram[..FRAME_BYTES].copy_from_slice(&header);
     }
 
-    /// Reads the header, unchecked, and the tag of the key if it is sealed: whether it is what its sender wrote is for
-    /// [`Seal::open`](super::seal::Seal::open) to say.
+    /// Reads the header, unchecked, and the tag of the key if it is sealed: whether it is what its
+    /// sender wrote is for [`Seal::open`](super::seal::Seal::open) to say.
     #[inline]
     pub(crate) fn decode(datagram: &[u8]) -> Result<(Self, Option<u16>), FrameError> {
         let header = datagram.first_chunk::<FRAME_BYTES>().ok_or(FrameError::TooShort)?;

@@ -1,13 +1,15 @@
-//! Grants of a server: which of its clients' messages of several packets may go on, and whom to tell.
+//! Grants of a server: which of its clients' messages of several packets may go on, and whom to
+//! tell.
 //!
-//! [`Grants`] decides; here is where each message came from last. Only messages whose client waits for grants are known here: those of
-//! others come as their clients' windows let them.
+//! [`Grants`] decides; here is where each message came from last. Only messages whose client waits
+//! for grants are known here: those of others come as their clients' windows let them.
 
 use crate::rpc::recipient::Recipient;
 use nebula_nic::{BURST_PACKETS, Grant, Grants, GrantsConfig, Missing, RpcKey, Span, Timestamp};
 
-/// A round trip through the kernels of two machines, and through an engine that has others to serve, takes tens of microseconds, so more is to be on its
-/// way than a NIC in hardware would have: as much of each message as an acknowledgment can speak of.
+/// A round trip through the kernels of two machines, and through an engine that has others to
+/// serve, takes tens of microseconds, so more is to be on its way than a NIC in hardware would
+/// have: as much of each message as an acknowledgment can speak of.
 pub(super) const GRANTS: GrantsConfig = GrantsConfig {
     unscheduled: 16,
     ahead: BURST_PACKETS,
@@ -92,8 +94,8 @@ impl Granting {
         }
     }
 
-    /// Where as many messages are known as there is room for, one whose client is silent gives way to `rpc`: else those who send nothing could keep
-    /// out all others.
+    /// Where as many messages are known as there is room for, one whose client is silent gives way
+    /// to `rpc`: else those who send nothing could keep out all others.
     fn make_room(&mut self, now: Timestamp, rpc: RpcKey) {
         let is_full = self.recipients.len() >= GRANTS.messages_max as usize;
         if is_full
@@ -152,7 +154,8 @@ mod tests {
         let asked = granting.handle_ask(now, rpc(999), 100, Missing { first: 20, bitmap: 0b10 }, &recipient(999));
         assert_eq!(asked, Grant { rpc: rpc(999), packets: 22 });
         assert_eq!(granting.recipients.len(), 256);
-        // Those that may send what comes unasked, and have sent one packet, are silent after a while.
+        // Those that may send what comes unasked, and have sent one packet, are silent after a
+        // while.
         let later = now + GRANTS.patience + Span::from_ns(1);
         granting.handle_packet(later, rpc(999), 100, &recipient(999));
         assert_eq!((granting.recipients.len(), granting.grants.messages()), (256, 256));

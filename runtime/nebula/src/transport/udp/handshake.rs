@@ -1,4 +1,5 @@
-//! How a client is let in, without anything being kept of it: hello, welcome, refusal, and the token that binds it to its address.
+//! How a client is let in, without anything being kept of it: hello, welcome, refusal, and the
+//! token that binds it to its address.
 //!
 //! ```text
 //! client ─ Hello: echo, filled up to 128 bytes ───▶ server     not longer than the hello, so that a forged source is worth nothing
@@ -20,7 +21,8 @@ use std::net::{IpAddr, SocketAddr};
 pub(crate) const HELLO_BYTES: usize = 128;
 const WELCOME_BODY_BYTES: usize = 40;
 const REFUSAL_BODY_BYTES: usize = 16;
-/// Where the bytes lie that a refusal repeats: the echo of a plain hello, the nonce of what is sealed.
+/// Where the bytes lie that a refusal repeats: the echo of a plain hello, the nonce of what is
+/// sealed.
 const ECHO_AT: usize = FRAME_BYTES;
 
 /// What a client asks.
@@ -77,7 +79,8 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    /// Whether what was refused was opened: then the refusal is closed as other frames to that client are, and else in plain.
+    /// Whether what was refused was opened: then the refusal is closed as other frames to that
+    /// client are, and else in plain.
     pub(crate) const fn is_of_opened(self) -> bool {
         matches!(self, Self::Incarnation | Self::Token)
     }
@@ -95,8 +98,8 @@ impl Reason {
     }
 }
 
-/// A refusal. `echo` is what stood at [`ECHO_AT`] of what is refused, incarnation and snid are those of its header, so that a client knows it for
-/// an answer.
+/// A refusal. `echo` is what stood at [`ECHO_AT`] of what is refused, incarnation and snid are
+/// those of its header, so that a client knows it for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) reason: Reason,
@@ -213,7 +216,8 @@ pub(crate) fn reason_of(datagram: &[u8]) -> Option<Reason> {
     Reason::from_code(word(body, 0))
 }
 
-/// 16 secret bytes for use number `what`, out of random ones that are nobody else's: what is made for one use tells nothing of the others.
+/// 16 secret bytes for use number `what`, out of random ones that are nobody else's: what is made
+/// for one use tells nothing of the others.
 pub(crate) fn derived(entropy: &[u8; 32], what: u64) -> u128 {
     let (key, rest) = entropy.split_at(16);
     let mut hasher = SipHasher128::new_with_key(&std::array::from_fn(|i| key[i]));
@@ -230,8 +234,9 @@ pub(crate) fn half(derived: u128) -> u64 {
 
 /// Makes and checks tokens: one secret a run, nothing a client.
 ///
-/// The upper half of a token is the client's **session**, whatever its address; the lower half is right for one address. So the server can tell
-/// that a client whose address has changed is the one it knew, and remembers its RPCs by the session.
+/// The upper half of a token is the client's **session**, whatever its address; the lower half is
+/// right for one address. So the server can tell that a client whose address has changed is the one
+/// it knew, and remembers its RPCs by the session.
 #[derive(Clone)]
 pub(crate) struct Tokens {
     secret: [u8; 16],

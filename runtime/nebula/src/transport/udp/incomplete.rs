@@ -1,10 +1,12 @@
 //! How much of the receive buffer RPCs may hold of which packets are still to come.
 //!
-//! They hold it until the last packet is there, or until they age out, and who means harm sends no last packet. So
+//! They hold it until the last packet is there, or until they age out, and who means harm sends no
+//! last packet. So
 //!
 //! - one part in eight of the buffer is for RPCs that are whole when they come;
-//! - while more than half of the rest is held, no host has more than a quarter of it. Hosts are told apart by their addresses: a client
-//!   can have any number of numbers and ports. They are counted by one of 256 values of a hash, so memory does not grow with them.
+//! - while more than half of the rest is held, no host has more than a quarter of it. Hosts are
+//!   told apart by their addresses: a client can have any number of numbers and ports. They are
+//!   counted by one of 256 values of a hash, so memory does not grow with them.
 //!
 //! The longest RPC is let in if no other is incomplete, whatever the shares.
 
@@ -36,7 +38,8 @@ impl Incomplete {
         Self { slots: 0, slots_max, rpc_bytes_max: backend.rpc_bytes_max, by_host: [0; COUNTS], seed }
     }
 
-    /// Whether there is no room for another RPC of `rpc_bytes` bytes of `host`. Whether it is too long is not said here.
+    /// Whether there is no room for another RPC of `rpc_bytes` bytes of `host`. Whether it is too
+    /// long is not said here.
     pub(super) fn is_crowded(&self, host: IpAddr, rpc_bytes: u32) -> bool {
         if self.slots == 0 || rpc_bytes > self.rpc_bytes_max {
             return false;

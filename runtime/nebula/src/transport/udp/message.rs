@@ -7,7 +7,8 @@
 //!                                                                       operation: as a request    grant: word: packets
 //! ```
 //!
-//! Kind 0 is padding up to the end. Reading takes any bytes: a message that is cut short or unknown ends the datagram with an error.
+//! Kind 0 is padding up to the end. Reading takes any bytes: a message that is cut short or unknown
+//! ends the datagram with an error.
 
 use super::frame::{long, short, word};
 use nebula_nic::{NodeId, RpcKey, TransferId};
@@ -98,7 +99,8 @@ pub(crate) enum Message<'a> {
         tid: TransferId,
         code: u32,
     },
-    /// In the server: whole, or with packets missing from `first_missing` on; bit `i` says that packet `first_missing + i` has come.
+    /// In the server: whole, or with packets missing from `first_missing` on; bit `i` says that
+    /// packet `first_missing + i` has come.
     Ack {
         tid: TransferId,
         is_whole: bool,
@@ -177,7 +179,8 @@ impl Request<'_> {
         REQUEST_BYTES + self.payload.len()
     }
 
-    /// Writes the message into `out`, which has exactly [`len`](Self::len) bytes: as a request, or as a one-sided operation.
+    /// Writes the message into `out`, which has exactly [`len`](Self::len) bytes: as a request, or
+    /// as a one-sided operation.
     #[inline(always)]
     pub(crate) fn encode(&self, is_operation: bool, out: &mut [u8]) {
         let kind = if is_operation { OPERATION } else { REQUEST };
@@ -321,7 +324,8 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// What a request has before its payload, read word by word: two comparisons say whether it is the one that is expected.
+/// What a request has before its payload, read word by word: two comparisons say whether it is the
+/// one that is expected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestHead<'a> {
     header: &'a [u8; REQUEST_BYTES],
@@ -351,8 +355,8 @@ impl RequestHead<'_> {
         long(self.header, 24)
     }
 
-    /// Whether it is a request of one packet, all of which is there, of that number and stamp, without a deadline; an acknowledgment need not be sent, as
-    /// the reply is one.
+    /// Whether it is a request of one packet, all of which is there, of that number and stamp,
+    /// without a deadline; an acknowledgment need not be sent, as the reply is one.
     #[inline(always)]
     pub(crate) fn is_whole_request(self, tid: TransferId, stamp_ns: u64) -> bool {
         let bytes = self.payload_bytes();

@@ -1,8 +1,10 @@
 //! The numbers of clients, and which engine of a server each belongs to.
 //!
-//! A server with several engines has a socket for each, and the kernel gives a datagram to the engine that its client's number names, wherever
-//! it comes from ([`GROUP_KEY`]). So a client stays with one engine, which remembers its RPCs, even when its address changes. Numbers are
-//! drawn one after the other by all engines together: consecutive clients belong to different engines. The first is random.
+//! A server with several engines has a socket for each, and the kernel gives a datagram to the
+//! engine that its client's number names, wherever it comes from ([`GROUP_KEY`]). So a client stays
+//! with one engine, which remembers its RPCs, even when its address changes. Numbers are drawn one
+//! after the other by all engines together: consecutive clients belong to different engines. The
+//! first is random.
 
 use super::frame::{FrameKind, KIND_AT, SNID_AT};
 use super::handshake::derived;
@@ -11,7 +13,8 @@ use nebula_sys::udp::GroupKey;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How the kernel finds the engine of a datagram: by the lowest byte of the client's number; any engine answers a hello.
+/// How the kernel finds the engine of a datagram: by the lowest byte of the client's number; any
+/// engine answers a hello.
 #[expect(clippy::cast_possible_truncation, reason = "places in a header of 32 bytes")]
 pub(crate) const GROUP_KEY: GroupKey =
     GroupKey { owner_at: SNID_AT as u16, kind_at: KIND_AT as u16, for_anyone: FrameKind::Hello as u8 };
@@ -43,14 +46,16 @@ impl Numbers {
         self.engine
     }
 
-    /// A number for another client, never 0. The lowest bytes that no whole turn of all engines has room for are left out: 256 is no multiple of
-    /// three, and 255 and 256 would be of the same engine.
+    /// A number for another client, never 0. The lowest bytes that no whole turn of all engines has
+    /// room for are left out: 256 is no multiple of three, and 255 and 256 would be of the same
+    /// engine.
     pub(super) fn draw(&mut self) -> NodeId {
         self.drawn = self.drawn.saturating_add(1);
         self.next()
     }
 
-    /// As [`draw`](Self::draw), for a client that belongs to this engine because its connection does.
+    /// As [`draw`](Self::draw), for a client that belongs to this engine because its connection
+    /// does.
     pub(super) fn draw_own(&mut self) -> NodeId {
         self.drawn = self.drawn.saturating_add(1);
         loop {
@@ -78,7 +83,8 @@ impl Numbers {
         self.drawn
     }
 
-    /// Whether the client belongs to this engine: any other remembers nothing of its RPCs, and must not run them.
+    /// Whether the client belongs to this engine: any other remembers nothing of its RPCs, and must
+    /// not run them.
     #[inline]
     pub(super) fn is_own(&self, snid: NodeId) -> bool {
         self.engines == 1 || u16::from(snid.0.to_le_bytes()[0]) % self.engines == self.engine

@@ -1,4 +1,5 @@
-//! Station 11 on its way out: answers of one turn, packed by client into as few datagrams and system calls as they fit.
+//! Station 11 on its way out: answers of one turn, packed by client into as few datagrams and
+//! system calls as they fit.
 
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameKind};
 use super::message::{Message, REPLY_BYTES, encode_reply};
@@ -23,7 +24,8 @@ pub(super) enum Body {
         first: u32,
         bitmap: u64,
     },
-    /// The same of a reply that lies in no ring any more, but `bytes` bytes from `start` on among those that were [moved](Outbox::move_replies).
+    /// The same of a reply that lies in no ring any more, but `bytes` bytes from `start` on among
+    /// those that were [moved](Outbox::move_replies).
     Moved {
         tid: TransferId,
         start: u32,
@@ -50,7 +52,8 @@ pub(super) struct Outbox {
     parcels: Vec<Parcel>,
     /// Whose they are, each at least once.
     recipients: Vec<Recipient>,
-    /// Replies that would have been written over before they are sent, and those that are in no ring.
+    /// Replies that would have been written over before they are sent, and those that are in no
+    /// ring.
     moved: Vec<u8>,
     /// The time of this turn.
     now: Timestamp,
@@ -120,8 +123,8 @@ impl Outbox {
         }
     }
 
-    /// Adds an answer, for the recipient that was [addressed](Self::address) last. Those of the first client of a turn go into the train at once, while
-    /// they are hot.
+    /// Adds an answer, for the recipient that was [addressed](Self::address) last. Those of the
+    /// first client of a turn go into the train at once, while they are hot.
     #[inline(always)]
     pub(super) fn push(&mut self, body: Body) {
         let is_in_train = match &body {
@@ -179,7 +182,8 @@ impl Outbox {
         self.parcels.push(Parcel { body, to, number });
     }
 
-    /// Copies all replies that are still to be sent out of their ring, in `replies`: others may be written over them then.
+    /// Copies all replies that are still to be sent out of their ring, in `replies`: others may be
+    /// written over them then.
     #[cold]
     pub(super) fn move_replies(&mut self, retention: &Retention, replies: &[u8]) {
         for parcel in &mut self.parcels {
@@ -206,7 +210,8 @@ impl Outbox {
         (Frame { kind, domain, incarnation, snid, datagram_bytes: DATAGRAM_BYTES_MAX, word, cover }, limit)
     }
 
-    /// Where in the ring of replies the oldest begins that is still to be sent: nothing may be written over it. `u64::MAX` for none.
+    /// Where in the ring of replies the oldest begins that is still to be sent: nothing may be
+    /// written over it. `u64::MAX` for none.
     #[inline(always)]
     pub(super) fn oldest(&self) -> u64 {
         self.oldest
@@ -244,7 +249,8 @@ impl Outbox {
         let mut parcels = std::mem::take(&mut self.parcels);
         let recipients = &self.recipients;
         if std::mem::take(&mut self.is_mixed) {
-            // By number too, so that a client's answers stay in order; a sort that keeps it by itself allocates.
+            // By number too, so that a client's answers stay in order; a sort that keeps it by
+            // itself allocates.
             parcels.sort_unstable_by_key(|parcel| (recipients[parcel.to as usize].snid.0, parcel.number));
         }
         let one_client =

@@ -1,4 +1,5 @@
-//! What a server remembers of the last RPCs of all its clients together: what became of each, and the replies, to be sent again.
+//! What a server remembers of the last RPCs of all its clients together: what became of each, and
+//! the replies, to be sent again.
 
 use super::message::Message;
 use super::outbox::{Body, Outbox};
@@ -19,7 +20,8 @@ pub(super) struct Outcomes {
 impl Outcomes {
     pub(super) fn new(config: RetentionConfig) -> Self {
         let retention = Retention::new(config);
-        // Not of zeros, which the kernel hands out page by page when they are first touched: that would be paid RPC by RPC.
+        // Not of zeros, which the kernel hands out page by page when they are first touched: that
+        // would be paid RPC by RPC.
         Self { replies: vec![1; retention.reply_bytes()].into(), retention }
     }
 
@@ -34,7 +36,8 @@ impl Outcomes {
         self.retention.overwrites(outbox.oldest(), bytes)
     }
 
-    /// Remembers what became of the RPC `tid` of whom `outbox` has addressed last, and sends it. Its reply begins in the slot `first`.
+    /// Remembers what became of the RPC `tid` of whom `outbox` has addressed last, and sends it.
+    /// Its reply begins in the slot `first`.
     #[inline(always)]
     pub(super) fn end(
         &mut self,

@@ -30,8 +30,9 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Looks at the wire in a turn, each of some dozens of datagrams: more of them than an inline worker serves in a turn, so that under
-/// overload what is too much is refused, instead of waiting unseen in the kernel's buffer.
+/// Looks at the wire in a turn, each of some dozens of datagrams: more of them than an inline
+/// worker serves in a turn, so that under overload what is too much is refused, instead of waiting
+/// unseen in the kernel's buffer.
 const LOOKS_PER_TURN: usize = 4;
 /// Datagrams of a look that say that there are more.
 const BUSY: usize = 16;
@@ -47,7 +48,8 @@ pub(crate) struct UdpPort {
     keys: Arc<KeyBox>,
     /// Whose bytes of this turn were no datagrams of a client's.
     strange: Vec<Route>,
-    /// What made no sense, as it was counted last, and whether nobody has been told that it is more than before.
+    /// What made no sense, as it was counted last, and whether nobody has been told that it is more
+    /// than before.
     counted: (u64, bool),
     /// The time of the last turn.
     now: Timestamp,
@@ -86,8 +88,8 @@ struct Claim {
 }
 
 impl UdpPort {
-    /// A port over `wire`, for the engine of `numbers` and a back end of `backend`. The engines of a server have the same `entropy`, so that
-    /// each knows a token that another has made.
+    /// A port over `wire`, for the engine of `numbers` and a back end of `backend`. The engines of
+    /// a server have the same `entropy`, so that each knows a token that another has made.
     pub(crate) fn new(
         config: &ServerConfig,
         backend: &BackendConfig,
@@ -158,14 +160,16 @@ impl Transport for UdpPort {
                     && let Some((snid, number)) = validation.claimed(now, route.peer, datagram)
                     && intake.turns_away_all(now, number)
                 {
-                    // Not even opened, which costs more than all else: nothing follows from whose number it claims to be but this.
+                    // Not even opened, which costs more than all else: nothing follows from whose
+                    // number it claims to be but this.
                     early_drop.note(now, route.peer, snid, bytes as u64, bytes as u64);
                     return memory.leave_unread(bytes, intake);
                 }
                 match validation.open(now, route, datagram) {
                     Opened::Frame(peer, body) => {
                         let unanswered = memory.unanswered();
-                        // While any are dropped, whose is served first is not for the order of their datagrams to say.
+                        // While any are dropped, whose is served first is not for the order of
+                        // their datagrams to say.
                         let at_once = early_drop.is_idle().then_some(&mut *at_once);
                         let taken = memory.take_messages(now, &peer, body, (intake, outbox), at_once);
                         packets += taken;
@@ -175,7 +179,8 @@ impl Transport for UdpPort {
                             early_drop.note(now, route.peer, peer.recipient.snid, bytes as u64, lost);
                         }
                     }
-                    // Anti-amplification: an address that is not validated is sent no more bytes than came from it.
+                    // Anti-amplification: an address that is not validated is sent no more bytes
+                    // than came from it.
                     Opened::Answer(answer) if answer.len() <= bytes => outbox.send_now(route, answer),
                     Opened::Answer(_) | Opened::Nothing => {}
                     Opened::Strange => strange.push(route),
@@ -184,7 +189,8 @@ impl Transport for UdpPort {
             if !strange.is_empty() {
                 strange.drain(..).for_each(|peer| wire.hang_up(peer));
             }
-            // Once there is no time for refusals, more of the same would only keep what waits from being served.
+            // Once there is no time for refusals, more of the same would only keep what waits from
+            // being served.
             if intake.refusals.is_used_up() || looked.map_or(true, |datagrams| datagrams < BUSY) {
                 break;
             }
@@ -273,7 +279,8 @@ enum Opened<'d> {
     Answer(Vec<u8>),
     /// Nothing to act on.
     Nothing,
-    /// What no client sends. A datagram may have been changed on its way; a connection does not do that.
+    /// What no client sends. A datagram may have been changed on its way; a connection does not do
+    /// that.
     Strange,
 }
 
@@ -318,8 +325,8 @@ impl Validation {
         let cover = Cover::of_token(frame.word, key);
         let recipient = Recipient { route, cover, snid: frame.snid, datagram_bytes: frame.datagram_bytes };
         let number = self.number(now, route.peer, frame.snid, owner);
-        // Where anybody can have any number of numbers, one that comes again is told apart by its address. With a key the session stays when that
-        // changes.
+        // Where anybody can have any number of numbers, one that comes again is told apart by its
+        // address. With a key the session stays when that changes.
         let tag = if self.seal.is_sealed() { session } else { cover.secret };
         Opened::Frame(Peer { recipient, number, tag }, body)
     }
@@ -360,8 +367,9 @@ impl Validation {
             return Opened::Nothing;
         };
         let key = frame.cover.key;
-        // Datagrams are brought to the engine that their client belongs to, whichever its hello has come to. A connection stays where it is: another
-        // engine's client that comes here is a new one.
+        // Datagrams are brought to the engine that their client belongs to, whichever its hello has
+        // come to. A connection stays where it is: another engine's client that comes here is a new
+        // one.
         let is_ours = !self.keeps_clients || self.numbers.is_own(hello.snid);
         let snid = match self.keeps_clients {
             _ if is_ours && self.knows(peer, &hello, key) => hello.snid,
@@ -386,8 +394,9 @@ impl Validation {
         Opened::of(welcome.datagram(&mut self.seal, key))
     }
 
-    /// Whether it is a client that the server has let in. Where datagrams are sealed it may have another address now, which the welcome's way there
-    /// proves: nobody without its owner's key can say what it says.
+    /// Whether it is a client that the server has let in. Where datagrams are sealed it may have
+    /// another address now, which the welcome's way there proves: nobody without its owner's key
+    /// can say what it says.
     fn knows(&self, peer: SocketAddr, hello: &Hello, key: KeyId) -> bool {
         let session = self.tokens.session(hello.snid, self.seal.owner(key));
         let is_same_session = hello.token >> 32 == u64::from(session);
@@ -401,7 +410,8 @@ impl Validation {
         Opened::of(refused.datagram(&mut self.seal, Cover::of_token(frame.word, frame.cover.key)))
     }
 
-    /// Tells a client of another messaging domain so, as it asks to be let in; whatever else it sends is not answered.
+    /// Tells a client of another messaging domain so, as it asks to be let in; whatever else it
+    /// sends is not answered.
     #[cold]
     fn refuse_domain<'d>(&mut self, frame: &Frame, echo: u64) -> Opened<'d> {
         self.violations += 1;
@@ -412,8 +422,8 @@ impl Validation {
         Opened::of(refused.datagram(&mut Seal::Plain, Cover::default()))
     }
 
-    /// Answers bytes that could not be opened, where their sender may be a client of another version or one without the key: in plain,
-    /// so that it can be read.
+    /// Answers bytes that could not be opened, where their sender may be a client of another
+    /// version or one without the key: in plain, so that it can be read.
     #[cold]
     fn refuse_bytes<'d>(&mut self, error: FrameError, echo: u64) -> Opened<'d> {
         self.violations += 1;
@@ -503,7 +513,8 @@ mod tests {
         assert_ne!(engines[0].seal.lead(), engines[1].seal.lead());
     }
 
-    /// The number under which a client goes on that says hello from `peer` with the number and the token of `frame`.
+    /// The number under which a client goes on that says hello from `peer` with the number and the
+    /// token of `frame`.
     fn greeted(validation: &mut Validation, seal: &mut Seal, frame: &Frame, peer: SocketAddr) -> Option<NodeId> {
         let hello = Hello { domain: 0, echo: 1, snid: frame.snid, token: frame.word, datagram_bytes: 1232 };
         let mut hello = hello.datagram(seal)?;
@@ -605,7 +616,8 @@ mod tests {
         for _ in 0..2 {
             assert!(port.wait(None, parker.as_fd()));
         }
-        // What is dropped wakes nobody up: so the rule goes before the first sleep, and once is enough.
+        // What is dropped wakes nobody up: so the rule goes before the first sleep, and once is
+        // enough.
         assert_eq!(*told.lock().unwrap(), [("set", 1), ("set", 0), ("wait", 0), ("wait", 0)]);
     }
 }

@@ -1,12 +1,14 @@
-//! Whether a datagram is what its sender wrote: a check that begins with a secret, or a seal against everybody without the key.
+//! Whether a datagram is what its sender wrote: a check that begins with a secret, or a seal
+//! against everybody without the key.
 //!
 //! ```text
 //! plain    header with CRC-32C | messages
 //! sealed   header, in the clear and authenticated | nonce 24 | messages, encrypted | tag 16
 //! ```
 //!
-//! The seal is XChaCha20-Poly1305. A nonce is 16 random bytes of the sender's run and a counter: the cipher derives a key from the shared one
-//! and the random bytes, so that every run of every client has its own, and the server keeps none of them. The header names the key by its
+//! The seal is XChaCha20-Poly1305. A nonce is 16 random bytes of the sender's run and a counter:
+//! the cipher derives a key from the shared one and the random bytes, so that every run of every
+//! client has its own, and the server keeps none of them. The header names the key by its
 //! [tag](key_tag), so that a server with many keys tries one.
 
 use super::frame::{CHECK, FRAME_BYTES, Frame, FrameError};
@@ -78,8 +80,8 @@ impl Seal {
         Self::Keyed(Box::new(keyed))
     }
 
-    /// Replaces the keys; those that stay keep their numbers. A side that has none, or is to have none, stays as it is: whether datagrams are
-    /// sealed is for good.
+    /// Replaces the keys; those that stay keep their numbers. A side that has none, or is to have
+    /// none, stays as it is: whether datagrams are sealed is for good.
     pub(crate) fn set_keys(&mut self, keys: &Keys) {
         match self {
             Self::Keyed(keyed) if !keys.is_empty() => keyed.set(keys),
@@ -109,7 +111,8 @@ impl Seal {
         }
     }
 
-    /// Whom the key belongs to that a datagram claims to be sealed with; `None` where it names no key, or those of several owners.
+    /// Whom the key belongs to that a datagram claims to be sealed with; `None` where it names no
+    /// key, or those of several owners.
     pub(crate) fn claimed_owner(&self, datagram: &[u8]) -> Option<u64> {
         let Self::Keyed(keyed) = self else { return Some(0) };
         let (_, tag) = Frame::decode(datagram).ok()?;
@@ -118,7 +121,8 @@ impl Seal {
         owners.all(|other| other == owner).then_some(owner)
     }
 
-    /// The eight bytes behind the header of a datagram that this side sends, as far as that is sealed: they do not change.
+    /// The eight bytes behind the header of a datagram that this side sends, as far as that is
+    /// sealed: they do not change.
     pub(crate) fn lead(&self) -> Option<u64> {
         match self {
             Self::Plain => None,
@@ -138,9 +142,10 @@ impl Seal {
         if self.is_sealed() { TAG_BYTES } else { 0 }
     }
 
-    /// Writes the header of a datagram whose messages are in place, [`lead_bytes`](Self::lead_bytes) from its start and
-    /// [`tail_bytes`](Self::tail_bytes) from its end, and closes it as its cover says. `false` when this side does not have that key any more:
-    /// then the datagram must not be sent.
+    /// Writes the header of a datagram whose messages are in place,
+    /// [`lead_bytes`](Self::lead_bytes) from its start and [`tail_bytes`](Self::tail_bytes) from
+    /// its end, and closes it as its cover says. `false` when this side does not have that key any
+    /// more: then the datagram must not be sent.
     ///
     /// # Panics
     ///
@@ -159,7 +164,8 @@ impl Seal {
         }
     }
 
-    /// The header and the messages of a datagram that is what its sender wrote. Plain, its check began with `secret`.
+    /// The header and the messages of a datagram that is what its sender wrote. Plain, its check
+    /// began with `secret`.
     #[inline]
     pub(crate) fn open<'d>(&self, datagram: &'d mut [u8], secret: u32) -> Result<(Frame, &'d [u8]), FrameError> {
         let (frame, tag) = Frame::decode(datagram)?;

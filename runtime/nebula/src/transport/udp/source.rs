@@ -1,15 +1,17 @@
 //! Whose share of a server a client has: that of its host.
 //!
-//! A client may have any number of numbers and ports, but not of addresses. So what the NIC knows a client by has the host in its high bits, and
-//! only the low bits of the client's own number: it counts by the host, and nothing has to be kept for that.
+//! A client may have any number of numbers and ports, but not of addresses. So what the NIC knows a
+//! client by has the host in its high bits, and only the low bits of the client's own number: it
+//! counts by the host, and nothing has to be kept for that.
 //!
-//! Two hosts whose bits agree have one share together: one pair in 16,384. The hash is another for each run of the server, and
-//! every 18 minutes.
+//! Two hosts whose bits agree have one share together: one pair in 16,384. The hash is another for
+//! each run of the server, and every 18 minutes.
 //!
-//! Over the loopback network all have one address, and each client is a separate source, by its port.
+//! Over the loopback network all have one address, and each client is a separate source, by its
+//! port.
 //!
-//! Where there are tenants, the highest four of the host's bits say whose key the client has, and two hosts of one tenant agree more often: one
-//! pair in 1,024.
+//! Where there are tenants, the highest four of the host's bits say whose key the client has, and
+//! two hosts of one tenant agree more often: one pair in 1,024.
 
 use super::seal::owner;
 use crate::config::tenant::{self, TENANT_MASK, TENANT_SHIFT, Tenant};
@@ -68,7 +70,8 @@ impl Hosts {
         Self { key, latest: (SocketAddr::from(([0; 4], 0)), u64::MAX, 0), mask }
     }
 
-    /// What the NIC knows client `snid` at `peer` by, beside the bits of its tenant: two clients of one host may be known by the same.
+    /// What the NIC knows client `snid` at `peer` by, beside the bits of its tenant: two clients of
+    /// one host may be known by the same.
     #[inline]
     pub(super) fn number(&mut self, peer: SocketAddr, now: Timestamp, snid: NodeId) -> NodeId {
         let span = (now.as_ps() / 1000) >> SPAN_SHIFT;

@@ -1,7 +1,9 @@
-//! Datagrams about to be sent to one peer: messages packed into datagrams of one length, which the kernel sends in one call.
+//! Datagrams about to be sent to one peer: messages packed into datagrams of one length, which the
+//! kernel sends in one call.
 //!
-//! A message goes into the datagram that is open while it fits; else that one is filled up with zeros, and the next begins. Only the
-//! last may be shorter: that is what UDP segmentation offload asks for.
+//! A message goes into the datagram that is open while it fits; else that one is filled up with
+//! zeros, and the next begins. Only the last may be shorter: that is what UDP segmentation offload
+//! asks for.
 
 use super::frame::Frame;
 use super::message::Message;
@@ -41,8 +43,8 @@ impl Train {
         (self.frame, self.start, self.end, self.is_empty) = (Some(frame), 0, self.lead, true);
     }
 
-    /// Adds a message; `false` when it does not fit any more: send the train, and begin another. A message longer than a datagram fits
-    /// none.
+    /// Adds a message; `false` when it does not fit any more: send the train, and begin another. A
+    /// message longer than a datagram fits none.
     #[inline(always)]
     #[must_use]
     pub(crate) fn push(&mut self, message: &Message<'_>) -> bool {
@@ -79,8 +81,8 @@ impl Train {
         true
     }
 
-    /// Closes the datagrams: their bytes, and the length of each but the last. `None` when there is no message, or not the key that they are to be
-    /// sealed with.
+    /// Closes the datagrams: their bytes, and the length of each but the last. `None` when there is
+    /// no message, or not the key that they are to be sealed with.
     #[inline]
     pub(crate) fn close(&mut self, seal: &mut Seal) -> Option<(&[u8], usize)> {
         let frame = self.frame.take().filter(|_| !self.is_empty)?;

@@ -1,0 +1,137 @@
+//! Comments and prose end at column 100, which is what fits beside code in a terminal. A ratchet a
+//! folder.
+//!
+//! Tables, drawings, code within comments, and a word that alone is longer are left out.
+
+use std::collections::BTreeMap;
+
+use super::Violation;
+use super::code::comments;
+use super::tree::Tree;
+use crate::markdown;
+
+/// The last column that a line of prose may use.
+pub(super) const COLUMNS: usize = 100;
+
+/// Folders at the root that have longer lines still, and how many at most; "" is the root. A number
+/// may only fall.
+const LONGER: &[(&str, usize)] = &[
+    ("", 4),
+    ("bench", 20),
+    ("core", 650),
+    ("docs", 60),
+    ("fuzz", 5),
+    ("hardware", 3),
+    ("lab", 520),
+    ("runtime", 1_100),
+    ("services", 60),
+    ("testing", 30),
+    ("xtask", 20),
+];
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    against(tree, LONGER)
+}
+
+fn against(tree: &Tree, limits: &[(&str, usize)]) -> Vec<Violation> {
+    let mut long: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
+    for (path, text) in tree.files() {
+        let folder = path.split_once('/').map_or("", |(folder, _)| folder);
+        long.entry(folder).or_default().extend(long_lines(path, text).into_iter().map(|line| (path, line)));
+    }
+    let limit = |folder: &str| limits.iter().find(|(name, _)| *name == folder).map_or(0, |(_, limit)| *limit);
+    let over = long.into_iter().filter(|(folder, lines)| lines.len() > limit(folder));
+    over.flat_map(|(folder, lines)| violations(&lines, limit(folder))).collect()
+}
+
+fn violations(lines: &[(&str, usize)], limit: usize) -> Vec<Violation> {
+    let what = match limit {
+        0 => format!("is longer than {COLUMNS} columns"),
+        _ => format!("is longer than {COLUMNS} columns, as {} lines of this folder are; {limit} may be", lines.len()),
+    };
+    lines.iter().map(|(path, line)| Violation::new(path, *line, what.clone())).collect()
+}
+
+/// The lines of prose of a file that could be shorter.
+pub(super) fn long_lines(path: &str, text: &str) -> Vec<usize> {
+    let is_long = |&(_, line): &(usize, &str)| is_too_long(line);
+    if path.ends_with(".md") {
+        return markdown::prose(text).into_iter().filter(is_long).map(|(number, _)| number).collect();
+    }
+    if !path.ends_with(".rs") {
+        return Vec::new();
+    }
+    let mut is_code = false;
+    let prose = comments(text).into_iter().filter(|(_, line)| {
+        let said = line.trim_start().trim_start_matches(['/', '!']);
+        let is_fence = said.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence && !is_laid_out(said)
+    });
+    prose.filter(is_long).map(|(number, _)| number).collect()
+}
+
+/// Whether a line of a comment is part of a table, a drawing or code.
+fn is_laid_out(said: &str) -> bool {
+    said.starts_with("     ") || said.trim().starts_with('|') || said.trim().contains("  ")
+}
+
+/// Whether the word that crosses the last column could begin the next line.
+fn is_too_long(line: &str) -> bool {
+    let Some((crossing, _)) = line.trim_end().char_indices().nth(COLUMNS) else { return false };
+    let before = line[..crossing].rfind(' ').map_or("", |at| &line[..at]);
+    before.split_whitespace().any(|word| word.chars().any(char::is_alphanumeric))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, line: &str) -> Vec<usize> {
+        long_lines(path, &format!("//! A.\n{line}\n"))
+    }
+
+    #[test]
+    fn a_comment_beyond_the_last_column_is_found_and_code_is_not() {
+        let words = "word ".repeat(20);
+        assert_eq!(found("a.rs", &format!("/// {words}")), [2]);
+        assert_eq!(found("a.rs", &format!("    // {words}")), [2]);
+        assert_eq!(found("a.rs", &format!("const A: &str = \"// {words}\";")), [] as [usize; 0]);
+        assert_eq!(found("a.rs", &format!("// {}", &words[..97])), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn tables_code_and_long_words_are_left_out() {
+        let words = "word ".repeat(20);
+        for line in [
+            format!("//! | {words} |"),
+            format!("//! ```\n//! {words}\n//! ```"),
+            format!("//!      {words}"),
+            format!("//! {}", "word".repeat(30)),
+        ] {
+            assert_eq!(found("a.rs", &line), [] as [usize; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn prose_of_pages_is_found_and_their_tables_and_code_are_not() {
+        let words = "word ".repeat(21);
+        assert_eq!(found("a.md", &format!("\n{words}")), [3]);
+        for page in [
+            format!("\n| a |\n|---|\n| {words} |"),
+            format!("\n```\n{words}\n```"),
+            format!("\n- [a]({})", "a/".repeat(60)),
+        ] {
+            assert_eq!(found("a.md", &page), [] as [usize; 0], "{page}");
+        }
+    }
+
+    #[test]
+    fn a_folder_may_have_as_many_as_it_had() {
+        let line = format!("//! {}\n", "word ".repeat(20));
+        let tree = Tree::of(&[("core/a.rs", &line), ("core/b.rs", &line)]);
+        assert_eq!(against(&tree, &[("core", 2)]), []);
+        assert_eq!(against(&tree, &[("core", 1)]).len(), 2);
+        assert_eq!(against(&tree, &[("lab", 9)]).len(), 2);
+    }
+}
