@@ -7,6 +7,7 @@
 
 mod bare;
 mod child;
+mod defaults;
 mod domains;
 mod echo;
 mod hit_ratio;
@@ -40,6 +41,9 @@ fn main() -> Result<(), Failure> {
     match words.as_slice() {
         ["echo"] => echo::run(),
         ["kv", program] => kv::run(program),
+        ["defaults", program] => defaults::run(program),
+        ["defaults-example", setting] => defaults::run_example(setting),
+        ["defaults-server", name, setting] => defaults::run_server(name, setting),
         ["hit-ratio"] => hit_ratio::run(),
         ["memcached", program] => memcached::run(program),
         ["memcached", program, "overload"] => memcached::run_overload(program),
@@ -77,7 +81,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA [overload] | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | defaults PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA [overload] | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -76,8 +76,20 @@ fn both() -> Result<[Sample; 2], Failure> {
 /// JBSQ and RSS under flows of which few send much, beside what the laboratory says of them.
 fn policies(program: &str) -> Result<(), Failure> {
     let measure = |policy: &str| -> Result<Sample, Failure> {
-        let words =
-            ["--chain", "counter", "--work", WORK, "--workers", "2", "--policy", policy, "--slo", "100ms", "--block"];
+        let words = [
+            "--chain",
+            "counter",
+            "--work",
+            WORK,
+            "--workers",
+            "2",
+            "--policy",
+            policy,
+            "--slo",
+            "100ms",
+            "--block",
+            "--oversubscribe",
+        ];
         let _nf = serve(program, &words)?;
         median(PER_SECOND, FLOWS)
     };

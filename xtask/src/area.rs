@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folders of the workspace's crates, in the order in which they may import each other: each
-/// only those before it.
+/// The folders of the workspace's crates. Tidy's rule on areas says which may import which.
 pub(crate) const AREAS: &[&str] = &["core", "runtime", "lab", "services", "testing"];
 
 /// Whether a file belongs to a crate of the workspace, by its path from the root.

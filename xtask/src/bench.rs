@@ -6,13 +6,13 @@
 //! counts, since wall time on a shared machine tells little by itself.
 
 mod decisions;
+mod defaults;
 pub(crate) mod instructions;
 mod kv;
 mod lab;
 mod memcached;
 mod nf;
 mod page;
-mod picture;
 mod program;
 mod replication;
 mod table;
@@ -47,9 +47,9 @@ trait Section {
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure>;
 
     /// A picture of its rows for docs/, if it has one.
-    fn picture(&self, rows: &[Row]) -> Result<Option<Picture>, Failure> {
+    fn picture(&self, rows: &[Row]) -> Option<Picture> {
         let _ = rows;
-        Ok(None)
+        None
     }
 }
 
@@ -57,7 +57,9 @@ trait Section {
 struct Picture {
     /// Where it belongs, from the root.
     path: &'static str,
-    svg: String,
+    title: &'static str,
+    /// The chart, as Vega-Lite takes it.
+    spec: serde_json::Value,
 }
 
 /// Every section, in the order they run.
@@ -68,6 +70,7 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(decisions::Decisions),
         side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run", ""),
         Box::new(kv::Kv),
+        Box::new(defaults::Defaults),
         side_by_side(
             "hit-ratio",
             "the store as a cache, beside memcached with the same memory and the same requests",
@@ -160,7 +163,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     for section in sections {
         println!("== {}: {}", section.name(), section.what());
         let rows = section.run(shell)?;
-        pictures.extend(section.picture(&rows)?);
+        pictures.extend(section.picture(&rows));
         measured.push(Measured { section: section.name(), rows });
     }
     println!("{}", table::of(&measured));
@@ -169,8 +172,10 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     page::bless(shell, &measured)?;
-    let draw =
-        |Picture { path, svg }: Picture| std::fs::write(shell.root().join(path), svg).attempt(format!("write {path}"));
+    let draw = |Picture { path, title, spec }: Picture| {
+        let svg = crate::browser::chart(shell, title, &spec)?;
+        std::fs::write(shell.root().join(path), svg).attempt(format!("write {path}"))
+    };
     pictures.into_iter().try_for_each(draw)
 }
 

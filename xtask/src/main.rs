@@ -14,6 +14,7 @@
 
 mod area;
 mod bench;
+mod browser;
 mod book;
 mod callgrind;
 mod coverage;

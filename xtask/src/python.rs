@@ -29,7 +29,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let wheel = wheel(shell, &venv, &wheels)?;
     pip(shell, &venv, &[&format!("{}[{EXTRAS}]", wheel.display())])?;
     // The program, whose numbers are to be the same.
-    run_command(&mut shell.cargo(&["build", "-q", "-p", "nebula-cli"]))?;
+    run_command(&mut shell.cargo(&["build", "-q", "-p", "nebula-cli", "-p", "nebula-lab-cli"]))?;
     if args.bench {
         return run_command(python(shell, &venv).arg("bench/overhead.py"));
     }

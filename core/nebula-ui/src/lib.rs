@@ -8,9 +8,11 @@
 //! | why did a command fail, and with which exit code? | [`Failure`] |
 //! | how are results printed? | `output` |
 //! | has Ctrl-C been pressed? | `signal` |
+//! | where are the other programs? | `program` |
+//! | what does a page of HTML with charts look like? | `report` |
 //!
-//! The feature `program` has the last two. They read and write standard streams; without them this
-//! crate only computes.
+//! `output`, `signal` and `program` need the feature `program`, and `report` the feature `report`. Without them
+//! this crate only computes.
 //!
 //! # Examples
 //!
@@ -28,6 +30,10 @@
 mod failure;
 #[cfg(feature = "program")]
 pub mod output;
+#[cfg(feature = "program")]
+pub mod program;
+#[cfg(feature = "report")]
+pub mod report;
 mod row;
 #[cfg(feature = "program")]
 pub mod signal;

@@ -1,6 +1,7 @@
 //! Output of commands: results on standard output, all else on standard error.
 
 mod format;
+pub mod program;
 mod progress;
 mod rows;
 mod stream;

@@ -2,16 +2,14 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use nebula_ui::words::in_one_line;
-
 use crate::{
-    compare, completions, demo, doctor, echo, explain, incast, keygen, kv, life, load, man, nf, ordered, replicas,
-    reproduce, simulate, size, status, sweep, thresholds, top,
+    completions, demo, doctor, echo, elsewhere, explain, incast, keygen, kv, life, load, man, nf, ordered, replicas,
+    service_times, status, top,
 };
-use nebula_ui::output::{self, Failure};
+use nebula_ui::output::Failure;
+use nebula_ui::output::program::answer_to;
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service under overload, for half a minute
@@ -47,15 +45,10 @@ struct Cli {
 enum Command {
     Demo(demo::Args),
     Doctor(doctor::Args),
-    Size(Box<size::Args>),
-    Simulate(Box<simulate::Args>),
-    Compare(Box<compare::Args>),
-    Reproduce(reproduce::Args),
     Incast(incast::Args),
-    Sweep(sweep::Args),
-    Thresholds(thresholds::Args),
     Explain(explain::Args),
     Keygen(keygen::Args),
+    ServiceTimes(service_times::Args),
     Status(status::Args),
     Top(top::Args),
     Replicas(replicas::Args),
@@ -87,25 +80,22 @@ enum Load {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<(), Failure> {
-    let words = life::with_settings(&Cli::command(), std::env::args_os())?;
+    let words: Vec<OsString> = std::env::args_os().collect();
+    elsewhere::run(&words)?;
+    let words = life::with_settings(&Cli::command(), words)?;
     let (cli, given) = match parsed(words) {
         Ok(parsed) => parsed,
-        Err(answer) => return answer_to(&answer),
+        Err(answer) => return answer_to("nebula", &answer),
     };
     match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
-        Command::Size(args) => size::run(&args),
-        Command::Simulate(args) => simulate::run(&args, given.subcommand().map_or(&given, |(_, given)| given)),
-        Command::Compare(args) => compare::run(&args),
-        Command::Reproduce(args) => reproduce::run(&args),
         Command::Incast(args) => incast::run(&args),
-        Command::Sweep(args) => sweep::run(&args),
-        Command::Thresholds(args) => thresholds::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Keygen(args) => keygen::run(&args),
-        Command::Completions(args) => completions::run(&args, Cli::command()),
-        Command::Man(args) => man::run(&args, Cli::command()),
+        Command::Completions(args) => completions::run(&args, program()),
+        Command::Man(args) => man::run(&args, program()),
+        Command::ServiceTimes(args) => service_times::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Replicas(args) => replicas::run(&args),
@@ -126,22 +116,42 @@ fn innermost(given: &ArgMatches) -> &ArgMatches {
 
 /// The command, and the raw arguments. The raw arguments tell a given value from a default.
 fn parsed(words: Vec<OsString>) -> Result<(Cli, ArgMatches), clap::Error> {
-    let given = Cli::command().try_get_matches_from(words)?;
+    let given = program().try_get_matches_from(words)?;
     let cli = Cli::from_arg_matches(&given).map_err(|error| error.format(&mut Cli::command()))?;
     Ok((cli, given))
 }
 
-/// Help and version are results. Everything else is invalid input, reported in one line.
-fn answer_to(answer: &clap::Error) -> Result<(), Failure> {
-    match answer.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            output::print_line(answer.render().to_string().trim_end())
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Failure::bad_input("missing command: run nebula --help to list the commands"))
-        }
-        _ => Err(Failure::BadInput(in_one_line(&answer.render().to_string()))),
-    }
+/// The program: its own commands, and those of others beside them.
+fn program() -> clap::Command {
+    let program = elsewhere::beside(Cli::command());
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}\nOptions:\n{{options}}{{after-help}}",
+        groups(&program)
+    );
+    program.help_template(template)
+}
+
+/// The commands of the help, by what they are for.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Try it", &["demo", "doctor"]),
+    ("Services and load", &["serve", "load", "config", "keygen"]),
+    ("A running server", &["status", "top", "replicas", "explain"]),
+    ("Installation", &["completions", "man", "help"]),
+];
+
+/// The lists of commands.
+fn groups(program: &clap::Command) -> String {
+    let line = |name: &str| {
+        let about = program.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
+        let about = about.unwrap_or_else(|| "Print this message or the help of the given command".to_owned());
+        format!("  {name:<12} {about}\n")
+    };
+    let group = |title: &str, names: &mut dyn Iterator<Item = &str>| {
+        format!("{title}:\n{}\n", names.map(line).collect::<String>())
+    };
+    let own: String = GROUPS.iter().map(|(title, names)| group(title, &mut names.iter().copied())).collect();
+    let others = ["incast"].into_iter().chain(elsewhere::names());
+    format!("{own}{}", group("The laboratory, in its own program nebula-lab", &mut others.into_iter()))
 }
 
 #[cfg(test)]
@@ -157,12 +167,42 @@ mod tests {
     fn every_command_shows_examples() {
         fn check(command: &clap::Command) {
             let leaves = command.get_subcommands().filter(|sub| sub.get_name() != "help").collect::<Vec<_>>();
-            if leaves.is_empty() {
+            if leaves.is_empty() && elsewhere::names().all(|name| name != command.get_name()) {
                 let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
                 assert!(help.contains("Examples:"), "{} shows none", command.get_name());
             }
             leaves.into_iter().for_each(check);
         }
-        check(&Cli::command());
+        check(&program());
+    }
+
+    #[test]
+    fn the_help_has_every_command_once() {
+        let mut all: Vec<String> =
+            program().get_subcommands().filter(|one| !one.is_hide_set()).map(|one| one.get_name().to_owned()).collect();
+        let listed = groups(&program());
+        let mut listed: Vec<String> = listed
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .filter_map(|line| line.split_whitespace().next())
+            .map(str::to_owned)
+            .filter(|name| name != "help")
+            .collect();
+        all.sort();
+        listed.sort();
+        assert_eq!(all, listed);
+    }
+
+    /// More flags than these are not learnt. This number may only fall.
+    const FLAGS_MAX: usize = 300;
+
+    #[test]
+    fn the_program_has_few_flags() {
+        fn flags(command: &clap::Command) -> usize {
+            let own = command.get_arguments().filter(|arg| arg.get_long().is_some_and(|long| long != "help")).count();
+            own + command.get_subcommands().map(flags).sum::<usize>()
+        }
+        let flags = flags(&Cli::command());
+        assert!(flags <= FLAGS_MAX, "{flags} flags, {FLAGS_MAX} at most may be");
     }
 }

@@ -14,8 +14,7 @@ mod slo_of;
 
 pub(crate) use flow::of as flow;
 pub(crate) use key::read as read_keys;
-pub(crate) use nebula_lab::words::{Loads, Slo};
 pub(crate) use nebula_ui::output::Format;
-pub(crate) use nebula_ui::words::{arrivals, bytes, count, mix, service};
+pub(crate) use nebula_ui::words::{bytes, count, mix};
 pub(crate) use servers::ServerList;
 pub(crate) use slo_of::SloOf;

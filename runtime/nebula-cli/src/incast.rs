@@ -42,9 +42,7 @@ fn time(text: &str) -> Result<Span, String> {
 
 /// Prints a row for each flow control and world.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let bar = crate::progress::Replications::new();
-    let mut answer = args.question.ask(&bar)?;
-    bar.finish();
+    let mut answer = args.question.ask(&())?;
     if let Some(time) = args.runtime {
         signal::catch()?;
         for (place, &flow) in args.question.flows().iter().enumerate() {

@@ -60,7 +60,7 @@ const PARTITIONED_WITHOUT: [&str; 8] =
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
-    mut_arg("inline", |arg| arg.help("Run each NIC engine and its worker on one thread; mcs-lock never has an engine thread")),
+    mut_arg("inline", |arg| arg.help("Run each NIC engine and its worker on one thread, as is the default for one worker; mcs-lock never has an engine thread")),
     mut_arg("key_file", |arg| arg.help(
         "Key file shared with the clients, for authenticated and encrypted udp:// or tcp:// (see nebula keygen); read again on SIGHUP"
     ))

@@ -86,6 +86,7 @@ impl Life {
             metrics.start(&servers)?;
             tracing::info!("status at http://{}/", metrics.address());
         }
+        servers.iter().for_each(|server| tracing::info!("{}: {}", server.endpoint(), server.threads()));
         servers.iter().for_each(|server| announce(server.endpoint()));
         let wait = || match goes_on {
             Some(goes_on) => signal::wait_while(|| goes_on(&servers)),

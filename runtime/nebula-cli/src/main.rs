@@ -3,11 +3,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `cli` | the command line, its help and its errors |
-//! | `size`, `doctor` | sizing a server; checking this machine |
-//! | `simulate` | the laboratory: simulated servers, with confidence intervals |
-//! | `compare` | the same for the published systems, side by side |
+//! | `elsewhere` | the commands of other programs, such as `nebula-lab` |
+//! | `doctor` | checking this machine |
 //! | `incast` | many senders and one receive buffer, by flow control |
-//! | `reproduce` | published results beside reproduced ones |
 //! | `kv`, `echo` | `serve kv`: the key-value service; `serve echo` and `load echo` |
 //! | `life`, `metrics` | a service's life: settings, ready, drained; its counters over HTTP |
 //! | `server_args` | flags of every server of `nebula serve` |
@@ -17,14 +15,13 @@
 //! | `ordered_service` | that store as a service |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
-//! | `sweep` | a question at every point of a grid |
-//! | `thresholds` | thresholds of `altocumulus:G`, trained |
 //! | `keygen` | a key for `udp://` and `tcp://` |
 //! | `completions`, `man` | shell completions and manual pages, generated from `cli` |
 //! | `flags` | flags and value syntax shared by several commands |
 //! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; memory for the store |
 //! | `report` | HTML reports and SVG charts |
-//! | `or_fail`, `progress` | errors of the libraries as failures of a command; progress bars |
+//! | `or_fail` | errors of the libraries as failures of a command |
+//! | `service_times` | what `nebula-lab size --from` asks a running server |
 //!
 //! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for
 //! invalid input, 1 for a fault, 141 where nobody reads the results any more, and nothing panics.
@@ -34,11 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
-mod size;
 mod incast;
-mod simulate;
-mod compare;
-mod reproduce;
 mod doctor;
 mod keygen;
 mod completions;
@@ -60,13 +53,12 @@ mod report;
 mod demo;
 mod flags;
 mod drive;
+mod elsewhere;
 mod explain;
-mod sweep;
-mod thresholds;
 mod hiccup;
+mod service_times;
 mod memory;
 mod or_fail;
-mod progress;
 
 use std::process::ExitCode;
 

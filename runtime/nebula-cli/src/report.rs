@@ -1,89 +1,19 @@
-//! Reports: self-contained HTML pages without network access.
+//! The reports of this program.
 //!
-//! A page is a pure function of its data and of the command that made it. Its charts are drawn by Vega-Lite, which is in the page: they show values under the
-//! pointer, zoom, fade by a click on the legend, and are exported as SVG and PNG. Until they are drawn, and in a browser without scripts, still
-//! pictures stand in their places. A page supports light and dark mode and small screens, and conveys nothing by color alone.
+//! `nebula-ui` has their frame and their charts.
 //!
 //! | module | what it makes |
 //! |---|---|
 //! | `finding` | the results of a sweep, for the page and for the table on the terminal |
 //! | `sweep` | the page of a sweep over the offered load, comparing designs: `nebula demo` |
 //! | `load` | the page of one load, or of a search for the load under the SLO: `nebula load kv --report` |
-//! | `simulation` | the page, and the plot, of simulated operating points: `nebula simulate` |
-//! | `blocks` | the same at the block level, with breakdowns of time and traffic: `nebula simulate --machine` |
-//! | `compare` | systems side by side: `nebula compare` |
-//! | `size` | how many cores, or how much room: `nebula size --report` |
 //! | `tiers` | services that call each other, with a picture of them: `nebula demo flight` |
-//! | `stacked` | stacked bars |
-//! | `chart` | a chart, drawn by plotters in the colors of the page |
-//! | `plot` | a single chart, as an SVG file |
-//! | `markup` | escaping of text |
-//! | `page` | the frame: head, style sheet, figures, tables |
 
-pub(crate) mod chart;
-pub(crate) mod compare;
 pub(crate) mod finding;
 pub(crate) mod load;
-pub(crate) mod markup;
-pub(crate) mod page;
-pub(crate) mod plot;
-pub(crate) mod blocks;
-pub(crate) mod simulation;
-pub(crate) mod size;
-/// The samples with which the laboratory tests its tables.
-#[cfg(test)]
-#[path = "../../../lab/nebula-sim/tests/study/samples.rs"]
-mod samples;
-mod stacked;
 pub(crate) mod sweep;
 pub(crate) mod tiers;
 
-use std::path::Path;
-
-use nebula_ui::output::Failure;
-
-/// Writes `page` to `path`.
-///
-/// # Errors
-///
-/// A fault that names the file and the kernel's reason.
-pub(crate) fn write(path: &Path, page: &str) -> Result<(), Failure> {
-    std::fs::write(path, page)
-        .map_err(|error| Failure::fault(format!("cannot write the report to {}: {error}", path.display())))
-}
-
-/// The line that says which command made a page, with which version, and when.
-pub(crate) fn made_by_this_command() -> String {
-    let words = std::env::args().skip(1).map(|word| {
-        match word.contains(|char: char| char.is_whitespace() || "*;'\"$&|<>()#".contains(char)) {
-            true => format!("'{}'", word.replace('\'', "'\\''")),
-            false => word,
-        }
-    });
-    let command = words.collect::<Vec<_>>().join(" ");
-    let today = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z");
-    format!("Made by nebula {} on {today}: nebula {command}", env!("CARGO_PKG_VERSION"))
-}
-
-/// Writes one chart to `path` as SVG.
-///
-/// # Errors
-///
-/// As [`write()`].
-pub(crate) fn write_plot(path: &Path, figure: &page::Figure) -> Result<(), Failure> {
-    let drawn = plot::to_svg(figure).map_err(|error| Failure::fault(format!("cannot draw the chart: {error}")))?;
-    std::fs::write(path, drawn)
-        .map_err(|error| Failure::fault(format!("cannot write the chart to {}: {error}", path.display())))
-}
-
-/// Checks that the directory of `path` exists, so that minutes of work do not end with an unwritable report.
-///
-/// # Errors
-///
-/// Invalid input: there is no such directory. `flag` is the argument that named it.
-pub(crate) fn check_directory(flag: &str, path: &Path) -> Result<(), Failure> {
-    match path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir()) {
-        Some(missing) => Err(Failure::bad_input(format!("{flag}: there is no directory {}", missing.display()))),
-        None => Ok(()),
-    }
-}
+pub(crate) use nebula_ui::report::{
+    chart, check_directory, made_by_this_command, markup, page, plot, write, write_plot,
+};

@@ -33,9 +33,15 @@ pub(crate) struct ServerArgs {
     /// the SLO lets wait
     #[arg(long, value_name = "FILE")]
     thresholds: Option<String>,
-    /// Run each NIC engine and its worker on one thread
+    /// Run each NIC engine and its worker on one thread, as is the default for one worker
     #[arg(long)]
     inline: bool,
+    /// Run each NIC engine on its own thread, also where it has one worker: RPCs are taken in and refused while a handler runs
+    #[arg(long, conflicts_with = "inline")]
+    engine_thread: bool,
+    /// Start more workers and engines than this process may use cores
+    #[arg(long)]
+    oversubscribe: bool,
     /// Cores to pin threads to: first the engines, then the workers
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
@@ -106,12 +112,16 @@ impl ServerArgs {
 
     /// What the others set of a server.
     pub(crate) fn config(&self) -> ServerConfig {
-        ServerConfig::default()
+        let mut config = ServerConfig::default()
             .policy(self.policy)
             .slo(self.slo)
             .workers(self.workers)
-            .inline(self.inline)
+            .oversubscribe(self.oversubscribe)
             .insecure(self.insecure)
-            .pin(self.pin.clone())
+            .pin(self.pin.clone());
+        if self.inline || self.engine_thread {
+            config.inline = Some(self.inline);
+        }
+        config
     }
 }

@@ -4,7 +4,6 @@
 //! `cargo test -p nebula-cli --test all NAME::` runs those of one file. Cargo.toml lists the
 //! programs beside it.
 
-mod compare;
 mod evidence;
 mod explain;
 mod installation;
@@ -22,7 +21,4 @@ mod program;
 #[cfg(feature = "replicate")]
 #[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod replicas;
-mod simulate;
-mod simulate_blocks;
-mod sweep;
 mod words;

@@ -3,60 +3,28 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
 
-use crate::program::{command, nebula, wait};
+use crate::program::{PROGRAM, command, nebula, wait};
 use nebula::Client;
+use nebula_testing::evidence;
 
 /// Commands whose results are quick to have.
-const QUICK: &[&[&str]] = &[
-    &["--version"],
-    &["load", "kv", "--help"],
-    &["size"],
-    &["size", "--format", "json"],
-    &["size", "--format", "csv"],
-    &["simulate", "--rpcs", "1000", "--load", "0.5"],
-    &["simulate", "--rpcs", "1000", "--load", "0.5,0.6", "--format", "json"],
-    &["simulate", "--rpcs", "1000", "--load", "0.5,0.6", "--format", "csv"],
-    &["reproduce", "--list"],
-    &["completions", "bash"],
-    &["man"],
-];
-
-fn full() -> Stdio {
-    File::options().write(true).open("/dev/full").unwrap().into()
-}
+const QUICK: &[&[&str]] = &[&["--version"], &["load", "kv", "--help"], &["completions", "bash"], &["man"]];
 
 #[test]
 fn results_on_a_full_disk_are_an_error_of_one_line() {
-    for args in QUICK {
-        let ended = wait(command(args).stdout(full()).spawn().unwrap());
-        ended.assert_error(1, "cannot write the results: No space left on device");
-    }
+    QUICK.iter().for_each(|args| evidence::full_disk(PROGRAM, args));
 }
 
 #[test]
 fn results_without_a_standard_output_are_an_error_of_one_line() {
-    for args in QUICK {
-        // The shell closes it, and the program begins without.
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_nebula")]).args(*args);
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        wait(shell.spawn().unwrap()).assert_error(1, "cannot write the results: standard output is closed");
-    }
+    QUICK.iter().for_each(|args| evidence::closed(PROGRAM, args));
 }
 
 #[test]
 fn a_reader_that_has_gone_ends_the_program_as_it_ends_others() {
-    for args in QUICK {
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let ended = wait(command(args).stdout(writer).spawn().unwrap());
-        // As a shell reports SIGPIPE.
-        assert_eq!((ended.code, ended.stderr.as_str()), (Some(141), ""), "{args:?}");
-    }
+    QUICK.iter().for_each(|args| evidence::reader_gone(PROGRAM, args));
 }
 
 #[test]
@@ -67,7 +35,9 @@ fn a_decision_log_on_a_full_disk_starts_no_server() {
         let log =
             if policy.starts_with("altocumulus") { full_log_of_groups(folder.path()) } else { "/dev/full".to_owned() };
         let serve = ["serve", "kv", "--endpoint", &endpoint, "--items", "9", "--end-with-parent"];
-        let ended = nebula(&[&serve[..], &["--workers", "2", "--policy", policy, "--decision-log", &log]].concat());
+        let ended = nebula(
+            &[&serve[..], &["--workers", "2", "--oversubscribe", "--policy", policy, "--decision-log", &log]].concat(),
+        );
         ended.assert_error(1, "No space left on device");
         assert!(ended.stderr.contains(&format!("cannot write the decision log {log}")), "{ended:?}");
     }

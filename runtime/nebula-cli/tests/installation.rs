@@ -11,10 +11,10 @@ use crate::program::nebula;
 /// The commands that `nebula --help` lists, but for `help` itself.
 fn commands() -> Vec<String> {
     let help = nebula(&["--help"]).assert_ok().stdout;
-    let (_, after) = help.split_once("Commands:\n").unwrap();
-    let listed = after.lines().take_while(|line| line.starts_with("  "));
-    // Deeper lines continue the text of the one above.
-    let names = listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    // A command is two spaces in, below the title of its group; deeper lines continue the text of the one above.
+    let (lists, _) = help.split_once("Options:\n").unwrap();
+    let listed = lists.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names = listed.filter_map(|line| line.split_whitespace().next());
     names.filter(|&name| name != "help").map(str::to_owned).collect()
 }
 

@@ -202,6 +202,7 @@ fn packets_go_through_firewall_nat_and_balancer_and_answers_come_back() {
             &chain,
             "--workers",
             "2",
+            "--oversubscribe",
             "--policy",
             policy,
             "--flows",

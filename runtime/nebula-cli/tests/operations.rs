@@ -25,7 +25,7 @@ fn serve(words: &[&str]) -> Child {
 }
 
 fn serve_with(words: &[&str], environment: &[(&str, &str)]) -> Child {
-    let mut program = command(&[&["serve"], words, &["--end-with-parent"]].concat());
+    let mut program = command(&[&["serve"], words, &["--end-with-parent", "--oversubscribe"]].concat());
     let mut child = program.envs(environment.iter().copied()).spawn().unwrap();
     let mut ready = String::new();
     // What follows the first line stays in the pipe.
@@ -169,9 +169,35 @@ fn sigterm_under_load_loses_nothing_that_was_taken_in_and_ends_with_0() {
 }
 
 #[test]
+fn one_worker_is_the_engine_too_unless_an_engine_thread_is_asked_for() {
+    let threads_of = |more: &[&str]| {
+        let endpoint = endpoint(&format!("threads{}", more.len()));
+        let server = serve(&[&["echo", "--endpoint", endpoint.as_str()], more].concat());
+        assert_eq!(client(&endpoint).call(b"hello").unwrap(), b"hello");
+        let is_inline = nebula::Observer::connect(&endpoint).unwrap().status().read().is_inline;
+        (is_inline, end(server).stderr)
+    };
+    let (is_inline, said) = threads_of(&[]);
+    assert!(is_inline && said.contains("engine and worker on one thread, as one worker needs no other"), "{said}");
+    let (is_inline, said) = threads_of(&["--engine-thread"]);
+    assert!(!is_inline && said.contains("1 engine and 1 worker, each on its own thread, as was asked for"), "{said}");
+}
+
+#[test]
 fn a_handler_that_does_not_end_keeps_the_server_no_longer_than_it_may() {
     let endpoint = endpoint("stuck");
-    let server = serve(&["echo", "--endpoint", &endpoint, "--work", "60s", "--slo", "100s", "--drain-timeout", "50ms"]);
+    let server = serve(&[
+        "echo",
+        "--endpoint",
+        &endpoint,
+        "--work",
+        "60s",
+        "--slo",
+        "100s",
+        "--drain-timeout",
+        "50ms",
+        "--engine-thread",
+    ]);
     let mut client = client(&endpoint);
     client.submit(b"never answered").unwrap();
     let reader = nebula::Observer::connect(&endpoint).unwrap();

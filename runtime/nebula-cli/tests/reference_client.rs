@@ -6,7 +6,6 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
-#[expect(dead_code, reason = "the programs beside this one use it too")]
 mod program;
 
 use std::io::{BufRead, BufReader, Write};
@@ -33,7 +32,7 @@ fn start(mut python: Command) -> Child {
 /// Starts a server with an empty store; returns where it serves, once it is ready.
 fn serve(endpoint: &str, more: &[&str]) -> (Child, String) {
     let args = ["serve", "kv", "--endpoint", endpoint, "--items", "1k", "--value-bytes", "100000", "--format", "json"];
-    let mut child = command(&[&args[..], &["--end-with-parent"], more].concat()).spawn().unwrap();
+    let mut child = command(&[&args[..], &["--end-with-parent", "--oversubscribe"], more].concat()).spawn().unwrap();
     // What follows the first line stays in the pipe: the reader takes one byte at a time.
     let mut ready = String::new();
     BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
@@ -150,7 +149,7 @@ fn a_key_is_changed_while_rpcs_are_under_way() {
 
 #[test]
 fn what_waits_for_a_core_is_cancelled_or_expires() {
-    let slow = ["--block", "--work", "20ms", "--slo", "1s", "--policy", "single-queue"];
+    let slow = ["--engine-thread", "--block", "--work", "20ms", "--slo", "1s", "--policy", "single-queue"];
     assert_each_once(conform("udp://127.0.0.1:0", &slow, &["--slow"]), &["Cancelled", "Expired"]);
 }
 

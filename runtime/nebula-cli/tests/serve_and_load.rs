@@ -35,7 +35,18 @@ fn serve_by(endpoint: &str, more: &[&str]) -> Child {
 
 /// As [`serve_by`], and where it serves.
 fn serve_anywhere(endpoint: &str, more: &[&str]) -> (Child, String) {
-    let args = ["serve", "kv", "--endpoint", endpoint, "--items", "20k", "--value-bytes", "64", "--end-with-parent"];
+    let args = [
+        "serve",
+        "kv",
+        "--endpoint",
+        endpoint,
+        "--items",
+        "20k",
+        "--value-bytes",
+        "64",
+        "--end-with-parent",
+        "--oversubscribe",
+    ];
     let mut child = command(&[&args[..], more].concat()).spawn().unwrap();
     // What follows the first line stays in the pipe: the reader takes one byte at a time.
     let mut ready = String::new();

@@ -15,7 +15,7 @@ fn a_server_says_what_it_has_and_whether_it_can_be_used() {
     let health = HealthOf::default();
     let reflection = ReflectionOf::new([HEALTH, REFLECTION]);
     let services = Services::new((HealthServer(health.clone()), ReflectionServer(reflection)));
-    let server = Server::bind(&endpoint).reply_bytes_max(256).serve(services).expect("a server");
+    let server = Server::bind(&endpoint).inline(false).reply_bytes_max(256).serve(services).expect("a server");
 
     let mut client = HealthClient::connect(&endpoint).expect("a client");
     assert_eq!(check(&mut client, ""), Ok(State::Serving));
@@ -44,7 +44,7 @@ fn a_client_of_several_servers_leaves_one_alone_that_says_it_cannot_be_used() {
     let [one, other] = [HealthOf::default(), HealthOf::default()];
     let servers = [(&names[0], &one), (&names[1], &other)].map(|(name, health)| {
         let services = HealthServer(health.clone());
-        Server::bind(name).reply_bytes_max(256).serve(Services::new((services,))).expect("a server")
+        Server::bind(name).inline(false).reply_bytes_max(256).serve(Services::new((services,))).expect("a server")
     });
     // Each speaks of a service that the other one does not: so its answers show which one it was.
     one.set("one", State::Serving);

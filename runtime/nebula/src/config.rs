@@ -7,3 +7,4 @@ pub(crate) mod error;
 pub(crate) mod server;
 pub(crate) mod kind;
 pub(crate) mod client;
+pub(crate) mod threads;

@@ -119,6 +119,7 @@ mod nic;
 mod transport;
 mod engine;
 mod ways;
+mod yielding;
 mod worker;
 mod server;
 mod domains;
@@ -136,6 +137,7 @@ pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
 pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};
 pub use config::tenant::{Tenant, TenantError};
+pub use config::threads::{Cores, Threads};
 pub use domains::{Domains, RunningDomains};
 #[cfg(feature = "dns")]
 pub use endpoint::Dns;

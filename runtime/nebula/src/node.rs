@@ -13,6 +13,7 @@ use crate::rpc::later::LaterReply;
 use crate::rpc::parking::rest_after;
 use crate::server::{RunningServer, Server};
 use crate::worker::Rpc;
+use crate::yielding::Yielding;
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 use queue_pair::{Ended, Event, QueuePair};
@@ -59,6 +60,7 @@ pub struct Node {
     /// The reply that was received last.
     reply: Vec<u8>,
     clock: Clock,
+    yielding: Yielding,
 }
 
 /// Another node of a domain, which this one sends requests to.
@@ -226,9 +228,9 @@ impl Node {
     }
 
     /// Rests as fits the time since nothing has come.
-    fn rest(&self, idle_since: &mut Option<u64>) {
+    fn rest(&mut self, idle_since: &mut Option<u64>) {
         let now = self.clock.now_ps();
-        rest_after(Span::from_ps(now.saturating_sub(*idle_since.get_or_insert(now))));
+        rest_after(Span::from_ps(now.saturating_sub(*idle_since.get_or_insert(now))), &mut self.yielding);
     }
 
     /// The NICs of all other domains go on.

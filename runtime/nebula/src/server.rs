@@ -1,6 +1,7 @@
 //! A server: an endpoint, a configuration and a service become threads that run.
 
 mod assembly;
+mod claim;
 mod drain;
 mod forwarding;
 mod parts;
@@ -69,6 +70,7 @@ passed_on! {
     slo: impl Into<Span>,
     workers: u16,
     inline: bool,
+    oversubscribe: bool,
     steering: Steering,
     rpc_bytes_max: u32,
     reply_bytes_max: u32,

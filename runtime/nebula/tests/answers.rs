@@ -26,7 +26,7 @@ fn next_end(client: &mut Client) -> Option<End> {
 fn by_hand(test: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, RunningServer, Worker) {
     let name = endpoint(test);
     let config = server_config(|config| {
-        config.inline = true;
+        config.inline = Some(true);
         change(config);
     });
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
@@ -511,7 +511,7 @@ fn a_server_under_load_stops_and_every_rpc_ends() {
         let name = endpoint(&format!("stop-{inline}"));
         // So slow, and so much waits, that there is always something to do.
         let config = server_config(|config| {
-            (config.inline, config.queueing) = (inline, Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
+            (config.inline, config.queueing) = (Some(inline), Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
         });
         let server = Server::bind(&name).config(config).serve(boxed(|request: &[u8], reply: &mut Reply| {
             spin(Duration::from_micros(50));

@@ -384,7 +384,7 @@ fn a_call_that_its_waker_owns_is_dropped_by_its_own_end() {
 
 #[test]
 fn a_call_writes_its_reply_into_the_buffer_that_it_is_given() {
-    let server = Server::bind(&endpoint("buffer")).serve(echo).expect("a server");
+    let server = Server::bind(&endpoint("buffer")).inline(false).serve(echo).expect("a server");
     let client = connect(&server, 4);
     executor().block_on(async {
         let buffer = Vec::with_capacity(100);

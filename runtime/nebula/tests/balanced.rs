@@ -23,7 +23,7 @@ fn counting(name: &str) -> (RunningServer, Arc<AtomicU32>) {
     let executed = Arc::new(AtomicU32::new(0));
     let count = executed.clone();
     // However slow the machine is, the queue is long enough.
-    let config = ServerConfig::default().queueing(Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
+    let config = ServerConfig::default().inline(false).queueing(Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
     let server = Server::bind(name).config(config).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
         reply.write(request);
@@ -39,7 +39,11 @@ fn a_refused_call_goes_to_another_server() {
     let released = std::sync::Mutex::new(released);
     let (begin, begun) = channel();
     // One is served until it is released, two may wait: all else is refused at once.
-    let config = ServerConfig::default().slo(Span::from_us(1)).service_mean(Span::from_us(1)).policy(Policy::Jbsq(1));
+    let config = ServerConfig::default()
+        .inline(false)
+        .slo(Span::from_us(1))
+        .service_mean(Span::from_us(1))
+        .policy(Policy::Jbsq(1));
     let busy = Server::bind(&busy_name).config(config).serve(boxed(move |_: &[u8], reply: &mut Reply<'_>| {
         let _ = begin.send(());
         let _ = released.lock().expect("the lock").recv();
@@ -176,7 +180,7 @@ fn servers_that_cannot_be_reached_are_an_error_only_where_none_can() {
 fn stalling(name: &str) -> (RunningServer, Arc<AtomicU32>, Arc<AtomicBool>) {
     let (executed, stalls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
     let (count, waits) = (executed.clone(), stalls.clone());
-    let server = Server::bind(name).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
+    let server = Server::bind(name).inline(false).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
         while waits.load(Ordering::Relaxed) {
             std::thread::yield_now();
@@ -232,7 +236,7 @@ fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
     let serve = |name: &str| {
         let (executed, is_ill) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
         let (count, ill) = (executed.clone(), is_ill.clone());
-        let server = Server::bind(name).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
+        let server = Server::bind(name).inline(false).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
             if request == b"well?" {
                 return reply.write(if ill.load(Ordering::Relaxed) { b"no" } else { b"yes" });
             }
@@ -286,7 +290,7 @@ fn a_caller_that_never_polls_learns_that_a_server_is_well_again() {
     let is_ill = Arc::new(AtomicBool::new(false));
     let serve = |name: &str| {
         let ill = is_ill.clone();
-        Server::bind(name).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| match request {
+        Server::bind(name).inline(false).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| match request {
             b"well?" if ill.load(Ordering::Relaxed) => reply.write(b"no"),
             b"well?" => reply.write(b"yes"),
             _ => reply.write(request),

@@ -11,7 +11,7 @@ use std::sync::{Mutex, mpsc};
 fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
     let _watchdog = Watchdog::new("what is taken back");
     let name = endpoint("cancel");
-    let config = server_config(|config| config.inline = true);
+    let config = server_config(|config| config.inline = Some(true));
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker");
     let mut client = Client::connect_with(&name, ClientConfig::default().slots(2)).expect("a connection");
@@ -54,7 +54,7 @@ fn a_handler_that_runs_can_ask_whether_its_client_has_taken_the_rpc_back() {
             reply.write(request);
         };
         let name = endpoint(&format!("asks-{inline}"));
-        let server = Server::bind(&name).config(server_config(|config| config.inline = inline)).serve(service);
+        let server = Server::bind(&name).config(server_config(|config| config.inline = Some(inline))).serve(service);
         let server = server.expect("a server");
         let mut client = Client::connect_with(&name, ClientConfig::default().slots(4)).expect("a connection");
         for _ in 0..9 {
@@ -73,7 +73,7 @@ fn a_handler_that_runs_can_ask_whether_its_client_has_taken_the_rpc_back() {
 fn a_deadline_of_its_own_ends_one_call_and_not_the_others() {
     let _watchdog = Watchdog::new("its own deadline");
     let name = endpoint("own-deadline");
-    let config = server_config(|config| config.inline = true);
+    let config = server_config(|config| config.inline = Some(true));
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker");
     let mut client = Client::connect(&name).expect("a connection");

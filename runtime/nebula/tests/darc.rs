@@ -192,7 +192,7 @@ fn the_log_of_a_run_of_several_types_replays() {
             let file = format!("darc-{}-{name}.log", std::process::id());
             let file = LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(file));
             let (server, _) = serve(at, |config| {
-                (config.workers, config.inline) = (workers, inline);
+                (config.workers, config.inline) = (workers, Some(inline));
                 (config.decision_log, config.type_window) = (Some(file.0.clone()), 100);
             });
             let mut client = client(&server);
@@ -241,7 +241,7 @@ impl Service for Mixed {
 
 #[test]
 fn long_ones_are_for_no_pool_unless_one_is_asked_for() {
-    let bind = || Server::bind("udp://127.0.0.1:0").policy(Policy::Darc);
+    let bind = || Server::bind("udp://127.0.0.1:0").inline(false).policy(Policy::Darc);
     let error = bind().serve(Mixed).expect_err("too many types").to_string();
     assert!(error.contains("1 to 64"), "{error}");
     let error = bind().pool_threads(1).serve(Mixed).expect_err("a pool under darc");
@@ -254,7 +254,7 @@ fn a_configuration_says_the_types_where_no_service_does() {
     let file =
         LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("darc-{}-open.log", std::process::id())));
     let types = RpcTypes::new(5, |request| RpcType(request.first().map_or(0, |first| first % 5)));
-    let config = ServerConfig::default().policy(Policy::Darc).rpc_types(types).decision_log(&file.0);
+    let config = ServerConfig::default().inline(false).policy(Policy::Darc).rpc_types(types).decision_log(&file.0);
     let (server, mut workers) = Server::bind(&endpoint("darc-open")).config(config).open().expect("a server");
     let worker = workers.pop().expect("one worker");
     let mut client = client(&server);
@@ -275,7 +275,7 @@ fn a_domain_asks_its_service_for_types() {
     let _watchdog = Watchdog::new("types of a domain");
     let file =
         LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("darc-{}-domain.log", std::process::id())));
-    let config = ServerConfig::default().policy(Policy::Darc).decision_log(&file.0);
+    let config = ServerConfig::default().inline(false).policy(Policy::Darc).decision_log(&file.0);
     let server = Server::bind(&endpoint("darc-domain")).config(config);
     let domains = Domains::default().host(1, server, Typed(Arc::default())).serve().expect("a domain");
     for request in [[1], [2]] {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 /// Everywhere that an engine may run.
 fn configs() -> [(&'static str, ServerConfig); 4] {
     [
-        ("inline", server_config(|config| config.inline = true)),
+        ("inline", server_config(|config| config.inline = Some(true))),
         ("threads", server_config(|config| config.workers = 2)),
         ("mcs-lock", server_config(|config| (config.policy, config.workers) = (Policy::McsLock, 2))),
         ("work-stealing", server_config(|config| (config.policy, config.workers) = (Policy::WorkStealing, 2))),

@@ -22,7 +22,8 @@ fn takes(time: Duration) -> impl Fn(&[u8], &mut Reply<'_>) + Send + 'static {
 }
 
 fn server(name: &str, domain: u8) -> Server {
-    let config = ServerConfig::default().domain(domain).service_mean(Span::from_us(5)).slo(Span::from_ms(200));
+    let config =
+        ServerConfig::default().inline(false).domain(domain).service_mean(Span::from_us(5)).slo(Span::from_ms(200));
     Server::bind(name).config(config)
 }
 
@@ -97,10 +98,14 @@ fn what_takes_long_runs_in_its_domains_pool_while_all_domains_are_served() {
 fn a_domain_is_not_taken_for_another() {
     let _watchdog = Watchdog::new("domains");
     let name = endpoint("domain-7");
-    let keyed = ServerConfig::default().domain(9).key(Key::new([3; 32]));
+    let keyed = ServerConfig::default().inline(false).domain(9).key(Key::new([3; 32]));
     let domains = Domains::default()
         .host(1, server(&name, 7), takes(Duration::ZERO))
-        .host(1, Server::bind("udp://127.0.0.1:0").config(ServerConfig::default().domain(8)), takes(Duration::ZERO))
+        .host(
+            1,
+            Server::bind("udp://127.0.0.1:0").config(ServerConfig::default().inline(false).domain(8)),
+            takes(Duration::ZERO),
+        )
         .host(1, Server::bind("udp://127.0.0.1:0").config(keyed), takes(Duration::ZERO))
         .serve()
         .expect("three domains");

@@ -124,7 +124,7 @@ fn a_drain_that_takes_too_long_says_so() {
     let name = endpoint("drain-late");
     let (begun, end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let (has_begun, may_end) = (begun.clone(), end.clone());
-    let server = Server::bind(&name).serve(move |request: &[u8], reply: &mut Reply<'_>| {
+    let server = Server::bind(&name).inline(false).serve(move |request: &[u8], reply: &mut Reply<'_>| {
         has_begun.store(true, Ordering::Relaxed);
         while !may_end.load(Ordering::Relaxed) {
             std::thread::yield_now();

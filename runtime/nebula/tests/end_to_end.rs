@@ -292,7 +292,7 @@ fn operations_on_an_inline_server_match_the_model() {
         play_client(&words);
     }
     let _watchdog = Watchdog::new(TEST);
-    serve_and_check(TEST, "kv-inline", operations() * 3 / 10, |config| config.inline = true);
+    serve_and_check(TEST, "kv-inline", operations() * 3 / 10, |config| config.inline = Some(true));
 }
 
 #[test]

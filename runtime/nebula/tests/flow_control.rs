@@ -186,7 +186,7 @@ fn echoes_of_every_size_come_back_under_each_flow_control_over_udp_and_tcp() {
     let _watchdog = Watchdog::new("each flow control");
     for endpoint in ["udp://127.0.0.1:0", "tcp://127.0.0.1:0"] {
         for inline in [true, false] {
-            let config = roomy(|config| (config.inline, config.idle) = (inline, IdlePolicy::Block));
+            let config = roomy(|config| (config.inline, config.idle) = (Some(inline), IdlePolicy::Block));
             let server = Server::bind(endpoint).config(config).serve(echo).expect("a server");
             for flow in FlowKind::ALL {
                 let config = ClientConfig::default().flow(flow).call_timeout(PATIENCE).wait(Wait::Block);
@@ -200,7 +200,7 @@ fn echoes_of_every_size_come_back_under_each_flow_control_over_udp_and_tcp() {
 #[test]
 fn many_clients_that_wait_for_grants_all_get_theirs() {
     let _watchdog = Watchdog::new("many clients under homa");
-    let config = roomy(|config| (config.inline, config.idle) = (true, IdlePolicy::Block));
+    let config = roomy(|config| (config.inline, config.idle) = (Some(true), IdlePolicy::Block));
     let server = Server::bind("udp://127.0.0.1:0").config(config).serve(echo).expect("a server");
     let config = homa().call_timeout(PATIENCE).slots(16);
     let mut clients: Vec<Client> =

@@ -320,7 +320,8 @@ fn one_group_is_a_server_as_any_other() {
     for inline in [true, false] {
         let name = endpoint(&format!("groups-one-{inline}"));
         let server = serve(&name, |config| {
-            (config.policy, config.workers, config.inline) = ("altocumulus:1".parse().expect("a policy"), 1, inline);
+            (config.policy, config.workers, config.inline) =
+                ("altocumulus:1".parse().expect("a policy"), 1, Some(inline));
         });
         load(&mut connect(&*name), 5, 500, true);
         let status = wait_until_freed(server.status(), 500);

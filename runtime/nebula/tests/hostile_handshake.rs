@@ -32,7 +32,7 @@ fn a_hello_that_is_none_gets_no_answer_or_a_reason() {
     let _alone = alone();
     let _watchdog = Watchdog::new("an invalid hello");
     let name = endpoint("hello");
-    let server = Server::bind(&name).serve(echo).expect("a server");
+    let server = Server::bind(&name).inline(false).serve(echo).expect("a server");
     let mut inside = Client::connect(&name).expect("a connection");
     assert_eq!(inside.call(b"before").expect("an echo"), b"before");
     let before = descriptors();
@@ -79,7 +79,7 @@ fn descriptors_that_nobody_asked_for_are_closed() {
     let _alone = alone();
     let _watchdog = Watchdog::new("descriptors that nobody asked for");
     let name = endpoint("descriptors");
-    let server = Server::bind(&name).serve(echo).expect("a server");
+    let server = Server::bind(&name).inline(false).serve(echo).expect("a server");
     let before = descriptors();
     for count in [1, 2, 3, 8].repeat(50) {
         let socket = dial(&name);
@@ -126,7 +126,7 @@ fn those_who_say_nothing_are_let_go_and_hold_up_nobody() {
     let _alone = alone();
     let _watchdog = Watchdog::new("those who say nothing");
     let name = endpoint("silent");
-    let server = Server::bind(&name).serve(echo).expect("a server");
+    let server = Server::bind(&name).inline(false).serve(echo).expect("a server");
     let before = descriptors();
     let silent: Vec<_> = (0..200).map(|_| dial(&name)).collect();
     for number in 0..20_u8 {
@@ -163,7 +163,7 @@ fn one_who_talks_after_the_welcome_is_let_go() {
     let _alone = alone();
     let _watchdog = Watchdog::new("one who talks");
     let name = endpoint("talks");
-    let server = Server::bind(&name).serve(echo).expect("a server");
+    let server = Server::bind(&name).inline(false).serve(echo).expect("a server");
     let mut honest = Client::connect_with(&name, ClientConfig::default()).expect("a connection");
     for _ in 0..50 {
         let ring = RawRing::connect(&name, 4);

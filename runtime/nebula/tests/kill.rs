@@ -43,7 +43,7 @@ fn kill_clients(test: &'static str, inline: bool) {
     let config = server_config(|config| {
         // So much room that a NACK is no excuse.
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 64 << 20 };
-        (config.inline, config.workers) = (inline, if inline { 1 } else { 2 });
+        (config.inline, config.workers) = (Some(inline), if inline { 1 } else { 2 });
     });
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
     let mut survivor = Client::connect_with(&name, patient().reply_bytes_max(2000)).expect("a connection");
@@ -101,7 +101,7 @@ fn play_server(name: &str, kind: &str) -> ! {
     };
     let config = server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
-        config.inline = kind == "inline";
+        config.inline = Some(kind == "inline");
     });
     let server = Server::bind(name).config(config).serve(service).expect("a server");
     say("ready");
@@ -157,7 +157,7 @@ fn a_killed_server_ends_every_rpc_in_time_and_frees_its_name() {
         server.kill();
         assert_gone(&mut busy, outstanding);
         assert_gone(&mut idle, 0);
-        let again = Server::bind(&name).serve(echo).expect("the name is free at once");
+        let again = Server::bind(&name).inline(false).serve(echo).expect("the name is free at once");
         assert_eq!(Client::connect(&name).expect("a connection").call(b"again").expect("an echo"), b"again");
         again.stop();
     }

@@ -85,7 +85,7 @@ type Kind = (&'static str, fn(&mut ServerConfig));
 
 const KINDS: [Kind; 4] = [
     ("a thread each", |_| ()),
-    ("inline", |config| config.inline = true),
+    ("inline", |config| config.inline = Some(true)),
     ("three workers", |config| config.workers = 3),
     ("single queue", |config| config.policy = "single-queue".parse().expect("a policy")),
 ];
@@ -145,7 +145,7 @@ fn replies_of_other_threads_reach_who_has_asked_in_any_order_and_nothing_is_left
 fn a_worker_has_no_more_than_its_credit_and_goes_on_with_each_reply() {
     let _watchdog = Watchdog::new("no more than its credit");
     for inline in [false, true] {
-        let (server, held) = serve(&endpoint("credit"), config(8, |config| config.inline = inline));
+        let (server, held) = serve(&endpoint("credit"), config(8, |config| config.inline = Some(inline)));
         let mut client = client(&server, 64);
         let tickets: Vec<Ticket> = (0..30_u8).map(|at| client.submit(&[at]).expect("room")).collect();
         let mut begun: Vec<Held> = (0..10).map(|_| held.recv().expect("one more")).collect();
@@ -304,7 +304,7 @@ fn all_that_has_ended_is_taken_at_once_whatever_was_sent_first() {
 fn a_worker_that_sleeps_until_packets_come_is_woken_by_a_reply() {
     let _watchdog = Watchdog::new("a worker that sleeps");
     for inline in [false, true] {
-        let blocks = config(4, |config| (config.inline, config.idle) = (inline, IdlePolicy::Block));
+        let blocks = config(4, |config| (config.inline, config.idle) = (Some(inline), IdlePolicy::Block));
         let (server, held) = serve("udp://127.0.0.1:0", blocks);
         let mut client = client(&server, 8);
         for at in 0..20_u8 {
@@ -350,7 +350,7 @@ fn without_later_max_a_handler_is_told_and_a_service_may_say_it_for_its_server()
         }
     }
     let (hand_on, held) = channel();
-    let server = Server::bind(&endpoint("says-later")).serve(Says(HandOn(hand_on))).expect("a server");
+    let server = Server::bind(&endpoint("says-later")).inline(false).serve(Says(HandOn(hand_on))).expect("a server");
     let answers = std::thread::spawn(move || held.recv().map(|(request, later)| later.answer(&request)));
     assert_eq!(client(&server, 4).call(b"later"), Ok(&b"later"[..]));
     answers.join().expect("no panic").expect("one came");
@@ -409,7 +409,7 @@ fn a_handler_calls_another_server_and_replies_when_that_has() {
         let service = |request: &[u8], reply: &mut Reply<'_>| {
             reply.write(&request.iter().rev().copied().collect::<Vec<u8>>());
         };
-        let back = Server::bind(&back_at).config(config(0, |config| config.inline = true)).serve(boxed(service));
+        let back = Server::bind(&back_at).config(config(0, |config| config.inline = Some(true))).serve(boxed(service));
         let back = back.expect("a server");
         let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
         let executor = executor.expect("an executor");

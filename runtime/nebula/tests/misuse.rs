@@ -15,7 +15,7 @@ fn endpoints(test: &str) -> [String; 2] {
 fn a_call_while_rpcs_are_outstanding_is_an_error_and_loses_none_of_them() {
     let _watchdog = Watchdog::new("a call while RPCs are outstanding");
     for endpoint in endpoints("call-outstanding") {
-        let server = Server::bind(&endpoint).serve(echo).expect("a server");
+        let server = Server::bind(&endpoint).inline(false).serve(echo).expect("a server");
         let config = crate::support::patient_client();
         let mut client = Client::connect_with(server.endpoint(), config).expect("a client");
         let tickets = [client.submit(b"first").expect("room"), client.submit(b"second").expect("room")];
@@ -38,7 +38,7 @@ fn a_call_while_rpcs_are_outstanding_is_an_error_and_loses_none_of_them() {
 #[test]
 fn every_time_can_be_given_as_a_duration_of_the_standard_library() {
     let (us, days) = (Duration::from_micros(7), Duration::from_secs(86_400 * 1000));
-    let server = ServerConfig::default().slo(us).service_mean(us).reassembly_timeout(days);
+    let server = ServerConfig::default().inline(false).slo(us).service_mean(us).reassembly_timeout(days);
     assert_eq!((server.slo, server.service_mean), (Span::from_us(7), Span::from_us(7)));
     assert_eq!(server.reassembly_timeout, Some(Span::MAX), "longer than the longest span");
     let client = ClientConfig::default().deadline(us).call_timeout(us);

@@ -30,7 +30,7 @@ fn echoes_of_every_size_around_the_packets_come_back_whole() {
     let _watchdog = Watchdog::new("echoes of every size");
     for (mtu, inline) in [(64, true), (576, false), (1024, true), (65_536, false)] {
         let name = endpoint(&format!("sizes-{mtu}"));
-        let config = server_config(|config| (config.mtu_bytes, config.inline) = (mtu, inline));
+        let config = server_config(|config| (config.mtu_bytes, config.inline) = (mtu, Some(inline)));
         let server = Server::bind(&name).config(config).serve(echo).expect("a server");
         let max = 65_536;
         let config = ClientConfig::default().slots(2048).reply_bytes_max(max);
@@ -68,7 +68,7 @@ fn ask(bytes: usize, seed: u64, padding: usize) -> Vec<u8> {
 fn replies_of_another_size_than_their_requests_come_back_whole() {
     let _watchdog = Watchdog::new("replies of another size");
     let name = endpoint("asked");
-    let server = Server::bind(&name).serve(of_asked_size).expect("a server");
+    let server = Server::bind(&name).inline(false).serve(of_asked_size).expect("a server");
     let config = ClientConfig::default().reply_bytes_max(65_536);
     let mut client = Client::connect_with(&name, config).expect("a connection");
     for (seed, bytes) in border_sizes(576, 65_536).enumerate() {
@@ -103,7 +103,7 @@ fn a_mebibyte_goes_there_and_back() {
 fn a_reply_without_room_is_a_fault_and_the_next_one_arrives() {
     let _watchdog = Watchdog::new("a reply without room");
     let name = endpoint("no-room");
-    let server = Server::bind(&name).serve(of_asked_size).expect("a server");
+    let server = Server::bind(&name).inline(false).serve(of_asked_size).expect("a server");
     // The room is what was asked for, whatever the slots that hold it could carry.
     for room in [0, 8, 100, 575, 576, 577, 1152, 4000] {
         let config = ClientConfig::default().reply_bytes_max(room);
@@ -125,7 +125,7 @@ fn a_reply_without_room_is_a_fault_and_the_next_one_arrives() {
 fn a_request_that_can_never_be_sent_is_too_large_at_once() {
     let _watchdog = Watchdog::new("a request too large");
     let name = endpoint("too-large");
-    let server = Server::bind(&name).rpc_bytes_max(10_000).serve(echo).expect("a server");
+    let server = Server::bind(&name).inline(false).rpc_bytes_max(10_000).serve(echo).expect("a server");
     let mut client = Client::connect(&name).expect("a connection");
     let refused = client.submit(&[0; 10_001]);
     assert_eq!(refused, Err(SubmitError::TooLarge { bytes: 10_001, max: 10_000 }));
@@ -235,7 +235,7 @@ fn mixed_spans_go_round_a_small_ring_of_a_server_on_other_threads() {
 fn without_room_for_a_reply_there_is_a_fault() {
     let _watchdog = Watchdog::new("without room for a reply");
     let name = endpoint("tight");
-    let server = Server::bind(&name).serve(echo).expect("a server");
+    let server = Server::bind(&name).inline(false).serve(echo).expect("a server");
     let mut tight = Client::connect_with(&name, ClientConfig::default().reply_bytes_max(0)).expect("a connection");
     assert_eq!(tight.call(b"no room"), Err(CallError::Fault(Fault::ReplyTooLarge)));
     assert_eq!(tight.call(b"").expect("nothing needs no room"), b"");

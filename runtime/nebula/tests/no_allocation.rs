@@ -136,7 +136,7 @@ fn a_server_by_hand() {
     let name = endpoint("allocations-by-hand");
     let config = server_config(|config| {
         unbounded(config);
-        config.inline = true;
+        config.inline = Some(true);
     });
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker, the engine too");
@@ -162,7 +162,7 @@ fn a_node() {
     let name = endpoint("allocations-node");
     let config = server_config(|config| {
         unbounded(config);
-        config.inline = true;
+        config.inline = Some(true);
     });
     let (mut node, mut copy) = (Node::default(), Vec::with_capacity(3000));
     node.host(0, Server::bind(&name).config(config)).expect("a server");
@@ -187,7 +187,7 @@ fn a_client_of_several_servers() {
     let several = names.each_ref().map(|name| {
         let config = server_config(|config| {
             unbounded(config);
-            config.inline = true;
+            config.inline = Some(true);
         });
         Server::bind(name).config(config).open().expect("a server")
     });
@@ -224,7 +224,7 @@ fn handlers_that_take_turns() {
     let name = endpoint("allocations-in-turns");
     let config = server_config(|config| {
         unbounded(config);
-        (config.inline, config.policy) = (true, "preemptive:1ns".parse().expect("a policy"));
+        (config.inline, config.policy) = (Some(true), "preemptive:1ns".parse().expect("a policy"));
     });
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker, the engine too");

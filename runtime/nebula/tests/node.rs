@@ -204,7 +204,7 @@ fn mistakes_are_named() {
 fn a_worker_with_its_engine_elsewhere_frees_before_it_sends() {
     let _watchdog = Watchdog::new("free at a worker");
     for at in endpoints("node-worker") {
-        let server = Server::bind(&at).config(nebula::ServerConfig::default().domain(DOMAIN));
+        let server = Server::bind(&at).config(nebula::ServerConfig::default().inline(false).domain(DOMAIN));
         let (server, mut workers) = server.open().expect("a server");
         let worker = workers.pop().expect("a worker");
         let asking = asking(server.endpoint().clone(), &["one", "two"]);

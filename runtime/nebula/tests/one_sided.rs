@@ -316,7 +316,7 @@ fn the_engine_serves_operations_while_its_worker_has_an_rpc() {
         }
         reply.write(b"late");
     };
-    let server = Server::bind(&name).register(&region, Rights::READ).serve(busy).unwrap();
+    let server = Server::bind(&name).inline(false).register(&region, Rights::READ).serve(busy).unwrap();
     let mut client = connect(&server);
     let rpc = client.submit(b"wait").unwrap();
     for _ in 0..100 {
@@ -370,7 +370,8 @@ fn a_ring_of_the_shortest_slots_carries_operations_too() {
     let name = format!("shm://one-sided-short-{}", std::process::id());
     let region = Region::create(256).unwrap();
     region.write(0, &pattern(256)).unwrap();
-    let mut config = nebula::ServerConfig::default().regions(vec![nebula::Registered::new(region.clone(), ALL)]);
+    let mut config =
+        nebula::ServerConfig::default().inline(false).regions(vec![nebula::Registered::new(region.clone(), ALL)]);
     config.mtu_bytes = 48;
     let server = Server::bind(&name).config(config).serve(echo).unwrap();
     let mut client = connect(&server);

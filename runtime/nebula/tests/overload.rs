@@ -145,7 +145,7 @@ fn under_overload_every_rpc_is_answered_or_refused_and_queues_keep_their_bound()
     ] {
         let name = format!("{}-{workers}-{inline}", policy.to_string().replace(':', "-"));
         let (ends, status, bound) = overload(&name, 64, |config| {
-            (config.workers, config.inline, config.policy) = (workers, inline, policy);
+            (config.workers, config.inline, config.policy) = (workers, Some(inline), policy);
         });
         assert_accounted(&name, ends, status);
         // With a queue for each core, each has its share of the bound, rounded up.
@@ -159,7 +159,7 @@ fn rpcs_of_several_packets_pass_the_bound_only_as_far_as_they_were_under_way() {
     let _watchdog = Watchdog::new("overload in several packets");
     for inline in [true, false] {
         let name = format!("packets-{inline}");
-        let (ends, status, bound) = overload(&name, 2000, |config| config.inline = inline);
+        let (ends, status, bound) = overload(&name, 2000, |config| config.inline = Some(inline));
         assert_accounted(&name, ends, status);
         // Each client has one RPC under way at most, since a ring is read in order.
         assert!(status.queue_depth_max <= bound + CLIENTS, "{name}: {bound}, {status:?}");
@@ -190,7 +190,7 @@ fn an_honest_client_beside_clients_that_keep_their_rings_full_is_served() {
     for heavy in [1, 8] {
         let endpoint = endpoint(&format!("overload-honest-{heavy}"));
         let config = server_config(|config| {
-            (config.inline, config.slo, config.service_mean) = (true, Span::from_us(200), Span::from_us(2));
+            (config.inline, config.slo, config.service_mean) = (Some(true), Span::from_us(200), Span::from_us(2));
         });
         let (server, mut workers) = Server::bind(&endpoint).config(config).open().expect("a server");
         let mut worker = workers.pop().expect("one worker, the engine too");

@@ -60,7 +60,7 @@ fn last_idle() -> CustomPolicy {
 fn log_of(test: &str, policy: CustomPolicy, workers: u16, inline: bool) -> String {
     let (name, file) = (endpoint(test), format!("{}/{test}-{}.log", env!("CARGO_TARGET_TMPDIR"), std::process::id()));
     let config = server_config(|config| {
-        (config.workers, config.inline, config.decision_log) = (workers, inline, Some(file.clone().into()));
+        (config.workers, config.inline, config.decision_log) = (workers, Some(inline), Some(file.clone().into()));
     });
     let server = Server::bind(&name).config(config).policy_with(policy).serve(echo).expect("a server");
     let mut client = Client::connect(&name).expect("a client");

@@ -183,7 +183,7 @@ fn a_packet_that_does_not_leave_holds_up_none_and_is_counted() {
 fn what_admission_control_refuses_is_dropped_and_counted_once() {
     let _watchdog = Watchdog::new("what_admission_control_refuses_is_dropped_and_counted_once");
     let ends = Ends::default();
-    let server = start(&ends, true, roomy(ServerConfig::default()));
+    let server = start(&ends, true, roomy(ServerConfig::default().inline(false)));
     assert!(server.drain(Duration::from_secs(60)));
     send_all(&ends);
     let status = wait_for(&server, u64::from(FLOWS) * u64::from(PACKETS));
@@ -198,7 +198,7 @@ fn a_server_of_packets_has_one_engine_and_no_clients() {
     let config = ServerConfig::default().engines(2).workers(2);
     let refused = Server::bind("shm://ignored").config(config).serve_packets(forwarding, serve).unwrap_err();
     assert!(refused.to_string().contains("has 1 engine"), "{refused}");
-    let server = start(&ends, false, ServerConfig::default());
+    let server = start(&ends, false, ServerConfig::default().inline(false));
     assert_eq!(server.endpoint().to_string(), "packets://a,b");
     let refused = nebula::Client::connect(server.endpoint().clone()).unwrap_err();
     assert!(refused.to_string().contains("no client connects"), "{refused}");

@@ -132,7 +132,7 @@ fn the_log_of_an_inline_run_replays() {
     let _watchdog = Watchdog::new("the log of an inline run");
     for policy in [Policy::Jbsq(2), Policy::SingleQueue, Policy::Jbsq(16), Policy::Rss] {
         let name = format!("inline-{}", policy.to_string().replace(':', "-"));
-        let (log, status) = run(&name, |config| (config.inline, config.policy) = (true, policy));
+        let (log, status) = run(&name, |config| (config.inline, config.policy) = (Some(true), policy));
         assert_same(&name, &log, status);
         assert!(status.nacked() > 0, "{name}: {status:?}");
     }
@@ -143,7 +143,7 @@ fn the_log_of_a_run_replays_however_room_behind_a_slow_rpc_is_looked_for() {
     let _watchdog = Watchdog::new("the log of a run with each way to scrub");
     for scrub in [ScrubMode::OnFull, ScrubMode::AfterNack, ScrubMode::Ahead] {
         let name = format!("scrub-{scrub}");
-        let (log, status) = run(&name, |config| (config.inline, config.scrub) = (true, scrub));
+        let (log, status) = run(&name, |config| (config.inline, config.scrub) = (Some(true), scrub));
         assert_same(&name, &log, status);
         let (config, _) = read_text(&log).expect("a log");
         assert_eq!(config.scrub, scrub, "{name}");
@@ -267,7 +267,7 @@ fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
     let file = LogFile::new("bound");
     let endpoint = endpoint("parity-bound");
     let config = server_config(|config| {
-        (config.inline, config.decision_log) = (true, Some(file.0.clone()));
+        (config.inline, config.decision_log) = (Some(true), Some(file.0.clone()));
         (config.slo, config.service_mean) = (Span::from_ms(10), Span::from_us(2));
     });
     let (server, mut workers) = Server::bind(&endpoint).config(config).open().expect("a server");

@@ -28,14 +28,14 @@ fn a_text_that_is_no_endpoint_is_said_at_once_by_both_sides() {
 fn a_name_is_served_once_at_a_time_and_free_after_the_stop() {
     let _watchdog = Watchdog::new("a name is served once at a time");
     let name = endpoint("taken");
-    let first = Server::bind(&name).serve(echo).expect("a free name");
+    let first = Server::bind(&name).inline(false).serve(echo).expect("a free name");
     for _ in 0..3 {
         assert!(matches!(Server::bind(&name).serve(echo), Err(ServeError::Taken { .. })));
         assert_eq!(Client::connect(&name).expect("the first still serves").call(b"who").expect("an echo"), b"who");
         wait_until_clean(first.status(), 0);
     }
     first.stop();
-    let second = Server::bind(&name).serve(echo).expect("free again at once");
+    let second = Server::bind(&name).inline(false).serve(echo).expect("free again at once");
     assert_eq!(Client::connect(&name).expect("the second serves").call(b"now").expect("an echo"), b"now");
     second.stop();
     assert!(matches!(Client::connect(&name), Err(ConnectError::NobodyServes { .. })));
@@ -45,7 +45,7 @@ fn a_name_is_served_once_at_a_time_and_free_after_the_stop() {
 fn a_name_that_is_free_in_a_moment_is_waited_for() {
     let _watchdog = Watchdog::new("a name that is free in a moment");
     let name = endpoint("in-a-moment");
-    let first = Server::bind(&name).serve(echo).expect("a free name");
+    let first = Server::bind(&name).inline(false).serve(echo).expect("a free name");
     // As where a process is being started, which has all sockets until it becomes another program.
     let stops = std::thread::spawn(move || first.stop());
     Server::bind(&name).serve(echo).expect("the name, a moment later").stop();
@@ -68,14 +68,14 @@ fn a_configuration_that_cannot_be_is_refused_in_one_line() {
         let said = refused.map(drop).expect_err("no such server").to_string();
         assert!(!said.is_empty() && !said.contains('\n'), "{which}: {said:?}");
     }
-    Server::bind(&name).serve(echo).expect("no refused server holds the name").stop();
+    Server::bind(&name).inline(false).serve(echo).expect("no refused server holds the name").stop();
 }
 
 #[test]
 fn a_ring_that_cannot_be_is_refused_in_one_line() {
     let _watchdog = Watchdog::new("a ring that cannot be");
     let name = endpoint("rings");
-    let server = Server::bind(&name).serve(echo).expect("a server");
+    let server = Server::bind(&name).inline(false).serve(echo).expect("a server");
     for slots in [0, 1, 3, 100, 1 << 17] {
         let refused = Client::connect_with(&name, ClientConfig::default().slots(slots)).map(drop);
         assert!(matches!(refused, Err(ConnectError::Refused(Refusal::Slots))), "{slots}: {refused:?}");
@@ -173,7 +173,7 @@ fn the_status_page_says_what_happened() {
 fn a_pause_of_the_engine_is_listed_as_a_gap() {
     let _watchdog = Watchdog::new("a pause is a gap");
     let name = endpoint("gaps");
-    let config = server_config(|config| (config.idle, config.inline) = (IdlePolicy::Spin, true));
+    let config = server_config(|config| (config.idle, config.inline) = (IdlePolicy::Spin, Some(true)));
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let worker = workers.pop().expect("one worker, the engine too");
     let clock = nebula_sys::clock::Clock::new();

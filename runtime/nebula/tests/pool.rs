@@ -62,7 +62,7 @@ impl Service for Long {
 type Kind = (&'static str, fn(&mut ServerConfig));
 
 const KINDS: [Kind; 3] = [
-    ("inline", |config| config.inline = true),
+    ("inline", |config| config.inline = Some(true)),
     ("a thread each", |_| ()),
     ("three workers", |config| config.workers = 3),
 ];
@@ -224,7 +224,7 @@ fn a_server_that_stops_waits_for_its_pool() {
 fn a_pool_takes_on_what_keeps_the_slo_by_what_it_measures() {
     let _watchdog = Watchdog::new("measured");
     let (server, _) = serve(&endpoint("pool-slo"), |config| {
-        (config.pool_max, config.slo, config.inline) = (60, Span::from_ms(10), true);
+        (config.pool_max, config.slo, config.inline) = (60, Span::from_ms(10), Some(true));
     });
     let mut client = client(&server);
     assert_eq!(server.pool().expect("one").bound, 60);
@@ -242,7 +242,7 @@ fn a_pool_takes_on_what_keeps_the_slo_by_what_it_measures() {
 fn without_threads_everything_runs_where_it_arrives() {
     for (threads, waiting) in [(Some(0), 0), (None, 1)] {
         let (server, gated) = serve(&endpoint("no-pool"), |config| {
-            (config.pool_threads, config.inline) = (threads, true);
+            (config.pool_threads, config.inline) = (threads, Some(true));
         });
         assert_eq!(server.pool().map_or(0, |pool| pool.threads), waiting);
         gated.open();
@@ -354,7 +354,7 @@ impl Service for Named {
 fn long_ones_are_served_where_they_arrive_only_where_there_is_no_pool() {
     let _watchdog = Watchdog::new("where they are served");
     for (pool_threads, thread) in [(0, b"nebula-worker-0".as_slice()), (1, b"nebula-pool-0")] {
-        let config = server_config(|config| (config.pool_threads, config.inline) = (Some(pool_threads), true));
+        let config = server_config(|config| (config.pool_threads, config.inline) = (Some(pool_threads), Some(true)));
         let server = Server::bind(&endpoint("served-by")).config(config).serve(Named).expect("a server");
         let mut client = client(&server);
         (0..10).for_each(|_| assert_eq!(client.call(b"long"), Ok(thread)));

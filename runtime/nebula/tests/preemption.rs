@@ -109,7 +109,7 @@ impl Bench {
 /// The median time of a short RPC among long ones at one worker, in units of work.
 fn short_median(policy: &str) -> u64 {
     let name = endpoint(&format!("short-{}", policy.replace(':', "-")));
-    let config = config(policy, |config| config.inline = true);
+    let config = config(policy, |config| config.inline = Some(true));
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker, the engine too");
     let clients = [(); 2].map(|()| Client::connect(&name).expect("a connection").into());
@@ -193,7 +193,7 @@ fn every_rpc_is_answered_once_and_whole_however_often_it_is_suspended() {
         let name = endpoint(&format!("pieces-{inline}-{workers}"));
         let log = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pieces-{}", std::process::id()));
         let config = config(AT_ONCE, |config| {
-            (config.inline, config.workers, config.decision_log) = (inline, workers, Some(log.clone()));
+            (config.inline, config.workers, config.decision_log) = (Some(inline), workers, Some(log.clone()));
         });
         let server = Server::bind(&name).config(config).serve(boxed({
             let gauge = gauge.clone();
@@ -223,7 +223,7 @@ fn no_more_handlers_are_under_way_than_there_are_stacks() {
     for suspended_max in [0, 3, 62] {
         let gauge = Arc::new(Gauge::default());
         let name = endpoint(&format!("slots-{suspended_max}"));
-        let config = config(AT_ONCE, |config| (config.inline, config.suspended_max) = (true, suspended_max));
+        let config = config(AT_ONCE, |config| (config.inline, config.suspended_max) = (Some(true), suspended_max));
         let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
         let mut worker = workers.pop().expect("one worker, the engine too");
         let mut client = Client::connect(&name).expect("a connection");
@@ -253,7 +253,7 @@ fn handlers_that_are_suspended_as_the_server_stops_are_unwound() {
     for inline in [true, false] {
         let gauge = Arc::new(Gauge::default());
         let name = endpoint(&format!("stop-{inline}"));
-        let server = Server::bind(&name).config(config(AT_ONCE, |config| config.inline = inline)).serve(boxed({
+        let server = Server::bind(&name).config(config(AT_ONCE, |config| config.inline = Some(inline))).serve(boxed({
             let gauge = gauge.clone();
             move |_: &[u8], _: &mut Reply| {
                 let _inside = gauge.enter();

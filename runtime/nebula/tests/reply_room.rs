@@ -27,7 +27,7 @@ fn serve(endpoint: &str) -> (RunningServer, Arc<AtomicU32>) {
         counted.fetch_add(1, Ordering::Relaxed);
         reply.write(&[7; LONGEST as usize]);
     };
-    let server = Server::bind(endpoint).reply_bytes_max(LONGEST).serve(longest).expect("a server");
+    let server = Server::bind(endpoint).inline(false).reply_bytes_max(LONGEST).serve(longest).expect("a server");
     (server, runs)
 }
 
@@ -80,7 +80,7 @@ fn a_ring_too_small_for_the_longest_reply_is_refused_as_the_client_connects() {
 fn a_server_that_does_not_say_takes_every_client_and_a_reply_without_room_is_a_fault() {
     let _watchdog = Watchdog::new("a server that does not say");
     for endpoint in endpoints("unsaid-room") {
-        let server = Server::bind(&endpoint).serve(echo).expect("a server");
+        let server = Server::bind(&endpoint).inline(false).serve(echo).expect("a server");
         let config = ClientConfig::default().reply_bytes_max(8);
         let mut client = Client::connect_with(server.endpoint(), config).expect("any room will do");
         assert_eq!(client.reply_bytes_max(), None);
@@ -96,7 +96,7 @@ fn the_longest_reply_stands_where_the_protocol_says() {
     let name = server.endpoint().to_string();
     assert_eq!(RawRing::connect(&name, 16).reply_bytes_max, LONGEST);
     server.stop();
-    let unsaid = Server::bind(&name).serve(echo).expect("a server");
+    let unsaid = Server::bind(&name).inline(false).serve(echo).expect("a server");
     assert_eq!(RawRing::connect(&name, 16).reply_bytes_max, 0);
     unsaid.stop();
     let mut scene = support::by_hand::ByHand::open(|config| config.reply_bytes_max = Some(LONGEST));

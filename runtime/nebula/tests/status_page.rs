@@ -158,6 +158,6 @@ fn what_a_service_counts_is_on_the_page_once_it_rests() {
 
 #[test]
 fn a_server_without_a_store_or_a_pool_says_of_neither() {
-    let server = called("nothing-stored", ServerConfig::default());
+    let server = called("nothing-stored", ServerConfig::default().inline(false));
     assert_eq!((server.status().store(), server.status().pool()), (None, None));
 }

@@ -69,7 +69,11 @@ impl Framing for Lines {
 }
 
 fn config() -> ServerConfig {
-    ServerConfig::default().slo(Span::from_ns(SLO_NS)).service_mean(Span::from_ns(SERVICE_NS)).rpc_bytes_max(256)
+    ServerConfig::default()
+        .inline(false)
+        .slo(Span::from_ns(SLO_NS))
+        .service_mean(Span::from_ns(SERVICE_NS))
+        .rpc_bytes_max(256)
 }
 
 fn address(server: &RunningServer) -> SocketAddr {

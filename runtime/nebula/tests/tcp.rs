@@ -18,7 +18,7 @@ const HERE: &str = "tcp://127.0.0.1:0";
 /// As [`roomy`], of a server with one thread that sleeps.
 fn sleepy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
     roomy(|config| {
-        (config.inline, config.idle) = (true, IdlePolicy::Block);
+        (config.inline, config.idle) = (Some(true), IdlePolicy::Block);
         change(config);
     })
 }
@@ -45,7 +45,7 @@ fn rpcs_of_every_size_go_over_both_families_in_every_mode() {
     }
     for at in [Some(HERE), has_ipv6.then_some("tcp://[::1]:0")].into_iter().flatten() {
         for (inline, idle) in [(true, IdlePolicy::Adaptive), (true, IdlePolicy::Block), (false, IdlePolicy::Block)] {
-            let config = sleepy(|config| (config.inline, config.idle) = (inline, idle));
+            let config = sleepy(|config| (config.inline, config.idle) = (Some(inline), idle));
             let server = Server::bind(at).config(config).serve(echo).expect("a server");
             echo_sizes(&mut Client::connect_with(server.endpoint(), patient()).expect("a client"));
             let spins = patient().wait(Wait::Spin).datagram_bytes(1400);
@@ -158,7 +158,7 @@ fn a_full_queue_refuses_at_once_and_what_is_late_is_not_executed() {
         reply.write(request);
     };
     let config = server_config(|config| {
-        (config.inline, config.slo, config.service_mean) = (true, Span::from_ms(60), Span::from_ms(20));
+        (config.inline, config.slo, config.service_mean) = (Some(true), Span::from_ms(60), Span::from_ms(20));
     });
     let server = Server::bind(HERE).config(config).serve(slow).expect("a server");
     let mut client = Client::connect_with(server.endpoint(), patient().retry(RetryPolicy::GiveUp)).expect("a client");

@@ -124,7 +124,7 @@ fn a_full_client_is_not_ready_and_its_load_is_shed_until_there_is_room() {
 #[test]
 fn a_client_whose_server_is_gone_is_ready_to_say_so() {
     let _watchdog = Watchdog::new("a server that is gone");
-    let server = Server::bind(&endpoint("tower-gone")).serve(echo).expect("a server");
+    let server = Server::bind(&endpoint("tower-gone")).inline(false).serve(echo).expect("a server");
     let mut client = connect(&server);
     server.stop();
     wait_until("the end of the connection", || {

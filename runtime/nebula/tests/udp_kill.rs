@@ -25,7 +25,7 @@ fn play_server(endpoint: &str, log: &str) -> ! {
     };
     let config = server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
-        config.inline = true;
+        config.inline = Some(true);
     });
     let server = Server::bind(endpoint).config(config).serve(service).expect("a server");
     say("ready");

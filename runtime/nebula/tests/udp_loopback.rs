@@ -41,7 +41,7 @@ fn rpcs_of_every_size_go_over_both_families_in_every_mode() {
             (true, IdlePolicy::Block),
             (false, IdlePolicy::Block),
         ] {
-            let server = serve(endpoint, |config| (config.inline, config.idle) = (inline, idle));
+            let server = serve(endpoint, |config| (config.inline, config.idle) = (Some(inline), idle));
             echo_sizes(&mut client(&server, patient()));
             echo_sizes(&mut client(&server, patient().wait(Wait::Block)));
             server.stop();
@@ -70,7 +70,7 @@ fn many_outstanding_rpcs_each_get_their_own_reply() {
         let wire_of_server = wire(KernelWire::bind("127.0.0.1:0".parse().expect("an address")));
         let environment = Environment::machine(wire_of_server).expect("random bytes");
         let (server, mut workers) = Server::bind(LOOPBACK)
-            .config(roomy(|config| config.inline = true))
+            .config(roomy(|config| config.inline = Some(true)))
             .open_over(environment)
             .expect("a server");
         let nebula::Endpoint::Udp(address) = *server.endpoint() else { panic!("a udp endpoint") };
@@ -130,7 +130,7 @@ fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
             }
             reply.write(request);
         };
-        let config = roomy(|config| (config.policy, config.inline) = (policy.parse().expect("a policy"), inline));
+        let config = roomy(|config| (config.policy, config.inline) = (policy.parse().expect("a policy"), Some(inline)));
         let server = Server::bind(LOOPBACK).config(config).serve(service).expect("a server");
         let mut client = client(&server, patient());
         let mut expired = 0;
@@ -213,7 +213,7 @@ fn a_blocking_server_and_client_rest_while_nothing_comes() {
 }
 
 fn play_idle(kind: &str) {
-    let server = serve(LOOPBACK, |config| (config.inline, config.idle) = (kind == "inline", IdlePolicy::Block));
+    let server = serve(LOOPBACK, |config| (config.inline, config.idle) = (Some(kind == "inline"), IdlePolicy::Block));
     let mut client = client(&server, patient().wait(Wait::Block));
     assert_eq!(client.call(b"awake").expect("an echo"), b"awake");
     let threads = wait_until_unchanged("a server that rests", Duration::from_millis(300), naps).len();

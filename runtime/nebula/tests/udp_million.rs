@@ -54,7 +54,7 @@ impl Account {
     fn serve(self: &Arc<Self>, at: &str, keys: &Keys) -> RunningServer {
         let account = self.clone();
         let config = server_config(|config| {
-            (config.inline, config.keys) = (true, keys.clone());
+            (config.inline, config.keys) = (Some(true), keys.clone());
             // A server of a test's build, beside a relay on its core, keeps no SLO; udp_hostile and the simulated network have refusals.
             config.queueing = Queueing::Unbounded { recv_buffer_bytes: 512 << 10 };
             // As few as fit that buffer, so that what is replayed may be older than what the server remembers.

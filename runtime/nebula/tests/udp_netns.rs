@@ -85,7 +85,7 @@ fn play(words: &[String]) -> ! {
         let config = server_config(|config| {
             config.queueing = Queueing::Unbounded { recv_buffer_bytes: 8 << 20 };
             config.reassembly_timeout = Some(PATIENCE.into());
-            (config.inline, config.keys) = (true, key().into());
+            (config.inline, config.keys) = (Some(true), key().into());
         });
         let server = Server::bind(endpoint).config(config).serve(echo).expect("a server");
         assert_eq!(server.endpoint().to_string(), endpoint, "nothing else is fallen back to");

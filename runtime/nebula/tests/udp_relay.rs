@@ -19,7 +19,7 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     let seen = runs.clone();
     let config = server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
-        config.inline = true;
+        config.inline = Some(true);
         config.keys = key.clone().map_or_else(Keys::default, Keys::from);
         // However late a client comes for its reply, or with the rest of its request, on a busy machine, it is still there.
         config.retention_bytes = 64 << 20;
@@ -134,7 +134,7 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
         seen.lock().expect("one thread").push(request.to_vec());
         support::echo(request, reply);
     };
-    let server = Server::bind("udp://127.0.0.1:0").serve(boxed(service)).expect("a server");
+    let server = Server::bind("udp://127.0.0.1:0").inline(false).serve(boxed(service)).expect("a server");
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay = Relay::start(address, Link::default(), 1);
     let config = ClientConfig::default().deadline(Span::from_ms(200));

@@ -89,7 +89,7 @@ fn owners_of_keys_get_what_they_weigh() {
 #[test]
 fn tenants_need_keys_and_are_in_the_decision_log() {
     let path = std::env::temp_dir().join(format!("nebula-tenants-{}", std::process::id()));
-    let config = ServerConfig::default().tenants(tenants(&["ann=3", "bob=2"]));
+    let config = ServerConfig::default().inline(false).tenants(tenants(&["ann=3", "bob=2"]));
     let refused = Server::bind("udp://127.0.0.1:0").config(config.clone()).serve(crate::support::echo);
     assert!(matches!(refused, Err(ServeError::TenantsWithoutKeys)));
     let config = config.keys(keys()).decision_log(&path);

@@ -95,7 +95,7 @@ fn a_client_ends_whatever_a_server_answers() {
     ];
     for (number, answer) in answers.into_iter().enumerate() {
         let endpoint = endpoint(&format!("parrot-{number}"));
-        let config = ServerConfig::default().reply_bytes_max(64);
+        let config = ServerConfig::default().inline(false).reply_bytes_max(64);
         let unending = answer.len() == 56;
         let server = Server::bind(&endpoint).config(config).serve(Parrot(answer.clone())).unwrap();
         let connected = EveryClient::connect(&endpoint);

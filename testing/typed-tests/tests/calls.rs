@@ -18,7 +18,7 @@ fn serve(endpoint: &str) -> RunningServer {
 }
 
 fn roomy() -> ServerConfig {
-    ServerConfig::default().reply_bytes_max(2048)
+    ServerConfig::default().inline(false).reply_bytes_max(2048)
 }
 
 fn calls_of_every_kind(client: &mut EveryClient) {
@@ -154,8 +154,12 @@ fn methods_of_class_worker_run_in_the_pool_and_no_others() {
         assert_eq!(served(), 2);
         server.stop();
     }
-    let server =
-        Server::bind(&endpoint).pool_threads(0).reply_bytes_max(2048).serve(EveryServer(EveryService)).unwrap();
+    let server = Server::bind(&endpoint)
+        .inline(false)
+        .pool_threads(0)
+        .reply_bytes_max(2048)
+        .serve(EveryServer(EveryService))
+        .unwrap();
     EveryClient::connect(&endpoint).unwrap().trace(&Empty {}).unwrap();
     assert_eq!(server.pool(), None);
     server.stop();
@@ -220,7 +224,7 @@ fn a_reply_without_room_is_told_by_both_encodings() {
 #[test]
 fn a_service_of_fixed_replies_says_how_long_they_are() {
     let endpoint = endpoint("fixed");
-    let server = Server::bind(&endpoint).serve(OtherServer(Adder)).unwrap();
+    let server = Server::bind(&endpoint).inline(false).serve(OtherServer(Adder)).unwrap();
     let mut client = OtherClient::connect(&endpoint).unwrap();
     assert_eq!(client.channel().client().reply_bytes_max(), Some(240), "room for a status; a sum needs 12");
     server.stop();
@@ -229,7 +233,7 @@ fn a_service_of_fixed_replies_says_how_long_they_are() {
 #[test]
 fn a_server_without_the_service_is_refused_at_once() {
     let name = endpoint("without");
-    let server = Server::bind(&name).serve(OtherServer(Adder)).unwrap();
+    let server = Server::bind(&name).inline(false).serve(OtherServer(Adder)).unwrap();
     let error = EveryClient::connect(&name).unwrap_err();
     assert_eq!(error.to_string(), "the server does not have tests.every.Every");
     let mut channel = Channel::connect_with(&name, ClientConfig::default()).unwrap();
@@ -242,7 +246,8 @@ fn a_server_without_the_service_is_refused_at_once() {
     server.stop();
 
     let name = endpoint("bytes");
-    let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).unwrap();
+    let server =
+        Server::bind(&name).inline(false).serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).unwrap();
     assert!(matches!(EveryClient::connect(&name), Err(ConnectError::Asked { cause: CallError::Status(_), .. })));
     server.stop();
 }

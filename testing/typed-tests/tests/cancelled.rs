@@ -54,8 +54,11 @@ impl Other for Slow {
 
 fn serve_at(endpoint: &str, service: impl Service + Send + Sync + 'static) -> RunningServer {
     // Nothing is refused, however long a handler takes and whatever waits behind it.
-    let config =
-        ServerConfig::default().reply_bytes_max(256).slo(Span::from_secs(3600)).service_mean(Span::from_secs(1));
+    let config = ServerConfig::default()
+        .inline(false)
+        .reply_bytes_max(256)
+        .slo(Span::from_secs(3600))
+        .service_mean(Span::from_secs(1));
     Server::bind(endpoint).config(config).serve(service).unwrap()
 }
 

@@ -24,11 +24,12 @@ fn all_of_a_stream_comes_in_order(client: &mut EveryClient) {
 fn a_stream_comes_whole_over_both_transports() {
     let key = Key::random().unwrap();
     let endpoint = endpoint("stream");
-    let shm = Server::bind(&endpoint).reply_bytes_max(512).serve(EveryServer(EveryService)).unwrap();
+    let shm = Server::bind(&endpoint).inline(false).reply_bytes_max(512).serve(EveryServer(EveryService)).unwrap();
     all_of_a_stream_comes_in_order(&mut EveryClient::connect(&endpoint).unwrap());
     shm.stop();
-    let udp =
-        Server::bind("udp://127.0.0.1:0").config(nebula::ServerConfig::default().reply_bytes_max(512)).key(key.clone());
+    let udp = Server::bind("udp://127.0.0.1:0")
+        .config(nebula::ServerConfig::default().inline(false).reply_bytes_max(512))
+        .key(key.clone());
     let udp = udp.serve(EveryServer(EveryService)).unwrap();
     let config = ClientConfig::default().key(key);
     all_of_a_stream_comes_in_order(&mut EveryClient::connect_with(udp.endpoint(), config).unwrap());
@@ -38,7 +39,7 @@ fn a_stream_comes_whole_over_both_transports() {
 #[test]
 fn an_error_ends_a_stream_behind_what_came_before() {
     let endpoint = endpoint("stream-error");
-    let server = Server::bind(&endpoint).reply_bytes_max(256).serve(EveryServer(EveryService)).unwrap();
+    let server = Server::bind(&endpoint).inline(false).reply_bytes_max(256).serve(EveryServer(EveryService)).unwrap();
     let mut client = EveryClient::connect(&endpoint).unwrap();
     let request = WordsRequest { below: 200.into(), padding: 9.into(), fail_at: 100.into() };
     let mut words = client.words(&request);
@@ -90,7 +91,7 @@ fn a_client_ends_whatever_a_stream_holds() {
     ];
     for (number, (replies, answer)) in bad.into_iter().enumerate() {
         let endpoint = endpoint(&format!("liar-{number}"));
-        let server = Server::bind(&endpoint).reply_bytes_max(64).serve(Liar(answer)).unwrap();
+        let server = Server::bind(&endpoint).inline(false).reply_bytes_max(64).serve(Liar(answer)).unwrap();
         let mut client = EveryClient::connect(&endpoint).unwrap();
         let request = NumbersRequest { from: 0.into(), below: 9.into() };
         let all: Vec<Result<Number, CallError>> = client.numbers(&request).collect();

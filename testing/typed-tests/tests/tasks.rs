@@ -46,8 +46,11 @@ fn many_calls_share_a_connection(client: &EveryAsyncClient) {
 fn tasks_call_methods_over_both_transports() {
     let endpoint = endpoint("tasks");
     // Nothing is refused, however slow the machine is.
-    let config =
-        ServerConfig::default().reply_bytes_max(2048).slo(Span::from_secs(3600)).service_mean(Span::from_secs(1));
+    let config = ServerConfig::default()
+        .inline(false)
+        .reply_bytes_max(2048)
+        .slo(Span::from_secs(3600))
+        .service_mean(Span::from_secs(1));
     let shm = Server::bind(&endpoint).config(config.clone()).serve(EveryServer(EveryService)).unwrap();
     many_calls_share_a_connection(&EveryAsyncClient::connect(&endpoint).unwrap());
     let wrong = OtherAsyncClient::connect(&endpoint).unwrap_err();
@@ -64,7 +67,7 @@ fn tasks_call_methods_over_both_transports() {
 #[test]
 fn tasks_read_streams_to_their_end_or_an_error() {
     let endpoint = endpoint("task-streams");
-    let server = Server::bind(&endpoint).reply_bytes_max(256).serve(EveryServer(EveryService)).unwrap();
+    let server = Server::bind(&endpoint).inline(false).reply_bytes_max(256).serve(EveryServer(EveryService)).unwrap();
     let client = EveryAsyncClient::connect(&endpoint).unwrap();
     let read = |below: u64, fail_at: u64| {
         let client = &client;
@@ -100,7 +103,7 @@ impl Other for Later {
 fn a_reply_may_be_given_later_by_another_thread() {
     let endpoint = endpoint("later");
     let (sender, receiver) = channel();
-    let config = ServerConfig::default().later_max(8);
+    let config = ServerConfig::default().inline(false).later_max(8);
     let server = Server::bind(&endpoint).config(config).serve(OtherServer(Later(Mutex::new(sender)))).unwrap();
     let answering = std::thread::spawn(move || receiver.iter().take(12).for_each(answer));
     let mut client = OtherClient::connect(&endpoint).unwrap();
@@ -116,7 +119,7 @@ fn a_reply_may_be_given_later_by_another_thread() {
     server.stop();
     // A server that is not configured for it says so.
     let (sender, _receiver) = channel();
-    let server = Server::bind(&endpoint).serve(OtherServer(Later(Mutex::new(sender)))).unwrap();
+    let server = Server::bind(&endpoint).inline(false).serve(OtherServer(Later(Mutex::new(sender)))).unwrap();
     let mut client = OtherClient::connect(&endpoint).unwrap();
     let error = client.add(&Pair::default()).unwrap_err();
     assert_eq!(error.status().map(Status::code), Some(Code::Internal));
@@ -135,7 +138,7 @@ fn answer((number, slot): (i32, LaterSlot<Sum>)) {
 #[test]
 fn a_sum_is_the_same_for_tasks_and_for_threads() {
     let endpoint = endpoint("both");
-    let server = Server::bind(&endpoint).serve(OtherServer(Adder)).unwrap();
+    let server = Server::bind(&endpoint).inline(false).serve(OtherServer(Adder)).unwrap();
     let request = Pair { a: 20.into(), b: 22.into() };
     let client = OtherAsyncClient::connect(&endpoint).unwrap();
     assert_eq!(all([client.add(&request)]), [OtherClient::connect(&endpoint).unwrap().add(&request)]);

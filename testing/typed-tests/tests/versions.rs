@@ -47,7 +47,7 @@ store!(renumbered, get: |q| renumbered::GetReply { value: (2 * q.key.get()).into
 store!(shrunk, get: |q| shrunk::GetReply { value: (2 * q.key.get()).into() }, find: |q| ());
 
 fn config() -> ServerConfig {
-    ServerConfig::default().reply_bytes_max(256)
+    ServerConfig::default().inline(false).reply_bytes_max(256)
 }
 
 /// A server of each version, and its name.

@@ -34,6 +34,7 @@ fn stage(shell: &Shell, release: &Release, staging: &Path) -> Result<(), Failure
     let folder = |path: &str| staging.join(path);
     make(&folder("usr/bin"))?;
     copy(&release.program, &folder("usr/bin/nebula"))?;
+    copy(&release.program.with_file_name("nebula-lab"), &folder("usr/bin/nebula-lab"))?;
     let man = folder("usr/share/man/man1");
     copy_files(&release.folder.join("man"), &man)?;
     let pages = man.read_dir().attempt("list the manual pages")?.flatten().map(|page| page.path());

@@ -14,7 +14,8 @@ pub(super) fn build(shell: &Shell, profile: &str) -> Result<PathBuf, Failure> {
     if !shell.has_target(TARGET)? {
         return Err(Failure::new(format!("no standard library for {TARGET}; rustup target add {TARGET}")));
     }
-    let cargo = ["build", "--locked", "--profile", profile, "--target", TARGET, "-p", "nebula-cli", "--bin", "nebula"];
+    let cargo =
+        ["build", "--locked", "--profile", profile, "--target", TARGET, "-p", "nebula-cli", "-p", "nebula-lab-cli"];
     run(&mut shell.cargo(&cargo))?;
     let folder = if profile == "dev" { "debug" } else { profile };
     Ok(shell.target().join(TARGET).join(folder).join("nebula"))

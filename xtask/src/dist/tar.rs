@@ -14,6 +14,7 @@ pub(super) fn pack(shell: &Shell, release: &Release) -> Result<String, Failure> 
     let root = staging.join(&name);
     make(&root)?;
     copy(&release.program, &root.join("nebula"))?;
+    copy(&release.program.with_file_name("nebula-lab"), &root.join("nebula-lab"))?;
     for document in DOCUMENTS {
         copy(&shell.root().join(document), &root.join(document))?;
     }

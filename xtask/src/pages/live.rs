@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
+use crate::browser::Browser;
 use crate::shell::{Attempt, Failure, Shell};
 
 /// Charts of a server without a store.
@@ -18,13 +19,13 @@ impl Drop for Ends {
     }
 }
 
-pub(super) fn run(shell: &Shell, browser: &str) -> Result<(), Failure> {
+pub(super) fn run(shell: &Shell, browser: &Browser) -> Result<(), Failure> {
     let endpoint = format!("shm://pages-{}", std::process::id());
     let (server, address) = served(shell, &endpoint)?;
     let load = loaded(shell, &endpoint)?;
     for width in [1200, 390] {
         for is_dark in [false, true] {
-            let dumped = dumped(shell, browser, &address, width, is_dark)?;
+            let dumped = browser.dump(shell, &address, (width, 8_000), is_dark)?;
             judged(&dumped, is_dark).map_err(|what| {
                 let head = dumped.lines().take(3).collect::<Vec<_>>().join(" ");
                 Failure::new(format!("live page at {width} px, dark {is_dark}: {what}: {head:.300}"))
@@ -54,18 +55,6 @@ fn loaded(shell: &Shell, endpoint: &str) -> Result<Ends, Failure> {
     let mut load = shell.command(shell.target().join("debug/nebula"));
     load.args(["load", "echo", "--rate", "5k", "--duration", "300s", "--endpoint", endpoint]);
     Ok(Ends(load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().attempt("load the echo")?))
-}
-
-/// The page some seconds after it was opened.
-fn dumped(shell: &Shell, browser: &str, address: &str, width: u32, is_dark: bool) -> Result<String, Failure> {
-    let mut command = shell.command(browser);
-    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]);
-    command.arg(format!("--window-size={width},1600"));
-    if is_dark {
-        command.arg("--blink-settings=preferredColorScheme=0");
-    }
-    let output = command.arg(address).stderr(Stdio::null()).output().attempt("start the browser")?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn judged(dumped: &str, is_dark: bool) -> Result<(), &'static str> {

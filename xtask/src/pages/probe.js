@@ -6,7 +6,6 @@
   for (let tries = 0; tries < 200 && drawn() < charts.length; tries++) await wait(50);
   await wait(300);
   const found = { charts: charts.length, drawn: drawn(), tips: 0, svg: 0, png: 0, wide: 0 };
-  found.stills = [...document.querySelectorAll(".still")].filter((still) => !still.hidden).length;
   found.wide = document.documentElement.scrollWidth - innerWidth;
   found.paper = getComputedStyle(document.body).backgroundColor;
   for (const chart of charts) {

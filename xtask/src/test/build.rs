@@ -83,7 +83,7 @@ pub(super) fn replication(shell: &Shell) -> Result<Ending, Failure> {
 pub(super) fn doc(shell: &Shell) -> Result<Ending, Failure> {
     // The pages of the program `nebula` would overwrite those of the library of that name; it has
     // no public item.
-    let doc = ["doc", "--no-deps", "--workspace", "--exclude", "nebula-cli"];
+    let doc = ["doc", "--no-deps", "--workspace", "--exclude", "nebula-cli", "--exclude", "nebula-lab-cli"];
     run(shell.cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Ending::Passed)
 }

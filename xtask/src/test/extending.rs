@@ -32,7 +32,7 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     let cargo = |args: &[&str]| cargo_in(shell, &tree, &crates, args);
     run(&mut cargo(&["clippy", "-p", "nebula-nic", "--lib", "--", "-D", "warnings"]))?;
     run(&mut cargo(&["test", "-p", "nebula-nic", "--test", "dispatch_conformance"]))?;
-    let simulate = ["run", "-q", "-p", "nebula-cli", "--", "simulate", "--policy", policy.as_str(), "--cores", "4"];
+    let simulate = ["run", "-q", "-p", "nebula-lab-cli", "--", "simulate", "--policy", policy.as_str(), "--cores", "4"];
     let few = ["--load", "0.5", "--rpcs", "10k", "--replications", "2", "--format", "json"];
     let said = stdout_of(&mut cargo(&[&simulate[..], &few].concat()))?;
     match said.contains(&format!("\"policy\":\"{policy}\"")) {

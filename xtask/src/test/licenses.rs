@@ -3,9 +3,9 @@
 //! `cargo deny` does this and more, and is used where it is installed. Building it takes minutes,
 //! so elsewhere (in CI too) only the list is checked here, from `cargo metadata`.
 
-mod expression;
-
 use serde::Deserialize;
+use spdx::{Expression, ParseMode};
+use toml::Table;
 
 use super::Ending;
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
@@ -58,11 +58,12 @@ fn packages(shell: &Shell, manifest: &str) -> Result<Vec<Package>, Failure> {
 fn refusal(package: &Package, allowed: &[String]) -> Option<String> {
     let Package { name, version, license, .. } = package;
     let Some(license) = license else { return Some(format!("{name} {version} names no license")) };
+    // An exception only ever permits more than its license does.
     let is_allowed = |id: &str| allowed.iter().any(|allowed| allowed == id);
-    match expression::allows(license, is_allowed) {
-        Some(true) => None,
-        Some(false) => Some(format!("{name} {version} is under `{license}`, which deny.toml does not allow")),
-        None => Some(format!("{name} {version} has a license that cannot be read: `{license}`")),
+    match Expression::parse_mode(license, ParseMode::LAX) {
+        Ok(parsed) if parsed.evaluate(|one| one.license.id().is_some_and(|id| is_allowed(id.name))) => None,
+        Ok(_) => Some(format!("{name} {version} is under `{license}`, which deny.toml does not allow")),
+        Err(_) => Some(format!("{name} {version} has a license that cannot be read: `{license}`")),
     }
 }
 
@@ -73,11 +74,11 @@ fn allowed(shell: &Shell) -> Result<Vec<String>, Failure> {
     if listed.is_empty() { Err(Failure::new("deny.toml has no list `allow` under [licenses]")) } else { Ok(listed) }
 }
 
-/// The quoted strings of the list `allow = [ … ]` after `[licenses]`, one a line, comments aside.
+/// The list `allow` under `[licenses]`.
 fn allow_list(deny_toml: &str) -> Vec<String> {
-    let section = deny_toml.lines().skip_while(|line| line.trim() != "[licenses]");
-    let list = section.skip_while(|line| !line.starts_with("allow")).skip(1).take_while(|line| line.trim() != "]");
-    list.filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).map(str::to_owned).collect()
+    let table: Table = deny_toml.parse().unwrap_or_default();
+    let listed = table.get("licenses").and_then(|licenses| licenses.get("allow")?.as_array());
+    listed.into_iter().flatten().filter_map(|id| id.as_str()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -107,5 +108,24 @@ mod tests {
         assert!(refusal(&package(Some("MIT AND GPL-3.0")), &allowed).expect("not allowed").contains("GPL-3.0"));
         assert!(refusal(&package(None), &allowed).expect("not allowed").contains("names no license"));
         assert!(refusal(&package(Some("MIT OR")), &allowed).expect("not allowed").contains("cannot be read"));
+    }
+
+    #[test]
+    fn every_part_of_a_conjunction_and_one_alternative_have_to_be_allowed() {
+        let is_allowed =
+            |license| refusal(&package(Some(license)), &["MIT", "Apache-2.0"].map(str::to_owned)).is_none();
+        for license in [
+            "GPL-3.0/MIT",
+            "(MIT OR NCSA) AND Apache-2.0",
+            "MIT OR GPL-3.0 AND NCSA",
+            "Apache-2.0 WITH LLVM-exception OR GPL-3.0",
+        ] {
+            assert!(is_allowed(license), "{license}");
+        }
+        for license in
+            ["GPL-2.0 OR GPL-3.0", "(MIT OR Apache-2.0) AND NCSA", "", "(MIT", "MIT Apache-2.0", "MIT WITH", "MIT)"]
+        {
+            assert!(!is_allowed(license), "{license}");
+        }
     }
 }

@@ -46,7 +46,6 @@ const EXCEPTIONS: &[Exception] = &[
     ),
     exception("lab/python/Cargo.toml", "nebula-sys", "calls policies of other languages, which is unsafe"),
     exception(CLI, "nebula-lab", SPLIT),
-    exception(CLI, "nebula-memsys", SPLIT),
     exception(CLI, "nebula-nf", SPLIT),
     exception(CLI, "nebula-ordered", SPLIT),
     exception(CLI, "nebula-replication", SPLIT),

@@ -41,6 +41,7 @@ const RUNTIME: &str = "runtime/nebula/src";
 /// Its floors, the lowest first. Each imports itself and lower ones.
 const FLOORS: &[&str] = &[
     "rebuilt",
+    "yielding",
     "net",
     "endpoint",
     "rpc",

@@ -89,10 +89,8 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
             points.extend(points_of(measured, System::new(policy, cores).queue_bound(bound), effort));
         }
     }
-    let bar = crate::progress::Replications::new();
     let found =
-        studies::measure(&Threads::try_new(None).map_err(nebula_lab::Failure::from)?, &points, effort.seed, &bar)?;
-    bar.finish();
+        studies::measure(&Threads::try_new(None).map_err(nebula_lab::Failure::from)?, &points, effort.seed, &())?;
     match found.failure {
         Some(failure) => Err(failure.into()),
         None => Ok(found.found.chunks_exact(2).map(|pair| SimulatedServer::of(pair, rpc_bytes)).collect()),

@@ -1,4 +1,5 @@
-//! A file of settings as words of a command line: `workers = 2` is `--workers=2`, `inline = true` is `--inline`.
+//! A file of settings as words of a command line: `workers = 2` is `--workers=2`, `inline = true` is `--inline`, and `inline = false`, which is not the
+//! default of every server, is `--engine-thread`.
 
 use toml::{Table, Value};
 
@@ -52,7 +53,7 @@ impl Settings {
             if flag == "config" || !flags.contains(&flag) {
                 return Err(self.unknown(key, flags));
             }
-            if !given.contains(&flag) {
+            if !given.iter().any(|given| *given == flag || opposite(given) == Some(&flag)) {
                 self.add(&mut words, &flag, value)?;
             }
         }
@@ -62,7 +63,7 @@ impl Settings {
     fn add(&self, words: &mut Vec<String>, flag: &str, value: &Value) -> Result<(), Failure> {
         match value {
             Value::Boolean(true) => words.push(format!("--{flag}")),
-            Value::Boolean(false) => {}
+            Value::Boolean(false) => words.extend(opposite(flag).map(|flag| format!("--{flag}"))),
             Value::String(text) => words.push(format!("--{flag}={text}")),
             Value::Integer(number) => words.push(format!("--{flag}={number}")),
             Value::Float(number) => words.push(format!("--{flag}={number}")),
@@ -83,6 +84,15 @@ impl Settings {
         let near = flags.min_by_key(|flag| distance(flag, &key.replace('_', "-")));
         let near = near.map_or(String::new(), |near| format!(": did you mean {near}?"));
         self.wrong(key, &format!("no such setting{near}"))
+    }
+}
+
+/// The flag that says the opposite of another.
+fn opposite(flag: &str) -> Option<&'static str> {
+    match flag {
+        "inline" => Some("engine-thread"),
+        "engine-thread" => Some("inline"),
+        _ => None,
     }
 }
 
@@ -107,7 +117,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str, given: &[&str]) -> Result<Vec<String>, String> {
-        let flags = ["workers", "inline", "endpoint", "pin", "slo", "config", "metrics"].map(str::to_owned);
+        let flags = ["workers", "inline", "insecure", "endpoint", "pin", "slo", "config", "metrics"].map(str::to_owned);
         let given: Vec<String> = given.iter().map(|flag| (*flag).to_owned()).collect();
         let settings = Settings::parse("kv.toml", text).map_err(|failure| failure.to_string())?;
         settings.words(&flags, &given).map_err(|failure| failure.to_string())
@@ -118,7 +128,9 @@ mod tests {
         let text = "service = 'kv'\nworkers = 2\ninline = true\nendpoint = 'shm://a'\npin = [0, 1]\n";
         assert_eq!(words(text, &[]).unwrap(), ["--workers=2", "--inline", "--endpoint=shm://a", "--pin=0", "--pin=1"]);
         assert_eq!(words(text, &["workers", "pin"]).unwrap(), ["--inline", "--endpoint=shm://a"]);
-        assert_eq!(words("inline = false", &[]).unwrap(), [""; 0]);
+        assert_eq!(words("inline = false", &[]).unwrap(), ["--engine-thread"]);
+        assert_eq!(words("inline = true", &["engine-thread"]).unwrap(), [""; 0]);
+        assert_eq!(words("insecure = false", &[]).unwrap(), [""; 0]);
     }
 
     #[test]

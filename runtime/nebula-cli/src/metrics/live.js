@@ -1,6 +1,6 @@
 "use strict";
 // Fetches /status.json once a second and draws what has happened between two of them. Keeps the last five minutes.
-(() => {
+load().then(() => {
   const KEPT = 300, EVERY_MS = 1000;
   const COLORS = ["#3b7dd8", "#d9822b", "#2f9e6e", "#b5489a", "#c0392b", "#7a6ff0", "#8a7a3a", "#4aa3b5"];
   const el = (id) => document.getElementById(id);
@@ -52,59 +52,64 @@
 
   // -- charts --
 
-  const paint = () => ({ ink: getComputedStyle(document.body).getPropertyValue("--soft").trim(), line: getComputedStyle(document.body).getPropertyValue("--line").trim() });
   const charts = [];
-  const HEIGHT = 190;
-  const widthOf = (made) => Math.max(160, made.box.clientWidth - 20);
-  const fit = new ResizeObserver((entries) => entries.forEach(({ target }) => {
-    const made = charts.find((one) => one.box === target);
-    if (made && made.plot && made.plot.width !== widthOf(made)) made.plot.setSize({ width: widthOf(made), height: HEIGHT });
-    measure();
-  }));
+  const HEIGHT = 150;
   // What a test of the page looks at.
   function measure() {
     const about = document.documentElement.dataset;
-    about.charts = charts.filter((made) => made.plot).length;
-    about.wide = Math.max(0, document.documentElement.scrollWidth - innerWidth, ...charts.map((made) => made.plot ? made.plot.width - made.box.clientWidth : 0));
+    about.charts = charts.filter((made) => made.box.querySelector("svg .mark-line")).length;
+    about.wide = Math.max(0, document.documentElement.scrollWidth - innerWidth);
     about.paper = getComputedStyle(document.body).backgroundColor;
   }
-  const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6];
-  const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+  for (const [name, format] of Object.entries({ rate, time, bytes, percent, whole })) vega.expressionFunction("as_" + name, format);
   function chart(title, format, names, options = {}) {
-    const box = document.createElement("section");
+    const box = document.createElement("section"), head = document.createElement("h2"), plot = document.createElement("div");
     box.className = "chart";
-    const head = document.createElement("h2");
+    plot.className = "plot";
     head.textContent = title;
-    box.append(head);
+    box.append(head, plot);
     el("charts").append(box);
-    fit.observe(box);
-    const made = { box, format, names, options, plot: null, data: [[], ...names.map(() => [])] };
+    const made = { box, plot, format, names, options, rows: [], view: null };
     charts.push(made);
+    made.ready = draw(made);
     return made;
   }
-  function draw(made) {
-    if (made.plot) made.plot.destroy();
-    const { ink, line } = paint();
-    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
-    const y = made.options.log ? { distr: 3, range: (u, low, high) => low == null ? [1e3, 1e6] : uPlot.rangeLog(low, Math.max(high, low * 2), 10, true) } : { range: (u, low, high) => [0, made.options.top || high * 1.1 || made.options.least || 1] };
-    made.plot = new uPlot({
-      width: widthOf(made), height: HEIGHT, cursor: { sync: { key: "nebula" }, drag: { x: true, y: false } },
-      scales: { x: { time: true }, y },
-      axes: [{ ...axis }, { ...axis, size: 84, ...(made.options.steps ? { incrs: made.options.steps } : {}), values: (u, at) => at.map((v) => v == null ? "" : made.format(v)) }],
-      series: [{}, ...made.names.map((name, at) => ({ label: name, stroke: COLORS[at % COLORS.length], width: 1.7, points: { show: false }, spanGaps: true, value: (u, v) => made.format(v), dash: name.startsWith("bound") || name.startsWith("SLO") || name.startsWith("size") ? [6, 5] : undefined }))],
-    }, made.data, made.box);
+  async function draw(made) {
+    const paint = (name) => getComputedStyle(document.body).getPropertyValue(name).trim();
+    const [ink, line] = [paint("--soft"), paint("--line")];
+    const dashed = (name) => /^(bound|SLO|size)/.test(name) ? [6, 5] : [1, 0];
+    const scale = made.options.log ? { type: "log", nice: false } : { zero: true, nice: true, ...(made.options.top ? { domain: [0, made.options.top] } : { domainMax: { expr: "max(" + (made.options.least || 0) + ", data('rows').length ? extent(pluck(data('rows'), 'value'))[1] * 1.05 : 1)" } }) };
+    const value = { field: "value", type: "quantitative", scale, axis: { title: null, formatType: "as_" + made.format.name, format: "", tickCount: 4, ...(made.format === whole ? { tickMinStep: 1 } : {}) } };
+    const spec = {
+      width: "container", height: HEIGHT, autosize: { type: "fit-x", contains: "padding" }, background: null,
+      data: { name: "rows", values: made.rows },
+      mark: { type: "line", strokeWidth: 1.7, clip: true, tooltip: true },
+      encoding: {
+        x: { field: "at", type: "temporal", axis: { title: null, tickCount: 5, format: "%H:%M:%S", labelOverlap: "greedy", labelSeparation: 16 } },
+        y: value,
+        color: { field: "name", type: "nominal", scale: { domain: made.names, range: COLORS.slice(0, made.names.length) }, legend: { title: null, orient: "bottom", columns: 3, labelLimit: 180 } },
+        strokeDash: { field: "name", type: "nominal", scale: { domain: made.names, range: made.names.map(dashed) } },
+        tooltip: [{ field: "name", title: "line" }, { field: "at", type: "temporal", format: "%H:%M:%S", title: "at" }, { field: "value", type: "quantitative", formatType: "as_" + made.format.name, format: "", title: "is" }],
+      },
+      config: { customFormatTypes: true, view: { stroke: null }, font: "system-ui, sans-serif", axis: { labelColor: ink, gridColor: line, domainColor: line, tickColor: line }, legend: { labelColor: ink } },
+    };
+    const embedded = await vegaEmbed(made.plot, spec, { mode: "vega-lite", renderer: "svg", actions: false });
+    made.view = embedded.view;
+    await made.view.runAsync();
+    measure();
   }
   function push(made, at, values) {
-    if (values.length !== made.data.length - 1) return;
-    made.data[0].push(at);
-    values.forEach((value, index) => made.data[index + 1].push(value));
-    if (made.data[0].length > KEPT) made.data.forEach((list) => list.shift());
-    if (made.plot) made.plot.setData(made.data); else draw(made);
+    if (values.length !== made.names.length) return;
+    // A line has no point where there is no value, and a logarithm has none of zero.
+    const is = (value) => value != null && (!made.options.log || value > 0);
+    const rows = values.map((value, index) => ({ at: at * 1000, name: made.names[index], value })).filter((row) => is(row.value));
+    const from = (at - KEPT * EVERY_MS / 1000) * 1000;
+    made.rows = made.rows.filter((row) => row.at >= from).concat(rows);
+    made.ready.then(() => made.view.change("rows", vega.changeset().remove((row) => row.at < from).insert(rows)).runAsync()).then(measure, console.error);
   }
 
   let shown = null;
   function begin(now, what) {
-    fit.disconnect();
     el("charts").textContent = "";
     charts.length = 0;
     const tops = { top: 1 };
@@ -113,11 +118,11 @@
       load: chart("Load (RPC/s)", rate, ["offered", "served", "NACKed"]),
       latency: chart("Latency in the server", time, ["p50", "p90", "p99", "p99.9", "SLO"], { log: true }),
       nacks: chart("NACKs by cause (RPC/s)", rate, what.causes.map(([cause]) => cause)),
-      queue: chart("Queue (RPCs)", whole, ["waiting", "most, 1 to 2 s", "bound"], { steps: WHOLE, least: 4 }),
-      buffer: chart("Receive buffer", bytes, ["used", "most, 1 to 2 s", "size"], { steps: POWERS, least: 1024 }),
-      reassembler: chart("Reassembler (RPCs of several packets)", whole, ["incomplete"], { steps: WHOLE, least: 4 }),
+      queue: chart("Queue (RPCs)", whole, ["waiting", "most, 1 to 2 s", "bound"], { least: 4 }),
+      buffer: chart("Receive buffer", bytes, ["used", "most, 1 to 2 s", "size"], { least: 1024 }),
+      reassembler: chart("Reassembler (RPCs of several packets)", whole, ["incomplete"], { least: 4 }),
       busy: chart("Cores", percent, what.cores.map(([name]) => name), tops),
-      clients: chart("Clients", whole, ["connected"], { steps: WHOLE, least: 2 }),
+      clients: chart("Clients", whole, ["connected"], { least: 2 }),
       store: now.store ? chart("Store: lookups that find an item", percent, ["hits"], tops) : null,
     };
   }
@@ -185,7 +190,7 @@
     setTimeout(turn, EVERY_MS);
   }
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { charts.forEach(draw); measure(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((made) => { made.ready = draw(made); }));
   servers().catch(() => {});
   turn();
-})();
+}, (reason) => { document.getElementById("state").textContent = "no charts: " + reason; });

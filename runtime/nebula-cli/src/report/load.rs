@@ -1,14 +1,13 @@
 //! The page of one load, or of a search for the highest load under the SLO.
 
-use nebula_workload::{Latency, LatencyRecorder};
-use plotters::style::RGBColor;
-
-use super::chart::{Axis, BLUE, Bound, Chart, Dot, Line, Marker, ORANGE, Stroke, Unit, round_ticks, sample};
+use super::chart::latency_axis;
+use super::chart::{Axis, BLUE, Bound, Chart, Color, Dot, Line, Marker, ORANGE, Stroke, Unit, round_ticks, sample};
 use super::finding::{Point, Reading, hiccups};
 use super::page::{Figure, Page, Table};
-use super::sweep::{latency_axis, log_us};
+use super::sweep::log_us;
 use crate::drive::{FoundSlo, LoadOutcome, Probe};
 use nebula_ui::output::units;
+use nebula_workload::{Latency, LatencyRecorder};
 
 /// The page of one load.
 pub(crate) fn render_load(outcome: &LoadOutcome, footer: &str) -> String {
@@ -59,7 +58,7 @@ fn machine(outcome: &LoadOutcome) -> String {
 
 // -- the curve of percentiles --
 
-const READINGS: [(Reading, RGBColor, Stroke, &str); 2] =
+const READINGS: [(Reading, Color, Stroke, &str); 2] =
     [(Reading::Raw, BLUE, Stroke::Solid, "raw"), (Reading::GapsExcluded, ORANGE, Stroke::Dashed, "gaps excluded")];
 
 fn recorder(outcome: &LoadOutcome, reading: Reading) -> &LatencyRecorder {
@@ -128,7 +127,7 @@ fn curve(recorder: &LatencyRecorder) -> Vec<Dot> {
 }
 
 fn describe(outcome: &LoadOutcome) -> String {
-    let words = |&(reading, _, _, words): &(Reading, RGBColor, Stroke, &str)| {
+    let words = |&(reading, _, _, words): &(Reading, Color, Stroke, &str)| {
         let at = |share| recorder(outcome, reading).quantile(share);
         format!(
             "{words}: p50 {}, p99 {}, p99.9 {}.",
@@ -141,7 +140,7 @@ fn describe(outcome: &LoadOutcome) -> String {
 }
 
 fn tails_table(outcome: &LoadOutcome) -> Table {
-    let row = |&(reading, _, _, words): &(Reading, RGBColor, Stroke, &str)| {
+    let row = |&(reading, _, _, words): &(Reading, Color, Stroke, &str)| {
         let at = |share| units::latency(recorder(outcome, reading).quantile(share));
         let kept = match reading {
             Reading::Raw => Some(1.0),
@@ -205,7 +204,7 @@ fn probes_figure(found: &FoundSlo) -> Figure {
     Figure { chart, legend, caption: caption.to_owned() }
 }
 
-fn probe_dots(probes: &[&Probe], color: RGBColor, marker: Marker) -> Line {
+fn probe_dots(probes: &[&Probe], color: Color, marker: Marker) -> Line {
     let dot = |probe: &&Probe| {
         let raw = Point::of(&probe.outcome).raw;
         Some(Dot::at(probe.rate.as_rps(), log_us(raw.p99_answered?)).hollow(raw.p99 == Latency::Infinite))

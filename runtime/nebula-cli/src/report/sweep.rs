@@ -1,18 +1,17 @@
 //! The page of a sweep: tail latency and throughput over the offered load, for each design.
 
-use nebula_nic::Span;
-use nebula_workload::Latency;
-use plotters::style::RGBColor;
-
 use super::chart::{
-    Axis, BLUE, Bound, Chart, Dot, INK, Line, MUTED, Marker, ORANGE, Stroke, Unit, log_ticks, round_ticks, sample,
+    Axis, BLUE, Bound, Chart, Color, Dot, INK, Line, MUTED, Marker, ORANGE, Sample, Stroke, Unit, latency_axis,
+    round_ticks, sample,
 };
 use super::finding::{Design, KEPT_MIN, Laboratory, Point, Reading, Sweep, hiccups};
 use super::page::{Figure, Page, Table};
+use nebula_nic::Span;
 use nebula_ui::output::{Row, units};
+use nebula_workload::Latency;
 
 /// The looks of the first design, the second, and all others.
-const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
+const LOOKS: [(Color, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
 
 /// The page, a complete HTML document.
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
@@ -31,7 +30,7 @@ pub(crate) fn plot(sweep: &Sweep) -> Figure {
     tail_figure(sweep, &[Reading::Raw])
 }
 
-fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (RGBColor, Marker))> {
+fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (Color, Marker))> {
     sweep.designs.iter().zip(LOOKS.into_iter().cycle())
 }
 
@@ -57,28 +56,6 @@ fn tail_figure(sweep: &Sweep, readings: &[Reading]) -> Figure {
 const TAIL_CAPTION: &str = "Latency from the scheduled send time, on a logarithmic scale. A hollow marker misses the SLO even below the line: so \
     many RPCs were NACKed or unanswered that the p99 of all RPCs offered is infinite.";
 
-/// The axis of a latency: the whole decades around the logarithms `low` and `high`.
-pub(super) fn latency_axis(low: f64, high: f64) -> Axis {
-    #[expect(clippy::cast_possible_truncation, reason = "logarithms of latencies in µs, -3 to 8")]
-    let (from, to) = (low.floor() as i32, high.ceil() as i32);
-    Axis {
-        label: "p99 latency".to_owned(),
-        from: f64::from(from),
-        to: f64::from(to),
-        unit: Unit::LogTime,
-        ticks: log_ticks(from, to, |us| units::span(span_of_us(us))),
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a power of ten of µs, at most a hundred seconds"
-)]
-fn span_of_us(us: f64) -> Span {
-    Span::from_ns((us * 1e3).round() as u64)
-}
-
 /// The logarithm of a latency in µs, at least a nanosecond.
 pub(super) fn log_us(span: Span) -> f64 {
     (span.as_ns_f64().max(1.0) / 1e3).log10()
@@ -90,7 +67,7 @@ fn load_axis(sweep: &Sweep) -> Axis {
     Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, unit: Unit::Rate, ticks: round_ticks(to, units::rate) }
 }
 
-fn tail_line(design: &Design, (color, marker): (RGBColor, Marker), reading: Reading) -> Line {
+fn tail_line(design: &Design, (color, marker): (Color, Marker), reading: Reading) -> Line {
     let dot = |point: &Point| {
         let tail = point.tail(reading)?;
         Some(Dot::at(point.offered_rps, log_us(tail.p99_answered?)).hollow(tail.p99 == Latency::Infinite))
@@ -105,8 +82,8 @@ fn stroke(reading: Reading) -> Stroke {
     }
 }
 
-fn tail_legend(sweep: &Sweep, readings: &[Reading]) -> Vec<(String, String)> {
-    let of_design = |(design, (color, marker)): (&Design, (RGBColor, Marker))| {
+fn tail_legend(sweep: &Sweep, readings: &[Reading]) -> Vec<(Sample, String)> {
+    let of_design = |(design, (color, marker)): (&Design, (Color, Marker))| {
         let row = |&reading: &Reading| {
             (sample(color, Some(marker), stroke(reading), false), format!("{}, {}", design.name, words(reading)))
         };
@@ -157,7 +134,7 @@ fn all_served(sweep: &Sweep) -> Line {
     Line { color: MUTED, marker: None, stroke: Stroke::Dashed, dots }
 }
 
-fn rate_line(design: &Design, color: RGBColor, marker: Marker, stroke: Stroke, of: fn(&Point) -> f64) -> Line {
+fn rate_line(design: &Design, color: Color, marker: Marker, stroke: Stroke, of: fn(&Point) -> f64) -> Line {
     let dot = |point: &Point| Dot::at(point.offered_rps, of(point));
     Line { color, marker: Some(marker), stroke, dots: design.points.iter().map(dot).collect() }
 }
@@ -263,7 +240,7 @@ mod tests {
     fn the_page_needs_nothing_else() {
         let page = render(&sweep(), "made by a test");
         assert_eq!(page.matches("role=\"img\"").count(), 2);
-        crate::report::page::tests::assert_loads_nothing(&page);
+        nebula_testing::pages::assert_loads_nothing(&page);
     }
 
     #[test]

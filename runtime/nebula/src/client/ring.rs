@@ -8,6 +8,7 @@ use crate::rpc::slot::{
 use crate::transport::shm::channel::{shared_bytes, sleep_word};
 use crate::transport::shm::handshake::{self, Hello, Mappable, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
+use crate::yielding::Yielding;
 use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
 use nebula_sys::process::{own_uid, peer_of};
@@ -107,6 +108,10 @@ pub(crate) struct Ring {
     clock: Clock,
     looked_ticks: u64,
     call_timeout: Duration,
+    /// The RPC that was the oldest when nothing had come, and since when it is.
+    waited_for: u32,
+    waited_ticks: u64,
+    yielding: Yielding,
 }
 
 /// What a server granted.
@@ -203,6 +208,9 @@ impl Ring {
             clock: Clock::new(),
             looked_ticks: 0,
             call_timeout: Duration::from_secs(5),
+            waited_for: 0,
+            waited_ticks: 0,
+            yielding: Yielding::new(),
         }
     }
 
@@ -443,7 +451,7 @@ impl Ring {
     #[inline(always)]
     pub(crate) fn looks_gone(&mut self) -> bool {
         self.idles = self.idles.wrapping_add(1);
-        if !self.is_gone && self.idles.is_multiple_of(POLLS_PER_CLOCK) {
+        if !self.is_gone && (self.idles.is_multiple_of(POLLS_PER_CLOCK) || self.yielding.takes_turns()) {
             self.look();
         }
         self.is_gone
@@ -461,6 +469,11 @@ impl Ring {
         if self.clock.ps(ticks.wrapping_sub(self.looked_ticks)) >= PS_PER_LOOK {
             self.looked_ticks = ticks;
             self.ask();
+        }
+        if self.waited_for != self.oldest {
+            (self.waited_for, self.waited_ticks) = (self.oldest, ticks);
+        } else if self.oldest != self.next {
+            self.yielding.wait_since(self.waited_ticks);
         }
     }
 
@@ -525,7 +538,7 @@ impl Ring {
     }
 }
 
-/// Waiting for one answer: polls, then lets others run between polls.
+/// Waiting for one answer. The ring lets others run meanwhile.
 pub(crate) struct Idle {
     polls: u32,
     until: Option<Instant>,
@@ -537,7 +550,7 @@ impl Idle {
         Self { polls: 0, until: None, timeout }
     }
 
-    /// Whether the time is over; reads the clock only once it has begun to yield.
+    /// Whether the time is over; reads the clock only after many polls.
     pub(crate) fn is_over(&mut self) -> bool {
         if self.polls < 2048 {
             return false;
@@ -549,10 +562,6 @@ impl Idle {
     #[inline]
     pub(crate) fn pause(&mut self) {
         self.polls = self.polls.saturating_add(1);
-        if self.polls < 2048 {
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
-        }
+        std::hint::spin_loop();
     }
 }

@@ -28,6 +28,7 @@ use crate::config::client::{ClientConfig, Options, Wait};
 use crate::config::key::Keys;
 use crate::endpoint::Endpoint;
 use crate::net::{Environment, KernelWire, TcpClientWire, Time, Wire, random_bytes, xdp};
+use crate::yielding::Yielding;
 use done::Slice;
 use nebula_nic::{Span, Timestamp};
 use session::Session;
@@ -50,6 +51,9 @@ pub(crate) struct UdpClient {
     session: Session,
     call_timeout: Span,
     wait: Wait,
+    /// Since when nothing has come, in turns that found nothing.
+    silent_ticks: Option<u64>,
+    yielding: Yielding,
 }
 
 impl UdpClient {
@@ -92,7 +96,14 @@ impl UdpClient {
         let datagram_bytes = config.datagram_bytes.unwrap_or(u16::MAX);
         let datagram_bytes = u16::try_from(wire.datagram_bytes_max()).unwrap_or(u16::MAX).min(datagram_bytes);
         let session = Session::new((endpoint, server), config, &time, &entropy, (datagram_bytes, wire.is_lossless()))?;
-        Ok(Self { wire, session, call_timeout: config.call_timeout, wait: config.wait })
+        Ok(Self {
+            wire,
+            session,
+            call_timeout: config.call_timeout,
+            wait: config.wait,
+            silent_ticks: None,
+            yielding: Yielding::new(),
+        })
     }
 
     fn wait_for_welcome(&mut self, endpoint: &Endpoint, config: &ClientConfig) -> Result<(), ConnectError> {
@@ -170,6 +181,7 @@ impl UdpClient {
     fn turn(&mut self) {
         self.session.done.begin_batch();
         if self.session.is_quiet() || self.session.is_forked() {
+            self.silent_ticks = None;
             return;
         }
         let Self { wire, session, .. } = self;
@@ -191,6 +203,18 @@ impl UdpClient {
         session.keep_time(&mut **wire);
         if session.has_to_send() {
             session.transmit(&mut **wire);
+        }
+        self.let_others_run(!is_first);
+    }
+
+    /// Gives the core away where nothing has come for long.
+    #[inline]
+    fn let_others_run(&mut self, has_come: bool) {
+        if has_come {
+            self.silent_ticks = None;
+        } else {
+            let ticks = self.yielding.ticks();
+            self.yielding.wait_since(*self.silent_ticks.get_or_insert(ticks));
         }
     }
 

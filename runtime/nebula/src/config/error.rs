@@ -170,6 +170,19 @@ pub enum ServeError {
         /// Engines asked for.
         engines: u16,
     },
+    /// More threads that poll than cores, where [`oversubscribe`](crate::ServerConfig::oversubscribe) is `false`.
+    #[error(
+        "{} threads ({workers} workers, {engines} engines) would poll on the {cores} cores that this process may use: take fewer workers, or ask for more \
+         threads than cores (oversubscribe, --oversubscribe)", .workers + .engines
+    )]
+    Oversubscribed {
+        /// Workers asked for.
+        workers: usize,
+        /// Engines with their own threads.
+        engines: usize,
+        /// Cores that this process may use.
+        cores: usize,
+    },
     /// Several engines, and groups.
     #[error("under {policy} a server has an engine a group, not {engines}: leave `engines` at 1")]
     EnginesAndGroups {

@@ -81,8 +81,16 @@ pub struct ServerConfig {
     /// remembered. For more RPCs than one engine can take; see [`flows`](Self::flows). Default: 1.
     pub engines: u16,
     /// Whether each engine and its worker run on one thread, which takes one worker an engine. Under `mcs-lock` it changes nothing: there the
-    /// workers take turns as the engine. Default: `false`.
-    pub inline: bool,
+    /// workers take turns as the engine.
+    ///
+    /// `None`, the default, is one thread where each engine has one worker, unless [`pin`](Self::pin) names more cores than there are workers. While
+    /// a handler runs on such a thread nothing is taken in and nothing refused: say `Some(false)` where handlers take long beside the SLO and there
+    /// is a core for the engine. Workers of the caller's own ([`Server::open`](crate::Server::open)) have an engine thread unless it is said.
+    pub inline: Option<bool>,
+    /// Whether the server may have more threads that poll, workers and engines, than this process may use cores. With `false` such a server does not
+    /// start ([`ServeError::Oversubscribed`](crate::ServeError::Oversubscribed)). Default: `true`, since who sets the number of workers in a program
+    /// knows why; the program `nebula` asks for `--oversubscribe`.
+    pub oversubscribe: bool,
     /// RPCs that an inline worker serves at most before it sends their answers and looks for more, 1 to 32. Fewer where others share its thread
     /// ([`Domains`](crate::Domains)). Default: 32.
     pub turn_rpcs_max: u32,
@@ -196,7 +204,8 @@ impl Default for ServerConfig {
             domain: 0,
             workers: 1,
             engines: 1,
-            inline: false,
+            inline: None,
+            oversubscribe: true,
             turn_rpcs_max: 32,
             steering: Steering::On,
             rpc_bytes_max: 64 * 1024,
@@ -254,7 +263,7 @@ impl ServerConfig {
 
     /// How its engine and workers are joined.
     pub(crate) fn kind(&self) -> Kind {
-        Kind::of(self.policy, self.inline)
+        Kind::of(self.policy, self.is_inline())
     }
 
     /// How many groups its workers are parted into; 1 under policies without groups.
@@ -277,14 +286,14 @@ impl ServerConfig {
         if self.kind().has_engine() { self.parts().into() } else { 0 }
     }
 
-    /// Threads of engines and workers.
-    pub(crate) fn threads(&self) -> usize {
-        self.engine_threads() + usize::from(self.workers)
+    /// Whether each engine is its worker too, as was said or [chosen](Self::with_threads_chosen).
+    pub(crate) fn is_inline(&self) -> bool {
+        self.inline.unwrap_or(false)
     }
 
     /// Whether RPCs may be served as they come, before any is queued. Those of a run end together, and so none that is preempted or answered later.
     pub(crate) fn may_serve_at_once(&self) -> bool {
-        self.inline && !matches!(self.policy, Policy::Preemptive(_)) && self.laters() == 0
+        self.is_inline() && !matches!(self.policy, Policy::Preemptive(_)) && self.laters() == 0
     }
 
     /// RPCs that may wait when one takes `service`, so that the next keeps the SLO.

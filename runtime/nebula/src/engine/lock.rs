@@ -15,7 +15,7 @@ impl<T: Transport> Engine<T> {
         // While workers serve, nobody need look at the rings: a long time between two turns is no gap then.
         let counters = self.intake.backend.counters();
         if has_rested || counters.dispatched > counters.freed {
-            self.pace.has_rested();
+            self.pace.has_rested(self.now());
         }
         let now = self.begin_turn();
         let served = usize::from(freed.is_some());
@@ -34,7 +34,7 @@ impl<T: Transport> Engine<T> {
 
     /// Takes back what a worker has served that does not come for the next RPC at once.
     pub(crate) fn take_back(&mut self, freed: Served) {
-        self.pace.has_rested();
+        self.pace.has_rested(self.now());
         let now = self.begin_turn();
         self.free(now, freed);
         self.flush(now);

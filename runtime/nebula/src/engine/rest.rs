@@ -27,12 +27,12 @@ impl<T: Transport> Engine<T> {
         }
         if let Some(since) = self.clock.idle_since {
             if self.rest.policy != IdlePolicy::Block || !may_block || !self.block(now, now - since) {
-                rest_after(now - since);
+                rest_after(now - since, &mut self.rest.yielding);
             }
-            self.pace.has_rested();
             // Time at rest is no gap.
             self.clock.ticks = self.clock.watch.ticks();
             self.clock.started = Timestamp::from_ps(self.clock.watch.at_ps(self.clock.ticks));
+            self.pace.has_rested(self.clock.started);
         }
     }
 

@@ -17,6 +17,7 @@ use crate::rpc::job::WorkerLink;
 use crate::rpc::parking::Parker;
 use crate::rpc::rpc_types::RpcTypes;
 use crate::status::{Extra, Meter, StatusPage};
+use crate::yielding::Yielding;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::schedule::PatternCounts;
 use nebula_nic::{Backend, Policy, Span, Timestamp};
@@ -93,6 +94,7 @@ pub(super) struct Rest {
     /// What wakes this engine where it sleeps.
     pub(super) parker: Arc<Parker>,
     pub(super) is_armed: bool,
+    pub(super) yielding: Yielding,
 }
 
 /// What the status page is told.
@@ -180,7 +182,7 @@ impl<T: Transport> Engine<T> {
         let serves_at_once = config.may_serve_at_once() && backend.takes_bursts();
         // A worker on this thread asks, and one that serves runs asks each run itself.
         let serves_runs = T::SERVES_RUNS && serves_at_once;
-        let notes_fresh = config.inline && !serves_runs;
+        let notes_fresh = config.is_inline() && !serves_runs;
         let watch = parts.watch;
         let ticks = watch.ticks();
         let started = Timestamp::from_ps(watch.at_ps(ticks));
@@ -197,7 +199,7 @@ impl<T: Transport> Engine<T> {
             links: parts.links,
             pace: Pace::new(&queueing),
             clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
-            rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false },
+            rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false, yielding: Yielding::new() },
             report: Report {
                 page: parts.status,
                 turns: 0,
@@ -207,7 +209,7 @@ impl<T: Transport> Engine<T> {
                 steered: 0,
                 started_ticks: ticks,
                 recent: Recent::default(),
-                is_inline: config.inline,
+                is_inline: config.is_inline(),
                 is_shared: config.kind() == Kind::Shared,
                 slo: config.slo,
             },

@@ -102,7 +102,7 @@ impl Pace {
     #[inline]
     pub(crate) fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
         self.work = work as u64;
-        if self.config.inline {
+        if self.config.is_inline() {
             // RPCs that came before this turn wait, and none was served: those that wait for later replies have the credit.
             let waits = self.config.laters() > 0 && served == 0 && u64::from(waiting) > self.work;
             self.has_waited |= waits;
@@ -167,7 +167,7 @@ impl Pace {
     /// under load then fades.
     #[cold]
     fn look(&mut self, waiting: u32) -> Option<u32> {
-        if !self.config.inline && waiting == 0 {
+        if !self.config.is_inline() && waiting == 0 {
             self.service.fade(self.config.service_mean);
         }
         let wanted = self.config.queue_bound(self.service());
@@ -191,8 +191,12 @@ impl Pace {
         Span::from_ps(2_000_000 + self.work * EXPLAINED_FACTOR * self.service().as_ps())
     }
 
-    pub(crate) fn has_rested(&mut self) {
+    /// Notes that the thread has rested until `now`: of a worker on it that is no service.
+    pub(crate) fn has_rested(&mut self, now: Timestamp) {
         self.has_rested = true;
+        if self.turn_ended.is_some() && !self.has_waited {
+            self.turn_ended = Some(now);
+        }
     }
 
     pub(crate) fn note_unfinished(&mut self) {
@@ -238,7 +242,12 @@ mod tests {
     const SERVICE: Span = Span::from_us(1);
 
     fn pace(inline: bool) -> Pace {
-        Pace::new(&ServerConfig { inline, service_mean: SERVICE, slo: Span::from_us(100), ..ServerConfig::default() })
+        Pace::new(&ServerConfig {
+            inline: Some(inline),
+            service_mean: SERVICE,
+            slo: Span::from_us(100),
+            ..ServerConfig::default()
+        })
     }
 
     /// Turns of 16 RPCs of `service` each, with RPCs left waiting; the last bound that was told.
@@ -307,6 +316,22 @@ mod tests {
             run(&mut pace, 100, SERVICE, &mut now);
         }
         assert!(pace.queue_bound() * 8 >= before * 6, "{} of {before}", pace.queue_bound());
+    }
+
+    #[test]
+    fn a_rest_is_no_service() {
+        let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
+        run(&mut pace, 1000, SERVICE, &mut now);
+        let first = pace.queue_bound();
+        for _ in 0..1000 {
+            pace.end_turn(now, 0, 0, 0);
+            // Another thread has the core meanwhile.
+            now += Span::from_us(50);
+            pace.has_rested(now);
+            run(&mut pace, 1, SERVICE, &mut now);
+        }
+        assert!(pace.service().as_ns().abs_diff(1000) < 100, "{}", pace.service());
+        assert!(pace.queue_bound() * 8 >= first * 7, "{} of {first}", pace.queue_bound());
     }
 
     /// Turns of `served` RPCs of `service` each, behind the ingress of as many and of `turned_away` that take as long as half of one each.

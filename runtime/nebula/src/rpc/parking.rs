@@ -1,5 +1,6 @@
 //! Waking a thread that sleeps: by a descriptor, and only if it does.
 
+use crate::yielding::Yielding;
 use nebula_nic::Span;
 use nebula_sys::wake::WakeFlag;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -60,11 +61,9 @@ impl Parker {
 }
 
 /// Rests as long as fits a silence of `silence`.
-pub(crate) fn rest_after(silence: Span) {
-    if silence < Span::from_us(20) {
-        std::hint::spin_loop();
-    } else if silence < Span::from_ms(5) {
-        std::thread::yield_now();
+pub(crate) fn rest_after(silence: Span, yielding: &mut Yielding) {
+    if silence < Span::from_ms(5) {
+        yielding.rest(silence);
     } else {
         // And not `sleep`: a reply that is given later wakes its worker.
         std::thread::park_timeout(std::time::Duration::from_micros(50));

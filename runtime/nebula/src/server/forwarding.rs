@@ -21,8 +21,11 @@ pub(super) fn serve(
     config: ServerConfig,
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
+    let (config, threads) = config.with_threads_chosen();
     let (pins, engines) = (config.pin.clone(), config.engine_threads());
-    run_workers(open(forwarding, config)?, (&pins, engines), &run)
+    let mut running = run_workers(open(forwarding, config)?, (&pins, engines), &run)?;
+    running.set_threads(threads);
+    Ok(running)
 }
 
 /// Starts the engine; the workers are the caller's.
@@ -41,6 +44,7 @@ fn open(forwarding: Forwarding, config: ServerConfig) -> Result<(RunningServer, 
     let counters = Arc::new(PacketCounters::default());
     let port = PacketPort::new(forwarding, config.backend_config()?.slots, counters.clone());
     let ground = Ground {
+        threads: config.threads_of_own(),
         endpoint,
         page: (Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?), layout),
         draining: Draining::default(),

@@ -1,6 +1,7 @@
 //! A running server: its threads, and its shutdown.
 
 use super::assembly::{Assembly, Meters, ServerTransport};
+use super::claim::claim;
 use super::drain::Draining;
 use super::parts::{Part, check_parts, part};
 use super::pool::{Pool, Pooled};
@@ -10,6 +11,7 @@ use crate::config::key::Keys;
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::config::tenant;
+use crate::config::threads::Threads;
 use crate::endpoint::{Endpoint, XdpAddress};
 use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Sockets, TcpServerWire, Time, Watch, Wire, random_bytes, xdp};
@@ -34,7 +36,6 @@ use crate::worker::Worker;
 use nebula_nic::{Availability, CentralDispatch, Policy, RegionId, Span};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use nebula_sys::udp::GroupKey;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -68,6 +69,7 @@ pub struct RunningServer {
     packets: Option<Arc<PacketCounters>>,
     /// Workers whose threads have not ended.
     workers: Arc<AtomicU32>,
+    chosen: Threads,
 }
 
 impl RunningServer {
@@ -75,6 +77,17 @@ impl RunningServer {
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Its threads that poll, and why it has them.
+    #[must_use]
+    pub fn threads(&self) -> Threads {
+        self.chosen
+    }
+
+    /// They were chosen.
+    pub(super) fn set_threads(&mut self, chosen: Threads) {
+        self.chosen = chosen;
     }
 
     /// The server's counters.
@@ -248,8 +261,11 @@ pub(super) fn serve(
     config: ServerConfig,
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
+    let (config, threads) = config.with_threads_chosen();
     let (pins, engines) = (config.pin.clone(), config.engine_threads());
-    run_workers(open(endpoint, config)?, (&pins, engines), &run)
+    let mut running = run_workers(open(endpoint, config)?, (&pins, engines), &run)?;
+    running.set_threads(threads);
+    Ok(running)
 }
 
 /// Gives each worker a thread on which `run` runs it.
@@ -301,7 +317,7 @@ pub(super) fn serve_pooled(
 ) -> Result<RunningServer, ServeError> {
     config = config.with_pool();
     let pool = Arc::new(Pool::new(&config, &endpoint.0, endpoint.1.is_some(), threads));
-    let pins = config.pin.get(config.threads()..).unwrap_or_default().to_vec();
+    let pins = config.pin.get(config.threads().number()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
     let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
     for index in 0..usize::from(threads) {
@@ -408,6 +424,7 @@ fn open_shm(
         |queue: &Arc<EventQueue>| Rings::new(config.clients_max, registry.clone(), queue.clone(), one_sided.clone());
     let rings: Vec<Rings> = listener.queues().iter().map(rings).collect();
     let ground = Ground {
+        threads: config.threads_of_own(),
         endpoint,
         page: (status, layout),
         draining,
@@ -475,6 +492,7 @@ fn open_udp(
     });
     let ports = ports.collect::<Result<Vec<_>, ServeError>>()?;
     let ground = Ground {
+        threads: config.threads_of_own(),
         endpoint,
         page: (status, layout),
         draining: Draining::default(),
@@ -520,6 +538,7 @@ fn open_stream(
     let ports = ports.collect();
     let endpoint = if matches!(endpoint, Endpoint::Udp(_)) { Endpoint::Udp(local) } else { Endpoint::Tcp(local) };
     let ground = Ground {
+        threads: config.threads_of_own(),
         endpoint,
         page: (status, layout),
         draining: Draining::default(),
@@ -551,12 +570,15 @@ pub(super) struct Ground {
     pub(super) watch: Watch,
     /// Cores of the engines' threads.
     pub(super) pin: Vec<usize>,
+    pub(super) threads: Threads,
 }
 
 /// The configuration, if this endpoint supports it.
 pub(super) fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
     // Where workers share the engine, none of them is it alone.
-    config.inline &= config.kind() != Kind::Shared;
+    if config.kind() == Kind::Shared {
+        config.inline = Some(false);
+    }
     if config.custom_policy.is_some() && config.policy != Policy::default() {
         return Err(ServeError::TwoPolicies { policy: config.policy });
     }
@@ -582,7 +604,10 @@ pub(super) fn assemble<T: ServerTransport>(
     ground: Ground,
     transports: Vec<T>,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let Ground { endpoint, page: (status, layout), draining, registry, listener_waker, watch, pin } = ground;
+    if parts.iter().any(|part| !part.config.oversubscribe) {
+        ground.threads.check()?;
+    }
+    let Ground { endpoint, page: (status, layout), draining, registry, listener_waker, watch, pin, threads } = ground;
     let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), layout.bytes())?, layout.bytes());
     let stop = Arc::new(AtomicBool::new(false));
     let at_work = Arc::new(AtomicU32::new(0));
@@ -602,6 +627,7 @@ pub(super) fn assemble<T: ServerTransport>(
         pool: None,
         packets: None,
         workers: at_work.clone(),
+        chosen: threads,
     };
     let (mut engines, mut workers) = (Vec::new(), Vec::<Worker>::new());
     for (index, (Part { config, group }, transport)) in parts.into_iter().zip(transports).enumerate() {
@@ -667,27 +693,4 @@ fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -
         regions: config.regions.clone(),
     };
     Listener::open(name, terms, status)
-}
-
-/// How long an endpoint that is taken is tried again. A process that any thread of this one is starting holds all its sockets until it becomes
-/// another program: so the endpoint of a server that has stopped may be free a moment later.
-const CLAIM_FOR: Duration = Duration::from_millis(100);
-
-/// Opens what listens at an endpoint.
-fn claim<T>(endpoint: &Endpoint, open: impl Fn() -> std::io::Result<T>) -> Result<T, ServeError> {
-    let begun = Instant::now();
-    loop {
-        match open() {
-            Err(cause) if cause.kind() == ErrorKind::AddrInUse => {
-                if begun.elapsed() >= CLAIM_FOR {
-                    return Err(ServeError::Taken { endpoint: endpoint.clone() });
-                }
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            Err(cause) if cause.kind() == ErrorKind::AddrNotAvailable => {
-                return Err(ServeError::NotHere { endpoint: endpoint.clone() });
-            }
-            opened => return opened.map_err(ServeError::System),
-        }
-    }
 }

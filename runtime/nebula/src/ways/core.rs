@@ -15,6 +15,7 @@ use crate::rpc::service::Service;
 use crate::status::{self, Meter};
 use crate::transport::shm::channel::Channel;
 use crate::transport::shm::registry::ChannelCache;
+use crate::yielding::Yielding;
 use nebula_nic::{Arrival, CoreId, Frontend, NackReason, RpcKey, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub(crate) struct Core<X> {
     stop: Arc<AtomicBool>,
     watch: Watch,
     meter: Meter,
+    yielding: Yielding,
 }
 
 /// What every core is made of, beside its source.
@@ -144,6 +146,7 @@ impl<X: Source> Core<X> {
             stop,
             watch: Watch::new(&Time::Machine),
             meter: Meter::none(&Watch::new(&Time::Machine)),
+            yielding: Yielding::new(),
         }
     }
 
@@ -515,6 +518,8 @@ impl<X: Source> Core<X> {
         let now = self.watch.now_ps();
         let since = *idle_since.get_or_insert(now);
         let silence = Span::from_ps(now.saturating_sub(since));
-        if may_block { self.source.rest(silence, &self.stop) } else { rest_after(silence) }
+        if !may_block || !self.source.rest(silence, &self.stop) {
+            rest_after(silence, &mut self.yielding);
+        }
     }
 }

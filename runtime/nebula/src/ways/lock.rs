@@ -6,7 +6,6 @@ use super::source::Source;
 use crate::engine::turn::Engine;
 use crate::nic::transport::Transport;
 use crate::rpc::job::Served;
-use crate::rpc::parking::rest_after;
 use crate::rpc::service::Service;
 use nebula_nic::{CoreId, Span};
 use nebula_sys::mcs::Waiter;
@@ -62,8 +61,8 @@ impl<T: Transport> Source for Lock<T> {
         self.engine.with(Engine::finish);
     }
 
-    fn rest(&mut self, silence: Span, _: &AtomicBool) {
-        rest_after(silence);
+    fn rest(&mut self, _: Span, _: &AtomicBool) -> bool {
         self.has_rested = true;
+        false
     }
 }

@@ -3,7 +3,7 @@
 use super::completions::Completions;
 use super::source::Source;
 use crate::rpc::job::{Job, Served};
-use crate::rpc::parking::{POLLED_FOR, Parker, rest_after};
+use crate::rpc::parking::{POLLED_FOR, Parker};
 use crate::rpc::service::Service;
 use nebula_nic::Span;
 use nebula_sys::spsc::{Consumer, Producer};
@@ -57,13 +57,14 @@ impl Source for Ring {
         }
     }
 
-    fn rest(&mut self, silence: Span, stop: &AtomicBool) {
-        let Some(parkers) = self.parkers.as_ref().filter(|_| silence >= POLLED_FOR) else { return rest_after(silence) };
+    fn rest(&mut self, silence: Span, stop: &AtomicBool) -> bool {
+        let Some(parkers) = self.parkers.as_ref().filter(|_| silence >= POLLED_FOR) else { return false };
         parkers.own.arm();
         // One look more, for what was given before the worker said that it sleeps.
         if self.jobs.is_empty() && !stop.load(Ordering::Relaxed) {
             parkers.own.wait();
         }
         parkers.own.disarm();
+        true
     }
 }

@@ -4,7 +4,6 @@ use super::completions::Completions;
 use crate::nic::ingress::RPCS_PER_TURN;
 use crate::rpc::answer::Answer;
 use crate::rpc::job::{Held, Served};
-use crate::rpc::parking::rest_after;
 use crate::rpc::service::Service;
 use nebula_nic::{Arrival, NodeId, Span};
 use std::fmt::Debug;
@@ -84,8 +83,8 @@ pub(crate) trait Source: Debug {
         false
     }
 
-    /// Rests as fits a silence of `silence`; sleeps until there is work, where it can and the server does not stop.
-    fn rest(&mut self, silence: Span, _stop: &AtomicBool) {
-        rest_after(silence);
+    /// Sleeps until there is work, where it can, a silence has lasted for `silence`, and the server does not stop. Whether it slept.
+    fn rest(&mut self, _silence: Span, _stop: &AtomicBool) -> bool {
+        false
     }
 }

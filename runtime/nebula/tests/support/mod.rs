@@ -45,9 +45,9 @@ pub(crate) fn echo(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(request);
 }
 
-/// A configuration, from the default one.
+/// A configuration with an engine thread, from the default one.
 pub(crate) fn server_config(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
-    let mut config = ServerConfig::default();
+    let mut config = ServerConfig::default().inline(false);
     change(&mut config);
     config
 }

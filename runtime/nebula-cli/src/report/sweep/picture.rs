@@ -9,6 +9,7 @@ use nebula_workload::Latency;
 
 use super::plot;
 use crate::report::finding::{Design, Point, Sweep, Tail, tests};
+use crate::report::markup::escape;
 use crate::report::plot::to_svg;
 
 const PICTURE: &str = "docs/images/demo.svg";
@@ -65,10 +66,16 @@ fn rate(cell: &str) -> f64 {
     digits.parse::<f64>().unwrap() * factor
 }
 
+/// The values of a chart, which are in its picture in words.
+fn words(page: &str) -> String {
+    escape(&plot(&sweep_of(page)).chart.description)
+}
+
 #[test]
 fn the_picture_is_of_the_rows_in_the_benchmarks() {
-    let drawn = to_svg(&plot(&sweep_of(&read("docs/BENCHMARKS.md")))).unwrap();
-    if drawn != read(PICTURE) {
+    let page = read("docs/BENCHMARKS.md");
+    if !read(PICTURE).contains(&words(&page)) {
+        let drawn = to_svg(&plot(&sweep_of(&page))).expect("a browser that draws the picture again");
         let new = in_repository(DRAWN);
         std::fs::create_dir_all(new.parent().unwrap()).unwrap();
         std::fs::write(new, drawn).unwrap();
@@ -79,6 +86,5 @@ fn the_picture_is_of_the_rows_in_the_benchmarks() {
 #[test]
 fn a_row_that_changes_changes_the_picture() {
     let page = read("docs/BENCHMARKS.md");
-    let (before, after) = (plot(&sweep_of(&page)), plot(&sweep_of(&page.replace("1.03 s", "1.93 s"))));
-    assert_ne!(to_svg(&before), to_svg(&after));
+    assert_ne!(words(&page), words(&page.replace("1.03 s", "1.93 s")));
 }

@@ -1,0 +1,64 @@
+//! The commands that a page of documentation shows, and their output.
+
+/// A command of the program and what the page shows of its output.
+#[derive(Debug)]
+pub struct Shown {
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The output; empty where none is shown.
+    pub output: String,
+}
+
+/// The commands of the program in the blocks of a page that are marked as a console.
+#[must_use]
+pub fn shown_in(text: &str) -> Vec<Shown> {
+    let mut shown: Vec<Shown> = Vec::new();
+    for block in text.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap_or_default();
+        let mut is_ours = false;
+        for line in block.lines() {
+            if let Some(command) = line.strip_prefix("$ ") {
+                let command = command.strip_prefix("nebula ").or(command.strip_prefix("cargo run --release -- "));
+                is_ours = command.is_some();
+                shown.extend(command.map(|command| Shown { args: words(command), output: String::new() }));
+            } else if let Some(last) = shown.last_mut().filter(|_| is_ours) {
+                last.output.push_str(line);
+                last.output.push('\n');
+            }
+        }
+    }
+    shown
+}
+
+/// Splits arguments like a shell: at spaces outside single quotes, up to a comment.
+fn words(command: &str) -> Vec<String> {
+    let quoted = command.split('\'').enumerate();
+    let mut words = Vec::new();
+    for (index, part) in quoted {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+            continue;
+        }
+        let code = part.split(" #").next().unwrap_or_default();
+        words.extend(code.split_whitespace().map(str::to_owned));
+        if code.len() < part.len() {
+            break;
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_read_as_a_shell_reads_it() {
+        let page =
+            "```console\n$ nebula size --load 'a b' --x   # why\nrow\n$ cargo xtask bench\nno\n$ nebula doctor\n```\n";
+        let shown = shown_in(page);
+        assert_eq!(shown[0].args, ["size", "--load", "a b", "--x"]);
+        assert_eq!(shown[0].output, "row\n");
+        assert_eq!((shown.len(), shown[1].args.len(), shown[1].output.as_str()), (2, 1, ""));
+    }
+}
