@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use nebula::{Client, RunningServer, Server, Worker};
 use nebula_typed::prost::Message as _;
 use nebula_typed::{Encoding, Message, Proto, Services, TraceContext};
-use nebula::{Client, RunningServer, Server, Worker};
 use std::cell::RefCell;
 use typed_tests::every::{EveryServer, Line, Loose, OtherServer, Pair, Plain};
 use typed_tests::{Adder, EveryService};

@@ -29,12 +29,12 @@ async fn answer_with_price(prices: AsyncClient, item: Vec<u8>, mut later: LaterR
 
 fn main() -> Result<(), Box<dyn Error>> {
     let name = |what: &str| format!("shm://{what}-{}", std::process::id());
-    let back = Server::bind(&name("prices")).slo(Duration::from_millis(10)).serve(price_of)?;
+    let back = Server::bind(&name("prices")).slo(Duration::from_secs(10)).serve(price_of)?;
     let executor = Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let (prices, tasks): (AsyncClient, Handle) = (AsyncClient::connect(&name("prices"))?, executor.handle().clone());
 
     // The handler takes its reply along into a task, and is free for the next request.
-    let config = ServerConfig::default().slo(Duration::from_millis(10)).later_max(60);
+    let config = ServerConfig::default().slo(Duration::from_secs(10)).later_max(60);
     let front = Server::bind(&name("shop")).config(config).serve(move |request: &[u8], reply: &mut Reply| {
         if let Ok(later) = reply.later() {
             tasks.spawn(answer_with_price(prices.clone(), request.to_vec(), later));

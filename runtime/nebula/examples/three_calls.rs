@@ -20,7 +20,7 @@ const RPCS: u64 = 10;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let endpoint = format!("shm://example-three-calls-{}", std::process::id());
     // `open` starts the engine and returns the workers, which the caller runs.
-    let (server, mut workers) = Server::bind(&endpoint).slo(Duration::from_millis(100)).open()?;
+    let (server, mut workers) = Server::bind(&endpoint).slo(Duration::from_secs(10)).open()?;
     let worker = workers.pop().ok_or("a server has one worker unless told otherwise")?;
     let serving = std::thread::spawn(move || reverse(&worker));
 

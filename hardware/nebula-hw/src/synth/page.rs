@@ -29,11 +29,7 @@ pub(crate) fn expected<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Vec
 }
 
 fn of_results(results: &Results, page: &str) -> Result<Vec<Expected>, Failure> {
-    let tables = [
-        ("tools", tools(results)),
-        ("fpga", fpga(results)),
-        ("verdicts", verdict::table(results)),
-    ];
+    let tables = [("tools", tools(results)), ("fpga", fpga(results)), ("verdicts", verdict::table(results))];
     let mut page = page.to_owned();
     for (name, table) in tables {
         page = with(&page, name, &table).ok_or_else(|| Failure::new(format!("{PAGE} has no lines for `{name}`")))?;

@@ -46,11 +46,7 @@ fn bits(results: &Results) -> Option<Line> {
     Some(line([
         "bit vector of 540 KB, 64 cores",
         "8,640 bits (NEBULA §V-C)",
-        &format!(
-            "{}; {} with ends and holders of RPCs",
-            thousands(used),
-            thousands(all)
-        ),
+        &format!("{}; {} with ends and holders of RPCs", thousands(used), thousands(all)),
         if is_equal { "equal, except at the end" } else { "**differs**" },
     ]))
 }
@@ -72,12 +68,7 @@ fn cam_power(results: &Results) -> Option<Line> {
 }
 
 fn area() -> Option<Line> {
-    Some(line([
-        "area of the NIC's additions",
-        "–",
-        "data/hardware.tsv",
-        "none",
-    ]))
+    Some(line(["area of the NIC's additions", "–", "data/hardware.tsv", "none"]))
 }
 
 fn period(results: &Results) -> Option<Line> {
