@@ -1,8 +1,9 @@
-//! What a user gets who sets nothing, beside the best of what can be set: on 1, 2 and 4 cores, as far as there are.
+//! What a user gets who sets nothing, beside the best of what can be set: on 1, 2 and 4 cores, as
+//! far as there are.
 //!
 //! README's example in one process, the same in two, and `serve kv` under `load kv` over every
-//! transport, at a tenth of what one core serves at most. Both sides share the cores and are pinned to
-//! none: so are a user's.
+//! transport, at a tenth of what one core serves at most. Both sides share the cores and are pinned
+//! to none: so are a user's.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -177,7 +178,8 @@ impl Pipe for Hello {
     }
 }
 
-/// Round trips; RPCs per second with 64 outstanding, of which the most is the best; and which share of the default's was NACKed.
+/// Round trips; RPCs per second with 64 outstanding, of which the most is the best; and which share
+/// of the default's was NACKed.
 fn two_processes() -> Result<(Compared, Compared, f64), Failure> {
     let of = |setting: &str| -> Result<(f64, f64, f64), Failure> {
         let (mut times, mut rates, mut nacked) = (Vec::new(), Vec::new(), Vec::new());

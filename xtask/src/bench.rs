@@ -7,6 +7,7 @@
 
 mod decisions;
 mod defaults;
+mod demo;
 pub(crate) mod instructions;
 mod kv;
 mod lab;
@@ -65,6 +66,7 @@ struct Picture {
 /// Every section, in the order they run.
 fn sections() -> Vec<Box<dyn Section>> {
     let side_by_side = |name, what, features| Box::new(program::SideBySide { name, what, features });
+    let demo = |name, what, busy_loops| Box::new(demo::Demo { name, what, busy_loops });
     vec![
         Box::new(instructions::Instructions),
         Box::new(decisions::Decisions),
@@ -96,6 +98,9 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(replication::Replication),
         side_by_side("xdp", "the echo past the kernel's network stack, beside udp://, on a virtual cable (root)", ""),
         Box::new(nf::Nf),
+        demo("demo-quiet", "ten runs of nebula demo: does it keep the SLO that it chooses?", 0),
+        demo("demo-busy-1", "the same beside one busy loop", 1),
+        demo("demo-busy-2", "the same beside two busy loops", 2),
         side_by_side(
             "trust",
             "overload by clients that ignore NACKs, and by processes: what is served, and an honest client's share",

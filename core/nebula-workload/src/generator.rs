@@ -182,12 +182,14 @@ impl Generator {
     fn begin(&mut self, operation: Operation) -> Option<(Token, Operation)> {
         let held_until = self.held_until.filter(|&held| held >= operation.at);
         let could_leave = held_until.unwrap_or(operation.at);
-        self.lateness.record(operation.at, Latency::Finite(self.now - could_leave));
+        let lateness = self.now - could_leave;
+        self.lateness.record(operation.at, Latency::Finite(lateness));
+        let was_late = lateness > self.late_after;
         let was_held = held_until.is_some();
         let is_measured = self.is_measured(&operation);
         self.counts.offered += u64::from(is_measured);
         self.counts.held += u64::from(is_measured && was_held);
-        let token = self.outstanding.insert(Entry { operation, was_held, is_blocked: false })?;
+        let token = self.outstanding.insert(Entry { operation, was_held, was_late, is_blocked: false })?;
         Some((token, operation))
     }
 
@@ -218,7 +220,7 @@ impl Generator {
     /// So an overload is seen where it happens. With [`handle_blocked`](Self::handle_blocked) the operations would queue in the client
     /// instead, without limit.
     pub fn handle_refused(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
-        let operation = self.complete(now, token)?;
+        let operation = self.complete(now, token)?.operation;
         self.record_infinite(&operation, now);
         self.counts.refused_by_client += u64::from(self.is_measured(&operation));
         Some(operation)
@@ -227,7 +229,7 @@ impl Generator {
     /// Records a reply; `is_found` is false if the server did not have the key.
     #[inline]
     pub fn handle_reply(&mut self, now: Timestamp, token: Token, is_found: bool) -> Option<Operation> {
-        let operation = self.complete(now, token)?;
+        let operation = self.complete(now, token)?.operation;
         self.last_answer = now;
         self.latency.record_reply(operation.at, now);
         self.by_op.record(operation.op, operation.at, Latency::Finite(now - operation.at));
@@ -240,16 +242,18 @@ impl Generator {
     /// Records a NACK that the client does not retry: infinite latency.
     #[inline]
     pub fn handle_nack(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
-        let operation = self.complete(now, token)?;
+        let Entry { operation, was_late, .. } = self.complete(now, token)?;
         self.last_answer = now;
         self.record_infinite(&operation, now);
-        self.counts.nacked += u64::from(self.is_measured(&operation));
+        let is_measured = self.is_measured(&operation);
+        self.counts.nacked += u64::from(is_measured);
+        self.counts.nacked_late += u64::from(is_measured && was_late);
         Some(operation)
     }
 
     /// Gives up an operation that was never answered: infinite latency.
     pub fn handle_lost(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
-        let operation = self.complete(now, token)?;
+        let operation = self.complete(now, token)?.operation;
         self.record_infinite(&operation, now);
         self.counts.lost += u64::from(self.is_measured(&operation));
         Some(operation)
@@ -260,7 +264,7 @@ impl Generator {
         self.by_op.record(operation.op, operation.at, Latency::Infinite);
     }
 
-    fn complete(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
+    fn complete(&mut self, now: Timestamp, token: Token) -> Option<Entry> {
         self.now = now;
         let is_under_way = self.outstanding.entry_mut(token).is_some_and(|entry| !entry.is_blocked);
         if !is_under_way {
@@ -270,7 +274,7 @@ impl Generator {
         if self.outstanding.is_full() {
             self.hold();
         }
-        self.outstanding.remove(token).map(|entry| entry.operation)
+        self.outstanding.remove(token)
     }
 
     /// Ends the load at `now`: nothing more is sent.

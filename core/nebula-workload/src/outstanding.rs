@@ -47,6 +47,8 @@ pub(crate) struct Entry {
     pub(crate) operation: Operation,
     /// It had to wait for room, in the transport or in this table.
     pub(crate) was_held: bool,
+    /// It was sent later than the generator may be, although there was room.
+    pub(crate) was_late: bool,
     /// It is waiting for room in the transport.
     pub(crate) is_blocked: bool,
 }

@@ -27,6 +27,9 @@ pub struct Counts {
     pub not_found: u64,
     /// Operations refused with a NACK.
     pub nacked: u64,
+    /// Of those, operations that the generator itself had sent late: a burst after its own pause, and not the offered
+    /// load, may have caused the refusal.
+    pub nacked_late: u64,
     /// Operations that the client itself refused, because it had no room for them; they were not sent.
     pub refused_by_client: u64,
     /// Operations given up without an answer.
@@ -52,6 +55,7 @@ impl Counts {
         self.replied += other.replied;
         self.not_found += other.not_found;
         self.nacked += other.nacked;
+        self.nacked_late += other.nacked_late;
         self.refused_by_client += other.refused_by_client;
         self.lost += other.lost;
         self.never_sent += other.never_sent;

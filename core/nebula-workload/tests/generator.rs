@@ -326,3 +326,27 @@ fn a_run_is_repeatable() {
     assert_eq!(first.latency.raw().summary(), second.latency.raw().summary());
     assert_eq!((first.counts, first.duration), (second.counts, second.duration));
 }
+
+#[test]
+fn a_nack_of_an_operation_that_the_generator_sent_late_is_counted_apart() {
+    let mut generator = generator(workload(Arrivals::Paced, 0.5, 2), GeneratorConfig::default());
+    for late in [Span::ZERO, Span::from_us(11)] {
+        let now = generator.next_due().unwrap() + late;
+        let (token, _) = generator.poll_send(now).unwrap();
+        generator.handle_nack(now, token);
+    }
+    let counts = generator.into_report().counts;
+    assert_eq!((counts.offered, counts.nacked, counts.nacked_late), (2, 2, 1));
+}
+
+#[test]
+fn a_wait_for_room_is_not_the_generators_own_lateness() {
+    let mut generator = generator(workload(Arrivals::Paced, 0.5, 1), GeneratorConfig::default());
+    let due = generator.next_due().unwrap();
+    let (token, _) = generator.poll_send(due).unwrap();
+    generator.handle_blocked(token);
+    let (token, _) = generator.poll_send(due + Span::from_ms(1)).unwrap();
+    generator.handle_nack(due + Span::from_ms(1), token);
+    let counts = generator.into_report().counts;
+    assert_eq!((counts.nacked, counts.nacked_late, counts.held), (1, 0, 1));
+}

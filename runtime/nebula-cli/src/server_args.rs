@@ -36,7 +36,8 @@ pub(crate) struct ServerArgs {
     /// Run each NIC engine and its worker on one thread, as is the default for one worker
     #[arg(long)]
     inline: bool,
-    /// Run each NIC engine on its own thread, also where it has one worker: RPCs are taken in and refused while a handler runs
+    /// Run each NIC engine on its own thread, also where it has one worker: RPCs are taken in and
+    /// refused while a handler runs
     #[arg(long, conflicts_with = "inline")]
     engine_thread: bool,
     /// Start more workers and engines than this process may use cores

@@ -318,7 +318,8 @@ impl Server {
     }
 
     /// Opens the endpoint and returns the workers, which the caller runs: the papers' interface, [`Worker::wait_for_rpc`]. With
-    /// [`inline`](Self::inline) there is one worker, and it is the engine too. Under `darc` no service says here
+    /// [`inline`](Self::inline) there is one worker, and it is the engine too; unless that is asked
+    /// for, the engine has its own thread and goes on whatever the caller does. Under `darc` no service says here
     /// which types there are, but [`ServerConfig::rpc_types`] can.
     ///
     /// # Errors

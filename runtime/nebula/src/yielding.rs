@@ -13,7 +13,8 @@ use nebula_sys::clock::Clock;
 const ALONE: Span = Span::from_us(20);
 const IN_TURNS: Span = Span::from_ns(300);
 const BESIDE_OTHERS: Span = Span::from_us(200);
-/// A yield that nobody used takes less than this; one in which another thread ran takes more, for two switches.
+/// A yield that nobody used takes less than this; one in which another thread ran takes more, for
+/// two switches.
 const SWITCHED: Span = Span::from_ns(1000);
 /// One that waits for something too has given the core back within this time.
 const GIVEN_BACK: Span = Span::from_ms(1);

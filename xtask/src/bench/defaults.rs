@@ -3,7 +3,8 @@
 use super::{Row, Section, program};
 use crate::shell::{Failure, Shell, run, stdout_of};
 
-/// The section `defaults` of the program `nebula-bench`, which starts the program `nebula` as its server and as its load.
+/// The section `defaults` of the program `nebula-bench`, which starts the program `nebula` as its
+/// server and as its load.
 pub(super) struct Defaults;
 
 impl Section for Defaults {

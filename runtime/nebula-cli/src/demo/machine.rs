@@ -19,9 +19,16 @@ impl Machine {
         Self { cores: allowed_cores() }
     }
 
-    /// Workers, each on a core other than the engine's; 0 on a small machine, where one thread is engine and worker.
+    /// Workers, each on a core other than the engine's; 0 where one thread is engine and worker, which
+    /// is faster than an engine with a single worker.
     pub(super) fn workers(&self) -> usize {
-        if self.cores.len() < 4 { 0 } else { (self.cores.len() / 2 - 1).min(WORKERS_MAX) }
+        let workers = (self.cores.len() / 2).saturating_sub(1).min(WORKERS_MAX);
+        if workers < 2 { 0 } else { workers }
+    }
+
+    /// Cores that serve RPCs.
+    pub(super) fn serving(&self) -> u16 {
+        u16::try_from(self.workers().max(1)).unwrap_or(u16::MAX)
     }
 
     /// The cores of the service: the last of the machine, beginning with the engine's.
@@ -43,10 +50,16 @@ impl Machine {
 
 impl std::fmt::Display for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (cores, clients) = (self.cores.len(), self.clients());
-        match self.workers() {
-            0 => write!(f, "{cores} cores: one for engine and worker, {clients} for clients"),
-            workers => write!(f, "{cores} cores: one for the engine, {workers} for workers, {clients} for clients"),
+        let clients = match self.clients() {
+            1 => "one client".to_owned(),
+            clients => format!("{clients} clients"),
+        };
+        match (self.cores.len(), self.workers()) {
+            (1, _) => write!(f, "One inline worker, and {clients} on the same core"),
+            (_, 0) => {
+                write!(f, "One inline worker (one thread is engine and worker) on a core, {clients} on the other cores")
+            }
+            (_, workers) => write!(f, "One engine and {workers} workers, and {clients}, each on its own core"),
         }
     }
 }
@@ -54,4 +67,36 @@ impl std::fmt::Display for Machine {
 /// How many of `wanted` pairs fit into free memory.
 pub(super) fn items_that_fit(wanted: u64, value_bytes: u32) -> u64 {
     wanted.min(memory::items_that_fit(value_bytes, Mode::Cache, memory::budget_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(cores: usize) -> Machine {
+        Machine { cores: (0..cores).collect() }
+    }
+
+    #[test]
+    fn two_cores_have_an_inline_worker_and_a_client() {
+        let machine = machine(2);
+        assert_eq!((machine.workers(), machine.serving(), machine.clients()), (0, 1, 1));
+        assert_eq!((machine.service_cores(), machine.client_cores()), (&[1][..], vec![0]));
+        assert!(
+            machine
+                .to_string()
+                .starts_with("One inline worker (one thread is engine and worker) on a core, one client")
+        );
+    }
+
+    #[test]
+    fn no_core_has_two_threads_where_there_are_two_or_more() {
+        for cores in 2..64 {
+            let machine = machine(cores);
+            assert!(machine.service_cores().len() + machine.client_cores().len() <= cores, "{cores}");
+            assert_eq!(machine.service_cores().len(), machine.workers() + 1);
+            assert_ne!(machine.workers(), 1, "one worker is inline");
+        }
+        assert_eq!(machine(1).client_cores(), machine(1).service_cores());
+    }
 }

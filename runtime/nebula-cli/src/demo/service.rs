@@ -10,8 +10,8 @@ use nebula::Endpoint;
 use nebula_nic::Span;
 use rustix::process::Signal;
 
-use super::Args;
 use super::machine::Machine;
+use super::options::Options;
 use nebula_ui::output::Failure;
 
 /// How the service queues.
@@ -19,6 +19,14 @@ use nebula_ui::output::Failure;
 pub(super) enum Kind {
     SloBounded,
     Unbounded,
+}
+
+/// How a service is started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) kind: Kind,
+    /// The SLO that queue and receive buffer are sized from; it changes nothing without a bound.
+    pub(super) slo: Span,
 }
 
 impl Kind {
@@ -68,15 +76,15 @@ impl Drop for TimesFile {
 
 impl Service {
     /// Starts the service and waits until it is ready.
-    pub(super) fn start(kind: Kind, args: &Args, machine: &Machine, items: u64) -> Result<Self, Failure> {
+    pub(super) fn start(terms: Terms, options: &Options, machine: &Machine, items: u64) -> Result<Self, Failure> {
         let endpoint = Endpoint::Shm(format!("nebula-demo-{}", std::process::id()));
         let program = std::env::current_exe()
             .map_err(|error| Failure::fault(format!("cannot find the path of this program: {error}")))?;
         let times = TimesFile::create()?;
         let mut command = Command::new(program);
         command.args(["serve", "kv", "--endpoint", &endpoint.to_string(), "--end-with-parent", "--policy", "jbsq:2"]);
-        command.args(["--items", &items.to_string(), "--value-bytes", &args.value_bytes.to_string()]);
-        command.args(["--slo", &flag(args.slo), "--work", &flag(args.work)]);
+        command.args(["--items", &items.to_string(), "--value-bytes", &options.value_bytes.to_string()]);
+        command.args(["--slo", &flag(terms.slo), "--work", &flag(options.work)]);
         command.arg("--service-times").arg(&times.0);
         let pins: Vec<String> = machine.service_cores().iter().map(ToString::to_string).collect();
         command.args(["--pin", &pins.join(",")]);
@@ -84,7 +92,7 @@ impl Service {
             0 => command.arg("--inline"),
             workers => command.args(["--workers", &workers.to_string()]),
         };
-        if kind == Kind::Unbounded {
+        if terms.kind == Kind::Unbounded {
             command.arg("--unbounded");
         }
         // A terminal sends Ctrl-C to the whole process group. In a separate group the service ends only when the demo ends it;

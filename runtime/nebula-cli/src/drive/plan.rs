@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use nebula::{Balance, ClientConfig, Endpoint, FlowKind};
 use nebula_nic::{Span, Timestamp};
-use nebula_workload::{Arrivals, KEY_BYTES, Keys, Length, Mix, Op, Operation, Rate, Schedule, Seed, Workload};
+use nebula_workload::{
+    Arrivals, GeneratorConfig, KEY_BYTES, Keys, Length, Mix, Op, Operation, Rate, Schedule, Seed, Workload,
+};
 
 use super::exchange::{self, Exchange, Requests, Sizes};
 use crate::flags::ServerList;
@@ -59,6 +61,8 @@ pub(crate) struct LoadPlan {
     pub(crate) slots: u32,
     /// How long an RPC may wait for room in its client, from when it was due; then it is refused there.
     pub(crate) patience: Span,
+    /// An RPC that the load generator itself sends later than this is late.
+    pub(crate) late_after: Span,
     /// Cores to pin clients to, round-robin; no pinning if empty.
     pub(crate) pin: Vec<usize>,
     /// A trace to replay instead of random operations.
@@ -97,6 +101,7 @@ impl Default for LoadPlan {
             seed: Seed(1),
             slots: 256,
             patience: Span::from_ms(10),
+            late_after: GeneratorConfig::default().late_after,
             pin: Vec::new(),
             trace: None,
             network_keys: nebula::Keys::default(),

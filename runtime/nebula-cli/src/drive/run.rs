@@ -25,6 +25,8 @@ pub(crate) struct LoadOutcome {
     pub(crate) report: LoadReport,
     /// The pauses of the clients' cores.
     pub(crate) gaps: GapSummary,
+    /// The share of the time that pauses of the server's cores took, as far as it reported them, in 0 to 1.
+    pub(crate) server_share_lost: f64,
     /// The server's counters after the load.
     pub(crate) server: Status,
     /// A signal ended the load early; the results cover the time until then.
@@ -97,8 +99,12 @@ fn drive(plan: &LoadPlan, index: u16, client: Reached, live: Arc<Live>, start: T
         let pinned = nebula_sys::affinity::pin_to(core);
         pinned.map_err(|error| Failure::bad_input(format!("cannot pin a client to core {core}: {error}")))?;
     }
-    let config =
-        GeneratorConfig { warm_up: plan.warm_up, pending_max: plan.pending_max(), ..GeneratorConfig::default() };
+    let config = GeneratorConfig {
+        warm_up: plan.warm_up,
+        pending_max: plan.pending_max(),
+        late_after: plan.late_after,
+        ..GeneratorConfig::default()
+    };
     let generator = Generator::new(plan.schedule(index, start)?, config);
     let give_up_at = start + plan.span() + DRAIN;
     match client {
@@ -151,8 +157,11 @@ fn join(driven: Vec<Driven>) -> Result<LoadOutcome, Failure> {
     let mut tally = GapTally::new();
     let mut joined: Option<LoadReport> = None;
     let mut server = Status::default();
+    let mut server_share_lost = 0.0_f64;
     for Driven { mut report, own_gaps, server_gaps, server: status } in driven {
         report.latency.settle_all(&GapLog::merged([own_gaps.log(), &server_gaps]));
+        // Every client reads the gaps of the same server.
+        server_share_lost = server_share_lost.max(share_of(&server_gaps, own_gaps.summary().observed));
         tally.merge(own_gaps.tally());
         server = status;
         match &mut joined {
@@ -161,5 +170,12 @@ fn join(driven: Vec<Driven>) -> Result<LoadOutcome, Failure> {
         }
     }
     let report = joined.ok_or_else(|| Failure::fault("a load needs at least one client"))?;
-    Ok(LoadOutcome { report, gaps: tally.summary(), server, was_interrupted: signal::has_come() })
+    let was_interrupted = signal::has_come();
+    Ok(LoadOutcome { report, gaps: tally.summary(), server_share_lost, server, was_interrupted })
+}
+
+/// The share of `time` that gaps took.
+fn share_of(gaps: &GapLog, time: Span) -> f64 {
+    let lost: Span = gaps.iter().map(|gap| gap.length()).sum();
+    lost.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE)
 }

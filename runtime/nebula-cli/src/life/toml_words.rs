@@ -1,5 +1,6 @@
-//! A file of settings as words of a command line: `workers = 2` is `--workers=2`, `inline = true` is `--inline`, and `inline = false`, which is not the
-//! default of every server, is `--engine-thread`.
+//! A file of settings as words of a command line: `workers = 2` is `--workers=2`, `inline = true`
+//! is `--inline`, and `inline = false`, which is not the default of every server, is
+//! `--engine-thread`.
 
 use toml::{Table, Value};
 

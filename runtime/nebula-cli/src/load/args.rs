@@ -218,6 +218,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         seed: Seed(args.seed),
         slots: args.slots,
         patience: args.patience,
+        late_after: LoadPlan::default().late_after,
         pin: args.pin.clone(),
         trace: args.trace.as_deref().map(|path| read_trace(path, args.column.as_ref())).transpose()?,
         network_keys: flags::read_keys(args.key_file.as_deref(), args.endpoint.has_network())?,

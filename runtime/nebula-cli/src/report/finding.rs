@@ -1,35 +1,33 @@
-//! The results of a sweep: designs, the loads offered to each, and whether they met the SLO.
+//! The results of a sweep: designs, the loads offered to each, and how much of each load was in time.
 //!
-//! Every tail has two readings. *Raw* counts all RPCs. *Gaps excluded* leaves out the RPCs that met a pause of the machine. In both, an
-//! RPC without a reply has infinite latency, so that NACKs cannot make a load meet the SLO.
+//! The verdict is *goodput*: the share of all offered RPCs that were answered within the SLO. An RPC
+//! without a reply is not in time, so NACKs cannot make a load keep the SLO. Nothing is left out:
+//! pauses of the machine count as they do for users.
 
 use nebula_nic::Span;
-use nebula_workload::{GapSummary, Latency, LatencyRecorder};
+use nebula_workload::{Latency, LatencyRecorder};
 
 use crate::drive::LoadOutcome;
-use nebula_ui::output::{Row, units};
+use nebula_ui::output::units;
 
 /// Designs measured one after the other, on the same machine and under the same loads.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
     pub(crate) slo: Span,
-    /// The machine, and how its cores were assigned.
+    /// The SLO and its reason, in one sentence.
+    pub(crate) promise: String,
+    /// How the cores were assigned, in one sentence.
     pub(crate) machine: String,
     /// The stored data and the requests.
     pub(crate) workload: String,
-    /// The pauses of the machine without load, measured by a loop that only reads the clock.
-    pub(crate) hiccups: GapSummary,
+    /// What was simulated, in one sentence; `None` where all was measured.
+    pub(crate) simulated: Option<String>,
+    /// The RPCs per second that the machine can serve.
+    pub(crate) saturation_rps: f64,
+    /// The share of their cores' time that server and clients did not get when the SLO was chosen.
+    pub(crate) share_lost: f64,
+    /// The one with the bound first.
     pub(crate) designs: Vec<Design>,
-    /// The same service simulated on more cores.
-    pub(crate) laboratory: Option<Laboratory>,
-}
-
-/// Simulated servers of the service that was measured.
-#[derive(Clone, Debug)]
-pub(crate) struct Laboratory {
-    /// The input of the simulation, in one sentence.
-    pub(crate) caption: String,
-    pub(crate) rows: Vec<Row>,
 }
 
 /// One queueing design.
@@ -48,31 +46,41 @@ pub(crate) struct Design {
 /// One load offered to one design.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
+    /// The load as a share of saturation.
+    pub(crate) load: f64,
     /// Scheduled RPCs per second.
     pub(crate) offered_rps: f64,
     /// Replies per second.
     pub(crate) served_rps: f64,
-    /// The share of RPCs that were NACKed, in 0 to 1.
+    /// The share of RPCs that were answered within the SLO, in 0 to 1.
+    pub(crate) goodput: f64,
+    /// The share of RPCs that were NACKed although the load generator had sent them in time.
     pub(crate) nack_share: f64,
-    /// The share of RPCs without any reply, in 0 to 1.
+    /// The share of RPCs that were NACKed in a burst that followed a delay of the load generator.
+    pub(crate) nacked_late_share: f64,
+    /// The share of RPCs that the load generator itself sent late, whatever came of them.
+    pub(crate) generator_late: f64,
+    /// The share of RPCs that were not sent, as the client had had no room for longer than the SLO.
+    pub(crate) client_full_share: f64,
+    /// The share of RPCs without any reply, those not sent among them.
     pub(crate) unanswered_share: f64,
     /// All RPCs.
     pub(crate) raw: Tail,
-    /// RPCs that met no gap; `None` if the share left is below [`KEPT_MIN`].
-    pub(crate) gaps_excluded: Option<Tail>,
-    /// The share of RPCs that met no gap, in 0 to 1.
+    /// The p99 of the RPCs that met no pause; `None` if the share left is below [`KEPT_MIN`].
+    pub(crate) p99_gaps_excluded: Option<Latency>,
+    /// The share of RPCs that met no pause, in 0 to 1.
     pub(crate) share_kept: Option<f64>,
     /// The share of the clients' time that pauses of their cores took, in 0 to 1.
     pub(crate) share_lost: f64,
-    /// The load generator was late, so the tail may be its own.
-    pub(crate) sender_was_late: bool,
 }
 
-/// The smallest share of kept RPCs for which a tail with gaps excluded is reported. A slow RPC is more likely to meet a gap, so a smaller
-/// share would be biased toward fast RPCs.
-pub(crate) const KEPT_MIN: f64 = 0.5;
+/// The smallest share of kept RPCs for which a tail with gaps excluded is reported. A slow RPC is more
+/// likely to meet a gap, so a smaller share would be biased toward fast RPCs.
+const KEPT_MIN: f64 = 0.5;
+/// The goodput from which on a load keeps the SLO: its p99 is within it.
+const KEPT_FROM: f64 = 0.99;
 
-/// The figures of one reading.
+/// The figures of one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tail {
     /// Of all RPCs.
@@ -81,102 +89,97 @@ pub(crate) struct Tail {
     pub(crate) p99: Latency,
     /// Of the RPCs that were answered.
     pub(crate) p99_answered: Option<Span>,
-}
-
-/// Which of the two readings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
-    Raw,
-    GapsExcluded,
+    /// The share of the answered RPCs that were answered within the SLO.
+    pub(crate) answered_in_time: Option<f64>,
 }
 
 impl Tail {
-    fn of(recorder: &LatencyRecorder) -> Option<Self> {
+    fn of(recorder: &LatencyRecorder, slo: Span) -> Option<Self> {
         let answered = recorder.count() - recorder.infinite();
-        let among_all = 0.99 * answered as f64 / recorder.count().max(1) as f64;
+        let in_time = goodput(recorder, slo) * recorder.count() as f64;
         Some(Self {
             p50: recorder.quantile(0.5)?,
             p99: recorder.quantile(0.99)?,
-            p99_answered: if answered > 0 { recorder.quantile(among_all).and_then(Latency::finite) } else { None },
+            p99_answered: p99_answered(recorder),
+            answered_in_time: (answered > 0).then(|| in_time / answered as f64),
         })
     }
 }
 
+/// The p99 of the RPCs that were answered.
+pub(crate) fn p99_answered(recorder: &LatencyRecorder) -> Option<Span> {
+    let answered = recorder.count() - recorder.infinite();
+    let among_all = 0.99 * answered as f64 / recorder.count().max(1) as f64;
+    if answered > 0 { recorder.quantile(among_all).and_then(Latency::finite) } else { None }
+}
+
+/// The share of all RPCs that were answered within `slo`; none of no RPCs.
+fn goodput(recorder: &LatencyRecorder, slo: Span) -> f64 {
+    if recorder.count() == 0 { 0.0 } else { 1.0 - recorder.share_above(slo) }
+}
+
 impl Point {
-    /// The figures of a measured load.
-    pub(crate) fn of(outcome: &LoadOutcome) -> Self {
-        const NOTHING: Tail = Tail { p50: Latency::Infinite, p99: Latency::Infinite, p99_answered: None };
-        let report = &outcome.report;
-        let share = |part: u64| part as f64 / report.counts.offered.max(1) as f64;
+    /// The figures of an offered load, which is `load` of saturation.
+    pub(crate) fn of(outcome: &LoadOutcome, load: f64, slo: Span) -> Self {
+        const NOTHING: Tail =
+            Tail { p50: Latency::Infinite, p99: Latency::Infinite, p99_answered: None, answered_in_time: None };
+        let (report, raw) = (&outcome.report, outcome.report.latency.raw());
+        let counts = &report.counts;
+        let share = |part: u64| part as f64 / counts.offered.max(1) as f64;
         let share_kept = report.latency.share_kept();
         let enough = share_kept.filter(|&kept| kept >= KEPT_MIN);
         Self {
+            load,
             offered_rps: report.rate_rps,
             served_rps: report.achieved_rps(),
-            nack_share: share(report.counts.nacked),
-            unanswered_share: share(report.counts.refused_by_client + report.counts.lost + report.counts.never_sent),
-            raw: Tail::of(report.latency.raw()).unwrap_or(NOTHING),
-            gaps_excluded: enough.and_then(|_| Tail::of(report.latency.gaps_excluded())),
+            goodput: goodput(raw, slo),
+            nack_share: share(counts.nacked - counts.nacked_late),
+            nacked_late_share: share(counts.nacked_late),
+            generator_late: report.share_later_than(report.late_after),
+            client_full_share: share(counts.refused_by_client),
+            unanswered_share: share(counts.refused_by_client + counts.lost + counts.never_sent),
+            raw: Tail::of(raw, slo).unwrap_or(NOTHING),
+            p99_gaps_excluded: enough.and_then(|_| report.latency.gaps_excluded().quantile(0.99)),
             share_kept,
             share_lost: outcome.gaps.share_lost,
-            sender_was_late: report.generator_was_late(),
         }
     }
 
-    /// NACKed RPCs per second.
-    pub(crate) fn nacked_rps(&self) -> f64 {
-        self.offered_rps * self.nack_share
-    }
-
-    /// The figures of a reading.
-    pub(crate) fn tail(&self, reading: Reading) -> Option<Tail> {
-        match reading {
-            Reading::Raw => Some(self.raw),
-            Reading::GapsExcluded => self.gaps_excluded,
-        }
-    }
-
-    /// Whether the p99 of all RPCs offered is within `slo`; `None` if the reading has too few RPCs.
-    pub(crate) fn meets(&self, reading: Reading, slo: Span) -> Option<bool> {
-        Some(self.tail(reading)?.p99 <= Latency::Finite(slo))
+    /// Whether the SLO was kept: at least 99 % of all offered RPCs were answered within it.
+    pub(crate) fn keeps(&self) -> bool {
+        self.goodput >= KEPT_FROM
     }
 
     /// Heading and text of each column of the table, except the design's.
-    pub(crate) fn shown(&self, slo: Span) -> Vec<(&'static str, String)> {
-        let all =
-            |tail: Option<Tail>, of: fn(&Tail) -> Latency| tail.as_ref().map_or("–".to_owned(), |t| latency(of(t)));
-        let answered = self.raw.p99_answered.map_or("–".to_owned(), units::span);
+    pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
         vec![
-            ("offered", units::rate(self.offered_rps)),
-            ("served", units::rate(self.served_rps)),
+            ("load", format!("{}", self.load)),
+            ("offered\nRPC/s", units::rate(self.offered_rps)),
+            ("served\nRPC/s", units::rate(self.served_rps)),
             ("NACKed", units::percent(self.nack_share)),
-            ("p50\nraw", latency(self.raw.p50)),
-            ("p99\nraw", latency(self.raw.p99)),
-            ("p99 gaps\nexcluded", all(self.gaps_excluded, |tail| tail.p99)),
-            ("kept", self.share_kept.map_or("–".to_owned(), units::percent)),
-            ("p99 raw,\nanswered", answered),
-            ("meets SLO\nraw", verdict(self.meets(Reading::Raw, slo))),
-            ("meets SLO, gaps\nexcluded", verdict(self.meets(Reading::GapsExcluded, slo))),
+            ("sent\nlate", units::percent(self.generator_late)),
+            ("p50", latency(self.raw.p50)),
+            ("p99 of\nanswers", self.raw.p99_answered.map_or("–".to_owned(), units::span)),
+            ("goodput", units::percent(self.goodput)),
+            ("kept", if self.keeps() { "yes" } else { "no" }.to_owned()),
         ]
     }
 }
 
 impl Design {
-    /// The highest load offered that met `slo`.
-    pub(crate) fn highest_met(&self, reading: Reading, slo: Span) -> Option<f64> {
-        let met = self.points.iter().filter(|point| point.meets(reading, slo) == Some(true));
-        met.map(|point| point.offered_rps).reduce(f64::max)
-    }
-
     /// The highest load offered.
     pub(crate) fn hardest(&self) -> Option<&Point> {
-        self.points.iter().max_by(|one, other| one.offered_rps.total_cmp(&other.offered_rps))
+        self.points.iter().max_by(|one, other| one.load.total_cmp(&other.load))
     }
 
-    /// The highest load that met `slo`, as text.
-    fn load_met(&self, reading: Reading, slo: Span) -> String {
-        let highest = self.highest_met(reading, slo);
-        highest.map_or("at no load".to_owned(), |rps| format!("up to {} RPC/s", units::rate(rps)))
+    /// The loads that kept the SLO, as text.
+    fn loads_kept(&self) -> String {
+        let kept = self.points.iter().filter(|point| point.keeps()).map(|point| point.load.to_string());
+        match &kept.collect::<Vec<_>>()[..] {
+            [] => "at no load".to_owned(),
+            [one] => format!("at {one} of saturation"),
+            [first @ .., last] => format!("at {} and {last} of saturation", first.join(", ")),
+        }
     }
 
     /// The share of the clients' time that pauses of their cores took, over all loads, in 0 to 1.
@@ -186,81 +189,74 @@ impl Design {
 
     /// The result in one sentence.
     pub(crate) fn verdict(&self, slo: Span) -> String {
-        let overload = self.hardest().map_or(String::new(), |point| format!("; {}", in_overload(point)));
         format!(
-            "{} ({}, receive buffer {}) kept p99 within {} {} with gaps excluded and {} raw{overload}.",
+            "{} ({}, receive buffer {}) answered at least 99 % of all RPCs within {} {}.",
             self.name,
             self.what,
             units::bytes(self.buffer_bytes),
             units::span(slo),
-            self.load_met(Reading::GapsExcluded, slo),
-            self.load_met(Reading::Raw, slo),
+            self.loads_kept(),
         )
     }
 }
 
-/// The outcome of the highest load.
-fn in_overload(point: &Point) -> String {
-    let answered =
-        point.raw.p99_answered.map_or("no answer".to_owned(), |p99| format!("a raw p99 of {}", units::span(p99)));
-    let refused = if point.nack_share > 0.0 {
-        format!("{} NACKed at once", units::percent(point.nack_share))
-    } else {
-        "none NACKed".to_owned()
-    };
-    format!("at {} offered, {refused}, and the RPCs answered had {answered}", units::rate(point.offered_rps))
-}
-
 impl Sweep {
-    /// A warning if other programs disturbed the measurement. Designs that were disturbed differently cannot be compared.
+    /// A warning if other programs took more of the cores than when the SLO was chosen.
     pub(crate) fn disturbance(&self) -> Option<String> {
-        let during = |design: &Design| (design.share_lost(), format!("while {} was measured", design.name));
-        let before = (self.hiccups.share_lost, "before the service ran".to_owned());
-        let phases: Vec<_> = self.designs.iter().map(during).chain([before]).collect();
-        phases.iter().any(|phase| phase.0 > BUSY).then(|| {
-            let told = phases.iter().map(|(share, when)| format!("{} of the time {when}", units::percent(*share)));
+        let worse = |design: &&Design| design.share_lost() > self.share_lost + WORSE;
+        let disturbed = self.designs.iter().filter(worse);
+        let said = disturbed
+            .map(|design| {
+                format!("{} of the time while {} was measured", units::percent(design.share_lost()), design.name)
+            })
+            .collect::<Vec<_>>();
+        (!said.is_empty()).then(|| {
             format!(
-                "Other programs used these cores: {}. They affect the figures as much as the designs do; run this again on an idle machine.",
-                told.collect::<Vec<_>>().join(", ")
+                "Other programs took more of the clients' cores than when the SLO was chosen ({} of the time): {}.",
+                units::percent(self.share_lost),
+                said.join(", "),
             )
         })
     }
 
-    /// The results of all designs in one sentence.
+    /// What the bound makes of an overload, in one sentence.
     pub(crate) fn headline(&self) -> String {
-        let each = |of: &dyn Fn(&Design) -> String| self.designs.iter().map(of).collect::<Vec<_>>().join(" and ");
-        let Some(hardest) = self.designs.first().and_then(Design::hardest) else {
+        let hardest = |index: usize| self.designs.get(index).and_then(Design::hardest);
+        let (Some(bounded), Some(unbounded)) = (hardest(0), hardest(1)) else {
             return "Nothing was measured.".to_owned();
         };
-        let held = |reading| match self.designs.iter().any(|design| design.highest_met(reading, self.slo).is_some()) {
-            true => each(&|design| format!("{} for {}", design.load_met(reading, self.slo), design.name)),
-            false => "at no load".to_owned(),
+        let (with, without) = (bounded.goodput, unbounded.goodput);
+        let of_accepted = bounded
+            .raw
+            .answered_in_time
+            .map_or(String::new(), |share| format!(" ({} of those that it accepted)", units::percent(share)));
+        let p99 =
+            unbounded.raw.p99_answered.map_or(String::new(), |p99| format!(" with a p99 of {}", units::span(p99)));
+        let ratio = if without > NEARLY_NOTHING && with > without {
+            format!(": {} times as many with it", times(with / without))
+        } else {
+            String::new()
         };
-        let answered = |design: &Design| design.hardest().and_then(|point| point.raw.p99_answered);
         format!(
-            "The SLO of {} was met {} (raw: all RPCs), and {} (gaps excluded); at {} RPC/s offered, the RPCs answered had a \
-             raw p99 of {}.",
+            "{} {} × what it can do, the server with the bound answered {} of all RPCs within {}{of_accepted}; \
+             without the bound it answered {} in time{p99}{ratio}.",
+            if self.simulated.is_some() { "In simulated time, offered" } else { "Offered" },
+            bounded.load,
+            units::percent(with),
             units::span(self.slo),
-            held(Reading::Raw),
-            held(Reading::GapsExcluded),
-            units::rate(hardest.offered_rps),
-            each(&|design| answered(design).map_or("∞".to_owned(), units::span)),
+            if without > NEARLY_NOTHING { units::percent(without) } else { "nothing".to_owned() },
         )
     }
 }
 
-/// The share of lost core time above which a machine counts as disturbed: an idle virtual machine loses less.
-const BUSY: f64 = 0.05;
+/// How much more of the time other programs may take than before, until there is a warning.
+const WORSE: f64 = 0.1;
+/// A goodput that no one would call one: there is no ratio to it.
+const NEARLY_NOTHING: f64 = 0.001;
 
-/// The pauses of the machine in one sentence.
-pub(crate) fn hiccups(gaps: &GapSummary) -> String {
-    let per_second = gaps.per_second_above.first().map_or(0.0, |class| class.1);
-    let typical = gaps.length_p50.map_or("none".to_owned(), units::span);
-    format!(
-        "a core paused {per_second:.0} times per second for 1 µs or more, {} of the time (median {typical}, longest {})",
-        units::percent(gaps.share_lost),
-        units::span(gaps.longest)
-    )
+/// A ratio in two digits.
+fn times(ratio: f64) -> String {
+    if ratio < 9.95 { format!("{ratio:.1}") } else { format!("{ratio:.0}") }
 }
 
 /// A latency; ∞ for RPCs that were NACKed or got no reply.
@@ -268,40 +264,37 @@ fn latency(latency: Latency) -> String {
     latency.finite().map_or("∞".to_owned(), units::span)
 }
 
-fn verdict(is_met: Option<bool>) -> String {
-    match is_met {
-        Some(true) => "yes".to_owned(),
-        Some(false) => "no".to_owned(),
-        None => "–".to_owned(),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
     use nebula_nic::Timestamp;
 
-    pub(in crate::report) fn point(offered_rps: f64, nack_share: f64, p99_us: u64) -> Point {
+    pub(in crate::report) fn point(load: f64, nack_share: f64, p99_us: u64) -> Point {
+        let is_late = p99_us > 100;
+        let goodput = if is_late { 0.0 } else { 1.0 - nack_share };
         let p99 = if nack_share > 0.01 { Latency::Infinite } else { Latency::Finite(Span::from_us(p99_us)) };
+        let answered_in_time = Some(if is_late { 0.0 } else { 1.0 });
         let p99_answered = Some(Span::from_us(p99_us));
-        let raw = Tail { p50: Latency::Finite(Span::from_ns(900)), p99, p99_answered };
-        let excluded = Tail { p99_answered: Some(Span::from_us(p99_us / 2)), ..raw };
         Point {
-            offered_rps,
-            served_rps: offered_rps * (1.0 - nack_share),
+            load,
+            offered_rps: load * 2e6,
+            served_rps: load * 2e6 * (1.0 - nack_share),
+            goodput,
             nack_share,
+            nacked_late_share: 0.0,
+            generator_late: 0.0,
+            client_full_share: 0.0,
             unanswered_share: 0.0,
-            raw,
-            gaps_excluded: (p99_us < 1000).then_some(excluded),
-            share_kept: Some(if p99_us < 1000 { 0.95 } else { 0.01 }),
+            raw: Tail { p50: Latency::Finite(Span::from_ns(900)), p99, p99_answered, answered_in_time },
+            p99_gaps_excluded: None,
+            share_kept: Some(0.95),
             share_lost: 0.01,
-            sender_was_late: false,
         }
     }
 
     pub(in crate::report) fn sweep() -> Sweep {
-        let bounded = [(0.4e6, 0.0, 8), (1.0e6, 0.0, 14), (1.8e6, 0.0, 60), (2.4e6, 0.2, 85), (3.0e6, 0.35, 88)];
-        let unbounded = [(0.4e6, 8), (1.0e6, 15), (1.8e6, 700), (2.4e6, 90_000), (3.0e6, 210_000)];
+        let bounded = [(0.3, 0.0, 8), (0.7, 0.0, 14), (1.0, 0.05, 85), (1.5, 0.35, 88)];
+        let unbounded = [(0.3, 8), (0.7, 15), (1.0, 90_000), (1.5, 210_000)];
         let design = |name: &str, what: &str, buffer_bytes, points| Design {
             name: name.to_owned(),
             what: what.to_owned(),
@@ -310,33 +303,52 @@ pub(super) mod tests {
         };
         Sweep {
             slo: Span::from_us(100),
-            machine: "2 cores".to_owned(),
+            promise: "The SLO is 100 µs.".to_owned(),
+            machine: "2 cores.".to_owned(),
             workload: "1.6M pairs of 16 B/512 B".to_owned(),
-            hiccups: nebula_workload::GapTally::new().summary(),
+            simulated: None,
+            saturation_rps: 2e6,
+            share_lost: 0.01,
             designs: vec![
                 design(
                     "jbsq:2",
                     "SLO-sized buffer",
                     82_000,
-                    bounded.map(|(rps, nacked, p99)| point(rps, nacked, p99)).into(),
+                    bounded.map(|(load, nacked, p99)| point(load, nacked, p99)).into(),
                 ),
-                design("unbounded", "no NACK", 64 << 20, unbounded.map(|(rps, p99)| point(rps, 0.0, p99)).into()),
+                design("unbounded", "no NACK", 64 << 20, unbounded.map(|(load, p99)| point(load, 0.0, p99)).into()),
             ],
-            laboratory: Some(Laboratory {
-                caption: "simulated".to_owned(),
-                rows: vec![Row::new().shown("cores", "16").word("policy", "jbsq:2")],
-            }),
         }
     }
 
-    #[test]
-    fn a_load_of_which_more_than_a_hundredth_is_nacked_does_not_meet_the_slo_however_fast_the_rest() {
+    fn recorder(finite: u64, infinite: u64) -> LatencyRecorder {
         let mut recorder = LatencyRecorder::new();
-        (0..980).for_each(|_| recorder.record(Timestamp::ZERO, Latency::Finite(Span::from_us(3))));
-        (0..20).for_each(|_| recorder.record(Timestamp::ZERO, Latency::Infinite));
-        let tail = Tail::of(&recorder).unwrap();
+        (0..finite).for_each(|_| recorder.record(Timestamp::ZERO, Latency::Finite(Span::from_us(3))));
+        (0..infinite).for_each(|_| recorder.record(Timestamp::ZERO, Latency::Infinite));
+        recorder
+    }
+
+    #[test]
+    fn goodput_is_of_all_rpcs_and_only_answers_in_time_count() {
+        let slo = Span::from_us(10);
+        let mut some_late = recorder(900, 50);
+        (0..50).for_each(|_| some_late.record(Timestamp::ZERO, Latency::Finite(Span::from_us(30))));
+        assert!((goodput(&some_late, slo) - 0.9).abs() < 1e-9);
+        let tail = Tail::of(&some_late, slo).unwrap();
+        assert!((tail.answered_in_time.unwrap() - 900.0 / 950.0).abs() < 1e-9);
+        assert_eq!(goodput(&recorder(0, 0), slo).to_bits(), 0.0_f64.to_bits());
+        assert!(Tail::of(&recorder(0, 0), slo).is_none());
+    }
+
+    #[test]
+    fn a_load_of_which_more_than_a_hundredth_is_nacked_does_not_keep_the_slo_however_fast_the_rest() {
+        let keeps = |finite, infinite| {
+            let goodput = goodput(&recorder(finite, infinite), Span::from_us(10));
+            Point { goodput, ..point(0.7, 0.0, 8) }.keeps()
+        };
+        assert!(keeps(990, 10) && !keeps(989, 11));
+        let tail = Tail::of(&recorder(980, 20), Span::from_us(10)).unwrap();
         assert_eq!((tail.p99, tail.p99_answered), (Latency::Infinite, Some(Span::from_us(3))));
-        assert_eq!(tail.p50, Latency::Finite(Span::from_us(3)));
     }
 
     #[test]
@@ -344,67 +356,51 @@ pub(super) mod tests {
         let mut recorder = LatencyRecorder::new();
         (1..=100).for_each(|ns| recorder.record(Timestamp::ZERO, Latency::Finite(Span::from_ns(ns))));
         (0..300).for_each(|_| recorder.record(Timestamp::ZERO, Latency::Infinite));
-        assert_eq!(Tail::of(&recorder).unwrap().p99_answered, Some(Span::from_ns(99)));
+        assert_eq!(Tail::of(&recorder, Span::from_us(1)).unwrap().p99_answered, Some(Span::from_ns(99)));
     }
 
     #[test]
-    fn each_reading_has_its_own_highest_load_met() {
-        let found = sweep();
-        let highest = |design: usize, reading| found.designs[design].highest_met(reading, found.slo);
-        assert_eq!(highest(0, Reading::Raw), Some(1.8e6));
-        assert_eq!(highest(1, Reading::Raw), Some(1.0e6));
-        let mut design = found.designs[1].clone();
-        design.points[1].raw.p99 = Latency::Finite(Span::from_ms(2));
-        assert_eq!(design.highest_met(Reading::Raw, found.slo), Some(0.4e6));
-        assert_eq!(design.highest_met(Reading::GapsExcluded, found.slo), Some(1.0e6));
-    }
-
-    #[test]
-    fn the_headline_is_one_sentence_with_both_readings_of_both_designs() {
+    fn the_headline_is_one_sentence_with_the_goodput_of_both_designs() {
         let mut found = sweep();
-        found.designs[1].points[1].raw.p99 = Latency::Finite(Span::from_ms(2));
-        assert_eq!(
-            found.headline(),
-            "The SLO of 100 µs was met up to 1.8M RPC/s for jbsq:2 and up to 400k RPC/s for unbounded (raw: all RPCs), and up to 1.8M RPC/s for \
-             jbsq:2 and up to 1M RPC/s for unbounded (gaps excluded); at 3M RPC/s offered, the RPCs answered had a raw p99 of 88 µs and 210 ms."
-        );
-        found.designs.iter_mut().for_each(|design| design.points.drain(..4).for_each(drop));
-        assert!(
-            found.headline().contains("was met at no load (raw: all RPCs), and at no load (gaps"),
-            "{}",
-            found.headline()
-        );
+        let with = "Offered 1.5 × what it can do, the server with the bound answered 65 % of all RPCs within 100 µs \
+                    (100 % of those that it accepted); without the bound it answered ";
+        assert_eq!(found.headline(), format!("{with}nothing in time with a p99 of 210 ms."));
+        found.designs[1].points[3].goodput = 0.02;
+        assert_eq!(found.headline(), format!("{with}2 % in time with a p99 of 210 ms: 32 times as many with it."));
+        found.simulated = Some("simulated".to_owned());
+        assert!(found.headline().starts_with("In simulated time, offered 1.5 ×"), "{}", found.headline());
         assert_eq!(Sweep { designs: Vec::new(), ..found }.headline(), "Nothing was measured.");
     }
 
     #[test]
-    fn figures_measured_beside_other_programs_say_when() {
-        let mut found = sweep();
-        assert_eq!(found.disturbance(), None, "a quiet virtual machine loses as much");
-        found.designs[1].points.iter_mut().for_each(|point| point.share_lost = 0.5);
-        let said = found.disturbance().unwrap();
-        assert!(
-            said.contains("1 % of the time while jbsq:2 was measured, 50 % of the time while unbounded was"),
-            "{said}"
-        );
-        found.designs.clear();
-        assert_eq!(found.disturbance(), None);
-        found.hiccups.share_lost = 0.12;
-        assert!(found.disturbance().unwrap().contains("cores: 12 % of the time before the service ran"));
-    }
-
-    #[test]
-    fn the_verdict_says_loads_buffer_and_what_overload_did() {
+    fn the_verdict_says_at_which_loads_the_slo_was_kept() {
         let found = sweep();
         let (bounded, unbounded) = (found.designs[0].verdict(found.slo), found.designs[1].verdict(found.slo));
         assert!(
-            bounded.contains(
-                "up to 1.8M RPC/s raw; at 3M offered, 35 % NACKed at once, and the RPCs answered had a raw p99 of 88 µs."
-            ),
+            bounded.ends_with("at least 99 % of all RPCs within 100 µs at 0.3 and 0.7 of saturation."),
             "{bounded}"
         );
-        assert!(unbounded.contains("receive buffer 64 MiB") && unbounded.contains("none NACKed"), "{unbounded}");
+        assert!(unbounded.contains("receive buffer 64 MiB"), "{unbounded}");
         let never = Design { points: Vec::new(), ..found.designs[0].clone() };
-        assert!(never.verdict(found.slo).ends_with("at no load with gaps excluded and at no load raw."));
+        assert!(never.verdict(found.slo).ends_with("at no load."));
+    }
+
+    #[test]
+    fn the_table_fits_a_terminal() {
+        let widest = |heading: &str, text: &str| heading.lines().chain([text]).map(|line| line.chars().count()).max();
+        let columns = point(0.3, 0.0, 8).shown();
+        let widths = columns.iter().map(|(heading, text)| widest(heading, text).unwrap_or(0).max(7) + 2);
+        assert!(widths.sum::<usize>() + "jbsq:2 with NACK".len() <= 100);
+    }
+
+    #[test]
+    fn cores_that_others_take_after_the_slo_was_chosen_are_warned_of() {
+        let mut found = sweep();
+        assert_eq!(found.disturbance(), None);
+        found.designs[1].points.iter_mut().for_each(|point| point.share_lost = 0.5);
+        let said = found.disturbance().unwrap();
+        assert!(said.ends_with("(1 % of the time): 50 % of the time while unbounded was measured."), "{said}");
+        found.share_lost = 0.45;
+        assert_eq!(found.disturbance(), None, "it was as bad when the SLO was chosen");
     }
 }

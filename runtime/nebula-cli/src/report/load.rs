@@ -2,30 +2,30 @@
 
 use super::chart::latency_axis;
 use super::chart::{Axis, BLUE, Bound, Chart, Color, Dot, Line, Marker, ORANGE, Stroke, Unit, round_ticks, sample};
-use super::finding::{Point, Reading, hiccups};
+use super::finding::p99_answered;
 use super::page::{Figure, Page, Table};
 use super::sweep::log_us;
 use crate::drive::{FoundSlo, LoadOutcome, Probe};
 use nebula_ui::output::units;
-use nebula_workload::{Latency, LatencyRecorder};
+use nebula_workload::{GapSummary, Latency, LatencyRecorder, LoadReport};
 
 /// The page of one load.
 pub(crate) fn render_load(outcome: &LoadOutcome, footer: &str) -> String {
-    let point = Point::of(outcome);
-    let p99 = outcome.report.latency.raw().quantile(0.99).and_then(Latency::finite);
+    let report = &outcome.report;
+    let p99 = report.latency.raw().quantile(0.99).and_then(Latency::finite);
     let p99 = p99
         .map_or("an infinite p99 (over 1 % got no reply)".to_owned(), |p99| format!("a p99 of {}", units::span(p99)));
     let verdict = format!(
         "At {} RPC/s offered, {} RPC/s were served with {p99} (raw), {} were NACKed, and {} were not sent or not answered.",
-        units::rate(point.offered_rps),
-        units::rate(point.served_rps),
-        units::percent(point.nack_share),
-        units::percent(point.unanswered_share),
+        units::rate(report.rate_rps),
+        units::rate(report.achieved_rps()),
+        share(report, report.counts.nacked),
+        share(report, report.counts.refused_by_client + report.counts.lost + report.counts.never_sent),
     );
     Page::new("Nebula: one load", &verdict, &machine(outcome))
         .charts(&[curve_figure(outcome)])
         .table(&tails_table(outcome))
-        .remarks("How to read this", &remarks(&point))
+        .remarks("How to read this", &remarks(report))
         .finish(footer)
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn render_search(found: &FoundSlo, footer: &str) -> String {
     let mut page =
         Page::new("Nebula: load under the SLO", &verdict, &best.map(machine).unwrap_or_default()).charts(&figures);
     if let Some(best) = best {
-        page = page.table(&tails_table(best)).remarks("How to read this", &remarks(&Point::of(best)));
+        page = page.table(&tails_table(best)).remarks("How to read this", &remarks(&best.report));
     }
     page.finish(footer)
 }
@@ -56,7 +56,30 @@ fn machine(outcome: &LoadOutcome) -> String {
     format!("The server's receive buffer has {buffer}. During the load, {}.", hiccups(&outcome.gaps))
 }
 
+/// A part of the RPCs offered.
+fn share(report: &LoadReport, part: u64) -> String {
+    units::percent(part as f64 / report.counts.offered.max(1) as f64)
+}
+
+/// The pauses of the machine in one sentence.
+fn hiccups(gaps: &GapSummary) -> String {
+    let per_second = gaps.per_second_above.first().map_or(0.0, |class| class.1);
+    let typical = gaps.length_p50.map_or("none".to_owned(), units::span);
+    format!(
+        "a core paused {per_second:.0} times per second for 1 µs or more, {} of the time (median {typical}, longest {})",
+        units::percent(gaps.share_lost),
+        units::span(gaps.longest)
+    )
+}
+
 // -- the curve of percentiles --
+
+/// Whether all RPCs count, or only those that met no pause of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    Raw,
+    GapsExcluded,
+}
 
 const READINGS: [(Reading, Color, Stroke, &str); 2] =
     [(Reading::Raw, BLUE, Stroke::Solid, "raw"), (Reading::GapsExcluded, ORANGE, Stroke::Dashed, "gaps excluded")];
@@ -157,14 +180,14 @@ fn tails_table(outcome: &LoadOutcome) -> Table {
     }
 }
 
-fn remarks(point: &Point) -> Vec<String> {
+fn remarks(report: &LoadReport) -> Vec<String> {
     let mut remarks = vec![
         "An RPC that was NACKed, was refused by its own client, or got no reply counts as infinite latency.".to_owned(),
         "Gaps excluded: without the RPCs during which, or within 20 µs after which, the core of the client or of the server paused. Read it \
          only together with the raw tail and the share kept."
             .to_owned(),
     ];
-    if point.sender_was_late {
+    if report.generator_was_late() {
         remarks.push(
             "The load generator itself was late, so part of the tail is its own and not the server's.".to_owned(),
         );
@@ -206,8 +229,9 @@ fn probes_figure(found: &FoundSlo) -> Figure {
 
 fn probe_dots(probes: &[&Probe], color: Color, marker: Marker) -> Line {
     let dot = |probe: &&Probe| {
-        let raw = Point::of(&probe.outcome).raw;
-        Some(Dot::at(probe.rate.as_rps(), log_us(raw.p99_answered?)).hollow(raw.p99 == Latency::Infinite))
+        let raw = probe.outcome.report.latency.raw();
+        let is_hollow = raw.quantile(0.99) == Some(Latency::Infinite);
+        Some(Dot::at(probe.rate.as_rps(), log_us(p99_answered(raw)?)).hollow(is_hollow))
     };
     Line { color, marker: Some(marker), stroke: Stroke::None, dots: probes.iter().filter_map(dot).collect() }
 }

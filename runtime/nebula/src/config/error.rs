@@ -170,7 +170,8 @@ pub enum ServeError {
         /// Engines asked for.
         engines: u16,
     },
-    /// More threads that poll than cores, where [`oversubscribe`](crate::ServerConfig::oversubscribe) is `false`.
+    /// More threads that poll than cores, where
+    /// [`oversubscribe`](crate::ServerConfig::oversubscribe) is `false`.
     #[error(
         "{} threads ({workers} workers, {engines} engines) would poll on the {cores} cores that this process may use: take fewer workers, or ask for more \
          threads than cores (oversubscribe, --oversubscribe)", .workers + .engines

@@ -83,13 +83,17 @@ pub struct ServerConfig {
     /// Whether each engine and its worker run on one thread, which takes one worker an engine. Under `mcs-lock` it changes nothing: there the
     /// workers take turns as the engine.
     ///
-    /// `None`, the default, is one thread where each engine has one worker, unless [`pin`](Self::pin) names more cores than there are workers. While
-    /// a handler runs on such a thread nothing is taken in and nothing refused: say `Some(false)` where handlers take long beside the SLO and there
-    /// is a core for the engine. Workers of the caller's own ([`Server::open`](crate::Server::open)) have an engine thread unless it is said.
+    /// `None`, the default, is one thread where each engine has one worker, unless
+    /// [`pin`](Self::pin) names more cores than there are workers. While a handler runs on such a
+    /// thread nothing is taken in and nothing refused: say `Some(false)` where handlers take long
+    /// beside the SLO and there is a core for the engine. Workers of the caller's own
+    /// ([`Server::open`](crate::Server::open)) have an engine thread unless it is said.
     pub inline: Option<bool>,
-    /// Whether the server may have more threads that poll, workers and engines, than this process may use cores. With `false` such a server does not
-    /// start ([`ServeError::Oversubscribed`](crate::ServeError::Oversubscribed)). Default: `true`, since who sets the number of workers in a program
-    /// knows why; the program `nebula` asks for `--oversubscribe`.
+    /// Whether the server may have more threads that poll, workers and engines, than this process
+    /// may use cores. With `false` such a server does not start
+    /// ([`ServeError::Oversubscribed`](crate::ServeError::Oversubscribed)). Default: `true`, since
+    /// who sets the number of workers in a program knows why; the program `nebula` asks for
+    /// `--oversubscribe`.
     pub oversubscribe: bool,
     /// RPCs that an inline worker serves at most before it sends their answers and looks for more, 1 to 32. Fewer where others share its thread
     /// ([`Domains`](crate::Domains)). Default: 32.

@@ -14,7 +14,8 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// Those of the calling thread: what its affinity mask allows, and a cgroup's CPU quota (v1 and v2), rounded down, at least one.
+    /// Those of the calling thread: what its affinity mask allows, and a cgroup's CPU quota (v1 and
+    /// v2), rounded down, at least one.
     #[must_use]
     pub fn of_this_process() -> Self {
         let allowed = allowed_cores().len();
@@ -50,7 +51,8 @@ enum Why {
     Lock,
 }
 
-/// The threads of a server that poll, why it has them, and how many cores there are. Displayed, one line.
+/// The threads of a server that poll, why it has them, and how many cores there are. Displayed, one
+/// line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
     engines: usize,
@@ -167,7 +169,8 @@ impl ServerConfig {
         (self, threads)
     }
 
-    /// Whether engines are their workers too unless it is said: each has one worker, and no core is named for an engine.
+    /// Whether engines are their workers too unless it is said: each has one worker, and no core is
+    /// named for an engine.
     fn is_inline_by_default(&self) -> bool {
         self.has_one_worker_each() && self.pin.len() <= usize::from(self.workers)
     }

@@ -5,8 +5,9 @@ use crate::endpoint::Endpoint;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-/// How long an endpoint that is taken is tried again. A process that any thread of this one is starting holds all its sockets until it becomes
-/// another program: so the endpoint of a server that has stopped may be free a moment later.
+/// How long an endpoint that is taken is tried again. A process that any thread of this one is
+/// starting holds all its sockets until it becomes another program: so the endpoint of a server
+/// that has stopped may be free a moment later.
 const CLAIM_FOR: Duration = Duration::from_millis(100);
 
 /// Opens what listens at an endpoint.

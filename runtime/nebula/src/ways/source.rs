@@ -83,7 +83,8 @@ pub(crate) trait Source: Debug {
         false
     }
 
-    /// Sleeps until there is work, where it can, a silence has lasted for `silence`, and the server does not stop. Whether it slept.
+    /// Sleeps until there is work, where it can, a silence has lasted for `silence`, and the server
+    /// does not stop. Whether it slept.
     fn rest(&mut self, _silence: Span, _stop: &AtomicBool) -> bool {
         false
     }
