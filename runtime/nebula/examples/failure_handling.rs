@@ -1,7 +1,6 @@
 //! The ways in which an RPC can fail, what each error means, and what to do about it.
 //!
-//! Run it with `cargo run --release -p nebula --example failure_handling`. It causes each failure,
-//! prints the error and the advice, and ends.
+//! It causes each failure: `cargo run --release -p nebula --example failure_handling`.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use nebula::{CallError, Client, ClientConfig, Fault, Options, Reply, Server, ServerConfig};
@@ -39,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind(&endpoint).config(config).serve(slow_echo)?;
     let mut client = Client::connect_with(&endpoint, ClientConfig::default().reply_bytes_max(16))?;
     report("reply too long", client.call(&[0; 17]));
-    let tickets = (0..16).map(|_| client.submit(&[5])).collect::<Result<Vec<_>, _>>()?;
+    let tickets = (0..16).map(|_| client.submit(&[100])).collect::<Result<Vec<_>, _>>()?;
     report("call while RPCs are outstanding", client.call(&[0]));
     client.cancel(tickets[0]);
     let mut overload: Result<&[u8], CallError> = Ok(&[]);

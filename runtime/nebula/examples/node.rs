@@ -1,6 +1,5 @@
-//! A node that is client and server of a messaging domain (NEBULA, ISCA 2020, Fig. 4): a client
-//! asks a front node, which asks a back node. Run it with
-//! `cargo run --release -p nebula --example node`.
+//! A node that is client and server of a messaging domain (NEBULA, ISCA 2020, Fig. 4), as a front
+//! node that asks a back node: `cargo run --release -p nebula --example node`.
 //!
 //! | the paper's interface | here |
 //! |---|---|
@@ -44,8 +43,7 @@ fn reverse(node: &mut Node) -> Result<(), NodeError> {
     }
 }
 
-/// Both ends of the queue pair: requests go further, and their replies go back to who waits for
-/// them.
+/// Both ends of the queue pair: requests go further, and their replies go back to who waits.
 fn ask_further(node: &mut Node, peer: Peer) -> Result<(), NodeError> {
     let mut callers = HashMap::new();
     loop {

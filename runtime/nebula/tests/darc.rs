@@ -15,9 +15,9 @@ use std::time::Duration;
 /// RPCs until cores are reserved.
 const WINDOW: u32 = 32;
 /// Of so many RPCs one is long.
-const LONG_ONE_IN: u32 = 8;
+const LONG_ONE_IN: u32 = 16;
 /// Longer than a busy machine makes the mean of the short ones.
-const LONG: Duration = Duration::from_millis(40);
+const LONG: Duration = Duration::from_millis(200);
 /// The first byte of a request is its type; of those that wait for the gate it is this.
 const GATED: u8 = b'g';
 
