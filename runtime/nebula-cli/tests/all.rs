@@ -16,7 +16,6 @@ mod operations;
 #[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod network_functions;
 mod pages;
-#[expect(clippy::unwrap_used, reason = "the programs beside this one use it too, and what cannot go on fails there")]
 mod program;
 #[cfg(feature = "replicate")]
 #[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]

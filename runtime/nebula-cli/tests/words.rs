@@ -3,7 +3,6 @@
 use crate::program::nebula;
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table of cases, one a line")]
 fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
     let cases: &[(&[&str], &str)] = &[
         (&[], "nebula --help"),

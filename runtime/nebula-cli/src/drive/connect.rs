@@ -22,7 +22,7 @@ pub(super) fn connect(endpoint: &ServerList, config: &ClientConfig) -> Result<Cl
                 signal::check()?;
                 std::thread::sleep(BETWEEN_TRIES);
             }
-            connected => return Ok(connected.or_fail()?),
+            connected => return connected.or_fail(),
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn serve(server: Server, partitions: Vec<Partition>, item_bytes: usiz
         let partition = partition.expect("each worker begins once");
         PartitionService { partition, item_bytes, lookups: lookups.clone() }
     };
-    Ok(server.serve_each(service).or_fail()?)
+    server.serve_each(service).or_fail()
 }
 
 /// A partition as the service of one worker.

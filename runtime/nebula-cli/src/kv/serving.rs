@@ -52,7 +52,7 @@ fn serve_own(
     config.keys = keys;
     let readable = part.readable.iter().cloned();
     config.regions = readable.map(|memory| Registered::new(memory, Rights::READ | Rights::MAP)).collect();
-    Ok(Server::bind(endpoint).config(config).serve(service).or_fail()?)
+    Server::bind(endpoint).config(config).serve(service).or_fail()
 }
 
 /// Starts the server of Nebula's own clients over a store that is divided, a partition for each
