@@ -16,6 +16,8 @@ use crate::flags::Format;
 #[cfg(feature = "replicate")]
 use crate::life::{self, Life};
 #[cfg(feature = "replicate")]
+use crate::or_fail::OrFail;
+#[cfg(feature = "replicate")]
 use nebula_ui::output;
 use nebula_ui::output::Failure;
 
@@ -100,7 +102,7 @@ pub(super) fn run(
     let peers = ClientConfig::default().keys(parts.keys).insecure(config.insecure);
     let folder = args.replica_dir.as_deref().ok_or_else(|| Failure::bad_input("--replicate needs --replica-dir"))?;
     let tasks = Tasks::begin(args.config(endpoint, parts.room), folder, peers).map_err(Failure::fault)?;
-    let server = Server::bind(endpoint).config(config).serve(tasks.service())?;
+    let server = Server::bind(endpoint).config(config).serve(tasks.service()).or_fail()?;
     tasks.served_by(&server);
     let goes_on = |_: &[RunningServer]| tasks.replica().failure().is_none();
     let ended = life.live(vec![server], Some(&goes_on), on_hang_up)?;
