@@ -398,7 +398,7 @@ fn a_report_is_one_page_with_the_curve_of_what_was_printed() {
     let brief = ["--rate", "10k", "--duration", "100ms", "--warm-up", "0ms", "--report", page.to_str().unwrap()];
     nebula(&load(&endpoint, &brief)).assert_ok();
     let html = std::fs::read_to_string(&page).unwrap();
-    assert!(html.contains("<svg") && html.ends_with("</html>\n"), "{html}");
+    assert!(html.contains("class=\"chart\"") && html.ends_with("</html>\n"), "{html}");
     let nowhere = ["--rate", "10k", "--report", "no/such/folder/load.html"];
     nebula(&load(&endpoint, &nowhere)).assert_error(2, "there is no directory no/such/folder");
     let full = ["--rate", "10k", "--duration", "1ms", "--warm-up", "0ms", "--report", "/dev/full"];
