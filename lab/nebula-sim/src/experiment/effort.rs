@@ -23,7 +23,7 @@ pub struct Effort {
     pub rpcs: u64,
     /// RPCs measured in each replication, at most: where a load takes long to settle,
     /// [`length`](Self::length) chooses more than `rpcs`, and
-    /// [`estimate`] repeats a window that turns out to be short where no formula says how long it
+    /// [`estimate`](crate::estimate) repeats a window that turns out to be short where no formula says how long it
     /// should be.
     pub rpcs_max: u64,
     /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length)

@@ -14,7 +14,7 @@ const SCHEMA_BYTES_MAX: usize = 1 << 20;
 pub struct ReflectionOf(Box<[ServiceInfo]>);
 
 impl ReflectionOf {
-    /// Says that the server has `services`: the constants that are generated, such as [`HEALTH`](crate::HEALTH).
+    /// Says that the server has `services`: the constants that are generated, such as [`HEALTH`](super::HEALTH).
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = ServiceInfo>) -> Self {
         Self(services.into_iter().collect())
