@@ -12,7 +12,6 @@ const PROGRAM: &str = "runtime/nebula-cli/src";
 
 /// The modules of the program that are commands: what `cli` imports beside these is no command.
 const COMMANDS: &[&str] = &[
-    "compare",
     "completions",
     "demo",
     "doctor",
@@ -26,12 +25,8 @@ const COMMANDS: &[&str] = &[
     "nf",
     "ordered",
     "replicas",
-    "reproduce",
-    "simulate",
-    "size",
+    "service_times",
     "status",
-    "sweep",
-    "thresholds",
     "top",
 ];
 
