@@ -109,7 +109,7 @@ fn is_shown_by_its_metrics(endpoint: &str) {
     let (code, text) = get(&address, "/metrics");
     assert!(code == 200 && text.contains("# TYPE nebula_latency_seconds histogram"), "{text}");
     let (code, page) = get(&address, "/");
-    assert!(code == 200 && page.contains("uPlot"), "{page}");
+    assert!(code == 200 && page.contains("vegaEmbed"), "{page}");
     assert_eq!(end(server).code, Some(0));
 }
 

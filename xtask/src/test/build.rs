@@ -55,7 +55,7 @@ pub(super) fn test(shell: &Shell) -> Result<Ending, Failure> {
 pub(super) fn others(shell: &Shell) -> Result<Ending, Failure> {
     let mut test = shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM]);
     run(test.args(first(shell).flat_map(|name| ["--exclude".to_owned(), name])))?;
-    run(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--lib", "--bins", "--tests"]))?;
+    run(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--bins", "--tests"]))?;
     Ok(Ending::Passed)
 }
 
