@@ -284,8 +284,9 @@ fn ctrl_c_ends_a_server_and_frees_its_name() {
     signal(&server, Signal::INT);
     let ended = wait(server).assert_ok();
     let said: Vec<_> = ended.stderr.lines().filter_map(|line| line.split_once("INFO ")).map(|(_, said)| said).collect();
-    assert_eq!(said[0], format!("serving {endpoint}; press Ctrl-C to stop"), "{ended:?}");
-    assert!(said[1].starts_with("draining") && said[2].starts_with("stopped: ") && said.len() == 3, "{ended:?}");
+    assert!(said[0].starts_with(&format!("{endpoint}: engine and worker on one thread")), "{ended:?}");
+    assert_eq!(said[1], format!("serving {endpoint}; press Ctrl-C to stop"), "{ended:?}");
+    assert!(said[2].starts_with("draining") && said[3].starts_with("stopped: ") && said.len() == 4, "{ended:?}");
     let again = serve(&endpoint, &[]);
     signal(&again, Signal::INT);
     wait(again).assert_ok();
