@@ -237,6 +237,6 @@ fn over_udp_what_is_said_of_an_rpc_is_true_beside_a_guest_that_floods() {
         }
     };
     let test = "over_udp_what_is_said_of_an_rpc_is_true_beside_a_guest_that_floods";
-    let ends = held_to_the_truth(test, &lasting_udp_endpoint(), (2_000, 64), attack);
+    let ends = held_to_the_truth(test, &lasting_udp_endpoint(), (800, 64), attack);
     assert_all(&ends, &["replied", "fault", "cancelled"]);
 }
