@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use derive_setters::Setters;
-use documented::DocumentedFields;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, DomainId, JBSQ_BOUND_MAX, Mtu, PER_CORE_BOUND,
@@ -61,7 +60,7 @@ pub enum IdlePolicy {
 /// let server = Server::bind("shm://doc-server-config").config(config);
 /// # drop(server);
 /// ```
-#[derive(Clone, Debug, DocumentedFields, Setters)]
+#[derive(Clone, Debug, Setters)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct ServerConfig {
