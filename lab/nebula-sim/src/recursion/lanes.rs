@@ -16,14 +16,15 @@ mod tournament;
 use super::fits;
 use crate::error::SimError;
 use crate::load::{Load, Source};
-use crate::recursion::lanes::lane::{BLOCK, Each, Serve, TIME_MAX};
+use crate::recursion::lanes::lane::{BLOCK, Each, Serve, TIME_MAX, floor, whole};
 pub use crate::recursion::lanes::lane::{LANES, Lane};
 use crate::system::{Costs, System};
+use crate::world::length::Length;
 use counts::Counts;
 use draws::{Gaps, Services};
 use fixed::Fixed;
 use nebula_nic::{Policy, Span};
-use nebula_workload::Arrivals;
+use nebula_workload::{Arrivals, Seed};
 use pulp::{Arch, Simd, WithSimd};
 use sorted::Sorted;
 use tournament::Tournaments;
@@ -130,11 +131,8 @@ impl<S: Serve> WithSimd for All<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recursion::lanes::lane::{floor, whole};
     use crate::tally::Distribution;
-    use crate::world::length::Length;
     use crate::world::run;
-    use nebula_workload::Seed;
 
     fn lanes(count: u64, load: f64) -> Vec<Lane> {
         let lane = |index: u64| Lane {
