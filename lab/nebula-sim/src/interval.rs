@@ -13,7 +13,8 @@ pub(crate) mod cells;
 pub(crate) mod quantile;
 pub(crate) mod ratio;
 
-use ratio::Ratio;
+pub(crate) use quantile::quantile;
+pub(crate) use ratio::Ratio;
 
 /// A figure with its 95 % confidence interval.
 ///

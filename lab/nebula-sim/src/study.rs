@@ -50,7 +50,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub(crate) mod by_replication;
 pub mod blocks;
 mod detail;
 pub mod fields;

@@ -1,6 +1,6 @@
 //! The RPCs that wait in one queue, by when they are dispatched.
 
-use super::terms::Stop;
+use super::Stop;
 use crate::system::SLOTS_LAST;
 
 /// A FIFO, since RPCs of one queue are dispatched in the order of their arrival.

@@ -2,9 +2,8 @@
 
 use super::lab::Lab;
 use super::paper::{self, Eq1};
-use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::wording;
+use super::{ReproduceError, Reproduction, wording};
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::system::System;

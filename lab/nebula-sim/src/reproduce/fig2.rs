@@ -10,8 +10,7 @@ mod rows;
 mod picture;
 
 use super::lab::Lab;
-use super::paper;
-use super::reproduction::{ReproduceError, Reproduction};
+use super::{ReproduceError, Reproduction, paper};
 use sweep::{Model, Sweep};
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {

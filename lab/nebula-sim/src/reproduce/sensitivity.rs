@@ -4,8 +4,8 @@
 //! two. The compute time of an RPC is not recalibrated, so a row shows the effect of one change. The SLO is a multiple of the service time.
 
 use super::lab::Lab;
-use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
+use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

@@ -4,9 +4,8 @@
 
 use super::lab::Lab;
 use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
-use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::wording;
+use super::{ReproduceError, Reproduction, wording};
 use crate::error::SimError;
 use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;

@@ -5,9 +5,8 @@
 
 use super::lab::Lab;
 use super::paper::{self, Law, SoftwareQueue};
-use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::wording;
+use super::{ReproduceError, Reproduction, wording};
 use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;

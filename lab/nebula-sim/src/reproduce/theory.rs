@@ -3,9 +3,8 @@
 use super::lab::{Effort, Lab};
 use super::paper::{self, Law, Theory, Use};
 use super::picture::{Curve, Measure, Picture, Point};
-use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::wording;
+use super::{ReproduceError, Reproduction, wording};
 use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;

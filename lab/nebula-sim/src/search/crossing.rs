@@ -3,8 +3,8 @@
 //! Every load is judged by the RPCs of all replications together. Where the share crosses 1 % is the load that is found; where the ends of
 //! the share's interval cross it are the ends of the load's.
 
-use super::bracket::Bracket;
-use crate::experiment::effort::Effort;
+use super::Bracket;
+use crate::experiment::Effort;
 use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
 

@@ -3,13 +3,11 @@
 //! The loads found are those that [`bisect`](super::bisect) finds one by one: a lane says of a run whether its p99 is within the SLO, and
 //! that is all that a bisection asks. Only the run at the load found is made in full.
 
-use super::bracket::Bracket;
-use super::objective::Objective;
+use super::{Bracket, Objective};
 use crate::error::SimError;
-use crate::experiment::effort::Effort;
+use crate::experiment::Effort;
 use crate::load::Load;
-use crate::recursion::lanes::lane::Lane;
-use crate::recursion::lanes::{self};
+use crate::recursion::lanes::{self, Lane};
 use crate::system::System;
 use crate::tally::Tally;
 use crate::tally::distribution::Distribution;

@@ -2,7 +2,7 @@
 
 use crate::interval::Interval;
 
-use nebula_ui::{Value, units};
+use super::{Value, units};
 
 pub use nebula_ui::text::{depth, digits, load, time};
 

@@ -24,10 +24,8 @@ mod caller;
 mod nodes;
 mod table;
 
-use super::demand::{Demand, InParts};
 use super::draws::{Gaps, Services};
-use super::length::Length;
-use super::one_run::Stop;
+use super::{Demand, InParts, Length, Stop};
 use crate::error::SimError;
 use crate::load::over_time::{Pace, Profile};
 use crate::load::{Load, Source};

@@ -1,7 +1,7 @@
 //! The same service time for all: RPCs end in the order in which they arrive, so a core is free when the RPC so many before has ended.
 
 use super::counts::Counts;
-use super::lane::{BLOCK, Each, LANES, Serve, later};
+use super::{BLOCK, Each, LANES, Serve, later};
 use pulp::Simd;
 
 pub(super) struct Fixed {

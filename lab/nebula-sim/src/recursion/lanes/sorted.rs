@@ -8,7 +8,7 @@
 
 use super::counts::Counts;
 use super::draws::Services;
-use super::lane::{BLOCK, Each, LANES, Serve};
+use super::{BLOCK, Each, LANES, Serve};
 use pulp::Simd;
 use std::array::from_fn;
 

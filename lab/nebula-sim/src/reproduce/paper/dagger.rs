@@ -1,7 +1,6 @@
 //! The set-ups of Dagger.
 
-use super::spelled;
-use super::spelled::span;
+use super::{span, spelled};
 use crate::error::SimError;
 use crate::model::SystemModel;
 use crate::system::{Host, System};

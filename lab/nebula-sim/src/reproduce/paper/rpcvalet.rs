@@ -1,6 +1,6 @@
 //! The set-ups of RPCValet.
 
-use super::law::Law;
+use super::Law;
 use super::side_by_side::SideBySide;
 use serde::Deserialize;
 

@@ -1,7 +1,6 @@
 //! Systems side by side, as data.
 
-use super::spelled;
-use super::spelled::span;
+use super::{span, spelled};
 use crate::error::SimError;
 use crate::model::SystemModel;
 use crate::system::{Costs, System};
