@@ -10,7 +10,7 @@ use crate::shell::{Attempt, Failure, Shell};
 
 const README: &str = "README.md";
 const BENCHMARKS: &str = "docs/data/benchmarks.tsv";
-const BEGIN: &str = "<!-- figures: written by `cargo xtask tidy --bless` from docs/BENCHMARKS.md -->";
+const BEGIN: &str = "<!-- figures: written by `cargo xtask tidy --bless` from docs/data/benchmarks.tsv -->";
 const END: &str = "<!-- end of figures -->";
 
 /// The columns: what a row of the benchmarks ends with, and the heading in README.
