@@ -1,7 +1,8 @@
 //! Benchmarks that compare Nebula with alternatives in one run: the result is the ratio.
 //!
-//! `nebula-bench SECTION` measures and prints one JSON line per row; `cargo xtask bench` runs the sections and prints
-//! the table. Servers are child processes of this program, pinned to another core.
+//! `nebula-bench SECTION` measures and prints one JSON line per row; `cargo xtask bench` runs the
+//! sections and prints the table. Servers are child processes of this program, pinned to another
+//! core.
 
 #![forbid(unsafe_code)]
 

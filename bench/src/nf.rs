@@ -1,5 +1,6 @@
-//! Network functions between two hosts, beside the kernel's own forwarding, and policies under flows of which one sends much. The hosts are network
-//! namespaces with virtual cables (veth) to a third one between them, which needs root and `ip`.
+//! Network functions between two hosts, beside the kernel's own forwarding, and policies under
+//! flows of which one sends much. The hosts are network namespaces with virtual cables (veth) to a
+//! third one between them, which needs root and `ip`.
 //!
 //! Nothing is pinned: sender, receiver, engine and workers share the cores that there are.
 
@@ -25,8 +26,8 @@ const ROUNDS: usize = 3;
 const SECONDS: u64 = 2;
 /// Packets a second at which the time of a packet is measured.
 const CALM: f64 = 10_000.0;
-/// The service of a packet, the workers and their load, where policies are compared: long enough that two workers on a small machine are told apart from its
-/// own pauses.
+/// The service of a packet, the workers and their load, where policies are compared: long enough
+/// that two workers on a small machine are told apart from its own pauses.
 const WORK: &str = "100us";
 const WORKERS: f64 = 2.0;
 const LOAD: f64 = 0.4;
@@ -149,7 +150,8 @@ fn median(per_second: f64, flows: usize) -> Result<Sample, Failure> {
     })
 }
 
-/// Sends packets of 64 B of payload at a mean rate, with exponential gaps, and receives them at the other host.
+/// Sends packets of 64 B of payload at a mean rate, with exponential gaps, and receives them at the
+/// other host.
 fn send_and_receive(per_second: f64, flows: usize, time: Duration) -> Result<Sample, Failure> {
     let begun = Instant::now();
     let receiver = socket(SERVER, TO)?;

@@ -1,5 +1,5 @@
-//! Any bytes as a request to a server of generated services: it answers with a reply or a status. Any bytes as a message: what is read is
-//! written again as it was meant.
+//! Any bytes as a request to a server of generated services: it answers with a reply or a status.
+//! Any bytes as a message: what is read is written again as it was meant.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-  // A bound that is set is divided by the cores in 33 cycles, unless another one is set meanwhile; nothing else makes it busy.
+  // A bound that is set is divided by the cores in 33 cycles, unless another one is set meanwhile;
+  // nothing else makes it busy.
   logic contract_up_q = 1'b0;
   logic [5:0] contract_waits_q = '0;
   logic contract_may_q = 1'b1;  // be busy

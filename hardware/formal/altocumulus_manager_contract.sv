@@ -1,4 +1,5 @@
-  // A decision about at most 7 RPCs is made in 37 cycles: each pass over the targets but the last sends some of them.
+  // A decision about at most 7 RPCs is made in 37 cycles: each pass over the targets but the last
+  // sends some of them.
   logic contract_up_q = 1'b0;
   logic contract_held_q = 1'b0;
   logic [5:0] contract_waits_q = '0;

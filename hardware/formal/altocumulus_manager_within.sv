@@ -1,4 +1,5 @@
-  // What is left at most: a pass for each RPC that may be sent and one in which none is, and one to put descriptors into the FIFO.
+  // What is left at most: a pass for each RPC that may be sent and one in which none is, and one to
+  // put descriptors into the FIFO.
   wire [5:0] within_passes = 6'(targets_q) * (6'(left_q[2:0]) + 6'd1) + (is_worth_it_q ? 6'(targets_q) : 6'd0);
   wire [6:0] within_left = state_q == Share ? 7'(within_passes) + 7'(targets_q) - 7'(turn_q) : 7'(targets_q) - 7'(turn_q);
   always_comb begin

@@ -1,5 +1,6 @@
-  // An input is decided about within so many cycles, of which Start pass while the bits of a long RPC are cleared and a bound is divided: a packet in
-  // Start + C + 1, a free in Start + 2 C + 1. A timeout or a sender that is gone ends an RPC in each of Entries + 1 steps of C + 1 cycles.
+  // An input is decided about within so many cycles, of which Start pass while the bits of a long
+  // RPC are cleared and a bound is divided: a packet in Start + C + 1, a free in Start + 2 C + 1. A
+  // timeout or a sender that is gone ends an RPC in each of Entries + 1 steps of C + 1 cycles.
   localparam int Chunks = (Slots + 63) / 64;
   localparam int Start = Chunks - 1 > 33 ? Chunks - 1 : 33;
   localparam int Ends = Start + (Entries + 1) * (Chunks + 1) + 2;

@@ -1,4 +1,5 @@
-  // Cycles of the input, counted apart by what it waits for, beside the counters of the contracts of the others: wires of the names that these get.
+  // Cycles of the input, counted apart by what it waits for, beside the counters of the contracts
+  // of the others: wires of the names that these get.
   wire within_blocked = reassembler_busy || (per_core && admission_busy);
   logic [15:0] within_blocked_q = '0, within_free_q = '0;
   always_ff @(posedge clk_i) begin

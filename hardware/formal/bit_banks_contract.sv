@@ -1,4 +1,5 @@
-  // A slot is watched: when all pairs have been cleared, its bit is read as it was written last. Slots that do not exist stay 1.
+  // A slot is watched: when all pairs have been cleared, its bit is read as it was written last.
+  // Slots that do not exist stay 1.
   localparam int BitW = WordW + 6;
   (* anyseq *) logic [BitW-1:0] contract_any;
   logic contract_up_q = 1'b0;

@@ -1,4 +1,5 @@
-  // An input is given on five cycles after it was taken, or when those before it were; none is lost, and none made up.
+  // An input is given on five cycles after it was taken, or when those before it were; none is
+  // lost, and none made up.
   logic contract_up_q = 1'b0;
   logic [3:0] contract_inside_q = '0;  // inputs that were taken, and not given on
   logic [2:0] contract_waits_q = '0;   // cycles in which there are some, and the first is not given on yet

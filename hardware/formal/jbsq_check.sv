@@ -1,4 +1,5 @@
-// Proves about jbsq, for any core and any order of takes and frees: no core has more than N, and no core gets an RPC without credit.
+// Proves about jbsq, for any core and any order of takes and frees: no core has more than N, and no
+// core gets an RPC without credit.
 module jbsq_check #(
     parameter int Cores = 4,
     parameter int BoundMax = 2,

@@ -1,4 +1,5 @@
-  // An arrival that comes before the fourth window from now on ends is counted in 4 cycles: one window closes in each but the last.
+  // An arrival that comes before the fourth window from now on ends is counted in 4 cycles: one
+  // window closes in each but the last.
   logic contract_up_q = 1'b0;
   logic contract_held_q = 1'b0;
   logic [63:0] contract_at_q = '0;

@@ -1,6 +1,7 @@
-  // Bits of a long RPC are cleared in a cycle for each chunk of 64 slots but the first. What ends, ends after as many steps as there are entries, and
-  // one: a step is a cycle in which nothing waits to be released, or it is. So how long it takes is the receive buffer's to say. At the same time nothing
-  // else expires.
+  // Bits of a long RPC are cleared in a cycle for each chunk of 64 slots but the first. What ends,
+  // ends after as many steps as there are entries, and one: a step is a cycle in which nothing
+  // waits to be released, or it is. So how long it takes is the receive buffer's to say. At the
+  // same time nothing else expires.
   localparam int Chunks = (Slots + 63) / 64;
   localparam int WaitW = $clog2(Chunks + 1) + 1;
   localparam int StepW = $clog2(Entries + 2) + 1;

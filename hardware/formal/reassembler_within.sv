@@ -1,4 +1,5 @@
-  // The list by age beside an array in the order of age: they say the same, and what waits to be reported is in neither.
+  // The list by age beside an array in the order of age: they say the same, and what waits to be
+  // reported is in neither.
   logic [EntryW-1:0] within_order_q[Entries];
   logic [EntryW:0] within_count_q = '0;
   logic [EntryW:0] within_walk_q = '0;  // the place that is walked over

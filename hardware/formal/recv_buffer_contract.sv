@@ -1,5 +1,6 @@
-  // Chunks of 64 slots, of an RPC that is as long as the buffer. The bits are clear in a cycle for each 128 slots. Then an RPC begins, and what the
-  // NIC frees ends, in Chunks + 1 cycles at most: while the bits of the one before change. A free that is checked needs as long again.
+  // Chunks of 64 slots, of an RPC that is as long as the buffer. The bits are clear in a cycle for
+  // each 128 slots. Then an RPC begins, and what the NIC frees ends, in Chunks + 1 cycles at most:
+  // while the bits of the one before change. A free that is checked needs as long again.
   localparam int Chunks = (Slots + 63) / 64;
   localparam int WaitW = $clog2(2 * Chunks) + 1;
   logic contract_up_q = 1'b0;
@@ -36,7 +37,8 @@
   `define LIVE_RANGES_NEVER_OVERLAP
 `endif
 `ifdef LIVE_RANGES_NEVER_OVERLAP
-  // A slot is watched, and is in use from when it is handed out until it is freed. It is handed out when it is not in use, within the buffer.
+  // A slot is watched, and is in use from when it is handed out until it is freed. It is handed out
+  // when it is not in use, within the buffer.
   (* anyseq *) logic [AddrW-1:0] contract_any;
   logic [AddrW-1:0] contract_slot_q, contract_size_q;
   logic contract_live_q = 1'b0;

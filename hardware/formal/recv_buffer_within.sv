@@ -18,7 +18,8 @@
     end
   end
 `ifdef LIVE_RANGES_NEVER_OVERLAP
-  // The same slot is watched in the bit vectors and by the search. What the head may take, and what lies before `low`, is neither used nor about to be.
+  // The same slot is watched in the bit vectors and by the search. What the head may take, and what
+  // lies before `low`, is neither used nor about to be.
   (* hierconn *) wire [BitW-1:0] \i_used.contract_slot_q ;
   (* hierconn, init = 0 *) wire [Pairs-1:0] \i_used.contract_clear_q ;
   (* hierconn, init = 0 *) wire \i_used.contract_bit_q ;

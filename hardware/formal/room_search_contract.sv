@@ -1,5 +1,6 @@
-  // A slot is watched. It is known to be free from when it was read so until it is given out; when it is in the run that was found, it is known to be free.
-  // What is read as used where there is no slot is never found.
+  // A slot is watched. It is known to be free from when it was read so until it is given out; when
+  // it is in the run that was found, it is known to be free. What is read as used where there is no
+  // slot is never found.
   (* anyseq *) logic [AddrW-1:0] contract_any;
   logic contract_up_q = 1'b0;
   logic contract_free_q = 1'b0;

@@ -1,6 +1,7 @@
-// Station 3: should this RPC be admitted? Not if it finds as many waiting as the bound; a queue a core has its part of it, rounded up.
-// The part is divided out bit by bit when a bound is set: RPCs that join the queue of a core wait for it meanwhile.
-// Source: core/nebula-nic/src/admission.rs, for one source and one tenant.
+// Station 3: should this RPC be admitted? Not if it finds as many waiting as the bound; a queue a
+// core has its part of it, rounded up. The part is divided out bit by bit when a bound is set: RPCs
+// that join the queue of a core wait for it meanwhile. Source: core/nebula-nic/src/admission.rs,
+// for one source and one tenant.
 module admission (
     input  logic        clk_i,
     input  logic        rst_ni,

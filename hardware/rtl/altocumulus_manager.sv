@@ -1,7 +1,7 @@
-// Station 7, between groups: which waiting RPCs go to which other group?
-// Thresholds by load, the queue lengths that the other groups have published, all of them ranked at once, the pattern that they make, and
-// a FIFO of descriptors: how many RPCs go to which group.
-// Source: core/nebula-nic/src/schedule/altocumulus/manager.rs, pattern.rs and thresholds.rs; Altocumulus.
+// Station 7, between groups: which waiting RPCs go to which other group? Thresholds by load, the
+// queue lengths that the other groups have published, all of them ranked at once, the pattern that
+// they make, and a FIFO of descriptors: how many RPCs go to which group. Source:
+// core/nebula-nic/src/schedule/altocumulus/manager.rs, pattern.rs and thresholds.rs; Altocumulus.
 module altocumulus_manager #(
     parameter int Groups = 16,
     parameter int Rows = 4,       // thresholds

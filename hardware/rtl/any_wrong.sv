@@ -1,6 +1,7 @@
-// Station 4, too: is any bit of a word not as it should be? The word comes from a memory and is late; all else is known before it.
-// Mapped by itself: the mapper takes all inputs of what it maps at once as equally late, and would put the word first.
-// Source: the check of a free in core/nebula-nic/src/recv_buffer.rs.
+// Station 4, too: is any bit of a word not as it should be? The word comes from a memory and is
+// late; all else is known before it. Mapped by itself: the mapper takes all inputs of what it maps
+// at once as equally late, and would put the word first. Source: the check of a free in
+// core/nebula-nic/src/recv_buffer.rs.
 (* keep_hierarchy *)
 module any_wrong #(
     parameter int Width = 64

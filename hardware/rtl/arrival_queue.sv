@@ -1,7 +1,7 @@
-// Station 6: which complete RPCs wait for a core, and in which order?
-// One ring for all cores; or, with PerCore, also a list a core in the same places, a bit a core for "has credit" and one for "has credit
-// and work". What is taken in a cycle is taken before what joins in it.
-// Source: core/nebula-nic/src/arrival_queue.rs.
+// Station 6: which complete RPCs wait for a core, and in which order? One ring for all cores; or,
+// with PerCore, also a list a core in the same places, a bit a core for "has credit" and one for
+// "has credit and work". What is taken in a cycle is taken before what joins in it. Source:
+// core/nebula-nic/src/arrival_queue.rs.
 module arrival_queue #(
     parameter int Places = 1024,  // a power of two
     parameter int Cores = 64,

@@ -1,6 +1,6 @@
-// Station 5, too: which packets of an RPC have arrived? A bit each, at the half slot where the packet's payload begins, in two banks as
-// the bits of the receive buffer: the bits of 64 slots in a row are cleared in a cycle.
-// Source: core/nebula-nic/src/reassembler/arrived.rs.
+// Station 5, too: which packets of an RPC have arrived? A bit each, at the half slot where the
+// packet's payload begins, in two banks as the bits of the receive buffer: the bits of 64 slots in
+// a row are cleared in a cycle. Source: core/nebula-nic/src/reassembler/arrived.rs.
 module arrived #(
     parameter int Slots = 8640,
     localparam int Pairs = Slots / 128 + 2,

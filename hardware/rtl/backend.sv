@@ -1,8 +1,9 @@
-// Stations 3 to 7 and the freeing of station 10, joined in the order of the path.
-// Two stages. An input is taken with `ready_o`: what it says by itself is worked out in that cycle. In the next one, or where it has to wait in
-// a later one, it is decided about, with `decided_o`; what it makes possible is given to a core in the cycle after that, before the next input is
-// decided about: the order in which a log is recorded.
-// Source: core/nebula-nic/src/backend.rs and backend/join.rs, for one source, one tenant and one group, with `ScrubMode::Ahead`.
+// Stations 3 to 7 and the freeing of station 10, joined in the order of the path. Two stages. An
+// input is taken with `ready_o`: what it says by itself is worked out in that cycle. In the next
+// one, or where it has to wait in a later one, it is decided about, with `decided_o`; what it makes
+// possible is given to a core in the cycle after that, before the next input is decided about: the
+// order in which a log is recorded. Source: core/nebula-nic/src/backend.rs and backend/join.rs, for
+// one source, one tenant and one group, with `ScrubMode::Ahead`.
 module backend #(
     parameter int Slots = 8640,
     parameter int Cores = 64,
@@ -159,7 +160,8 @@ module backend #(
     if (ready_o) input_q <= input_d;
   end
 
-  // -- before the first input: the counters of all cores, the places of the memory of refused RPCs --
+  // -- before the first input: the counters of all cores, the places of the memory of refused RPCs
+  // --
   logic sweeps_q;
   logic [SweepW-1:0] sweep_q;
   logic buffer_ready;
@@ -232,7 +234,8 @@ module backend #(
   wire is_unmatched = input_q.is_part && full;
   wire is_placed = begins && !input_q.is_too_large && !is_unmatched;
 
-  // -- station 6: what waits, and what is given to a core in this cycle: before the input of this cycle is decided about --
+  // -- station 6: what waits, and what is given to a core in this cycle: before the input of this
+  // cycle is decided about --
   wire per_core = PerCore && policy_i != Shared;
   logic [CoreW-1:0] queue_core, pick, first_core, second_core;
   logic any_waiting, can_pick, has_pull_credit, withholds, is_freed;
@@ -262,7 +265,8 @@ module backend #(
   assign dispatch_key_hash_o = head.key_hash;
   assign dispatch_arrived_o = head.arrived;
 
-  // -- station 7: the core that takes the head; or, before station 3, the core that an RPC will wait for --
+  // -- station 7: the core that takes the head; or, before station 3, the core that an RPC will
+  // wait for --
   jbsq #(.Cores(Cores), .BoundMax(BoundMax)) i_jbsq (
       .clk_i, .rst_ni, .cores_i, .bound_i, .any_o(can_pick), .pick_o(pick), .take_i(dispatch_valid_o && !per_core),
       .take_core_i(dispatch_core), .freed_i(is_freed && !per_core), .freed_core_i(CoreW'(input_q.core)));
@@ -289,7 +293,8 @@ module backend #(
         default:            first_core = input_q.hashed_core;
       endcase
     end
-    // What is given to a core in this cycle goes from its queue to its outstanding ones: the load is the same before and after.
+    // What is given to a core in this cycle goes from its queue to its outstanding ones: the load
+    // is the same before and after.
     wire [31:0] first_load = 32'(first_waiting) + 32'(first_credit);
     wire [31:0] second_load = 32'(second_waiting) + 32'(second_credit);
     wire takes_second = policy_i == TwoChoices && second_load < first_load;

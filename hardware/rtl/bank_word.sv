@@ -1,5 +1,5 @@
-// Station 4, too: a word of two banks, as it is written meanwhile. What the banks hold is late; all else is known before it.
-// Mapped by itself, as any_wrong is: the late words pass two gates.
+// Station 4, too: a word of two banks, as it is written meanwhile. What the banks hold is late; all
+// else is known before it. Mapped by itself, as any_wrong is: the late words pass two gates.
 // Source: `Word` of core/nebula-nic/src/recv_buffer.rs.
 (* keep_hierarchy *)
 module bank_word (

@@ -1,6 +1,7 @@
-// Station 4, too: a bit a slot. Words of 64 bits in two banks, the even and the odd ones, so that any 65 slots in a row are read
-// and written at once. A range that is set or unset is written in the next cycle, and read as written from then on.
-// Source: `Word` of core/nebula-nic/src/recv_buffer.rs.
+// Station 4, too: a bit a slot. Words of 64 bits in two banks, the even and the odd ones, so that
+// any 65 slots in a row are read and written at once. A range that is set or unset is written in
+// the next cycle, and read as written from then on. Source: `Word` of
+// core/nebula-nic/src/recv_buffer.rs.
 module bit_banks #(
     parameter int Slots = 8640,
     parameter int Words = 1,     // that are read in a cycle
@@ -72,7 +73,8 @@ module bit_banks #(
         .even_i(even_q[pair]), .odd_i(odd_q[pair]), .of_even_i(~at_odd & ~(now_even & unset_even)),
         .of_odd_i(at_odd & ~(now_odd & unset_odd)), .set_i((now_even & set_even) | (now_odd & set_odd)), .bits_o(bits_o[i*64+:64]));
   end
-  // A bit that matters is wrong or not for each value that the bank may have: the bank answers last.
+  // A bit that matters is wrong or not for each value that the bank may have: the bank answers
+  // last.
   if (Window) begin : g_window
     wire [PairW-1:0] even = PairW'((window_i + WordW'(1)) >> 1);
     wire [PairW-1:0] odd = window_i[WordW-1:1];

@@ -1,6 +1,7 @@
-// Station 5, too: a CAM, which compares all of its entries with a key at once.
-// A tree: at each branch there are up to four smaller CAMs, down to one entry, which is its bits and a comparator. Synthesis maps each size once.
-// Source: the search for an entry of core/nebula-nic/src/reassembler.rs.
+// Station 5, too: a CAM, which compares all of its entries with a key at once. A tree: at each
+// branch there are up to four smaller CAMs, down to one entry, which is its bits and a comparator.
+// Synthesis maps each size once. Source: the search for an entry of
+// core/nebula-nic/src/reassembler.rs.
 (* keep_hierarchy *)
 module cam #(
     parameter int Entries = 64,

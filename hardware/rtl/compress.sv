@@ -1,6 +1,7 @@
-// Stations 5 and 7, too: many rows to two of the same sum, modulo 2^Width, without a carry that runs: a tree of full adders. Each takes
-// the three rows that have waited longest, so that all rows pass about as many adders.
-// Source: the products of `mix` and `reduce` in core/nebula-nic/src/hash.rs.
+// Stations 5 and 7, too: many rows to two of the same sum, modulo 2^Width, without a carry that
+// runs: a tree of full adders. Each takes the three rows that have waited longest, so that all rows
+// pass about as many adders. Source: the products of `mix` and `reduce` in
+// core/nebula-nic/src/hash.rs.
 module compress #(
     parameter int Width = 64,
     parameter int Rows = 3  // at least 3

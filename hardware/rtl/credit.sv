@@ -1,5 +1,6 @@
-// Station 7, too: how many RPCs each core has that it has not freed. Policies with a queue a core, and cores that fetch, are judged by it.
-// Source: `PerCore` of core/nebula-nic/src/dispatch/per_core.rs.
+// Station 7, too: how many RPCs each core has that it has not freed. Policies with a queue a core,
+// and cores that fetch, are judged by it. Source: `PerCore` of
+// core/nebula-nic/src/dispatch/per_core.rs.
 module credit #(
     parameter int Cores = 64,
     localparam int CoreW = $clog2(Cores)

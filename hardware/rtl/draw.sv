@@ -1,7 +1,8 @@
-// Station 7: which core serves this RPC? `random`: each RPC draws a core; `two-choices`: it draws two.
-// Two cores are drawn in each cycle, ahead of the RPCs that take them, until Ahead of them wait or are on the way: so two may be taken in
-// each cycle. The first two are there 5 cycles after reset.
-// Source: `Rng` of core/nebula-nic/src/hash.rs (SplitMix64), dispatch/random.rs and dispatch/two_choices.rs.
+// Station 7: which core serves this RPC? `random`: each RPC draws a core; `two-choices`: it draws
+// two. Two cores are drawn in each cycle, ahead of the RPCs that take them, until Ahead of them
+// wait or are on the way: so two may be taken in each cycle. The first two are there 5 cycles after
+// reset. Source: `Rng` of core/nebula-nic/src/hash.rs (SplitMix64), dispatch/random.rs and
+// dispatch/two_choices.rs.
 module draw #(
     parameter int Cores = 64,
     localparam int CoreW = $clog2(Cores)

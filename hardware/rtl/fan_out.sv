@@ -1,4 +1,5 @@
-// Copies of a word for several readers: wires here, of which synthesis makes a buffer each (hardware/synth/map.tcl).
+// Copies of a word for several readers: wires here, of which synthesis makes a buffer each
+// (hardware/synth/map.tcl).
 (* keep_hierarchy *)
 module fan_out #(
     parameter int Width = 64,

@@ -1,7 +1,7 @@
-// Stations 8 and 9, and the messages of station 10: when does the payload go to the core, and which RPC does the core begin?
-// The completion queue of one core, in order, and the hint which payload to fetch: at once if no other RPC is ahead of it, else while the
-// one ahead is served.
-// Source: core/nebula-nic/src/frontend.rs, completion.rs and steering.rs; NEBULA's NI front end.
+// Stations 8 and 9, and the messages of station 10: when does the payload go to the core, and which
+// RPC does the core begin? The completion queue of one core, in order, and the hint which payload
+// to fetch: at once if no other RPC is ahead of it, else while the one ahead is served. Source:
+// core/nebula-nic/src/frontend.rs, completion.rs and steering.rs; NEBULA's NI front end.
 module frontend #(
     parameter int BoundMax = 2,  // RPCs that a core may have
     parameter int EntryW = 64,

@@ -1,6 +1,8 @@
-// Before station 3: what of an input is hashed. An input waits in a ring for its hashes, the core that `rss` or `key-hash` gives it and the
-// place of its RPC among those that were refused: five cycles, one input a cycle, so that no decision waits for a product.
-// Source: `mix` and `reduce` of core/nebula-nic/src/hash.rs, where dispatch/rss.rs, dispatch/key_hash.rs and nack_memory.rs call them.
+// Before station 3: what of an input is hashed. An input waits in a ring for its hashes, the core
+// that `rss` or `key-hash` gives it and the place of its RPC among those that were refused: five
+// cycles, one input a cycle, so that no decision waits for a product. Source: `mix` and `reduce` of
+// core/nebula-nic/src/hash.rs, where dispatch/rss.rs, dispatch/key_hash.rs and nack_memory.rs call
+// them.
 module hash_ahead #(
     parameter int Cores = 64,
     parameter int Keys = 64,     // of the memory of refused RPCs, a power of two
@@ -30,7 +32,8 @@ module hash_ahead #(
   localparam int PlaceW = 3;
   localparam int Places = 1 << PlaceW;
   localparam int Stages = 4;         // of `mix`
-  // Inputs here at once: those of the five cycles, and one that comes before it is known that the first has left. More of them would only wait longer.
+  // Inputs here at once: those of the five cycles, and one that comes before it is known that the
+  // first has left. More of them would only wait longer.
   localparam int Most = Stages + 2;
 
   logic [63:0] mixed;

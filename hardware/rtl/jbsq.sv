@@ -1,6 +1,6 @@
-// Station 7: which core serves this RPC? `jbsq:N`, and `single-queue` as N = 1.
-// A bit a core for each number of outstanding RPCs below N: the lowest core of the lowest level that has one takes the head.
-// JBSQ(2) is two words: "idle" and "one outstanding"; a core with two is in neither.
+// Station 7: which core serves this RPC? `jbsq:N`, and `single-queue` as N = 1. A bit a core for
+// each number of outstanding RPCs below N: the lowest core of the lowest level that has one takes
+// the head. JBSQ(2) is two words: "idle" and "one outstanding"; a core with two is in neither.
 // Source: core/nebula-nic/src/dispatch/jbsq.rs; R2P2 for the rule, RPCValet and NEBULA for N = 2.
 module jbsq #(
     parameter int Cores = 64,

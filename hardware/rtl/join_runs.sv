@@ -1,5 +1,7 @@
-// Station 4, too: the longest free run of Parts parts in a row, the first of several, given that of each part, in log2(Parts) levels.
-// Source: `longest_run` of core/nebula-nic/src/recv_buffer/scan.rs. Parts is a power of two; each part has a power of two of slots.
+// Station 4, too: the longest free run of Parts parts in a row, the first of several, given that of
+// each part, in log2(Parts) levels. Source: `longest_run` of
+// core/nebula-nic/src/recv_buffer/scan.rs. Parts is a power of two; each part has a power of two of
+// slots.
 module join_runs #(
     parameter int Parts = 8,
     parameter int PartW = 4,  // bits of a length within a part: its slots are 1 << (PartW - 1)

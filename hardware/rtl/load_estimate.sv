@@ -1,5 +1,5 @@
-// Station 7, between groups: how loaded is the group? Arrivals are counted in windows, and the counts smoothed.
-// No division: whether the load is at most a row's is a comparison of products.
+// Station 7, between groups: how loaded is the group? Arrivals are counted in windows, and the
+// counts smoothed. No division: whether the load is at most a row's is a comparison of products.
 // Source: core/nebula-nic/src/schedule/altocumulus/load_estimate.rs.
 module load_estimate (
     input  logic        clk_i,

@@ -1,5 +1,6 @@
-// Station 4, too: the longest run of free slots in a word, the first of several, in log2(Width) levels.
-// Source: `longest_run` of core/nebula-nic/src/recv_buffer/scan.rs. Width is a power of two.
+// Station 4, too: the longest run of free slots in a word, the first of several, in log2(Width)
+// levels. Source: `longest_run` of core/nebula-nic/src/recv_buffer/scan.rs. Width is a power of
+// two.
 module longest_run #(
     parameter int Width = 64,
     localparam int LenW = $clog2(Width) + 1

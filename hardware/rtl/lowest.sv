@@ -1,5 +1,5 @@
-// The lowest bit that is set, in log2(Width) levels: every station that takes "the first" asks this.
-// Source: `CoreSet::first` of core/nebula-nic/src/core_set.rs. Width is a power of two.
+// The lowest bit that is set, in log2(Width) levels: every station that takes "the first" asks
+// this. Source: `CoreSet::first` of core/nebula-nic/src/core_set.rs. Width is a power of two.
 module lowest #(
     parameter int Width = 64,
     localparam int IndexW = $clog2(Width)

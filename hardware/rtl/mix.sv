@@ -1,7 +1,7 @@
-// Stations 5 and 7, too: spreads every bit of a key over the word, the finalizer of SplitMix64.
-// Two multiplications of 64 bits by constants, each in two stages: the rows of the product become two in one, and are added in the other. A
-// key goes in each cycle; its hash is there four cycles later.
-// Source: `mix` of core/nebula-nic/src/hash.rs.
+// Stations 5 and 7, too: spreads every bit of a key over the word, the finalizer of SplitMix64. Two
+// multiplications of 64 bits by constants, each in two stages: the rows of the product become two
+// in one, and are added in the other. A key goes in each cycle; its hash is there four cycles
+// later. Source: `mix` of core/nebula-nic/src/hash.rs.
 module mix (
     input  logic        clk_i,
     input  logic [63:0] key_i,

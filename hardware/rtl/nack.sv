@@ -1,6 +1,7 @@
-// Station 5, too: has this RPC been refused already? The keys of refused RPCs of which more packets come, in a direct-mapped array: their
-// other packets are dropped and do not begin the RPC again. The place of a key is its hash, `mix`, which is worked out before.
-// Source: core/nebula-nic/src/nack_memory.rs.
+// Station 5, too: has this RPC been refused already? The keys of refused RPCs of which more packets
+// come, in a direct-mapped array: their other packets are dropped and do not begin the RPC again.
+// The place of a key is its hash, `mix`, which is worked out before. Source:
+// core/nebula-nic/src/nack_memory.rs.
 module nack #(
     parameter int Keys = 64,  // a power of two
     localparam int KeyW = $clog2(Keys)

@@ -1,6 +1,7 @@
-// Stations 3 to 7 behind their hashes: `hash_ahead`, and `backend` with queues of cores and RPCs of several packets. An input is taken with
-// `ready_o`, and decided about seven cycles later or where it has to wait: the hashes of those behind it are worked out meanwhile.
-// Source: core/nebula-nic/src/backend.rs.
+// Stations 3 to 7 behind their hashes: `hash_ahead`, and `backend` with queues of cores and RPCs of
+// several packets. An input is taken with `ready_o`, and decided about seven cycles later or where
+// it has to wait: the hashes of those behind it are worked out meanwhile. Source:
+// core/nebula-nic/src/backend.rs.
 module pipeline #(
     parameter int Slots = 8640,
     parameter int Cores = 64,

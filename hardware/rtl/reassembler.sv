@@ -1,7 +1,7 @@
-// Station 5: which RPC does this packet belong to?
-// A CAM of (source node, transfer id), a bit a packet that has arrived, and the entries by age: those whose packets stop coming are
-// abandoned, one a cycle. An abandoned entry is taken again when it has been reported.
-// Source: core/nebula-nic/src/reassembler.rs, without a limit for each peer.
+// Station 5: which RPC does this packet belong to? A CAM of (source node, transfer id), a bit a
+// packet that has arrived, and the entries by age: those whose packets stop coming are abandoned,
+// one a cycle. An abandoned entry is taken again when it has been reported. Source:
+// core/nebula-nic/src/reassembler.rs, without a limit for each peer.
 module reassembler #(
     parameter int Entries = 64,
     parameter int Slots = 8640,

@@ -1,8 +1,10 @@
-// Station 4: where does the payload go?
-// The slots of all RPCs: `head`, the free run before it up to `tail`, and the free run from the first slot on, up to `low`. A decision compares what
-// these registers say; beside it a word each is read for `tail`, for `low` and for room behind a slow RPC, as the software does for each input.
-// Source: core/nebula-nic/src/recv_buffer.rs and recv_buffer/scan.rs with `ScrubMode::Ahead`: the same slots for the same inputs.
-// An RPC is decided about in one cycle; one of more than 64 slots takes a cycle more for each 64 slots, in which its bits are set or unset.
+// Station 4: where does the payload go? The slots of all RPCs: `head`, the free run before it up to
+// `tail`, and the free run from the first slot on, up to `low`. A decision compares what these
+// registers say; beside it a word each is read for `tail`, for `low` and for room behind a slow
+// RPC, as the software does for each input. Source: core/nebula-nic/src/recv_buffer.rs and
+// recv_buffer/scan.rs with `ScrubMode::Ahead`: the same slots for the same inputs. An RPC is
+// decided about in one cycle; one of more than 64 slots takes a cycle more for each 64 slots, in
+// which its bits are set or unset.
 module recv_buffer #(
     parameter int Slots = 8640,
     parameter int Cores = 64,
@@ -37,7 +39,8 @@ module recv_buffer #(
   localparam int BitW = WordW + 6;  // a slot, as the bit vectors number them
   localparam int SlotW = $clog2(Slots);
 
-  // Of a free, a bit tells whether a later chunk is checked: the path through the bit vectors begins there.
+  // Of a free, a bit tells whether a later chunk is checked: the path through the bit vectors
+  // begins there.
   typedef enum logic [2:0] {Clear = 0, Fast = 1, Wipe = 2, Mark = 3, Check = 4} state_e;
   state_e state_q;
   wire checks = state_q[2];
@@ -85,7 +88,8 @@ module recv_buffer #(
   wire is_at_end = tail_q == buffer_slots_i;
   wire [AddrW+1:0] spare = (AddrW+2)'(tail_q) - (AddrW+2)'(head_q) - (AddrW+2)'(wanted);
   wire is_at_head = !spare[AddrW+1];
-  // What was freed in the cycle before is taken off now: the check of a free ends too late for a sum.
+  // What was freed in the cycle before is taken off now: the check of a free ends too late for a
+  // sum.
   wire is_empty = is_empty_q || (freed_q && freed_all_q);
   wire [AddrW-1:0] used = used_q - (freed_q ? freed_slots_q : '0);
   wire restarts = first_when_empty_i && is_empty;
@@ -119,8 +123,8 @@ module recv_buffer #(
       .head_i(head_q), .tail_i(tail_q), .low_i(is_at_end ? low_q : '0), .take_i(take && takes_found),
       .found_start_o(found_start), .found_slots_o(found_slots), .found_end_o(found_end));
 
-  // -- a free: exactly one RPC that this core holds --
-  // The bits of its slots come last: all else is known before, and only what they say is decided by them.
+  // -- a free: exactly one RPC that this core holds -- The bits of its slots come last: all else is
+  // known before, and only what they say is decided by them.
   wire is_last_chunk = checks ? is_last_q : slots_i <= 32'd64;
   assign chunk = checks ? pos_q : AddrW'(start_i);
   logic is_chunk, may_free;
@@ -194,7 +198,8 @@ module recv_buffer #(
   wire is_beside_low = takes_first ? low_at == '0 : takes_found ? found_start[AddrW-1:6] == low_at : head_q[AddrW-1:6] == low_at;
 
   assign tail_walks = rst_ni && (steps || state_q == Mark) && !(take && (takes_first || takes_found));
-  // The walker at the first slot does not go over what is given out in this cycle: at most to the end of its word.
+  // The walker at the first slot does not go over what is given out in this cycle: at most to the
+  // end of its word.
   assign low_walks = rst_ni && steps && !(take && (is_before_low || is_beside_low));
   always_comb begin
     tail_else = tail_q;

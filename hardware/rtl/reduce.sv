@@ -1,5 +1,5 @@
-// Station 7, too: a number of 32 bits drawn evenly, as one below a bound: the upper half of their product.
-// Source: `reduce` of core/nebula-nic/src/hash.rs.
+// Station 7, too: a number of 32 bits drawn evenly, as one below a bound: the upper half of their
+// product. Source: `reduce` of core/nebula-nic/src/hash.rs.
 module reduce #(
     parameter int Bound = 64,  // at least 3
     localparam int IndexW = $clog2(Bound)

@@ -1,7 +1,8 @@
-// Station 4, too: room behind a slow RPC. A word a step is read; two registers later its longest free run is known, and joined with the run
-// that reaches up to it; the longest run of all is where the head goes when it is stopped.
-// What is found to be free stays so until it is given out: a range that is takes all that it touches from the search.
-// Source: core/nebula-nic/src/recv_buffer/scan.rs.
+// Station 4, too: room behind a slow RPC. A word a step is read; two registers later its longest
+// free run is known, and joined with the run that reaches up to it; the longest run of all is where
+// the head goes when it is stopped. What is found to be free stays so until it is given out: a
+// range that is takes all that it touches from the search. Source:
+// core/nebula-nic/src/recv_buffer/scan.rs.
 module room_search #(
     parameter int AddrW = 15,
     localparam int WordW = AddrW - 6

@@ -1,5 +1,5 @@
-// Station 7: which core serves this RPC? `round-robin`: the one after the previous RPC's. A refused RPC counts as well.
-// Source: core/nebula-nic/src/dispatch/round_robin.rs.
+// Station 7: which core serves this RPC? `round-robin`: the one after the previous RPC's. A refused
+// RPC counts as well. Source: core/nebula-nic/src/dispatch/round_robin.rs.
 module round_robin #(
     parameter int Cores = 64,
     localparam int CoreW = $clog2(Cores)

@@ -1,6 +1,6 @@
-// Station 7: which core serves this RPC? `rss`: by a hash of its sender; `key-hash`: by a hash of its key.
-// A header goes in each cycle; its core is there four cycles later.
-// Source: core/nebula-nic/src/dispatch/rss.rs, dispatch/key_hash.rs, and `reduce` of hash.rs.
+// Station 7: which core serves this RPC? `rss`: by a hash of its sender; `key-hash`: by a hash of
+// its key. A header goes in each cycle; its core is there four cycles later. Source:
+// core/nebula-nic/src/dispatch/rss.rs, dispatch/key_hash.rs, and `reduce` of hash.rs.
 module rss #(
     parameter int Cores = 64,
     localparam int CoreW = $clog2(Cores)

@@ -1,6 +1,7 @@
-// Stations 5 and 7, too: a word times a constant, modulo 2^64, as two rows whose sum it is.
-// The constant is written with digits of 1, 0 and -1 of which no two in a row are not 0, so that a row is added or taken off for a third of them.
-// Source: the multiplications of `mix` in core/nebula-nic/src/hash.rs.
+// Stations 5 and 7, too: a word times a constant, modulo 2^64, as two rows whose sum it is. The
+// constant is written with digits of 1, 0 and -1 of which no two in a row are not 0, so that a row
+// is added or taken off for a third of them. Source: the multiplications of `mix` in
+// core/nebula-nic/src/hash.rs.
 module times #(
     parameter logic [63:0] Factor = 3
 ) (

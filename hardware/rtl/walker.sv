@@ -1,6 +1,7 @@
-// Station 4, too: the next used slot of a word, or the end of the word, for one who goes on; another place for one who does not.
-// The word comes from a memory and is late; all else is known before it. Mapped by itself, as any_wrong is.
-// Source: `head`, `tail` and `low` of core/nebula-nic/src/recv_buffer.rs.
+// Station 4, too: the next used slot of a word, or the end of the word, for one who goes on;
+// another place for one who does not. The word comes from a memory and is late; all else is known
+// before it. Mapped by itself, as any_wrong is. Source: `head`, `tail` and `low` of
+// core/nebula-nic/src/recv_buffer.rs.
 (* keep_hierarchy *)
 module walker #(
     parameter int WordW = 9

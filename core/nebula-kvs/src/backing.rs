@@ -5,8 +5,9 @@
 //!           | condition | boot 2     then the store's state
 //! then      index, then log, each from a page on
 //! ```
-//! The check covers the words before it. The condition is *begun* until the file is complete, *in use* while a process has it, *clean* once that
-//! has ended orderly. The machine's boot is there because a file on a disk may, after a crash of the machine, have some pages and not others.
+//! The check covers the words before it. The condition is *begun* until the file is complete, *in
+//! use* while a process has it, *clean* once that has ended orderly. The machine's boot is there
+//! because a file on a disk may, after a crash of the machine, have some pages and not others.
 
 use crate::bucket::BUCKET_WORDS;
 use crate::config::{StoreConfig, StoreError};

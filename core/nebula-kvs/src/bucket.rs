@@ -6,9 +6,9 @@
 //!  ...
 //! word 7   tag 16 | reads 2 | position 46
 //! ```
-//! A writer locks the bucket by making the version odd. Readers never write: they read the version, then entries and
-//! items, then the version again, and retry if it changed (a seqlock). A writer that changes nothing restores the
-//! version, so it makes no reader retry.
+//! A writer locks the bucket by making the version odd. Readers never write: they read the version,
+//! then entries and items, then the version again, and retry if it changed (a seqlock). A writer
+//! that changes nothing restores the version, so it makes no reader retry.
 
 use crate::backoff::Backoff;
 use crate::index_of::index_of;
@@ -104,15 +104,16 @@ pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
 
 /// The entries of a bucket that have `tag`.
 ///
-/// Compares all seven tags before it returns the first result, without a branch that depends on them: the matching slot
-/// is random, and a mispredicted branch costs more than seven comparisons.
+/// Compares all seven tags before it returns the first result, without a branch that depends on
+/// them: the matching slot is random, and a mispredicted branch costs more than seven comparisons.
 #[inline(always)]
 pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u16) -> impl Iterator<Item = (usize, Entry)> {
     // Word 0 is no entry, whatever it holds.
     search::words_with_tag(bucket, tag).except(0).map(|slot| (slot, entry(bucket, slot)))
 }
 
-/// Records that the item of `entry` was read, unless the entry has changed since. Readers may: it is no part of what a version covers.
+/// Records that the item of `entry` was read, unless the entry has changed since. Readers may: it
+/// is no part of what a version covers.
 #[cold]
 pub(crate) fn mark_read(word: &AtomicU64, entry: Entry) {
     // Relaxed: a hint for who evicts. An entry that is replaced meanwhile stays as it is.
@@ -138,17 +139,18 @@ pub(crate) fn mend(home: &Bucket) -> bool {
     home[0].fetch_and(!HELD, Ordering::Relaxed) & HELD != 0
 }
 
-/// Begins an optimistic read: the word to pass to [`is_unchanged`], or `None` while a writer holds the bucket.
+/// Begins an optimistic read: the word to pass to [`is_unchanged`], or `None` while a writer holds
+/// the bucket.
 #[inline(always)]
 pub(crate) fn begin_read(home: &Bucket) -> Option<u64> {
-    // Acquire: pairs with the Release store in `Held::drop`; the entries and items published under this version are
-    // visible.
+    // Acquire: pairs with the Release store in `Held::drop`; the entries and items published under
+    // this version are visible.
     let word = home[0].load(Ordering::Acquire);
     (word & HELD == 0).then_some(word)
 }
 
-/// Ends an optimistic read: whether everything read since [`begin_read`] belongs to one version. Call after
-/// `fence(Acquire)`.
+/// Ends an optimistic read: whether everything read since [`begin_read`] belongs to one version.
+/// Call after `fence(Acquire)`.
 #[inline(always)]
 pub(crate) fn is_unchanged(home: &Bucket, begun: u64) -> bool {
     home[0].load(Ordering::Relaxed) == begun
@@ -168,12 +170,13 @@ pub(crate) fn hold(home: &Bucket) -> Held<'_> {
     let mut backoff = Backoff::default();
     loop {
         let word = home[0].load(Ordering::Relaxed);
-        // Acquire: pairs with the Release store in `Held::drop`; the previous holder's changes are visible.
+        // Acquire: pairs with the Release store in `Held::drop`; the previous holder's changes are
+        // visible.
         let taken = word & HELD == 0
             && home[0].compare_exchange_weak(word, word | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if taken {
-            // Release fence: pairs with the reader's Acquire fence. A reader that sees any later store also sees the
-            // odd version when it checks again.
+            // Release fence: pairs with the reader's Acquire fence. A reader that sees any later
+            // store also sees the odd version when it checks again.
             fence(Ordering::Release);
             return Held { home, word, has_changed: false };
         }
@@ -181,7 +184,8 @@ pub(crate) fn hold(home: &Bucket) -> Held<'_> {
     }
 }
 
-/// Locks the bucket where nobody else writes: no atomic read-modify-write, which only other writers need.
+/// Locks the bucket where nobody else writes: no atomic read-modify-write, which only other writers
+/// need.
 #[inline]
 pub(crate) fn hold_alone(home: &Bucket) -> Held<'_> {
     let word = home[0].load(Ordering::Relaxed);
@@ -217,8 +221,8 @@ impl<'a> Held<'a> {
     #[inline]
     pub(crate) fn set(&mut self, entry: &AtomicU64, to: Entry) {
         self.has_changed = true;
-        // A reader's `mark_read` comes directly behind what it read, so a store suffices: one that it did not read follows the mark. Loom does
-        // not know that of a read-modify-write.
+        // A reader's `mark_read` comes directly behind what it read, so a store suffices: one that
+        // it did not read follows the mark. Loom does not know that of a read-modify-write.
         #[cfg(not(loom))]
         entry.store(to.0, Ordering::Relaxed);
         #[cfg(loom)]
@@ -231,7 +235,8 @@ impl<'a> Held<'a> {
         self.has_changed = true;
     }
 
-    /// Links extra bucket number `extra` after `last`, a bucket of this chain. A link, once set, never changes.
+    /// Links extra bucket number `extra` after `last`, a bucket of this chain. A link, once set,
+    /// never changes.
     pub(crate) fn link(&mut self, last: &Bucket, extra: usize) {
         let link = (extra as u64 + 1) << 32;
         if std::ptr::eq(last, self.home) {

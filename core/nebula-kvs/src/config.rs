@@ -24,7 +24,8 @@ use nebula_sys::mem::{MemError, Pages};
 pub struct StoreConfig {
     /// Buckets of 64 B with seven entries each; rounded up to a power of two.
     pub buckets: usize,
-    /// Bytes of the log; rounded up to whole segments in [`Mode::Cache`], at most by a 32nd where there are 64 of them.
+    /// Bytes of the log; rounded up to whole segments in [`Mode::Cache`], at most by a 32nd where
+    /// there are 64 of them.
     pub log_bytes: usize,
     /// What happens when the store is full.
     pub mode: Mode,
@@ -39,7 +40,8 @@ pub struct StoreConfig {
 pub struct StoreOptions {
     /// What goes when a cache is full.
     pub eviction: Eviction,
-    /// How the callers hash keys. A store that finds an item in its log asks it: one that evicts what is not read, or that adopts memory.
+    /// How the callers hash keys. A store that finds an item in its log asks it: one that evicts
+    /// what is not read, or that adopts memory.
     pub hash_of: fn(&[u8]) -> KeyHash,
 }
 
@@ -51,11 +53,12 @@ impl Default for StoreOptions {
 }
 
 impl StoreConfig {
-    /// Sizes a cache for `items` items of `key_bytes` and `value_bytes` each: at least one bucket per item, as in
-    /// NEBULA's evaluation (2 M buckets, 1.6 M pairs), and a log that does not wrap before all of them are stored.
+    /// Sizes a cache for `items` items of `key_bytes` and `value_bytes` each: at least one bucket
+    /// per item, as in NEBULA's evaluation (2 M buckets, 1.6 M pairs), and a log that does not wrap
+    /// before all of them are stored.
     ///
-    /// Also reserves a sixteenth of the buckets for chains, for callers that change the mode: far more than uniform
-    /// hashes need.
+    /// Also reserves a sixteenth of the buckets for chains, for callers that change the mode: far
+    /// more than uniform hashes need.
     #[must_use]
     pub fn for_items(items: u64, key_bytes: usize, value_bytes: usize) -> Self {
         let granules = Shape { key_bytes, value_bytes }.granules();
@@ -71,11 +74,12 @@ impl StoreConfig {
 }
 
 impl StoreConfig {
-    /// Sizes a cache of items with metadata, of `key_bytes` and `value_bytes` each, such that index and log together take at most
-    /// `memory_bytes`, and at least the smallest store.
+    /// Sizes a cache of items with metadata, of `key_bytes` and `value_bytes` each, such that index
+    /// and log together take at most `memory_bytes`, and at least the smallest store.
     ///
-    /// A bucket has some three to five of such items, so that of its seven entries one is mostly free. Items may have other sizes: where they
-    /// are shorter on average, buckets fill up before the log does.
+    /// A bucket has some three to five of such items, so that of its seven entries one is mostly
+    /// free. Items may have other sizes: where they are shorter on average, buckets fill up before
+    /// the log does.
     ///
     /// # Examples
     ///
@@ -194,7 +198,8 @@ pub enum StoreError {
     },
 }
 
-/// Entries hold 46 bits of a position, each 32 bytes; half of them must cover a lap, and a lap may be rounded up to twice the log.
+/// Entries hold 46 bits of a position, each 32 bytes; half of them must cover a lap, and a lap may
+/// be rounded up to twice the log.
 pub(crate) const LOG_BYTES_MAX: usize = 1 << 48;
 pub(crate) const BUCKETS_MAX: usize = 1 << 40;
 pub(crate) const EXTRA_BUCKETS_MAX: usize = u32::MAX as usize;

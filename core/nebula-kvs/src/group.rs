@@ -5,20 +5,21 @@ use crate::probe::Probe;
 use crate::sink::ValueSink;
 use crate::store::Store;
 
-/// GETs that are prefetched together: enough to keep a core's fill buffers busy, few enough for the lines to stay in
-/// L1.
+/// GETs that are prefetched together: enough to keep a core's fill buffers busy, few enough for the
+/// lines to stay in L1.
 pub const GROUP: usize = 16;
 
 impl<P: Probe> Store<P> {
-    /// Looks up each of `keys`, in order and in groups of [`GROUP`]: prefetches all buckets, prefetches all items, then
-    /// reads.
+    /// Looks up each of `keys`, in order and in groups of [`GROUP`]: prefetches all buckets,
+    /// prefetches all items, then reads.
     ///
-    /// `item_bytes` is how many bytes of key and value to prefetch. After each GET, `served` receives the key's index,
-    /// whether it was found, and the sink with its value.
+    /// `item_bytes` is how many bytes of key and value to prefetch. After each GET, `served`
+    /// receives the key's index, whether it was found, and the sink with its value.
     ///
     /// # Cost
     ///
-    /// The cost of as many calls of [`get`](Self::get), with their cache misses overlapped; no allocation.
+    /// The cost of as many calls of [`get`](Self::get), with their cache misses overlapped; no
+    /// allocation.
     ///
     /// # Examples
     ///
@@ -52,8 +53,8 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Prefetches the buckets, then the items, of at most [`GROUP`] keys, and returns their hashes; further keys are
-    /// ignored.
+    /// Prefetches the buckets, then the items, of at most [`GROUP`] keys, and returns their hashes;
+    /// further keys are ignored.
     ///
     /// For loops that [`get_each`](Self::get_each) does not fit, such as a mix of GET and SET.
     #[inline]

@@ -1,4 +1,5 @@
-//! The index: home buckets, chosen by hash, and extra buckets for the chains of [`Mode::Store`](crate::Mode::Store).
+//! The index: home buckets, chosen by hash, and extra buckets for the chains of
+//! [`Mode::Store`](crate::Mode::Store).
 
 use crate::bucket::{self, BUCKET_WORDS, Bucket, Held};
 use crate::config::{StoreConfig, StoreError};
@@ -43,8 +44,8 @@ impl Index {
         Self { region, home_mask: homes as u64 - 1, extra_buckets, extra_buckets_used: AtomicUsize::new(0) }
     }
 
-    /// Counts the extra buckets that are linked, in an index that a store has left; cuts a chain where a link leads nowhere, or to a bucket of
-    /// another chain.
+    /// Counts the extra buckets that are linked, in an index that a store has left; cuts a chain
+    /// where a link leads nowhere, or to a bucket of another chain.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn adopt(&self) {
         let mut is_linked = vec![false; self.extra_buckets];

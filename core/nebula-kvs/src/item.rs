@@ -1,9 +1,9 @@
 //! One item of the log: how it is read and written. [`Shape`] says what it consists of.
 //!
-//! An item without metadata is one granule of 32 bytes, or a whole number of 64-byte lines that starts on a line boundary. So it
-//! never occupies more lines than its bytes need: 16 B/512 B takes nine lines, and two items of 16 B/8 B share one.
-//! MICA stores the key's hash in the item too; Nebula never reads it there, and without it the small item fits half a
-//! line.
+//! An item without metadata is one granule of 32 bytes, or a whole number of 64-byte lines that
+//! starts on a line boundary. So it never occupies more lines than its bytes need: 16 B/512 B takes
+//! nine lines, and two items of 16 B/8 B share one. MICA stores the key's hash in the item too;
+//! Nebula never reads it there, and without it the small item fits half a line.
 
 use crate::{
     index_of::index_of,
@@ -31,30 +31,34 @@ impl Shape {
         if granules == 1 { 1 } else { granules.next_multiple_of(LINE_GRANULES) }
     }
 
-    /// Granules that the item takes in the log with metadata. In a cache memory counts for more than lines: they may be an odd number.
+    /// Granules that the item takes in the log with metadata. In a cache memory counts for more
+    /// than lines: they may be an odd number.
     pub(crate) fn granules_extended(self, mode: Mode) -> u64 {
         let granules = (self.words() + META_WORDS).div_ceil(GRANULE_WORDS) as u64;
         if granules == 1 || mode == Mode::Cache { granules } else { granules.next_multiple_of(LINE_GRANULES) }
     }
 }
 
-/// The first position at or after `position` where an item of `granules` may start: one that takes whole lines starts on one.
+/// The first position at or after `position` where an item of `granules` may start: one that takes
+/// whole lines starts on one.
 #[inline]
 pub(crate) fn align(position: u64, granules: u64) -> u64 {
     if granules.is_multiple_of(LINE_GRANULES) { position.next_multiple_of(LINE_GRANULES) } else { position }
 }
 
-/// Bits of the header's field `value_bytes` above the longest value: with either, the length is one that no value has, so that a GET of
-/// plain items needs no further comparison to notice them.
+/// Bits of the header's field `value_bytes` above the longest value: with either, the length is one
+/// that no value has, so that a GET of plain items needs no further comparison to notice them.
 ///
 /// Metadata follows the value, in the last words of the item's space.
 const EXTENDED: usize = 1 << 23;
-/// A value is being written over the one before. Only who adopts the memory of a process that ended in between meets it.
+/// A value is being written over the one before. Only who adopts the memory of a process that ended
+/// in between meets it.
 const WRITING: usize = 1 << 22;
 
 const _: () = assert!(VALUE_BYTES_MAX < WRITING);
 
-/// The header word of an item. It is a single word, so it is never torn; but in recycled memory it can have any value.
+/// The header word of an item. It is a single word, so it is never torn; but in recycled memory it
+/// can have any value.
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
     /// With the bits above in `value_bytes`; [`Header::shape`] is without them.
@@ -97,7 +101,8 @@ impl Header {
         self.raw.key_bytes as u64 | (self.raw.value_bytes as u64) << 8 | self.granules << 32
     }
 
-    /// Says that the value under this header is about to change, to whom the memory may come if this process ends in between.
+    /// Says that the value under this header is about to change, to whom the memory may come if
+    /// this process ends in between.
     #[inline]
     fn begin_writing(self, item: &[AtomicU64]) {
         item[0].store(self.word() | (WRITING as u64) << 8, Ordering::Relaxed);
@@ -123,8 +128,8 @@ impl Header {
         (shape.words() + META_WORDS) as u64 <= self.granules * GRANULE_WORDS as u64
     }
 
-    /// The value and, where it has some, the metadata of an item with or without it; `None` where the header is invalid, as it may be in
-    /// recycled memory.
+    /// The value and, where it has some, the metadata of an item with or without it; `None` where
+    /// the header is invalid, as it may be in recycled memory.
     pub(crate) fn value_and_meta(self, item: &[AtomicU64]) -> Option<(&[AtomicU64], Option<&[AtomicU64]>)> {
         let shape = self.shape();
         let value = Self { raw: shape, ..self }.value(item)?;
@@ -136,7 +141,8 @@ impl Header {
         (shape.words() + META_WORDS <= end).then_some((value, Some(meta)))
     }
 
-    /// The words of the value, or `None` where the header is invalid, as it may be in recycled memory.
+    /// The words of the value, or `None` where the header is invalid, as it may be in recycled
+    /// memory.
     #[inline(always)]
     pub(crate) fn value(self, item: &[AtomicU64]) -> Option<&[AtomicU64]> {
         let plausible = self.raw.value_bytes <= VALUE_BYTES_MAX;
@@ -156,8 +162,8 @@ pub(crate) fn write_gap(item: &[AtomicU64]) {
     item[0].store(1 << 32, Ordering::Relaxed);
 }
 
-/// The granules and the key, copied to `to`, of the item that starts at `item[0]`, if it is whole: no value was being written when its process
-/// ended, and all of it fits its granules.
+/// The granules and the key, copied to `to`, of the item that starts at `item[0]`, if it is whole:
+/// no value was being written when its process ended, and all of it fits its granules.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn whole<'a>(item: &[AtomicU64], to: &'a mut [u8; KEY_BYTES_MAX]) -> Option<(u64, &'a [u8])> {
     let header = Header::load(item)?;
@@ -221,7 +227,8 @@ pub(crate) fn write_extended(item: &[AtomicU64], granules: u64, key: &[u8], valu
     header.store_meta(item, meta);
 }
 
-/// Replaces the value of the item under `header` by one that it [has room for](Header::has_room_for).
+/// Replaces the value of the item under `header` by one that it [has room
+/// for](Header::has_room_for).
 #[inline]
 pub(crate) fn overwrite(item: &[AtomicU64], header: Header, value: &[u8]) {
     let raw = Shape { value_bytes: value.len(), ..header.raw };
@@ -231,7 +238,8 @@ pub(crate) fn overwrite(item: &[AtomicU64], header: Header, value: &[u8]) {
     header.end_writing(item);
 }
 
-/// Replaces the value and the metadata of the item under `header` by ones that it [has room for](Header::has_room_for_extended).
+/// Replaces the value and the metadata of the item under `header` by ones that it [has room
+/// for](Header::has_room_for_extended).
 pub(crate) fn overwrite_extended(item: &[AtomicU64], header: Header, value: &[u8], meta: &Words) {
     let header = header.extended(value.len());
     header.begin_writing(item);

@@ -1,4 +1,5 @@
-//! A key-value store modeled on MICA: a bucketed index over a circular log, which any core may read and write.
+//! A key-value store modeled on MICA: a bucketed index over a circular log, which any core may read
+//! and write.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -18,11 +19,12 @@
 //!  log  ░░░░░░│head ... item ... item ... tail│░░░░░░   item = header | key | value
 //! ```
 //!
-//! **Invariant:** a GET returns a complete value that one SET stored under this very key, or nothing. *Enforced by* the
-//! bucket's version and the log's head, both checked after the copy; the loom tests try every interleaving of small
-//! cases.
+//! **Invariant:** a GET returns a complete value that one SET stored under this very key, or
+//! nothing. *Enforced by* the bucket's version and the log's head, both checked after the copy; the
+//! loom tests try every interleaving of small cases.
 //!
-//! [`touch`] and [`protocol`] exist on every target; the store itself, the feature `store` (on by default), needs Linux.
+//! [`touch`] and [`protocol`] exist on every target; the store itself, the feature `store` (on by
+//! default), needs Linux.
 //!
 //! **Invariant:** space is used again only when no reader can take it for the item that it held.
 //! *Enforced by* loom (`tests/loom_reuse.rs`, `tests/loom_carry.rs`).
@@ -33,7 +35,8 @@
 //! **Invariant:** an operation touches the memory that [`touch`] describes, and no more. *Enforced
 //! by* `tests/touch.rs`.
 //!
-//! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced by* its dependencies.
+//! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced
+//! by* its dependencies.
 //!
 //! # Examples
 //!

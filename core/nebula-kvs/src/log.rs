@@ -5,22 +5,24 @@
 //!  lap L-1    |---- valid -----...        physical   0 | segment 0 | segment 1 | ... | segment n-1 |
 //!  lap L      ...---- valid ----|
 //! ```
-//! A position counts granules of 32 bytes and only grows: `lap << lap_bits | granule`. Its low bits are an address in
-//! the log, and every position from the head to the tail is valid. The log is divided into segments; the tail enters a
-//! segment only after
+//! A position counts granules of 32 bytes and only grows: `lap << lap_bits | granule`. Its low bits
+//! are an address in the log, and every position from the head to the tail is valid. The log is
+//! divided into segments; the tail enters a segment only after
 //!
-//! 1. the head has moved past what the segment held one lap ago, so that readers no longer take it for valid, and
+//! 1. the head has moved past what the segment held one lap ago, so that readers no longer take it
+//!    for valid, and
 //! 2. every writer that was inside has left (its [pin](crate::stripe::Pins) is gone).
 //!
-//! So a writer, however long it stalls, never overwrites another writer's item. Writers do not wait for readers either, since
-//! a reader checks the head *after* it has copied. MICA checks the distance to the tail instead, which moves with each
-//! append; the head moves once per segment, so its line stays in every reader's L1.
+//! So a writer, however long it stalls, never overwrites another writer's item. Writers do not wait
+//! for readers either, since a reader checks the head *after* it has copied. MICA checks the
+//! distance to the tail instead, which moves with each append; the head moves once per segment, so
+//! its line stays in every reader's L1.
 //!
-//! In [`Mode::Store`](crate::Mode) the log is one segment: nothing is recycled, nothing pinned. Space that items leave is used again
-//! ([`runs`](crate::runs)).
+//! In [`Mode::Store`](crate::Mode) the log is one segment: nothing is recycled, nothing pinned.
+//! Space that items leave is used again ([`runs`](crate::runs)).
 //!
-//! Departs: MICA wraps item by item; whole segments give up one segment's capacity (of at most 64) for the guarantee
-//! above.
+//! Departs: MICA wraps item by item; whole segments give up one segment's capacity (of at most 64)
+//! for the guarantee above.
 
 use crate::backoff::Backoff;
 use crate::bucket::POSITION_BITS;
@@ -37,7 +39,8 @@ use nebula_sys::{
     sync::{AtomicU64, Ordering, fence},
 };
 
-/// A segment is at least twice the longest item (1 MiB and its key) if the log is large enough for eight such segments.
+/// A segment is at least twice the longest item (1 MiB and its key) if the log is large enough for
+/// eight such segments.
 const SEGMENT_BYTES_ROOMY: usize = 2 << 20;
 const SEGMENT_BYTES_MIN: usize = 128;
 
@@ -50,8 +53,8 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// At most 64 segments, at least two, and of `SEGMENT_BYTES_ROOMY` where the log allows; rounds `log_bytes` up to
-    /// whole segments.
+    /// At most 64 segments, at least two, and of `SEGMENT_BYTES_ROOMY` where the log allows; rounds
+    /// `log_bytes` up to whole segments.
     pub(crate) fn of(log_bytes: usize, mode: Mode) -> Self {
         let granules = |bytes: usize| bytes.div_ceil(GRANULE_BYTES) as u64;
         match mode {
@@ -82,8 +85,9 @@ impl Cut {
 
     /// The most granules that an item may have.
     ///
-    /// In a segment that is recycled, one granule stays free, so that the tail is never on a segment boundary, where it
-    /// would be ambiguous whether the next segment is open; and items of more than one granule end on whole lines.
+    /// In a segment that is recycled, one granule stays free, so that the tail is never on a
+    /// segment boundary, where it would be ambiguous whether the next segment is open; and items of
+    /// more than one granule end on whole lines.
     fn item_granules_max(self, mode: Mode) -> u64 {
         match mode {
             Mode::Store => self.segment_granules,
@@ -123,7 +127,8 @@ pub(crate) struct Log {
     segment_bits: u32,
     /// The lowest valid position; the start of a segment. Moves once per segment.
     head: OwnLine,
-    /// The position of the next item. On a segment boundary only when that segment has just been opened.
+    /// The position of the next item. On a segment boundary only when that segment has just been
+    /// opened.
     tail: OwnLine,
     pins: Pins,
     pass: Pass,
@@ -176,7 +181,8 @@ pub(crate) struct Reserved<'a> {
 }
 
 impl Log {
-    /// Words of a log that is cut so: behind it a line that tells a later process where the log's head is.
+    /// Words of a log that is cut so: behind it a line that tells a later process where the log's
+    /// head is.
     pub(crate) fn words_of(cut: Cut) -> usize {
         cut.log_bytes() / 8 + LINE_WORDS
     }
@@ -265,7 +271,8 @@ impl Log {
         self.cut.log_bytes()
     }
 
-    /// Bytes that items have or have had: of a cache that has wrapped all of them, and none that are free to be used again.
+    /// Bytes that items have or have had: of a cache that has wrapped all of them, and none that
+    /// are free to be used again.
     pub(crate) fn bytes_used(&self) -> usize {
         let tail = self.tail.0.load(Ordering::Relaxed);
         let granules = match self.mode {
@@ -281,8 +288,8 @@ impl Log {
         (self.tail.0.load(Ordering::Relaxed) >> self.lap_bits).saturating_sub(1)
     }
 
-    /// Pins the item at `position` if it is still valid: it stays in place and its memory is not recycled. One writer alone recycles nothing
-    /// while it writes.
+    /// Pins the item at `position` if it is still valid: it stays in place and its memory is not
+    /// recycled. One writer alone recycles nothing while it writes.
     #[inline]
     pub(crate) fn pin(&self, position: u64) -> Option<PinnedItem<'_>> {
         let is_recycled = self.mode == Mode::Cache && self.writers == Writers::Many;
@@ -335,7 +342,8 @@ impl Log {
         }
         let tail = self.tail.0.load(Ordering::Relaxed);
         if let Some(begin) = held.join(tail) {
-            // Fails where another thread has taken of the tail meanwhile. Release: as for a run that is taken.
+            // Fails where another thread has taken of the tail meanwhile. Release: as for a run
+            // that is taken.
             if self.tail.0.compare_exchange(tail, begin, Ordering::Release, Ordering::Relaxed).is_err() {
                 held.free(begin, tail - begin);
             }
@@ -347,8 +355,8 @@ impl Log {
         self.reserve_at_end(granules)
     }
 
-    /// Frees the space of an item of which the caller, who holds its bucket, has removed the entry. In a [`Mode::Cache`] it comes back when
-    /// its segment does.
+    /// Frees the space of an item of which the caller, who holds its bucket, has removed the entry.
+    /// In a [`Mode::Cache`] it comes back when its segment does.
     #[inline]
     pub(crate) fn free(&self, position: u64, granules: u64) {
         if self.mode == Mode::Store {
@@ -365,7 +373,8 @@ impl Log {
         }
     }
 
-    /// Reserves `granules` at the tail of a [`Mode::Cache`], unless its segment has no room for them.
+    /// Reserves `granules` at the tail of a [`Mode::Cache`], unless its segment has no room for
+    /// them.
     pub(crate) fn try_reserve(&self, granules: u64) -> Option<Reserved<'_>> {
         self.reserve_here(granules).ok()
     }
@@ -376,18 +385,21 @@ impl Log {
         loop {
             let tail = self.tail.0.load(Ordering::Relaxed);
             let position = item::align(tail, granules);
-            // Pin before the tail moves, so that a thread that comes to recycle this segment sees the pin.
+            // Pin before the tail moves, so that a thread that comes to recycle this segment sees
+            // the pin.
             let pin = (self.writers == Writers::Many).then(|| self.pins.pin(self.segment(tail)));
             if position + granules >= self.segment_start(tail) + self.cut.segment_granules {
                 return Err(tail);
             }
-            // Relaxed: the order comes from the pin. The thread that opened this segment accessed its pins before it
-            // moved the tail here, and a thread that recycles it will access them after it has seen the tail elsewhere.
-            // So `pin` comes after the former and before the latter.
+            // Relaxed: the order comes from the pin. The thread that opened this segment accessed
+            // its pins before it moved the tail here, and a thread that recycles it will access
+            // them after it has seen the tail elsewhere. So `pin` comes after the former and before
+            // the latter.
             let next = position + granules;
             if self.move_tail(tail, next) {
-                // Release fence: pairs with a reader's Acquire fence. A reader that sees any word of the item about to
-                // be written also sees that the head has moved past the item's predecessor.
+                // Release fence: pairs with a reader's Acquire fence. A reader that sees any word
+                // of the item about to be written also sees that the head has moved past the item's
+                // predecessor.
                 fence(Ordering::Release);
                 if position != tail {
                     // Who walks over the segment later finds an item in every granule.
@@ -433,8 +445,8 @@ impl Log {
         tail - self.segment_start(tail)
     }
 
-    /// Moves the tail from `tail`'s segment to the next. Every thread that finds the segment full performs all steps;
-    /// each step is idempotent.
+    /// Moves the tail from `tail`'s segment to the next. Every thread that finds the segment full
+    /// performs all steps; each step is idempotent.
     #[cold]
     fn open_segment_after(&self, tail: u64) {
         let opened = self.segment_after(tail);
@@ -468,8 +480,8 @@ impl Log {
         self.tail.0.store(head, Ordering::Relaxed);
     }
 
-    /// The position of which an entry stores the low bits, if an item of `granules` there lies whole in the log and in the lap from the head
-    /// on.
+    /// The position of which an entry stores the low bits, if an item of `granules` there lies
+    /// whole in the log and in the lap from the head on.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn position_of(&self, stored: u64, granules: u64) -> Option<u64> {
         let head = self.head.0.load(Ordering::Relaxed);
@@ -482,7 +494,8 @@ impl Log {
             .then_some(position)
     }
 
-    /// Takes over the items that a store has left: `items` are their positions and granules, in order. What lies between them is free.
+    /// Takes over the items that a store has left: `items` are their positions and granules, in
+    /// order. What lies between them is free.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn adopt_items(&self, items: impl Iterator<Item = (u64, u64)>) {
         let mut end = self.head.0.load(Ordering::Relaxed);
@@ -556,8 +569,8 @@ mod tests {
 
     #[test]
     fn positions_are_valid_from_reservation_until_their_segment_is_recycled() {
-        // Three segments (not a power of two) of four granules: an item of two granules leaves space for one more
-        // granule.
+        // Three segments (not a power of two) of four granules: an item of two granules leaves
+        // space for one more granule.
         let log = log(3 * 128, Mode::Cache);
         let positions: Vec<u64> = (0..30).map(|_| log.reserve(2).unwrap().position).collect();
         for (i, &position) in positions.iter().enumerate() {

@@ -1,9 +1,11 @@
-//! Partitions, as MICA has them: keys are divided over stores by their hash, and one thread alone writes each of them.
+//! Partitions, as MICA has them: keys are divided over stores by their hash, and one thread alone
+//! writes each of them.
 //!
 //! # Source
 //!
-//! H. Lim et al., "MICA: A Holistic Approach to Fast In-Memory Key-Value Storage", NSDI 2014, section 3.1: partitions that one core reads and writes
-//! (EREW), that one core writes and all read (CREW), and data that all read and write (CRCW), which is [`Store`].
+//! H. Lim et al., "MICA: A Holistic Approach to Fast In-Memory Key-Value Storage", NSDI 2014,
+//! section 3.1: partitions that one core reads and writes (EREW), that one core writes and all read
+//! (CREW), and data that all read and write (CRCW), which is [`Store`].
 
 use crate::config::{StoreConfig, StoreError, StoreOptions};
 use crate::hash::KeyHash;
@@ -22,7 +24,8 @@ pub enum Access {
     Erew,
 }
 
-/// The partition of a key, below the number of partitions: what steers RPCs about the key to the thread that has its partition.
+/// The partition of a key, below the number of partitions: what steers RPCs about the key to the
+/// thread that has its partition.
 pub type PartitionOf = fn(KeyHash, u16) -> u16;
 
 /// The key is of a partition that this thread may not read or write.
@@ -49,8 +52,8 @@ pub enum PartitionSetError {
 
 /// One of the partitions of a store: what a thread writes.
 ///
-/// It can be moved to a thread but not shared between two, so that nobody else writes: an update in place needs no atomic
-/// read-modify-write.
+/// It can be moved to a thread but not shared between two, so that nobody else writes: an update in
+/// place needs no atomic read-modify-write.
 ///
 /// # Examples
 ///
@@ -86,7 +89,8 @@ struct All {
 }
 
 impl Partition {
-    /// Creates `partitions` partitions, each an equal share of `config`. As hashes do not divide keys equally, one may be full while others are not.
+    /// Creates `partitions` partitions, each an equal share of `config`. As hashes do not divide
+    /// keys equally, one may be full while others are not.
     ///
     /// # Errors
     ///
@@ -104,7 +108,8 @@ impl Partition {
         assert!(partitions > 0, "no partition");
         let share = |whole: usize| (whole / usize::from(partitions)).max(1);
         let config = StoreConfig {
-            // Rounded down here, as a store rounds up: together they take no more than was asked for.
+            // Rounded down here, as a store rounds up: together they take no more than was asked
+            // for.
             buckets: 1 << share(config.buckets).ilog2(),
             log_bytes: share(config.log_bytes),
             extra_buckets: share(config.extra_buckets),
@@ -155,8 +160,8 @@ impl Partition {
     ///
     /// # Cost
     ///
-    /// As [`Store::set`], without the atomic read-modify-writes by which writers of a store exclude one another. In [`Mode::Store`](crate::Mode::Store) the list
-    /// of free space keeps its own.
+    /// As [`Store::set`], without the atomic read-modify-writes by which writers of a store exclude
+    /// one another. In [`Mode::Store`](crate::Mode::Store) the list of free space keeps its own.
     #[inline]
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, PartitionSetError> {
         Ok(self.own(hash)?.set(hash, key, value)?)

@@ -1,5 +1,5 @@
-//! GET by reads of another's memory: a bucket, then the item that it leads to. For a client that reads the store's memory without asking
-//! the server; of how it reads, this knows nothing.
+//! GET by reads of another's memory: a bucket, then the item that it leads to. For a client that
+//! reads the store's memory without asking the server; of how it reads, this knows nothing.
 //!
 //! ```text
 //! memory   map 64 B … 4 KiB | index | log | head of a cache's log
@@ -24,8 +24,9 @@
 //!
 //! An item with metadata, or one that changes each time, takes an RPC to the server.
 //!
-//! Each read but that of the head comes with the version of the home bucket. The item belongs to the entry if the version is that under which the
-//! bucket was read; in a cache whose segments are recycled, if the head has not passed it either.
+//! Each read but that of the head comes with the version of the home bucket. The item belongs to
+//! the entry if the version is that under which the bucket was read; in a cache whose segments are
+//! recycled, if the head has not passed it either.
 
 use crate::bucket::{BUCKET_WORDS, Entry, POSITION_BITS};
 use crate::hash::KeyHash;
@@ -110,7 +111,8 @@ impl RemoteMap {
 /// What a GET is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteStep {
-    /// Read `bytes` bytes from `at` on in one piece, under the version word at `version_at`, and hand in the version and the bytes.
+    /// Read `bytes` bytes from `at` on in one piece, under the version word at `version_at`, and
+    /// hand in the version and the bytes.
     Whole {
         /// Where the version word is.
         version_at: u64,
@@ -161,7 +163,8 @@ pub struct RemoteGet {
 }
 
 impl RemoteGet {
-    /// Begins a GET of `key`. Of an item, `item_bytes` are read at first; one that is longer takes another read.
+    /// Begins a GET of `key`. Of an item, `item_bytes` are read at first; one that is longer takes
+    /// another read.
     pub fn begin(&mut self, map: &RemoteMap, hash: KeyHash, key: &[u8], item_bytes: usize) -> RemoteStep {
         self.key.clear();
         self.key.extend_from_slice(key);
@@ -209,7 +212,8 @@ impl RemoteGet {
         }
     }
 
-    /// The item of the next entry from `slot` on that has the key's tag; behind the last one, the chain.
+    /// The item of the next entry from `slot` on that has the key's tag; behind the last one, the
+    /// chain.
     fn next_entry(&mut self, map: &RemoteMap, slot: usize) -> RemoteStep {
         let tag = u64::from(KeyHash(self.hash).tag());
         for slot in slot..BUCKET_WORDS {
@@ -262,7 +266,8 @@ impl RemoteGet {
         }
     }
 
-    /// Takes the word that [`RemoteStep::Word`] asked for: the head of the log, read after the item.
+    /// Takes the word that [`RemoteStep::Word`] asked for: the head of the log, read after the
+    /// item.
     pub fn take_word(&mut self, head: u64) -> RemoteStep {
         if Window::from(head).contains(self.position) { RemoteStep::Found } else { self.again() }
     }

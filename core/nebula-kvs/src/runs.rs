@@ -1,18 +1,22 @@
-//! Free space between the items of a [`Mode::Store`](crate::Mode::Store): runs of granules that deleted, expired and moved items left.
+//! Free space between the items of a [`Mode::Store`](crate::Mode::Store): runs of granules that
+//! deleted, expired and moved items left.
 //!
 //! ```text
 //! word 0   an item of no key              so that nobody finds one here
 //! word 1   1 + position of the next run of its class; 0: none
 //! word 2   granules
 //! ```
-//! Runs are in lists by size, in their own memory: no size up to 64 granules shares a list, longer ones do with those up to twice as long. A run is one
-//! granule, or even-aligned and of an even number, as items are. Neighbors are joined only when no list and no tail has room, and enough was
-//! freed since to be worth the walk; a run that ends at the tail goes back to it then.
+//! Runs are in lists by size, in their own memory: no size up to 64 granules shares a list, longer
+//! ones do with those up to twice as long. A run is one granule, or even-aligned and of an even
+//! number, as items are. Neighbors are joined only when no list and no tail has room, and enough
+//! was freed since to be worth the walk; a run that ends at the tail goes back to it then.
 //!
-//! **Invariant:** nobody finds an item in a run. A run is freed by a writer that holds the bucket of the item and has removed its entry.
-//! **Invariant:** who takes a run writes into it after the version of that bucket has moved, and every reader that sees a word of what is
-//! written sees the version too: the right to the lists goes from the one to the other, and a fence stands before the words. So a reader
-//! that began with the old entry finds its bucket changed, and does not take the new item for its own.
+//! **Invariant:** nobody finds an item in a run. A run is freed by a writer that holds the bucket
+//! of the item and has removed its entry. **Invariant:** who takes a run writes into it after the
+//! version of that bucket has moved, and every reader that sees a word of what is written sees the
+//! version too: the right to the lists goes from the one to the other, and a fence stands before
+//! the words. So a reader that began with the old entry finds its bucket changed, and does not take
+//! the new item for its own.
 
 use crate::backoff::Backoff;
 use crate::index_of::index_of;
@@ -89,7 +93,8 @@ impl HeldRuns<'_> {
         self.word(position, GRANULES).load(Ordering::Relaxed)
     }
 
-    /// Adds a run of which the caller has removed the entry. Splits it where it begins or ends within a line.
+    /// Adds a run of which the caller has removed the entry. Splits it where it begins or ends
+    /// within a line.
     pub(crate) fn free(&self, mut position: u64, mut granules: u64) {
         if granules > 1 && position % 2 == 1 {
             self.push(position, 1);
@@ -151,7 +156,8 @@ impl HeldRuns<'_> {
         freed > 0 && freed >= runs / 8
     }
 
-    /// Joins neighbors and returns the run that ends at `tail`, if one does: it is in no list any more.
+    /// Joins neighbors and returns the run that ends at `tail`, if one does: it is in no list any
+    /// more.
     ///
     /// # Cost
     ///

@@ -1,4 +1,5 @@
-//! Items as bytes in a file: what a snapshot consists of, and how it is read whatever the bytes are.
+//! Items as bytes in a file: what a snapshot consists of, and how it is read whatever the bytes
+//! are.
 //!
 //! ```text
 //! file     "NEBSNAP\0" 8 | version 4: 1 | 0 4 | chunks | end
@@ -113,7 +114,8 @@ impl<W: Write> Writer<W> {
         self.in_chunk += 1;
     }
 
-    /// Writes the chunk if it is long enough. Separate from [`add`](Self::add), which is called while a bucket is held.
+    /// Writes the chunk if it is long enough. Separate from [`add`](Self::add), which is called
+    /// while a bucket is held.
     pub(crate) fn write_if_long(&mut self) -> Result<(), SnapshotError> {
         if self.chunk.len() >= CHUNK_BYTES { self.write_chunk() } else { Ok(()) }
     }

@@ -1,6 +1,8 @@
-//! What the whole store knows beside its items: CAS numbers, the time that it was told, and flushes.
+//! What the whole store knows beside its items: CAS numbers, the time that it was told, and
+//! flushes.
 //!
-//! These are words of memory that a later process may adopt together with the items. No operation on items without metadata writes them.
+//! These are words of memory that a later process may adopt together with the items. No operation
+//! on items without metadata writes them.
 
 use crate::config::StoreError;
 use crate::meta::GENERATIONS;
@@ -9,7 +11,8 @@ use nebula_sys::{
     sync::{AtomicU64, Ordering},
 };
 
-/// Words of the region: two lines that say whose memory it is, where it is a file's, one for what is mostly read, one for the CAS number.
+/// Words of the region: two lines that say whose memory it is, where it is a file's, one for what
+/// is mostly read, one for the CAS number.
 pub(crate) const STATE_WORDS: usize = 32;
 const GENERATION: usize = 16;
 const CLOCK: usize = 17;
@@ -57,7 +60,8 @@ impl State {
         low(self.word(GENERATION).load(Ordering::Relaxed))
     }
 
-    /// Takes note of the caller's time; true if a flush was to happen by then, and this call is the one that began the next generation.
+    /// Takes note of the caller's time; true if a flush was to happen by then, and this call is the
+    /// one that began the next generation.
     #[inline]
     pub(crate) fn is_flush_due(&self, now: u32) -> bool {
         self.clock() < now && self.advance(now)

@@ -47,13 +47,13 @@ use nebula_sys::{
 
 /// A key-value store that any thread may read and write.
 ///
-/// **Readers** never write shared memory and never wait for each other: they copy, then check that the copy is
-/// consistent.
-/// **Writers** of one bucket exclude each other. A writer that is preempted in its critical section of some tens of
-/// nanoseconds blocks the other writers of that bucket.
+/// **Readers** never write shared memory and never wait for each other: they copy, then check that
+/// the copy is consistent. **Writers** of one bucket exclude each other. A writer that is preempted
+/// in its critical section of some tens of nanoseconds blocks the other writers of that bucket.
 ///
-/// Every operation takes the key's [`hash`](Store::hash), so that a server computes it once for the prefetches and the
-/// operation. With the hash of another key, GET finds nothing, and SET stores where only that hash finds it.
+/// Every operation takes the key's [`hash`](Store::hash), so that a server computes it once for the
+/// prefetches and the operation. With the hash of another key, GET finds nothing, and SET stores
+/// where only that hash finds it.
 ///
 /// # Examples
 ///
@@ -74,7 +74,8 @@ pub struct Store<P = NoProbe> {
     reclaimed_at: AtomicU32,
     mode: Mode,
     writers: Writers,
-    /// What the entry of an item that was just stored has beside tag and position: that it was read, where nobody asks.
+    /// What the entry of an item that was just stored has beside tag and position: that it was
+    /// read, where nobody asks.
     fresh: Entry,
     /// How keys are hashed, for who finds an item in the log.
     hash_of: fn(&[u8]) -> KeyHash,
@@ -182,8 +183,8 @@ impl<P: Probe> Store<P> {
         prefetch::read(self.index.words(), self.index.home_word(hash));
     }
 
-    /// Second stage, once the bucket is in the cache: hints that the item of `hash` will be accessed soon, with
-    /// `item_bytes` bytes of key and value.
+    /// Second stage, once the bucket is in the cache: hints that the item of `hash` will be
+    /// accessed soon, with `item_bytes` bytes of key and value.
     ///
     /// Uses the first entry with a matching tag, valid or not: a hint need not be right.
     #[inline(always)]
@@ -235,8 +236,8 @@ impl<P: Probe> Store<P> {
         entries.filter(|&(_, entry)| is_live(entry)).count()
     }
 
-    /// The item of `entry`, if it looks valid and its key is `key`. Only checking the head *afterwards* makes this
-    /// certain.
+    /// The item of `entry`, if it looks valid and its key is `key`. Only checking the head
+    /// *afterwards* makes this certain.
     #[inline(always)]
     fn item_if_key(&self, window: Window, entry: Entry, key: &[u8]) -> Option<(Header, &[AtomicU64])> {
         if !window.contains(entry.position()) {

@@ -1,4 +1,5 @@
-//! GETs by reads of the store's memory, beside GETs of the store: the same values, always complete, also while others write.
+//! GETs by reads of the store's memory, beside GETs of the store: the same values, always complete,
+//! also while others write.
 
 use nebula_kvs::{MAP_BYTES, Mode, Put, RemoteGet, RemoteMap, RemoteStep, Store, StoreConfig, StoreOptions};
 use nebula_sys::shared::SharedMemory;

@@ -1,10 +1,13 @@
 //! Station 6: *which complete RPCs wait for a core, and in which order?*
 //!
-//! A notification of an RPC (where its payload is, and how long) waits here; the payload stays in its slots. Central
-//! policies with one queue use a ring, with one entry for all RPCs of a [burst](crate::burst). Policies that choose a core at arrival use one list per core, all in one pool,
-//! and a bitmap of the cores that have both work and credit, so that finding one never scans the cores.
+//! A notification of an RPC (where its payload is, and how long) waits here; the payload stays in
+//! its slots. Central policies with one queue use a ring, with one entry for all RPCs of a
+//! [burst](crate::burst). Policies that choose a core at arrival use one list per core, all in one
+//! pool, and a bitmap of the cores that have both work and credit, so that finding one never scans
+//! the cores.
 //!
-//! Beside the ring there is a second one, of RPCs that are served first while sources [share](crate::fair_share) the room.
+//! Beside the ring there is a second one, of RPCs that are served first while sources
+//! [share](crate::fair_share) the room.
 //!
 //! Next: station 7, [`dispatch`](crate::dispatch).
 
@@ -27,14 +30,16 @@ pub struct ArrivalQueue {
     shared: Ring,
     /// RPCs that are served before those of `shared`; without places where there are none such.
     first: Ring,
-    /// RPCs of the shared queue that wait elsewhere than in `shared`: in `first`, or [by type](crate::schedule::ByType).
+    /// RPCs of the shared queue that wait elsewhere than in `shared`: in `first`, or [by
+    /// type](crate::schedule::ByType).
     beside: u32,
     cores: CoreLists,
     waiting_max: u32,
 }
 
 impl ArrivalQueue {
-    /// A queue for `capacity` RPCs and the cores below `cores`, with storage for what the policy uses.
+    /// A queue for `capacity` RPCs and the cores below `cores`, with storage for what the policy
+    /// uses.
     #[must_use]
     pub fn new(capacity: u32, cores: u16, queues: Queues) -> Self {
         let (shared, each) = match queues {
@@ -104,8 +109,8 @@ impl ArrivalQueue {
         self.beside += 1;
     }
 
-    /// Places for what the next RPCs of the shared queue differ in, of at most a burst; empty when it is full. Nothing is queued before
-    /// [`push_burst`](Self::push_burst).
+    /// Places for what the next RPCs of the shared queue differ in, of at most a burst; empty when
+    /// it is full. Nothing is queued before [`push_burst`](Self::push_burst).
     #[inline(always)]
     pub fn places(&mut self) -> &mut [BurstRpc] {
         self.shared.places()
@@ -116,8 +121,8 @@ impl ArrivalQueue {
         &self.shared.rpcs[self.shared.place(self.shared.first.wrapping_add(self.shared.len))..]
     }
 
-    /// Appends a burst of `rpcs` RPCs, which lie in consecutive slots, to the shared queue; what they differ in was written to the first
-    /// [`places`](Self::places). Returns it as a run.
+    /// Appends a burst of `rpcs` RPCs, which lie in consecutive slots, to the shared queue; what
+    /// they differ in was written to the first [`places`](Self::places). Returns it as a run.
     ///
     /// # Panics
     ///
@@ -128,18 +133,21 @@ impl ArrivalQueue {
         Run { burst: *burst, rpcs, first_slot, arrived, at }
     }
 
-    /// RPCs of the next burst that may be [served first](Self::push_first): those that there are places for in one piece.
+    /// RPCs of the next burst that may be [served first](Self::push_first): those that there are
+    /// places for in one piece.
     pub(crate) fn first_places(&mut self) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "at most a burst")]
         let places = self.first.places().len() as u32;
         places
     }
 
-    /// As [`push_burst`](Self::push_burst), to be served before what waits in the shared queue, and behind what was pushed so before.
+    /// As [`push_burst`](Self::push_burst), to be served before what waits in the shared queue, and
+    /// behind what was pushed so before.
     #[cold]
     #[inline(never)]
     pub(crate) fn push_first(&mut self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> Run {
-        // They were written behind the shared queue's last one, and stay there as long as the run is looked at.
+        // They were written behind the shared queue's last one, and stay there as long as the run
+        // is looked at.
         let at = self.shared.place(self.shared.first.wrapping_add(self.shared.len));
         let written = &self.shared.rpcs[at..at + rpcs as usize];
         self.first.places()[..rpcs as usize].copy_from_slice(written);
@@ -150,7 +158,8 @@ impl ArrivalQueue {
         Run { burst: *burst, rpcs, first_slot, arrived, at }
     }
 
-    /// The run that [`push_burst`](Self::push_burst) and [`pop_run`](Self::pop_run) would make of a burst, while nothing is queued.
+    /// The run that [`push_burst`](Self::push_burst) and [`pop_run`](Self::pop_run) would make of a
+    /// burst, while nothing is queued.
     #[inline(always)]
     pub fn first_run(&self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> Run {
         Run { burst: *burst, rpcs, first_slot, arrived, at: self.shared.first }
@@ -162,8 +171,9 @@ impl ArrivalQueue {
         if self.first.len > 0 { self.pop_first(most) } else { self.shared.pop_run(most) }
     }
 
-    /// As [`pop_run`](Self::pop_run), of those that are served first. What they differ in is copied to places of the shared queue, for
-    /// [`rpcs_of`](Self::rpcs_of): there is one at least, since what waits here is not there.
+    /// As [`pop_run`](Self::pop_run), of those that are served first. What they differ in is copied
+    /// to places of the shared queue, for [`rpcs_of`](Self::rpcs_of): there is one at least, since
+    /// what waits here is not there.
     #[cold]
     #[inline(never)]
     fn pop_first(&mut self, most: u32) -> Option<Run> {
@@ -252,7 +262,8 @@ impl ArrivalQueue {
     }
 }
 
-/// What is queued with one push: the RPCs of a burst, or one RPC. Whole words, for the reason that [`PackedArrival`] has.
+/// What is queued with one push: the RPCs of a burst, or one RPC. Whole words, for the reason that
+/// [`PackedArrival`] has.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     /// Sender and number of the first RPC.
@@ -335,7 +346,8 @@ impl Ring {
         &mut self.rpcs[at..end]
     }
 
-    /// Appends an entry for as many RPCs as were written to the first [`places`](Self::places). Returns where they lie.
+    /// Appends an entry for as many RPCs as were written to the first [`places`](Self::places).
+    /// Returns where they lie.
     #[inline(always)]
     fn push(&mut self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> u32 {
         assert!(
@@ -385,7 +397,8 @@ impl Ring {
         }
         self.bursts -= u32::from(is_whole);
         self.len -= run.rpcs;
-        // An empty ring restarts at its first place: at low load, only one line of it is used and stays in the cache.
+        // An empty ring restarts at its first place: at low load, only one line of it is used and
+        // stays in the cache.
         let goes_on = self.len > 0;
         self.head = if goes_on { self.head.wrapping_add(u32::from(is_whole)) } else { 0 };
         self.first = if goes_on { self.first.wrapping_add(run.rpcs) } else { 0 };

@@ -1,7 +1,8 @@
-//! The back end of the NIC: stations 3 to 7 and the freeing of station 10, joined in the order of the path.
+//! The back end of the NIC: stations 3 to 7 and the freeing of station 10, joined in the order of
+//! the path.
 //!
-//! This file only composes; each decision is made by its station. One back end serves one messaging domain and is never
-//! shared between threads: for more throughput, use more back ends.
+//! This file only composes; each decision is made by its station. One back end serves one messaging
+//! domain and is never shared between threads: for more throughput, use more back ends.
 
 mod by_type;
 mod join;
@@ -33,32 +34,40 @@ use group::Foreign;
 ///
 /// It has four kinds of methods:
 ///
-/// - **A.** `handle_*` report events: a packet arrived ([`handle_packet`](Self::handle_packet)), a core is done
-///   ([`handle_free`](Self::handle_free)), time has passed ([`handle_timeout`](Self::handle_timeout)), a peer is gone
-///   ([`handle_peer_gone`](Self::handle_peer_gone)). [`handle_burst`](Self::handle_burst) reports several packets at once, [`handle_type`](Self::handle_type) what type a complete RPC is of. The decision about that packet or those slots is returned.
+/// - **A.** `handle_*` report events: a packet arrived ([`handle_packet`](Self::handle_packet)), a
+///   core is done ([`handle_free`](Self::handle_free)), time has passed
+///   ([`handle_timeout`](Self::handle_timeout)), a peer is gone
+///   ([`handle_peer_gone`](Self::handle_peer_gone)). [`handle_burst`](Self::handle_burst) reports
+///   several packets at once, [`handle_type`](Self::handle_type) what type a complete RPC is of.
+///   The decision about that packet or those slots is returned.
 /// - **B.** `poll_*` return what follows: [`poll_dispatch`](Self::poll_dispatch),
-///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for the latest time of the next
-///   call. Where cores fetch their RPCs themselves, call [`poll_dispatch_for`](Self::poll_dispatch_for) instead of
-///   `poll_dispatch`; on a core that serves to completion, [`poll_run`](Self::poll_run).
+///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for the
+///   latest time of the next call. Where cores fetch their RPCs themselves, call
+///   [`poll_dispatch_for`](Self::poll_dispatch_for) instead of `poll_dispatch`; on a core that
+///   serves to completion, [`poll_run`](Self::poll_run).
 /// - **C.** `set_*` change a bound at run time.
 /// - **D.** All others are readings, which affect no decision.
 ///
 /// After each A and C, drain in this order:
 ///
-/// 1. [`poll_abandoned`](Self::poll_abandoned) until `None` (only a timeout and a lost peer give any);
-/// 2. [`poll_dispatch`](Self::poll_dispatch) until `None`: each result goes to its core's [`Frontend`](crate::Frontend);
+/// 1. [`poll_abandoned`](Self::poll_abandoned) until `None` (only a timeout and a lost peer give
+///    any);
+/// 2. [`poll_dispatch`](Self::poll_dispatch) until `None`: each result goes to its core's
+///    [`Frontend`](crate::Frontend);
 /// 3. [`poll_timeout`](Self::poll_timeout): wake up by then.
 ///
-/// Where the policy [tells types apart](Self::tells_types), report the types of [complete RPCs](Self::untyped) before step 2.
+/// Where the policy [tells types apart](Self::tells_types), report the types of [complete
+/// RPCs](Self::untyped) before step 2.
 ///
-/// A payload must be in its slots before its dispatch is passed on: carry out a [`Verdict::Write`] before step 2. The
-/// slots of a dispatch belong to the core until it frees them. `now` must not decrease from one call to the next; if it
-/// does, RPCs merely time out late.
+/// A payload must be in its slots before its dispatch is passed on: carry out a [`Verdict::Write`]
+/// before step 2. The slots of a dispatch belong to the core until it frees them. `now` must not
+/// decrease from one call to the next; if it does, RPCs merely time out late.
 ///
 /// The same calls in the same order make the same decisions, on every machine.
 ///
-/// A server can have several, one for each group of its cores: [`try_group`](Self::try_group) builds one of those. Slots are numbered over
-/// the whole server, those of group `g` from `g` times the slots of one, in all that goes in and comes out.
+/// A server can have several, one for each group of its cores: [`try_group`](Self::try_group)
+/// builds one of those. Slots are numbered over the whole server, those of group `g` from `g` times
+/// the slots of one, in all that goes in and comes out.
 ///
 /// # Cost
 ///
@@ -89,11 +98,13 @@ use group::Foreign;
 #[derive(Clone, Debug)]
 pub struct Backend<D: CentralDispatch = Dispatcher> {
     config: BackendConfig,
-    /// The longest RPC that fits one packet and may be admitted: every other RPC takes the general path.
+    /// The longest RPC that fits one packet and may be admitted: every other RPC takes the general
+    /// path.
     one_packet_bytes_max: u32,
     /// Whether all RPCs wait in one queue and are alike, so that placement need not be computed.
     has_one_queue: bool,
-    /// Whether an RPC of one packet for that queue is decided about as a burst of one. Not where each RPC that begins looks for room.
+    /// Whether an RPC of one packet for that queue is decided about as a burst of one. Not where
+    /// each RPC that begins looks for room.
     takes_singles: bool,
     // -- admission --
     admission: Admission,
@@ -106,7 +117,8 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     // -- queue and dispatch --
     queue: ArrivalQueue,
     dispatch: D,
-    /// By core: the first slot of the run that it serves, and how many RPCs that has; none while it serves no run.
+    /// By core: the first slot of the run that it serves, and how many RPCs that has; none while it
+    /// serves no run.
     runs: Box<[(Slot, u32)]>,
     // -- RPCs of other groups, if there are several --
     foreign: Option<Box<Foreign>>,
@@ -128,8 +140,8 @@ impl Backend {
 }
 
 impl<D: CentralDispatch> Backend<D> {
-    /// A back end with a policy supplied by the caller, for the configuration's cores; the configuration's policy is
-    /// not used.
+    /// A back end with a policy supplied by the caller, for the configuration's cores; the
+    /// configuration's policy is not used.
     pub fn try_with(config: BackendConfig, dispatch: D) -> Result<Self, ConfigError> {
         config.validate()?;
         if !(1..=JBSQ_BOUND_MAX).contains(&dispatch.bound()) {
@@ -165,9 +177,10 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// Decides about one packet.
     ///
-    /// An RPC of one packet is not looked up among those being reassembled: if a peer sends two RPCs under one number,
-    /// they are treated as two RPCs. Likewise, a packet that arrives again after its RPC was complete begins another
-    /// RPC; transports that duplicate packets must filter.
+    /// An RPC of one packet is not looked up among those being reassembled: if a peer sends two
+    /// RPCs under one number, they are treated as two RPCs. Likewise, a packet that arrives again
+    /// after its RPC was complete begins another RPC; transports that duplicate packets must
+    /// filter.
     #[inline(always)]
     pub fn handle_packet(&mut self, now: Timestamp, header: Header) -> Verdict {
         self.counters.packets += 1;
@@ -183,41 +196,45 @@ impl<D: CentralDispatch> Backend<D> {
         if self.takes_singles { self.handle_shared(now, &header) } else { self.handle_placed(now, &header) }
     }
 
-    /// Whether RPCs can be decided about in bursts: where all wait in one queue, none is handed to another group, and not each of them counts as an
-    /// input by itself ([`ScrubMode::Ahead`]).
+    /// Whether RPCs can be decided about in bursts: where all wait in one queue, none is handed to
+    /// another group, and not each of them counts as an input by itself ([`ScrubMode::Ahead`]).
     #[must_use]
     #[inline]
     pub fn takes_bursts(&self) -> bool {
         self.has_one_queue && self.foreign.is_none() && self.config.scrub != ScrubMode::Ahead
     }
 
-    /// The longest RPC of one packet that may be admitted, in bytes: the RPCs of a burst are no longer.
+    /// The longest RPC of one packet that may be admitted, in bytes: the RPCs of a burst are no
+    /// longer.
     #[must_use]
     #[inline]
     pub const fn one_packet_bytes_max(&self) -> u32 {
         self.one_packet_bytes_max
     }
 
-    /// Places for what the RPCs of a burst differ in: write them, then pass how many to [`handle_burst`](Self::handle_burst). At most
-    /// [`BURST_MAX`]; none while the queue is full.
+    /// Places for what the RPCs of a burst differ in: write them, then pass how many to
+    /// [`handle_burst`](Self::handle_burst). At most [`BURST_MAX`]; none while the queue is full.
     ///
-    /// The words are written where they will wait, and not copied there: a wide load of words that were just written one by one waits until
-    /// they, and all stores before them, have drained to the cache.
+    /// The words are written where they will wait, and not copied there: a wide load of words that
+    /// were just written one by one waits until they, and all stores before them, have drained to
+    /// the cache.
     #[inline(always)]
     pub fn burst_places(&mut self) -> &mut [BurstRpc] {
         self.queue.places()
     }
 
-    /// Decides about a burst of `rpcs` RPCs, whose sizes were written to [`burst_places`](Self::burst_places): takes in its first RPCs, as many
-    /// as there is room for in the queue and behind the last slots given out.
+    /// Decides about a burst of `rpcs` RPCs, whose sizes were written to
+    /// [`burst_places`](Self::burst_places): takes in its first RPCs, as many as there is room for
+    /// in the queue and behind the last slots given out.
     ///
-    /// The others have not arrived as far as the back end knows. Pass the next one to [`handle_packet`](Self::handle_packet), which
-    /// searches for room and says why there is none.
+    /// The others have not arrived as far as the back end knows. Pass the next one to
+    /// [`handle_packet`](Self::handle_packet), which searches for room and says why there is none.
     ///
     /// # Panics
     ///
-    /// Where the back end does not [take bursts](Self::takes_bursts). With debug assertions, if one of the RPCs takes another number of slots than
-    /// `slots_each`: it would be given too few or too many.
+    /// Where the back end does not [take bursts](Self::takes_bursts). With debug assertions, if one
+    /// of the RPCs takes another number of slots than `slots_each`: it would be given too few or
+    /// too many.
     ///
     /// # Cost
     ///
@@ -237,9 +254,11 @@ impl<D: CentralDispatch> Backend<D> {
         Some(run)
     }
 
-    /// The run that [`handle_burst`](Self::handle_burst) and then [`poll_run`](Self::poll_run) would give an idle core, for a core that serves it at
-    /// once: nothing is changed until [`handle_run_served`](Self::handle_run_served), so that the replies come before the bookkeeping. `None` where
-    /// something waits, where the core has an RPC outstanding, where not all of the burst may wait for every sender, or where the slots behind the last ones given
+    /// The run that [`handle_burst`](Self::handle_burst) and then [`poll_run`](Self::poll_run)
+    /// would give an idle core, for a core that serves it at once: nothing is changed until
+    /// [`handle_run_served`](Self::handle_run_served), so that the replies come before the
+    /// bookkeeping. `None` where something waits, where the core has an RPC outstanding, where not
+    /// all of the burst may wait for every sender, or where the slots behind the last ones given
     /// out are too few for it.
     ///
     /// # Panics
@@ -262,8 +281,8 @@ impl<D: CentralDispatch> Backend<D> {
         Some(self.queue.first_run(burst, first_slot, now, rpcs))
     }
 
-    /// A core has served the run that was [planned](Self::plan_run) for it, with no call in between: its RPCs have arrived, were dispatched and are
-    /// freed.
+    /// A core has served the run that was [planned](Self::plan_run) for it, with no call in
+    /// between: its RPCs have arrived, were dispatched and are freed.
     #[inline(always)]
     pub fn handle_run_served(&mut self, core: CoreId, run: &Run) {
         let rpcs = u64::from(run.rpcs);
@@ -294,11 +313,12 @@ impl<D: CentralDispatch> Backend<D> {
         self.queue.written()[..rpcs as usize].iter().all(fits)
     }
 
-    /// The next RPCs for `core`, which serves each to its end before it begins another: at most `most`, all of one burst. None while
-    /// the core has an RPC outstanding.
+    /// The next RPCs for `core`, which serves each to its end before it begins another: at most
+    /// `most`, all of one burst. None while the core has an RPC outstanding.
     ///
-    /// They take one credit together, and [`handle_run_freed`](Self::handle_run_freed) gives it back. A log has a dispatch and a free for each of
-    /// them, in turns: what happens where a core takes the head of the queue whenever it is idle.
+    /// They take one credit together, and [`handle_run_freed`](Self::handle_run_freed) gives it
+    /// back. A log has a dispatch and a free for each of them, in turns: what happens where a core
+    /// takes the head of the queue whenever it is idle.
     ///
     /// # Panics
     ///
@@ -327,8 +347,8 @@ impl<D: CentralDispatch> Backend<D> {
         self.queue.rpcs_of(run)
     }
 
-    /// Takes back the slots of a run that `core` has served, and the core's credit. Refused, and counted, like
-    /// [`handle_free`](Self::handle_free)'s.
+    /// Takes back the slots of a run that `core` has served, and the core's credit. Refused, and
+    /// counted, like [`handle_free`](Self::handle_free)'s.
     ///
     /// # Cost
     ///
@@ -348,8 +368,9 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// Takes back the slots of an RPC that `core` has served, and the core's credit.
     ///
-    /// Refused and counted, with nothing changed, if `core` was not given exactly these slots or has freed them
-    /// already. For an RPC of another group only the credit is taken back, and the result names the group that owns the slots.
+    /// Refused and counted, with nothing changed, if `core` was not given exactly these slots or
+    /// has freed them already. For an RPC of another group only the credit is taken back, and the
+    /// result names the group that owns the slots.
     ///
     /// # Cost
     ///
@@ -386,11 +407,11 @@ impl<D: CentralDispatch> Backend<D> {
         ready
     }
 
-    /// The head of the shared queue for `core`, which fetches it; `None` if the core has no credit, or nothing waits in
-    /// that queue.
+    /// The head of the shared queue for `core`, which fetches it; `None` if the core has no credit,
+    /// or nothing waits in that queue.
     ///
-    /// For runtimes without a central dispatcher: cores take turns at the back end, for example behind a lock. The lock
-    /// decides which core is first; the policy only counts credit.
+    /// For runtimes without a central dispatcher: cores take turns at the back end, for example
+    /// behind a lock. The lock decides which core is first; the policy only counts credit.
     #[inline(always)]
     pub fn poll_dispatch_for(&mut self, core: CoreId) -> Option<Dispatch> {
         let has_credit = core.0 < self.config.cores && self.dispatch.outstanding(core) < self.dispatch.bound();
@@ -399,15 +420,16 @@ impl<D: CentralDispatch> Backend<D> {
         arrival.map(|arrival| self.give(core, arrival))
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest incomplete RPC is abandoned then.
+    /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest incomplete RPC is abandoned
+    /// then.
     #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.reassembler.oldest().map(|since| since + self.config.reassembly_timeout)
     }
 
-    /// Abandons the RPCs whose first packet arrived at least a `reassembly_timeout` ago. Calling it early has no
-    /// effect.
+    /// Abandons the RPCs whose first packet arrived at least a `reassembly_timeout` ago. Calling it
+    /// early has no effect.
     ///
     /// # Cost
     ///
@@ -451,8 +473,10 @@ impl<D: CentralDispatch> Backend<D> {
         self.admission.open()
     }
 
-    /// Whether another RPC of `snid` would be refused for lack of room in the queue, and nothing else would follow from it: then nothing is
-    /// missed if it is not [reported](Self::handle_packet). Not known, and so `false`, where each core has its own queue.
+    /// Whether another RPC of `snid` would be refused for lack of room in the queue, and nothing
+    /// else would follow from it: then nothing is missed if it is not
+    /// [reported](Self::handle_packet). Not known, and so `false`, where each core has its own
+    /// queue.
     #[must_use]
     #[inline]
     pub fn refuses(&self, now: Timestamp, snid: NodeId) -> bool {
@@ -461,8 +485,8 @@ impl<D: CentralDispatch> Backend<D> {
             && self.admission.room(now, (&self.queue, &self.share), snid, 1) == 0
     }
 
-    /// Whether packets of RPCs that have begun may come from `snid`. Rarely true where none will: by a hash, as
-    /// [`Reassembler::may_hold`].
+    /// Whether packets of RPCs that have begun may come from `snid`. Rarely true where none will:
+    /// by a hash, as [`Reassembler::may_hold`].
     #[must_use]
     #[inline]
     pub fn may_have_begun(&self, snid: NodeId) -> bool {
@@ -482,14 +506,15 @@ impl<D: CentralDispatch> Backend<D> {
         self.queue.waiting()
     }
 
-    /// The most RPCs that have waited at once when [`poll_dispatch`](Self::poll_dispatch) had no core for them.
+    /// The most RPCs that have waited at once when [`poll_dispatch`](Self::poll_dispatch) had no
+    /// core for them.
     #[must_use]
     pub fn queue_depth_max(&self) -> u32 {
         self.queue.waiting_max()
     }
 
-    /// The RPC that will be dispatched after `ahead` others, if one queue holds them; `None` when each core has its
-    /// own.
+    /// The RPC that will be dispatched after `ahead` others, if one queue holds them; `None` when
+    /// each core has its own.
     ///
     /// Lets a runtime prefetch what the next RPCs need while it serves this one.
     #[must_use]
@@ -537,8 +562,8 @@ impl<D: CentralDispatch> Backend<D> {
         self.reassembler.len()
     }
 
-    /// What an incomplete RPC lacks, for the acknowledgment that its sender asks for; `None` if it is not being
-    /// reassembled.
+    /// What an incomplete RPC lacks, for the acknowledgment that its sender asks for; `None` if it
+    /// is not being reassembled.
     ///
     /// # Cost
     ///
@@ -612,7 +637,8 @@ impl<D: CentralDispatch> Backend<D> {
 
     // -- steps common to all RPCs --
 
-    /// Slots for the RPC that begins with this packet and will wait at `placement`, or the reason to refuse it.
+    /// Slots for the RPC that begins with this packet and will wait at `placement`, or the reason
+    /// to refuse it.
     #[inline(always)]
     fn admit(&mut self, now: Timestamp, header: &Header, placement: Placement) -> Result<SlotRange, NackReason> {
         let Self { admission, queue, share, .. } = self;

@@ -38,9 +38,9 @@ pub struct BackendConfig {
     pub rpc_bytes_max: u32,
     /// RPCs of several packets that can be reassembled at once; further ones are NACKed.
     pub reassembler_entries: u32,
-    /// RPCs of one peer that can be reassembled at once while more than half of the entries are in use; further ones
-    /// are NACKed as if the table were full. `u32::MAX`: no limit. Two peers whose numbers have the same hash, of 256,
-    /// share one limit.
+    /// RPCs of one peer that can be reassembled at once while more than half of the entries are in
+    /// use; further ones are NACKed as if the table were full. `u32::MAX`: no limit. Two peers
+    /// whose numbers have the same hash, of 256, share one limit.
     pub incomplete_per_peer: u32,
     /// Cores to serve, at most [`CORES_MAX`].
     pub cores: u16,
@@ -50,14 +50,17 @@ pub struct BackendConfig {
     pub custom: Option<PolicyName>,
     /// An RPC that finds this many waiting is NACKed.
     pub queue_bound: u32,
-    /// Which clients share a share of the queue when there is not room for all: those of equal bits are refused alike. By default all are
-    /// one source.
+    /// Which clients share a share of the queue when there is not room for all: those of equal bits
+    /// are refused alike. By default all are one source.
     pub sources: Sources,
-    /// Tenants among which what is admitted is parted by weight, before it is among sources. By default there is one.
+    /// Tenants among which what is admitted is parted by weight, before it is among sources. By
+    /// default there is one.
     pub tenants: Tenants,
-    /// Under `darc`: types of RPCs, 1 to [`TYPES_MAX`]. Type 0 is the common one, of all RPCs that are of no other. 1 by default.
+    /// Under `darc`: types of RPCs, 1 to [`TYPES_MAX`]. Type 0 is the common one, of all RPCs that
+    /// are of no other. 1 by default.
     pub types: u8,
-    /// Under `darc`: RPCs that make one sample of what the types take. 50,000 by default, as published.
+    /// Under `darc`: RPCs that make one sample of what the types take. 50,000 by default, as
+    /// published.
     pub type_window: u32,
     /// Places in the arrival queue: at least as many as admission can admit (see
     /// [`rpcs_waiting_max`](Self::rpcs_waiting_max)).
@@ -73,7 +76,8 @@ pub struct BackendConfig {
 }
 
 impl BackendConfig {
-    /// Space for 512 KiB of payload in RPCs of at most 64 KiB, packets of 64 B, no bound on the queue except space.
+    /// Space for 512 KiB of payload in RPCs of at most 64 KiB, packets of 64 B, no bound on the
+    /// queue except space.
     #[must_use]
     pub const fn new(cores: u16, policy: Policy) -> Self {
         Self {
@@ -99,7 +103,8 @@ impl BackendConfig {
         }
     }
 
-    /// Names the policy of another crate, whose state [`Backend::try_with`](crate::Backend::try_with) gets.
+    /// Names the policy of another crate, whose state
+    /// [`Backend::try_with`](crate::Backend::try_with) gets.
     #[must_use]
     pub const fn custom(mut self, name: PolicyName) -> Self {
         self.custom = Some(name);
@@ -113,8 +118,8 @@ impl BackendConfig {
         self
     }
 
-    /// Sets the slots of the receive buffer, and [`queue_capacity`](Self::queue_capacity) to the same number of RPCs:
-    /// more never fit.
+    /// Sets the slots of the receive buffer, and [`queue_capacity`](Self::queue_capacity) to the
+    /// same number of RPCs: more never fit.
     #[must_use]
     pub const fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;
@@ -143,7 +148,8 @@ impl BackendConfig {
         self
     }
 
-    /// Sets how many RPCs of one peer can be reassembled at once while more than half of the entries are in use.
+    /// Sets how many RPCs of one peer can be reassembled at once while more than half of the
+    /// entries are in use.
     #[must_use]
     pub const fn incomplete_per_peer(mut self, rpcs: u32) -> Self {
         self.incomplete_per_peer = rpcs;
@@ -226,8 +232,8 @@ impl BackendConfig {
         slots_of(self.rpc_bytes_max)
     }
 
-    /// The most RPCs that can wait at once: as many as there are slots; or, if fewer, those that the bound admits plus
-    /// those that complete after it was reached.
+    /// The most RPCs that can wait at once: as many as there are slots; or, if fewer, those that
+    /// the bound admits plus those that complete after it was reached.
     #[must_use]
     pub const fn rpcs_waiting_max(&self) -> u32 {
         let bound = self.queue_bound.saturating_add(self.bound_slack());
@@ -244,8 +250,8 @@ impl BackendConfig {
         }
     }
 
-    /// By how much the waiting RPCs can exceed the bound: RPCs admitted earlier, and the rounding up of each core's
-    /// share.
+    /// By how much the waiting RPCs can exceed the bound: RPCs admitted earlier, and the rounding
+    /// up of each core's share.
     const fn bound_slack(&self) -> u32 {
         self.reassembler_entries.saturating_add(self.cores as u32)
     }
@@ -394,7 +400,8 @@ impl BackendConfig {
         is_typed.then(|| DarcConfig::new(self.types, self.cores).window(self.type_window))
     }
 
-    /// RPCs that may be served before the others of the shared queue; none where there is one source alone.
+    /// RPCs that may be served before the others of the shared queue; none where there is one
+    /// source alone.
     pub(crate) const fn first_places(&self) -> u32 {
         if self.sources.bits == 0 { 0 } else { self.queue_capacity >> FIRST_PLACES_SHIFT }
     }

@@ -1,20 +1,24 @@
 //! Station 7: *which core serves this RPC?*
 //!
-//! A *central* policy decides in one place, with all of its state available. It says where an RPC queues when its first
-//! packet arrives ([`place`](CentralDispatch::place)) and, for the queue that all cores share, which core takes the
-//! head ([`pick`](CentralDispatch::pick)). A core's *outstanding* RPCs are those given to it and not freed, including
-//! the one in service; a core with fewer than the bound has credit.
+//! A *central* policy decides in one place, with all of its state available. It says where an RPC
+//! queues when its first packet arrives ([`place`](CentralDispatch::place)) and, for the queue that
+//! all cores share, which core takes the head ([`pick`](CentralDispatch::pick)). A core's
+//! *outstanding* RPCs are those given to it and not freed, including the one in service; a core
+//! with fewer than the bound has credit.
 //!
-//! [`Policy`] lists them, each with its queues and who gets what. Policies that are *distributed*, or decide again after the dispatch
-//! (`work-stealing`, `preemptive:Q`, `darc`, `altocumulus:G`), stand there for what the NIC does of them; the rest is
-//! [`schedule`](crate::schedule)'s. A policy of another crate is a [`CustomPolicy`].
+//! [`Policy`] lists them, each with its queues and who gets what. Policies that are *distributed*,
+//! or decide again after the dispatch (`work-stealing`, `preemptive:Q`, `darc`, `altocumulus:G`),
+//! stand there for what the NIC does of them; the rest is [`schedule`](crate::schedule)'s. A policy
+//! of another crate is a [`CustomPolicy`].
 //!
-//! With a queue per core, a core is given at most [`PER_CORE_BOUND`] RPCs and the others wait at the NIC, in their
-//! core's queue. So the payload of the next RPC is steered in the same way under every policy except `single-queue`.
+//! With a queue per core, a core is given at most [`PER_CORE_BOUND`] RPCs and the others wait at
+//! the NIC, in their core's queue. So the payload of the next RPC is steered in the same way under
+//! every policy except `single-queue`.
 //!
-//! **To add a policy**: one file in `dispatch/` with the trait (or with [`Choose`], if it gives each core a queue), its `mod` line, and its
-//! line in the table at `policies!` below. The simulator, the runtime, the program, its help and errors, and the tests follow from the
-//! table. `docs/EXTENDING.md` has the recipe, which a test applies verbatim.
+//! **To add a policy**: one file in `dispatch/` with the trait (or with [`Choose`], if it gives
+//! each core a queue), its `mod` line, and its line in the table at `policies!` below. The
+//! simulator, the runtime, the program, its help and errors, and the tests follow from the table.
+//! `docs/EXTENDING.md` has the recipe, which a test applies verbatim.
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
@@ -62,7 +66,8 @@ pub enum Availability {
     Simulated,
 }
 
-/// What is done with the state of a policy whose type is known when this is compiled: see [`Policy::with_state`].
+/// What is done with the state of a policy whose type is known when this is compiled: see
+/// [`Policy::with_state`].
 pub trait WithState {
     /// What comes of it.
     type Output;
@@ -71,7 +76,8 @@ pub trait WithState {
     fn call<D: CentralDispatch>(self, state: D) -> Self::Output;
 }
 
-/// The table of policies: enum [`Policy`], what is known of each, and enum [`Dispatcher`] that does what the policy says.
+/// The table of policies: enum [`Policy`], what is known of each, and enum [`Dispatcher`] that does
+/// what the policy says.
 macro_rules! policies {
     ($($(#[$doc:meta])* $variant:ident $(($argument:ident))? = $text:literal, $spelling:literal, $availability:ident,
         |$bound_of:pat_param| $bound:expr, [$($sample:literal),+], $state:ty, |$shape:pat_param| $new:expr;)+) => {
@@ -94,7 +100,8 @@ macro_rules! policies {
             /// The spellings of the policies.
             pub const SPELLINGS: &[&str] = &[$($spelling),+];
 
-            /// One spelling of each policy at least, with an argument where it has one: what tests go through.
+            /// One spelling of each policy at least, with an argument where it has one: what tests
+            /// go through.
             pub const SAMPLES: &[&str] = &[$($($sample),+),+];
 
             /// How the policies are spelled that the runtime serves.
@@ -121,7 +128,8 @@ macro_rules! policies {
                 }
             }
 
-            /// Hands `with` the policy's state for the cores below `cores`, as its concrete type and not as a [`Dispatcher`].
+            /// Hands `with` the policy's state for the cores below `cores`, as its concrete type
+            /// and not as a [`Dispatcher`].
             pub fn with_state<W: WithState>(self, cores: u16, seed: u64, with: W) -> W::Output {
                 match self {
                     $(policies!(@pattern $variant $(($argument))? argument) => {
@@ -257,17 +265,22 @@ policies! {
     TwoChoices = "two-choices", "two-choices", Served, |()| PER_CORE_BOUND, ["two-choices"], PerCore<TwoChoices>, |(cores, seed, ())| PerCore::new(cores, TwoChoices::new(cores, seed));
     /// One queue; an idle core takes the head.
     SingleQueue = "single-queue", "single-queue", Served, |()| 1, ["single-queue"], SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
-    /// One queue in shared memory behind an MCS lock: decides as `single-queue`, and each dispatch waits for the lock.
+    /// One queue in shared memory behind an MCS lock: decides as `single-queue`, and each dispatch
+    /// waits for the lock.
     McsLock = "mcs-lock", "mcs-lock", Served, |()| 1, ["mcs-lock"], SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
-    /// One queue; the head goes to the least loaded core of those with fewer than so many RPCs, the one in service included.
+    /// One queue; the head goes to the least loaded core of those with fewer than so many RPCs, the
+    /// one in service included.
     Jbsq(u32) = "jbsq", "jbsq:N", Served, |bound| bound, ["jbsq:1", "jbsq:2", "jbsq:3", "jbsq:64"], Jbsq, |(cores, _, bound)| Jbsq::new(cores, bound);
     /// By hash of the sender, at arrival; a queue a core in software, from which idle cores steal.
     WorkStealing = "work-stealing", "work-stealing", Served, |()| STEALABLE_BOUND, ["work-stealing"], PerCore<Rss>, |(cores, seed, ())| PerCore::stealable(cores, Rss::new(cores, seed));
-    /// One queue; an idle core takes the head and, while others wait, gives it back to the tail after a quantum.
+    /// One queue; an idle core takes the head and, while others wait, gives it back to the tail
+    /// after a quantum.
     Preemptive(Quantum) = "preemptive", "preemptive:Q", Served, |_| 1, ["preemptive:2us"], SingleQueue, |(cores, _, _)| SingleQueue::new(cores);
-    /// A queue for each type of RPC, and cores reserved for the short ones. Here: the cores; types are told apart by [`ByType`](crate::schedule::ByType).
+    /// A queue for each type of RPC, and cores reserved for the short ones. Here: the cores; types
+    /// are told apart by [`ByType`](crate::schedule::ByType).
     Darc = "darc", "darc", Served, |()| 1, ["darc"], SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
-    /// Groups of cores with one queue each, by hash of the sender, within a group as `jbsq:2`; groups hand RPCs to one another. Here: one group.
+    /// Groups of cores with one queue each, by hash of the sender, within a group as `jbsq:2`;
+    /// groups hand RPCs to one another. Here: one group.
     Altocumulus(Groups) = "altocumulus", "altocumulus:G", Served, |_| 2, ["altocumulus:4"], Jbsq, |(cores, _, _)| Jbsq::new(cores, 2);
 }
 

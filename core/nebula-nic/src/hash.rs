@@ -1,4 +1,5 @@
-//! Hashing of keys, and the generator behind every random choice: both fixed by a seed, the same on every machine.
+//! Hashing of keys, and the generator behind every random choice: both fixed by a seed, the same on
+//! every machine.
 
 /// Spreads every bit of `key` over the word (the finalizer of SplitMix64, a bijection).
 #[must_use]

@@ -1,9 +1,10 @@
 //! Every decision of a microsecond-scale RPC NIC, as plain state machines.
 //!
-//! No I/O, no clock, no threads, no payload bytes, and no randomness except from a seed: time, packet headers and cores
-//! are arguments, decisions are results. A runtime carries them out in real time, a simulator in simulated time, and
-//! hardware can be compared with them one by one. Nothing is allocated after construction; every bound is a field of
-//! the configuration and says what happens at the bound.
+//! No I/O, no clock, no threads, no payload bytes, and no randomness except from a seed: time,
+//! packet headers and cores are arguments, decisions are results. A runtime carries them out in
+//! real time, a simulator in simulated time, and hardware can be compared with them one by one.
+//! Nothing is allocated after construction; every bound is a field of the configuration and says
+//! what happens at the bound.
 //!
 //! The modules are in the order of the path that one RPC takes. Open [`backend`] first.
 //!
@@ -21,24 +22,28 @@
 //! | 10 | slots and credit are returned | [`release`] |
 //! | 11 | the reply or the NACK is matched with its request | `nebula-requester` |
 //!
-//! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and knows which RPCs
-//! arrived before. Where a coherent interconnect connects NIC and cores, [`host_watch`] decides how the NIC learns of what a core has
-//! written. Remote reads and writes of registered memory go past all stations: [`one_sided`] decides about them.
-//! Packets that a server hands on leave in the [order of their flows](flow_order).
-//! A receiver of large messages [grants] their packets.
+//! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and
+//! knows which RPCs arrived before. Where a coherent interconnect connects NIC and cores,
+//! [`host_watch`] decides how the NIC learns of what a core has written. Remote reads and writes of
+//! registered memory go past all stations: [`one_sided`] decides about them. Packets that a server
+//! hands on leave in the [order of their flows](flow_order). A receiver of large messages [grants]
+//! their packets.
 //!
-//! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, `Requester` of
-//! the crate `nebula-requester` stations 1 and 11. [`decision`] logs their decisions; [`sizing`] computes how large they should be.
+//! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one
+//! core, `Requester` of the crate `nebula-requester` stations 1 and 11. [`decision`] logs their
+//! decisions; [`sizing`] computes how large they should be.
 //!
 //! # Invariants
 //!
-//! - This crate never sees payload bytes, a clock, a file or a thread. *Enforced by* `no_std` and the types.
+//! - This crate never sees payload bytes, a clock, a file or a thread. *Enforced by* `no_std` and
+//!   the types.
 //! - Nothing is allocated per RPC. *Enforced by* `tests/no_allocation.rs`.
-//! - No header, index, size or freed range is trusted: what disagrees is refused and counted. *Enforced by* the models
-//!   in `tests/`, over all short histories and long random ones.
-//! - A decision costs the same for 16 and for 10,000 clients, and for 16 and for 64 cores. *Enforced by* counting the
-//!   instructions of `examples/instructions.rs`.
-//! - The same calls in the same order make the same decisions. *Enforced by* replaying decision logs.
+//! - No header, index, size or freed range is trusted: what disagrees is refused and counted.
+//!   *Enforced by* the models in `tests/`, over all short histories and long random ones.
+//! - A decision costs the same for 16 and for 10,000 clients, and for 16 and for 64 cores.
+//!   *Enforced by* counting the instructions of `examples/instructions.rs`.
+//! - The same calls in the same order make the same decisions. *Enforced by* replaying decision
+//!   logs.
 //! - A one-sided operation gets no byte outside its region. *Enforced by* `tests/one_sided.rs`.
 //! - Every policy keeps its bound, gives each RPC once and in order, and lets no RPC wait while a
 //!   core that may serve it has credit. *Enforced by* `tests/dispatch_conformance.rs`.

@@ -1,8 +1,11 @@
-//! Beside the stations: *may this one-sided operation touch the memory it names, and where does that lie?*
+//! Beside the stations: *may this one-sided operation touch the memory it names, and where does
+//! that lie?*
 //!
-//! A remote read, write or compare-and-swap names a region that the server registered. It involves no admission, no slots, no dispatch and
-//! no worker: the NIC decides from its table of regions alone, and either refuses or says which bytes are meant. Nothing outside the region is
-//! ever said, whatever the operation asks for: offsets that wrap, regions that were revoked, domains and rights are all looked at here.
+//! A remote read, write or compare-and-swap names a region that the server registered. It involves
+//! no admission, no slots, no dispatch and no worker: the NIC decides from its table of regions
+//! alone, and either refuses or says which bytes are meant. Nothing outside the region is ever
+//! said, whatever the operation asks for: offsets that wrap, regions that were revoked, domains and
+//! rights are all looked at here.
 //!
 //! ```text
 //! operation ─▶ known region? ─▶ its domain? ─▶ rights? ─▶ inside? ─▶ offset and length
@@ -10,10 +13,11 @@
 //!
 //! # Source
 //!
-//! soNUMA (ASPLOS 2014): operations of cache blocks against a context's segment, checked by the NIC. SABRes (MICRO 2016): a version word tells
-//! whether an object was read in one piece.
+//! soNUMA (ASPLOS 2014): operations of cache blocks against a context's segment, checked by the
+//! NIC. SABRes (MICRO 2016): a version word tells whether an object was read in one piece.
 //!
-//! Departs: a region is named by its number instead of by a context and a virtual address, so no page table is walked.
+//! Departs: a region is named by its number instead of by a context and a virtual address, so no
+//! page table is walked.
 
 mod access;
 mod block;

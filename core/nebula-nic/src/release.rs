@@ -1,8 +1,8 @@
 //! Station 10: *what is returned when the handler is done?*
 //!
-//! One message from the core to the back end: the slots of the RPC and, with them, the core's credit. The back end
-//! checks it ([`Backend::handle_free`](crate::Backend::handle_free)): `tail` may advance, and the credit lets the next
-//! RPC be dispatched.
+//! One message from the core to the back end: the slots of the RPC and, with them, the core's
+//! credit. The back end checks it ([`Backend::handle_free`](crate::Backend::handle_free)): `tail`
+//! may advance, and the credit lets the next RPC be dispatched.
 //!
 //! Next: station 11, `requester` of the crate `nebula-requester`.
 

@@ -1,8 +1,9 @@
 //! Station 7, once more: *what happens to an RPC that has been dispatched already?*
 //!
-//! A central policy of [`dispatch`](crate::dispatch) decides once, in one place. The machines here decide afterwards,
-//! or in several places that learn of each other only by messages. Each makes one decision; the runtime or simulator
-//! that drives it determines the delays of its messages, and a machine only sees its arguments.
+//! A central policy of [`dispatch`](crate::dispatch) decides once, in one place. The machines here
+//! decide afterwards, or in several places that learn of each other only by messages. Each makes
+//! one decision; the runtime or simulator that drives it determines the delays of its messages, and
+//! a machine only sees its arguments.
 //!
 //! | policy | decider | decides |
 //! |---|---|---|

@@ -10,8 +10,8 @@ use nebula_nic::wire::Mtu;
 pub struct RequesterConfig {
     /// The node it sends as.
     pub snid: NodeId,
-    /// The most RPCs outstanding, rounded up to a power of two; beyond, [`Requester::begin`](super::Requester::begin)
-    /// fails.
+    /// The most RPCs outstanding, rounded up to a power of two; beyond,
+    /// [`Requester::begin`](super::Requester::begin) fails.
     pub outstanding: u32,
     /// Payload of one packet, of requests and replies.
     pub mtu: Mtu,
@@ -21,12 +21,14 @@ pub struct RequesterConfig {
     pub deadline: Span,
     /// What follows a NACK.
     pub retry: RetryPolicy,
-    /// The number of the first transfer. A random one is harder to guess for who would forge answers. 0 unless set.
+    /// The number of the first transfer. A random one is harder to guess for who would forge
+    /// answers. 0 unless set.
     pub first_tid: TransferId,
 }
 
 impl RequesterConfig {
-    /// Up to `outstanding` RPCs, packets and replies of 64 B at most, no deadline, and a NACK ends the RPC.
+    /// Up to `outstanding` RPCs, packets and replies of 64 B at most, no deadline, and a NACK ends
+    /// the RPC.
     #[must_use]
     pub const fn new(snid: NodeId, outstanding: u32) -> Self {
         let (mtu, deadline, retry) = (Mtu::MIN, Span::MAX, RetryPolicy::GiveUp);

@@ -12,9 +12,9 @@
 //! Packets of a multi-packet reply are counted with one bit each; its size is that of its first
 //! packet, and packets that disagree are refused. A reply of one packet touches no bits.
 //!
-//! On networks that lose packets, [`Retransmit`](crate::Retransmit) says what to send again, and [`Upload`](crate::Upload) and
-//! [`Download`](crate::Download) which packets of it; they identify an RPC by its [place](Requester::place) in the
-//! table.
+//! On networks that lose packets, [`Retransmit`](crate::Retransmit) says what to send again, and
+//! [`Upload`](crate::Upload) and [`Download`](crate::Download) which packets of it; they identify
+//! an RPC by its [place](Requester::place) in the table.
 //!
 //! Next: station 1, [`outbound`](nebula_nic::outbound), for the RPC after it.
 

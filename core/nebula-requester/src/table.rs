@@ -65,7 +65,8 @@ impl Table {
         let reply_words = if reply_packets_max <= 1 { 0 } else { reply_packets_max.div_ceil(64) as usize };
         let mut free = vec![u64::MAX; places.div_ceil(64) as usize];
         free[0] >>= 64 - places.min(64);
-        // Numbers begin at the first and rotate through the places: the first one of a place is the next that has its low bits.
+        // Numbers begin at the first and rotate through the places: the first one of a place is the
+        // next that has its low bits.
         let first_of = |place: u32| first.0.wrapping_add(place.wrapping_sub(first.0) & (places - 1));
         let entry = |place: u32| Entry { tid: TransferId(first_of(place).wrapping_sub(places)), ..Entry::default() };
         Self {
@@ -213,7 +214,8 @@ impl Table {
         self.entries.get(self.oldest as usize).map(|entry| entry.deadline)
     }
 
-    /// Marks a packet of a multi-packet reply: returns how many are missing, or `None` for a duplicate.
+    /// Marks a packet of a multi-packet reply: returns how many are missing, or `None` for a
+    /// duplicate.
     pub(super) fn mark_reply(&mut self, place: usize, bytes: u32, packets: u32, pkt_idx: u32) -> Option<u32> {
         let bits = &mut self.reply_bits[place * self.reply_words..][..self.reply_words];
         let entry = &mut self.entries[place];
@@ -231,8 +233,8 @@ impl Table {
         Some(entry.reply_packets_left)
     }
 
-    /// The first packet of its reply that has not arrived, and the bits of the 64 from there on; `None` before the
-    /// first has arrived.
+    /// The first packet of its reply that has not arrived, and the bits of the 64 from there on;
+    /// `None` before the first has arrived.
     pub(super) fn reply_missing(&self, place: usize) -> Option<(u32, u64)> {
         self.entries[place].reply_bytes?;
         let bits = &self.reply_bits[place * self.reply_words..][..self.reply_words];

@@ -11,8 +11,8 @@
 //! | where are the other programs? | `program` |
 //! | what does a page of HTML with charts look like? | `report` |
 //!
-//! `output`, `signal` and `program` need the feature `program`, and `report` the feature `report`. Without them
-//! this crate only computes.
+//! `output`, `signal` and `program` need the feature `program`, and `report` the feature `report`.
+//! Without them this crate only computes.
 //!
 //! # Examples
 //!

@@ -1,9 +1,9 @@
 //! Reports: self-contained HTML pages without network access.
 //!
 //! A page is a pure function of its data and of the command that made it. Its charts are drawn by
-//! Vega-Lite, which is in the page: they show values under the pointer, zoom, fade by a click on the
-//! legend, and are exported as SVG and PNG. A page supports light and dark mode and small screens, and
-//! conveys nothing by color alone.
+//! Vega-Lite, which is in the page: they show values under the pointer, zoom, fade by a click on
+//! the legend, and are exported as SVG and PNG. A page supports light and dark mode and small
+//! screens, and conveys nothing by color alone.
 //!
 //! | module | what it makes |
 //! |---|---|
@@ -55,7 +55,8 @@ pub fn write_plot(path: &Path, figure: &page::Figure) -> Result<(), Failure> {
         .map_err(|error| Failure::fault(format!("cannot write the chart to {}: {error}", path.display())))
 }
 
-/// Checks that the directory of `path` exists, so that minutes of work do not end with an unwritable report.
+/// Checks that the directory of `path` exists, so that minutes of work do not end with an
+/// unwritable report.
 ///
 /// # Errors
 ///

@@ -1,10 +1,10 @@
 //! Draws one of several choices with given shares in constant time: the alias method.
 //!
-//! Each choice gets a column of the mean height. The unused part of a small choice's column is filled from one larger
-//! choice. A draw picks a column, then one of the two choices in it.
+//! Each choice gets a column of the mean height. The unused part of a small choice's column is
+//! filled from one larger choice. A draw picks a column, then one of the two choices in it.
 //
-// Source: M. D. Vose, "A linear algorithm for generating random numbers with a given distribution", IEEE TSE
-// 17(9), 1991.
+// Source: M. D. Vose, "A linear algorithm for generating random numbers with a given distribution",
+// IEEE TSE 17(9), 1991.
 
 use crate::error::WorkloadError;
 use crate::rng::Rng;
@@ -20,8 +20,8 @@ struct Column {
     other: usize,
 }
 
-/// How far the sum of the shares may be from 1. Shares rounded to six decimals that sum to 1 pass; a typing error does
-/// not.
+/// How far the sum of the shares may be from 1. Shares rounded to six decimals that sum to 1 pass;
+/// a typing error does not.
 const SUM_TOLERANCE: f64 = 1e-9;
 
 impl Alias {
@@ -38,7 +38,8 @@ impl Alias {
         Ok(Self(columns(shares, sum)))
     }
 
-    /// The part of a column that belongs to its own choice, in units of 2⁻⁶⁴, and the choice that fills the rest.
+    /// The part of a column that belongs to its own choice, in units of 2⁻⁶⁴, and the choice that
+    /// fills the rest.
     pub(crate) fn column(&self, index: usize) -> (u64, usize) {
         let Column { own, other } = self.0[index];
         (own, other)
@@ -46,8 +47,8 @@ impl Alias {
 
     /// Draws the index of a choice.
     ///
-    /// One random number serves both steps: multiplied by the number of columns, its high half is the column and its
-    /// low half the position within it.
+    /// One random number serves both steps: multiplied by the number of columns, its high half is
+    /// the column and its low half the position within it.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the high half is an index, the low half a position")]
     pub(crate) fn draw(&self, rng: &mut Rng) -> usize {

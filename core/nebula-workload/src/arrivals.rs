@@ -1,8 +1,9 @@
 //! When does the next RPC arrive?
 //!
-//! An [`Arrivals`] names a kind of arrivals and has one spelling everywhere; [`Arrivals::at`] gives it a rate and makes
-//! an [`ArrivalProcess`], which draws one gap after another. Gaps are whole picoseconds; the rounding error of one gap
-//! is carried to the next, so that the sum of many gaps does not drift from the rate.
+//! An [`Arrivals`] names a kind of arrivals and has one spelling everywhere; [`Arrivals::at`] gives
+//! it a rate and makes an [`ArrivalProcess`], which draws one gap after another. Gaps are whole
+//! picoseconds; the rounding error of one gap is carried to the next, so that the sum of many gaps
+//! does not drift from the rate.
 //!
 //! | spelling | meaning |
 //! |---|---|
@@ -15,8 +16,9 @@
 //!
 //! # How to add a kind
 //!
-//! Add a variant to [`Arrivals`] and its word to `arrivals/parse.rs`, a variant with its state to `Process`, and a file
-//! with its draw; `tests/arrivals.rs` instantiates the conformance suite once per kind.
+//! Add a variant to [`Arrivals`] and its word to `arrivals/parse.rs`, a variant with its state to
+//! `Process`, and a file with its draw; `tests/arrivals.rs` instantiates the conformance suite once
+//! per kind.
 
 mod carry;
 mod gap;
@@ -61,8 +63,9 @@ pub enum Arrivals {
     Poisson,
     /// Equal gaps: the most regular load.
     Paced,
-    /// RPCs of so many packets each: all gaps between packets are fixed except the one before an RPC's first packet,
-    /// which is exponential with the same mean. The squared CV of the gaps between RPCs is 1/packets².
+    /// RPCs of so many packets each: all gaps between packets are fixed except the one before an
+    /// RPC's first packet, which is exponential with the same mean. The squared CV of the gaps
+    /// between RPCs is 1/packets².
     Packets(NonZeroU32),
     /// Poisson arrivals whose rate changes between two values.
     Mmpp2(Mmpp2),
@@ -134,8 +137,9 @@ impl ArrivalProcess {
     ///
     /// # Cost
     ///
-    /// No allocation. `poisson` and `packets` take one draw and one logarithm, `paced` and `trace` no draw; `mmpp2` and
-    /// `on-off` take one more per change of state, on average at most 200 per gap.
+    /// No allocation. `poisson` and `packets` take one draw and one logarithm, `paced` and `trace`
+    /// no draw; `mmpp2` and `on-off` take one more per change of state, on average at most 200 per
+    /// gap.
     #[inline]
     pub fn next_gap(&mut self, rng: &mut Rng) -> Span {
         match &mut self.0 {
@@ -147,7 +151,8 @@ impl ArrivalProcess {
         }
     }
 
-    /// Draws the next `gaps.len()` gaps: those that as many calls of [`next_gap`](Self::next_gap) draw.
+    /// Draws the next `gaps.len()` gaps: those that as many calls of [`next_gap`](Self::next_gap)
+    /// draw.
     ///
     /// # Cost
     ///

@@ -1,11 +1,13 @@
-//! Latencies of each operation by itself: a scan that takes fifty times as long as a GET hides it in one distribution.
+//! Latencies of each operation by itself: a scan that takes fifty times as long as a GET hides it
+//! in one distribution.
 
 use nebula_nic::{Span, Timestamp};
 
 use crate::operation::Op;
 use crate::recorder::{Latency, LatencyRecorder};
 
-/// A recorder for each operation; all that has no reply counts as infinite latency, as in [`Tails`](crate::Tails).
+/// A recorder for each operation; all that has no reply counts as infinite latency, as in
+/// [`Tails`](crate::Tails).
 ///
 /// # Examples
 ///
@@ -55,7 +57,8 @@ impl ByOp {
         self.recorders.iter_mut().zip(&other.recorders).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
-    /// Whether the p99 of each operation that has a bound is within it. One that did not occur is within any.
+    /// Whether the p99 of each operation that has a bound is within it. One that did not occur is
+    /// within any.
     #[must_use]
     pub fn meets(&self, slos: &[(Op, Span)]) -> bool {
         slos.iter().all(|&(op, slo)| self.of(op).count() == 0 || self.of(op).meets(slo))

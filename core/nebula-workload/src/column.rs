@@ -1,4 +1,5 @@
-//! One column of recorded times: the CSV of a trace of service times or of arrivals, and of a log that has other columns too.
+//! One column of recorded times: the CSV of a trace of service times or of arrivals, and of a log
+//! that has other columns too.
 //!
 //! ```text
 //! # anything
@@ -7,12 +8,16 @@
 //! 1033.25                        "put, batched",1033.25,200
 //! ```
 //!
-//! - One time per line in its column, with any number of decimals (those finer than a picosecond are truncated), or as `5.12e2`.
-//! - A first line that begins with a letter is a header. The ending of a column's name is its unit: `_ps`, `_ns`, `_us`, `_ms`, `_s`. A
-//!   name without one, and a file without a header, has nanoseconds.
-//! - Of several columns one is named, `trace:FILE#duration_us`, with its unit where the name does not end in it, `trace:FILE#duration=us`. Without a
-//!   name it is the only one that ends in a unit.
-//! - Empty lines, and lines that begin with `#`, are skipped, and so are spaces around a field. Fields may be quoted.
+//! - One time per line in its column, with any number of decimals (those finer than a picosecond
+//!   are truncated), or as `5.12e2`.
+//! - A first line that begins with a letter is a header. The ending of a column's name is its unit:
+//!   `_ps`, `_ns`, `_us`, `_ms`, `_s`. A name without one, and a file without a header, has
+//!   nanoseconds.
+//! - Of several columns one is named, `trace:FILE#duration_us`, with its unit where the name does
+//!   not end in it, `trace:FILE#duration=us`. Without a name it is the only one that ends in a
+//!   unit.
+//! - Empty lines, and lines that begin with `#`, are skipped, and so are spaces around a field.
+//!   Fields may be quoted.
 
 use std::fmt;
 use std::io::{BufRead, Read};
@@ -116,7 +121,8 @@ impl fmt::Display for Unit {
     }
 }
 
-/// A column by its name, with its unit where the name does not end in it: `duration_us`, `duration=us`.
+/// A column by its name, with its unit where the name does not end in it: `duration_us`,
+/// `duration=us`.
 ///
 /// # Examples
 ///
@@ -202,7 +208,8 @@ impl Place {
     }
 }
 
-/// Reads the times of the file called `file` in this column and passes each to `take`, in picoseconds, with its line.
+/// Reads the times of the file called `file` in this column and passes each to `take`, in
+/// picoseconds, with its line.
 ///
 /// An error from `take` is reported with its line. Only one line is in memory at a time.
 pub(crate) fn read_lines(
@@ -267,7 +274,8 @@ fn unread(file: &str, error: csv::Error) -> WorkloadError {
     WorkloadError::sample_file(file, "read", reason)
 }
 
-/// Reads the times of a file named `FILE` or `FILE#COLUMN`, and passes each to `take`, in picoseconds.
+/// Reads the times of a file named `FILE` or `FILE#COLUMN`, and passes each to `take`, in
+/// picoseconds.
 pub(crate) fn read(
     name: &str,
     source: impl BufRead,

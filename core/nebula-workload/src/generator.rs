@@ -1,7 +1,7 @@
 //! The open-loop client: what is sent when, and its outcome.
 //!
-//! A state machine between a schedule and a transport; it owns neither clock nor socket. Each iteration of the client's
-//! loop sends what is due and reports what was received:
+//! A state machine between a schedule and a transport; it owns neither clock nor socket. Each
+//! iteration of the client's loop sends what is due and reports what was received:
 //!
 //! ```text
 //! while let Some((token, operation)) = generator.poll_send(now) {
@@ -10,9 +10,9 @@
 //! for each reply { generator.handle_reply(now, token, found) }       // or handle_nack, handle_lost
 //! ```
 //!
-//! Latency counts from the time at which the *schedule* intended an operation to be sent. It includes whatever delays
-//! the send: a full transport, a full table or a late loop. So a stalled server cannot delay the very requests that
-//! would have measured the stall (coordinated omission).
+//! Latency counts from the time at which the *schedule* intended an operation to be sent. It
+//! includes whatever delays the send: a full transport, a full table or a late loop. So a stalled
+//! server cannot delay the very requests that would have measured the stall (coordinated omission).
 //!
 //! How late sends are is recorded as well, excluding time in which there was no room for them; see
 //! [`LoadReport::generator_was_late`].
@@ -44,9 +44,11 @@ use crate::tails::Tails;
 pub struct GeneratorConfig {
     /// Operations due within this time after the schedule's start are sent but not measured.
     pub warm_up: Span,
-    /// The maximum number of outstanding operations; further ones wait, and their latency continues to count.
+    /// The maximum number of outstanding operations; further ones wait, and their latency continues
+    /// to count.
     pub outstanding_max: u32,
-    /// The maximum number of completed RPCs that wait until the gaps are known (24 B each); see [`Tails`].
+    /// The maximum number of completed RPCs that wait until the gaps are known (24 B each); see
+    /// [`Tails`].
     pub pending_max: usize,
     /// How long after a gap RPCs are still excluded.
     pub guard: Span,
@@ -72,8 +74,8 @@ impl Default for GeneratorConfig {
 /// Times passed in must not decrease. Three kinds of methods:
 ///
 /// - `poll_*`, `next_*` and `is_*` ask what to do;
-/// - `handle_*` report the outcome of an operation; each returns it, or `None` (counted) if the token is not
-///   outstanding;
+/// - `handle_*` report the outcome of an operation; each returns it, or `None` (counted) if the
+///   token is not outstanding;
 /// - `into_report` ends the load.
 ///
 /// # Examples
@@ -197,8 +199,8 @@ impl Generator {
         operation.at >= self.warm_until
     }
 
-    /// Takes back an operation for which the transport has no room: it stays due, and is the first that the next poll
-    /// returns.
+    /// Takes back an operation for which the transport has no room: it stays due, and is the first
+    /// that the next poll returns.
     ///
     /// The caller should stop polling in this iteration, or it gets the same operation again.
     pub fn handle_blocked(&mut self, token: Token) {
@@ -215,10 +217,11 @@ impl Generator {
         }
     }
 
-    /// Gives up an operation for which the transport has no room, at once and unsent: infinite latency.
+    /// Gives up an operation for which the transport has no room, at once and unsent: infinite
+    /// latency.
     ///
-    /// So an overload is seen where it happens. With [`handle_blocked`](Self::handle_blocked) the operations would queue in the client
-    /// instead, without limit.
+    /// So an overload is seen where it happens. With [`handle_blocked`](Self::handle_blocked) the
+    /// operations would queue in the client instead, without limit.
     pub fn handle_refused(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
         let operation = self.complete(now, token)?.operation;
         self.record_infinite(&operation, now);
@@ -279,9 +282,9 @@ impl Generator {
 
     /// Ends the load at `now`: nothing more is sent.
     ///
-    /// Outstanding operations are lost; operations that were due but not sent count as never sent. Both have infinite
-    /// latency: leaving out what could not even be sent would understate the tail. Operations that are due later do not
-    /// count as offered. A second stop has no effect.
+    /// Outstanding operations are lost; operations that were due but not sent count as never sent.
+    /// Both have infinite latency: leaving out what could not even be sent would understate the
+    /// tail. Operations that are due later do not count as offered. A second stop has no effect.
     pub fn handle_stop(&mut self, now: Timestamp) {
         if self.stopped_at.is_some() {
             return;
@@ -309,7 +312,8 @@ impl Generator {
         self.counts.never_sent += u64::from(self.is_measured(operation));
     }
 
-    /// Returns when the next operation is due, blocked operations excluded; `None` at the end of the load.
+    /// Returns when the next operation is due, blocked operations excluded; `None` at the end of
+    /// the load.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         self.schedule.peek_due().filter(|_| self.stopped_at.is_none())
@@ -340,8 +344,8 @@ impl Generator {
 
     /// Ends the load and returns what was measured.
     ///
-    /// Operations without an outcome are closed as by [`handle_stop`](Self::handle_stop), at the latest time passed in.
-    /// The tails must still be settled with the gaps of all processes.
+    /// Operations without an outcome are closed as by [`handle_stop`](Self::handle_stop), at the
+    /// latest time passed in. The tails must still be settled with the gaps of all processes.
     #[must_use]
     pub fn into_report(mut self) -> LoadReport {
         self.handle_stop(self.now);

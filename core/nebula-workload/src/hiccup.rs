@@ -1,9 +1,10 @@
 //! Detects the machine's pauses, which no server on it can avoid.
 //!
-//! A loop that only reads the clock sees it advance by tens of nanoseconds; where it advances by microseconds, the core
-//! did not run. A [`GapDetector`] receives the readings, counts every step from
-//! [`COUNTED_FROM`](GapDetector::COUNTED_FROM) on, and logs those longer than a threshold. The poll loop of a client or
-//! a server can serve as such a loop if an iteration stays below the threshold: a longer iteration is counted as a gap.
+//! A loop that only reads the clock sees it advance by tens of nanoseconds; where it advances by
+//! microseconds, the core did not run. A [`GapDetector`] receives the readings, counts every step
+//! from [`COUNTED_FROM`](GapDetector::COUNTED_FROM) on, and logs those longer than a threshold. The
+//! poll loop of a client or a server can serve as such a loop if an iteration stays below the
+//! threshold: a longer iteration is counted as a gap.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -33,13 +34,14 @@ pub struct GapDetector {
 }
 
 impl GapDetector {
-    /// The usual threshold of the log: above an iteration of a poll loop that submits a batch, below a timer tick (9
-    /// µs).
+    /// The usual threshold of the log: above an iteration of a poll loop that submits a batch,
+    /// below a timer tick (9 µs).
     pub const THRESHOLD: Span = Span::from_us(2);
     /// The shortest step that the summary counts.
     pub const COUNTED_FROM: Span = Span::from_us(1);
 
-    /// Creates a detector that logs steps longer than `threshold` and keeps the latest `log_capacity` of them.
+    /// Creates a detector that logs steps longer than `threshold` and keeps the latest
+    /// `log_capacity` of them.
     ///
     /// # Cost
     ///
@@ -49,9 +51,11 @@ impl GapDetector {
         Self { last: None, threshold, log: GapLog::with_capacity(log_capacity), tally: GapTally::new() }
     }
 
-    /// Takes the next reading of the clock and returns the gap before it, if that is longer than the threshold.
+    /// Takes the next reading of the clock and returns the gap before it, if that is longer than
+    /// the threshold.
     ///
-    /// The first reading only starts the observation; a reading earlier than the last counts as no step.
+    /// The first reading only starts the observation; a reading earlier than the last counts as no
+    /// step.
     ///
     /// # Cost
     ///
@@ -64,8 +68,8 @@ impl GapDetector {
         if step < Self::COUNTED_FROM.min(self.threshold) { None } else { self.note(Gap { start: last, end: now }) }
     }
 
-    /// Takes a reading after a deliberate pause of the caller: the time since the last reading is neither a gap nor
-    /// observed.
+    /// Takes a reading after a deliberate pause of the caller: the time since the last reading is
+    /// neither a gap nor observed.
     pub fn resume(&mut self, now: Timestamp) {
         self.last = Some(now);
     }

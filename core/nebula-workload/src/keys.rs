@@ -1,8 +1,9 @@
 //! Which key does an operation touch?
 //!
-//! A [`Keys`] names a popularity and has one spelling everywhere; [`Keys::over`] gives it a number of keys and makes a
-//! [`KeyPicker`]. A key is an index ([`Key`]); its bytes on the wire are those that [`key_bytes`] makes of the index,
-//! the same in the loader that fills the store and in the clients that read it.
+//! A [`Keys`] names a popularity and has one spelling everywhere; [`Keys::over`] gives it a number
+//! of keys and makes a [`KeyPicker`]. A key is an index ([`Key`]); its bytes on the wire are those
+//! that [`key_bytes`] makes of the index, the same in the loader that fills the store and in the
+//! clients that read it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,8 +47,8 @@ impl Key {
 
 /// Fills `bytes` with the bytes of `key`; the length of `bytes` is the length of the key.
 ///
-/// The index in little-endian order, then bits derived from it: two keys of equal length differ, and a store that
-/// hashes only the end of a key still sees 64 mixed bits.
+/// The index in little-endian order, then bits derived from it: two keys of equal length differ,
+/// and a store that hashes only the end of a key still sees 64 mixed bits.
 ///
 /// # Panics
 ///
@@ -96,8 +97,8 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::OutOfRange`] for a `count` of 0 or above 2⁵³, and for a `theta` outside `0..=`
-    /// [`THETA_MAX`](Self::THETA_MAX).
+    /// [`WorkloadError::OutOfRange`] for a `count` of 0 or above 2⁵³, and for a `theta` outside
+    /// `0..=` [`THETA_MAX`](Self::THETA_MAX).
     ///
     /// # Cost
     ///
@@ -147,7 +148,8 @@ impl fmt::Display for Keys {
 
 /// Draws keys of one popularity from one population.
 ///
-/// Under `zipf`, the most popular key is `Key(0)`, then `Key(1)`, and so on; a store spreads them by hashing.
+/// Under `zipf`, the most popular key is `Key(0)`, then `Key(1)`, and so on; a store spreads them
+/// by hashing.
 ///
 /// # Examples
 ///
@@ -174,8 +176,8 @@ impl KeyPicker {
     ///
     /// # Cost
     ///
-    /// O(1), no allocation; `zipf` takes a logarithm and an exponential, and a second attempt for fewer than 2 % of the
-    /// draws.
+    /// O(1), no allocation; `zipf` takes a logarithm and an exponential, and a second attempt for
+    /// fewer than 2 % of the draws.
     #[inline]
     pub fn next_key(&mut self, rng: &mut Rng) -> Key {
         Key(match &self.0 {

@@ -1,8 +1,8 @@
 //! The load generator and latency recorder, shared by the simulator and the runtime.
 //!
-//! Both follow the same schedules and use the same recorder, so that their figures are comparable. Nothing here reads a
-//! clock, sleeps, prints or asks the operating system for entropy: time is an argument, and every random draw comes
-//! from a [`Seed`].
+//! Both follow the same schedules and use the same recorder, so that their figures are comparable.
+//! Nothing here reads a clock, sleeps, prints or asks the operating system for entropy: time is an
+//! argument, and every random draw comes from a [`Seed`].
 //!
 //! The modules are listed in the order in which a load is generated, sent and evaluated:
 //!
@@ -24,8 +24,8 @@
 //!
 //! - **No clock, no entropy.** *Enforced by* the signatures: every method that needs time takes a
 //!   [`Timestamp`](nebula_nic::Timestamp).
-//! - **No coordinated omission.** A latency counts from the moment at which the schedule intended to send.
-//!   *Enforced by* [`Schedule`], which has no method that a reply could reach.
+//! - **No coordinated omission.** A latency counts from the moment at which the schedule intended
+//!   to send. *Enforced by* [`Schedule`], which has no method that a reply could reach.
 //! - **Nothing is allocated per RPC.** *Enforced by* `tests/no_allocation.rs`.
 
 #![forbid(unsafe_code)]

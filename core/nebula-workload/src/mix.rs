@@ -9,7 +9,8 @@ use crate::rng::Rng;
 
 /// The weights of the operations.
 ///
-/// Weights are whole numbers and need not add up to 100; an operation that is not listed has weight 0.
+/// Weights are whole numbers and need not add up to 100; an operation that is not listed has weight
+/// 0.
 ///
 /// # Examples
 ///

@@ -1,11 +1,13 @@
 //! Which operations are outstanding?
 //!
-//! A table of fixed size. A token identifies a slot and the slot's generation, so that a late reply to an abandoned
-//! operation is recognized and never attributed to a later operation in the same slot.
+//! A table of fixed size. A token identifies a slot and the slot's generation, so that a late reply
+//! to an abandoned operation is recognized and never attributed to a later operation in the same
+//! slot.
 
 use crate::operation::Operation;
 
-/// Identifies an outstanding operation, from [`Generator::poll_send`](crate::Generator::poll_send) to its outcome.
+/// Identifies an outstanding operation, from [`Generator::poll_send`](crate::Generator::poll_send)
+/// to its outcome.
 ///
 /// # Examples
 ///
@@ -30,7 +32,8 @@ impl Token {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// Returns the token with these bits, as made by [`to_u64`](Self::to_u64); any other bits identify no operation.
+    /// Returns the token with these bits, as made by [`to_u64`](Self::to_u64); any other bits
+    /// identify no operation.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
     pub const fn from_u64(bits: u64) -> Self {
@@ -68,8 +71,8 @@ struct Slot {
 impl Outstanding {
     pub(crate) fn with_capacity(capacity: u32) -> Self {
         let slots = (0..capacity).map(|_| Slot { generation: 0, entry: None }).collect();
-        // Slots are taken from the end, so that a lightly loaded client uses only the first few, which stay in its
-        // cache.
+        // Slots are taken from the end, so that a lightly loaded client uses only the first few,
+        // which stay in its cache.
         Self { slots, free: (0..capacity).rev().collect() }
     }
 

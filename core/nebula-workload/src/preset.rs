@@ -1,7 +1,7 @@
 //! The workloads that papers use to compare systems, by name.
 //!
-//! A preset is a spelling of [`ServiceTime`] with its source. Where a paper gives shares of a mean, the mean can be
-//! chosen: `bimodal-1:10us`.
+//! A preset is a spelling of [`ServiceTime`] with its source. Where a paper gives shares of a mean,
+//! the mean can be chosen: `bimodal-1:10us`.
 
 use crate::error::WorkloadError;
 use crate::service::ServiceTime;
@@ -34,7 +34,8 @@ pub struct Preset {
 enum Service {
     /// Measured times.
     Measured(&'static str),
-    /// Kinds of RPCs: shares in 10,000, and times in ten-thousandths of the mean; 1 µs unless given.
+    /// Kinds of RPCs: shares in 10,000, and times in ten-thousandths of the mean; 1 µs unless
+    /// given.
     OfMean(&'static [(u32, u64)]),
     /// A law of one parameter, the mean: 1 µs unless given.
     Law(&'static str),

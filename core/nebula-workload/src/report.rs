@@ -27,10 +27,11 @@ pub struct Counts {
     pub not_found: u64,
     /// Operations refused with a NACK.
     pub nacked: u64,
-    /// Of those, operations that the generator itself had sent late: a burst after its own pause, and not the offered
-    /// load, may have caused the refusal.
+    /// Of those, operations that the generator itself had sent late: a burst after its own pause,
+    /// and not the offered load, may have caused the refusal.
     pub nacked_late: u64,
-    /// Operations that the client itself refused, because it had no room for them; they were not sent.
+    /// Operations that the client itself refused, because it had no room for them; they were not
+    /// sent.
     pub refused_by_client: u64,
     /// Operations given up without an answer.
     pub lost: u64,
@@ -93,9 +94,11 @@ pub struct LoadReport {
     pub by_op: ByOp,
     /// From the time an operation was due, and there was room for it, to its send.
     pub lateness: LatencyRecorder,
-    /// The lateness that the p99 must not exceed; see [`generator_was_late`](Self::generator_was_late).
+    /// The lateness that the p99 must not exceed; see
+    /// [`generator_was_late`](Self::generator_was_late).
     pub late_after: Span,
-    /// From the end of the warm-up to the end of the schedule, or to the last reply if that came later.
+    /// From the end of the warm-up to the end of the schedule, or to the last reply if that came
+    /// later.
     pub duration: Span,
 }
 
@@ -109,9 +112,10 @@ impl LoadReport {
 
     /// Tells whether the client, and not the server, may have caused the tail.
     ///
-    /// The rule: the p99 of [`lateness`](Self::lateness) exceeds [`late_after`](Self::late_after). More than 1 % of the
-    /// sends were then later than that although there was room for them, so the p99 is no longer that of the server.
-    /// The latencies still count from the intended time; they are an upper bound of the server's.
+    /// The rule: the p99 of [`lateness`](Self::lateness) exceeds [`late_after`](Self::late_after).
+    /// More than 1 % of the sends were then later than that although there was room for them, so
+    /// the p99 is no longer that of the server. The latencies still count from the intended time;
+    /// they are an upper bound of the server's.
     #[must_use]
     pub fn generator_was_late(&self) -> bool {
         self.lateness.quantile(0.99).is_some_and(|p99| p99 > Latency::Finite(self.late_after))
@@ -123,7 +127,8 @@ impl LoadReport {
         self.lateness.share_above(bound)
     }
 
-    /// Adds the report of another client of the same load: rates and counts are summed; the longer duration is kept.
+    /// Adds the report of another client of the same load: rates and counts are summed; the longer
+    /// duration is kept.
     pub fn merge(&mut self, other: Self) {
         self.rate_rps += other.rate_rps;
         self.counts.merge(&other.counts);

@@ -1,8 +1,9 @@
 //! Which operation is due now?
 //!
-//! A [`Schedule`] only knows when each operation is due: no reply, NACK or full queue can influence it. It is drawn
-//! from a [`Workload`] and a seed, one operation ahead, or replays the operations of a trace. Arrivals, keys and
-//! operations use separate random streams, so that a change of the mix does not change the arrivals.
+//! A [`Schedule`] only knows when each operation is due: no reply, NACK or full queue can influence
+//! it. It is drawn from a [`Workload`] and a seed, one operation ahead, or replays the operations
+//! of a trace. Arrivals, keys and operations use separate random streams, so that a change of the
+//! mix does not change the arrivals.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -37,8 +38,8 @@ pub enum Length {
 
 /// A synthetic load, as specified on the command line.
 ///
-/// Several clients share a load by taking `rate` / clients each and a [replica](Seed::replica) of the seed: the sum of
-/// Poisson processes is a Poisson process.
+/// Several clients share a load by taking `rate` / clients each and a [replica](Seed::replica) of
+/// the seed: the sum of Poisson processes is a Poisson process.
 ///
 /// # Examples
 ///
@@ -70,7 +71,8 @@ pub struct Workload {
     pub length: Length,
 }
 
-/// NEBULA's key-value evaluation (1.6 M pairs of 16 B and 512 B, half reads), one second at 100 k RPC/s.
+/// NEBULA's key-value evaluation (1.6 M pairs of 16 B and 512 B, half reads), one second at 100 k
+/// RPC/s.
 impl Default for Workload {
     fn default() -> Self {
         Self {
@@ -86,7 +88,8 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// Creates the schedule of the load from `start`, which is usually the clock's reading when the clients begin.
+    /// Creates the schedule of the load from `start`, which is usually the clock's reading when the
+    /// clients begin.
     ///
     /// # Errors
     ///
@@ -134,8 +137,9 @@ enum Source {
 impl Schedule {
     /// Replays `operations`, whose times count from the start of the trace, from `start` on.
     ///
-    /// The whole trace is in memory (24 B per operation) before the load begins: reading a file meanwhile would disturb
-    /// the measurement. An operation whose time is before its predecessor's is due at once.
+    /// The whole trace is in memory (24 B per operation) before the load begins: reading a file
+    /// meanwhile would disturb the measurement. An operation whose time is before its predecessor's
+    /// is due at once.
     #[must_use]
     pub fn from_trace(operations: Vec<Operation>, start: Timestamp) -> Self {
         let duration = operations.last().map_or(Span::ZERO, |operation| operation.at - Timestamp::ZERO);
@@ -158,7 +162,8 @@ impl Schedule {
 
     /// Takes the next operation if it is due at `now`.
     ///
-    /// A late caller gets every operation in turn, with the time at which it *should* have been sent.
+    /// A late caller gets every operation in turn, with the time at which it *should* have been
+    /// sent.
     ///
     /// # Cost
     ///
@@ -171,7 +176,8 @@ impl Schedule {
         Some(operation)
     }
 
-    /// Returns the intended rate in RPC/s: as configured, or the mean of a trace (0 if all its times are equal).
+    /// Returns the intended rate in RPC/s: as configured, or the mean of a trace (0 if all its
+    /// times are equal).
     #[must_use]
     pub fn rate_rps(&self) -> f64 {
         self.rate_rps
@@ -183,7 +189,8 @@ impl Schedule {
         self.start
     }
 
-    /// Returns when the load ends: as configured; otherwise, when the last operation so far was due.
+    /// Returns when the load ends: as configured; otherwise, when the last operation so far was
+    /// due.
     #[must_use]
     pub fn end(&self) -> Timestamp {
         match &self.source {

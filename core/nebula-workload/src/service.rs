@@ -1,7 +1,8 @@
 //! How long does an RPC occupy its core?
 //!
-//! A [`ServiceTime`] is a distribution with one spelling everywhere. Its mean and squared coefficient of variation are
-//! exact, and drawing does not allocate. Times are rounded to whole picoseconds and limited to [`Span::MAX`].
+//! A [`ServiceTime`] is a distribution with one spelling everywhere. Its mean and squared
+//! coefficient of variation are exact, and drawing does not allocate. Times are rounded to whole
+//! picoseconds and limited to [`Span::MAX`].
 //!
 //! | spelling | meaning |
 //! |---|---|
@@ -20,8 +21,9 @@
 //!
 //! # How to add a distribution
 //!
-//! Add a file under `service/` with a type that implements `Law` and its `KIND`, a variant in `Part`, and a line in
-//! `without_file` of `service/parse.rs`; add a line to `tests/service_law.rs` so that the draws are checked against the law.
+//! Add a file under `service/` with a type that implements `Law` and its `KIND`, a variant in
+//! `Part`, and a line in `without_file` of `service/parse.rs`; add a line to `tests/service_law.rs`
+//! so that the draws are checked against the law.
 
 mod moments;
 mod law;
@@ -97,8 +99,8 @@ impl ServiceTime {
     ///
     /// # Cost
     ///
-    /// No allocation, time independent of earlier draws. `exp` takes one draw and one logarithm; `lognormal` draws
-    /// again with probability 0.21.
+    /// No allocation, time independent of earlier draws. `exp` takes one draw and one logarithm;
+    /// `lognormal` draws again with probability 0.21.
     #[inline]
     #[must_use]
     pub fn sample(&self, rng: &mut Rng) -> Span {
@@ -121,8 +123,8 @@ impl ServiceTime {
         }
     }
 
-    /// Draws the next `times.len()` service times and the types of their requests: those that as many calls of
-    /// [`sample_typed`](Self::sample_typed) draw.
+    /// Draws the next `times.len()` service times and the types of their requests: those that as
+    /// many calls of [`sample_typed`](Self::sample_typed) draw.
     ///
     /// # Cost
     ///
@@ -143,7 +145,8 @@ impl ServiceTime {
         }
     }
 
-    /// Draws rows of service times in whole picoseconds; each column holds what its stream alone draws with [`sample`](Self::sample).
+    /// Draws rows of service times in whole picoseconds; each column holds what its stream alone
+    /// draws with [`sample`](Self::sample).
     ///
     /// # Cost
     ///
@@ -170,7 +173,8 @@ impl ServiceTime {
         }
     }
 
-    /// Returns the request types with their shares, by [`TypeId`]; one called `all` unless this is a mix.
+    /// Returns the request types with their shares, by [`TypeId`]; one called `all` unless this is
+    /// a mix.
     #[must_use]
     pub fn types(&self) -> Vec<(String, f64)> {
         match &self.shape {
@@ -194,29 +198,33 @@ impl ServiceTime {
         matches!(self.shape, Shape::Part(Part::Exponential(_)))
     }
 
-    /// Returns the mean in picoseconds, from the distribution and not from draws; above 0 and finite.
+    /// Returns the mean in picoseconds, from the distribution and not from draws; above 0 and
+    /// finite.
     #[must_use]
     pub fn mean_ps(&self) -> f64 {
         self.moments.mean_ps
     }
 
-    /// Returns the squared coefficient of variation, variance / mean²: 0 for fixed times, 1 for exponential ones.
+    /// Returns the squared coefficient of variation, variance / mean²: 0 for fixed times, 1 for
+    /// exponential ones.
     ///
-    /// `None` if the variance is infinite: the mean of a run then converges too slowly for a confidence interval.
+    /// `None` if the variance is infinite: the mean of a run then converges too slowly for a
+    /// confidence interval.
     #[must_use]
     pub fn scv(&self) -> Option<f64> {
         self.moments.scv()
     }
 
-    /// Creates the distribution of recorded times, read from the lines of `source`; its spelling is `trace:name`.
+    /// Creates the distribution of recorded times, read from the lines of `source`; its spelling is
+    /// `trace:name`.
     ///
     /// Keeps every time of the file, at 8 B each.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::SampleLine`] for a line that is not a time, [`WorkloadError::SampleFile`] for a source that
-    /// cannot be read or holds no time, [`WorkloadError::Spelling`] for a name that would not parse back, and
-    /// [`WorkloadError::OutOfRange`] if all times are 0.
+    /// [`WorkloadError::SampleLine`] for a line that is not a time, [`WorkloadError::SampleFile`]
+    /// for a source that cannot be read or holds no time, [`WorkloadError::Spelling`] for a name
+    /// that would not parse back, and [`WorkloadError::OutOfRange`] if all times are 0.
     pub fn from_samples(name: &str, source: impl BufRead) -> Result<Self, WorkloadError> {
         Self::from_part(Part::Empirical(Empirical::read(name, source)?))
     }
@@ -230,11 +238,13 @@ impl ServiceTime {
         Self::from_part(Part::Empirical(Empirical::new(name, spans.into())?))
     }
 
-    /// Creates the mix of request types of these names, shares and laws, none of which is a mix. Its spelling does not parse back where a law's does not.
+    /// Creates the mix of request types of these names, shares and laws, none of which is a mix.
+    /// Its spelling does not parse back where a law's does not.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::OutOfRange`] for more than 256 types, shares that are negative or add up to 0, or a mean of 0.
+    /// [`WorkloadError::OutOfRange`] for more than 256 types, shares that are negative or add up to
+    /// 0, or a mean of 0.
     pub fn mix_of(types: impl IntoIterator<Item = (String, f64, Self)>) -> Result<Self, WorkloadError> {
         let of = |(name, share, service): (String, f64, Self)| RequestType { name: name.into(), share, service };
         Self::from_mix(RequestMix::new(types.into_iter().map(of).collect())?)

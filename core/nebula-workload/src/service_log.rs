@@ -45,14 +45,15 @@ const ENDPOINT: [&str; 8] = ["endpoint", "method", "operation", "op", "rpc", "ro
 const ENDPOINTS_MAX: usize = 64;
 
 impl ServiceLog {
-    /// Reads the log called `file`: its times are in `column`, or in the only one whose name ends in a unit.
+    /// Reads the log called `file`: its times are in `column`, or in the only one whose name ends
+    /// in a unit.
     ///
     /// Keeps every time, at 8 B each.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::SampleLine`] for a line without a time, [`WorkloadError::SampleFile`] for a source that cannot be read, that has no
-    /// such column, no times, or more than 64 endpoints.
+    /// [`WorkloadError::SampleLine`] for a line without a time, [`WorkloadError::SampleFile`] for a
+    /// source that cannot be read, that has no such column, no times, or more than 64 endpoints.
     pub fn read(file: &str, column: Option<&Column>, source: impl Read) -> Result<Self, WorkloadError> {
         // The header, which tells where the endpoint is, is read before the first time is taken.
         let endpoint_at = Cell::new(None);
@@ -81,7 +82,8 @@ impl ServiceLog {
         Ok(Self { file: file.to_owned(), column: place.name, unit: place.unit, endpoints })
     }
 
-    /// The endpoints, in the order in which they first appear; one without a name where the log has none.
+    /// The endpoints, in the order in which they first appear; one without a name where the log has
+    /// none.
     #[must_use]
     pub fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints

@@ -1,10 +1,11 @@
 //! Which rate still meets the SLO?
 //!
-//! [`SloSearch`] decides which rate to probe next and reads the verdicts; it runs nothing itself. It doubles the rate
-//! until one misses the SLO (or halves it until one meets it), then bisects the bracket until it is narrow enough.
+//! [`SloSearch`] decides which rate to probe next and reads the verdicts; it runs nothing itself.
+//! It doubles the rate until one misses the SLO (or halves it until one meets it), then bisects the
+//! bracket until it is narrow enough.
 //!
-//! On a shared machine, a probe can miss by bad luck, and sometimes meet by good luck. So a rate takes the best of
-//! three probes where it matters:
+//! On a shared machine, a probe can miss by bad luck, and sometimes meet by good luck. So a rate
+//! takes the best of three probes where it matters:
 //!
 //! ```text
 //! missed once            probe the same rate again before believing it
@@ -90,11 +91,13 @@ impl Point {
 pub struct SearchResult {
     /// The highest rate that met the SLO in two probes, in RPC/s; `None` if there is none (yet).
     pub throughput_under_slo_rps: Option<f64>,
-    /// The lowest rate that missed it in two probes, in RPC/s; `None` if none up to the upper limit did.
+    /// The lowest rate that missed it in two probes, in RPC/s; `None` if none up to the upper limit
+    /// did.
     pub lowest_missed_rps: Option<f64>,
     /// The number of probes made.
     pub probes: usize,
-    /// Whether the bracket is as narrow as requested; false while searching and after the last allowed probe.
+    /// Whether the bracket is as narrow as requested; false while searching and after the last
+    /// allowed probe.
     pub is_complete: bool,
 }
 
@@ -105,15 +108,17 @@ enum Step {
 }
 
 impl SloSearch {
-    /// The default limit on probes: a factor of a thousand by doubling takes 10, a precision of 1 % by bisection 7, and
-    /// at worst each is made three times.
+    /// The default limit on probes: a factor of a thousand by doubling takes 10, a precision of 1 %
+    /// by bisection 7, and at worst each is made three times.
     pub const PROBES_MAX: usize = 51;
     /// The narrowest bracket that can be requested, as a share of its lower end.
     pub const PRECISION_MIN: f64 = 1e-4;
 
-    /// Begins a search at `first`, within `limits`, for a bracket no wider than the share `precision` of its lower end.
+    /// Begins a search at `first`, within `limits`, for a bracket no wider than the share
+    /// `precision` of its lower end.
     ///
-    /// `first` is clamped to the limits, `precision` raised to at least [`PRECISION_MIN`](Self::PRECISION_MIN).
+    /// `first` is clamped to the limits, `precision` raised to at least
+    /// [`PRECISION_MIN`](Self::PRECISION_MIN).
     #[must_use]
     pub fn new(slo: Span, first: Rate, limits: std::ops::RangeInclusive<Rate>, precision: f64) -> Self {
         let (lowest, highest) = limits.into_inner();
@@ -143,7 +148,8 @@ impl SloSearch {
         self.slo
     }
 
-    /// Returns the verdict on a probe: whether its p99, NACKs counted as infinite, is within the SLO.
+    /// Returns the verdict on a probe: whether its p99, NACKs counted as infinite, is within the
+    /// SLO.
     #[must_use]
     pub fn is_met_by(&self, latency: &LatencyRecorder) -> bool {
         latency.meets(self.slo)
@@ -171,8 +177,8 @@ impl SloSearch {
     }
 
     fn step(&self) -> Step {
-        // A rate that missed once is neither met nor missed, so the same step, and with it the same rate, is chosen
-        // again.
+        // A rate that missed once is neither met nor missed, so the same step, and with it the same
+        // rate, is chosen again.
         match (self.highest_met(), self.lowest_missed()) {
             (None, None) => Step::Probe(self.first),
             (Some(met), None) if met.rate < self.highest => Step::Probe(self.limited(met.rate.scaled(2.0))),
@@ -187,7 +193,8 @@ impl SloSearch {
         self.points.iter().copied().find(Point::is_missed)
     }
 
-    /// Returns the highest point met below every point missed: a rate that meets above one that misses is luck.
+    /// Returns the highest point met below every point missed: a rate that meets above one that
+    /// misses is luck.
     fn highest_met(&self) -> Option<Point> {
         self.points.iter().copied().take_while(|point| !point.is_missed()).filter(Point::is_met).last()
     }

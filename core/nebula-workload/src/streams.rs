@@ -1,4 +1,5 @@
-//! Several streams side by side: each draws the numbers that it would draw alone, and all take their steps together, in vectors.
+//! Several streams side by side: each draws the numbers that it would draw alone, and all take
+//! their steps together, in vectors.
 
 #![expect(
     clippy::needless_range_loop,
@@ -31,16 +32,19 @@ pub struct Streams<const N: usize> {
     ziggurat: Box<Ziggurat>,
 }
 
-/// One of the four words of each stream's state. With room behind it, so that the compiler makes vectors of lanes and not across words.
+/// One of the four words of each stream's state. With room behind it, so that the compiler makes
+/// vectors of lanes and not across words.
 #[repr(align(128))]
 #[derive(Clone, Copy, Debug)]
 struct Word<const N: usize>([u64; N]);
 
-/// The layers of the exponential law, from the widest on: where each ends, and above it where the layer above it ends, as the bits of two
-/// `f64`. What is drawn below the second is inside a rectangle.
+/// The layers of the exponential law, from the widest on: where each ends, and above it where the
+/// layer above it ends, as the bits of two `f64`. What is drawn below the second is inside a
+/// rectangle.
 //
-// One number for both, so that the compiler loads them one by one: instructions that gather take 30 cycles where a processor's microcode
-// guards them (Intel, "Gather Data Sampling", 2023), four times as long as these loads.
+// One number for both, so that the compiler loads them one by one: instructions that gather take 30
+// cycles where a processor's microcode guards them (Intel, "Gather Data Sampling", 2023), four
+// times as long as these loads.
 #[derive(Clone, Debug)]
 struct Ziggurat([u128; LAYERS]);
 
@@ -55,12 +59,13 @@ impl<const N: usize> Streams<N> {
         Self { state, ziggurat: Box::new(Ziggurat::new()) }
     }
 
-    /// Draws rows of numbers from the exponential distribution with mean 1; each column holds what its stream alone draws with
-    /// [`Rng::exponential`].
+    /// Draws rows of numbers from the exponential distribution with mean 1; each column holds what
+    /// its stream alone draws with [`Rng::exponential`].
     ///
     /// # Cost
     ///
-    /// With vectors of `N` numbers some thirty instructions a row; in each row, every ninetieth number is drawn alone.
+    /// With vectors of `N` numbers some thirty instructions a row; in each row, every ninetieth
+    /// number is drawn alone.
     #[inline(always)]
     pub fn fill_exponential(&mut self, rows: &mut [[f64; N]]) {
         let Self { state, ziggurat } = self;
@@ -113,7 +118,8 @@ fn fill_exponential<const N: usize>(state: &mut [Word<N>; 4], ziggurat: &Ziggura
     }
 }
 
-/// The draws of one stream alone, with its state in registers. What is drawn outside of a rectangle takes the general way.
+/// The draws of one stream alone, with its state in registers. What is drawn outside of a rectangle
+/// takes the general way.
 pub(crate) fn fill_exponential_alone(rng: &mut Rng, draws: &mut [f64]) {
     static ZIGGURAT: LazyLock<Ziggurat> = LazyLock::new(Ziggurat::new);
     let ziggurat = &*ZIGGURAT;
@@ -186,7 +192,8 @@ fn advance<const N: usize>([Word(a), Word(b), Word(c), Word(d)]: &mut [Word<N>; 
     drawn
 }
 
-/// The numbers that are not `within` a rectangle are drawn by their streams alone, from before this row on.
+/// The numbers that are not `within` a rectangle are drawn by their streams alone, from before this
+/// row on.
 #[cold]
 #[inline(never)]
 fn draw_again<const N: usize>(state: &mut [Word<N>; 4], within: &[bool; N], row: &mut [f64; N]) {
@@ -209,14 +216,16 @@ const fn put_back<const N: usize>([a, b, c, d]: &mut [Word<N>; 4], lane: usize, 
     [a.0[lane], b.0[lane], c.0[lane], d.0[lane]] = alone.0;
 }
 
-/// The number between 0 and 1 that the ziggurat makes of 64 random bits: the middle of one of 2⁵² parts.
+/// The number between 0 and 1 that the ziggurat makes of 64 random bits: the middle of one of 2⁵²
+/// parts.
 #[inline(always)]
 fn between_0_and_1(bits: u64) -> f64 {
     f64::from_bits(bits >> 12 | 1.0_f64.to_bits()) - (1.0 - f64::EPSILON / 2.0)
 }
 
 impl Ziggurat {
-    /// Out of the draws themselves: what is drawn is the edge times a number between 0 and 1, here the lowest one.
+    /// Out of the draws themselves: what is drawn is the edge times a number between 0 and 1, here
+    /// the lowest one.
     fn new() -> Self {
         let edges: [f64; LAYERS] = std::array::from_fn(|layer| {
             let drawn: f64 = Exp1.sample(&mut Once(Some(layer as u64)));
@@ -228,7 +237,8 @@ impl Ziggurat {
     }
 }
 
-/// Draws these bits, and then ones: what the innermost layer, which no rectangle is inside of, asks for to accept its number.
+/// Draws these bits, and then ones: what the innermost layer, which no rectangle is inside of, asks
+/// for to accept its number.
 struct Once(Option<u64>);
 
 impl RngCore for Once {

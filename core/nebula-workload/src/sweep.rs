@@ -7,7 +7,8 @@ use crate::rate::Rate;
 
 /// The rates to offer one after the other, in the order written.
 ///
-/// `a,b,c` lists them; `a..b:n` stands for `n` rates from `a` to `b`, both included, at equal steps.
+/// `a,b,c` lists them; `a..b:n` stands for `n` rates from `a` to `b`, both included, at equal
+/// steps.
 ///
 /// # Examples
 ///
@@ -23,12 +24,14 @@ use crate::rate::Rate;
 pub struct Sweep(Vec<Rate>);
 
 impl Sweep {
-    /// The maximum number of rates in a sweep: a typing error such as `1..2M:1000000` is refused, not run for years.
+    /// The maximum number of rates in a sweep: a typing error such as `1..2M:1000000` is refused,
+    /// not run for years.
     pub const RATES_MAX: usize = 10_000;
 
     /// Creates `count` rates from `first` to `last`, both included, at equal steps.
     ///
-    /// A `count` of 1 gives only `first`; counts beyond [`RATES_MAX`](Self::RATES_MAX) are reduced to it.
+    /// A `count` of 1 gives only `first`; counts beyond [`RATES_MAX`](Self::RATES_MAX) are reduced
+    /// to it.
     #[must_use]
     pub fn linear(first: Rate, last: Rate, count: usize) -> Self {
         let count = count.clamp(1, Self::RATES_MAX);

@@ -6,14 +6,17 @@
 //! 12.5,set,user:4711,512
 //! ```
 //!
-//! - The header is optional; a first line that begins with `time_us` must be the whole header, or else that of a log.
-//! - A log has a header with other columns too, in any order: `key`, the operation in `op`, `operation`, `method` or `endpoint`, and the time in the only column
-//!   whose name ends in a unit, or in the one that [`TraceReader::column`] names. Its times count from the first. `value_bytes` may be missing where nothing is set.
-//! - `time_us` counts from the start of the trace, in microseconds, with up to six decimals (picoseconds). Times may
-//!   repeat but must not decrease.
+//! - The header is optional; a first line that begins with `time_us` must be the whole header, or
+//!   else that of a log.
+//! - A log has a header with other columns too, in any order: `key`, the operation in `op`,
+//!   `operation`, `method` or `endpoint`, and the time in the only column whose name ends in a
+//!   unit, or in the one that [`TraceReader::column`] names. Its times count from the first.
+//!   `value_bytes` may be missing where nothing is set.
+//! - `time_us` counts from the start of the trace, in microseconds, with up to six decimals
+//!   (picoseconds). Times may repeat but must not decrease.
 //! - `op` is `get`, `set` or `delete`.
-//! - `key` is the index of a key in decimal, or any other text. Text becomes a stable hash with the top bit set, so
-//!   that it never equals an index below 2⁶³.
+//! - `key` is the index of a key in decimal, or any other text. Text becomes a stable hash with the
+//!   top bit set, so that it never equals an index below 2⁶³.
 //! - Empty lines, and lines that begin with `#`, are skipped, and so are spaces around a field.
 //! - Fields are not quoted: a key cannot contain a comma.
 

@@ -2,10 +2,12 @@
 
 use nebula_nic::Span;
 
-/// The spacing of numbers from here on is 1: the sum with a smaller one is rounded to a whole number.
+/// The spacing of numbers from here on is 1: the sum with a smaller one is rounded to a whole
+/// number.
 pub(crate) const WHOLE: f64 = (1_u64 << 52) as f64;
 
-/// A draw from the exponential distribution is at most 44.4 times its mean, so times of such a mean are below 2⁵² ps.
+/// A draw from the exponential distribution is at most 44.4 times its mean, so times of such a mean
+/// are below 2⁵² ps.
 pub(crate) const MEAN_PS_SHORT: f64 = (1_u64 << 46) as f64;
 
 /// The largest whole number that is not above one of 0 to 2⁵².
@@ -21,7 +23,8 @@ pub(crate) fn span(ps: f64) -> Span {
     Span::from_ps((ps + WHOLE).to_bits() & ((1 << 52) - 1))
 }
 
-/// Rounds a time to the nearest picosecond; a negative time becomes 0, one that is too long becomes [`Span::MAX`].
+/// Rounds a time to the nearest picosecond; a negative time becomes 0, one that is too long becomes
+/// [`Span::MAX`].
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,

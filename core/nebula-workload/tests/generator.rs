@@ -1,4 +1,5 @@
-//! The generator against a server in simulated time: queueing theory, stalls, backpressure, refusals, stops.
+//! The generator against a server in simulated time: queueing theory, stalls, backpressure,
+//! refusals, stops.
 
 use std::collections::VecDeque;
 
@@ -148,8 +149,9 @@ fn an_overloaded_server_serves_at_its_capacity() {
 
 #[test]
 fn a_stall_delays_every_operation_that_was_due_in_it() {
-    // One operation per 2 µs; 100 µs of stall. Whatever the limit on outstanding operations and the room in the
-    // transport, the 50 operations due during the stall wait for its end, and the queue then drains.
+    // One operation per 2 µs; 100 µs of stall. Whatever the limit on outstanding operations and the
+    // room in the transport, the 50 operations due during the stall wait for its end, and the queue
+    // then drains.
     let stalled = || Server { stall: (at_us(1000), at_us(1100)), ..Server::new() };
     let narrow = GeneratorConfig { outstanding_max: 1, ..GeneratorConfig::default() };
     let reports = [
@@ -160,8 +162,8 @@ fn a_stall_delays_every_operation_that_was_due_in_it() {
     for report in &reports {
         assert_accounts(report);
         let slow = report.latency.raw().share_above(Span::from_us(51));
-        // Operation k waits 100 - 2k µs for the end and k µs for the operations before it: half of them more than 50
-        // µs.
+        // Operation k waits 100 - 2k µs for the end and k µs for the operations before it: half of
+        // them more than 50 µs.
         assert_eq!(slow, 50.0 / 10_000.0);
         assert_eq!(report.latency.raw().max(), Some(Latency::Finite(Span::from_us(101))));
         let lateness = report.lateness.max();

@@ -1,4 +1,5 @@
-//! The commands in README and docs/: the program accepts each of them, and commands shown with output print exactly that output.
+//! The commands in README and docs/: the program accepts each of them, and commands shown with
+//! output print exactly that output.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 

@@ -1,4 +1,5 @@
-//! `nebula simulate` at the queueing level: the fields of its results, results that theory predicts, and invalid input.
+//! `nebula simulate` at the queueing level: the fields of its results, results that theory
+//! predicts, and invalid input.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -48,7 +49,8 @@ fn a_row_has_every_field_with_its_unit() {
         assert!(0.0 < p50 && p50 < p90 && p90 < p99 && p99 < p999, "{row}");
         let [lo, hi] = [0, 1].map(|end| number(row, &format!("latency_ns_p99_ci.{end}")));
         assert!(lo < p99 && p99 < hi, "{row}");
-        // So few RPCs say little at a load of 0.9, or about 16 queues: such a load may be missed, but never met.
+        // So few RPCs say little at a load of 0.9, or about 16 queues: such a load may be missed,
+        // but never met.
         let is_unsettled = load == 0.9 || policy == "rss";
         let verdict = match (lo > 10_000.0, is_unsettled) {
             (true, _) => "no",

@@ -1,4 +1,5 @@
-//! `nebula simulate` at the block level: the fields of its results and their sums, tables and pages, and invalid input.
+//! `nebula simulate` at the block level: the fields of its results and their sums, tables and
+//! pages, and invalid input.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 

@@ -11,7 +11,8 @@ pub struct Answer {
     pub rows: Vec<Row>,
     /// The answer in sentences, where rows alone do not say it.
     pub said: Vec<String>,
-    /// What to know before believing a row, a line each: too little simulated, or a search that ended at its own bound.
+    /// What to know before believing a row, a line each: too little simulated, or a search that
+    /// ended at its own bound.
     pub notes: Vec<String>,
     /// The first point that could not be simulated to its end; the rows are those of the others.
     pub failure: Option<Failure>,

@@ -1,7 +1,8 @@
 //! The laboratory's questions in words.
 //!
-//! A question is what `nebula simulate`, `compare`, `size` and `reproduce` ask, as the flags of the command line. The program, a study's file
-//! and Python parse the same words with the same code, so they accept the same, refuse the same, and give the same answer.
+//! A question is what `nebula simulate`, `compare`, `size` and `reproduce` ask, as the flags of the
+//! command line. The program, a study's file and Python parse the same words with the same code, so
+//! they accept the same, refuse the same, and give the same answer.
 //!
 //! | question | module |
 //! |---|---|

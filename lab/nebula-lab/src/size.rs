@@ -1,7 +1,8 @@
 //! `size`: room for a receive buffer and tables.
 //!
-//! Without `--service`, it applies the papers' rule for exponential service times. With a service and an SLO, it uses a formula if one is
-//! exact, and simulates otherwise. With a rate, cores are the answer; of a [server that runs](Running), rate and service are what was measured.
+//! Without `--service`, it applies the papers' rule for exponential service times. With a service
+//! and an SLO, it uses a formula if one is exact, and simulates otherwise. With a rate, cores are
+//! the answer; of a [server that runs](Running), rate and service are what was measured.
 
 mod planner;
 mod question;
@@ -40,7 +41,8 @@ impl Question {
         self.ask_on(&self.effort.workers()?, progress)
     }
 
-    /// What the server that runs keeps, and what one of its load needs. Its service times and its rate are taken where the question has none.
+    /// What the server that runs keeps, and what one of its load needs. Its service times and its
+    /// rate are taken where the question has none.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! `sweep`: a question at every point of a grid.
 //!
-//! A [`Study`] names a question, the words that are fixed, and the words that vary. Its [`Point`]s are asked one thread each; what is
-//! known already comes from a [`Cache`]. A point that fails keeps its row, with the error, and the others go on. Rows are in the order of
-//! the points, on any worker, so the same study has the same bytes on any number of workers.
+//! A [`Study`] names a question, the words that are fixed, and the words that vary. Its [`Point`]s
+//! are asked one thread each; what is known already comes from a [`Cache`]. A point that fails
+//! keeps its row, with the error, and the others go on. Rows are in the order of the points, on any
+//! worker, so the same study has the same bytes on any number of workers.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -50,11 +51,13 @@ pub use point::Point;
 pub use result::PointResult;
 pub use study::Study;
 
-/// The results of all points, in their order, from the cache or asked on `threads` threads, or one a core.
+/// The results of all points, in their order, from the cache or asked on `threads` threads, or one
+/// a core.
 ///
 /// # Errors
 ///
-/// Threads that cannot be started, and a cache that cannot be written. A point that fails is a result.
+/// Threads that cannot be started, and a cache that cannot be written. A point that fails is a
+/// result.
 pub fn run(
     points: &[Point],
     cache: &Cache,

@@ -1,8 +1,10 @@
-//! The last-level cache: set-associative, true least-recently-used order, one word of directory per line.
+//! The last-level cache: set-associative, true least-recently-used order, one word of directory per
+//! line.
 //!
-//! A set has its tags and a [`Meta`] for each by way, and the order of their last use in one word ([`Order`]). Sixteen tags fill one
-//! cache line of the host, whose vector instructions compare all of them; a set with fewer ways leaves the rest empty. A line stays in
-//! its way, so that a limit on an agent's ways always refers to the same lines, as in hardware.
+//! A set has its tags and a [`Meta`] for each by way, and the order of their last use in one word
+//! ([`Order`]). Sixteen tags fill one cache line of the host, whose vector instructions compare all
+//! of them; a set with fewer ways leaves the rest empty. A line stays in its way, so that a limit
+//! on an agent's ways always refers to the same lines, as in hardware.
 
 mod order;
 mod prints;
@@ -73,14 +75,15 @@ impl Llc {
 
     /// The set of `block`.
     ///
-    /// XORing in the upper bits spreads any aligned run of blocks evenly, and separates regions that begin at round
-    /// addresses.
+    /// XORing in the upper bits spreads any aligned run of blocks evenly, and separates regions
+    /// that begin at round addresses.
     #[inline]
     pub(crate) const fn set_of(&self, block: Block) -> SetId {
         SetId(self.modulus.remainder(block.0 ^ (block.0 >> 14) ^ (block.0 >> 23)))
     }
 
-    /// Makes `block` the most recently used of its set; returns where it is and its metadata, if it was present.
+    /// Makes `block` the most recently used of its set; returns where it is and its metadata, if it
+    /// was present.
     #[inline(always)]
     pub(crate) fn touch(&mut self, set: SetId, block: Block) -> Option<(Line, Meta)> {
         let lines = self.set(set);
@@ -103,7 +106,8 @@ impl Llc {
         set.prints.way_of(&set.tags, block)
     }
 
-    /// Makes the block in a way the most recently used of its set; returns where it is and its metadata.
+    /// Makes the block in a way the most recently used of its set; returns where it is and its
+    /// metadata.
     #[inline(always)]
     pub(crate) fn touch_way(&mut self, set: SetId, way: usize) -> (Line, Meta) {
         let lines = self.set(set);

@@ -1,7 +1,9 @@
-//! Thresholds for the managers of `altocumulus:G`, trained offline: the queue length from which an RPC misses its SLO.
+//! Thresholds for the managers of `altocumulus:G`, trained offline: the queue length from which an
+//! RPC misses its SLO.
 //!
-//! One group is simulated at each load of a grid. For each RPC the simulation records how many RPCs waited when it arrived, and whether it
-//! was late. A threshold predicts that every RPC that finds as many waiting or more is late. Two shares measure its quality:
+//! One group is simulated at each load of a grid. For each RPC the simulation records how many RPCs
+//! waited when it arrived, and whether it was late. A threshold predicts that every RPC that finds
+//! as many waiting or more is late. Two shares measure its quality:
 //!
 //! - **accuracy**: the share of the RPCs predicted late that were late;
 //! - **effectiveness**: the share of the late RPCs that were predicted late.
@@ -12,7 +14,8 @@
 //! | aggressive | the shortest queue that any late RPC found | hardly | completely |
 //! | trained | the one with the best harmonic mean of the two | in between | in between |
 //!
-//! In addition, a line is fitted to the trained thresholds over Erlang's mean queue, T = a · E\[Nq\] + b.
+//! In addition, a line is fitted to the trained thresholds over Erlang's mean queue, T = a ·
+//! E\[Nq\] + b.
 
 mod judged;
 mod monotone;
@@ -68,7 +71,8 @@ pub struct Training {
 }
 
 impl Training {
-    /// A group whose NIC dispatches at most two RPCs to each worker, with Poisson arrivals at loads from 0.5 to 0.98; four replications of 250,000 RPCs.
+    /// A group whose NIC dispatches at most two RPCs to each worker, with Poisson arrivals at loads
+    /// from 0.5 to 0.98; four replications of 250,000 RPCs.
     #[must_use]
     pub fn new(workers: u16, service: ServiceTime, slo: Span) -> Self {
         let loads_permille = vec![500, 600, 700, 750, 800, 850, 900, 925, 950, 970, 980];
@@ -120,7 +124,8 @@ impl Training {
         self
     }
 
-    /// The threshold that needs no training: the RPCs that the workers can serve within the SLO on average, plus one.
+    /// The threshold that needs no training: the RPCs that the workers can serve within the SLO on
+    /// average, plus one.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
     pub fn naive(&self) -> u32 {
@@ -128,7 +133,8 @@ impl Training {
         Thresholds::naive(self.workers, services).at(0)
     }
 
-    /// One row for each load. The same arguments give the same rows, and a row does not depend on the other loads.
+    /// One row for each load. The same arguments give the same rows, and a row does not depend on
+    /// the other loads.
     ///
     /// `progress` is called after each replication.
     ///
@@ -141,7 +147,8 @@ impl Training {
         })
     }
 
-    /// Queue lengths that RPCs found at one load and how many of the RPCs were late, over all replications.
+    /// Queue lengths that RPCs found at one load and how many of the RPCs were late, over all
+    /// replications.
     ///
     /// # Errors
     ///
@@ -189,7 +196,8 @@ impl Training {
 /// Fewest late RPCs to train with; with fewer the trained threshold is the naive one.
 const LATE_MIN: u64 = 100;
 
-/// The line through trained thresholds over Erlang's mean queue: a and b of T = a · E\[Nq\] + b, by least squares.
+/// The line through trained thresholds over Erlang's mean queue: a and b of T = a · E\[Nq\] + b, by
+/// least squares.
 ///
 /// `None` unless at least two loads had enough late RPCs.
 #[must_use]

@@ -70,7 +70,8 @@ pub struct Scenario {
     pub application: Application,
     /// When RPCs arrive.
     pub arrivals: Arrivals,
-    /// DRAM traffic of another program on the same machine, in 10⁹ bytes per second; half of it reads.
+    /// DRAM traffic of another program on the same machine, in 10⁹ bytes per second; half of it
+    /// reads.
     pub hog_gb_per_s: f64,
 }
 
@@ -103,7 +104,8 @@ impl Scenario {
     }
 }
 
-/// The largest share of DRAM bandwidth that another program may take. Above it, the simulated server makes no progress.
+/// The largest share of DRAM bandwidth that another program may take. Above it, the simulated
+/// server makes no progress.
 const HOG_SHARE_MAX: f64 = 0.8;
 
 /// Deserializes a value from its text.

@@ -270,7 +270,8 @@ pub enum SimError {
         /// The text.
         text: String,
     },
-    /// There are weights or zones of servers that there are not, or where no caller chooses among servers.
+    /// There are weights or zones of servers that there are not, or where no caller chooses among
+    /// servers.
     #[error("weights or zones of {given} servers, and there are {servers} that callers choose from")]
     Standings {
         /// Given ones.

@@ -1,7 +1,8 @@
 //! One operating point with error bars: parallel replications, and a stopping rule.
 //!
-//! Replication `i` uses the seed's replica `i`, so a result depends on the seed and the number of replications, never on the number of
-//! threads. Two systems with the same seed receive the same arrivals and the same service times.
+//! Replication `i` uses the seed's replica `i`, so a result depends on the seed and the number of
+//! replications, never on the number of threads. Two systems with the same seed receive the same
+//! arrivals and the same service times.
 
 mod by_run;
 pub(crate) mod met;
@@ -39,10 +40,12 @@ pub(crate) use parts::Parts;
 pub struct Effort {
     /// RPCs measured in each replication, at least.
     pub rpcs: u64,
-    /// RPCs measured in each replication, at most: where a load takes long to settle, [`length`](Self::length) chooses more than `rpcs`, and
-    /// [`estimate`] repeats a window that turns out to be short where no formula says how long it should be.
+    /// RPCs measured in each replication, at most: where a load takes long to settle,
+    /// [`length`](Self::length) chooses more than `rpcs`, and [`estimate`] repeats a window that
+    /// turns out to be short where no formula says how long it should be.
     pub rpcs_max: u64,
-    /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length) chooses if not set.
+    /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length)
+    /// chooses if not set.
     pub warmup: Option<u64>,
     /// Replications; with a precision, rounds of this many run until it is reached.
     pub replications: u32,
@@ -55,7 +58,8 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// Ten replications of 200,000 RPCs, or of up to 12 million where the load takes long to settle.
+    /// Ten replications of 200,000 RPCs, or of up to 12 million where the load takes long to
+    /// settle.
     fn default() -> Self {
         Self {
             rpcs: 200_000,
@@ -107,9 +111,10 @@ impl Effort {
 
     /// The length of one replication of `load` on `system`.
     ///
-    /// The measured windows of all replications together are 3,000 to 9,000 relaxation times long, where the effort allows it;
-    /// otherwise no more is simulated than it asks for at least. Unless set, the warm-up is three relaxation times long, at least a tenth of the measured RPCs and at most twice as many. Where no formula gives the
-    /// relaxation time, the limits decide.
+    /// The measured windows of all replications together are 3,000 to 9,000 relaxation times long,
+    /// where the effort allows it; otherwise no more is simulated than it asks for at least. Unless
+    /// set, the warm-up is three relaxation times long, at least a tenth of the measured RPCs and
+    /// at most twice as many. Where no formula gives the relaxation time, the limits decide.
     #[must_use]
     pub fn length(&self, system: &System, load: &Load) -> Length {
         let relaxation = Relaxation::of(system, load);
@@ -144,7 +149,8 @@ impl Effort {
     }
 }
 
-/// How many times as long the next window is, where one is too short and no formula says how long it should be.
+/// How many times as long the next window is, where one is too short and no formula says how long
+/// it should be.
 const GROWTH: u64 = 4;
 
 /// Parts of all measured windows together, at least: with fewer, skewness cannot be estimated.
@@ -165,7 +171,8 @@ pub struct Estimate {
     pub depth_mean: Vec<f64>,
     /// p99 of the queue depth of each replication.
     pub depth_p99: Vec<f64>,
-    /// Whether some RPCs starved: they waited as long as the load lasted. If they are fewer than 1 %, no p99 shows it.
+    /// Whether some RPCs starved: they waited as long as the load lasted. If they are fewer than 1
+    /// %, no p99 shows it.
     pub is_starving: bool,
     /// Whether so much was simulated that the intervals hold; otherwise the point is *unsettled*.
     pub is_settled: bool,
@@ -221,14 +228,16 @@ impl Estimate {
         self.is_settled = by_formula && by_batches && self.parts.is_tail_seen(self.tally.latency_with_nacks(0.99));
     }
 
-    /// The effort with a longer window, where no formula gives the relaxation time and the batches of this one depend on each other.
+    /// The effort with a longer window, where no formula gives the relaxation time and the batches
+    /// of this one depend on each other.
     fn longer(&self, system: &System, load: &Load, effort: &Effort) -> Option<Effort> {
         let may_grow = effort.rpcs < effort.rpcs_max && load.over_time.is_none();
         let is_short = may_grow && Relaxation::of(system, load).is_none() && !self.is_long();
         is_short.then(|| Effort { rpcs: (effort.rpcs * GROWTH).min(effort.rpcs_max), ..*effort })
     }
 
-    /// Whether the windows are long by what was measured: more than it takes to settle, as correlations are known to some hundredths only.
+    /// Whether the windows are long by what was measured: more than it takes to settle, as
+    /// correlations are known to some hundredths only.
     fn is_long(&self) -> bool {
         hardly_depend(&self.batches) && self.parts.is_tail_seen(self.tally.latency_with_nacks(0.99))
     }
@@ -255,7 +264,8 @@ impl Estimate {
         self.parts.quantile(share).unwrap_or_else(|| Interval::unknown(self.tally.latency.quantile(share)))
     }
 
-    /// The slowdown that a share `share` of the RPCs of a mix does not exceed, in thousandths; `None` unless the service times are a mix.
+    /// The slowdown that a share `share` of the RPCs of a mix does not exceed, in thousandths;
+    /// `None` unless the service times are a mix.
     #[must_use]
     pub fn slowdown(&self, share: f64) -> Option<Interval> {
         let is_mix = !self.tally.by_type.is_empty();
@@ -296,7 +306,8 @@ impl Estimate {
         &self.by_run
     }
 
-    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and no RPC starves.
+    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and no RPC
+    /// starves.
     #[must_use]
     pub fn met(&self, slo: Span) -> Met {
         if self.is_starving { Met::No } else { Met::of(&self.late(slo), self.is_settled) }
@@ -311,8 +322,9 @@ impl Estimate {
 
 /// Runs replications of one operating point until the effort is spent or the precision is reached.
 ///
-/// Where no formula gives the relaxation time (bounds on the queue, bursts, closed loops, `darc`), windows four times as long are measured
-/// until the means of successive batches hardly depend on each other, up to the effort's most RPCs.
+/// Where no formula gives the relaxation time (bounds on the queue, bursts, closed loops, `darc`),
+/// windows four times as long are measured until the means of successive batches hardly depend on
+/// each other, up to the effort's most RPCs.
 ///
 /// `progress` is called after each replication, on the thread that ran it.
 ///
@@ -322,8 +334,8 @@ impl Estimate {
 ///
 /// # Cost
 ///
-/// Replications run in parallel on the threads of the current [`Executor`](crate::study::Executor), or else on rayon's global pool.
-/// Memory for one tally per replication.
+/// Replications run in parallel on the threads of the current [`Executor`](crate::study::Executor),
+/// or else on rayon's global pool. Memory for one tally per replication.
 pub fn estimate(
     system: &System,
     load: &Load,

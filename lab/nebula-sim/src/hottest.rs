@@ -1,4 +1,5 @@
-//! Which share of a server's RPCs its hottest core is given, where flows or keys decide: computed from their shares, before a run.
+//! Which share of a server's RPCs its hottest core is given, where flows or keys decide: computed
+//! from their shares, before a run.
 
 use crate::error::SimError;
 use crate::load::population::{Flows, Population};
@@ -13,8 +14,9 @@ pub(crate) const fn key_hash(rank: u32) -> u32 {
     (mixed >> 32) as u32
 }
 
-/// The share of its server's RPCs that the hottest core of all servers is given under this seed, over its share of the server's speed. `None` where the core does not follow from
-/// the flow or the key, or the shares of flows are not known.
+/// The share of its server's RPCs that the hottest core of all servers is given under this seed,
+/// over its share of the server's speed. `None` where the core does not follow from the flow or the
+/// key, or the shares of flows are not known.
 ///
 /// # Cost
 ///
@@ -54,8 +56,8 @@ fn hottest(system: &System, population: &Population, core: &mut dyn FnMut(u32) -
     shares.into_iter().enumerate().map(of_core).fold(0.0, f64::max)
 }
 
-/// The first of the flows, the most popular one first, that sends fewer RPCs than the mean flow; `None` where no flow does, or their shares are not
-/// known.
+/// The first of the flows, the most popular one first, that sends fewer RPCs than the mean flow;
+/// `None` where no flow does, or their shares are not known.
 ///
 /// # Cost
 ///

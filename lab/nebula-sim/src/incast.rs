@@ -5,9 +5,12 @@
 //!      ◀──────────────── acknowledgments, NACKs, grants, replies: a latency, and no queue ──────┘
 //! ```
 //!
-//! Each sender has one message outstanding, short or long by a draw. What may be sent is decided by the machines of `nebula-nic` that the
-//! runtime's client uses ([`Retransmit`](nebula_requester::Retransmit) with its [`Flow`](nebula_requester::Flow), [`Upload`](nebula_requester::Upload)), and what is taken in by
-//! those of its server ([`Backend`](nebula_nic::Backend), [`Grants`](nebula_nic::Grants)). `docs/MODEL.md` has what is assumed of the network.
+//! Each sender has one message outstanding, short or long by a draw. What may be sent is decided by
+//! the machines of `nebula-nic` that the runtime's client uses
+//! ([`Retransmit`](nebula_requester::Retransmit) with its [`Flow`](nebula_requester::Flow),
+//! [`Upload`](nebula_requester::Upload)), and what is taken in by those of its server
+//! ([`Backend`](nebula_nic::Backend), [`Grants`](nebula_nic::Grants)). `docs/MODEL.md` has what is
+//! assumed of the network.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -29,7 +32,8 @@ use world::{Tally, World};
 
 /// Payload of a packet: that of the runtime over UDP.
 pub const PACKET_BYTES: u32 = 1088;
-/// Bytes on the link of a packet without its payload: frame and message of the UDP transport, UDP, IPv4, and Ethernet with preamble and gap.
+/// Bytes on the link of a packet without its payload: frame and message of the UDP transport, UDP,
+/// IPv4, and Ethernet with preamble and gap.
 pub const OVERHEAD_BYTES: u32 = 32 + 32 + 8 + 20 + 38;
 /// The most senders.
 pub const SENDERS_MAX: u16 = 4096;
@@ -65,7 +69,8 @@ pub struct Incast {
     pub short_share: f64,
     /// Rate of each link, the receiver's too.
     pub link_gbps: f64,
-    /// Time from a sender to the receiver on an idle network, and back, but for the time that sending takes on the links.
+    /// Time from a sender to the receiver on an idle network, and back, but for the time that
+    /// sending takes on the links.
     pub latency: Span,
     /// Bytes that wait at the switch's port to the receiver, beyond which packets are dropped.
     pub switch_bytes: u32,
@@ -82,7 +87,8 @@ pub struct Incast {
 }
 
 impl Default for Incast {
-    /// 64 senders of 512 B and, one in ten, 64 KiB, on links of 25 Gb/s; 128 KiB in the switch and 2 MiB in the receive buffer.
+    /// 64 senders of 512 B and, one in ten, 64 KiB, on links of 25 Gb/s; 128 KiB in the switch and
+    /// 2 MiB in the receive buffer.
     fn default() -> Self {
         Self {
             senders: 64,
@@ -107,7 +113,8 @@ impl Default for Incast {
 pub struct IncastEstimate {
     /// Payload of messages that were answered, in bits by time.
     pub goodput_gbps: Interval,
-    /// p99 of short messages that were answered, from their beginning to the answer, refused tries included, in picoseconds.
+    /// p99 of short messages that were answered, from their beginning to the answer, refused tries
+    /// included, in picoseconds.
     pub short_p99_ps: Interval,
     /// The same of long ones.
     pub long_p99_ps: Interval,
@@ -117,7 +124,8 @@ pub struct IncastEstimate {
     pub dropped: Option<Interval>,
     /// The share of messages that ended without an answer.
     pub lost: Interval,
-    /// Whether the first and the second half of what was measured are alike: else more is to be simulated.
+    /// Whether the first and the second half of what was measured are alike: else more is to be
+    /// simulated.
     pub is_settled: bool,
 }
 
@@ -165,7 +173,8 @@ impl Incast {
         Span::from_ps((f64::from(payload_bytes + OVERHEAD_BYTES) * 8e3 / self.link_gbps).round() as u64)
     }
 
-    /// The goodput beyond which no flow control gets: the link's rate, less what headers take of it at these lengths.
+    /// The goodput beyond which no flow control gets: the link's rate, less what headers take of it
+    /// at these lengths.
     #[must_use]
     pub fn goodput_gbps_max(&self) -> f64 {
         let packets = |bytes: u32| f64::from(mtu().packets(bytes));
@@ -176,7 +185,8 @@ impl Incast {
         self.link_gbps * payload / (payload + mean(&packets) * f64::from(OVERHEAD_BYTES))
     }
 
-    /// Runs replications of so many messages of all senders together, from when a tenth of them has ended on.
+    /// Runs replications of so many messages of all senders together, from when a tenth of them has
+    /// ended on.
     ///
     /// # Errors
     ///

@@ -1,7 +1,9 @@
-//! Confidence intervals over parts of a simulation that are independent, or long enough to be nearly so.
+//! Confidence intervals over parts of a simulation that are independent, or long enough to be
+//! nearly so.
 //!
-//! The latencies of one run are correlated, so an interval computed from single RPCs would be too short. Replications with different seeds
-//! are independent, and so are the parts of a long run but for their ends.
+//! The latencies of one run are correlated, so an interval computed from single RPCs would be too
+//! short. Replications with different seeds are independent, and so are the parts of a long run but
+//! for their ends.
 //!
 //! | figure | interval | where |
 //! |---|---|---|
@@ -39,7 +41,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The 95 % interval of the mean of independent figures; infinite if one of them is infinite or there is only one.
+    /// The 95 % interval of the mean of independent figures; infinite if one of them is infinite or
+    /// there is only one.
     #[must_use]
     pub fn of(figures: &[f64]) -> Self {
         let count = figures.len() as f64;
@@ -56,7 +59,8 @@ impl Interval {
         Self { value, lo: value - half, hi: value + half }
     }
 
-    /// The 95 % interval of the mean of independent figures that are not negative, nor are its ends.
+    /// The 95 % interval of the mean of independent figures that are not negative, nor are its
+    /// ends.
     #[must_use]
     pub fn of_positive(figures: &[f64]) -> Self {
         Ratio::of(&figures.iter().map(|&figure| (figure, 1.0)).collect::<Vec<_>>()).interval()
@@ -86,7 +90,8 @@ impl Interval {
         self.lo <= value && value <= self.hi
     }
 
-    /// The part of the interval in which the figure can be at all: it holds the true one as often as the whole interval does.
+    /// The part of the interval in which the figure can be at all: it holds the true one as often
+    /// as the whole interval does.
     #[must_use]
     pub(crate) const fn within(self, lowest: f64, highest: f64) -> Self {
         Self { value: self.value, lo: self.lo.max(lowest), hi: self.hi.min(highest) }

@@ -112,7 +112,8 @@ impl Load {
         Self { over_time: Some(profile), ..self.at(mean) }
     }
 
-    /// Whether RPCs share neither flows nor keys, so that no core is chosen for more of them than another but by chance.
+    /// Whether RPCs share neither flows nor keys, so that no core is chosen for more of them than
+    /// another but by chance.
     #[must_use]
     pub fn is_even(&self) -> bool {
         self.flows == Flows::EachRpc && self.keys.is_none()
@@ -191,8 +192,9 @@ impl Load {
 
     /// Roughly how many RPCs an empty system needs to reach its steady state; 0 if unknown.
     ///
-    /// Three times the RPCs that arrive in the relaxation time of M/M/k, which is ρ / (1 − √ρ)² for any k, times the mean of the squared
-    /// coefficients of variation of gaps (taken as 1) and of service (at most 10).
+    /// Three times the RPCs that arrive in the relaxation time of M/M/k, which is ρ / (1 − √ρ)² for
+    /// any k, times the mean of the squared coefficients of variation of gaps (taken as 1) and of
+    /// service (at most 10).
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
     pub fn settling_rpcs(&self) -> u64 {

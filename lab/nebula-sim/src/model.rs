@@ -1,7 +1,8 @@
-//! Published systems at the queueing level: each is a small file with a policy, the costs of its mechanisms, and their sources.
+//! Published systems at the queueing level: each is a small file with a policy, the costs of its
+//! mechanisms, and their sources.
 //!
-//! All systems are data for the same mechanisms; no code depends on the name of a system. To add one, write a file in `data/systems/` and
-//! add its name to [`SHIPPED`].
+//! All systems are data for the same mechanisms; no code depends on the name of a system. To add
+//! one, write a file in `data/systems/` and add its name to [`SHIPPED`].
 
 mod groups;
 
@@ -44,7 +45,8 @@ pub struct SystemModel {
     /// Costs of its mechanisms.
     #[serde(default)]
     costs: Costs,
-    /// Cores of each server, if the cores are split over several servers; otherwise one server has them all.
+    /// Cores of each server, if the cores are split over several servers; otherwise one server has
+    /// them all.
     #[serde(default)]
     server_cores: Option<u16>,
     /// The router before the servers.

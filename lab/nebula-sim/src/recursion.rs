@@ -1,6 +1,7 @@
 //! First come, first served, without events: when an RPC begins follows from the RPCs before it.
 //!
-//! Where no RPC changes its core, cores serve in order and no client waits for an answer, a run needs no calendar:
+//! Where no RPC changes its core, cores serve in order and no client waits for an answer, a run
+//! needs no calendar:
 //!
 //! | policies | recursion | file |
 //! |---|---|---|
@@ -10,17 +11,18 @@
 //! | `rss`, `static`, `random`, `round-robin`, `key-hash` | Lindley, for each core: when it has arrived and the RPC before it has ended | [`per_core`] |
 //! | `two-choices` | the same, and who is at a core is kept for the choice | [`loads`] |
 //!
-//! The result is the one of the event-driven [`world`](crate::world), to the byte: the same streams give the same draws, and
-//! `nebula-nic` chooses the cores, but for [`two_each`], whose choice is the same. Only what changes no time is left out: which of several idle cores takes
-//! an RPC of one queue. Latencies between NIC and core and core time an RPC are terms of both recursions ([`Terms`]). A test runs
-//! both, RPC by RPC ([`tests`]).
+//! The result is the one of the event-driven [`world`](crate::world), to the byte: the same streams
+//! give the same draws, and `nebula-nic` chooses the cores, but for [`two_each`], whose choice is
+//! the same. Only what changes no time is left out: which of several idle cores takes an RPC of one
+//! queue. Latencies between NIC and core and core time an RPC are terms of both recursions
+//! ([`Terms`]). A test runs both, RPC by RPC ([`tests`]).
 //!
 //! RPCs are taken in blocks, so that draws, recursion and statistics are separate loops.
 //!
 //! # Source
 //!
-//! J. Kiefer, J. Wolfowitz, "On the theory of queues with many servers", Trans. AMS 78, 1955; D. V. Lindley, "The theory of queues with a
-//! single server", Proc. Cambridge Phil. Soc. 48, 1952.
+//! J. Kiefer, J. Wolfowitz, "On the theory of queues with many servers", Trans. AMS 78, 1955; D. V.
+//! Lindley, "The theory of queues with a single server", Proc. Cambridge Phil. Soc. 48, 1952.
 
 mod any_core;
 mod block;
@@ -54,7 +56,8 @@ use one_queue::OneQueue;
 use per_core::PerCore;
 use two_each::TwoEach;
 
-/// What a run under first come, first served needs: [`serve`](Self::serve) says when each RPC of a block begins and ends.
+/// What a run under first come, first served needs: [`serve`](Self::serve) says when each RPC of a
+/// block begins and ends.
 trait Recursion {
     /// RPCs of a block, at most.
     fn block_rpcs(&self) -> usize;
@@ -74,7 +77,8 @@ struct Terms {
     notify: u64,
 }
 
-/// Whether the recursions are exact for a run: nothing in it depends on more than the order of arrival.
+/// Whether the recursions are exact for a run: nothing in it depends on more than the order of
+/// arrival.
 pub(crate) fn fits(system: &System, load: &Load) -> bool {
     let Costs { dispatch: _, notify: _, receive: _, decision, lock_handoff, steal, interrupt, discover, hop, per_core } =
         system.costs;

@@ -1,13 +1,15 @@
-//! Reproduction of the papers' figures: published beside reproduced values, with intervals and judgments.
+//! Reproduction of the papers' figures: published beside reproduced values, with intervals and
+//! judgments.
 //!
-//! An [`Entry`] is one figure or table of a paper. Run in a [`Lab`] it gives [`Row`]s: the published value, the reproduced value with its
-//! interval, a [`Judgment`], and, if they differ, a sentence generated from the numbers of that run. Published values and set-ups are data
-//! in `data/papers/*.toml`; the code contains none. *Enforced by* `tests/reproduce.rs`.
+//! An [`Entry`] is one figure or table of a paper. Run in a [`Lab`] it gives [`Row`]s: the
+//! published value, the reproduced value with its interval, a [`Judgment`], and, if they differ, a
+//! sentence generated from the numbers of that run. Published values and set-ups are data in
+//! `data/papers/*.toml`; the code contains none. *Enforced by* `tests/reproduce.rs`.
 //!
 //! # How to add an entry
 //!
-//! Add its figures to `data/papers/*.toml`, the type of its set-up under [`paper`], a file here with a function from [`Lab`] to
-//! [`Reproduction`], and a line in [`ENTRIES`].
+//! Add its figures to `data/papers/*.toml`, the type of its set-up under [`paper`], a file here
+//! with a function from [`Lab`] to [`Reproduction`], and a line in [`ENTRIES`].
 
 pub mod paper;
 mod row;
@@ -326,7 +328,8 @@ impl Entry {
         (self.reproduce)(lab)
     }
 
-    /// As [`reproduce`](Self::reproduce), with runs too short for a meaningful result. `None` for an entry outside NEBULA's evaluation.
+    /// As [`reproduce`](Self::reproduce), with runs too short for a meaningful result. `None` for
+    /// an entry outside NEBULA's evaluation.
     ///
     /// For tests.
     #[doc(hidden)]

@@ -1,9 +1,10 @@
 //! Search for the highest load that meets an SLO, with a confidence interval.
 //!
-//! [`highest_load`] judges each load by all replications together, and is what users ask for. [`load_at_objective`] is for comparisons of
-//! systems seed by seed, which reproduced figures are: each replication bisects independently with its own seed. With one seed, all loads have the same service
-//! times and the same arrivals, only closer together, so the p99 is nearly monotonic in the load. The results of the replications are
-//! independent and give the interval.
+//! [`highest_load`] judges each load by all replications together, and is what users ask for.
+//! [`load_at_objective`] is for comparisons of systems seed by seed, which reproduced figures are:
+//! each replication bisects independently with its own seed. With one seed, all loads have the same
+//! service times and the same arrivals, only closer together, so the p99 is nearly monotonic in the
+//! load. The results of the replications are independent and give the interval.
 
 pub(crate) mod crossing;
 mod highest;
@@ -63,9 +64,11 @@ impl Default for Bracket {
 pub enum Objective {
     /// 99 % of all RPCs end within this time; a NACK counts as infinite.
     P99(Span),
-    /// 99 % of the served RPCs of one type end within this time, and at most 1 % of all RPCs are NACKed.
+    /// 99 % of the served RPCs of one type end within this time, and at most 1 % of all RPCs are
+    /// NACKed.
     P99OfType(TypeId, Span),
-    /// 99.9 % of the served RPCs of a mix have at most this slowdown (latency over service time), and at most 0.1 % of all are NACKed.
+    /// 99.9 % of the served RPCs of a mix have at most this slowdown (latency over service time),
+    /// and at most 0.1 % of all are NACKed.
     Slowdown(f64),
 }
 
@@ -94,7 +97,8 @@ impl Objective {
     }
 }
 
-/// Searches for the highest load at which 99 % of all RPCs end within `slo`; a NACK counts as infinite.
+/// Searches for the highest load at which 99 % of all RPCs end within `slo`; a NACK counts as
+/// infinite.
 ///
 /// # Errors
 ///
@@ -102,8 +106,9 @@ impl Objective {
 ///
 /// # Cost
 ///
-/// About log2((highest − lowest) / width) runs per replication: 11 by default. Under first come, first served with Poisson arrivals and no
-/// costs eight replications are simulated [side by side](crate::lanes), with the same result.
+/// About log2((highest − lowest) / width) runs per replication: 11 by default. Under first come,
+/// first served with Poisson arrivals and no costs eight replications are simulated [side by
+/// side](crate::lanes), with the same result.
 pub fn load_at_slo(
     system: &System,
     load: &Load,
@@ -119,7 +124,8 @@ pub fn load_at_slo(
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] or [`SimError::Slowdown`] if the lowest load already misses it; otherwise the errors of a run.
+/// [`SimError::Slo`] or [`SimError::Slowdown`] if the lowest load already misses it; otherwise the
+/// errors of a run.
 ///
 /// # Cost
 ///
@@ -133,7 +139,8 @@ pub fn load_at_objective(
     progress: &(dyn Fn() + Sync),
 ) -> Result<LoadAtSlo, SimError> {
     effort.validate()?;
-    // Where one run is asked for alone, each replication is a piece of work; runs side by side are one piece together.
+    // Where one run is asked for alone, each replication is a piece of work; runs side by side are
+    // one piece together.
     let lanes = SideBySide::of(system, load, objective, bracket, effort);
     let bisect_some = |indices: &&[u32]| -> Result<Vec<(f64, Tally)>, SimError> {
         let seeds: Vec<Seed> = indices.iter().map(|&index| effort.seed.replica(u64::from(index))).collect();
@@ -158,8 +165,9 @@ pub fn load_at_objective(
     })
 }
 
-/// Past saturation, a scheduler that does not serve in order starves some RPCs, and a run would end only when its queue exceeds its
-/// limit. This bound ends such a run. No load that meets an SLO comes near it.
+/// Past saturation, a scheduler that does not serve in order starves some RPCs, and a run would end
+/// only when its queue exceeds its limit. This bound ends such a run. No load that meets an SLO
+/// comes near it.
 fn bounded(system: &System) -> System {
     match (system.policy, system.queue_bound) {
         (Policy::Preemptive(_) | Policy::Darc, None) => {
@@ -171,10 +179,11 @@ fn bounded(system: &System) -> System {
 
 const WAITING_PER_CORE: u32 = 64;
 
-/// Whether a scheduler that does not serve in order meets its SLO by starving a few RPCs for as long as the load lasts.
+/// Whether a scheduler that does not serve in order meets its SLO by starving a few RPCs for as
+/// long as the load lasts.
 ///
-/// If fewer than 1 % are long, no p99 shows it. The sign is an RPC that took longer than half of the measured window: in a stable system,
-/// the window is many times longer than any RPC.
+/// If fewer than 1 % are long, no p99 shows it. The sign is an RPC that took longer than half of
+/// the measured window: in a stable system, the window is many times longer than any RPC.
 pub(crate) fn is_starving(system: &System, tally: &Tally) -> bool {
     matches!(system.policy, Policy::Preemptive(_) | Policy::Darc) && tally.latency.max() > tally.window.as_ps() / 2
 }

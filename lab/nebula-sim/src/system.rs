@@ -1,4 +1,5 @@
-//! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
+//! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and
+//! the clients' reactions.
 
 pub(crate) mod altocumulus;
 pub(crate) mod calls;
@@ -48,39 +49,46 @@ pub struct System {
     pub dedicated: u16,
     /// Servers; each RPC goes to a random one.
     pub servers: u16,
-    /// An RPC that finds this many RPCs waiting at its server is NACKed; without a bound every RPC is admitted.
+    /// An RPC that finds this many RPCs waiting at its server is NACKed; without a bound every RPC
+    /// is admitted.
     ///
-    /// Under a policy with one queue per core the bound is divided among the cores, as in the runtime's admission control. With 0 nothing
-    /// waits at the NIC: an RPC is NACKed unless a core has credit for it.
+    /// Under a policy with one queue per core the bound is divided among the cores, as in the
+    /// runtime's admission control. With 0 nothing waits at the NIC: an RPC is NACKed unless a core
+    /// has credit for it.
     pub queue_bound: Option<u32>,
-    /// Whether the flows that have had most of the room are NACKed first where it is short, as by the runtime; with a bound on the queue, at a
-    /// NIC that gives RPCs to cores.
+    /// Whether the flows that have had most of the room are NACKed first where it is short, as by
+    /// the runtime; with a bound on the queue, at a NIC that gives RPCs to cores.
     pub fair_shares: bool,
     /// What a client does after a NACK.
     pub reaction: RetryPolicy,
     /// What each mechanism costs.
     pub costs: Costs,
-    /// A router that chooses the servers, instead of clients that choose a random one; under central policies.
+    /// A router that chooses the servers, instead of clients that choose a random one; under
+    /// central policies.
     pub router: Option<Router>,
     /// Batching: a core takes several RPCs at once, under `rss` and `random`.
     pub batch: Option<Batch>,
-    /// Settings of the managers under `altocumulus:G`; by default the published parameters and the naive threshold for ten service times.
+    /// Settings of the managers under `altocumulus:G`; by default the published parameters and the
+    /// naive threshold for ten service times.
     pub altocumulus: Option<Altocumulus>,
     /// How RPCs are preempted, under `preemptive:Q`.
     pub preemption: Preemption,
-    /// The interface between cores and NIC, where RPCs cross it line by line, under policies that choose a core at arrival.
+    /// The interface between cores and NIC, where RPCs cross it line by line, under policies that
+    /// choose a core at arrival.
     pub host: Option<Host>,
     /// The speeds of the cores of each server that serve RPCs; all 1 if not set.
     pub speeds: Option<Speeds>,
     /// How callers call the servers; if not set, one call has one copy and no deadline.
     pub calls: Option<Calls>,
-    /// What each server weighs and which are of another zone than the callers, where [`calls`](Self::calls) are; all alike if empty.
+    /// What each server weighs and which are of another zone than the callers, where
+    /// [`calls`](Self::calls) are; all alike if empty.
     pub standings: Vec<Standing>,
     /// The tiers behind these servers, in order.
     pub behind: Vec<Tier>,
 }
 
-/// Batching: a core takes the RPCs that wait in its queue, serves them all, and then sends their replies together.
+/// Batching: a core takes the RPCs that wait in its queue, serves them all, and then sends their
+/// replies together.
 ///
 /// # Source
 ///
@@ -101,23 +109,27 @@ pub struct Batch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
-    /// Latency from the dispatch of an RPC until its core can begin it. With credit for more than one RPC a core hides it.
+    /// Latency from the dispatch of an RPC until its core can begin it. With credit for more than
+    /// one RPC a core hides it.
     #[serde(deserialize_with = "span")]
     pub dispatch: Span,
     /// Latency from the end of an RPC until the NIC knows it.
     #[serde(deserialize_with = "span")]
     pub notify: Span,
-    /// Core time per RPC in addition to its service: polling, protocol, and fetching what the dispatcher has written.
+    /// Core time per RPC in addition to its service: polling, protocol, and fetching what the
+    /// dispatcher has written.
     #[serde(deserialize_with = "span")]
     pub receive: Span,
-    /// How long the one dispatcher of a server is busy with each RPC; zero for a NIC, more for software.
+    /// How long the one dispatcher of a server is busy with each RPC; zero for a NIC, more for
+    /// software.
     #[serde(deserialize_with = "span")]
     pub decision: Span,
-    /// How long one core holds the lock of `mcs-lock`, or that of a queue of `work-stealing`, including the hand-off. Each RPC needs
-    /// the lock once, and only one core holds it at a time.
+    /// How long one core holds the lock of `mcs-lock`, or that of a queue of `work-stealing`,
+    /// including the hand-off. Each RPC needs the lock once, and only one core holds it at a time.
     #[serde(deserialize_with = "span")]
     pub lock_handoff: Span,
-    /// Core time that a thief spends on a steal under `work-stealing`: finding the queue, and fetching the RPC from its home core's cache.
+    /// Core time that a thief spends on a steal under `work-stealing`: finding the queue, and
+    /// fetching the RPC from its home core's cache.
     #[serde(deserialize_with = "span")]
     pub steal: Span,
     /// Core time that a steal costs the core it steals from, if that core is serving.
@@ -126,10 +138,12 @@ pub struct Costs {
     /// Latency from the arrival of an RPC at a busy core's queue until an idle core notices it.
     #[serde(deserialize_with = "span")]
     pub discover: Span,
-    /// Latency of one hop of the mesh between cores: [`at_size`](System::at_size) says what takes how many.
+    /// Latency of one hop of the mesh between cores: [`at_size`](System::at_size) says what takes
+    /// how many.
     #[serde(deserialize_with = "span")]
     pub hop: Span,
-    /// Time that a dispatcher in software (`decision`), or a thief, spends on the cache line of each core for every RPC.
+    /// Time that a dispatcher in software (`decision`), or a thief, spends on the cache line of
+    /// each core for every RPC.
     #[serde(deserialize_with = "span")]
     pub per_core: Span,
 }
@@ -182,9 +196,11 @@ impl System {
         }
     }
 
-    /// Sets a custom dispatch policy. Everything that runs a system accepts it like a built-in policy.
+    /// Sets a custom dispatch policy. Everything that runs a system accepts it like a built-in
+    /// policy.
     ///
-    /// It cannot be combined with mechanisms of particular built-in policies: batches, managers, preemption, a lock.
+    /// It cannot be combined with mechanisms of particular built-in policies: batches, managers,
+    /// preemption, a lock.
     #[must_use]
     pub fn policy_with(mut self, policy: CustomPolicy) -> Self {
         (self.policy, self.custom) = (Policy::default(), Some(policy));
@@ -267,7 +283,8 @@ impl System {
         u32::from(self.cores) * u32::from(self.servers)
     }
 
-    /// The speed of all cores of all servers together, of which a load is a share: the number of cores where all are equal.
+    /// The speed of all cores of all servers together, of which a load is a share: the number of
+    /// cores where all are equal.
     #[must_use]
     pub fn capacity(&self) -> f64 {
         let of_server = |speeds: &Speeds| speeds.sum() + f64::from(self.dedicated);
@@ -434,7 +451,8 @@ impl System {
         self.policy == Policy::WorkStealing || self.batch.is_some()
     }
 
-    /// Whether an RPC is queued by its type or its group before a core is chosen, so that a bound of 0 would refuse all.
+    /// Whether an RPC is queued by its type or its group before a core is chosen, so that a bound
+    /// of 0 would refuse all.
     fn always_queues(&self) -> bool {
         self.has_queues() || matches!(self.policy, Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_))
     }
@@ -453,7 +471,8 @@ impl System {
         Ok(config)
     }
 
-    /// Most RPCs that the cores of one server hold: those dispatched to a core and no longer waiting at the NIC.
+    /// Most RPCs that the cores of one server hold: those dispatched to a core and no longer
+    /// waiting at the NIC.
     #[must_use]
     pub fn held_at_cores(&self) -> u32 {
         u32::from(self.workers()) * self.per_core()
@@ -489,7 +508,8 @@ const PERIODS_UNDER_WAY_MAX: u64 = 1024;
 /// Most cores of one run.
 pub const CORES_TOTAL_MAX: u32 = 1 << 16;
 
-/// Initial slots of a server with an unbounded queue: they fit a core's cache. A run that needs more restarts with more.
+/// Initial slots of a server with an unbounded queue: they fit a core's cache. A run that needs
+/// more restarts with more.
 const SLOTS_FIRST: u32 = 1 << 11;
 /// Slots above which a queue is considered to grow without limit.
 pub(crate) const SLOTS_LAST: u32 = 1 << 22;

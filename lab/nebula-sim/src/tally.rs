@@ -1,6 +1,8 @@
-//! The measurements of one run: RPCs after the warm-up, their latencies and the queues that they found.
+//! The measurements of one run: RPCs after the warm-up, their latencies and the queues that they
+//! found.
 //!
-//! Memory does not grow with the number of RPCs. Sums are whole picoseconds, so adding tallies gives the same bytes in any order.
+//! Memory does not grow with the number of RPCs. Sums are whole picoseconds, so adding tallies
+//! gives the same bytes in any order.
 
 pub(crate) mod core_time;
 pub(crate) mod distribution;
@@ -92,11 +94,13 @@ impl Depths {
 /// The measurements of the RPCs in a run's measured window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
-    /// From the client's intended send time until the buffer was freed, in picoseconds, of RPCs served. Includes back-offs.
+    /// From the client's intended send time until the buffer was freed, in picoseconds, of RPCs
+    /// served. Includes back-offs.
     pub latency: Distribution,
     /// From arrival until a core began, in picoseconds, of RPCs served.
     pub queued: Distribution,
-    /// RPCs that an arrival found waiting at the server, excluding those already dispatched to a core.
+    /// RPCs that an arrival found waiting at the server, excluding those already dispatched to a
+    /// core.
     pub queue_depth: Depths,
     /// RPCs that were served.
     pub served: u64,
@@ -110,20 +114,23 @@ pub struct Tally {
     pub busy_ps: u128,
     /// Core time of those RPCs in addition to their service.
     pub overheads: Overheads,
-    /// Core time of the core that was busiest in its run, of RPCs that ended in the window, in picoseconds; 0 unless flows, keys or speeds make
-    /// cores differ.
+    /// Core time of the core that was busiest in its run, of RPCs that ended in the window, in
+    /// picoseconds; 0 unless flows, keys or speeds make cores differ.
     pub hottest_ps: u128,
     /// Migrations between groups of cores.
     pub migrations: Migrations,
     /// Lines between cores and NIC, where there is a host interface.
     pub host: HostTraffic,
-    /// Measurements of the RPCs of each type, by [`TypeId`]; empty unless the service times are a mix.
+    /// Measurements of the RPCs of each type, by [`TypeId`]; empty unless the service times are a
+    /// mix.
     pub by_type: Vec<OfType>,
     /// The RPCs by when they were sent within the period; `None` unless the load changes over time.
     pub over_time: Option<OverTime>,
-    /// The RPCs of the flows that send fewer than the mean flow; `None` where no flow does, or nothing is refused.
+    /// The RPCs of the flows that send fewer than the mean flow; `None` where no flow does, or
+    /// nothing is refused.
     pub light: Option<LightFlows>,
-    /// Measurements of the calls of each tier; empty unless calls have parts, copies, deadlines or tiers.
+    /// Measurements of the calls of each tier; empty unless calls have parts, copies, deadlines or
+    /// tiers.
     pub by_tier: Vec<OfTier>,
     /// The busy time of each core; empty where cores do not differ.
     by_core_ps: Vec<u64>,
@@ -182,13 +189,15 @@ impl Tally {
         self
     }
 
-    /// The share of its time that the busiest core of a run spent on RPCs; 0 unless flows, keys or speeds make cores differ.
+    /// The share of its time that the busiest core of a run spent on RPCs; 0 unless flows, keys or
+    /// speeds make cores differ.
     #[must_use]
     pub fn hottest(&self) -> f64 {
         if self.window == Span::ZERO { 0.0 } else { self.hottest_ps as f64 / self.window.as_ps() as f64 }
     }
 
-    /// Latency over service time of all RPCs of a mix that were served, in thousandths; `None` unless the service times are a mix.
+    /// Latency over service time of all RPCs of a mix that were served, in thousandths; `None`
+    /// unless the service times are a mix.
     #[must_use]
     pub fn slowdown(&self) -> Distribution {
         let mut all = Distribution::new();

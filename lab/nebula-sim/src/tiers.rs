@@ -1,8 +1,9 @@
 //! Tiers of servers as data: a small file names the front and what is behind it.
 //!
-//! A client calls the front. A server of a tier calls the tier behind once its core is done with an RPC, and answers when all of its parts
-//! are answered. A NACK that no other server makes good, or a deadline that is over, ends what waits for it, up to the client; what was
-//! asked for and is not needed any more is cancelled.
+//! A client calls the front. A server of a tier calls the tier behind once its core is done with an
+//! RPC, and answers when all of its parts are answered. A NACK that no other server makes good, or
+//! a deadline that is over, ends what waits for it, up to the client; what was asked for and is not
+//! needed any more is cancelled.
 
 use crate::blocks::spelled;
 use crate::error::{SimError, toml_reason};

@@ -1,7 +1,7 @@
 //! One run: the stations of an RPC in simulated time.
 //!
-//! `world/client.rs`, `world/ingress.rs` and the files of each kind of scheduling carry out the decisions of `nebula-nic`. This file
-//! holds what they share and the order of events.
+//! `world/client.rs`, `world/ingress.rs` and the files of each kind of scheduling carry out the
+//! decisions of `nebula-nic`. This file holds what they share and the order of events.
 //!
 //! ```text
 //!            client                 ingress               servers
@@ -11,8 +11,9 @@
 //!    └────────────┴──────────────── reaction ◀─────────────────────────────── reply ───┘
 //! ```
 //!
-//! The server side is one of several [`Servers`], a type parameter. Events are those of the servers, arrivals (one pending), and those that
-//! clients wait for. Events of the same time happen in that order.
+//! The server side is one of several [`Servers`], a type parameter. Events are those of the
+//! servers, arrivals (one pending), and those that clients wait for. Events of the same time happen
+//! in that order.
 //!
 //! Next: [`client`].
 
@@ -94,8 +95,9 @@ impl Length {
 
 /// Runs `load` on `system` from empty until all RPCs of the measured window have ended.
 ///
-/// The same arguments give the same tally on every machine. Where RPCs are served first come, first served and nothing depends on more than
-/// their order, a recursion gives that tally without events, several times as fast; [`run_with`] never uses it.
+/// The same arguments give the same tally on every machine. Where RPCs are served first come, first
+/// served and nothing depends on more than their order, a recursion gives that tally without
+/// events, several times as fast; [`run_with`] never uses it.
 ///
 /// # Errors
 ///
@@ -177,7 +179,8 @@ pub(crate) fn run_in_parts(system: &System, demand: Demand<'_>) -> Result<InPart
     }
 }
 
-/// Runs `load` as [`run`] does, under a custom dispatch policy: `dispatch` creates its state for the cores of one server, from a seed.
+/// Runs `load` as [`run`] does, under a custom dispatch policy: `dispatch` creates its state for
+/// the cores of one server, from a seed.
 ///
 /// The policy in `system` only determines which costs are valid.
 ///
@@ -237,7 +240,8 @@ fn run_routed(system: &System, router: Router, demand: Demand<'_>) -> Result<InP
     }
 }
 
-/// Runs `load` on the servers `behind` a router, whose choice `balance` creates for a number of servers.
+/// Runs `load` on the servers `behind` a router, whose choice `balance` creates for a number of
+/// servers.
 fn run_balanced<D: CentralDispatch>(
     system: &System,
     behind: &System,
@@ -282,7 +286,8 @@ fn run_grouped<D: CentralDispatch>(
     run_behind(system, demand, |slots| Grouped::try_new(system, &options, demand.load, slots, demand.seed, &dispatch))
 }
 
-/// Runs an open load on one server under a central policy; for each queue length, counts the RPCs that found it and those later than `slo`.
+/// Runs an open load on one server under a central policy; for each queue length, counts the RPCs
+/// that found it and those later than `slo`.
 pub(crate) fn late_by_queue(
     system: &System,
     load: &Load,
@@ -299,7 +304,8 @@ pub(crate) fn late_by_queue(
     Ok(by_depth.into_inner())
 }
 
-/// Runs `load` on the servers that `servers` creates with room for a number of RPCs each; restarts with more room if that is not enough.
+/// Runs `load` on the servers that `servers` creates with room for a number of RPCs each; restarts
+/// with more room if that is not enough.
 fn run_behind<S: Servers>(
     system: &System,
     demand: Demand<'_>,
@@ -325,7 +331,8 @@ fn run_behind<S: Servers>(
 /// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// There are too few slots, or the table of outstanding RPCs is too small: the run restarts with more, from the same seed.
+    /// There are too few slots, or the table of outstanding RPCs is too small: the run restarts
+    /// with more, from the same seed.
     NoRoom,
     /// The end of the calendar was reached, after this many seconds.
     NoTime(u64),

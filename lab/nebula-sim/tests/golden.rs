@@ -1,7 +1,8 @@
-//! A golden run of each policy and of each design of the server level: the same bytes on every machine, until a decision changes.
+//! A golden run of each policy and of each design of the server level: the same bytes on every
+//! machine, until a decision changes.
 //!
-//! When one is meant to change: put what the failing test prints into `data/golden/policies.csv` or `designs.csv`, in the commit that says
-//! why.
+//! When one is meant to change: put what the failing test prints into `data/golden/policies.csv` or
+//! `designs.csv`, in the commit that says why.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 

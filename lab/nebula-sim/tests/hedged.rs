@@ -49,7 +49,8 @@ fn the_first_of_two_copies_that_wait_for_nothing_is_a_minimum_of_exponentials() 
     assert_near(p99_us(&found), 100_f64.ln() / 2.0, 0.02);
     let tier = &found.by_tier[0];
     assert_eq!((tier.calls, tier.copies), (LENGTH.rpcs, LENGTH.rpcs));
-    // Both are served to the end: the first answer takes half a microsecond of the two that they cost.
+    // Both are served to the end: the first answer takes half a microsecond of the two that they
+    // cost.
     assert_near(tier.wasted(), 0.75, 0.01);
     assert_near(tier.busy_ps as f64 / LENGTH.rpcs as f64, 2e6, 0.01);
 }

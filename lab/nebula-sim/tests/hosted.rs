@@ -60,13 +60,14 @@ fn near(found: f64, expected: f64, share: f64) {
 
 #[test]
 fn an_unloaded_round_trip_is_the_sum_of_its_parts() {
-    // Each direction: a core, the crossing, the pipeline, and the crossing into the other core's ring.
+    // Each direction: a core, the crossing, the pipeline, and the crossing into the other core's
+    // ring.
     for (interface, crossings) in [(Interface::Mmio, 2.0), (Interface::Doorbell, 4.0), (Interface::Invalidate, 4.0)] {
         let parts = 2.0 * (30.0 + crossings * 500.0 + 7.0) + SERVICE_NS;
         near(mean_ns(&at(host(interface), 1, &open(0.01))), parts, 0.002);
     }
-    // Half a period until the read that finds the line.
-    // The mean over runs: the time between the reads of a line in both directions is the same in all of a run.
+    // Half a period until the read that finds the line. The mean over runs: the time between the
+    // reads of a line in both directions is the same in all of a run.
     let parts = 2.0 * (30.0 + 100.0 + 2.0 * 500.0 + 7.0) + SERVICE_NS;
     let of =
         |seed| mean_ns(&run(&system(host(Interface::Poll), 1), &open(0.01), Length::of(1000), Seed(seed)).unwrap());
@@ -113,7 +114,8 @@ fn a_batch_that_does_not_fill_is_told_after_its_wait() {
     let parts = 2.0 * (30.0 + 4.0 * 500.0 + 7.0) + SERVICE_NS;
     // One RPC in 100 µs: both directions wait.
     near(mean_ns(&at(waits, 1, &open(0.01))), parts + 2.0 * 3000.0, 0.02);
-    // At the highest rates a batch of the request and one of the reply take time to fill, but less than the wait.
+    // At the highest rates a batch of the request and one of the reply take time to fill, but less
+    // than the wait.
     let tally = at(waits, 1, &open(5.0));
     assert!(mean_ns(&tally) < parts + 3000.0, "{}", mean_ns(&tally));
 }
@@ -150,7 +152,8 @@ fn what_a_fifo_has_no_room_for_is_dropped_and_counted() {
     let tally = at(remote, 1, &open(4.0));
     assert_eq!(tally.served + tally.given_up, 20_000);
     assert!(tally.nacks == tally.given_up && tally.nacks > 4_000, "{}", tally.nacks);
-    // In loopback the drop happens later, in the NIC, and is counted as well; the RPC's place is used again.
+    // In loopback the drop happens later, in the NIC, and is counted as well; the RPC's place is
+    // used again.
     let tally = at(Host { loopback: true, ..remote }, 1, &open(4.0));
     assert_eq!(tally.served + tally.given_up, 20_000);
     assert!(tally.nacks == tally.given_up && tally.nacks > 4_000, "{}", tally.nacks);

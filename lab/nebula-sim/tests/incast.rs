@@ -41,7 +41,8 @@ fn one_sender_of_long_messages_without_a_bound_fills_its_link_but_for_a_round_tr
     let bytes = packets * PACKET_BYTES;
     let incast =
         Incast { senders: 1, short_share: 0.0, long_bytes: bytes, flow: FlowKind::Unbounded, ..Incast::default() };
-    // One burst: its packets follow each other on the first link, and the last one crosses the second.
+    // One burst: its packets follow each other on the first link, and the last one crosses the
+    // second.
     let expected = incast.on_link(PACKET_BYTES) * u64::from(packets + 1) + incast.latency + incast.service;
     let found = found(&incast, 1_000);
     assert!(within(found.long_p99_ps.value, expected.as_ps() as f64, 0.002), "{expected} and {found:?}");

@@ -175,7 +175,8 @@ fn a_load_that_settles_slowly_is_warmed_up_for_longer() {
 
 #[test]
 fn a_run_that_needs_more_room_than_it_began_with_loses_nothing() {
-    // Eight times the load for a while: the queue grows past the first buffer, and the run begins again with a larger one.
+    // Eight times the load for a while: the queue grows past the first buffer, and the run begins
+    // again with a larger one.
     let bursts = Load::open("exp:1us".parse().unwrap(), 0.9).arrivals("on-off:2ms,2ms".parse().unwrap());
     let tally = run(&System::new(Policy::SingleQueue, 16), &bursts, LENGTH, Seed(3)).unwrap();
     assert!(tally.queue_depth.quantile(1.0) > 10_000.0, "{}", tally.queue_depth.quantile(1.0));

@@ -1,4 +1,5 @@
-//! Cores with queues in software: stealing and batching against what they become when they cost nothing.
+//! Cores with queues in software: stealing and batching against what they become when they cost
+//! nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
@@ -18,7 +19,8 @@ fn mean_ns(tally: &Tally) -> f64 {
 
 #[test]
 fn stealing_that_costs_nothing_keeps_no_core_idle() {
-    // Which RPC is served next does not change how many wait, as long as the choice does not look at service times.
+    // Which RPC is served next does not change how many wait, as long as the choice does not look
+    // at service times.
     for (cores, load) in [(2, 0.7), (16, 0.9), (40, 0.95)] {
         let offered = f64::from(cores) * load;
         let waiting = queue_depth_mean(u32::from(cores), offered);
@@ -142,7 +144,8 @@ fn each_server_has_a_dispatcher_of_its_own() {
     let one = System::new(Policy::SingleQueue, 16).costs(costs);
     let four = one.clone().servers(4);
     let (one, four) = (tally(&one, "exp:1us", 0.25), tally(&four, "exp:1us", 0.25));
-    // 4 million RPCs per second each, of 5 million that a dispatcher can decide about: M/D/1 waits 0.4 µs at it.
+    // 4 million RPCs per second each, of 5 million that a dispatcher can decide about: M/D/1 waits
+    // 0.4 µs at it.
     for found in [one, four] {
         let added = mean_ns(&found) - 1000.0;
         assert!((added / (200.0 + 50.0 + 400.0) - 1.0).abs() < 0.1, "{added} ns");

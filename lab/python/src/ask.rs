@@ -59,11 +59,14 @@ impl Progress for Steps {
     }
 }
 
-/// Asks `question` in these words. `told(done, expected)` is called some times a second; an exception in it, or Ctrl-C, stops the question
-/// at the end of the replications that run. `policies` are simulated behind those of the words, or `are_all` instead of them.
+/// Asks `question` in these words. `told(done, expected)` is called some times a second; an
+/// exception in it, or Ctrl-C, stops the question at the end of the replications that run.
+/// `policies` are simulated behind those of the words, or `are_all` instead of them.
 ///
-/// Returns a dictionary: `rows` and `replications` (lists of dictionaries), `histograms` (for each point its name, its load, and the bytes of
-/// three arrays: `float64` lowest and highest nanoseconds of each cell, `uint64` RPCs), `said` (sentences), `notes` (lines) and `failure` (a line or None).
+/// Returns a dictionary: `rows` and `replications` (lists of dictionaries), `histograms` (for each
+/// point its name, its load, and the bytes of three arrays: `float64` lowest and highest
+/// nanoseconds of each cell, `uint64` RPCs), `said` (sentences), `notes` (lines) and `failure` (a
+/// line or None).
 #[pyfunction]
 #[pyo3(signature = (question, words, told=None, policies=None, are_all=false))]
 pub(crate) fn ask<'py>(
@@ -88,7 +91,8 @@ pub(crate) fn ask<'py>(
     Ok(dict)
 }
 
-/// Each RPC of one run of each point, as the bytes of arrays: `float64` arrival, `int32` core (-1 if refused), `float64` start and end.
+/// Each RPC of one run of each point, as the bytes of arrays: `float64` arrival, `int32` core (-1
+/// if refused), `float64` start and end.
 #[pyfunction]
 pub(crate) fn trace<'py>(py: Python<'py>, words: Vec<String>) -> PyResult<Bound<'py, PyList>> {
     let traces = py.detach(|| simulate::Question::parse(words)?.trace()).map_err(raised)?;

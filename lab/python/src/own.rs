@@ -10,7 +10,8 @@ use pyo3::types::PyBytes;
 
 use crate::raised::{BadInput, raised};
 
-/// A policy as Python has it: its name, the room at a core or None for a choice at arrival, and a function or an address.
+/// A policy as Python has it: its name, the room at a core or None for a choice at arrival, and a
+/// function or an address.
 pub(crate) type Given = (String, Option<u32>, Py<PyAny>);
 
 /// What stops the question: the first exception of a policy.
@@ -61,7 +62,8 @@ impl Decide for Compiled {
     }
 }
 
-/// A function of Python: it takes the loads as bytes, since a list would be made again for each choice.
+/// A function of Python: it takes the loads as bytes, since a list would be made again for each
+/// choice.
 struct Called {
     function: Py<PyAny>,
     ending: Ending,

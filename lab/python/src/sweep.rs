@@ -26,7 +26,8 @@ pub(crate) fn points(study: &str) -> PyResult<Vec<Sent>> {
     Ok(points.iter().map(sent).collect())
 }
 
-/// The results of these points as lines of JSON, asked one after the other on this thread, without the interpreter's lock.
+/// The results of these points as lines of JSON, asked one after the other on this thread, without
+/// the interpreter's lock.
 #[pyfunction]
 pub(crate) fn ask_points(py: Python<'_>, points: Vec<Sent>) -> PyResult<Vec<String>> {
     let ask = |sent: Sent| {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::{generate, lock, read};
 
-/// Compiles the `.proto` at `path`, relative to the crate, and writes the code to `OUT_DIR`. Imports are looked for beside the file.
+/// Compiles the `.proto` at `path`, relative to the crate, and writes the code to `OUT_DIR`.
+/// Imports are looked for beside the file.
 ///
 /// # Errors
 ///
@@ -38,15 +39,17 @@ impl Config {
         self
     }
 
-    /// Also writes the descriptors of the file and of all that it imports to this file: an encoded `google.protobuf.FileDescriptorSet`, which
-    /// clients in other languages can build messages from.
+    /// Also writes the descriptors of the file and of all that it imports to this file: an encoded
+    /// `google.protobuf.FileDescriptorSet`, which clients in other languages can build messages
+    /// from.
     #[must_use]
     pub fn descriptors(mut self, file: impl Into<PathBuf>) -> Self {
         self.descriptors = Some(file.into());
         self
     }
 
-    /// Whether a lock file that is behind its `.proto` is an error, instead of being written. Default: as `NEBULA_LOCKED` says.
+    /// Whether a lock file that is behind its `.proto` is an error, instead of being written.
+    /// Default: as `NEBULA_LOCKED` says.
     #[must_use]
     pub const fn locked(mut self, locked: bool) -> Self {
         self.locked = locked;

@@ -25,14 +25,16 @@
 //!
 //! # The lock file
 //!
-//! Beside `shop.proto` lies `shop.proto.lock`, which is to be checked in. It has every number and type that peers may have been built with. A
-//! change that they would misread is an error with what to do instead; any other change is written to the lock file. With
-//! [`Config::locked`], or `NEBULA_LOCKED=1` in the environment, a lock file that is behind is an error too: for CI.
+//! Beside `shop.proto` lies `shop.proto.lock`, which is to be checked in. It has every number and
+//! type that peers may have been built with. A change that they would misread is an error with what
+//! to do instead; any other change is written to the lock file. With [`Config::locked`], or
+//! `NEBULA_LOCKED=1` in the environment, a lock file that is behind is an error too: for CI.
 //!
 //! # Without the compiler
 //!
-//! With `default-features = false` the crate is [`schema`] alone: what services and messages look like, and which versions fit each other.
-//! The runtime uses that part; the feature `compile` adds the rest.
+//! With `default-features = false` the crate is [`schema`] alone: what services and messages look
+//! like, and which versions fit each other. The runtime uses that part; the feature `compile` adds
+//! the rest.
 //!
 //! # Path of a file
 //!

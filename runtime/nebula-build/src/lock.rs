@@ -1,4 +1,5 @@
-//! The lock file beside a `.proto`: every number and type that peers may have been built with, as text.
+//! The lock file beside a `.proto`: every number and type that peers may have been built with, as
+//! text.
 
 use crate::error::Error;
 use crate::read::Files;
@@ -20,7 +21,8 @@ pub(crate) fn path(proto: &Path) -> PathBuf {
     name.into()
 }
 
-/// Checks what the files say against the lock file, and writes what is new there, unless that `is_locked`.
+/// Checks what the files say against the lock file, and writes what is new there, unless that
+/// `is_locked`.
 pub(crate) fn advance(path: &Path, files: &Files, is_locked: bool) -> Result<(), Error> {
     let lock = path.display().to_string();
     let damaged = |cause: String| Error::Lock { lock: lock.clone(), cause };

@@ -1,7 +1,8 @@
 //! What services and their messages look like, and which versions of that fit each other.
 //!
-//! One [`Schema`] serves three: the compiler writes it into the lock file beside a `.proto` and refuses changes that would break peers
-//! ([`evolution`]); generated code carries it; and a client compares its own with its server's as it connects ([`fit`]).
+//! One [`Schema`] serves three: the compiler writes it into the lock file beside a `.proto` and
+//! refuses changes that would break peers ([`evolution`]); generated code carries it; and a client
+//! compares its own with its server's as it connects ([`fit`]).
 //!
 //! ```
 //! use nebula_build::schema::{Encoding, Field, Message, Schema, fit};

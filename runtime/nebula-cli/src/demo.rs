@@ -1,8 +1,9 @@
-//! `nebula demo`: a key-value service in a child process, driven past saturation by clients in this process.
+//! `nebula demo`: a key-value service in a child process, driven past saturation by clients in this
+//! process.
 //!
-//! The same loads are offered to two designs: NEBULA's, with NACKs and one buffer sized from the SLO,
-//! and the same server with connection-sized queues and no NACKs. The SLO is what this machine can
-//! promise, and the verdict is how many of all RPCs were answered within it.
+//! The same loads are offered to two designs: NEBULA's, with NACKs and one buffer sized from the
+//! SLO, and the same server with connection-sized queues and no NACKs. The SLO is what this machine
+//! can promise, and the verdict is how many of all RPCs were answered within it.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -76,8 +77,8 @@ enum Scene {
 const HEADER_AND_KEY_BYTES: u32 = (nebula_kvs::protocol::HEADER_BYTES + nebula_workload::KEY_BYTES) as u32;
 /// An RPC is sent late after this part of the SLO.
 const LATE: u64 = 10;
-/// RPCs that clients have room for, as a multiple of those that are served within the SLO: the server's
-/// bound is 0.7 of these at most.
+/// RPCs that clients have room for, as a multiple of those that are served within the SLO: the
+/// server's bound is 0.7 of these at most.
 const ROOM: f64 = 1.5;
 /// From this share on, the load generator's own delays are pointed out.
 const LATE_SHARE: f64 = 0.01;

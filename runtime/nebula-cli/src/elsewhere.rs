@@ -1,4 +1,5 @@
-//! The commands of other programs: `nebula simulate` runs `nebula-lab simulate`, as git runs its subcommands.
+//! The commands of other programs: `nebula simulate` runs `nebula-lab simulate`, as git runs its
+//! subcommands.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

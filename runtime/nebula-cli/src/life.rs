@@ -29,13 +29,16 @@ use nebula_ui::signal::{self, Signal};
 /// Flags of every service.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LifeArgs {
-    /// File with settings, in TOML, one a flag: those of the command line come first. See nebula config check
+    /// File with settings, in TOML, one a flag: those of the command line come first. See nebula
+    /// config check
     #[arg(long, value_name = "FILE.toml")]
     config: Option<PathBuf>,
-    /// Serve the server's counters over HTTP: / to look at, /metrics for Prometheus, /status.json, /rpcs, /ready
+    /// Serve the server's counters over HTTP: / to look at, /metrics for Prometheus, /status.json,
+    /// /rpcs, /ready
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
-    /// On SIGTERM or Ctrl-C, how long to answer what is inside before the server ends anyway, with exit code 1
+    /// On SIGTERM or Ctrl-C, how long to answer what is inside before the server ends anyway, with
+    /// exit code 1
     #[arg(long, value_name = "TIME", default_value = "10s")]
     drain_timeout: Span,
     /// Events of the server's life to write on standard error
@@ -74,8 +77,9 @@ impl Life {
         Ok(Self { metrics, drain_timeout: Duration::from_nanos(args.drain_timeout.as_ns()) })
     }
 
-    /// Says that the servers are ready, waits until they are to end, and drains them. `on_hang_up` is called on SIGHUP, where that is caught; the
-    /// servers end by themselves once `goes_on` does not hold any more, if it is given. `--metrics` shows all of them.
+    /// Says that the servers are ready, waits until they are to end, and drains them. `on_hang_up`
+    /// is called on SIGHUP, where that is caught; the servers end by themselves once `goes_on` does
+    /// not hold any more, if it is given. `--metrics` shows all of them.
     pub(crate) fn live(
         mut self,
         servers: Vec<RunningServer>,
@@ -145,7 +149,8 @@ impl Ended {
     ///
     /// # Errors
     ///
-    /// The first of: RPCs that were not answered, an incomplete decision log, results that could not be printed.
+    /// The first of: RPCs that were not answered, an incomplete decision log, results that could
+    /// not be printed.
     pub(crate) fn end(self, printed: Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = self.drained {
             // Not by returning: the server's threads would be waited for.
@@ -159,7 +164,8 @@ impl Ended {
     }
 }
 
-/// Reports readiness: to users, to scripts on standard output, and to systemd. A closed standard output does not end the server.
+/// Reports readiness: to users, to scripts on standard output, and to systemd. A closed standard
+/// output does not end the server.
 fn announce(endpoint: &Endpoint) {
     tracing::info!("serving {endpoint}; press Ctrl-C to stop");
     let _ = output::print_line(&format!("ready {endpoint}"));

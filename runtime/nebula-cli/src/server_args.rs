@@ -18,7 +18,8 @@ fn policy_help() -> String {
     )
 }
 
-/// Flags of every server. Where one means something else to a service, that has its own text for it (`mut_arg`).
+/// Flags of every server. Where one means something else to a service, that has its own text for it
+/// (`mut_arg`).
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServerArgs {
     /// Worker threads
@@ -29,8 +30,8 @@ pub(crate) struct ServerArgs {
     /// SLO on the p99 latency; it determines the size of receive buffer and queue
     #[arg(long, default_value = "100us")]
     slo: Span,
-    /// Under altocumulus:G: trained thresholds of the groups, a name or file as nebula thresholds writes them, in place of half of what
-    /// the SLO lets wait
+    /// Under altocumulus:G: trained thresholds of the groups, a name or file as nebula thresholds
+    /// writes them, in place of half of what the SLO lets wait
     #[arg(long, value_name = "FILE")]
     thresholds: Option<String>,
     /// Run each NIC engine and its worker on one thread, as is the default for one worker
@@ -46,7 +47,8 @@ pub(crate) struct ServerArgs {
     /// Cores to pin threads to: first the engines, then the workers
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
-    /// Key file shared with the clients, for authenticated and encrypted udp:// or tcp:// (see nebula keygen)
+    /// Key file shared with the clients, for authenticated and encrypted udp:// or tcp:// (see
+    /// nebula keygen)
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Serve udp:// or tcp:// to other machines without a key
@@ -63,7 +65,8 @@ pub(crate) struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// Begins the service's life: from here on signals end it. One whose key file is read again on SIGHUP `hangs_up`.
+    /// Begins the service's life: from here on signals end it. One whose key file is read again on
+    /// SIGHUP `hangs_up`.
     pub(crate) fn begin(&self, hangs_up: bool) -> Result<Life, Failure> {
         if self.end_with_parent {
             nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
@@ -81,7 +84,8 @@ impl ServerArgs {
         flags::read_keys(self.key_file.as_deref(), has_network)
     }
 
-    /// Gives the groups of `config` their trained thresholds, and the mean service that they were trained for: it is what a group's load is told by.
+    /// Gives the groups of `config` their trained thresholds, and the mean service that they were
+    /// trained for: it is what a group's load is told by.
     pub(crate) fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
         if let Some(text) = &self.thresholds {
             let table = self.table(text)?;

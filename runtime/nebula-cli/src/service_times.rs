@@ -1,4 +1,5 @@
-//! `nebula service-times`: the service times and the load of a running server, for `nebula-lab size --from`.
+//! `nebula service-times`: the service times and the load of a running server, for
+//! `nebula-lab size --from`.
 
 use nebula_nic::Span;
 use nebula_ui::output::{self, Failure, Row, Value};

@@ -14,7 +14,8 @@ const LIMIT: Duration = Duration::from_secs(600);
 fn demo(args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nebula"));
     command.arg("demo").args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A separate process group, as a shell creates for a command: its signals do not reach the test.
+    // A separate process group, as a shell creates for a command: its signals do not reach the
+    // test.
     command.process_group(0).spawn().unwrap()
 }
 

@@ -1,6 +1,8 @@
-//! The server answers memcached's clients as memcached does: the cases of `memcached/cases.txt`, which were recorded from it.
+//! The server answers memcached's clients as memcached does: the cases of `memcached/cases.txt`,
+//! which were recorded from it.
 //!
-//! `cargo xtask memcached` sends them to memcached too, in more ways, and calls client libraries on both.
+//! `cargo xtask memcached` sends them to memcached too, in more ways, and calls client libraries on
+//! both.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -256,7 +258,8 @@ fn quotas_that_leave_nothing_are_refused() {
     assert_eq!(serve(&["--quota", "tcp://127.0.0.1:0"]).code, Some(2));
 }
 
-/// Asks for `k` until the server is gone: how many requests were answered with its value, with busy, and with nothing.
+/// Asks for `k` until the server is gone: how many requests were answered with its value, with
+/// busy, and with nothing.
 fn ask_until_gone(address: &str) -> [u64; 3] {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();

@@ -1,4 +1,5 @@
-//! A service as it is operated: watched from outside, configured by a file, drained by SIGTERM, replaced at its endpoint.
+//! A service as it is operated: watched from outside, configured by a file, drained by SIGTERM,
+//! replaced at its endpoint.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -325,7 +326,8 @@ fn the_files_that_are_shipped_are_right() {
 fn memory_is_bounded_by_one_flag_for_store_buffers_and_rings() {
     let endpoint = endpoint("memory");
     let words = ["kv", "--endpoint", endpoint.as_str(), "--inline", "--items", "20k", "--value-bytes", "64"];
-    // A slot of a ring takes 96 B and more, so that one of 65,536 slots is larger than a sixteenth of this.
+    // A slot of a ring takes 96 B and more, so that one of 65,536 slots is larger than a sixteenth
+    // of this.
     let server = serve(&[&words[..], &["--memory", "32MiB"]].concat());
     let small = Client::connect_with(&endpoint, ClientConfig::default().slots(64));
     let large = Client::connect_with(&endpoint, ClientConfig::default().slots(65_536));
@@ -362,7 +364,8 @@ fn a_server_is_sized_by_its_own_load() {
         while !asked_to_stop.load(Ordering::Relaxed) {
             while client.outstanding() < 8 && client.submit(b"hello").is_ok() {}
             while let Some(done) = client.poll() {
-                // On a busy machine the server takes what others had of its core for service, and refuses some.
+                // On a busy machine the server takes what others had of its core for service, and
+                // refuses some.
                 assert!(matches!(done.result, Ok(_) | Err(CallError::Nack { .. })), "{:?}", done.result);
             }
             // The server may be waiting for this core.

@@ -15,7 +15,8 @@ use rustix::process::Signal;
 
 use crate::program::{command, nebula, signal, wait};
 
-/// Endpoints that the kernel gives to no socket by itself, so that a process that is restarted has its own again.
+/// Endpoints that the kernel gives to no socket by itself, so that a process that is restarted has
+/// its own again.
 fn endpoints() -> Vec<String> {
     // The tests of this file run at once: a port is tried by one of them only.
     static TRIED: AtomicU32 = AtomicU32::new(0);
@@ -99,7 +100,8 @@ impl Drop for Replicas {
     }
 }
 
-/// Asks until it is told for certain; what may have been executed is asked again, which does no harm here.
+/// Asks until it is told for certain; what may have been executed is asked again, which does no
+/// harm here.
 fn ask(client: &mut Client, request: &Request<'_>) -> (Status, Vec<u8>) {
     let mut message = vec![0; request.encoded_bytes()];
     request.encode_into(&mut message).unwrap();

@@ -21,7 +21,8 @@ fn endpoint(test: &str) -> String {
     format!("shm://cli-{test}-{}", std::process::id())
 }
 
-/// Starts `serve kv` with a small store, engine and worker on one thread, and returns once it is ready.
+/// Starts `serve kv` with a small store, engine and worker on one thread, and returns once it is
+/// ready.
 fn serve(endpoint: &str, more: &[&str]) -> Child {
     serve_by(endpoint, &[&["--inline"], more].concat())
 }
@@ -343,7 +344,8 @@ fn wait_until_served(endpoint: &str) {
 #[test]
 fn a_trace_is_replayed_operation_by_operation() {
     let endpoint = endpoint("trace");
-    // Unbounded: after a pause of the machine many RPCs are due at once, and a NACKed SET would make later GETs miss.
+    // Unbounded: after a pause of the machine many RPCs are due at once, and a NACKed SET would
+    // make later GETs miss.
     let server = serve(&endpoint, &["--unbounded"]);
     let trace = tempfile::NamedTempFile::new().unwrap();
     let lines: String =

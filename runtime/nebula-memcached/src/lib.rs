@@ -1,4 +1,5 @@
-//! memcached's protocols, without a socket, a clock or a store: requests are read from bytes, answers are written to bytes.
+//! memcached's protocols, without a socket, a clock or a store: requests are read from bytes,
+//! answers are written to bytes.
 //!
 //! | module | question |
 //! |---|---|
@@ -9,7 +10,8 @@
 //! | [`time`] | when does an item expire? |
 //! | [`datagram`] | the header of a datagram |
 //!
-//! A request is a piece of the stream: its line and, where it stores something, the value behind it. It borrows from those bytes.
+//! A request is a piece of the stream: its line and, where it stores something, the value behind
+//! it. It borrows from those bytes.
 //!
 //! ```
 //! use nebula_memcached::frame::{Framed, next};
@@ -24,17 +26,19 @@
 //!
 //! # Commands
 //!
-//! - Values: `get` `gets` `gat` `gats` `set` `add` `replace` `append` `prepend` `cas` `delete` `incr` `decr` `touch`.
-//! - Server: `flush_all`, `verbosity` (which changes nothing), `version`, `quit`, and `stats` with `settings`
-//!   `items` `slabs` `sizes` `conns` `reset`.
-//! - Meta: `mg` `ms` `md` `ma` `mn` `me`, with the flags `b c f h k l q s t v C D F I J M N O R T` where
-//!   memcached has them.
+//! - Values: `get` `gets` `gat` `gats` `set` `add` `replace` `append` `prepend` `cas` `delete`
+//!   `incr` `decr` `touch`.
+//! - Server: `flush_all`, `verbosity` (which changes nothing), `version`, `quit`, and `stats` with
+//!   `settings` `items` `slabs` `sizes` `conns` `reset`.
+//! - Meta: `mg` `ms` `md` `ma` `mn` `me`, with the flags `b c f h k l q s t v C D F I J M N O R T`
+//!   where memcached has them.
 //! - `ERROR`: `lru`, `slabs`, `watch`, `cache_memlimit`, `shutdown`, the binary protocol, SASL.
 //!
-//! **Invariant:** a stream is cut into the same requests however it comes, and no bytes make it panic.
-//! *Enforced by* `tests/stream.rs` and the fuzz target `memcached`.
+//! **Invariant:** a stream is cut into the same requests however it comes, and no bytes make it
+//! panic. *Enforced by* `tests/stream.rs` and the fuzz target `memcached`.
 //!
-//! The wording of answers and the limits are those of memcached 1.6.18, which the tests of the program `nebula` compare with.
+//! The wording of answers and the limits are those of memcached 1.6.18, which the tests of the
+//! program `nebula` compare with.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -51,7 +55,8 @@ mod tokens;
 pub const KEY_BYTES_MAX: usize = 250;
 /// The longest item, in bytes, of key, value and what memcached keeps beside them.
 pub const ITEM_BYTES_MAX: usize = 1 << 20;
-/// What memcached keeps of an item beside key and value: its header, the CAS number, an end of the key, and the line end behind the value.
+/// What memcached keeps of an item beside key and value: its header, the CAS number, an end of the
+/// key, and the line end behind the value.
 pub const ITEM_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
 
 /// Whether memcached, with its largest item at 1 MiB, has room for such an item.

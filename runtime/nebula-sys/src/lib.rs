@@ -1,4 +1,5 @@
-//! The only Nebula crate that contains `unsafe`: operating-system and hardware facilities behind safe APIs.
+//! The only Nebula crate that contains `unsafe`: operating-system and hardware facilities behind
+//! safe APIs.
 //!
 //! | module | what it gives |
 //! |---|---|
@@ -24,12 +25,13 @@
 //! | [`xdp`] | Ethernet frames past the kernel's network stack |
 //! | [`udp`] | kernel UDP: many datagrams per system call, one buffer for many of equal length |
 //!
-//! **Invariant:** shared memory is only ever accessed as `&[AtomicU64]`. When another process changes it, that is a
-//! relaxed data race between atomics, which is well defined, and never undefined behavior.
-//! *Enforced by* the types: no function here returns a `&[u8]` or `&mut [u8]` into shared memory.
+//! **Invariant:** shared memory is only ever accessed as `&[AtomicU64]`. When another process
+//! changes it, that is a relaxed data race between atomics, which is well defined, and never
+//! undefined behavior. *Enforced by* the types: no function here returns a `&[u8]` or `&mut [u8]`
+//! into shared memory.
 //!
-//! **Invariant:** slots of the receive region have one owner. *Enforced by* `SlotLease`, which cannot
-//! be copied.
+//! **Invariant:** slots of the receive region have one owner. *Enforced by* `SlotLease`, which
+//! cannot be copied.
 //!
 //! **Invariant:** rings, wake-ups, the queue lock and words with a version hold under every
 //! interleaving. *Enforced by* loom (`tests/loom_*.rs`).

@@ -1,13 +1,15 @@
-//! Kernel UDP with few system calls and, above all, few socket buffers. Datagrams sent together share a system call,
-//! and datagrams of equal length to one peer cross the kernel as one buffer where it supports segmentation (GSO) and
-//! coalescing (GRO).
+//! Kernel UDP with few system calls and, above all, few socket buffers. Datagrams sent together
+//! share a system call, and datagrams of equal length to one peer cross the kernel as one buffer
+//! where it supports segmentation (GSO) and coalescing (GRO).
 //!
-//! The kernel's network stack costs microseconds of CPU time per buffer, whatever the system call; a buffer with 64
-//! small datagrams costs little more than a buffer with one. This is our own code instead of quinn-udp because we need
-//! connected sends, `sendmmsg`, and offloads that can be switched off.
+//! The kernel's network stack costs microseconds of CPU time per buffer, whatever the system call;
+//! a buffer with 64 small datagrams costs little more than a buffer with one. This is our own code
+//! instead of quinn-udp because we need connected sends, `sendmmsg`, and offloads that can be
+//! switched off.
 //!
-//! Only [`wait`](UdpSocket::wait) blocks, and nothing is retried without bound: UDP may lose datagrams, so what the
-//! kernel does not accept at once is dropped and [counted](UdpSocket::dropped).
+//! Only [`wait`](UdpSocket::wait) blocks, and nothing is retried without bound: UDP may lose
+//! datagrams, so what the kernel does not accept at once is dropped and
+//! [counted](UdpSocket::dropped).
 //!
 //! | file | what it does |
 //! |---|---|
@@ -106,20 +108,21 @@ impl UdpSocket {
         Self::of(std::net::UdpSocket::bind(local)?, None)
     }
 
-    /// Binds `sockets` sockets to `local`. Each datagram goes to the one that `key` makes of it, wherever it comes from; without a key, to the one
-    /// that the kernel makes of both addresses: those of one sender go to one socket.
-    /// With port 0 they share the port that the kernel chooses.
+    /// Binds `sockets` sockets to `local`. Each datagram goes to the one that `key` makes of it,
+    /// wherever it comes from; without a key, to the one that the kernel makes of both addresses:
+    /// those of one sender go to one socket. With port 0 they share the port that the kernel
+    /// chooses.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for 0 or more than [`GROUP_MAX`] sockets. The kernel's error: the address is in use, by a group
-    /// too, or does not belong to this machine.
+    /// `InvalidInput` for 0 or more than [`GROUP_MAX`] sockets. The kernel's error: the address is
+    /// in use, by a group too, or does not belong to this machine.
     pub fn bind_group(local: SocketAddr, sockets: u16, key: Option<GroupKey>) -> io::Result<Vec<Self>> {
         group::bind_all(local, sockets, key)?.into_iter().map(|socket| Self::of(socket, None)).collect()
     }
 
-    /// A socket at an address chosen by the kernel that exchanges datagrams only with `server`: the kernel drops all
-    /// others.
+    /// A socket at an address chosen by the kernel that exchanges datagrams only with `server`: the
+    /// kernel drops all others.
     ///
     /// # Errors
     ///
@@ -157,14 +160,16 @@ impl UdpSocket {
         self.peer
     }
 
-    /// The offloads in use: what the kernel supports, less what was [switched off](Self::set_offload), less
-    /// segmentation if a send showed that the device cannot compute checksums for it.
+    /// The offloads in use: what the kernel supports, less what was [switched
+    /// off](Self::set_offload), less segmentation if a send showed that the device cannot compute
+    /// checksums for it.
     #[must_use]
     pub fn offload(&self) -> Offload {
         Offload { gso: self.offload.gso && !self.outbox.is_gso_refused(), ..self.offload }
     }
 
-    /// Enables those offloads in `wanted` that the kernel supports; [`Offload::OFF`] selects one buffer per datagram.
+    /// Enables those offloads in `wanted` that the kernel supports; [`Offload::OFF`] selects one
+    /// buffer per datagram.
     ///
     /// # Errors
     ///
@@ -178,8 +183,8 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// Has the kernel drop datagrams by `rules`, and by no others, before they take room in the socket. The first rule that
-    /// names a datagram decides about it.
+    /// Has the kernel drop datagrams by `rules`, and by no others, before they take room in the
+    /// socket. The first rule that names a datagram decides about it.
     ///
     /// # Errors
     ///
@@ -187,33 +192,37 @@ impl UdpSocket {
     ///
     /// # Cost
     ///
-    /// A system call, in which the kernel compiles a program: some tens of microseconds. What is dropped costs the receiver nothing.
+    /// A system call, in which the kernel compiles a program: some tens of microseconds. What is
+    /// dropped costs the receiver nothing.
     pub fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
         early_drop::set_rules(&self.socket, rules)
     }
 
-    /// The largest packet, IP header included, that fits the route to the connected server, as far as the kernel knows.
+    /// The largest packet, IP header included, that fits the route to the connected server, as far
+    /// as the kernel knows.
     #[must_use]
     pub fn route_mtu(&self) -> Option<usize> {
         self.peer.and_then(|peer| option::route_mtu(&self.socket, peer))
     }
 
-    /// Datagrams since the socket was created that the kernel did not accept, or whose boundaries were lost.
+    /// Datagrams since the socket was created that the kernel did not accept, or whose boundaries
+    /// were lost.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.outbox.dropped() + self.inbox.dropped()
     }
 
-    /// Copies `bytes`, split into datagrams of `segment` bytes (the last may be shorter), into the arena that
-    /// [`flush`](Self::flush) sends. `from` is the local address to send from, for a socket that is bound to the
-    /// unspecified address.
+    /// Copies `bytes`, split into datagrams of `segment` bytes (the last may be shorter), into the
+    /// arena that [`flush`](Self::flush) sends. `from` is the local address to send from, for a
+    /// socket that is bound to the unspecified address.
     ///
     /// Consecutive full-length datagrams to one peer share a buffer. A full arena is flushed.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` when `segment` is 0, when a datagram would exceed [`DATAGRAM_BYTES_MAX`], or when a connected
-    /// socket is asked to send to another address. When the arena is full, the errors of [`flush`](Self::flush).
+    /// `InvalidInput` when `segment` is 0, when a datagram would exceed [`DATAGRAM_BYTES_MAX`], or
+    /// when a connected socket is asked to send to another address. When the arena is full, the
+    /// errors of [`flush`](Self::flush).
     ///
     /// # Cost
     ///
@@ -232,24 +241,26 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused` when the peer's machine has reported, for an earlier datagram, that no socket listens there;
-    /// everything queued is sent nevertheless. Otherwise the kernel's error, when the socket itself is unusable.
+    /// `ConnectionRefused` when the peer's machine has reported, for an earlier datagram, that no
+    /// socket listens there; everything queued is sent nevertheless. Otherwise the kernel's error,
+    /// when the socket itself is unusable.
     ///
     /// # Cost
     ///
-    /// A plain `send` when one datagram is queued; otherwise one `sendmmsg` per 64 messages of up to 64 datagrams.
+    /// A plain `send` when one datagram is queued; otherwise one `sendmmsg` per 64 messages of up
+    /// to 64 datagrams.
     #[inline]
     pub fn flush(&mut self) -> io::Result<()> {
         self.outbox.flush(&self.socket, self.offload.gso)
     }
 
-    /// Calls `visit` for each datagram that has arrived, in the kernel's order. Returns how many; zero when there are
-    /// none.
+    /// Calls `visit` for each datagram that has arrived, in the kernel's order. Returns how many;
+    /// zero when there are none.
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused` when the peer's machine has reported that no socket listens there. Otherwise the kernel's
-    /// error.
+    /// `ConnectionRefused` when the peer's machine has reported that no socket listens there.
+    /// Otherwise the kernel's error.
     ///
     /// # Cost
     ///
@@ -259,8 +270,8 @@ impl UdpSocket {
         self.inbox.recv(&self.socket, visit)
     }
 
-    /// Sleeps until a datagram has arrived, `wake` is readable, or `timeout` has passed; without a timeout,
-    /// indefinitely.
+    /// Sleeps until a datagram has arrived, `wake` is readable, or `timeout` has passed; without a
+    /// timeout, indefinitely.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Kernel UDP over the loopback network: boundaries, offloads, many peers, refusals, addresses, waiting.
+//! Kernel UDP over the loopback network: boundaries, offloads, many peers, refusals, addresses,
+//! waiting.
 #![cfg(not(loom))]
 #![expect(
     clippy::unwrap_used,
@@ -371,7 +372,8 @@ fn an_address_that_a_group_has_is_taken_for_everybody_else() {
     }
 }
 
-/// Datagrams of `senders[at]` for each `at`, of 1,000 that each sends and that have `word` at byte 4.
+/// Datagrams of `senders[at]` for each `at`, of 1,000 that each sends and that have `word` at byte
+/// 4.
 fn passed(server: &mut UdpSocket, senders: &mut [UdpSocket], word: u32) -> Vec<usize> {
     let to = server.local();
     let mut counts = vec![0; senders.len()];

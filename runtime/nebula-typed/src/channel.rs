@@ -15,7 +15,8 @@ use nebula::{ClientConfig, Options};
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 
-/// A connection to a server of typed services, or to several, which generated clients are made over.
+/// A connection to a server of typed services, or to several, which generated clients are made
+/// over.
 ///
 /// One thread uses it at a time.
 #[derive(Debug)]
@@ -38,8 +39,8 @@ pub struct Ended<'c> {
     reply: Result<&'c [u8], client::CallError>,
 }
 
-/// What a first look for an end has found: numbers, which stay in registers. A result that went through memory would be written in words and read in
-/// pairs of them, which waits for the writes.
+/// What a first look for an end has found: numbers, which stay in registers. A result that went
+/// through memory would be written in words and read in pairs of them, which waits for the writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Found {
     /// The reply to an RPC, which [`Channel::replied`] has.
@@ -64,10 +65,11 @@ pub struct Replied {
 pub type Decoded<E> = Option<(Ticket, Result<E, CallError>)>;
 
 impl<'c> Ended<'c> {
-    /// Its reply, as `wrap` keeps it, or why there is none. `place` is where it is put together if it does not lie whole in what came. Generated clients
-    /// call it.
+    /// Its reply, as `wrap` keeps it, or why there is none. `place` is where it is put together if
+    /// it does not lie whole in what came. Generated clients call it.
     ///
-    /// The result is made where it is used: a message that went through several results would be copied each time.
+    /// The result is made where it is used: a message that went through several results would be
+    /// copied each time.
     #[inline(always)]
     pub fn decode<P: Message + 'c, E>(self, place: &'c mut Place<P>, wrap: impl FnOnce(&'c P) -> E) -> Decoded<E> {
         let Self { ticket, reply, .. } = self;
@@ -83,7 +85,8 @@ impl<'c> Ended<'c> {
         }
     }
 
-    /// As [`decode`](Self::decode), of a reply that is not read in place: nothing of that is inlined into a client's poll.
+    /// As [`decode`](Self::decode), of a reply that is not read in place: nothing of that is
+    /// inlined into a client's poll.
     #[inline(never)]
     pub fn decode_apart<P: Message + 'c, E>(
         self,
@@ -101,10 +104,12 @@ impl<'c> Ended<'c> {
 }
 
 impl Channel {
-    /// Connects to the server at `endpoint`. Whether it has a service is asked by [`check`](Self::check).
+    /// Connects to the server at `endpoint`. Whether it has a service is asked by
+    /// [`check`](Self::check).
     ///
-    /// The connection is to one run of the server, over UDP too: when that has ended, all calls end with
-    /// [`ServerGone`](nebula::SubmitError::ServerGone), and the next one is to be compared with by connecting again.
+    /// The connection is to one run of the server, over UDP too: when that has ended, all calls end
+    /// with [`ServerGone`](nebula::SubmitError::ServerGone), and the next one is to be compared
+    /// with by connecting again.
     ///
     /// # Errors
     ///
@@ -117,7 +122,8 @@ impl Channel {
         Ok(Self { client, methods: vec![MethodId::new(0, 0); slots].into(), frame: Vec::new(), trace: None })
     }
 
-    /// The connection, for what has no types: [`poll`](Client::poll) is not to be called on it while typed RPCs are outstanding.
+    /// The connection, for what has no types: [`poll`](Client::poll) is not to be called on it
+    /// while typed RPCs are outstanding.
     #[must_use]
     pub const fn client(&mut self) -> &mut Client {
         &mut self.client
@@ -128,12 +134,14 @@ impl Channel {
         self.trace = trace;
     }
 
-    /// Asks the server for its schema of `service`, and compares: with one round trip where both have the same. Of several servers each is asked,
-    /// whenever a connection to it is made: one whose schema does not fit gets no RPCs.
+    /// Asks the server for its schema of `service`, and compares: with one round trip where both
+    /// have the same. Of several servers each is asked, whenever a connection to it is made: one
+    /// whose schema does not fit gets no RPCs.
     ///
     /// # Errors
     ///
-    /// [`ConnectError`]: the server lacks the service, or does not answer, or its schema does not fit.
+    /// [`ConnectError`]: the server lacks the service, or does not answer, or its schema does not
+    /// fit.
     pub fn check(&mut self, service: &ServiceInfo) -> Result<(), ConnectError> {
         let (greeting, misfit) = describe::greeting(service);
         if self.client.greet(greeting) {
@@ -190,7 +198,8 @@ impl Channel {
         status::open_message(reply).ok_or_else(|| CallError::of_reply(reply))
     }
 
-    /// Sends `request` to the method `id`; its end comes from [`poll`](Self::poll) under the ticket.
+    /// Sends `request` to the method `id`; its end comes from [`poll`](Self::poll) under the
+    /// ticket.
     ///
     /// # Errors
     ///
@@ -200,7 +209,8 @@ impl Channel {
         self.submit_with(id, request, Options::default())
     }
 
-    /// As [`submit`](Self::submit), with options for this RPC alone; the key's hash is the request's.
+    /// As [`submit`](Self::submit), with options for this RPC alone; the key's hash is the
+    /// request's.
     ///
     /// # Errors
     ///
@@ -208,8 +218,9 @@ impl Channel {
     ///
     /// # Cost
     ///
-    /// That of [`Client::submit`], and one store. The options are compiled away where they are known: as a struct in memory they would be written in
-    /// parts and read as a whole, which waits for the writes.
+    /// That of [`Client::submit`], and one store. The options are compiled away where they are
+    /// known: as a struct in memory they would be written in parts and read as a whole, which waits
+    /// for the writes.
     #[inline(always)]
     pub fn submit_with<Q: Message>(
         &mut self,
@@ -224,7 +235,8 @@ impl Channel {
         }
     }
 
-    /// As [`submit_body`](Self::submit_body), of a request that is put together as it is written. Nothing of that is inlined beside others.
+    /// As [`submit_body`](Self::submit_body), of a request that is put together as it is written.
+    /// Nothing of that is inlined beside others.
     #[inline(never)]
     fn submit_put<Q: Message>(&mut self, id: MethodId, request: &Q, options: Options) -> Result<Ticket, SubmitError> {
         if self.may_go_short(&options)
@@ -248,7 +260,8 @@ impl Channel {
         self.submit_framed(id, body, options)
     }
 
-    /// Where a request does not go straight into a ring: over UDP, with an extension, in several packets, or where there is no room.
+    /// Where a request does not go straight into a ring: over UDP, with an extension, in several
+    /// packets, or where there is no room.
     #[inline(never)]
     fn submit_framed(&mut self, id: MethodId, body: &[u8], options: Options) -> Result<Ticket, SubmitError> {
         let until_ticks = self.client.waits_for(&options).map(ticks_after);
@@ -279,7 +292,8 @@ impl Channel {
         Some(Ended { ticket: done.ticket, id, reply: done.result })
     }
 
-    /// The first half of [`poll`](Self::poll), which most ends need nothing beside. Generated clients call it.
+    /// The first half of [`poll`](Self::poll), which most ends need nothing beside. Generated
+    /// clients call it.
     #[inline(always)]
     pub fn glance(&mut self) -> Found {
         match self.client.glance() {

@@ -6,7 +6,8 @@ use nebula::Requests;
 use nebula::{Class, Service, Stage};
 use nebula_nic::schedule::RpcType;
 
-/// A typed service, or several ([`Services`](super::Services)), with some methods of another [`Class`] than their `.proto` says.
+/// A typed service, or several ([`Services`](super::Services)), with some methods of another
+/// [`Class`] than their `.proto` says.
 ///
 /// # Examples
 ///
@@ -31,7 +32,8 @@ impl<S: Service> Classed<S> {
         Self { service, classes: Vec::new() }
     }
 
-    /// Sets where the handler of a method runs. Of a method that is named twice, the last class counts.
+    /// Sets where the handler of a method runs. Of a method that is named twice, the last class
+    /// counts.
     #[must_use]
     pub fn with_class(mut self, method: impl Into<MethodId>, class: Class) -> Self {
         let method = method.into();

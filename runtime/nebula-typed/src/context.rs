@@ -44,8 +44,9 @@ impl<'a> Context<'a> {
         self.caller?.peer
     }
 
-    /// How long the client still waits, if it has a deadline. Zero when it does not wait any more. An RPC that is cancelled, or whose deadline is over,
-    /// before its handler is called never comes here.
+    /// How long the client still waits, if it has a deadline. Zero when it does not wait any more.
+    /// An RPC that is cancelled, or whose deadline is over, before its handler is called never
+    /// comes here.
     ///
     /// # Cost
     ///
@@ -55,8 +56,8 @@ impl<'a> Context<'a> {
         Some(Span::from_ps(self.until_ps()?.saturating_sub(Clock::new().now_ps())))
     }
 
-    /// Until when the client waits, on the scale of this process's clock: as its header says, or over shared memory, where the clock is of one machine, its
-    /// request.
+    /// Until when the client waits, on the scale of this process's clock: as its header says, or
+    /// over shared memory, where the clock is of one machine, its request.
     fn until_ps(&self) -> Option<u64> {
         let is_local = self.caller.is_none_or(|caller| caller.peer.is_none());
         let told = || method::until_ticks_in(self.extension).map(|ticks| Clock::new().at_ps(ticks));
@@ -64,8 +65,9 @@ impl<'a> Context<'a> {
         in_header.map(Timestamp::as_ps).or_else(|| if is_local { told() } else { None })
     }
 
-    /// Whether the client has stopped waiting: it has cancelled the RPC, or its deadline is over. A handler that runs long may ask now and then, and
-    /// give up. As [`Reply::is_cancelled`](nebula::Reply::is_cancelled).
+    /// Whether the client has stopped waiting: it has cancelled the RPC, or its deadline is over. A
+    /// handler that runs long may ask now and then, and give up. As
+    /// [`Reply::is_cancelled`](nebula::Reply::is_cancelled).
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let cancel = self.caller.and_then(|caller| caller.cancel.as_ref());

@@ -5,9 +5,9 @@
 //!   reply     fingerprint 8 bytes │ length of the schema 4 bytes │ its bytes from there, as many as there is room for
 //! ```
 //!
-//! To a client with the same fingerprint the schema is not sent: the length says 0. A schema is an encoded
-//! `nebula.Schema`; its fingerprint is its SipHash-2-4 under the key 0. A client that gets code 12
-//! (`UNIMPLEMENTED`) has not found the service.
+//! To a client with the same fingerprint the schema is not sent: the length says 0. A schema is an
+//! encoded `nebula.Schema`; its fingerprint is its SipHash-2-4 under the key 0. A client that gets
+//! code 12 (`UNIMPLEMENTED`) has not found the service.
 
 use super::error::{CallError, ConnectError};
 use super::method::MethodId;
@@ -98,7 +98,8 @@ pub(crate) fn check(
 /// What a greeting has found, once it was not content.
 pub(super) type Misfit = Arc<Mutex<Option<ConnectError>>>;
 
-/// The question of [`check`] for each connection that is made, and why the last one was not made for it.
+/// The question of [`check`] for each connection that is made, and why the last one was not made
+/// for it.
 pub(super) fn greeting(service: &ServiceInfo) -> (Arc<Greeting>, Misfit) {
     let (service, misfit) = (*service, Misfit::default());
     let said = misfit.clone();

@@ -20,7 +20,8 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Whether the RPC was executed, as far as its client can know. An answer with a status counts as executed.
+    /// Whether the RPC was executed, as far as its client can know. An answer with a status counts
+    /// as executed.
     #[must_use]
     pub const fn was_executed(&self) -> Executed {
         match self {

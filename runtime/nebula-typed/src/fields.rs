@@ -1,8 +1,10 @@
-//! Plain fields of protobuf's encoding, which generated code reads and writes: numbers, `bool`, enums, `string` and `bytes` that occur once and
-//! whose key is one byte. All other fields are prost's, and prost's also whatever is unusual about a plain one.
+//! Plain fields of protobuf's encoding, which generated code reads and writes: numbers, `bool`,
+//! enums, `string` and `bytes` that occur once and whose key is one byte. All other fields are
+//! prost's, and prost's also whatever is unusual about a plain one.
 //!
-//! prost goes through its buffer's trait for each byte, and allocates a field of `bytes` twice. An RPC of a message with three plain fields took
-//! eight times the instructions of a handler of bytes.
+//! prost goes through its buffer's trait for each byte, and allocates a field of `bytes` twice. An
+//! RPC of a message with three plain fields took eight times the instructions of a handler of
+//! bytes.
 
 use nebula_sys::copy::{store_bytes_at, store_bytes_within, store_low_bytes_at, store_word_at};
 use nebula_sys::sync::AtomicU64;
@@ -14,7 +16,8 @@ use std::thread::LocalKey;
 /// Where a thread keeps a message, so that the next one of its type allocates nothing.
 pub type Spare<T> = LocalKey<RefCell<T>>;
 
-/// A message of protobuf's encoding. `nebula-build` implements it; one that is written by hand needs none of its methods.
+/// A message of protobuf's encoding. `nebula-build` implements it; one that is written by hand
+/// needs none of its methods.
 pub trait Fields: prost::Message + Default + Debug + 'static {
     /// Where this thread keeps one; `None` for those that own nothing.
     #[must_use]
@@ -23,23 +26,25 @@ pub trait Fields: prost::Message + Default + Debug + 'static {
         None
     }
 
-    /// Empties the fields that are not plain. [`read_in_order`](Self::read_in_order) sets the plain ones anyway, and bytes that are as long as those
-    /// before are copied alone where nothing has emptied them.
+    /// Empties the fields that are not plain. [`read_in_order`](Self::read_in_order) sets the plain
+    /// ones anyway, and bytes that are as long as those before are copied alone where nothing has
+    /// emptied them.
     #[inline(always)]
     fn clear_others(&mut self) {
         self.clear();
     }
 
-    /// Reads the plain fields that `rest` begins with, each that is there once and in the order of their numbers, as they are written; `rest` then
-    /// begins behind them. Those that are not there are emptied. `None` where one of them holds no such value.
+    /// Reads the plain fields that `rest` begins with, each that is there once and in the order of
+    /// their numbers, as they are written; `rest` then begins behind them. Those that are not there
+    /// are emptied. `None` where one of them holds no such value.
     #[inline(always)]
     fn read_in_order(&mut self, rest: &mut &[u8]) -> Option<()> {
         let _ = rest;
         Some(())
     }
 
-    /// Reads the field of which `key` is the key and `rest` begins with the value, if it is a plain one. `rest` then begins behind it; `None`
-    /// where it holds no such value.
+    /// Reads the field of which `key` is the key and `rest` begins with the value, if it is a plain
+    /// one. `rest` then begins behind it; `None` where it holds no such value.
     #[inline(always)]
     fn merge_plain(&mut self, key: u8, rest: &mut &[u8]) -> Option<bool> {
         let _ = (key, rest);
@@ -65,7 +70,8 @@ pub(super) fn decode<T: Fields>(body: &[u8]) -> Option<T> {
     Some(message)
 }
 
-/// Makes `message` the one that `body` holds, whatever it was before; `None` where that holds no message.
+/// Makes `message` the one that `body` holds, whatever it was before; `None` where that holds no
+/// message.
 #[inline(always)]
 pub(super) fn read<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
     message.clear_others();
@@ -107,15 +113,17 @@ fn merge_by_prost<'b, T: Fields>(message: &mut T, mut rest: &'b [u8]) -> Option<
 
 /// A message in the words of a slot or of a buffer, as it is written.
 ///
-/// Each part is one store of 8 bytes where the part before has ended, and the next one is stored over what it has too many. In a buffer of bytes, which
-/// is copied to its place a word at a time, every load would span several stores, and wait for them: that took a fifth of an RPC. Put together in a
-/// register, each part would wait for the one before.
+/// Each part is one store of 8 bytes where the part before has ended, and the next one is stored
+/// over what it has too many. In a buffer of bytes, which is copied to its place a word at a time,
+/// every load would span several stores, and wait for them: that took a fifth of an RPC. Put
+/// together in a register, each part would wait for the one before.
 #[derive(Debug)]
 pub struct Short<'a> {
     room: &'a [AtomicU64],
     /// Bytes stored.
     at: usize,
-    /// Whether the last 7 bytes of the room are used as well, which takes longer: known where it is compiled.
+    /// Whether the last 7 bytes of the room are used as well, which takes longer: known where it is
+    /// compiled.
     to_the_end: bool,
 }
 
@@ -130,7 +138,8 @@ impl<'a> Short<'a> {
         Self { room, at: 0, to_the_end: true }
     }
 
-    /// One that says sooner that there is no room: a part that begins in the last 7 bytes has none, and nothing is called for it.
+    /// One that says sooner that there is no room: a part that begins in the last 7 bytes has none,
+    /// and nothing is called for it.
     #[inline(always)]
     pub(super) const fn roomy(room: &'a [AtomicU64]) -> Self {
         Self { room, at: 0, to_the_end: false }
@@ -209,7 +218,8 @@ impl<'a> Short<'a> {
     }
 }
 
-// What is lent to a function that is called lies in memory everywhere: these two take and return numbers.
+// What is lent to a function that is called lies in memory everywhere: these two take and return
+// numbers.
 
 /// As [`Short::push`], where the room ends within a word; where the value ends.
 #[cold]
@@ -337,7 +347,8 @@ pub fn fixed<F: Fixed>(rest: &mut &[u8]) -> Option<F> {
 #[inline(always)]
 pub fn bytes(rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     let value = delimited(rest)?;
-    // One that has no room yet gets as much as it needs: growing would take as long again. One that is as long as the last one is copied alone.
+    // One that has no room yet gets as much as it needs: growing would take as long again. One that
+    // is as long as the last one is copied alone.
     if to.len() == value.len() {
         to.copy_from_slice(value);
     } else if to.capacity() == 0 {
@@ -362,7 +373,8 @@ pub fn string(rest: &mut &[u8], to: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Takes the number with this key off the front of `rest` into `to`, which is 0 where that begins with none; `None` where the value is none.
+/// Takes the number with this key off the front of `rest` into `to`, which is 0 where that begins
+/// with none; `None` where the value is none.
 #[inline(always)]
 pub fn varint_if<V: Varint>(key: u8, rest: &mut &[u8], to: &mut V::Value) -> Option<()> {
     match *rest {
@@ -380,7 +392,8 @@ pub fn varint_if<V: Varint>(key: u8, rest: &mut &[u8], to: &mut V::Value) -> Opt
     Some(())
 }
 
-/// Takes the number of a fixed size with this key off the front of `rest` into `to`, which is 0 where that begins with none; `None` where it is too short.
+/// Takes the number of a fixed size with this key off the front of `rest` into `to`, which is 0
+/// where that begins with none; `None` where it is too short.
 #[inline(always)]
 pub fn fixed_if<F: Fixed>(key: u8, rest: &mut &[u8], to: &mut F) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()
@@ -394,7 +407,8 @@ pub fn fixed_if<F: Fixed>(key: u8, rest: &mut &[u8], to: &mut F) -> Option<()> {
     Some(())
 }
 
-/// Takes the bytes with this key off the front of `rest` into `to`, which is empty where that begins with none; `None` where it is too short.
+/// Takes the bytes with this key off the front of `rest` into `to`, which is empty where that
+/// begins with none; `None` where it is too short.
 #[inline(always)]
 pub fn bytes_if(key: u8, rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()
@@ -408,7 +422,8 @@ pub fn bytes_if(key: u8, rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Takes the text with this key off the front of `rest` into `to`, which is empty where that begins with none; `None` where it is too short, or no text.
+/// Takes the text with this key off the front of `rest` into `to`, which is empty where that begins
+/// with none; `None` where it is too short, or no text.
 #[inline(always)]
 pub fn string_if(key: u8, rest: &mut &[u8], to: &mut String) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()

@@ -1,15 +1,18 @@
 //! Typed services: methods, messages and errors instead of bytes, as a `.proto` declares them.
 //!
-//! `nebula-build` compiles the `.proto` in a build script; the code it generates uses what is here. [docs/SERVICES.md] goes from the schema
-//! to a running service, and `services/shop` is a whole one.
+//! `nebula-build` compiles the `.proto` in a build script; the code it generates uses what is here.
+//! [docs/SERVICES.md] goes from the schema to a running service, and `services/shop` is a whole
+//! one.
 //!
 //! [docs/SERVICES.md]: https://github.com/nebula-rpc/nebula/blob/main/docs/SERVICES.md
 //!
 //! # What a typed RPC adds
 //!
-//! Four bytes behind each request say which method of which service is meant ([`MethodId`]), four behind each reply whether it is one
-//! ([`Status`]). A message whose fields have fixed sizes is read where it lies ([`Line`]); all others are protobuf's bytes ([`Proto`]). As a
-//! client connects, it compares its schema with the server's, so that no version reads what another did not mean ([`Channel::check`]).
+//! Four bytes behind each request say which method of which service is meant ([`MethodId`]), four
+//! behind each reply whether it is one ([`Status`]). A message whose fields have fixed sizes is
+//! read where it lies ([`Line`]); all others are protobuf's bytes ([`Proto`]). As a client
+//! connects, it compares its schema with the server's, so that no version reads what another did
+//! not mean ([`Channel::check`]).
 //!
 //! | what | module |
 //! |---|---|
@@ -23,8 +26,8 @@
 //! # Invariants
 //!
 //! - No version reads what another did not mean. *Enforced by* `nebula_build::schema::evolution` as
-//!   a schema is compiled, by `nebula_build::schema::fit` as a client connects, and by `versions.rs`
-//!   of the typed tests.
+//!   a schema is compiled, by `nebula_build::schema::fit` as a client connects, and by
+//!   `versions.rs` of the typed tests.
 //! - Any bytes get an answer from a server and an end at a client. *Enforced by* the fuzz target
 //!   `typed`, `any_bytes.rs` and `streams.rs`.
 //! - An RPC of the line encoding allocates nothing and takes at most 1.05 times the instructions of

@@ -1,10 +1,10 @@
 //! Messages, as bytes: the two encodings.
 //!
-//! Protobuf's, and the line encoding: the fields in the order of their numbers, without gaps. Numbers and enums take 4
-//! or 8 bytes, little-endian (`sint` without zigzag). `bool` takes one byte; any but 0 is true. `bytes` with
-//! `(nebula.len)` are as they are; `string` with it is its length in 2 bytes and all its room; a message is in its
-//! place. A message may end behind any of its fields: missing fields are zero. Bytes behind the last known field are
-//! skipped.
+//! Protobuf's, and the line encoding: the fields in the order of their numbers, without gaps.
+//! Numbers and enums take 4 or 8 bytes, little-endian (`sint` without zigzag). `bool` takes one
+//! byte; any but 0 is true. `bytes` with `(nebula.len)` are as they are; `string` with it is its
+//! length in 2 bytes and all its room; a message is in its place. A message may end behind any of
+//! its fields: missing fields are zero. Bytes behind the last known field are skipped.
 
 use super::fields::{self, Fields, Short, Spare};
 use nebula_sys::copy::{load_bytes, store_bytes_and};
@@ -12,7 +12,8 @@ use nebula_sys::sync::AtomicU64;
 use std::fmt::Debug;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A request or a reply of a typed service. `nebula-build` implements it for the messages of a `.proto`.
+/// A request or a reply of a typed service. `nebula-build` implements it for the messages of a
+/// `.proto`.
 pub trait Message: Sized {
     /// How its bytes are laid out: [`Line`] or [`Proto`].
     type As: Encoding<Self>;
@@ -32,7 +33,8 @@ pub trait Encoding<T> {
     /// Where one is put together. What was there before is used again.
     type Place: Default + Debug;
 
-    /// Calls `with` with a place, which this thread may have used before, for a message of `bytes` bytes.
+    /// Calls `with` with a place, which this thread may have used before, for a message of `bytes`
+    /// bytes.
     fn with_place<R>(bytes: usize, with: impl FnOnce(&mut Self::Place) -> R) -> R;
 
     /// The message that `body` holds, where it lies or in `place`; `None` where it holds none.
@@ -47,23 +49,27 @@ pub trait Encoding<T> {
         Self::take(body, Some, || None)
     }
 
-    /// The bytes of `message`, where they lie in it as they are sent: without a call, so that what is done with them is compiled in.
+    /// The bytes of `message`, where they lie in it as they are sent: without a call, so that what
+    /// is done with them is compiled in.
     #[inline(always)]
     fn in_place(message: &T) -> Option<&[u8]> {
         let _ = message;
         None
     }
 
-    /// Writes `message` into `room`, and `tail` behind it. The length of both in bytes; `None` where there is no room, or it goes another way.
+    /// Writes `message` into `room`, and `tail` behind it. The length of both in bytes; `None`
+    /// where there is no room, or it goes another way.
     fn put(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> Option<usize>;
 
     /// Calls `put` with the bytes of `message`.
     fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R;
 }
 
-/// Little-endian fields one behind the other: read where they lie, and written with one copy. No allocation.
+/// Little-endian fields one behind the other: read where they lie, and written with one copy. No
+/// allocation.
 ///
-/// Messages only grow at their end. What a newer peer has appended is not looked at; what an older one lacks reads as zero.
+/// Messages only grow at their end. What a newer peer has appended is not looked at; what an older
+/// one lacks reads as zero.
 #[derive(Clone, Copy, Debug)]
 pub enum Line {}
 
@@ -115,7 +121,8 @@ impl<T: LineLayout> Encoding<T> for Line {
     }
 }
 
-/// The message of an older peer: what it does not have is zero. `None` where `body` ends within a field.
+/// The message of an older peer: what it does not have is zero. `None` where `body` ends within a
+/// field.
 #[cold]
 pub fn zero_filled<T: LineLayout>(body: &[u8]) -> Option<T> {
     let is_whole = body.is_empty() || T::ENDS.iter().any(|&end| end as usize == body.len());
@@ -132,11 +139,13 @@ fn fill<'b, T: LineLayout>(body: &[u8], place: &'b mut Option<T>) -> Option<&'b 
     place.as_ref()
 }
 
-/// Protobuf's own encoding. Reading allocates what the message owns, unless its place has had a message that owned as much.
+/// Protobuf's own encoding. Reading allocates what the message owns, unless its place has had a
+/// message that owned as much.
 #[derive(Clone, Copy, Debug)]
 pub enum Proto {}
 
-/// The longest message that is put together on the stack, where it does not go straight into a ring.
+/// The longest message that is put together on the stack, where it does not go straight into a
+/// ring.
 const SHORT_BYTES_MAX: usize = 256;
 
 /// The longest message after which its place is kept: what a thread keeps for each type of message.
@@ -159,7 +168,8 @@ impl<T: Fields> Encoding<T> for Proto {
         Some(place)
     }
 
-    // Nothing of protobuf is inlined into a service's dispatch or a client's poll: methods of the line encoding beside it would take longer.
+    // Nothing of protobuf is inlined into a service's dispatch or a client's poll: methods of the
+    // line encoding beside it would take longer.
     #[inline(never)]
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R {
         match fields::decode(body) {
@@ -202,7 +212,8 @@ fn put_to_the_end<T: Fields>(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> 
     put_in(message, tail, Short::new(room))
 }
 
-/// Calls `with` with what the thread keeps; with a new one where that is in use, since a handler reads another message of its type.
+/// Calls `with` with what the thread keeps; with a new one where that is in use, since a handler
+/// reads another message of its type.
 #[inline(always)]
 fn with_spare<T: Fields, R>(spare: &'static Spare<T>, with: impl FnOnce(&mut T) -> R) -> R {
     spare.with(|spare| match spare.try_borrow_mut() {

@@ -12,13 +12,14 @@
 //! | cursor | 2 | up to 32: where a window of a stream begins |
 //! | deadline | 3 | 8: until when the client waits, in ticks of the machine's clock |
 //!
-//! Numbers are little-endian, lengths in bytes. Items of unknown kinds are skipped. The deadline is for
-//! shared memory alone: over UDP the header has it, and the item is ignored. Ticks are those of the
-//! time-stamp counter, or where that is not invariant nanoseconds of `CLOCK_MONOTONIC`. The default
-//! number of a service is the SipHash-2-4 of its full name under the key 0, modulo 65,535, plus 1.
+//! Numbers are little-endian, lengths in bytes. Items of unknown kinds are skipped. The deadline is
+//! for shared memory alone: over UDP the header has it, and the item is ignored. Ticks are those of
+//! the time-stamp counter, or where that is not invariant nanoseconds of `CLOCK_MONOTONIC`. The
+//! default number of a service is the SipHash-2-4 of its full name under the key 0, modulo 65,535,
+//! plus 1.
 //!
-//! The method stands behind the message, so that the message lies as it lay at its sender: its words
-//! are the words of the ring.
+//! The method stands behind the message, so that the message lies as it lay at its sender: its
+//! words are the words of the ring.
 
 use super::trace::TraceContext;
 
@@ -113,7 +114,8 @@ const TRACE: u8 = 1;
 /// An item of the extension: where the next window of a stream begins.
 const CURSOR: u8 = 2;
 
-/// An item of the extension: until when the client waits, in ticks of the machine's clock. Over shared memory alone.
+/// An item of the extension: until when the client waits, in ticks of the machine's clock. Over
+/// shared memory alone.
 const UNTIL: u8 = 3;
 
 /// What may stand in an extension.

@@ -56,7 +56,8 @@ pub fn class<M: Methods>(request: &[u8]) -> Class {
     }
 }
 
-/// The types of RPCs of services that have `methods` methods each: one a method, and the common one. Methods beyond [`TYPES_MAX`] are of that.
+/// The types of RPCs of services that have `methods` methods each: one a method, and the common
+/// one. Methods beyond [`TYPES_MAX`] are of that.
 #[must_use]
 pub const fn types(methods: &[usize]) -> u8 {
     let (mut at, mut types) = (0, 1);
@@ -69,14 +70,15 @@ pub const fn types(methods: &[usize]) -> u8 {
     types
 }
 
-/// Whether a request is for a method of this service, as far as its end says: for servers that also have their own protocol.
+/// Whether a request is for a method of this service, as far as its end says: for servers that also
+/// have their own protocol.
 #[must_use]
 pub fn is_for<M: Methods>(request: &[u8]) -> bool {
     method::id_of(request).is_some_and(|id| id.service() == M::SERVICE.id)
 }
 
-/// Answers a request that is for a method of this service; whether it was. For servers that also have their own protocol, and ask where a request is none
-/// of that.
+/// Answers a request that is for a method of this service; whether it was. For servers that also
+/// have their own protocol, and ask where a request is none of that.
 #[inline]
 pub fn serve_if_meant<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) -> bool {
     let is_meant = is_for::<M>(request);
@@ -95,7 +97,8 @@ pub fn rpc_type<M: Methods>(request: &[u8]) -> RpcType {
     }
 }
 
-/// The type of a method, where that of the first one of its service is `first`; the common one, where it is none of them or there are too many.
+/// The type of a method, where that of the first one of its service is `first`; the common one,
+/// where it is none of them or there are too many.
 fn type_of(first: usize, methods: &[u16], method: u16) -> RpcType {
     let at = methods.iter().position(|&one| one == method);
     at.and_then(|at| u8::try_from(first + at).ok()).filter(|&kind| kind < TYPES_MAX).map_or(RpcType(0), RpcType)
@@ -152,8 +155,9 @@ fn fail(status: Status, reply: &mut Reply<'_>) {
     status.reply(reply);
 }
 
-/// Answers an RPC by `handler`, of whose request `body` has the bytes, which have to be decoded. Nothing of that is inlined into a service's dispatch,
-/// where methods whose requests are read in place would take longer.
+/// Answers an RPC by `handler`, of whose request `body` has the bytes, which have to be decoded.
+/// Nothing of that is inlined into a service's dispatch, where methods whose requests are read in
+/// place would take longer.
 #[inline(never)]
 pub fn answer<Q: Message, P: Message>(
     body: &[u8],
@@ -197,7 +201,8 @@ pub fn no_message(reply: &mut Reply<'_>) {
     Status::invalid_argument("the request's bytes are no message of its method").reply(reply);
 }
 
-/// Answers an RPC of a method that the service does not declare: the one that every service has, or none.
+/// Answers an RPC of a method that the service does not declare: the one that every service has, or
+/// none.
 #[cold]
 pub fn unknown_method(service: &ServiceInfo, context: &Context<'_>, body: &[u8], reply: &mut Reply<'_>) {
     if context.method() == describe::METHOD {
@@ -206,15 +211,16 @@ pub fn unknown_method(service: &ServiceInfo, context: &Context<'_>, body: &[u8],
     Status::unimplemented(format!("{} has no method {} here", service.name, context.method())).reply(reply);
 }
 
-/// Several services behind one server: `Services::new((ShopServer(shop), StockServer(stock)))`. Up to eight.
+/// Several services behind one server: `Services::new((ShopServer(shop), StockServer(stock)))`. Up
+/// to eight.
 ///
 /// Which one is meant is found by comparing a number with that of each.
 #[derive(Debug)]
 pub struct Services<T>(T);
 
 impl<T: Together> Services<T> {
-    /// The services behind one server. Two of one number are an error as it is compiled: give one of them another by
-    /// `option (nebula.service_id)`.
+    /// The services behind one server. Two of one number are an error as it is compiled: give one
+    /// of them another by `option (nebula.service_id)`.
     pub const fn new(services: T) -> Self {
         const { assert!(T::ARE_DISTINCT, "two services have one number: set (nebula.service_id)") };
         Self(services)
@@ -268,7 +274,8 @@ pub trait Together {
     /// Answers one RPC by the service that it means.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
 
-    /// As [`serve`](Self::serve), of a request with an extension, or of a client that more is known of, or of another service.
+    /// As [`serve`](Self::serve), of a request with an extension, or of a client that more is known
+    /// of, or of another service.
     fn serve_otherwise(&self, request: &[u8], reply: &mut Reply<'_>);
 }
 

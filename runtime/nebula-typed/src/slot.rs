@@ -21,7 +21,8 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
         Self { reply, of: PhantomData }
     }
 
-    /// Makes `message` the reply: with one copy for a message of fixed size, straight into the client's ring over shared memory.
+    /// Makes `message` the reply: with one copy for a message of fixed size, straight into the
+    /// client's ring over shared memory.
     ///
     /// # Errors
     ///
@@ -37,7 +38,8 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
         Ok(())
     }
 
-    /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the queue had been full, and may try another server.
+    /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the
+    /// queue had been full, and may try another server.
     ///
     /// # Errors
     ///
@@ -48,7 +50,8 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
         Ok(())
     }
 
-    /// Takes the place out of the handler, which then returns `Ok(())`: the reply is given later, from any thread or task.
+    /// Takes the place out of the handler, which then returns `Ok(())`: the reply is given later,
+    /// from any thread or task.
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@
 //! reply      message, or text and details of a status │ code 2 │ text_bytes 2
 //! ```
 //!
-//! `code` is 0 for a message, else gRPC's number. `text_bytes` is 0 for a message; else so many of the
-//! first bytes are the text, in UTF-8, and the details follow it. Numbers are little-endian.
+//! `code` is 0 for a message, else gRPC's number. `text_bytes` is 0 for a message; else so many of
+//! the first bytes are the text, in UTF-8, and the details follow it. Numbers are little-endian.
 
 use nebula::Reply;
 use std::borrow::Cow;
@@ -150,8 +150,8 @@ impl Status {
         reply.write(&self.to_bytes(reply.capacity()));
     }
 
-    /// Its bytes as a reply, for which there is room for `capacity` bytes. What does not fit is cut: the message at a character's end, then the
-    /// details, which are whole or missing.
+    /// Its bytes as a reply, for which there is room for `capacity` bytes. What does not fit is
+    /// cut: the message at a character's end, then the details, which are whole or missing.
     pub(crate) fn to_bytes(&self, capacity: usize) -> Vec<u8> {
         let room = capacity.saturating_sub(END_BYTES);
         let most = room.min(u16::MAX.into()).min(self.message.len());
@@ -178,7 +178,8 @@ pub(crate) fn open_message(reply: &[u8]) -> Option<&[u8]> {
     (u32::from_le_bytes(*end) == u32::from_le_bytes(OK)).then_some(body)
 }
 
-/// What a reply holds: a message's bytes, or the status; `None` where it is no reply of a typed service.
+/// What a reply holds: a message's bytes, or the status; `None` where it is no reply of a typed
+/// service.
 pub(crate) fn open(reply: &[u8]) -> Option<Result<&[u8], Status>> {
     match reply.split_last_chunk()? {
         (body, &OK) => Some(Ok(body)),

@@ -33,7 +33,8 @@ impl<P: Message> Progress<P> {
         Self { id, body, key_hash, window: Vec::new(), at: 0, next: Some(Vec::new()), empty: 0, of: PhantomData }
     }
 
-    /// Where the window begins that has to be fetched before there is another reply, if there is one.
+    /// Where the window begins that has to be fetched before there is another reply, if there is
+    /// one.
     fn needs(&mut self) -> Option<Vec<u8>> {
         if self.at == self.window.len() { self.next.take() } else { None }
     }
@@ -71,7 +72,8 @@ impl<P: Message> Progress<P> {
     }
 }
 
-/// The replies of a method that returns a stream. Each window is fetched when the one before has been read, so that at most one is held.
+/// The replies of a method that returns a stream. Each window is fetched when the one before has
+/// been read, so that at most one is held.
 ///
 /// After an error it ends.
 #[derive(Debug)]
@@ -118,7 +120,8 @@ impl<'c, P: Message> AsyncStream<'c, P> {
         Self { channel, progress: Progress::new(id, request) }
     }
 
-    /// The next reply; `None` at the end, and behind an error. A future that is dropped while a window is fetched ends the stream.
+    /// The next reply; `None` at the end, and behind an error. A future that is dropped while a
+    /// window is fetched ends the stream.
     pub async fn next(&mut self) -> Option<Result<P, CallError>> {
         let read = self.read().await;
         self.progress.item(read)

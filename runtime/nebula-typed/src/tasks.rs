@@ -17,17 +17,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// A connection to a server of typed services for many tasks, which generated clients are made over. Its clones share the connection.
+/// A connection to a server of typed services for many tasks, which generated clients are made
+/// over. Its clones share the connection.
 #[derive(Clone, Debug)]
 pub struct AsyncChannel {
     client: AsyncClient,
     trace: Option<TraceContext>,
-    /// Every call has a deadline: else the client, which its tasks share, need not be asked for one.
+    /// Every call has a deadline: else the client, which its tasks share, need not be asked for
+    /// one.
     is_timed: bool,
 }
 
 impl From<AsyncClient> for AsyncChannel {
-    /// The connection is then to one run of the server, as that of [`Channel`](super::Channel::connect_with).
+    /// The connection is then to one run of the server, as that of
+    /// [`Channel`](super::Channel::connect_with).
     fn from(client: AsyncClient) -> Self {
         client.bind_to_server();
         let is_timed = client.is_timed();
@@ -36,7 +39,8 @@ impl From<AsyncClient> for AsyncChannel {
 }
 
 impl AsyncChannel {
-    /// Connects to the server at `endpoint`. Whether it has a service is asked by [`check`](Self::check). This blocks the thread.
+    /// Connects to the server at `endpoint`. Whether it has a service is asked by
+    /// [`check`](Self::check). This blocks the thread.
     ///
     /// # Errors
     ///
@@ -74,7 +78,8 @@ impl AsyncChannel {
         Err(describe::misfit(service, &misfit, self.client.outstanding()))
     }
 
-    /// Sends `request` to the method `id`; the future's output is the reply. As [`AsyncClient::call`], it may be dropped at any time.
+    /// Sends `request` to the method `id`; the future's output is the reply. As
+    /// [`AsyncClient::call`], it may be dropped at any time.
     ///
     /// # Errors
     ///

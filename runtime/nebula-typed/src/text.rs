@@ -1,4 +1,5 @@
-//! Field types of line messages that plain numbers are not: they are valid whatever their bytes are.
+//! Field types of line messages that plain numbers are not: they are valid whatever their bytes
+//! are.
 
 use super::status::Status;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian::U16};

@@ -3,7 +3,8 @@
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-/// The context of a trace, as W3C's Trace Context has it (`traceparent`, version 00): which trace, which span asked, whether it is sampled.
+/// The context of a trace, as W3C's Trace Context has it (`traceparent`, version 00): which trace,
+/// which span asked, whether it is sampled.
 ///
 /// ```
 /// use nebula_typed::TraceContext;

@@ -6,8 +6,9 @@
 //!
 //! A window that no other follows has no cursor.
 //!
-//! The server keeps nothing between two windows: the client says where it is. So a stream outlives a restart, costs no memory, and each of its
-//! windows is an RPC like any other, which admission control sees.
+//! The server keeps nothing between two windows: the client says where it is. So a stream outlives
+//! a restart, costs no memory, and each of its windows is an RPC like any other, which admission
+//! control sees.
 
 use super::message::{Encoding, Message};
 use super::status::{self, Status};
@@ -20,7 +21,8 @@ pub const CURSOR_BYTES_MAX: usize = 32;
 /// Bytes behind the replies, at most.
 const FOOTER_BYTES: usize = CURSOR_BYTES_MAX + 2 + status::END_BYTES;
 
-/// Where a handler puts the replies of a stream, as many as fit, beginning at [`cursor`](Self::cursor).
+/// Where a handler puts the replies of a stream, as many as fit, beginning at
+/// [`cursor`](Self::cursor).
 ///
 /// ```no_run
 /// # use nebula_typed::{Message, Status, Window};
@@ -51,14 +53,15 @@ impl<'a, 'r, T: Message> Window<'a, 'r, T> {
         Self { reply, cursor, next: None, replies: 0, too_large: None, of: PhantomData }
     }
 
-    /// Where this window begins: what the one before said with [`resume_at`](Self::resume_at); empty for the first. It comes from the client, so
-    /// it may be any bytes.
+    /// Where this window begins: what the one before said with [`resume_at`](Self::resume_at);
+    /// empty for the first. It comes from the client, so it may be any bytes.
     #[must_use]
     pub const fn cursor(&self) -> &'a [u8] {
         self.cursor
     }
 
-    /// The cursor that [`resume_at_index`](Self::resume_at_index) made; 0 for the first window, and for any other cursor.
+    /// The cursor that [`resume_at_index`](Self::resume_at_index) made; 0 for the first window, and
+    /// for any other cursor.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.cursor.try_into().map_or(0, u64::from_le_bytes)
@@ -81,7 +84,8 @@ impl<'a, 'r, T: Message> Window<'a, 'r, T> {
         })
     }
 
-    /// More follows, from `cursor` on: the handler is called for it when the client asks. Without it the stream ends with this window.
+    /// More follows, from `cursor` on: the handler is called for it when the client asks. Without
+    /// it the stream ends with this window.
     ///
     /// # Panics
     ///

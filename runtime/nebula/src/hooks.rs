@@ -1,4 +1,5 @@
-//! What `nebula-typed` uses beside the public interface: requests and replies that are encoded where they lie, both halves of a poll, and who asked.
+//! What `nebula-typed` uses beside the public interface: requests and replies that are encoded
+//! where they lie, both halves of a poll, and who asked.
 //!
 //! It is no interface for others and may change in any version.
 
@@ -17,7 +18,8 @@ pub use crate::rpc::answer::Caller;
 pub use crate::rpc::cancel::Cancel;
 pub use crate::rpc::slot::Asked;
 
-/// The bytes of a reply that `write` writes, with room for `capacity` bytes: for tests that have no server.
+/// The bytes of a reply that `write` writes, with room for `capacity` bytes: for tests that have no
+/// server.
 pub fn replied(capacity: u32, write: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
     let mut answer = Answer::new(capacity);
     let mut reply = Reply::buffered(&mut answer);
@@ -28,7 +30,8 @@ pub fn replied(capacity: u32, write: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
     bytes
 }
 
-/// The parts of [`Client::submit`] and [`Client::poll`], and what is asked of a server as it is connected.
+/// The parts of [`Client::submit`] and [`Client::poll`], and what is asked of a server as it is
+/// connected.
 #[expect(missing_docs, reason = "each is that of the client")]
 pub trait ClientHooks {
     fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket>;

@@ -1,8 +1,9 @@
 //! Microsecond-scale RPC that keeps its tail latency under overload.
 //!
-//! A server has a latency target, its SLO, that 99 % of the RPCs must keep. The receive buffer and the queue are sized from it. An RPC
-//! that would miss the target is refused at once with a NACK, instead of being queued (NEBULA, ISCA 2020). One queue feeds all workers:
-//! JBSQ(2) by default. While a worker serves an RPC, the payload of its next one is fetched into its cache.
+//! A server has a latency target, its SLO, that 99 % of the RPCs must keep. The receive buffer and
+//! the queue are sized from it. An RPC that would miss the target is refused at once with a NACK,
+//! instead of being queued (NEBULA, ISCA 2020). One queue feeds all workers: JBSQ(2) by default.
+//! While a worker serves an RPC, the payload of its next one is fetched into its cache.
 //!
 //! ```
 //! use nebula::{CallError, Client, Reply, Server};
@@ -45,14 +46,17 @@
 //! | replace network and clock | [`net`] | |
 //! | declare methods and messages in a `.proto` | the crate `nebula-typed` | `services/shop` |
 //!
-//! The examples are in the folder `examples` of this crate: `cargo run --release -p nebula --example echo`.
+//! The examples are in the folder `examples` of this crate:
+//! `cargo run --release -p nebula --example echo`.
 //!
 //! # Transports
 //!
-//! `shm://NAME` is memory that processes of one machine share. A client owns a ring of slots; requests and replies are written there,
-//! and nothing is lost. `udp://ADDRESS:PORT` works between machines. A client sends an RPC again until it is answered, and the server
-//! executes it at most once. The server keeps no state for its clients. `tcp://ADDRESS:PORT` is the same in connections, for networks that pass no UDP, and
-//! `xdp://INTERFACE:PORT` UDP past the kernel's network stack.
+//! `shm://NAME` is memory that processes of one machine share. A client owns a ring of slots;
+//! requests and replies are written there, and nothing is lost. `udp://ADDRESS:PORT` works between
+//! machines. A client sends an RPC again until it is answered, and the server executes it at most
+//! once. The server keeps no state for its clients. `tcp://ADDRESS:PORT` is the same in
+//! connections, for networks that pass no UDP, and `xdp://INTERFACE:PORT` UDP past the kernel's
+//! network stack.
 //!
 //! # Errors
 //!
@@ -70,12 +74,13 @@
 //!
 //! [`CallError::was_executed`] says the second column to programs.
 //!
-//! [`ConnectError`] and [`ServeError`] say in one line why a client cannot connect or a server cannot start, and what to change.
+//! [`ConnectError`] and [`ServeError`] say in one line why a client cannot connect or a server
+//! cannot start, and what to change.
 //!
 //! # Times
 //!
-//! A time can be given as [`std::time::Duration`] or as [`Span`], which counts picoseconds. A duration longer than some 213 days becomes
-//! [`Span::MAX`].
+//! A time can be given as [`std::time::Duration`] or as [`Span`], which counts picoseconds. A
+//! duration longer than some 213 days becomes [`Span::MAX`].
 //!
 //! # The path of one RPC
 //!
@@ -89,12 +94,13 @@
 //!
 //! # Invariants
 //!
-//! - A decision that `nebula-nic` makes is not made again here. *Enforced by* replaying the decision
-//!   logs of runs through fresh deciders, under every policy that is served (`tests/parity.rs`).
+//! - A decision that `nebula-nic` makes is not made again here. *Enforced by* replaying the
+//!   decision logs of runs through fresh deciders, under every policy that is served
+//!   (`tests/parity.rs`).
 //! - Bytes of a client are read once, and checked in the copy. *Enforced by* the types of
 //!   `rpc/slot.rs`; by `tests/hostile.rs`.
-//! - Each ticket of a client ends exactly once. *Enforced by* the table of `Requester`; end to end by
-//!   `tests/answers.rs`.
+//! - Each ticket of a client ends exactly once. *Enforced by* the table of `Requester`; end to end
+//!   by `tests/answers.rs`.
 //! - A client that leaves holds no client slot and no receive slot afterwards. *Enforced by*
 //!   `tests/peers.rs` and `tests/kill.rs`.
 //! - A killed server is an error at its clients in bounded time. *Enforced by* `tests/kill.rs`.

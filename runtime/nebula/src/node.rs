@@ -1,4 +1,5 @@
-//! A node of messaging domains: the papers' three calls, with a domain in each, for a thread that is server and client.
+//! A node of messaging domains: the papers' three calls, with a domain in each, for a thread that
+//! is server and client.
 
 mod error;
 mod queue_pair;
@@ -26,13 +27,17 @@ use queue_pair::{Ended, Event, QueuePair};
 /// | `free_buffer(buffer_ptr, buffer_size)` | [`Rpc::free`], which returns whom to answer; for a reply the next call |
 /// | `RPC_send(buffer_ptr, buffer_size, target_node, msg_domain)` | [`rpc_send`](Self::rpc_send) |
 ///
-/// A node that [hosts](Self::host) a domain has a receive buffer there; one that [connects](Self::connect) to others of the domain sends them requests.
-/// A node may do both. Requests and replies come from the same call, as from the papers' completion queue. A request borrows the node, so
-/// the compiler holds the order of Fig. 4: nothing can be sent before the buffer is free.
+/// A node that [hosts](Self::host) a domain has a receive buffer there; one that
+/// [connects](Self::connect) to others of the domain sends them requests. A node may do both.
+/// Requests and replies come from the same call, as from the papers' completion queue. A request
+/// borrows the node, so the compiler holds the order of Fig. 4: nothing can be sent before the
+/// buffer is free.
 ///
-/// What is to be sent is best the value of the `match` on what came: a request in its arms lasts until the `match` ends.
+/// What is to be sent is best the value of the `match` on what came: a request in its arms lasts
+/// until the `match` ends.
 ///
-/// The thread that waits is the NIC of all domains that it hosts: all of them go on while it waits in any.
+/// The thread that waits is the NIC of all domains that it hosts: all of them go on while it waits
+/// in any.
 ///
 /// # Examples
 ///
@@ -94,7 +99,8 @@ impl From<LaterReply> for Target {
 /// What has come in a domain.
 #[derive(Debug)]
 pub enum Received<'n> {
-    /// A request, in the receive buffer. Dropping it frees the buffer, and ends the RPC unanswered if it was not answered.
+    /// A request, in the receive buffer. Dropping it frees the buffer, and ends the RPC unanswered
+    /// if it was not answered.
     Request(Rpc<'n>),
     /// The end of a request that this node sent.
     Reply {
@@ -108,11 +114,13 @@ pub enum Received<'n> {
 }
 
 impl Node {
-    /// Joins `domain` as a server: opens `server`'s endpoint, with one worker that is the engine too.
+    /// Joins `domain` as a server: opens `server`'s endpoint, with one worker that is the engine
+    /// too.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Hosted`]: it is a server there already. [`NodeError::Serve`]: the server cannot be started.
+    /// [`NodeError::Hosted`]: it is a server there already. [`NodeError::Serve`]: the server cannot
+    /// be started.
     pub fn host(&mut self, domain: u8, server: Server) -> Result<&RunningServer, NodeError> {
         if self.server(domain).is_some() {
             return Err(NodeError::Hosted { domain });
@@ -147,12 +155,13 @@ impl Node {
         self.pairs.iter().find(|pair| pair.domain == domain)?.server()
     }
 
-    /// Waits for the next request or reply in `domain`, as the papers' `wait_for_RPC`. The buffers of what it returned before are free.
+    /// Waits for the next request or reply in `domain`, as the papers' `wait_for_RPC`. The buffers
+    /// of what it returned before are free.
     ///
     /// # Errors
     ///
-    /// [`NodeError::NoDomain`]. [`NodeError::Stopped`]: the node's server there has stopped. [`NodeError::NothingToWaitFor`]: it has none there, and no
-    /// request is outstanding.
+    /// [`NodeError::NoDomain`]. [`NodeError::Stopped`]: the node's server there has stopped.
+    /// [`NodeError::NothingToWaitFor`]: it has none there, and no request is outstanding.
     pub fn wait_for_rpc(&mut self, domain: u8) -> Result<Received<'_>, NodeError> {
         let at = self.at(domain)?;
         let mut idle_since = None;
@@ -186,14 +195,17 @@ impl Node {
         Ok(event.and_then(|event| self.received(at, event)))
     }
 
-    /// Sends `payload` in `domain`, as the papers' `RPC_send`: a request to a [`Peer`], whose end comes under the ticket, or the reply to a request whose
-    /// buffer was [freed](Rpc::free), for which there is no ticket.
+    /// Sends `payload` in `domain`, as the papers' `RPC_send`: a request to a [`Peer`], whose end
+    /// comes under the ticket, or the reply to a request whose buffer was [freed](Rpc::free), for
+    /// which there is no ticket.
     ///
-    /// The papers' call returns whether the RPC was accepted. Here that is known as the end comes: a NACK is [`CallError::Nack`].
+    /// The papers' call returns whether the RPC was accepted. Here that is known as the end comes:
+    /// a NACK is [`CallError::Nack`].
     ///
     /// # Errors
     ///
-    /// [`NodeError::NoDomain`], and [`NodeError::OtherDomain`] for a peer of another one. [`NodeError::NotSent`]: there is no room, or the peer is gone.
+    /// [`NodeError::NoDomain`], and [`NodeError::OtherDomain`] for a peer of another one.
+    /// [`NodeError::NotSent`]: there is no room, or the peer is gone.
     ///
     /// # Cost
     ///

@@ -76,9 +76,11 @@ passed_on! {
     reply_bytes_max: u32,
     pool_threads: u16,
     key: Key,
-    /// Threads that RPCs arrive at and are served on, each with its own queue and its share of the clients.
+    /// Threads that RPCs arrive at and are served on, each with its own queue and its share of the
+    /// clients.
     ///
-    /// Clients are dealt out in turn and stay; for one queue for all, set [`workers`](Self::workers) alone.
+    /// Clients are dealt out in turn and stay; for one queue for all, set
+    /// [`workers`](Self::workers) alone.
     ///
     /// # Examples
     ///
@@ -115,8 +117,9 @@ impl Server {
         Self { endpoint: endpoint.into_endpoint(), config: ServerConfig::default(), framing: None }
     }
 
-    /// Has the clients speak a protocol that others have made, over `tcp://` or `udp://`: their requests are this server's RPCs. Requests are at most
-    /// [`rpc_bytes_max`](Self::rpc_bytes_max) long, which is at most 1 MiB there, and clients at most
+    /// Has the clients speak a protocol that others have made, over `tcp://` or `udp://`: their
+    /// requests are this server's RPCs. Requests are at most [`rpc_bytes_max`](Self::rpc_bytes_max)
+    /// long, which is at most 1 MiB there, and clients at most
     /// [`clients_max`](ServerConfig::clients_max) at once.
     #[must_use]
     pub fn framing(mut self, framing: impl Framing) -> Self {
@@ -138,7 +141,8 @@ impl Server {
         self
     }
 
-    /// Gives RPCs to workers by a custom policy, with the engine on its own thread or [inline](Self::inline).
+    /// Gives RPCs to workers by a custom policy, with the engine on its own thread or
+    /// [inline](Self::inline).
     ///
     /// # Examples
     ///
@@ -164,10 +168,12 @@ impl Server {
         self
     }
 
-    /// Lets clients read and write `region` by one-sided operations: what `rights` allow, without any worker. The first region that is registered is
-    /// number 0, the next one 1, and so on; clients of this server's messaging domain name it so.
+    /// Lets clients read and write `region` by one-sided operations: what `rights` allow, without
+    /// any worker. The first region that is registered is number 0, the next one 1, and so on;
+    /// clients of this server's messaging domain name it so.
     ///
-    /// With [`Rights::MAP`], clients on this machine that [ask for that](crate::ClientConfig::one_sided) map the memory, and touch it directly.
+    /// With [`Rights::MAP`], clients on this machine that [ask for
+    /// that](crate::ClientConfig::one_sided) map the memory, and touch it directly.
     ///
     /// # Examples
     ///
@@ -195,8 +201,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid, another server has the endpoint, or
-    /// there is no memory or no thread.
+    /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid,
+    /// another server has the endpoint, or there is no memory or no thread.
     pub fn serve<S: Service + Send + Sync + 'static>(mut self, service: S) -> Result<RunningServer, ServeError> {
         let service = Arc::new(service);
         if self.config.policy == Policy::Darc {
@@ -215,12 +221,14 @@ impl Server {
         }
     }
 
-    /// As [`serve`](Self::serve), with a service for each worker, which `make` makes on the worker's thread: what one worker alone has needs no
-    /// synchronization. It is given the worker's number.
+    /// As [`serve`](Self::serve), with a service for each worker, which `make` makes on the
+    /// worker's thread: what one worker alone has needs no synchronization. It is given the
+    /// worker's number.
     ///
     /// Nobody asks these services for what [`Service`] says of itself before there is one: set
-    /// [`reply_bytes_max`](Self::reply_bytes_max), [`later_max`](ServerConfig::later_max) and [`rpc_types`](ServerConfig::rpc_types) where they matter. RPCs
-    /// of [`Class::Worker`](crate::Class::Worker) run where they arrive.
+    /// [`reply_bytes_max`](Self::reply_bytes_max), [`later_max`](ServerConfig::later_max) and
+    /// [`rpc_types`](ServerConfig::rpc_types) where they matter. RPCs of
+    /// [`Class::Worker`](crate::Class::Worker) run where they arrive.
     ///
     /// # Errors
     ///
@@ -280,10 +288,13 @@ impl Server {
         self
     }
 
-    /// Starts threads that serve packets, each an RPC of one way, between the two sides of a device. The endpoint given to [`bind`](Self::bind) is ignored.
+    /// Starts threads that serve packets, each an RPC of one way, between the two sides of a
+    /// device. The endpoint given to [`bind`](Self::bind) is ignored.
     ///
-    /// A request is a packet, as [`packet_of`](crate::net::packet_of) reads it. What the service replies is the frame that leaves at the other side; with
-    /// an empty reply the packet is dropped. A packet that admission control refuses is dropped too, and counted as a NACK. There is one engine.
+    /// A request is a packet, as [`packet_of`](crate::net::packet_of) reads it. What the service
+    /// replies is the frame that leaves at the other side; with an empty reply the packet is
+    /// dropped. A packet that admission control refuses is dropped too, and counted as a NACK.
+    /// There is one engine.
     ///
     /// # Errors
     ///
@@ -297,8 +308,8 @@ impl Server {
         forwarding::serve(forwarding, self.config, Arc::new(move |worker: Worker| worker.run(&service)))
     }
 
-    /// As [`open`](Self::open), for a `udp://` server over the caller's network, clock and random bytes. The endpoint given to
-    /// [`bind`](Self::bind) is ignored.
+    /// As [`open`](Self::open), for a `udp://` server over the caller's network, clock and random
+    /// bytes. The endpoint given to [`bind`](Self::bind) is ignored.
     ///
     /// # Errors
     ///
@@ -307,8 +318,8 @@ impl Server {
         running::open_over(environment, self.config)
     }
 
-    /// As [`open`](Self::open), by the caller's clock: for a server of a protocol of others ([`framing`](Self::framing)) whose time is moved by hand. Its
-    /// sockets are the kernel's.
+    /// As [`open`](Self::open), by the caller's clock: for a server of a protocol of others
+    /// ([`framing`](Self::framing)) whose time is moved by hand. Its sockets are the kernel's.
     ///
     /// # Errors
     ///
@@ -317,10 +328,11 @@ impl Server {
         running::open_by((self.endpoint?, self.framing), self.config, time)
     }
 
-    /// Opens the endpoint and returns the workers, which the caller runs: the papers' interface, [`Worker::wait_for_rpc`]. With
-    /// [`inline`](Self::inline) there is one worker, and it is the engine too; unless that is asked
-    /// for, the engine has its own thread and goes on whatever the caller does. Under `darc` no service says here
-    /// which types there are, but [`ServerConfig::rpc_types`] can.
+    /// Opens the endpoint and returns the workers, which the caller runs: the papers' interface,
+    /// [`Worker::wait_for_rpc`]. With [`inline`](Self::inline) there is one worker, and it is the
+    /// engine too; unless that is asked for, the engine has its own thread and goes on whatever the
+    /// caller does. Under `darc` no service says here which types there are, but
+    /// [`ServerConfig::rpc_types`] can.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
-//! Stations 8 to 10, at the worker: a queue pair, the papers' calls, and the loop that runs a [`Service`].
+//! Stations 8 to 10, at the worker: a queue pair, the papers' calls, and the loop that runs a
+//! [`Service`].
 //!
-//! [`Rpc::free`] frees the request's buffer before the reply is sent, as NEBULA's Fig. 4 does: slots
-//! and credit go back, and the room for the reply stays until the reply is given.
+//! [`Rpc::free`] frees the request's buffer before the reply is sent, as NEBULA's Fig. 4 does:
+//! slots and credit go back, and the room for the reply stays until the reply is given.
 
 use crate::config::server::ServerConfig;
 use crate::net::Watch;
@@ -23,10 +24,11 @@ use crate::ways::stealing::Stealing;
 use nebula_nic::{Arrival, CoreId};
 use std::cell::RefCell;
 
-/// One core's queue pair: the completion queue that RPCs come from, and the queue that replies and freed buffers go back on.
+/// One core's queue pair: the completion queue that RPCs come from, and the queue that replies and
+/// freed buffers go back on.
 ///
-/// [`Server::serve`](crate::Server::serve) runs workers itself. [`Server::open`](crate::Server::open) returns them, for the papers'
-/// interface (NEBULA §IV-B):
+/// [`Server::serve`](crate::Server::serve) runs workers itself.
+/// [`Server::open`](crate::Server::open) returns them, for the papers' interface (NEBULA §IV-B):
 ///
 /// | the papers | here |
 /// |---|---|
@@ -117,8 +119,8 @@ impl Worker {
         self.inner.get_mut().preemption = Some(Box::new(preemption));
     }
 
-    /// Waits for the next RPC; `None` once the server stops. Under `preemptive:Q` such RPCs are not preempted, as the worker does not
-    /// know where their handlers end.
+    /// Waits for the next RPC; `None` once the server stops. Under `preemptive:Q` such RPCs are not
+    /// preempted, as the worker does not know where their handlers end.
     #[must_use]
     pub fn wait_for_rpc(&self) -> Option<Rpc<'_>> {
         let mut idle_since = None;
@@ -161,8 +163,10 @@ impl Worker {
         Rpc { worker: self, begun: Some(begun), is_answered: false }
     }
 
-    /// Sends the reply to an RPC whose buffer was freed ([`Rpc::free`]), or whose reply was [taken](Rpc::later). From the worker's own thread, where it
-    /// takes no lock and no allocation. What was [written](LaterReply::write) before comes first, and then goes by way of the worker's mailbox.
+    /// Sends the reply to an RPC whose buffer was freed ([`Rpc::free`]), or whose reply was
+    /// [taken](Rpc::later). From the worker's own thread, where it takes no lock and no allocation.
+    /// What was [written](LaterReply::write) before comes first, and then goes by way of the
+    /// worker's mailbox.
     pub fn send(&self, to: LaterReply, reply: &[u8]) {
         let left = match to.written() {
             [] => with_core!(&mut self.inner.borrow_mut().way, core => core.end_now(to, reply)),
@@ -199,7 +203,8 @@ impl Worker {
         }
     }
 
-    /// As [`run`](Self::run), where no RPCs are served in runs: it is compiled once for all services.
+    /// As [`run`](Self::run), where no RPCs are served in runs: it is compiled once for all
+    /// services.
     pub(crate) fn run_one_by_one(mut self, service: &dyn Service) {
         with_core!(&mut self.inner.get_mut().way, core => core.run(service));
     }
@@ -237,14 +242,16 @@ impl Worker {
         with_core!(&mut self.inner.get_mut().way, core => core.turn(service))
     }
 
-    /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For callers that have their own loop.
+    /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For
+    /// callers that have their own loop.
     ///
-    /// An inline worker also runs one turn of its engine; under `preemptive:Q` one for each quantum. Every RPC that is begun ends before
-    /// the call returns.
+    /// An inline worker also runs one turn of its engine; under `preemptive:Q` one for each
+    /// quantum. Every RPC that is begun ends before the call returns.
     ///
     /// # Cost
     ///
-    /// No allocation, no lock, no system call. One clock read with an inline engine, and one for each RPC that has a deadline.
+    /// No allocation, no lock, no system call. One clock read with an inline engine, and one for
+    /// each RPC that has a deadline.
     #[inline]
     pub fn turn<S: Service>(&mut self, service: &S) -> usize {
         let Inner { way, preemption } = self.inner.get_mut();
@@ -258,7 +265,8 @@ impl Worker {
 
 /// An RPC that a worker has begun: its payload in the receive buffer, and the room for its reply.
 ///
-/// Dropping it frees the buffer (the papers' `free_buffer`). If it was not answered, its client gets [`Fault::Unanswered`].
+/// Dropping it frees the buffer (the papers' `free_buffer`). If it was not answered, its client
+/// gets [`Fault::Unanswered`].
 #[derive(Debug)]
 pub struct Rpc<'w> {
     worker: &'w Worker,
@@ -279,7 +287,8 @@ impl Rpc<'_> {
         self.begun.as_ref().map_or_else(Arrival::default, |begun| begun.arrival)
     }
 
-    /// Sends the reply. Later replies to the same RPC are ignored, as the client may have read the first one already.
+    /// Sends the reply. Later replies to the same RPC are ignored, as the client may have read the
+    /// first one already.
     pub fn rpc_send(&mut self, reply: &[u8]) {
         self.answer(|out| {
             out.write(reply);
@@ -287,12 +296,13 @@ impl Rpc<'_> {
         });
     }
 
-    /// Takes the reply for later, to be sent from any thread. The RPC keeps its slots and the core's credit; its worker sends the reply when it
-    /// waits for its next RPC.
+    /// Takes the reply for later, to be sent from any thread. The RPC keeps its slots and the
+    /// core's credit; its worker sends the reply when it waits for its next RPC.
     ///
     /// # Errors
     ///
-    /// [`LaterError`]: the server was not configured for it. The client gets [`Fault::Unanswered`] then, unless the RPC was answered before.
+    /// [`LaterError`]: the server was not configured for it. The client gets [`Fault::Unanswered`]
+    /// then, unless the RPC was answered before.
     pub fn later(mut self) -> Result<LaterReply, LaterError> {
         if self.is_answered {
             return Err(LaterError::Taken);
@@ -305,10 +315,12 @@ impl Rpc<'_> {
         })
     }
 
-    /// Frees the buffer (the papers' `free_buffer`), as in Fig. 4 before the reply is built and sent; what is returned sends the reply. The core's credit
-    /// goes back too, so it is given the next RPC meanwhile.
+    /// Frees the buffer (the papers' `free_buffer`), as in Fig. 4 before the reply is built and
+    /// sent; what is returned sends the reply. The core's credit goes back too, so it is given the
+    /// next RPC meanwhile.
     ///
-    /// Over `udp://` with an engine on another thread the buffer goes back with the reply, as the room for that reply goes the same way.
+    /// Over `udp://` with an engine on another thread the buffer goes back with the reply, as the
+    /// room for that reply goes the same way.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Tests that look at their whole process: its descriptors, its panics, the thread of its clients. One runs at a time.
+//! Tests that look at their whole process: its descriptors, its panics, the thread of its clients.
+//! One runs at a time.
 
 mod async_idle;
 mod hostile;

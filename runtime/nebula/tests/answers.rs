@@ -22,7 +22,8 @@ fn next_end(client: &mut Client) -> Option<End> {
     client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec)))
 }
 
-/// A server whose only worker is the caller, engine included: nothing happens behind the test's back.
+/// A server whose only worker is the caller, engine included: nothing happens behind the test's
+/// back.
 fn by_hand(test: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, RunningServer, Worker) {
     let name = endpoint(test);
     let config = server_config(|config| {
@@ -71,7 +72,8 @@ fn a_caller_with_its_own_loop_takes_a_client_in_with_turns_that_find_nothing() {
     let (name, server, mut worker) = by_hand("own-loop", |_| ());
     let mut client = Client::connect(&name).expect("a connection");
     client.submit(b"first").expect("room");
-    // The listener's thread hands the client over when it gets there; after that one turn takes it in.
+    // The listener's thread hands the client over when it gets there; after that one turn takes it
+    // in.
     wait_until("the client to be served", || (worker.turn(&echo) > 0).then_some(()));
     drop(client);
     server.stop();
@@ -106,7 +108,8 @@ fn a_handler_that_panics_is_a_fault_and_the_server_goes_on() {
     }
 }
 
-/// Answers what says so, panics at what says so, and takes no more at "stop"; a prefetch of "trap" panics too.
+/// Answers what says so, panics at what says so, and takes no more at "stop"; a prefetch of "trap"
+/// panics too.
 struct Moody;
 
 impl Service for Moody {
@@ -202,7 +205,8 @@ fn a_burst_ends_each_rpc_once_whatever_its_service_does() {
     // Those before it were answered, and what was not taken is a fault.
     let ends = ends_of_a_burst("burst-stops", &Moody, &[b"a", b"stop", b"b"]);
     assert_eq!(ends, [reply(b"a"), fault(Fault::Unanswered), fault(Fault::Unanswered)]);
-    // A panic before any is taken costs the next one its answer, again and again until the trap is gone.
+    // A panic before any is taken costs the next one its answer, again and again until the trap is
+    // gone.
     let ends = ends_of_a_burst("burst-trap", &Moody, &[b"a", b"trap", b"b"]);
     assert_eq!(ends, [panicked(), panicked(), reply(b"b")]);
 }
@@ -303,7 +307,8 @@ fn a_slow_rpc_holds_up_none_that_another_worker_can_serve() {
     server.stop();
 }
 
-/// Serves `rpcs` RPCs, up to seven at once, and frees them by draw, while `_held` is held all along.
+/// Serves `rpcs` RPCs, up to seven at once, and frees them by draw, while `_held` is held all
+/// along.
 fn hold_and_free_by_draw(worker: &Worker, rpcs: usize, _held: &Rpc<'_>) {
     let mut draw = Draw::new(5);
     let mut held: Vec<(Rpc<'_>, Vec<u8>)> = Vec::new();
@@ -330,8 +335,8 @@ fn finish((mut rpc, seen): (Rpc<'_>, Vec<u8>)) {
 #[test]
 fn rpcs_held_at_once_and_freed_out_of_order_keep_their_payloads() {
     let _watchdog = Watchdog::new("RPCs held at once");
-    // Sixteen times the longest RPC, so that what is held stands in the way again and again; each in one packet, since one in two is
-    // abandoned when its client pauses between them.
+    // Sixteen times the longest RPC, so that what is held stands in the way again and again; each
+    // in one packet, since one in two is abandoned when its client pauses between them.
     let (name, server, worker) = by_hand("held", |config| {
         (config.policy, config.rpc_bytes_max, config.mtu_bytes) = (Policy::Jbsq(8), 1024, 1024);
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 * 1024 };
@@ -370,7 +375,8 @@ struct Ends {
     timed_out: usize,
 }
 
-/// Sends `rpcs` RPCs, at most `depth` at once, and holds each ticket against its one end; a reply is an echo.
+/// Sends `rpcs` RPCs, at most `depth` at once, and holds each ticket against its one end; a reply
+/// is an echo.
 fn exchange(client: &mut Client, rpcs: usize, depth: u32, mut request: impl FnMut(usize) -> Vec<u8>) -> Ends {
     let mut ends = Ends::default();
     let mut outstanding = BTreeMap::new();
@@ -410,7 +416,8 @@ fn exchange(client: &mut Client, rpcs: usize, depth: u32, mut request: impl FnMu
 
 // -- NACKs and what follows --
 
-/// Lets the engine of `worker` see what is in the rings, while the worker serves nothing more than `_held`.
+/// Lets the engine of `worker` see what is in the rings, while the worker serves nothing more than
+/// `_held`.
 fn look(worker: &Worker, _held: &Rpc<'_>) {
     assert!(worker.try_wait_for_rpc().is_none(), "one RPC at a time");
 }

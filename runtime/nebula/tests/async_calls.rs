@@ -1,4 +1,5 @@
-//! A client of many tasks: each call ends once and with its own reply, asleep or not, whatever becomes of the others.
+//! A client of many tasks: each call ends once and with its own reply, asleep or not, whatever
+//! becomes of the others.
 
 use crate::support::boxed::boxed;
 use crate::support::{PATIENCE, echo, endpoint, patient_client, server_config, wait_until_clean};
@@ -29,7 +30,8 @@ fn endpoints(test: &str) -> [String; 3] {
     [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
 }
 
-/// A server whose handler answers as soon as it is told to: the requests that it has begun come by the channel.
+/// A server whose handler answers as soon as it is told to: the requests that it has begun come by
+/// the channel.
 fn held(at: &str) -> (RunningServer, Arc<AtomicBool>, mpsc::Receiver<Vec<u8>>) {
     let (tell, begun) = mpsc::channel();
     let may_answer = Arc::new(AtomicBool::new(false));
@@ -165,7 +167,8 @@ fn dropped_calls_leave_nothing_behind_at_client_and_server() {
         for round in 0..300_u32 {
             let woken = Arc::<Woken>::default();
             let mut calls: Vec<_> = (0..6_u32).map(|at| client.call((round * 6 + at).to_le_bytes())).collect();
-            // Some are never polled, some are on their way, some wait for room, some have been answered.
+            // Some are never polled, some are on their way, some wait for room, some have been
+            // answered.
             for (at, call) in (0..).zip(&mut calls) {
                 if (round >> at) & 1 == 0 && poll(call, &woken).is_ready() {
                     calls.truncate(0);

@@ -1,4 +1,5 @@
-//! What clients cost whose calls nobody answers yet, or that have none: no time of the thread that watches them.
+//! What clients cost whose calls nobody answers yet, or that have none: no time of the thread that
+//! watches them.
 
 use crate::alone;
 use crate::support::{endpoint, server_config};
@@ -50,7 +51,8 @@ fn clients_that_nothing_comes_for_cost_no_time() {
             assert!(Pin::new(&mut *call).poll(&mut cx).is_pending());
         }
     }
-    // What it has to do for the calls, it does sooner or later; then it rests for as long as one looks.
+    // What it has to do for the calls, it does sooner or later; then it rests for as long as one
+    // looks.
     let rest = Duration::from_millis(300);
     let spent = wait_until_unchanged("clients that cost no time", rest, driver_ns);
     assert!(spent.is_some(), "there is a thread for them");

@@ -1,4 +1,5 @@
-//! A client of several servers: what is refused goes to another one, nothing runs twice, and a server that is gone and comes back is noticed.
+//! A client of several servers: what is refused goes to another one, nothing runs twice, and a
+//! server that is gone and comes back is noticed.
 
 use nebula::{
     AsyncClient, Balance, CallError, Client, ClientConfig, Completion, ConnectError, Executed, HealthCheck,
@@ -53,7 +54,8 @@ fn a_refused_call_goes_to_another_server() {
     // Goes before the server does, which waits for its handler, should an assertion fail.
     let release = release;
     let mut crowd = Client::connect(&busy_name).expect("a client");
-    // While the first is in its handler nothing leaves the queue: of those behind it two have room there.
+    // While the first is in its handler nothing leaves the queue: of those behind it two have room
+    // there.
     crowd.submit(b"fill").expect("a free slot");
     begun.recv().expect("it runs");
     for _ in 0..16 {
@@ -102,7 +104,8 @@ fn nothing_runs_twice_over_servers_that_end_and_come_back() {
     }
     assert_eq!((one_executed.load(Ordering::Relaxed), other_executed.load(Ordering::Relaxed)), (10, 10));
     one.stop();
-    // Who does not say that it does no harm is told, and may be once: after that the server is left alone.
+    // Who does not say that it does no harm is told, and may be once: after that the server is left
+    // alone.
     let ends: Vec<_> = (0..20).map(|_| client.call(b"one left").map(<[u8]>::to_vec)).collect();
     let unknown = ends.iter().filter_map(|end| end.as_ref().err()).inspect(|error| {
         assert_eq!(error.was_executed(), Executed::Unknown, "{error}");
@@ -208,7 +211,8 @@ fn a_second_server_is_asked_where_the_first_takes_long_and_that_does_no_harm() {
     wait_until_clean(fast.status(), 1);
     stalls.store(true, Ordering::Relaxed);
     let before = (slow_executed.load(Ordering::Relaxed), fast_executed.load(Ordering::Relaxed));
-    // The slow server has one under way and queues the others: each of its RPCs is answered by the fast one.
+    // The slow server has one under way and queues the others: each of its RPCs is answered by the
+    // fast one.
     for _ in 0..20 {
         assert_eq!(client.call_with(b"hedged", harmless), Ok(&b"hedged"[..]));
     }
@@ -250,8 +254,8 @@ fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
     let health = HealthCheck::new(Span::from_ms(20), b"well?", |reply| reply == b"yes");
     let config = balanced(Balance::RoundRobin).health(health);
     let mut client = Client::connect_with(&names.join(","), config).expect("a client");
-    // One call; whether the first server executed it, `None` where on a busy machine neither server has
-    // answered the last check in time.
+    // One call; whether the first server executed it, `None` where on a busy machine neither server
+    // has answered the last check in time.
     let mut call = || {
         let before = one_executed.load(Ordering::Relaxed);
         match client.call(b"work").map(drop) {

@@ -123,7 +123,8 @@ impl Service for Waits {
     }
 }
 
-/// What is taken back while it waits at the server, behind one that runs: for a core, or in the pool for a thread.
+/// What is taken back while it waits at the server, behind one that runs: for a core, or in the
+/// pool for a thread.
 #[test]
 fn what_is_taken_back_while_it_waits_is_not_executed() {
     let _watchdog = Watchdog::new("taken back while it waits");

@@ -1,4 +1,5 @@
-//! `darc` in a server: what a service says of its types, and what was measured of them, decides which worker serves an RPC.
+//! `darc` in a server: what a service says of its types, and what was measured of them, decides
+//! which worker serves an RPC.
 
 use crate::support::{endpoint, patient_client, server_config};
 use nebula::{

@@ -1,6 +1,8 @@
-//! Several messaging domains on one thread, and on several: isolation, and that none is taken for another.
+//! Several messaging domains on one thread, and on several: isolation, and that none is taken for
+//! another.
 //!
-//! That their shares are the weights is decided by `nebula-nic` (its tests of lending) and measured by `cargo xtask bench domains`.
+//! That their shares are the weights is decided by `nebula-nic` (its tests of lending) and measured
+//! by `cargo xtask bench domains`.
 
 use nebula::{
     CallError, Class, Client, ClientConfig, Completion, ConnectError, Domains, Hint, Key, Refusal, Reply,
@@ -161,7 +163,8 @@ fn each_thread_serves_its_part_of_every_domain_and_is_lent_apart() {
     let _watchdog = Watchdog::new("domains on threads");
     let (names, domains) = two_domains("threads", [3, 1], [Duration::from_micros(5); 2], 2);
     let is_over = Arc::new(AtomicBool::new(false));
-    // Clients are dealt out in turn: both threads have one of the first domain, and only the first thread has one of the second.
+    // Clients are dealt out in turn: both threads have one of the first domain, and only the first
+    // thread has one of the second.
     let loads = [0, 0, 1].map(|domain| load(&names[domain], u8::try_from(domain).expect("few"), 1000, &is_over));
     let on = |thread: usize| domains.used_on(thread).collect::<Vec<_>>();
     wait_until("each thread's work", || {

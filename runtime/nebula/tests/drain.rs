@@ -1,4 +1,5 @@
-//! A server that drains answers what it has taken in, refuses what comes after that, and loses nothing.
+//! A server that drains answers what it has taken in, refuses what comes after that, and loses
+//! nothing.
 
 use crate::support::{endpoint, server_config};
 use nebula::{CallError, Client, ClientConfig, NackReason, Reply, RetryPolicy, Server, ServerConfig, Span};
@@ -81,7 +82,8 @@ fn draining_under_load_loses_nothing_that_was_taken_in() {
         let last = server.stop();
         let ends: Vec<Ends> = clients.into_iter().map(|client| client.join().expect("asked")).collect();
         let replied: u64 = ends.iter().map(|ends| ends.replied).sum();
-        // What was executed was answered, and what the server was asked when it was gone was not executed.
+        // What was executed was answered, and what the server was asked when it was gone was not
+        // executed.
         assert_eq!((replied, last.freed), (executed.load(Ordering::Relaxed), replied), "{test}: {ends:?}");
         assert!(
             ends.iter().all(|ends| ends.other == 0 && ends.sent == ends.replied + ends.nacked + ends.gone),

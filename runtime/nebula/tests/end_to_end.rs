@@ -1,4 +1,5 @@
-//! Operations on a real store from clients in separate processes, each held against a model: a million with `NEBULA_OPERATIONS=1000000`.
+//! Operations on a real store from clients in separate processes, each held against a model: a
+//! million with `NEBULA_OPERATIONS=1000000`.
 
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};
@@ -19,7 +20,8 @@ const KEYS: usize = 2000;
 const DEPTH: u32 = 64;
 /// Operations between two looks at the time.
 const ROUND: u64 = 1000;
-/// Operations of all servers and clients, unless the environment variable `NEBULA_OPERATIONS` says how many.
+/// Operations of all servers and clients, unless the environment variable `NEBULA_OPERATIONS` says
+/// how many.
 const OPERATIONS: u64 = 100_000;
 /// Longest value: beyond a packet, so that some requests and replies take two.
 const VALUE_BYTES_MAX: usize = 800;

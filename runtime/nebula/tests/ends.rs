@@ -1,4 +1,5 @@
-//! What `CallError::was_executed` says is held to what was executed: by clients of servers that are attacked, overloaded, and ended.
+//! What `CallError::was_executed` says is held to what was executed: by clients of servers that are
+//! attacked, overloaded, and ended.
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
@@ -119,7 +120,8 @@ impl Caller {
             }
             Err(error) => (name(error), error.was_executed()),
         };
-        // What was executed is known here already; what was not may never be, which is looked at in the end.
+        // What was executed is known here already; what was not may never be, which is looked at in
+        // the end.
         assert!(told != Executed::Yes || executed == 1, "call {call} {end}: executed {executed} times");
         self.told[call] = Some(told);
         *self.ends.entry(end).or_default() += 1;
@@ -140,7 +142,8 @@ impl Caller {
     }
 }
 
-/// Calls servers that follow each other while `attack` goes on, and compares what was said with what was done.
+/// Calls servers that follow each other while `attack` goes on, and compares what was said with
+/// what was done.
 fn held_to_the_truth(
     test: &'static str,
     at: &str,

@@ -1,4 +1,5 @@
-//! Every example runs, ends by itself, and prints what its text promises; none is longer than a page.
+//! Every example runs, ends by itself, and prints what its text promises; none is longer than a
+//! page.
 
 use nebula_testing::wait::Watchdog;
 use std::path::{Path, PathBuf};
@@ -74,7 +75,8 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Where cargo has built example `name`: `cargo test` builds all of them beside this test, unless it is told to build this test alone.
+/// Where cargo has built example `name`: `cargo test` builds all of them beside this test, unless
+/// it is told to build this test alone.
 fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("this test's path");
     let program = own.parent().and_then(Path::parent).expect("the folder of the profile").join("examples").join(name);

@@ -1,4 +1,5 @@
-//! What a client may have on the way, under each flow control: what it sends and when, beside a scripted server and beside real ones.
+//! What a client may have on the way, under each flow control: what it sends and when, beside a
+//! scripted server and beside real ones.
 
 use crate::support::datagram::{ACK, CANCEL, Message, REQUEST};
 use crate::support::draw::Draw;

@@ -1,4 +1,5 @@
-//! Servers of several flows: each thread has its own queue and its share of the clients, over both transports; and a pool serves all of them.
+//! Servers of several flows: each thread has its own queue and its share of the clients, over both
+//! transports; and a pool serves all of them.
 
 use crate::support::{endpoint, patient_client, wait_until_freed, wait_until_served};
 use nebula::{Class, Client, Reply, RunningServer, Server, ServerConfig, Service, Span};
@@ -60,7 +61,8 @@ fn clients_are_dealt_out_in_turn_and_stay() {
             assert!(threads.iter().all(|thread| *thread == threads[0]), "{at}: a client has one flow");
             *of_thread.entry(format!("{:?}", threads[0])).or_default() += 1;
         }
-        // Over UDP a hello that is said again, as on a busy machine, draws a number that nobody uses.
+        // Over UDP a hello that is said again, as on a busy machine, draws a number that nobody
+        // uses.
         if at.starts_with("shm") {
             assert_eq!(of_thread.into_values().collect::<Vec<_>>(), [2; 3], "{at}");
         }
@@ -92,7 +94,8 @@ impl Service for Waits {
     }
 }
 
-/// How many of six clients are answered while the RPC of one is under way: waits for `expected` of them.
+/// How many of six clients are answered while the RPC of one is under way: waits for `expected` of
+/// them.
 fn answered_meanwhile(at: &str, is_long: bool, expected: usize) -> usize {
     let [has_begun, is_let_go] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     let service = Waits { has_begun: has_begun.clone(), is_let_go: is_let_go.clone(), is_long };

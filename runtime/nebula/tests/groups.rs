@@ -1,4 +1,5 @@
-//! Under `altocumulus:G` groups hand each other waiting RPCs, and nothing else about an RPC changes.
+//! Under `altocumulus:G` groups hand each other waiting RPCs, and nothing else about an RPC
+//! changes.
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
@@ -64,7 +65,8 @@ fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
     server.expect("a server")
 }
 
-/// Endpoints of every transport that groups serve over: a name, and addresses of the loopback network.
+/// Endpoints of every transport that groups serve over: a name, and addresses of the loopback
+/// network.
 fn everywhere(test: &str) -> [String; 3] {
     [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
 }
@@ -88,7 +90,8 @@ fn request(draw: &mut Draw, may_panic: bool) -> Vec<u8> {
     request
 }
 
-/// Sends `rpcs` RPCs of all sizes, [`DEPTH`] at once, and holds each end against its request; how many each worker answered.
+/// Sends `rpcs` RPCs of all sizes, [`DEPTH`] at once, and holds each end against its request; how
+/// many each worker answered.
 fn load(client: &mut Client, seed: u64, rpcs: usize, may_panic: bool) -> BTreeMap<u8, u64> {
     let (mut draw, mut sent) = (Draw::new(seed), BTreeMap::<Ticket, Vec<u8>>::new());
     let (mut next, mut submitted, mut ended, mut by_worker) = (None, 0, 0, BTreeMap::new());
@@ -146,7 +149,8 @@ fn the_load_of_one_groups_client_is_served_by_both_and_each_rpc_moves_once_at_mo
         drop(client);
         let status = wait_until_served(server.status(), all);
         server.stop();
-        // Each move put one RPC from one group to the other: as many as were served there, or one of them moved twice.
+        // Each move put one RPC from one group to the other: as many as were served there, or one
+        // of them moved twice.
         assert_eq!((status.migrated_out, status.migrated_in), (other, other), "{name}: {status:?}");
         assert_eq!((status.freed, status.completed, status.nacked()), (all, all, 0), "{name}: {status:?}");
     }
@@ -193,8 +197,9 @@ fn every_rpc_ends_once_and_whole_in_uneven_groups_with_little_room_for_foreign_o
         let status = wait_until_served(server.status(), all);
         server.stop();
         assert_eq!((status.freed, status.completed), (all, all), "{name}: {status:?}");
-        // Over a network, an engine that was stopped between its look at the clock and its look at the socket takes a request for one of the
-        // future, counts it as a violation, and hears it again.
+        // Over a network, an engine that was stopped between its look at the clock and its look at
+        // the socket takes a request for one of the future, counts it as a violation, and hears it
+        // again.
         assert!(!name.starts_with("shm") || status.violations == 0, "{name}: {status:?}");
         assert_eq!(status.migrated_out, status.migrated_in, "{name}: {status:?}");
     }
@@ -230,7 +235,8 @@ fn a_stop_under_load_ends_every_rpc() {
     let mut client = connect(&*name);
     let mut submitted = 0;
     wait_until("some to have moved", || {
-        // Slots come free in order: the oldest may have moved, to a group that has no core for a while.
+        // Slots come free in order: the oldest may have moved, to a group that has no core for a
+        // while.
         while client.outstanding() < 100 && client.submit(&[7; 64]).is_ok() {
             submitted += 1;
         }

@@ -1,4 +1,5 @@
-//! Clients that write what they please: the server cuts them off, and an honest client beside them notices nothing.
+//! Clients that write what they please: the server cuts them off, and an honest client beside them
+//! notices nothing.
 
 use crate::alone;
 use crate::support::draw::Draw;
@@ -61,7 +62,8 @@ impl Scene<'_> {
     }
 }
 
-/// Echoes of all sizes until told otherwise. What is refused is tried again, and everything else is wrong.
+/// Echoes of all sizes until told otherwise. What is refused is tried again, and everything else is
+/// wrong.
 fn call_honestly(endpoint: &str, is_over: &AtomicBool, served: &AtomicU64) {
     let retry = RetryPolicy::BackOff { first: Span::from_us(50), factor: 2, attempts: 12, seed: 9 };
     let config = ClientConfig::default().reply_bytes_max(4096).retry(retry).call_timeout(WAIT_MAX);
@@ -80,7 +82,8 @@ fn call_honestly(endpoint: &str, is_over: &AtomicBool, served: &AtomicU64) {
     }
 }
 
-/// Attacks both kinds of server while an honest client calls; afterwards nothing is left, and they stop.
+/// Attacks both kinds of server while an honest client calls; afterwards nothing is left, and they
+/// stop.
 fn withstand(test: &'static str, short: &str, attack: impl Fn(&Scene<'_>)) -> Vec<Status> {
     withstand_within(ServerConfig::default().slo, test, short, attack)
 }
@@ -151,7 +154,8 @@ fn scribble(ring: &RawRing, draw: &mut Draw) {
     if draw.once_in(4) {
         return;
     }
-    // At their positions, so that the server looks past the first word; some laps, since it may take some in.
+    // At their positions, so that the server looks past the first word; some laps, since it may
+    // take some in.
     for position in 0..ring.slots * 3 {
         ring.put(position, odd_slot(draw));
         if draw.once_in(8) {
@@ -176,7 +180,8 @@ fn random_words_in_the_ring_harm_nobody_else() {
     assert!(statuses.iter().all(|status| status.violations >= 20), "{statuses:?}");
 }
 
-/// Writes what no RPC begins or goes on with, wherever the server may have come to in a ring that was scribbled into.
+/// Writes what no RPC begins or goes on with, wherever the server may have come to in a ring that
+/// was scribbled into.
 fn breach_until_cut(scene: &Scene<'_>, ring: &RawRing) {
     let breach = Slot { pkt_idx: 65_535, ..Slot::request(1, 1) };
     let mut laps = (0..5).cycle();
@@ -212,7 +217,8 @@ fn each_breach_of_the_protocol_is_cut_off_and_counted() {
     let statuses = withstand("each breach", "breach", |scene| {
         for (what, slots) in breaches {
             let ring = RawRing::connect(scene.endpoint, 16);
-            // The first one last: an RPC that is long in coming is abandoned, and what would follow is not looked at.
+            // The first one last: an RPC that is long in coming is abandoned, and what would follow
+            // is not looked at.
             for (slot, position) in slots.iter().zip(0..).collect::<Vec<_>>().into_iter().rev() {
                 ring.put(position, *slot);
             }
@@ -225,11 +231,13 @@ fn each_breach_of_the_protocol_is_cut_off_and_counted() {
 
 #[test]
 fn what_is_odd_and_sound_is_answered() {
-    // Nothing is refused to keep an SLO: a server that others keep from its core takes that time for the RPCs' own.
+    // Nothing is refused to keep an SLO: a server that others keep from its core takes that time
+    // for the RPCs' own.
     let statuses = withstand_within(PATIENCE.into(), "what is odd and sound", "odd", |scene| {
         let ring = RawRing::connect(scene.endpoint, 16);
         let answer = |position| wait_until("an answer", || ring.answer(position));
-        // Longer than the server takes, in a span that could hold it: a NACK for the whole span, and on behind it.
+        // Longer than the server takes, in a span that could hold it: a NACK for the whole span,
+        // and on behind it.
         ring.put(0, Slot::request(8193, 15));
         assert_eq!(answer(0), (NACK, 0, 4), "too large");
         ring.put(15, Slot::request(0, 1));
@@ -251,7 +259,8 @@ fn what_is_odd_and_sound_is_answered() {
         assert_eq!(answer(33), (REPLY, 1000, 0));
         ring.put(35, Slot::request(3, 1));
         assert_eq!(answer(35), (REPLY, 3, 0));
-        // What is taken back before it is read is not executed, with all its slots, and what is behind it is.
+        // What is taken back before it is read is not executed, with all its slots, and what is
+        // behind it is.
         ring.put(36, Slot { mark: CANCELLED, ..Slot::request(1000, 3) });
         assert_eq!(answer(36), (NACK, 0, 8), "cancelled");
         ring.put(39, Slot::request(5, 1));
@@ -296,7 +305,8 @@ fn one_that_always_sleeps_and_takes_no_wake_up_is_served_and_holds_up_nobody() {
 #[test]
 fn rpcs_that_are_never_whole_age_out() {
     let statuses = withstand("RPCs that are never whole", "halves", |scene| {
-        // More than can be put together at once, in packets small enough that the buffer is not what fills up.
+        // More than can be put together at once, in packets small enough that the buffer is not
+        // what fills up.
         let rings: Vec<_> = (0..150).map(|_| RawRing::connect(scene.endpoint, 4)).collect();
         for lap in 0..5 {
             for ring in &rings {
@@ -335,7 +345,8 @@ fn halves_left_behind_give_their_room_back_at_once() {
 
 // -- words that change while they are read --
 
-/// Changes payloads and sizes as fast as it can, and lets others run now and then: they may have this core only. One size in `odd` is wrong.
+/// Changes payloads and sizes as fast as it can, and lets others run now and then: they may have
+/// this core only. One size in `odd` is wrong.
 fn flip(ring: &RawRing, odd: usize, is_over: &AtomicBool) {
     let mut draw = Draw::new(5);
     while !is_over.load(Relaxed) {
@@ -376,7 +387,8 @@ fn a_payload_that_changes_while_it_is_read_is_one_payload_to_the_handler() {
         }
         assert!(answered > cut, "{answered} answered, {cut} cut off");
     });
-    // On a busy machine some are refused: the server takes the time that others had its core for the RPCs' own.
+    // On a busy machine some are refused: the server takes the time that others had its core for
+    // the RPCs' own.
     assert!(statuses.iter().all(|status| status.packets > 2_000 && status.freed > 0), "{statuses:?}");
 }
 
@@ -407,6 +419,7 @@ fn bursts_that_change_while_they_are_read_are_whole_rpcs_to_the_handler() {
         }
         assert!(answered > cut, "{answered} answered, {cut} cut off");
     });
-    // On a busy machine many are refused: the server takes the time that others had its core for the RPCs' own.
+    // On a busy machine many are refused: the server takes the time that others had its core for
+    // the RPCs' own.
     assert!(statuses.iter().all(|status| status.packets > 4_000 && status.freed > 0), "{statuses:?}");
 }

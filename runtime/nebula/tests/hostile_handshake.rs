@@ -1,4 +1,5 @@
-//! Unknown processes connect to the listener: whatever they send or do not send, clients are served and the listener accepts more.
+//! Unknown processes connect to the listener: whatever they send or do not send, clients are served
+//! and the listener accepts more.
 
 use crate::alone;
 use crate::support::raw::{RawRing, Slot, VERSION, answer_code, dial, hear, hello, is_readable, say};

@@ -1,4 +1,5 @@
-//! Processes killed in the middle of anything: a client leaves nothing behind, a server is an error in time.
+//! Processes killed in the middle of anything: a client leaves nothing behind, a server is an error
+//! in time.
 
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 /// Kills of a client, for each kind of server.
 const KILLS: u64 = 20;
-/// What a patient client waits for an answer: far longer than a test may take. Who ends earlier has noticed that the server is gone.
+/// What a patient client waits for an answer: far longer than a test may take. Who ends earlier has
+/// noticed that the server is gone.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 // -- a client is killed --
@@ -66,8 +68,8 @@ fn kill_clients(test: &'static str, inline: bool) {
     server.stop();
 }
 
-/// Calls, with no error in sight of another's end. A request of several packets may be abandoned, where this process pauses in
-/// the middle of it; it is then sent again.
+/// Calls, with no error in sight of another's end. A request of several packets may be abandoned,
+/// where this process pauses in the middle of it; it is then sent again.
 fn assert_echo(client: &mut Client, request: &[u8]) {
     let reply = wait_until("an echo", || match client.call(request) {
         Err(CallError::Nack { .. }) if request.len() > 576 => None,
@@ -126,7 +128,8 @@ fn next_end(client: &mut Client) -> Result<Vec<u8>, CallError> {
     wait_until("an end", || client.poll().map(|done| done.result.map(<[u8]>::to_vec)))
 }
 
-/// Takes in the ends of `outstanding` RPCs: all say that the server is gone, and so does whatever is tried after them.
+/// Takes in the ends of `outstanding` RPCs: all say that the server is gone, and so does whatever
+/// is tried after them.
 fn assert_gone(client: &mut Client, outstanding: usize) {
     for _ in 0..outstanding {
         assert_eq!(next_end(client), Err(CallError::ServerGone));

@@ -1,5 +1,5 @@
-//! Replies that are given after the handler has returned: each RPC ends once, with its own reply or an error that says why, and slots and
-//! credit are what they would have been.
+//! Replies that are given after the handler has returned: each RPC ends once, with its own reply or
+//! an error that says why, and slots and credit are what they would have been.
 
 use crate::support::boxed::boxed;
 use crate::support::{PATIENCE, endpoint, server_config, wait_until_freed};

@@ -1,4 +1,5 @@
-//! RPCs of every size: cut into packets, put together again, around the ring and around the largest position.
+//! RPCs of every size: cut into packets, put together again, around the ring and around the largest
+//! position.
 
 use crate::support::draw::Draw;
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
@@ -11,7 +12,8 @@ fn pattern(len: usize, seed: u64) -> Vec<u8> {
     Draw::new(seed).bytes(len)
 }
 
-/// Calls until the server takes the request in: an RPC may find no room, or may have been cut off by the machine in the middle.
+/// Calls until the server takes the request in: an RPC may find no room, or may have been cut off
+/// by the machine in the middle.
 fn call(client: &mut Client, request: &[u8]) -> Result<Vec<u8>, CallError> {
     wait_until("an answer", || match client.call(request) {
         Err(CallError::Nack { .. }) => None,
@@ -46,7 +48,8 @@ fn echoes_of_every_size_around_the_packets_come_back_whole() {
     }
 }
 
-/// Replies with as many bytes as the request's first four say, of the pattern that its next eight give.
+/// Replies with as many bytes as the request's first four say, of the pattern that its next eight
+/// give.
 fn of_asked_size(request: &[u8], reply: &mut Reply<'_>) {
     let Some((bytes, seed)) = asked(request) else { return };
     reply.write(&pattern(bytes, seed));
@@ -141,7 +144,8 @@ fn a_request_that_can_never_be_sent_is_too_large_at_once() {
     server.stop();
 }
 
-/// Keeps the ring as full as it goes, with echoes of sizes by draw, and checks each; `turn` lets the server run.
+/// Keeps the ring as full as it goes, with echoes of sizes by draw, and checks each; `turn` lets
+/// the server run.
 fn stream(client: &mut Client, rpcs: u64, draw: &mut Draw, bytes_max: usize, mut turn: impl FnMut()) -> u64 {
     let mut expected = BTreeMap::new();
     let (mut sent, mut answered, mut nacked) = (0, 0, 0);
@@ -178,8 +182,8 @@ fn stream(client: &mut Client, rpcs: u64, draw: &mut Draw, bytes_max: usize, mut
     nacked
 }
 
-/// Streams through a server without its own thread, engine and worker turned by the client: neither ever waits for the other to
-/// be run.
+/// Streams through a server without its own thread, engine and worker turned by the client: neither
+/// ever waits for the other to be run.
 fn stream_by_hand(config: ServerConfig, slots: u32, reply_bytes_max: u32, rpcs: u64, bytes_max: usize) -> u64 {
     let name = endpoint(&format!("by-hand-{slots}"));
     let (server, mut workers) = Server::bind(&name).config(config).inline(true).open().expect("a server");
@@ -245,7 +249,8 @@ fn without_room_for_a_reply_there_is_a_fault() {
 #[test]
 fn positions_go_on_past_the_largest() {
     let _watchdog = Watchdog::new("positions past the largest");
-    // Every RPC spans as many slots as an RPC can, so that a million of them wrap the 32 bits of a position.
+    // Every RPC spans as many slots as an RPC can, so that a million of them wrap the 32 bits of a
+    // position.
     let span = 4095;
     let rpcs = (1 << 32) / u64::from(span) + 1000;
     assert_eq!(stream_by_hand(unbounded(64), 65_536, span * 64, rpcs, 64), 0);

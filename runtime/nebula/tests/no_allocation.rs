@@ -15,7 +15,8 @@ use support::{PATIENCE, endpoint, server_config};
 
 /// More than this process ever has.
 const THREADS_MAX: usize = 64;
-/// Allocations of each thread, at its index in `THREADS`: the test harness, and other threads that take no part in an RPC, may allocate.
+/// Allocations of each thread, at its index in `THREADS`: the test harness, and other threads that
+/// take no part in an RPC, may allocate.
 static ALLOCATIONS: [AtomicU64; THREADS_MAX] = [const { AtomicU64::new(0) }; THREADS_MAX];
 static THREADS: [AtomicI32; THREADS_MAX] = [const { AtomicI32::new(0) }; THREADS_MAX];
 
@@ -32,7 +33,8 @@ fn counts() -> [u64; THREADS_MAX] {
     ALLOCATIONS.each_ref().map(|count| count.load(Relaxed))
 }
 
-/// Allocations since `before` of the threads that take part in an RPC: this one and the server's, but for its listener.
+/// Allocations since `before` of the threads that take part in an RPC: this one and the server's,
+/// but for its listener.
 fn allocations_since(before: &[u64; THREADS_MAX]) -> u64 {
     let since = counts().into_iter().zip(before).map(|(count, before)| count - before);
     since.zip(&THREADS).filter(|(_, thread)| takes_part(thread.load(Relaxed))).map(|(count, _)| count).sum()
@@ -51,7 +53,8 @@ fn echo(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(request);
 }
 
-/// Sends `rpcs` RPCs, 64 at once, one in 16 of several packets, and counts the replies; `turn` lets the server run.
+/// Sends `rpcs` RPCs, 64 at once, one in 16 of several packets, and counts the replies; `turn` lets
+/// the server run.
 fn stream(client: &mut Client, rpcs: u64, turn: &mut impl FnMut()) -> u64 {
     let request = [7; 3000];
     let (mut sent, mut ended, mut replied) = (0, 0, 0);
@@ -86,10 +89,11 @@ fn allocations_of(name: &str, rpcs: u64, mut turn: impl FnMut()) -> u64 {
     allocations
 }
 
-/// Allocations while a client of tasks that has warmed up calls `calls` times, and has each reply written where the last one was. With `poll_for` zero
-/// its task sleeps each time.
+/// Allocations while a client of tasks that has warmed up calls `calls` times, and has each reply
+/// written where the last one was. With `poll_for` zero its task sleeps each time.
 fn allocations_of_awaited(name: &str, calls: u64, poll_for: Span, mut turn: impl FnMut()) -> u64 {
-    // Asleep at first, so that there is room for wakers. The thread that wakes tasks is not counted: it makes that room when it first has to.
+    // Asleep at first, so that there is room for wakers. The thread that wakes tasks is not
+    // counted: it makes that room when it first has to.
     let mut client = AsyncClient::connect(name).expect("a connection").poll_for(Span::ZERO);
     let mut buffer = Vec::with_capacity(64);
     let mut cx = Context::from_waker(Waker::noop());

@@ -1,4 +1,5 @@
-//! Nodes: the papers' calls with a domain in each, the buffer free before the reply is sent, and a thread that is client and server.
+//! Nodes: the papers' calls with a domain in each, the buffer free before the reply is sent, and a
+//! thread that is client and server.
 
 use crate::support::endpoint;
 use nebula::{
@@ -58,7 +59,8 @@ fn buffer_and_credit_are_free_before_the_reply_is_sent() {
     for at in endpoints("node-free") {
         let (mut node, at) = node(&at);
         let asking = asking(at, &["one", "two", "three"]);
-        // The core has one RPC at a time: it would not see the second one before the first one's end.
+        // The core has one RPC at a time: it would not see the second one before the first one's
+        // end.
         let callers: Vec<_> = (0..3).map(|_| freed(&mut node)).collect();
         wait_until("no slot is taken", || {
             assert!(node.try_wait_for_rpc(DOMAIN).expect("it runs").is_none());

@@ -1,4 +1,5 @@
-//! One-sided operations from end to end: over shared memory, mapped and by the engine, and over UDP.
+//! One-sided operations from end to end: over shared memory, mapped and by the engine, and over
+//! UDP.
 
 use nebula::{
     AccessRefusal, CallError, Client, ClientConfig, Completion, Executed, Region, RegionId, Reply, Rights,

@@ -1,4 +1,5 @@
-//! One-sided operations over UDP, datagram by datagram: what comes again, what is no operation, and a link that loses and doubles.
+//! One-sided operations over UDP, datagram by datagram: what comes again, what is no operation, and
+//! a link that loses and doubles.
 
 use crate::support::PATIENCE;
 use crate::support::by_hand::ByHand;
@@ -182,7 +183,8 @@ fn over_a_link_that_loses_doubles_and_reorders_every_change_is_made_once() {
     // Until some of it was lost, and some changed.
     let rounds = (0_u64..).take_while(|&round| round < 60 || !is_bad(server.status().read()));
     for round in rounds.inspect(|_| limit.check()) {
-        // A second swap would find what the first has made; a late copy of a write would bring back what was there before.
+        // A second swap would find what the first has made; a late copy of a write would bring back
+        // what was there before.
         let swap = client.compare_swap(REGION, 0, round, round + 1).expect("room");
         assert_eq!(client.finish(swap), Ok(&round.to_le_bytes()[..]));
         let data = [u8::try_from(round % 251).expect("a byte"); 200];

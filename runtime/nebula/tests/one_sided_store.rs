@@ -1,4 +1,5 @@
-//! GETs of a key-value store by one-sided reads of its memory, beside GETs by RPC of the same store, while others write: values always complete.
+//! GETs of a key-value store by one-sided reads of its memory, beside GETs by RPC of the same
+//! store, while others write: values always complete.
 
 use nebula::{AccessRefusal, CallError, Client, Region, RegionId, Registered, Reply, Rights, Server, ServerConfig};
 use nebula_kvs::{MAP_BYTES, Mode, RemoteGet, RemoteMap, RemoteStep, Store, StoreConfig, StoreOptions};
@@ -16,7 +17,8 @@ fn is_complete(value: &[u8]) -> bool {
     value.len() >= 40 && value.iter().all(|&byte| byte == value[0])
 }
 
-/// The value by reads of the store's memory; `None` for no such key, and an error where the server is to be asked.
+/// The value by reads of the store's memory; `None` for no such key, and an error where the server
+/// is to be asked.
 fn read(client: &mut Client, map: &RemoteMap, get: &mut RemoteGet, key: &[u8]) -> Result<Option<Vec<u8>>, ()> {
     let mut step = get.begin(map, Store::hash(key), key, 256);
     loop {

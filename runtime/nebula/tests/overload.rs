@@ -1,4 +1,5 @@
-//! More than the server can do: each RPC is answered or refused, once, and no queue grows beyond its bound.
+//! More than the server can do: each RPC is answered or refused, once, and no queue grows beyond
+//! its bound.
 
 use crate::support::{PATIENCE, endpoint, server_config, wait_until_clean};
 use nebula::{

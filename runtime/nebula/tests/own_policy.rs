@@ -1,4 +1,5 @@
-//! A policy of this test's own, served without a fork: it decides, the log names it, and its factory replays the log.
+//! A policy of this test's own, served without a fork: it decides, the log names it, and its
+//! factory replays the log.
 
 use crate::support::{echo, endpoint, server_config};
 use nebula::{

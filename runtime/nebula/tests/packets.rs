@@ -1,4 +1,5 @@
-//! Packets that go through a server: each ends once, flows keep their order over several workers, and a server that drains lets out what is inside.
+//! Packets that go through a server: each ends once, flows keep their order over several workers,
+//! and a server that drains lets out what is inside.
 
 use crate::support::unhurried;
 use nebula::net::{Forwarding, PacketDevice, Side, Unsent, packet_of};

@@ -1,4 +1,5 @@
-//! The runtime decides nothing: the log of a run, replayed through a fresh back end, is the same log.
+//! The runtime decides nothing: the log of a run, replayed through a fresh back end, is the same
+//! log.
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
@@ -160,7 +161,8 @@ fn served() -> impl Iterator<Item = Policy> {
     })
 }
 
-/// Replays a log through a back end whose policy is known when it is compiled, as the simulator's is.
+/// Replays a log through a back end whose policy is known when it is compiled, as the simulator's
+/// is.
 fn replay_compiled(config: BackendConfig, lines: Vec<LogLine>) -> Result<usize, ReplayError> {
     config.policy.with_state(config.cores, config.seed, Through { config, lines })
 }
@@ -198,7 +200,8 @@ fn the_log_of_a_run_with_two_workers_replays_under_every_policy_that_is_served()
     }
 }
 
-/// With two workers a thief never has a choice. Of these four, three stand in a handler while the fourth serves all.
+/// With two workers a thief never has a choice. Of these four, three stand in a handler while the
+/// fourth serves all.
 #[test]
 fn the_log_of_a_thief_that_has_a_choice_replays() {
     const WORKERS: u16 = 4;
@@ -274,7 +277,8 @@ fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
     let mut worker = workers.pop().expect("one worker, the engine too");
     let mut client = Client::connect(&endpoint).expect("a connection");
     let mut served = 0;
-    // The ring is filled before each turn, so the queue is never empty; each RPC takes longer than expected.
+    // The ring is filled before each turn, so the queue is never empty; each RPC takes longer than
+    // expected.
     while served < 5_000 {
         while client.submit(b"one of many").is_ok() {}
         served += worker.turn(&|request: &[u8], reply: &mut Reply<'_>| {
@@ -312,7 +316,8 @@ fn a_log_that_was_tampered_with_does_not_replay() {
     assert_tampered(&log, &[("-> suspended", "-> runs"), ("begin context=0", "resume context=0")]);
 }
 
-/// Each decision, changed once in the middle of the log, where there is a past and a future, makes a difference.
+/// Each decision, changed once in the middle of the log, where there is a past and a future, makes
+/// a difference.
 fn assert_tampered(log: &str, changes: &[(&str, &str)]) {
     for (from, to) in changes {
         let at = log[log.len() / 2..].find(*from).expect("such a decision") + log.len() / 2;

@@ -163,7 +163,8 @@ fn the_status_page_says_what_happened() {
     assert_eq!((seen.nacked(), seen.dropped, seen.abandoned, seen.violations), (0, 0, 0, 0));
     assert_eq!((seen.workers, seen.clients, seen.slots_used, seen.queue_depth), (2, 1, 0, 0));
     assert_eq!(seen.buffer_bytes(), seen.slots * 64);
-    // One that is being served, and those that were answered and not freed yet: the workers' credits.
+    // One that is being served, and those that were answered and not freed yet: the workers'
+    // credits.
     assert!((1..=5).contains(&seen.slots_used_max), "{seen:?}");
     assert!(seen.queue_bound > 0 && seen.service > Span::ZERO, "{seen:?}");
     server.stop();

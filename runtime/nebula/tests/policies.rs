@@ -1,5 +1,5 @@
-//! What `mcs-lock` and `work-stealing` do in real time: no engine thread in one, RPCs that change their worker in the other; each RPC is
-//! answered once all the same.
+//! What `mcs-lock` and `work-stealing` do in real time: no engine thread in one, RPCs that change
+//! their worker in the other; each RPC is answered once all the same.
 
 use crate::support::draw::Draw;
 use crate::support::{endpoint, server_config, wait_until_clean};
@@ -37,7 +37,8 @@ fn reverse(request: &[u8], reply: &mut Reply<'_>) {
     }
 }
 
-/// Sends `rpcs` requests of all lengths, some of which the handler fails on, and holds each end against its request.
+/// Sends `rpcs` requests of all lengths, some of which the handler fails on, and holds each end
+/// against its request.
 fn check_every_end(endpoint: &str, seed: u64, rpcs: usize) {
     let config = ClientConfig::default().slots(256).reply_bytes_max(2048);
     let mut client = Client::connect_with(endpoint, config).expect("a connection");
@@ -141,7 +142,8 @@ fn a_server_that_stops_with_rpcs_in_flight_ends_and_tells_its_clients() {
 
 // -- who serves --
 
-/// A server whose two workers the caller drives, a client, and RPCs in the queues of their home cores.
+/// A server whose two workers the caller drives, a client, and RPCs in the queues of their home
+/// cores.
 struct ByHand {
     server: nebula::RunningServer,
     workers: Vec<Worker>,
@@ -189,7 +191,8 @@ impl ByHand {
 fn what_one_flow_sends_to_a_busy_home_core_the_other_one_serves() {
     let _watchdog = Watchdog::new("stealing");
     let mut hand = ByHand::start("steal", Policy::WorkStealing);
-    // One client is one flow, and so one home core: one of the two workers steals all that it serves.
+    // One client is one flow, and so one home core: one of the two workers steals all that it
+    // serves.
     hand.served_by(0, 50);
     hand.served_by(1, 50);
     assert_eq!(hand.end(100).stolen, 50);
@@ -214,7 +217,8 @@ fn a_busy_worker_is_stolen_from_while_it_serves() {
     let mut client = Client::connect(&name).expect("a connection");
     client.submit(b"hold").expect("room");
     is_inside.wait();
-    // From here on one worker is held inside of the handler: the other one answers, whichever worker these RPCs were dispatched to.
+    // From here on one worker is held inside of the handler: the other one answers, whichever
+    // worker these RPCs were dispatched to.
     let next = |client: &mut Client| {
         let reply = wait_until("a reply", || client.poll().map(|done| done.result.map(<[u8]>::to_vec)));
         String::from_utf8(reply.expect("a reply")).expect("a name")

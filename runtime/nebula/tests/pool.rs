@@ -1,4 +1,5 @@
-//! RPCs that take long run in the server's pool: short ones pass them, too many are refused and not queued, each ends once and with what came of it.
+//! RPCs that take long run in the server's pool: short ones pass them, too many are refused and not
+//! queued, each ends once and with what came of it.
 
 use crate::support::{endpoint, patient_client, server_config};
 use nebula::{
@@ -322,7 +323,8 @@ fn a_client_that_asks_for_more_than_its_share_of_a_pool_leaves_room_for_others()
         refused(&mut heavy);
         let ticket = light.submit(b"light").expect("room");
         held(16);
-        // It has also had so little that it is served before those that waited longer: behind the one that runs.
+        // It has also had so little that it is served before those that waited longer: behind the
+        // one that runs.
         turnstile.let_through(2);
         assert_eq!(ends_of(&mut light, 1)[&ticket], Ok(b"light".to_vec()), "{kind}");
         turnstile.let_through(14);

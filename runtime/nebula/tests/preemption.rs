@@ -1,4 +1,5 @@
-//! Under `preemptive:Q` handlers take turns at their safe points, and nothing else about an RPC changes.
+//! Under `preemptive:Q` handlers take turns at their safe points, and nothing else about an RPC
+//! changes.
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
@@ -59,8 +60,8 @@ const SHORT: u32 = 5;
 /// Long RPCs under way.
 const LONG_ONES: u32 = 2;
 
-/// A worker, its engine and its client on one thread: the time of a short RPC is the work that is done between its request and its
-/// reply, so that no pause of the machine counts.
+/// A worker, its engine and its client on one thread: the time of a short RPC is the work that is
+/// done between its request and its reply, so that no pause of the machine counts.
 struct Bench {
     /// One for long RPCs and one for short ones: a client looks at its oldest RPC first.
     clients: [RefCell<Client>; 2],
@@ -163,7 +164,8 @@ fn load(endpoint: &str, seed: u64, rpcs: usize) {
         if submitted < rpcs && sent.len() < 40 {
             let bytes = draw.below(3000);
             let request = draw.bytes(bytes);
-            // Slots come free in order: behind a handler that takes long the ring may be full of those that are over.
+            // Slots come free in order: behind a handler that takes long the ring may be full of
+            // those that are over.
             if let Ok(ticket) = client.submit(&request) {
                 sent.insert(ticket, request);
                 submitted += 1;

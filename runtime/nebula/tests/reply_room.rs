@@ -1,5 +1,5 @@
-//! Replies that would not fit: where the server says how long its replies may be, a client with less room learns it as it connects, and
-//! no handler runs for nothing.
+//! Replies that would not fit: where the server says how long its replies may be, a client with
+//! less room learns it as it connects, and no handler runs for nothing.
 
 use crate::support;
 
@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// The longest reply of these servers.
 const LONGEST: u32 = 3000;
 
-/// A server that says how long its replies are, sends such ones, and counts how often its handler runs.
+/// A server that says how long its replies are, sends such ones, and counts how often its handler
+/// runs.
 fn serve(endpoint: &str) -> (RunningServer, Arc<AtomicU32>) {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = runs.clone();
@@ -131,7 +132,8 @@ impl Net {
         Self { client, hand, server, clock }
     }
 
-    /// Welcomes the client, whose hello is due, as a server whose replies have up to `reply_bytes_max` bytes.
+    /// Welcomes the client, whose hello is due, as a server whose replies have up to
+    /// `reply_bytes_max` bytes.
     fn welcome(&mut self, reply_bytes_max: u32) {
         assert!(self.client.poll().is_none());
         let mut echo = None;

@@ -1,4 +1,5 @@
-//! What the status page says of a server: every RPC is offered, served or NACKed by cause; times are sampled, whichever way RPCs are served.
+//! What the status page says of a server: every RPC is offered, served or NACKed by cause; times
+//! are sampled, whichever way RPCs are served.
 
 use crate::support::{endpoint, server_config};
 use nebula::{

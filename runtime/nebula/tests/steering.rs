@@ -1,4 +1,5 @@
-//! The payload of the next RPC is fetched before its worker begins it, where a thread besides the worker's dispatches.
+//! The payload of the next RPC is fetched before its worker begins it, where a thread besides the
+//! worker's dispatches.
 
 use crate::support::{endpoint, server_config};
 use nebula::{Client, Reply, Server, Span, Status, Steering};
@@ -42,7 +43,8 @@ fn rounds(test: &str, steering: Steering, rounds: usize, mut is_enough: impl FnM
     was_enough
 }
 
-/// Where the engine has no core for a while, the worker waits for RPCs, and none is behind another: hence rounds.
+/// Where the engine has no core for a while, the worker waits for RPCs, and none is behind another:
+/// hence rounds.
 #[test]
 fn with_several_outstanding_payloads_are_fetched_before_their_rpcs_begin() {
     let _watchdog = Watchdog::new("steering");

@@ -1,4 +1,5 @@
-//! Protocols of others over TCP and datagrams: overload by a clock that is moved by hand, several engines at one address, and draining.
+//! Protocols of others over TCP and datagrams: overload by a clock that is moved by hand, several
+//! engines at one address, and draining.
 //!
 //! The protocol is lines, each of which is answered by one line.
 
@@ -87,7 +88,8 @@ fn here(scheme: &str) -> String {
     format!("{scheme}://127.0.0.1:0")
 }
 
-/// A connection of the overload, with what it has asked and when, in nanoseconds of the virtual clock.
+/// A connection of the overload, with what it has asked and when, in nanoseconds of the virtual
+/// clock.
 struct Asker {
     stream: TcpStream,
     asked: VecDeque<u64>,
@@ -133,7 +135,8 @@ impl Asker {
     }
 }
 
-/// Offers a request every `gap_ns`, over all connections in turn, where a refusal takes `refusal_ns`.
+/// Offers a request every `gap_ns`, over all connections in turn, where a refusal takes
+/// `refusal_ns`.
 fn offer(gap_ns: u64, refusal_ns: u64) -> Seen {
     let mut all = Seen::default();
     for one in offer_by(gap_ns, refusal_ns, |number| number % CONNECTIONS) {
@@ -143,7 +146,8 @@ fn offer(gap_ns: u64, refusal_ns: u64) -> Seen {
     all
 }
 
-/// Offers a request every `gap_ns`, each as its time comes and on the connection that `place` has for its number; what came of those of each connection.
+/// Offers a request every `gap_ns`, each as its time comes and on the connection that `place` has
+/// for its number; what came of those of each connection.
 fn offer_by(gap_ns: u64, refusal_ns: u64, place: impl Fn(usize) -> usize) -> Vec<Seen> {
     let _watchdog = Watchdog::new("overload of streams");
     let clock = Arc::new(AtomicU64::new(START_NS * 1000));
@@ -212,7 +216,8 @@ fn over_a_stream_what_is_beyond_the_capacity_is_refused_and_what_is_accepted_kee
 
 #[test]
 fn over_a_stream_of_more_than_can_be_refused_a_third_of_it_is_served() {
-    // Four million requests a second, of which a server that does nothing else can refuse two and a half.
+    // Four million requests a second, of which a server that does nothing else can refuse two and a
+    // half.
     let seen = offer(250, 400);
     let (served, refused) = (seen.served_ns.len() as u64, seen.refused_ns.len() as u64);
     // Without a part of each turn in any case it is a quarter, which is what the queue has.
@@ -260,7 +265,8 @@ fn engines_at_one_address_divide_connections_and_each_has_one() {
             stream
         })
         .collect();
-    // The kernel hashes: all 48 at one engine would be as likely as 47 throws of one number with a die of three sides.
+    // The kernel hashes: all 48 at one engine would be as likely as 47 throws of one number with a
+    // die of three sides.
     assert!((2..=3).contains(&threads.len()), "{threads:?}");
     let status = wait_until("48 clients", || Some(server.status().read()).filter(|status| status.clients == 48));
     assert_eq!((status.workers, status.violations), (3, 0));
@@ -309,7 +315,8 @@ fn an_address_of_several_engines_is_taken_for_everybody_else() {
     }
 }
 
-/// Asks until the server is gone; how many were asked, served and refused. A connection that ends loses what was not taken in.
+/// Asks until the server is gone; how many were asked, served and refused. A connection that ends
+/// loses what was not taken in.
 fn ask_until_gone(to: SocketAddr, served_yet: &AtomicU64) -> (u64, u64, u64) {
     let mut stream = TcpStream::connect(to).expect("a server listens");
     stream.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
@@ -370,7 +377,8 @@ fn draining_answers_what_connections_have_asked_and_refuses_the_rest() {
         server.stop();
         let ends: Vec<_> = askers.into_iter().map(|asker| asker.join().expect("asked")).collect();
         let served: u64 = ends.iter().map(|end| end.1).sum();
-        // What was executed was answered, all of it before the drain was over; the others were told, but for the last two of each.
+        // What was executed was answered, all of it before the drain was over; the others were
+        // told, but for the last two of each.
         assert_eq!((executed.load(Relaxed), served), (at_drain, at_drain), "{ends:?}");
         assert!(ends.iter().all(|&(asked, served, refused)| asked - served - refused <= 2), "{ends:?}");
     }

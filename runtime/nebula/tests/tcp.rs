@@ -1,4 +1,5 @@
-//! Nebula's own protocol over TCP: sizes, modes, keys, several servers, tasks, one-sided operations, draining, and links that break.
+//! Nebula's own protocol over TCP: sizes, modes, keys, several servers, tasks, one-sided
+//! operations, draining, and links that break.
 
 use crate::support::cut::Cuttable;
 use crate::support::draw::Draw;
@@ -220,7 +221,8 @@ fn a_server_that_comes_back_is_found_again() {
     }
 }
 
-/// Calls numbered from 0, one after the other, while the link breaks again and again; and how often each was executed.
+/// Calls numbered from 0, one after the other, while the link breaks again and again; and how often
+/// each was executed.
 fn call_over_a_breaking_link(keys: &Keys) -> (Vec<Result<(), CallError>>, Vec<u64>) {
     const CALLS: usize = 100;
     let executed: Arc<Vec<AtomicU64>> = Arc::new((0..CALLS).map(|_| AtomicU64::new(0)).collect());

@@ -74,7 +74,8 @@ fn a_time_out_drops_the_call_and_what_it_has_held_is_free() {
                 assert!(error.is::<tower::timeout::error::Elapsed>(), "{error}");
                 assert_eq!(client.outstanding(), 0);
             }
-            // Over shared memory their slots are free when they are answered, those that have begun.
+            // Over shared memory their slots are free when they are answered, those that have
+            // begun.
             answering = Some(std::thread::spawn(move || held.iter().for_each(|later| later.answer(b"yes"))));
             for _ in 0..4 {
                 assert_eq!(client.call(b"again").await, Ok(b"yes".to_vec()));

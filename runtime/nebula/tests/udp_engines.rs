@@ -1,4 +1,5 @@
-//! A `udp://` server with several engines: its clients are divided among them, and each is served by its own.
+//! A `udp://` server with several engines: its clients are divided among them, and each is served
+//! by its own.
 
 use crate::support::boxed::boxed;
 use nebula::{Client, ClientConfig, Endpoint, Key, Keys, Reply, ServeError, Server, ServerConfig};

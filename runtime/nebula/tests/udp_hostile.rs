@@ -1,5 +1,6 @@
-//! Datagrams that no honest client sends, into a real server over a wire and a clock in the test's hands: it answers nobody whose address
-//! is not proven with more than came, executes nothing twice, forgets nobody's slots, and goes on serving the others.
+//! Datagrams that no honest client sends, into a real server over a wire and a clock in the test's
+//! hands: it answers nobody whose address is not proven with more than came, executes nothing
+//! twice, forgets nobody's slots, and goes on serving the others.
 
 use crate::support::by_hand::{ByHand, job, reply, reply_of, whole};
 use crate::support::udp_raw::*;
@@ -59,7 +60,8 @@ fn who_is_not_let_in_is_refused_and_nothing_is_executed() {
     assert_eq!(scene.say(client.address, &right).len(), 1, "and its own is right");
 }
 
-/// What a server sends to an address that has proven nothing is never longer than what came from there.
+/// What a server sends to an address that has proven nothing is never longer than what came from
+/// there.
 fn assert_no_longer(scene: &mut ByHand, datagram: &[u8]) {
     let from = scene.address();
     let said = scene.say(from, datagram);
@@ -144,7 +146,8 @@ fn a_nack_stays_a_nack_however_often_the_request_comes() {
     for _ in 0..5 {
         assert_eq!(scene.ask(&mut client, &packet.bytes()), [Answer::Nack { tid: 0, reason: TOO_LARGE }]);
     }
-    // The queue of a server that has been told that an RPC takes long is short: what is refused once stays so when there is room.
+    // The queue of a server that has been told that an RPC takes long is short: what is refused
+    // once stays so when there is room.
     scene.account.service_ns.set(100_000);
     let now = scene.now_ns();
     let requests: Vec<u8> = (1..200).flat_map(|id| Packet::whole(id, now, &job(id.into(), 60, 8)).bytes()).collect();
@@ -238,7 +241,8 @@ fn what_is_expired_is_refused_and_never_executed() {
     }
 }
 
-/// Requests from transfer 1 on that wait until the whole datagram has been looked at, as they have a deadline.
+/// Requests from transfer 1 on that wait until the whole datagram has been looked at, as they have
+/// a deadline.
 fn waiting(now_ns: u64, jobs: &[Vec<u8>]) -> Vec<u8> {
     let packet =
         |(tid, job): (u32, &Vec<u8>)| Packet { budget_us: BUDGET_US, ..Packet::whole(tid, now_ns, job) }.bytes();
@@ -276,7 +280,8 @@ fn an_old_cancel_does_not_take_back_an_rpc_that_has_its_number() {
     let mut scene = ByHand::open(|_| ());
     let mut client = scene.client();
     let (old, now) = (scene.now_ns() - 1000, scene.now_ns());
-    // Played again by somebody who has kept it, while another RPC of that number waits behind a first one.
+    // Played again by somebody who has kept it, while another RPC of that number waits behind a
+    // first one.
     let jobs = [1, 2].map(|id| job(id, 100, 10));
     let mut messages = waiting(now, &jobs);
     messages.extend(cancel(2, old));

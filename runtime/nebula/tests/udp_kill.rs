@@ -1,4 +1,5 @@
-//! A server over UDP that is killed and started again, while clients go on: each call ends once, and none runs twice.
+//! A server over UDP that is killed and started again, while clients go on: each call ends once,
+//! and none runs twice.
 
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};

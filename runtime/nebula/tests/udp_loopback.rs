@@ -112,7 +112,8 @@ fn many_outstanding_rpcs_each_get_their_own_reply() {
 #[test]
 fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
     let _watchdog = Watchdog::new("what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker");
-    // By a ring to the worker's thread, at its turn at the lock, out of a queue, on its own stack, and by a call.
+    // By a ring to the worker's thread, at its turn at the lock, out of a queue, on its own stack,
+    // and by a call.
     for (policy, inline) in
         [("jbsq:2", false), ("mcs-lock", false), ("work-stealing", false), ("preemptive:1ms", false), ("jbsq:2", true)]
     {
@@ -134,7 +135,8 @@ fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
         let server = Server::bind(LOOPBACK).config(config).serve(service).expect("a server");
         let mut client = client(&server, patient());
         let mut expired = 0;
-        // Where this thread has no core for so long, it is not even sent, or is not over when the slow one is.
+        // Where this thread has no core for so long, it is not even sent, or is not over when the
+        // slow one is.
         while expired == 0 {
             client.submit(b"slow").expect("room");
             client.flush();

@@ -1,5 +1,6 @@
-//! Calls, half of them sealed, over real sockets and a link that does everything, to servers that follow each other at one address: none is executed
-//! twice, none gets another's bytes, and each ends as what became of it.
+//! Calls, half of them sealed, over real sockets and a link that does everything, to servers that
+//! follow each other at one address: none is executed twice, none gets another's bytes, and each
+//! ends as what became of it.
 
 use crate::support::boxed::boxed;
 use crate::support::relay::{Link, Passed, Relay};
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Calls of a run, plain or sealed, of all its clients, unless the environment variable `NEBULA_CALLS` says how many: the later
-/// tests make a million in both.
+/// Calls of a run, plain or sealed, of all its clients, unless the environment variable
+/// `NEBULA_CALLS` says how many: the later tests make a million in both.
 const CALLS: u64 = 25_000;
 /// Clients of a run: what one of them waits for, after losses, leaves the cores to the others.
 const CLIENTS: usize = 8;
@@ -22,7 +23,8 @@ const CLIENTS: usize = 8;
 const SERVERS: u64 = 8;
 /// A link that does everything.
 const HOSTILE: Link = Link { lost: 10, doubled: 20, held_back: 20, changed: 10, replayed: 20 };
-/// As between machines: over the loopback network far more calls would share one, and fewer of them meet anything.
+/// As between machines: over the loopback network far more calls would share one, and fewer of them
+/// meet anything.
 const DATAGRAM_BYTES: u16 = 1232;
 /// `cargo xtask relay` makes many more calls.
 const TIME_MAX: Duration = Duration::from_secs(3600);
@@ -55,9 +57,11 @@ impl Account {
         let account = self.clone();
         let config = server_config(|config| {
             (config.inline, config.keys) = (Some(true), keys.clone());
-            // A server of a test's build, beside a relay on its core, keeps no SLO; udp_hostile and the simulated network have refusals.
+            // A server of a test's build, beside a relay on its core, keeps no SLO; udp_hostile and
+            // the simulated network have refusals.
             config.queueing = Queueing::Unbounded { recv_buffer_bytes: 512 << 10 };
-            // As few as fit that buffer, so that what is replayed may be older than what the server remembers.
+            // As few as fit that buffer, so that what is replayed may be older than what the server
+            // remembers.
             config.retention_rpcs = 1;
         });
         let service = move |request: &[u8], reply: &mut Reply<'_>| {

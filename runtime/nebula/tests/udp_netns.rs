@@ -1,4 +1,5 @@
-//! Between hosts: two network namespaces with a cable between them, and a bad link where the kernel can make one.
+//! Between hosts: two network namespaces with a cable between them, and a bad link where the kernel
+//! can make one.
 //!
 //! Needs root and `ip`; skipped, with a message, where they are missing.
 

@@ -1,4 +1,5 @@
-//! A client over UDP allocates nothing once it has its buffers, on a network in memory that answers by itself.
+//! A client over UDP allocates nothing once it has its buffers, on a network in memory that answers
+//! by itself.
 
 use crate::support::datagram;
 use crate::support::datagram::{CLIENT, FRAME_BYTES, HELLO, REPLY, REQUEST, SERVER, WELCOME};
@@ -17,7 +18,8 @@ const DATAGRAM_BYTES: usize = 1232;
 const TOKEN: u64 = 9;
 const SERVER_ADDRESS: &str = "127.0.0.1:7400";
 
-/// A network with an echo server in it: answers are written while requests are sent. One datagram in 64 is lost.
+/// A network with an echo server in it: answers are written while requests are sent. One datagram
+/// in 64 is lost.
 #[derive(Debug)]
 struct EchoWire {
     answers: Vec<u8>,
@@ -59,7 +61,8 @@ impl EchoWire {
         self.end();
     }
 
-    /// Answers each request with as many sevens, which it is made of too; a longer one when an acknowledgment is asked for.
+    /// Answers each request with as many sevens, which it is made of too; a longer one when an
+    /// acknowledgment is asked for.
     fn serve(&mut self, mut body: &[u8]) {
         while body.first() == Some(&REQUEST) {
             let payload = usize::from(u16::from_le_bytes([body[2], body[3]]));

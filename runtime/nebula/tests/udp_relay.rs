@@ -1,4 +1,5 @@
-//! Real sockets with a bad link between them: a relay that loses, doubles, holds back and changes datagrams.
+//! Real sockets with a bad link between them: a relay that loses, doubles, holds back and changes
+//! datagrams.
 
 use crate::support;
 use crate::support::boxed::boxed;
@@ -21,7 +22,8 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
         config.inline = Some(true);
         config.keys = key.clone().map_or_else(Keys::default, Keys::from);
-        // However late a client comes for its reply, or with the rest of its request, on a busy machine, it is still there.
+        // However late a client comes for its reply, or with the rest of its request, on a busy
+        // machine, it is still there.
         config.retention_bytes = 64 << 20;
         config.reassembly_timeout = Some(PATIENCE.into());
     });

@@ -1,4 +1,5 @@
-//! What the owners of keys get of a UDP server that cannot serve all: by weight, by a clock that is moved by hand.
+//! What the owners of keys get of a UDP server that cannot serve all: by weight, by a clock that is
+//! moved by hand.
 
 use crate::support::by_hand::ByHand;
 use crate::support::udp_raw::{Answer, Packet, RawClient};
@@ -8,7 +9,8 @@ const ANN: [u8; 32] = [1; 32];
 const BOB: [u8; 32] = [2; 32];
 const CID: [u8; 32] = [3; 32];
 const SERVICE_NS: u64 = 2000;
-/// Requests of a datagram: few against the places of the queue, or there is no room for the rest of one.
+/// Requests of a datagram: few against the places of the queue, or there is no room for the rest of
+/// one.
 const PACKED: u32 = 8;
 const RUN_NS: u64 = 60_000_000;
 
@@ -21,8 +23,8 @@ fn tenants(texts: &[&str]) -> Vec<Tenant> {
     texts.iter().map(|text| text.parse().expect("a tenant")).collect()
 }
 
-/// Replies, of a thousand, to a client of each of ann, bob and cid, all of which ask for several times what there is and ignore NACKs; the first for
-/// most.
+/// Replies, of a thousand, to a client of each of ann, bob and cid, all of which ask for several
+/// times what there is and ignore NACKs; the first for most.
 fn replies(weights: &[&str]) -> [u64; 3] {
     let mut server = ByHand::open(|config| {
         (config.slo, config.service_mean) = (Span::from_us(200), Span::from_ns(SERVICE_NS));
@@ -35,7 +37,8 @@ fn replies(weights: &[&str]) -> [u64; 3] {
     let (mut replied, mut tid, mut stamp_ns, mut sent) = ([0; 3], 0, 0, 0);
     let (start, mut is_counted) = (server.now_ns(), false);
     while server.now_ns() - start < RUN_NS {
-        // A datagram of 8 each 4 us: four times what can be served. Half of them are the first one's.
+        // A datagram of 8 each 4 us: four times what can be served. Half of them are the first
+        // one's.
         while sent * 4_000 < server.now_ns() - start {
             let which = [0, 1, 0, 2][usize::try_from(sent % 4).expect("small")];
             sent += 1;

@@ -53,7 +53,8 @@ impl Fronts {
         })
     }
 
-    /// Offers a load, and calls `every` once an interval meanwhile. Returns when each RPC has ended.
+    /// Offers a load, and calls `every` once an interval meanwhile. Returns when each RPC has
+    /// ended.
     pub(crate) fn offer(
         &self,
         offer: &Offer,

@@ -1,7 +1,8 @@
 //! Flight registration after Dagger (ASPLOS 2021): eight tiers, a process each, from one `.proto`.
 //!
-//! `cargo run --release -p flight -- run` starts them, loads them and shows what each sees; `compare` finds the highest load within the SLO with
-//! handlers where RPCs arrive, and with handlers elsewhere. `nebula demo flight` draws that.
+//! `cargo run --release -p flight -- run` starts them, loads them and shows what each sees;
+//! `compare` finds the highest load within the SLO with handlers where RPCs arrive, and with
+//! handlers elsewhere. `nebula demo flight` draws that.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +36,8 @@ enum Command {
     Tier(serving::Args),
     /// Start all tiers, load them, and show what each sees
     Run(measure::RunArgs),
-    /// Find the highest load within the SLO, with handlers where RPCs arrive and with handlers elsewhere
+    /// Find the highest load within the SLO, with handlers where RPCs arrive and with handlers
+    /// elsewhere
     Compare(measure::CompareArgs),
 }
 
@@ -47,7 +49,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    // Waits are of microseconds: the kernel would lengthen each by up to 50. The threads that are started from here inherit it.
+    // Waits are of microseconds: the kernel would lengthen each by up to 50. The threads that are
+    // started from here inherit it.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000))?;
     match Command::parse() {
         Command::Tier(args) => serving::run(&args),

@@ -1,4 +1,5 @@
-//! A tier, as one that calls it has it: a connection that is made again when the tier has come back, and what was seen of it.
+//! A tier, as one that calls it has it: a connection that is made again when the tier has come
+//! back, and what was seen of it.
 
 use crate::edge::{Edge, EdgeReport, End};
 use crate::places::Places;

@@ -26,7 +26,8 @@ impl Work {
         }
     }
 
-    /// Gives the reply when `calls` of other tiers have ended: in a task, or here, where all others wait too.
+    /// Gives the reply when `calls` of other tiers have ended: in a task, or here, where all others
+    /// wait too.
     pub(crate) fn answer<P: Message + Send + 'static>(
         &self,
         reply: Slot<P>,

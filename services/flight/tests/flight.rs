@@ -1,4 +1,5 @@
-//! The application as its users see it: who is refused learns it at once, and who asks a tier that is gone is told so, until it is back.
+//! The application as its users see it: who is refused learns it at once, and who asks a tier that
+//! is gone is told so, until it is back.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -107,7 +108,8 @@ fn who_asks_a_tier_that_was_killed_is_told_so_until_it_is_back() {
     }
 }
 
-/// Over UDP a tier that is gone says nothing: what was sent to it ends with its deadline, or when it is back and does not know of it.
+/// Over UDP a tier that is gone says nothing: what was sent to it ends with its deadline, or when
+/// it is back and does not know of it.
 #[test]
 fn over_udp_too_a_tier_that_was_killed_is_asked_again_once_it_is_back() {
     let tiers = ["passengers", "flights"];

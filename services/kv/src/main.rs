@@ -1,4 +1,5 @@
-//! A store behind the schema of `nebula serve kv`, whose code `nebula-typed` has: `cargo run --release -p kv`.
+//! A store behind the schema of `nebula serve kv`, whose code `nebula-typed` has:
+//! `cargo run --release -p kv`.
 
 #![forbid(unsafe_code)]
 

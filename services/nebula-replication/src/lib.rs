@@ -1,4 +1,5 @@
-//! State machine replication of Nebula's key-value store: Raft (`openraft`) whose messages are Nebula's RPCs (NEBULA, ISCA 2020, §VIII).
+//! State machine replication of Nebula's key-value store: Raft (`openraft`) whose messages are
+//! Nebula's RPCs (NEBULA, ISCA 2020, §VIII).
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -14,14 +15,15 @@
 //! | [`running`] | a replica with its server and threads |
 //! | [`client`] | what a client needs to find the leader, and to administer |
 //!
-//! **Invariant:** what is acknowledged is on the disks of a majority, and no committed write is lost or seen in two orders. *Enforced by* histories
-//! under faults that a linearizability checker judges (`tests/histories.rs`), and by `openraft`'s own suite for storage (`tests/storage.rs`).
+//! **Invariant:** what is acknowledged is on the disks of a majority, and no committed write is
+//! lost or seen in two orders. *Enforced by* histories under faults that a linearizability checker
+//! judges (`tests/histories.rs`), and by `openraft`'s own suite for storage (`tests/storage.rs`).
 //!
-//! **Invariant:** a write's effect depends on the writes before it alone. *Enforced by* `Room`, which
-//! counts what fits instead of asking the store, and `tests/room.rs`.
+//! **Invariant:** a write's effect depends on the writes before it alone. *Enforced by* `Room`,
+//! which counts what fits instead of asking the store, and `tests/room.rs`.
 //!
-//! **Invariant:** no worker waits for a disk or another replica. *Enforced by* replies that are given
-//! later.
+//! **Invariant:** no worker waits for a disk or another replica. *Enforced by* replies that are
+//! given later.
 //!
 //! **Invariant:** it knows nothing of the command line. *Enforced by* its dependencies.
 

@@ -13,7 +13,8 @@ use nebula_testing::wait::Limit;
 
 const ROOM: Room = Room { items_max: 1000, value_bytes_max: 64 };
 
-/// Endpoints that the kernel gives to no socket by itself, so that a replica that is restarted has its own again.
+/// Endpoints that the kernel gives to no socket by itself, so that a replica that is restarted has
+/// its own again.
 fn endpoints() -> Vec<String> {
     // The tests of this file run at once: a port is tried by one of them only.
     static TRIED: AtomicU32 = AtomicU32::new(0);

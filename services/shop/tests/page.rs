@@ -1,4 +1,5 @@
-//! docs/SERVICES.md shows code that is compiled and run: each of its blocks stands in an example or in a test.
+//! docs/SERVICES.md shows code that is compiled and run: each of its blocks stands in an example or
+//! in a test.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! Pages of HTML that load nothing.
 
-/// Asserts that the page is all there is: its policy lets a browser load nothing, and it asks for nothing.
+/// Asserts that the page is all there is: its policy lets a browser load nothing, and it asks for
+/// nothing.
 ///
 /// # Panics
 ///

@@ -22,7 +22,8 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Asserts the exit code, one line on standard error that holds `said`, and nothing on standard output.
+    /// Asserts the exit code, one line on standard error that holds `said`, and nothing on standard
+    /// output.
     ///
     /// # Panics
     ///

@@ -1,7 +1,7 @@
 //! An end to every wait: a test that hangs fails, and says where.
 //!
-//! The one place where tests read the time: a deadline here only turns a hang into a failure. A test
-//! never asserts how long something took, and does not sleep; `cargo xtask tidy` checks both.
+//! The one place where tests read the time: a deadline here only turns a hang into a failure. A
+//! test never asserts how long something took, and does not sleep; `cargo xtask tidy` checks both.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,8 +106,8 @@ pub fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 
 /// Waits until `read` gives the same for `time` without a break, and returns it.
 ///
-/// For what costs nothing while nothing comes: it is true at any speed. A machine that is busy, or that
-/// runs other threads meanwhile, only makes it take longer.
+/// For what costs nothing while nothing comes: it is true at any speed. A machine that is busy, or
+/// that runs other threads meanwhile, only makes it take longer.
 ///
 /// # Panics
 ///
@@ -124,8 +124,8 @@ pub fn wait_until_unchanged<T: PartialEq>(what: &str, time: Duration, mut read: 
     value
 }
 
-/// Checks again and again while `time` passes, once at least. What is checked holds at any speed: on a
-/// busy machine it is looked at less often.
+/// Checks again and again while `time` passes, once at least. What is checked holds at any speed:
+/// on a busy machine it is looked at less often.
 pub fn throughout(time: Duration, mut check: impl FnMut()) {
     let started = Instant::now();
     loop {

@@ -4,7 +4,8 @@ use crate::echo::{Echo, LineMessage, NumbersMessage, ProtoMessage};
 use nebula::Reply;
 use nebula_typed::{Context, Slot, Status};
 
-/// Bytes of a request that is written by hand: as many as the line message has with its head. With the slot's header they fill a line.
+/// Bytes of a request that is written by hand: as many as the line message has with its head. With
+/// the slot's header they fill a line.
 pub const BYTES: usize = 48;
 /// The number by which the handler of bytes knows its only method.
 pub const METHOD: [u8; 4] = [1, 0, 0, 0];
@@ -35,7 +36,8 @@ impl Echo for Same {
     }
 }
 
-/// The handler that is written by hand: it looks which method is meant, and how long the request is, as a server must.
+/// The handler that is written by hand: it looks which method is meant, and how long the request
+/// is, as a server must.
 #[inline(always)]
 pub fn by_hand(request: &[u8], reply: &mut Reply<'_>) {
     match request.split_first_chunk() {

@@ -7,7 +7,8 @@ mod every_service;
 
 pub use every_service::{Adder, EveryService};
 
-/// The descriptors of `every.proto` and of what it imports: an encoded `google.protobuf.FileDescriptorSet`.
+/// The descriptors of `every.proto` and of what it imports: an encoded
+/// `google.protobuf.FileDescriptorSet`.
 pub const EVERY_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/every.descriptors"));
 
 /// Every type, of both encodings.

@@ -1,4 +1,5 @@
-//! Whatever bytes a client sends, a typed server answers, and goes on; whatever a server answers, a typed client ends.
+//! Whatever bytes a client sends, a typed server answers, and goes on; whatever a server answers, a
+//! typed client ends.
 
 use super::endpoint;
 use super::messages::{line, loose};

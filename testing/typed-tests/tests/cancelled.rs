@@ -62,7 +62,8 @@ fn serve_at(endpoint: &str, service: impl Service + Send + Sync + 'static) -> Ru
     Server::bind(endpoint).config(config).serve(service).unwrap()
 }
 
-/// Cancels RPCs whose handlers run, one after the other, and calls one that is not cancelled after each.
+/// Cancels RPCs whose handlers run, one after the other, and calls one that is not cancelled after
+/// each.
 fn cancel_some(server: RunningServer, slow: &Slow, told: &mpsc::Receiver<bool>) {
     let mut client = OtherClient::connect(server.endpoint()).unwrap();
     for number in 0..8 {
@@ -101,7 +102,8 @@ fn a_handler_that_runs_is_told_that_its_client_has_cancelled() {
     }
 }
 
-/// Over either transport: over shared memory the request says until when its client waits, over UDP its header does.
+/// Over either transport: over shared memory the request says until when its client waits, over UDP
+/// its header does.
 fn endpoints(name: &str) -> [String; 2] {
     [format!("shm://typed-{name}-{}", std::process::id()), "udp://127.0.0.1:0".to_owned()]
 }
@@ -176,7 +178,8 @@ fn what_is_over_before_its_handler_begins_is_not_executed() {
                     break end;
                 }
             };
-            // On a busy machine its packet may be read after the deadline: the server then says so before the client's own clock does.
+            // On a busy machine its packet may be read after the deadline: the server then says so
+            // before the client's own clock does.
             let end = end.unwrap_err();
             assert!([CallError::TimedOut, CallError::Expired].map(Into::into).contains(&end), "{endpoint}: {end:?}");
         }

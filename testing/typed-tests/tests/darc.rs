@@ -1,4 +1,5 @@
-//! Under `darc` each method is a type of RPCs: short methods keep a worker while long ones wait for the others.
+//! Under `darc` each method is a type of RPCs: short methods keep a worker while long ones wait for
+//! the others.
 
 use super::endpoint;
 use nebula::{ClientConfig, FlowKind, Policy, RpcType, RunningServer, Server, ServerConfig, Service, Span};
@@ -14,7 +15,8 @@ use typed_tests::every::{
 
 /// RPCs until cores are reserved.
 const WINDOW: u32 = 32;
-/// What clients ask as they connect is a type too, and as noisy as two samples are: beside it there is one for the short method and one for the long.
+/// What clients ask as they connect is a type too, and as noisy as two samples are: beside it there
+/// is one for the short method and one for the long.
 const WORKERS: u32 = 3;
 /// Long RPCs of a window; those before them are short.
 const LONG_RPCS: u32 = 4;
@@ -58,7 +60,8 @@ fn short_methods_are_served_while_long_ones_wait() {
     for at in [endpoint("darc"), "udp://127.0.0.1:0".to_owned()] {
         let (server, slow) = serve(&at);
         assert_eq!(server.pool(), None, "{at}: methods of class WORKER run where they arrive");
-        // A packet that a busy machine is slow to answer looks lost, and would let fewer RPCs out at once than there are workers.
+        // A packet that a busy machine is slow to answer looks lost, and would let fewer RPCs out
+        // at once than there are workers.
         let config = || ClientConfig::default().call_timeout(WAIT_MAX).flow(FlowKind::Unbounded);
         let mut every = EveryClient::connect_with(server.endpoint(), config()).unwrap();
         let mut other = OtherClient::connect_with(server.endpoint(), config()).unwrap();

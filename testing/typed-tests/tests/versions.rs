@@ -1,11 +1,13 @@
-//! Every version of a service against every other: what fits works, what does not is refused as it connects.
+//! Every version of a service against every other: what fits works, what does not is refused as it
+//! connects.
 
 use super::endpoint;
 use nebula::{RunningServer, Server, ServerConfig};
 use nebula_typed::{CallError, Code, ConnectError, Context, Slot, Status};
 use typed_tests::versions::*;
 
-/// Implements a version's service: GET answers with the double of the key, FIND with the text's length.
+/// Implements a version's service: GET answers with the double of the key, FIND with the text's
+/// length.
 macro_rules! store {
     ($version:ident, get: |$get:ident| $get_reply:expr, find: |$find:ident| $find_reply:expr $(, touch: $touch:expr)?) => {
         impl $version::Store for Store {
@@ -199,7 +201,8 @@ fn wait<F: Future>(future: F) -> F::Output {
 
 #[test]
 fn of_several_servers_only_those_get_rpcs_whose_schema_fits() {
-    // With the two that fit a client of `base` and one that does not; the client knows only that it is to call any of them.
+    // With the two that fit a client of `base` and one that does not; the client knows only that it
+    // is to call any of them.
     let servers = servers("several");
     let named = |names: &[&str]| {
         let endpoints =

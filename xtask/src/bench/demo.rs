@@ -1,7 +1,7 @@
 //! Whether the demo keeps what it promises: ten runs on a quiet machine, and beside busy loops.
 //!
-//! Each run chooses its SLO from what this machine can do at that time. The design with a bound must
-//! keep it at 0.3 and 0.7 of saturation, and the one without a bound must not keep it at 1.5.
+//! Each run chooses its SLO from what this machine can do at that time. The design with a bound
+//! must keep it at 0.3 and 0.7 of saturation, and the one without a bound must not keep it at 1.5.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,6 @@
-//! Comments and prose end at column 100, which is what fits beside code in a terminal. A ratchet a
-//! folder.
+//! Comments and prose end at column 100, which is what fits beside code in a terminal.
 //!
 //! Tables, drawings, code within comments, and a word that alone is longer are left out.
-
-use std::collections::BTreeMap;
 
 use super::Violation;
 use super::code::comments;
@@ -13,43 +10,10 @@ use crate::markdown;
 /// The last column that a line of prose may use.
 pub(super) const COLUMNS: usize = 100;
 
-/// Folders at the root that have longer lines still, and how many at most; "" is the root. A number
-/// may only fall.
-const LONGER: &[(&str, usize)] = &[
-    ("", 4),
-    ("bench", 20),
-    ("core", 650),
-    ("docs", 60),
-    ("fuzz", 5),
-    ("hardware", 3),
-    ("lab", 520),
-    ("runtime", 1_100),
-    ("services", 60),
-    ("testing", 30),
-    ("xtask", 20),
-];
-
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    against(tree, LONGER)
-}
-
-fn against(tree: &Tree, limits: &[(&str, usize)]) -> Vec<Violation> {
-    let mut long: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
-    for (path, text) in tree.files() {
-        let folder = path.split_once('/').map_or("", |(folder, _)| folder);
-        long.entry(folder).or_default().extend(long_lines(path, text).into_iter().map(|line| (path, line)));
-    }
-    let limit = |folder: &str| limits.iter().find(|(name, _)| *name == folder).map_or(0, |(_, limit)| *limit);
-    let over = long.into_iter().filter(|(folder, lines)| lines.len() > limit(folder));
-    over.flat_map(|(folder, lines)| violations(&lines, limit(folder))).collect()
-}
-
-fn violations(lines: &[(&str, usize)], limit: usize) -> Vec<Violation> {
-    let what = match limit {
-        0 => format!("is longer than {COLUMNS} columns"),
-        _ => format!("is longer than {COLUMNS} columns, as {} lines of this folder are; {limit} may be", lines.len()),
-    };
-    lines.iter().map(|(path, line)| Violation::new(path, *line, what.clone())).collect()
+    let what = format!("is longer than {COLUMNS} columns");
+    let long = tree.files().flat_map(|(path, text)| long_lines(path, text).into_iter().map(move |line| (path, line)));
+    long.map(|(path, line)| Violation::new(path, line, what.clone())).collect()
 }
 
 /// The lines of prose of a file that could be shorter.
@@ -127,11 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_may_have_as_many_as_it_had() {
+    fn each_long_line_is_named() {
         let line = format!("//! {}\n", "word ".repeat(20));
-        let tree = Tree::of(&[("core/a.rs", &line), ("core/b.rs", &line)]);
-        assert_eq!(against(&tree, &[("core", 2)]), []);
-        assert_eq!(against(&tree, &[("core", 1)]).len(), 2);
-        assert_eq!(against(&tree, &[("lab", 9)]).len(), 2);
+        let tree = Tree::of(&[("core/a.rs", &line), ("core/b.rs", "//! A.\n")]);
+        assert_eq!(check(&tree), [Violation::new("core/a.rs", 1, "is longer than 100 columns".to_owned())]);
     }
 }

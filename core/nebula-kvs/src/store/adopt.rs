@@ -1,14 +1,17 @@
 //! Warm restart: a store in a file's memory, which the next process takes over as it was left.
 //!
-//! A process that is killed leaves its memory as its last instruction left it. What can be half done then:
+//! A process that is killed leaves its memory as its last instruction left it. What can be half
+//! done then:
 //!
 //! - a bucket is held: its version is made even again;
-//! - a value is being written over the one before: the item's header says so, and the item is dropped;
+//! - a value is being written over the one before: the item's header says so, and the item is
+//!   dropped;
 //! - an item is written and no entry leads to it yet: its space is free;
 //! - the log's head was told and has not moved yet: the items between are given up as if it had.
 //!
-//! All else is one word that is there or not. So the process that adopts walks over the index, looks at each item, and finds again what was in its
-//! predecessor's own memory: the tail, free runs, counts.
+//! All else is one word that is there or not. So the process that adopts walks over the index,
+//! looks at each item, and finds again what was in its predecessor's own memory: the tail, free
+//! runs, counts.
 
 use super::Store;
 use crate::backing::{self, Mapped};
@@ -44,11 +47,12 @@ struct Left<'a> {
 }
 
 impl Store {
-    /// Creates an empty store whose memory is in the file `path`, which must not exist: another process can [`adopt`](Self::adopt) it when this
-    /// one has ended, however it ends.
+    /// Creates an empty store whose memory is in the file `path`, which must not exist: another
+    /// process can [`adopt`](Self::adopt) it when this one has ended, however it ends.
     ///
-    /// The file is to be on a file system in memory, such as `/dev/shm` or a mounted hugetlbfs; elsewhere the kernel writes it to a disk while
-    /// it changes. `config.pages` is not asked for: the file system decides.
+    /// The file is to be on a file system in memory, such as `/dev/shm` or a mounted hugetlbfs;
+    /// elsewhere the kernel writes it to a disk while it changes. `config.pages` is not asked for:
+    /// the file system decides.
     ///
     /// # Errors
     ///
@@ -65,11 +69,13 @@ impl Store {
 
     /// Takes over the store that another process has left in the file `path`, with the same sizes.
     ///
-    /// Keys must hash as `options.hash_of` does, and times be of a clock that goes on from one process to the next.
+    /// Keys must hash as `options.hash_of` does, and times be of a clock that goes on from one
+    /// process to the next.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when there is no such file, another process still has it, or it does not fit; it is left as it is then.
+    /// [`StoreError`] when there is no such file, another process still has it, or it does not fit;
+    /// it is left as it is then.
     ///
     /// # Cost
     ///

@@ -1,14 +1,18 @@
-//! Eviction that keeps what is read: before the tail enters a segment, the items of it that were read are carried over to the tail.
+//! Eviction that keeps what is read: before the tail enters a segment, the items of it that were
+//! read are carried over to the tail.
 //!
 //! ```text
 //!   tail ─▶ segment being written      next segment, a lap old: the pass ─▶
 //!   ... new, new, carried, new ...     unread, READ, unread, deleted, READ ...
 //! ```
-//! The log stays as it is: its head moves past the next segment before the tail enters it, and whatever was not carried over by then is gone.
-//! Each SET that appends takes the pass some items further, so none pays for a whole segment. An item is carried over while its bucket is
-//! held and its segment pinned: nobody changes it, nobody recycles it, and the bucket's version tells readers that it has moved.
+//! The log stays as it is: its head moves past the next segment before the tail enters it, and
+//! whatever was not carried over by then is gone. Each SET that appends takes the pass some items
+//! further, so none pays for a whole segment. An item is carried over while its bucket is held and
+//! its segment pinned: nobody changes it, nobody recycles it, and the bucket's version tells
+//! readers that it has moved.
 //!
-//! An item is missed where its bucket is held by another writer for long; it is evicted then, as if it had not been read.
+//! An item is missed where its bucket is held by another writer for long; it is evicted then, as if
+//! it had not been read.
 
 use crate::index_of::index_of;
 use crate::{
@@ -37,7 +41,8 @@ impl<P: Probe> Store<P> {
         let Some(pass) = self.log.pass().try_hold() else { return };
         let Some(victim) = self.log.victim() else { return };
         if !pass.is_over(victim.start) {
-            // A writer that is still inside has reserved an item and not written it: its header cannot be trusted.
+            // A writer that is still inside has reserved an item and not written it: its header
+            // cannot be trusted.
             if !self.log.is_drained(victim.start) {
                 return;
             }

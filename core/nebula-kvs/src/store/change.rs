@@ -1,4 +1,5 @@
-//! Changes of an item's metadata: touch, get-and-touch, and what clients tell each other through a stale item.
+//! Changes of an item's metadata: touch, get-and-touch, and what clients tell each other through a
+//! stale item.
 
 use super::Store;
 use super::item_get::Ignored;
@@ -34,11 +35,11 @@ pub enum Mark {
 }
 
 impl<P: Probe> Store<P> {
-    /// Passes the value of `key` to `sink` and changes its metadata, in one step; returns the metadata as it was. Nothing if there is no item
-    /// at `now`.
+    /// Passes the value of `key` to `sink` and changes its metadata, in one step; returns the
+    /// metadata as it was. Nothing if there is no item at `now`.
     ///
-    /// `change` sees the metadata and says what to change; it runs while the bucket is held, so it must be short and not use the store.
-    /// An item without metadata is left as it is.
+    /// `change` sees the metadata and says what to change; it runs while the bucket is held, so it
+    /// must be short and not use the store. An item without metadata is left as it is.
     ///
     /// # Cost
     ///

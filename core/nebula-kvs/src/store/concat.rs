@@ -18,12 +18,14 @@ pub enum End {
 }
 
 thread_local! {
-    /// The value that is put together; kept, so that an addition allocates only where it is longer than any before.
+    /// The value that is put together; kept, so that an addition allocates only where it is longer
+    /// than any before.
     static VALUE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl<P: Probe> Store<P> {
-    /// Adds `bytes` to an end of `key`'s value, which keeps its flags and its expiry; with `cas`, if the item has that CAS number.
+    /// Adds `bytes` to an end of `key`'s value, which keeps its flags and its expiry; with `cas`,
+    /// if the item has that CAS number.
     ///
     /// # Errors
     ///

@@ -23,8 +23,8 @@ impl<P: Probe> Store<P> {
     ///
     /// # Cost
     ///
-    /// One line of index and the lines of the item's key. In [`Mode::Store`](crate::Mode::Store) the item's space goes into a list, for which
-    /// threads wait for one another.
+    /// One line of index and the lines of the item's key. In [`Mode::Store`](crate::Mode::Store)
+    /// the item's space goes into a list, for which threads wait for one another.
     pub fn delete(&self, hash: KeyHash, key: &[u8]) -> bool {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else { return false };

@@ -11,7 +11,8 @@ use crate::touch::Access::Read;
 use crate::touch::{Structure, blocks};
 use nebula_sys::sync::{Ordering, fence};
 
-/// A read is noted in the item when the last one noted is this many seconds old, so that readers of a busy item do not write it.
+/// A read is noted in the item when the last one noted is this many seconds old, so that readers of
+/// a busy item do not write it.
 const NOTED_EVERY_S: u32 = 60;
 
 /// The metadata copied, and where the item is.
@@ -23,14 +24,15 @@ struct Copied {
 }
 
 impl<P: Probe> Store<P> {
-    /// Passes the value of `key` to `sink` and returns its metadata as it was before this read, or returns nothing if there is no item or it
-    /// has expired at `now`.
+    /// Passes the value of `key` to `sink` and returns its metadata as it was before this read, or
+    /// returns nothing if there is no item or it has expired at `now`.
     ///
     /// If it returns nothing, `sink` may have been written to; ignore its contents.
     ///
     /// # Cost
     ///
-    /// That of [`get`](Self::get). The first read of an item, and one a minute, hold its bucket for a moment to note that it was read.
+    /// That of [`get`](Self::get). The first read of an item, and one a minute, hold its bucket for
+    /// a moment to note that it was read.
     pub fn get_item(&self, hash: KeyHash, key: &[u8], now: u32, sink: &mut impl ValueSink) -> Option<Meta> {
         let copied = self.read_item(hash, key, now, sink, true)?;
         let Meta { last_access, is_fetched, .. } = copied.stamped.meta;
@@ -125,7 +127,8 @@ impl<P: Probe> Store<P> {
         if located.header.is_extended() && located.stamped.meta.cas == cas {
             let meta = Meta { is_fetched: true, last_access: now, ..located.stamped.meta };
             let words = Stamped { meta, ..located.stamped }.words();
-            // The version stays: of these words only the last changes, and no reader's copy is torn by it.
+            // The version stays: of these words only the last changes, and no reader's copy is torn
+            // by it.
             located.header.store_meta(located.item.words, &words);
         }
     }

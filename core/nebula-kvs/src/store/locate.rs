@@ -1,4 +1,5 @@
-//! Finds an item for a writer that will read its metadata: held in place, and read again once it is.
+//! Finds an item for a writer that will read its metadata: held in place, and read again once it
+//! is.
 
 use super::Store;
 use crate::bucket::{Entry, Held};
@@ -10,7 +11,8 @@ use crate::mode::Mode;
 use crate::probe::Probe;
 use nebula_sys::sync::AtomicU64;
 
-/// An item whose bucket is held and whose memory is not recycled meanwhile. Drop it before space is reserved, which may wait for it.
+/// An item whose bucket is held and whose memory is not recycled meanwhile. Drop it before space is
+/// reserved, which may wait for it.
 pub(super) struct Located<'a> {
     pub(super) entry_word: &'a AtomicU64,
     pub(super) entry: Entry,
@@ -57,7 +59,8 @@ impl<P: Probe> Store<P> {
         self.free(entry);
     }
 
-    /// Frees the space of an item whose entry was removed, or replaced, under the bucket that is held.
+    /// Frees the space of an item whose entry was removed, or replaced, under the bucket that is
+    /// held.
     pub(super) fn free(&self, entry: Entry) {
         if self.mode == Mode::Store {
             let position = entry.position();

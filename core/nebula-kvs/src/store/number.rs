@@ -34,15 +34,18 @@ pub enum NumberOutcome {
     Exists,
 }
 
-/// More bytes than any number with spaces around it that a client would store: a longer value is none.
+/// More bytes than any number with spaces around it that a client would store: a longer value is
+/// none.
 const BYTES_MAX: usize = 1 << 10;
 /// Digits of 2⁶⁴ − 1.
 const DIGITS_MAX: usize = 20;
 
 impl<P: Probe> Store<P> {
-    /// Adds to the number that `key`'s value is, in decimal digits; with `cas`, if the item has that CAS number. Flags and expiry stay.
+    /// Adds to the number that `key`'s value is, in decimal digits; with `cas`, if the item has
+    /// that CAS number. Flags and expiry stay.
     ///
-    /// A sum with fewer digits than the value has bytes is followed by spaces, so that the value keeps its length, as memcached does it.
+    /// A sum with fewer digits than the value has bytes is followed by spaces, so that the value
+    /// keeps its length, as memcached does it.
     ///
     /// # Errors
     ///

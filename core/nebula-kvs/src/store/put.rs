@@ -26,7 +26,8 @@ pub enum Condition {
     Present,
     /// If the key's item has this CAS number.
     Cas(u64),
-    /// As [`Cas`](Self::Cas); where the item has a later number, the value is stored too, and declared stale.
+    /// As [`Cas`](Self::Cas); where the item has a later number, the value is stored too, and
+    /// declared stale.
     CasOrStale(u64),
 }
 
@@ -43,7 +44,8 @@ pub struct Put {
     pub now: u32,
     /// The item's CAS number; `None`: one that no item has had.
     pub cas: Option<u64>,
-    /// Whether a client has been told to fetch the value again: for an item that stands for a value to come.
+    /// Whether a client has been told to fetch the value again: for an item that stands for a value
+    /// to come.
     pub is_won: bool,
 }
 
@@ -68,8 +70,8 @@ impl<P: Probe> Store<P> {
 
     /// Stores `value` under `key` with metadata, if the condition of `put` holds.
     ///
-    /// An item that has expired at `put.now` counts as absent. The condition is looked at and the value stored in one step: of two threads that
-    /// name the same CAS number, one stores.
+    /// An item that has expired at `put.now` counts as absent. The condition is looked at and the
+    /// value stored in one step: of two threads that name the same CAS number, one stores.
     ///
     /// # Errors
     ///
@@ -77,7 +79,8 @@ impl<P: Probe> Store<P> {
     ///
     /// # Cost
     ///
-    /// That of [`set`](Self::set), three words more, and an atomic addition to the store's CAS number.
+    /// That of [`set`](Self::set), three words more, and an atomic addition to the store's CAS
+    /// number.
     ///
     /// # Examples
     ///
@@ -204,7 +207,8 @@ impl<P: Probe> Store<P> {
     }
 }
 
-/// Whether an item that is stored is stale, or why none is stored, where the key's item has CAS number `cas`.
+/// Whether an item that is stored is stale, or why none is stored, where the key's item has CAS
+/// number `cas`.
 fn refusal(condition: Condition, cas: Option<u64>) -> Result<bool, PutOutcome> {
     match (condition, cas) {
         (Condition::Always, _) | (Condition::Absent, None) | (Condition::Present, Some(_)) => Ok(false),

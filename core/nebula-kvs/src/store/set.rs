@@ -79,8 +79,8 @@ impl<P: Probe> Store<P> {
     ///
     /// # Cost
     ///
-    /// One line of index and the item's lines; no allocation. At the end of a log segment, in [`Mode::Cache`], it waits
-    /// for writers that are still inside the next segment.
+    /// One line of index and the item's lines; no allocation. At the end of a log segment, in
+    /// [`Mode::Cache`], it waits for writers that are still inside the next segment.
     #[inline]
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, SetError> {
         let shape = self.check(key, value)?;
@@ -164,8 +164,9 @@ impl<P: Probe> Store<P> {
                 if self.item_if_key(window, entry, key).is_none() {
                     continue;
                 }
-                // Acquire fence: pairs with the Release fence of `Log::reserve`. If the key compared above was not this
-                // item's, because another core is recycling its space, the head has moved past it.
+                // Acquire fence: pairs with the Release fence of `Log::reserve`. If the key
+                // compared above was not this item's, because another core is recycling its space,
+                // the head has moved past it.
                 fence(Ordering::Acquire);
                 if self.log.window().contains(entry.position()) {
                     return Some(Found { entry_word: &bucket[slot], entry });
@@ -187,8 +188,8 @@ impl<P: Probe> Store<P> {
     ) -> Update {
         self.touch_pin();
         let Some(item) = self.log.pin(found.entry.position()) else { return Update::NoRoom };
-        // Read again: before the pin, another core may have been recycling the item, and `find` may have seen its
-        // remains.
+        // Read again: before the pin, another core may have been recycling the item, and `find` may
+        // have seen its remains.
         let Some(header) = item::header_if_key(item.words, key) else { return Update::NoRoom };
         if header.is_extended() {
             return Update::Extended;
@@ -236,11 +237,11 @@ impl<P: Probe> Store<P> {
         Ok(SetOutcome::Inserted)
     }
 
-    /// The slot for one more entry: an empty one, or one whose item is gone; otherwise the oldest in a cache, or an
-    /// unused extra bucket.
+    /// The slot for one more entry: an empty one, or one whose item is gone; otherwise the oldest
+    /// in a cache, or an unused extra bucket.
     ///
-    /// Departs: MICA replaces an entry with the same tag before it uses an empty one, because that entry is likely
-    /// stale; here staleness is checked.
+    /// Departs: MICA replaces an entry with the same tag before it uses an empty one, because that
+    /// entry is likely stale; here staleness is checked.
     #[inline(always)]
     pub(super) fn place<'a>(&'a self, held: &mut Held<'a>) -> Option<&'a AtomicU64> {
         let window = self.window();
@@ -253,7 +254,8 @@ impl<P: Probe> Store<P> {
         match self.mode {
             Mode::Store => self.index.extend(held).map(|fresh| &fresh[1]),
             Mode::Cache => {
-                // Where reads are noted, an entry that was not read goes before any that was; elsewhere all count as read.
+                // Where reads are noted, an entry that was not read goes before any that was;
+                // elsewhere all count as read.
                 let order = |entry: Entry| (entry.reads(), window.age_order(entry.position()));
                 let oldest = bucket::entries(held.home()).min_by_key(|&(_, entry)| order(entry));
                 oldest.map(|(slot, _)| &held.home()[slot])

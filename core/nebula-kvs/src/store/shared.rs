@@ -13,8 +13,9 @@ use nebula_sys::{mem::WordRegion, shared::SharedMemory, window};
 use std::sync::Arc;
 
 impl Store {
-    /// A store in memory that others may map or read, for [`RemoteGet`](crate::RemoteGet): a client that may read it can read all items. To the store, what
-    /// others read is not read: it counts for no [`Eviction`](crate::Eviction).
+    /// A store in memory that others may map or read, for [`RemoteGet`](crate::RemoteGet): a client
+    /// that may read it can read all items. To the store, what others read is not read: it counts
+    /// for no [`Eviction`](crate::Eviction).
     ///
     /// # Errors
     ///

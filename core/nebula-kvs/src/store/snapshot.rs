@@ -15,8 +15,8 @@ use std::io::{Read, Write};
 impl<P: Probe> Store<P> {
     /// Writes all items that have not expired by the latest time that any operation named.
     ///
-    /// Others may use the store meanwhile. Each item is written as it is at some moment of the call: one that is stored, or deleted, during it
-    /// may be there or not.
+    /// Others may use the store meanwhile. Each item is written as it is at some moment of the
+    /// call: one that is stored, or deleted, during it may be there or not.
     ///
     /// # Errors
     ///
@@ -67,9 +67,11 @@ impl<P: Probe> Store<P> {
         drop(held);
     }
 
-    /// Stores the items of a snapshot, in place of those that have the same keys; those that have expired at `now` are left out.
+    /// Stores the items of a snapshot, in place of those that have the same keys; those that have
+    /// expired at `now` are left out.
     ///
-    /// Each chunk is checked before any of its items is stored. Who wants all or nothing reads the file with [`check_snapshot`] first.
+    /// Each chunk is checked before any of its items is stored. Who wants all or nothing reads the
+    /// file with [`check_snapshot`] first.
     ///
     /// # Errors
     ///
@@ -106,7 +108,8 @@ impl<P: Probe> Store<P> {
     }
 }
 
-/// Reads a snapshot to its end without storing anything: whether it is whole, and how much is in it.
+/// Reads a snapshot to its end without storing anything: whether it is whole, and how much is in
+/// it.
 ///
 /// # Errors
 ///

@@ -16,15 +16,17 @@ impl<D: CentralDispatch> Backend<D> {
         self.by_type.is_some()
     }
 
-    /// The oldest complete RPC whose type has not been told, where types are told apart: its payload says the type.
+    /// The oldest complete RPC whose type has not been told, where types are told apart: its
+    /// payload says the type.
     #[must_use]
     #[inline]
     pub fn untyped(&self) -> Option<Arrival> {
         self.by_type.as_ref()?.unsorted()
     }
 
-    /// The [oldest RPC without a type](Self::untyped) is of type `kind`; of the common type 0 where the configuration has no such type. Tell it before
-    /// [`poll_dispatch`](Self::poll_dispatch), to which an RPC without one is of the common type.
+    /// The [oldest RPC without a type](Self::untyped) is of type `kind`; of the common type 0 where
+    /// the configuration has no such type. Tell it before [`poll_dispatch`](Self::poll_dispatch),
+    /// to which an RPC without one is of the common type.
     ///
     /// # Examples
     ///
@@ -49,7 +51,8 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// As [`handle_free`](Self::handle_free), and says when it is: for policies that learn how long RPCs keep their cores.
+    /// As [`handle_free`](Self::handle_free), and says when it is: for policies that learn how long
+    /// RPCs keep their cores.
     #[inline(always)]
     pub fn handle_free_at(&mut self, now: Timestamp, core: CoreId, slots: SlotRange) -> Freed {
         if !self.has_one_queue {

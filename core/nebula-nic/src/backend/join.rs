@@ -1,4 +1,5 @@
-//! Between stations 4 and 6: an RPC that is whole joins its queue, at the tail or among those that are served first.
+//! Between stations 4 and 6: an RPC that is whole joins its queue, at the tail or among those that
+//! are served first.
 
 use super::Backend;
 use crate::burst::{Burst, Run};
@@ -9,13 +10,15 @@ use crate::verdict::{Arrival, Verdict};
 use crate::wire::Header;
 
 impl<D: CentralDispatch> Backend<D> {
-    /// Whether there is room in the queue for `rpcs` RPCs behind `waiting` others, whosever they are.
+    /// Whether there is room in the queue for `rpcs` RPCs behind `waiting` others, whosever they
+    /// are.
     #[inline(always)]
     pub(super) fn has_room_for_all(&self, waiting: u32, rpcs: u32) -> bool {
         rpcs <= self.admission.quick().saturating_sub(waiting)
     }
 
-    /// Takes in as many of the first RPCs of a burst as the buffer allows, without a search for room; in the queue there is room for all.
+    /// Takes in as many of the first RPCs of a burst as the buffer allows, without a search for
+    /// room; in the queue there is room for all.
     #[inline(always)]
     pub(super) fn take_in(&mut self, now: Timestamp, burst: &Burst, (waiting, rpcs): (u32, u32)) -> Option<Run> {
         let (first_slot, rpcs) = self.buffer.alloc_burst(burst.slots_each, rpcs)?;
@@ -61,7 +64,8 @@ impl<D: CentralDispatch> Backend<D> {
         Some(run)
     }
 
-    /// An RPC of one packet, for the shared queue where room is short or kept; what it says of itself was written to its place.
+    /// An RPC of one packet, for the shared queue where room is short or kept; what it says of
+    /// itself was written to its place.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_sharing(&mut self, now: Timestamp, header: &Header, burst: &Burst, waiting: u32) -> Verdict {
@@ -73,7 +77,8 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// Whether the first of `most` RPCs of `snid` is to be served first and has a place there, and how many are to be served as it is.
+    /// Whether the first of `most` RPCs of `snid` is to be served first and has a place there, and
+    /// how many are to be served as it is.
     fn served_first(&mut self, snid: NodeId, waiting: u32, most: u32) -> (bool, u32) {
         let (is_first, most) = self.share.served_first(snid, waiting > 0, most);
         match self.queue.first_places() {
@@ -112,7 +117,8 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// Counts RPCs of `snid` that find `waiting` others. The first one takes no room from anyone where nothing waits.
+    /// Counts RPCs of `snid` that find `waiting` others. The first one takes no room from anyone
+    /// where nothing waits.
     #[inline(always)]
     pub(super) fn count_admitted(&mut self, snid: NodeId, waiting: u32, rpcs: u32) {
         let counted = rpcs - u32::from(waiting == 0);

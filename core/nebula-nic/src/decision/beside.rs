@@ -1,4 +1,5 @@
-//! The machines outside the back end, by core, as a replay needs them: thieves, and preemptive scheduling.
+//! The machines outside the back end, by core, as a replay needs them: thieves, and preemptive
+//! scheduling.
 
 use super::line::{Decision, Input, TurnStep};
 use crate::config::BackendConfig;
@@ -26,8 +27,8 @@ impl Beside {
         Self { thieves: (0..config.cores).map(thief).collect(), turns: (0..config.cores).map(|_| None).collect() }
     }
 
-    /// Applies an input to its machine; returns the decision, if there is one. `None` for the back end's inputs, and
-    /// for invalid ones: a core that does not exist, a queue that is full.
+    /// Applies an input to its machine; returns the decision, if there is one. `None` for the back
+    /// end's inputs, and for invalid ones: a core that does not exist, a queue that is full.
     pub fn decide(&mut self, at: Timestamp, input: Input) -> Option<Decision> {
         match input {
             Input::Steal { core, queues } => {

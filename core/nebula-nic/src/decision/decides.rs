@@ -7,12 +7,14 @@ use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Dispatch};
 use alloc::vec::Vec;
 
-/// What decides about the inputs of a log: the state machine in software, a model of hardware, hardware.
+/// What decides about the inputs of a log: the state machine in software, a model of hardware,
+/// hardware.
 ///
 /// # Contract
 ///
-/// The calls come in the order that a [`Backend`] is driven in: an input, then as much of what is pending as the log asked for, abandoned RPCs
-/// before dispatches. Nothing is given to a core unless it is asked for, and what is not asked for stays pending.
+/// The calls come in the order that a [`Backend`] is driven in: an input, then as much of what is
+/// pending as the log asked for, abandoned RPCs before dispatches. Nothing is given to a core
+/// unless it is asked for, and what is not asked for stays pending.
 ///
 /// # Examples
 ///
@@ -35,7 +37,8 @@ use alloc::vec::Vec;
 /// # Ok::<(), nebula_nic::ReplayError>(())
 /// ```
 pub trait Decides {
-    /// Applies an input; returns the decision about it, if there is one. For a [`Pull`](Input::Pull) that is the dispatch.
+    /// Applies an input; returns the decision about it, if there is one. For a
+    /// [`Pull`](Input::Pull) that is the dispatch.
     fn apply(&mut self, at: Timestamp, input: Input) -> Option<Decision>;
 
     /// The next RPC that has been abandoned.
@@ -74,8 +77,9 @@ impl<T: Decides + ?Sized> Decides for &mut T {
 }
 
 impl LogLine {
-    /// Applies `input` to a back end, or to another that [decides](Decides), drains it, and records both. For a [`Pull`](Input::Pull), the answer is the only
-    /// decision: where cores fetch their RPCs, nothing is dispatched.
+    /// Applies `input` to a back end, or to another that [decides](Decides), drains it, and records
+    /// both. For a [`Pull`](Input::Pull), the answer is the only decision: where cores fetch their
+    /// RPCs, nothing is dispatched.
     pub fn record<D: Decides>(backend: &mut D, at: Timestamp, input: Input) -> Self {
         let mut decisions: Vec<_> = backend.apply(at, input).into_iter().collect();
         if !matches!(input, Input::Pull { .. }) {

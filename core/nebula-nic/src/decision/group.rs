@@ -1,8 +1,8 @@
 //! The log of one group of `altocumulus:G`: of its back end, and of its manager.
 //!
-//! Each group has its own log; events from other groups appear as inputs. Its first line has the configuration of both
-//! ([`GroupSetup`]'s text form). It can contain all lines of a back end's log, with slots numbered over all groups,
-//! and:
+//! Each group has its own log; events from other groups appear as inputs. Its first line has the
+//! configuration of both ([`GroupSetup`]'s text form). It can contain all lines of a back end's
+//! log, with slots numbered over all groups, and:
 //!
 //! | input | |
 //! |---|---|

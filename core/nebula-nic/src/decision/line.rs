@@ -40,7 +40,8 @@ pub enum Input {
         /// The core.
         core: CoreId,
     },
-    /// An idle core looks at the queues of all cores. The back end is not involved: see [`Beside`](crate::decision::Beside).
+    /// An idle core looks at the queues of all cores. The back end is not involved: see
+    /// [`Beside`](crate::decision::Beside).
     Steal {
         /// The idle core.
         core: CoreId,

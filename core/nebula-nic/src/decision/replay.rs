@@ -56,8 +56,8 @@ pub enum ReplayError {
     Difference(#[from] Difference),
 }
 
-/// Applies the inputs of a log to a back end of that configuration and compares the decisions; returns the number of
-/// lines that agreed.
+/// Applies the inputs of a log to a back end of that configuration and compares the decisions;
+/// returns the number of lines that agreed.
 ///
 /// # Errors
 ///
@@ -66,7 +66,8 @@ pub fn replay(config: BackendConfig, lines: impl IntoIterator<Item = LogLine>) -
     Ok(replay_through(Backend::try_new(config)?, Beside::new(&config), lines)?)
 }
 
-/// As [`replay`], with a back end, or another that [decides](Decides), and machines supplied by the caller.
+/// As [`replay`], with a back end, or another that [decides](Decides), and machines supplied by the
+/// caller.
 ///
 /// # Errors
 ///
@@ -84,7 +85,8 @@ pub fn replay_through<D: Decides>(
     Ok(count)
 }
 
-/// The decisions about a logged input: the answer, and as much of what is pending as the log asked for. For each line of a log in order.
+/// The decisions about a logged input: the answer, and as much of what is pending as the log asked
+/// for. For each line of a log in order.
 pub fn decide_again<D: Decides>(decider: &mut D, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
     let answer = decider.apply(logged.at, logged.input).or_else(|| beside.decide(logged.at, logged.input));
     let mut decisions: Vec<_> = answer.into_iter().collect();
@@ -129,11 +131,13 @@ pub fn replay_text(log: &str) -> Result<usize, ReplayError> {
     replay(config, lines)
 }
 
-/// As [`replay_text`], of a log that begins with `policy=custom:NAME`, through the policy of that name.
+/// As [`replay_text`], of a log that begins with `policy=custom:NAME`, through the policy of that
+/// name.
 ///
 /// # Errors
 ///
-/// As [`replay_text`]; [`ConfigError::Custom`] where the log is another custom policy's. A log of a built-in policy is replayed as such.
+/// As [`replay_text`]; [`ConfigError::Custom`] where the log is another custom policy's. A log of a
+/// built-in policy is replayed as such.
 pub fn replay_text_with(log: &str, policy: &CustomPolicy) -> Result<usize, ReplayError> {
     let (config, lines) = read_text(log)?;
     if config.custom != Some(policy.name()) {

@@ -9,14 +9,15 @@ use crate::wire::Header;
 ///
 /// # Invariants
 ///
-/// A conforming policy never picks a core that has [`bound`](Self::bound) outstanding, picks some core whenever one has
-/// fewer, and makes the same decisions for the same calls. `tests/dispatch_conformance.rs` checks this for every
-/// policy.
+/// A conforming policy never picks a core that has [`bound`](Self::bound) outstanding, picks some
+/// core whenever one has fewer, and makes the same decisions for the same calls.
+/// `tests/dispatch_conformance.rs` checks this for every policy.
 pub trait CentralDispatch {
     /// Which queues [`place`](Self::place) uses; an RPC placed elsewhere is refused.
     fn queues(&self) -> Queues;
 
-    /// Where the RPC that begins with this packet will wait; `waiting` holds those that wait already.
+    /// Where the RPC that begins with this packet will wait; `waiting` holds those that wait
+    /// already.
     ///
     /// The RPC may still be refused, so do not count it here.
     fn place(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement;

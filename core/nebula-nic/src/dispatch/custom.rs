@@ -1,7 +1,8 @@
-//! A policy of another crate: a name, and a factory that makes its state for so many cores and a seed.
+//! A policy of another crate: a name, and a factory that makes its state for so many cores and a
+//! seed.
 //!
-//! Its spelling is `custom:NAME`, mainly in decision logs. Text cannot be parsed into one: code that reads such a log
-//! supplies the factory too.
+//! Its spelling is `custom:NAME`, mainly in decision logs. Text cannot be parsed into one: code
+//! that reads such a log supplies the factory too.
 
 use super::central::CentralDispatch;
 use super::placement::{Placement, Queues};
@@ -99,8 +100,8 @@ pub struct CustomPolicy {
 impl CustomPolicy {
     /// A policy called `custom:` and `name`, whose state `make` makes for so many cores and a seed.
     ///
-    /// The state must decide the same for the same calls, and keep what [`CentralDispatch`] asks for: `nebula-nic`'s
-    /// `tests/dispatch_conformance.rs` is written to be copied.
+    /// The state must decide the same for the same calls, and keep what [`CentralDispatch`] asks
+    /// for: `nebula-nic`'s `tests/dispatch_conformance.rs` is written to be copied.
     pub fn try_new<D>(name: &str, make: impl Fn(u16, u64) -> D + Send + Sync + 'static) -> Result<Self, PolicyNameError>
     where
         D: CentralDispatch + Clone + Send + 'static,

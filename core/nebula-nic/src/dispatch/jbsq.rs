@@ -1,12 +1,12 @@
 //! `jbsq:N`: one queue, and at most N RPCs at a core, including the one in service.
 //!
-//! The head of the queue goes to the least loaded core with fewer than N outstanding, the lowest of several: an idle core
-//! never waits behind a busy one.
+//! The head of the queue goes to the least loaded core with fewer than N outstanding, the lowest of
+//! several: an idle core never waits behind a busy one.
 //!
-//! JBSQ(2) on up to 64 cores is two words, as in hardware: `idle` and `one` have one bit per core, and a core with two
-//! RPCs is in neither. A dispatch flips the core's bit of `one` and clears that of `idle`; a free moves its bit of
-//! `one` to `idle` and flips `one`. For another N, or more cores, there is one bitmap for each number of outstanding
-//! RPCs below N.
+//! JBSQ(2) on up to 64 cores is two words, as in hardware: `idle` and `one` have one bit per core,
+//! and a core with two RPCs is in neither. A dispatch flips the core's bit of `one` and clears that
+//! of `idle`; a free moves its bit of `one` to `idle` and flips `one`. For another N, or more
+//! cores, there is one bitmap for each number of outstanding RPCs below N.
 
 use super::central::CentralDispatch;
 use super::placement::{Placement, Queues};
@@ -24,8 +24,8 @@ pub const JBSQ_BOUND_MAX: u32 = 64;
 ///
 /// # Cost
 ///
-/// JBSQ(2) on up to 64 cores: a few instructions each, the same for any number of cores. Otherwise a pick reads at most
-/// N bitmaps, and a dispatch or a free changes two.
+/// JBSQ(2) on up to 64 cores: a few instructions each, the same for any number of cores. Otherwise
+/// a pick reads at most N bitmaps, and a dispatch or a free changes two.
 ///
 /// # Source
 ///

@@ -1,4 +1,5 @@
-//! `key-hash`: the core is a function of the key, so that all RPCs about a key run on one core and share its cache.
+//! `key-hash`: the core is a function of the key, so that all RPCs about a key run on one core and
+//! share its cache.
 
 use super::per_core::Choose;
 use crate::hash::{mix, reduce};
@@ -18,7 +19,8 @@ impl KeyHash {
         Self { cores: u32::from(cores) }
     }
 
-    /// The core of a key whose hash the header carries: what a server that divides its data by core goes by too.
+    /// The core of a key whose hash the header carries: what a server that divides its data by core
+    /// goes by too.
     #[must_use]
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "below a number of cores that is a u16")]

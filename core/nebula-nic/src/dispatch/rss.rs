@@ -1,7 +1,8 @@
-//! `rss`: the core is a hash of the sender. All RPCs of a node go to one core, however long its queue is.
+//! `rss`: the core is a hash of the sender. All RPCs of a node go to one core, however long its
+//! queue is.
 //!
-//! Departs: the papers' RSS baseline draws a core for each message; a NIC hashes the flow, and the flow here is the
-//! source node. The papers' draw is `random`.
+//! Departs: the papers' RSS baseline draws a core for each message; a NIC hashes the flow, and the
+//! flow here is the source node. The papers' draw is `random`.
 
 use super::per_core::Choose;
 use crate::hash::{mix, reduce};

@@ -1,4 +1,5 @@
-//! `single-queue`: one queue, and an idle core takes the head. The ideal of queueing theory (c-FCFS), equal to `jbsq:1`.
+//! `single-queue`: one queue, and an idle core takes the head. The ideal of queueing theory
+//! (c-FCFS), equal to `jbsq:1`.
 
 use super::central::CentralDispatch;
 use super::placement::{Placement, Queues};

@@ -1,9 +1,11 @@
-//! `static`: each sender has a fixed core; cores are assigned to new senders in turn. This is Dagger's static load
-//! balancing, by which the flow of a connection goes to one core (Dagger's load balancer 0).
+//! `static`: each sender has a fixed core; cores are assigned to new senders in turn. This is
+//! Dagger's static load balancing, by which the flow of a connection goes to one core (Dagger's
+//! load balancer 0).
 //!
-//! The connection is the sender here. `rss` keeps a sender at one core too, but by a hash: with few senders some cores get several and
-//! others none, where `static` differs by one at most as long as senders are numbered one after the other, as the runtime numbers them.
-//! `round-robin` turns with each RPC and not with each sender, so that the RPCs of one sender meet at no core.
+//! The connection is the sender here. `rss` keeps a sender at one core too, but by a hash: with few
+//! senders some cores get several and others none, where `static` differs by one at most as long as
+//! senders are numbered one after the other, as the runtime numbers them. `round-robin` turns with
+//! each RPC and not with each sender, so that the RPCs of one sender meet at no core.
 
 use super::per_core::Choose;
 use crate::id::CoreId;

@@ -18,15 +18,16 @@ const WHOLE: u8 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AccessKind {
-    /// Reads bytes. Each aligned word is read at once; with a version word, the bytes all belong to one version, or the read is refused as
-    /// [torn](AccessRefusal::Torn).
+    /// Reads bytes. Each aligned word is read at once; with a version word, the bytes all belong to
+    /// one version, or the read is refused as [torn](AccessRefusal::Torn).
     Read {
         /// Offset of the version word in the region, a multiple of 8.
         version_at: Option<u64>,
     },
     /// Writes the bytes that follow. Each whole aligned word is written at once.
     Write,
-    /// Replaces the word at the offset by `desired` if it is `expected`, at once; shows what was there.
+    /// Replaces the word at the offset by `desired` if it is `expected`, at once; shows what was
+    /// there.
     CompareSwap {
         /// The word that has to be there.
         expected: u64,
@@ -69,7 +70,8 @@ impl Access {
         }
     }
 
-    /// Its bytes on the wire, before those that it writes. Of a length above 65,535 the low 16 bits are said.
+    /// Its bytes on the wire, before those that it writes. Of a length above 65,535 the low 16 bits
+    /// are said.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a block has 64 bytes")]
     pub fn encode(&self) -> [u8; ACCESS_BYTES] {
@@ -90,7 +92,8 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// [`AccessRefusal::Malformed`] where the bytes are not exactly one operation with what it writes.
+    /// [`AccessRefusal::Malformed`] where the bytes are not exactly one operation with what it
+    /// writes.
     pub fn decode(message: &[u8]) -> Result<(Self, &[u8]), AccessRefusal> {
         let (head, data) = message.split_first_chunk::<ACCESS_BYTES>().ok_or(AccessRefusal::Malformed)?;
         let &[[kind, flags, low, high, region @ ..], at, third, fourth] = head.as_chunks::<8>().0 else {

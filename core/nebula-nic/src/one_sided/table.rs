@@ -9,8 +9,9 @@ use alloc::vec::Vec;
 /// The most regions that one table can have.
 pub const REGIONS_MAX: u16 = 1024;
 
-/// The name of a registration: its place in the low 16 bits, above them how often the place was used before. So the first region of a server is
-/// 0, the next one 1, and a name that was revoked is never given again until a place was used 65,536 times.
+/// The name of a registration: its place in the low 16 bits, above them how often the place was
+/// used before. So the first region of a server is 0, the next one 1, and a name that was revoked
+/// is never given again until a place was used 65,536 times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionId(pub u32);
 
@@ -61,7 +62,8 @@ pub enum RegionError {
     },
 }
 
-/// The bytes that an operation means, counted from the beginning of the memory that its region is part of.
+/// The bytes that an operation means, counted from the beginning of the memory that its region is
+/// part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionWindow {
     /// The first byte.
@@ -83,12 +85,14 @@ struct Entry {
 ///
 /// # Invariants
 ///
-/// - A [`RegionWindow`] lies within the region that the operation named, and so does its version word.
+/// - A [`RegionWindow`] lies within the region that the operation named, and so does its version
+///   word.
 /// - An id that was revoked is refused from then on, also when its place is used by another region.
 ///
 /// # Cost
 ///
-/// A decision is some comparisons, whatever the number of regions. Nothing is allocated after construction.
+/// A decision is some comparisons, whatever the number of regions. Nothing is allocated after
+/// construction.
 ///
 /// # Examples
 ///

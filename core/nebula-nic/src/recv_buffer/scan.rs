@@ -1,15 +1,19 @@
 //! Room ahead of need, one word of bits at a time.
 //!
-//! Hardware reads a word at `tail`, one at the end of the free run at the first slot, and one behind slow RPCs beside its other work, in each cycle
-//! that has an input; what it has read counts some inputs later. Here each input of the back end pays for the same looks, and what they find
-//! counts from the same input on. So no packet costs more than another, and the same inputs find the same room in every world.
+//! Hardware reads a word at `tail`, one at the end of the free run at the first slot, and one
+//! behind slow RPCs beside its other work, in each cycle that has an input; what it has read counts
+//! some inputs later. Here each input of the back end pays for the same looks, and what they find
+//! counts from the same input on. So no packet costs more than another, and the same inputs find
+//! the same room in every world.
 //!
-//! What was found to be free stays so until it is given out: an RPC that gets slots of a run takes the whole run from the search.
+//! What was found to be free stays so until it is given out: an RPC that gets slots of a run takes
+//! the whole run from the search.
 
 use super::RecvBuffer;
 use crate::id::SlotRange;
 
-/// Inputs from the one that reads a word to the one that knows the free runs in it: stages in which hardware finds the longest.
+/// Inputs from the one that reads a word to the one that knows the free runs in it: stages in which
+/// hardware finds the longest.
 const STAGES: usize = 3;
 /// The search goes on while fewer than so many of the longest RPCs fit at the head.
 const AHEAD: u32 = 8;
@@ -96,14 +100,17 @@ impl Scan {
 }
 
 impl RecvBuffer {
-    /// Takes `slots` consecutive slots for one RPC, as [`alloc`](Self::alloc) does, where no RPC is longer than `longest`: at the head, at the first
-    /// slot, or behind a slow RPC. It looks ahead as well.
+    /// Takes `slots` consecutive slots for one RPC, as [`alloc`](Self::alloc) does, where no RPC is
+    /// longer than `longest`: at the head, at the first slot, or behind a slow RPC. It looks ahead
+    /// as well.
     ///
-    /// `None` when the room that is known is too short. There may be room that no look has come to yet.
+    /// `None` when the room that is known is too short. There may be room that no look has come to
+    /// yet.
     ///
     /// # Cost
     ///
-    /// Three words to look at, and one for each further 64 slots of the RPC. In RTL one cycle, and one for each further 64 slots.
+    /// Three words to look at, and one for each further 64 slots of the RPC. In RTL one cycle, and
+    /// one for each further 64 slots.
     pub fn alloc_ahead(&mut self, slots: u32, longest: u32) -> Option<SlotRange> {
         let place = self.place(slots);
         self.look(longest, place);
@@ -129,7 +136,8 @@ impl RecvBuffer {
         self.look(longest, None);
     }
 
-    /// Whether an RPC of `slots` slots is to be skipped over what stops the head, because it fits neither there nor at the first slot.
+    /// Whether an RPC of `slots` slots is to be skipped over what stops the head, because it fits
+    /// neither there nor at the first slot.
     #[must_use]
     pub fn is_stopped(&self, slots: u32) -> bool {
         self.place(slots).is_none_or(|place| place.is_found)

@@ -1,7 +1,9 @@
-//! `preemptive:Q`, at one core of the runtime: *which RPC runs next, and which has run long enough?*
+//! `preemptive:Q`, at one core of the runtime: *which RPC runs next, and which has run long
+//! enough?*
 //!
-//! A core's RPCs run round-robin. Each runs until it ends or says that it can be interrupted. If it has then used its
-//! quantum and others wait, it goes to the tail of the core's queue, after RPCs that were given to the core meanwhile.
+//! A core's RPCs run round-robin. Each runs until it ends or says that it can be interrupted. If it
+//! has then used its quantum and others wait, it goes to the tail of the core's queue, after RPCs
+//! that were given to the core meanwhile.
 //!
 //! ```text
 //!   dispatched ─▶ [ fresh, suspended, fresh, … ] ─▶ runs ─▶ over
@@ -9,16 +11,17 @@
 //!                            └─── due, others wait ──┘
 //! ```
 //!
-//! An RPC that has begun keeps its *context* until it ends: what the core needs to resume it. Contexts are few; once
-//! all are in use, no RPC begins before another ends, and those that have begun run round-robin.
+//! An RPC that has begun keeps its *context* until it ends: what the core needs to resume it.
+//! Contexts are few; once all are in use, no RPC begins before another ends, and those that have
+//! begun run round-robin.
 
 use super::preemption::{BackTo, Preemption, Turn};
 use crate::dispatch::{JBSQ_BOUND_MAX, Quantum};
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 
-/// The most RPCs that a core can have suspended: with the running one and one behind it, they are what a core can be
-/// given.
+/// The most RPCs that a core can have suspended: with the running one and one behind it, they are
+/// what a core can be given.
 pub const SUSPENDED_MAX: u32 = JBSQ_BOUND_MAX - 2;
 
 /// Which RPC runs next.
@@ -48,9 +51,9 @@ pub enum Yielded {
 /// The RPCs of one core, which run round-robin.
 ///
 /// Call [`handle_dispatch`](Self::handle_dispatch) for each RPC that the core is given, and
-/// [`poll_next`](Self::poll_next) while none runs; then [`handle_yield`](Self::handle_yield) when the RPC can be
-/// interrupted, which has an effect only from [`due_at`](Self::due_at) on, and [`handle_end`](Self::handle_end) when it
-/// ends.
+/// [`poll_next`](Self::poll_next) while none runs; then [`handle_yield`](Self::handle_yield) when
+/// the RPC can be interrupted, which has an effect only from [`due_at`](Self::due_at) on, and
+/// [`handle_end`](Self::handle_end) when it ends.
 ///
 /// # Cost
 ///
@@ -58,8 +61,8 @@ pub enum Yielded {
 ///
 /// # Source
 ///
-/// Shinjuku for the quantum and the tail; nanoPU and Concord for a queue at the core. That an RPC itself says when it
-/// can be interrupted is from Concord, whose compiler inserts the checks.
+/// Shinjuku for the quantum and the tail; nanoPU and Concord for a queue at the core. That an RPC
+/// itself says when it can be interrupted is from Concord, whose compiler inserts the checks.
 ///
 /// # Examples
 ///
@@ -96,8 +99,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// An empty queue whose RPCs have a quantum of `quantum`, at most `suspended_max` suspended at once; 0 lets each
-    /// run to its end.
+    /// An empty queue whose RPCs have a quantum of `quantum`, at most `suspended_max` suspended at
+    /// once; 0 lets each run to its end.
     ///
     /// # Panics
     ///
@@ -129,8 +132,8 @@ impl Turns {
         self.fresh.push_back(place);
     }
 
-    /// The RPC that runs from `now` on: the first in the queue that has a context or can get one. `None` when none
-    /// waits; while an RPC runs, that one.
+    /// The RPC that runs from `now` on: the first in the queue that has a context or can get one.
+    /// `None` when none waits; while an RPC runs, that one.
     #[inline]
     pub fn poll_next(&mut self, now: Timestamp) -> Option<Next> {
         if let Some(context) = self.running {
@@ -257,7 +260,8 @@ mod tests {
         Turns::new(Quantum::try_new(QUANTUM).unwrap(), suspended_max)
     }
 
-    /// The same rules over one plain list: a waiting RPC is `Ok(context)` when suspended, `Err(())` when new.
+    /// The same rules over one plain list: a waiting RPC is `Ok(context)` when suspended, `Err(())`
+    /// when new.
     #[derive(Default)]
     struct Model {
         line: VecDeque<Result<u32, ()>>,
@@ -346,7 +350,8 @@ mod tests {
             let preemption = Preemption::new(Quantum::try_new(QUANTUM).unwrap(), BackTo::OwnCore);
             let (mut turns, mut run_queue) = (queue(SUSPENDED_MAX), RunQueue::new(64, 64));
             let (mut now, mut since, mut dispatched) = (Timestamp::ZERO, Timestamp::ZERO, 0);
-            // The RPC in each context, and the one that begins next: numbered as they are dispatched.
+            // The RPC in each context, and the one that begins next: numbered as they are
+            // dispatched.
             let (mut in_context, mut begins) = ([0; 64], 0);
             for _ in 0..u.int_in_range(1..=300)? {
                 now += Span::from_us(u.int_in_range(0..=3)?);

@@ -1,4 +1,5 @@
-//! What a program answers where clap has no command for it: help, the version, or an error in one line.
+//! What a program answers where clap has no command for it: help, the version, or an error in one
+//! line.
 
 use clap::error::ErrorKind;
 
@@ -6,7 +7,8 @@ use super::print_line;
 use crate::Failure;
 use crate::words::in_one_line;
 
-/// Prints help and version, which are results. Everything else is invalid input of `program`, said in one line.
+/// Prints help and version, which are results. Everything else is invalid input of `program`, said
+/// in one line.
 ///
 /// # Errors
 ///

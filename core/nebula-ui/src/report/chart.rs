@@ -1,4 +1,5 @@
-//! One chart as data: lines with markers and intervals over two axes, which Vega-Lite draws in a browser.
+//! One chart as data: lines with markers and intervals over two axes, which Vega-Lite draws in a
+//! browser.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -44,7 +44,8 @@ impl Page {
         self
     }
 
-    /// Adds drawings side by side, each an `svg` element with its heading and its caption. They scroll horizontally in a narrow window.
+    /// Adds drawings side by side, each an `svg` element with its heading and its caption. They
+    /// scroll horizontally in a narrow window.
     #[must_use]
     pub fn drawings(mut self, drawings: &[(String, String, String)]) -> Self {
         self.body.push_str("<div class=\"figures\">\n");
@@ -114,7 +115,8 @@ impl Page {
     }
 }
 
-/// Nothing is loaded: scripts, styles and pictures are those in the page. Vega compiles the expressions of a chart.
+/// Nothing is loaded: scripts, styles and pictures are those in the page. Vega compiles the
+/// expressions of a chart.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:";
 
@@ -220,7 +222,8 @@ fn with_half(cell: &str) -> String {
     }
 }
 
-/// The palette as variables of the style sheet, and the rules that replace the colors of charts in dark mode.
+/// The palette as variables of the style sheet, and the rules that replace the colors of charts in
+/// dark mode.
 fn colors() -> String {
     let (mut on_light, mut on_dark, mut replaced) = (String::new(), String::new(), String::new());
     for (name, light, dark) in PALETTE {

@@ -1,7 +1,8 @@
-//! Poisson arrivals whose rate changes between two states: `mmpp2:5x,0.1,100us` and `on-off:100us,300us`.
+//! Poisson arrivals whose rate changes between two states: `mmpp2:5x,0.1,100us` and
+//! `on-off:100us,300us`.
 //!
-//! The time in a state is exponential, so the time left in it at an arrival is exponential too. Each gap draws an
-//! amount of work, which is used up at the rate of the current state:
+//! The time in a state is exponential, so the time left in it at an arrival is exponential too.
+//! Each gap draws an amount of work, which is used up at the rate of the current state:
 //!
 //! ```text
 //! work = an exponential number of mean 1
@@ -9,12 +10,13 @@
 //! the next arrival is work / rate from here
 //! ```
 //!
-//! If a cycle of both states is shorter than a hundredth of the mean gap, it is lengthened to that: otherwise a draw
-//! would take as many changes of state as there are cycles in a gap. At that length the squared CV of the gaps is
-//! within 0.02 of 1, which means that the arrivals are practically Poisson.
+//! If a cycle of both states is shorter than a hundredth of the mean gap, it is lengthened to that:
+//! otherwise a draw would take as many changes of state as there are cycles in a gap. At that
+//! length the squared CV of the gaps is within 0.02 of 1, which means that the arrivals are
+//! practically Poisson.
 //
-// Source: W. Fischer, K. Meier-Hellstern, "The Markov-modulated Poisson process (MMPP) cookbook", Performance
-// Evaluation 18(2), 1993.
+// Source: W. Fischer, K. Meier-Hellstern, "The Markov-modulated Poisson process (MMPP) cookbook",
+// Performance Evaluation 18(2), 1993.
 
 use std::fmt;
 
@@ -51,13 +53,13 @@ pub struct Mmpp2 {
 const RATIO_MAX: f64 = 1e6;
 
 impl Mmpp2 {
-    /// Creates a process whose rate in bursts is `ratio` times the calm one, with bursts of `sojourn` on average that
-    /// take `share` of the time.
+    /// Creates a process whose rate in bursts is `ratio` times the calm one, with bursts of
+    /// `sojourn` on average that take `share` of the time.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::OutOfRange`] for a `ratio` outside 1 to 10⁶, a `share` that leaves no time for one of the
-    /// states, and a `sojourn` of 0.
+    /// [`WorkloadError::OutOfRange`] for a `ratio` outside 1 to 10⁶, a `share` that leaves no time
+    /// for one of the states, and a `sojourn` of 0.
     pub fn try_new(ratio: f64, share: f64, sojourn: Span) -> Result<Self, WorkloadError> {
         if !(1.0..=RATIO_MAX).contains(&ratio) {
             return Err(WorkloadError::out_of_range("mmpp2 ratio", ratio, "use 1 to 1e6"));

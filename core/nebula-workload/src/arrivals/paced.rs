@@ -5,7 +5,8 @@ use nebula_nic::Span;
 use super::gap::PS_PER_SEC;
 use crate::rate::Rate;
 
-/// Equal gaps by Bresenham's algorithm: `whole` picoseconds each, and one more whenever the remainders add up to one.
+/// Equal gaps by Bresenham's algorithm: `whole` picoseconds each, and one more whenever the
+/// remainders add up to one.
 #[derive(Clone, Debug)]
 pub(super) struct Paced {
     whole_ps: u64,

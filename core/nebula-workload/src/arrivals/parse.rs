@@ -20,8 +20,9 @@ impl Arrivals {
     ///
     /// # Errors
     ///
-    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or read, or has fewer than
-    /// two times; [`WorkloadError::SampleLine`] for a line that is not a time or is earlier than the line before.
+    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or
+    /// read, or has fewer than two times; [`WorkloadError::SampleLine`] for a line that is not a
+    /// time or is earlier than the line before.
     ///
     /// # Examples
     ///

@@ -1,7 +1,8 @@
 //! Recorded arrivals: `trace:FILE`, scaled to a rate and repeated.
 //!
-//! The file has one arrival time per line, in nanoseconds, in ascending order. Only the gaps between lines count, so
-//! the times may begin anywhere (at 0, at a boot, in 1970): n lines give n - 1 gaps.
+//! The file has one arrival time per line, in nanoseconds, in ascending order. Only the gaps
+//! between lines count, so the times may begin anywhere (at 0, at a boot, in 1970). They are one
+//! fewer than the lines.
 
 use std::fmt;
 use std::io::BufRead;
@@ -41,8 +42,9 @@ impl ArrivalTrace {
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::SampleLine`] for a line that is not a time or is earlier than the line before, and
-    /// [`WorkloadError::SampleFile`] for a source that cannot be read or has no gap above 0.
+    /// [`WorkloadError::SampleLine`] for a line that is not a time or is earlier than the line
+    /// before, and [`WorkloadError::SampleFile`] for a source that cannot be read or has no gap
+    /// above 0.
     pub fn read(name: &str, source: impl BufRead) -> Result<Self, WorkloadError> {
         let mut gaps_ps = Vec::new();
         let mut last_ps = None;

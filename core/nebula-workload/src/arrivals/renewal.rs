@@ -37,9 +37,11 @@ impl Poisson {
     }
 }
 
-/// One link that is busy with N - 1 packets and then waits an exponential time whose mean is one packet.
+/// One link that is busy with N - 1 packets and then waits an exponential time whose mean is one
+/// packet.
 ///
-/// Source: the simulator published with NEBULA generates its load this way, not with Poisson arrivals.
+/// Source: the simulator published with NEBULA generates its load this way, not with Poisson
+/// arrivals.
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     fixed_ps: f64,

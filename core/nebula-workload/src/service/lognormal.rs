@@ -45,7 +45,8 @@ enum Width {
     Scv(f64),
 }
 
-/// At a sigma of 10, half of the work is in one RPC of 10²³: no run is long enough to reach the mean.
+/// At a sigma of 10, half of the work is in one RPC of 10²³: no run is long enough to reach the
+/// mean.
 const SIGMA_MAX: f64 = 10.0;
 
 impl Lognormal {
@@ -89,9 +90,11 @@ impl fmt::Display for Lognormal {
 
 /// Draws a normal number of mean 0 and deviation 1, by a point in the unit disk.
 ///
-/// The second number that the disk gives is discarded: keeping it would give the distribution state.
+/// The second number that the disk gives is discarded: keeping it would give the distribution
+/// state.
 //
-// Source: G. Marsaglia, T. A. Bray, "A convenient method for generating normal variables", SIAM Review 6(3), 1964.
+// Source: G. Marsaglia, T. A. Bray, "A convenient method for generating normal variables", SIAM
+// Review 6(3), 1964.
 fn standard_normal(rng: &mut Rng) -> f64 {
     loop {
         let (x, y) = (2.0 * rng.unit() - 1.0, 2.0 * rng.unit() - 1.0);

@@ -1,4 +1,5 @@
-//! `pareto:min=500ns,alpha=1.5`: a power law; with `max`, the same law conditional on staying below it.
+//! `pareto:min=500ns,alpha=1.5`: a power law; with `max`, the same law conditional on staying below
+//! it.
 //!
 //! With L = `min`, H = `max` (infinite unless given) and α = `alpha`, the share of times above x is
 //! ((L/x)^α - (L/H)^α) / (1 - (L/H)^α).

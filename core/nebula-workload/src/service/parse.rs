@@ -32,8 +32,8 @@ impl ServiceTime {
     ///
     /// # Errors
     ///
-    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or read;
-    /// [`WorkloadError::SampleLine`] for a line that is not a time.
+    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or
+    /// read; [`WorkloadError::SampleLine`] for a line that is not a time.
     ///
     /// # Examples
     ///

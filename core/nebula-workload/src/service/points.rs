@@ -1,7 +1,8 @@
 //! `bimodal:500ns@0.9,5500ns@0.1`: two or more times with their shares.
 //!
-//! The bimodal distributions of the literature: nine in ten take half the mean and one in ten takes 5.5 times the mean
-//! (ZygOS's bimodal-1), or one in a thousand takes 500.5 times the mean (bimodal-2).
+//! The bimodal distributions of the literature: nine in ten take half the mean and one in ten takes
+//! 5.5 times the mean (ZygOS's bimodal-1), or one in a thousand takes 500.5 times the mean
+//! (bimodal-2).
 
 use std::fmt;
 

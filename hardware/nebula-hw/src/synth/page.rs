@@ -1,4 +1,5 @@
-//! The generated parts of docs/HARDWARE.md: tables, data and pictures that hardware/synth/results.json alone determines.
+//! The generated parts of docs/HARDWARE.md: tables, data and pictures that
+//! hardware/synth/results.json alone determines.
 
 use super::report::{Fpga, Mapped};
 use super::result::{FILE, Results, Row, parsed};
@@ -16,7 +17,8 @@ const AREA: &str = "docs/images/hardware-area.svg";
 /// A file and what it is to hold.
 type Expected = (&'static str, String);
 
-/// The generated files that differ from what the results say, by path; `text` gives a file of the repository.
+/// The generated files that differ from what the results say, by path; `text` gives a file of the
+/// repository.
 pub(crate) fn stale<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Vec<&'static str>, Failure> {
     let differing = expected(&text)?.into_iter().filter(|(path, wanted)| text(path) != Some(wanted));
     Ok(differing.map(|(path, _)| path).collect())

@@ -1,4 +1,5 @@
-//! The figures beside those of the papers and of our own goals: a verdict where one is possible, else why there is none.
+//! The figures beside those of the papers and of our own goals: a verdict where one is possible,
+//! else why there is none.
 
 use super::page::{rounded, thousands};
 use super::result::{Results, Row};

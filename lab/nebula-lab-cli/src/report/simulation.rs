@@ -1,4 +1,5 @@
-//! The page of simulated operating points: tail latency and queue depth over the load for each policy, or the highest load under the SLO.
+//! The page of simulated operating points: tail latency and queue depth over the load for each
+//! policy, or the highest load under the SLO.
 
 mod over_time;
 

@@ -20,7 +20,8 @@ Verdicts:
   note                           a variant of the setup, for which nothing is published
 The same seed and effort give the same output, on any number of threads.";
 
-/// Reproduce results of the papers, with confidence intervals, a verdict and the reason for each difference
+/// Reproduce results of the papers, with confidence intervals, a verdict and the reason for each
+/// difference
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -1,8 +1,10 @@
-//! Comparisons as Markdown: the counts of docs/REPRODUCTION.md, published values and ours, and the reasons for differences.
+//! Comparisons as Markdown: the counts of docs/REPRODUCTION.md, published values and ours, and the
+//! reasons for differences.
 
 use nebula_lab::reproduce::{Comparison, Counted};
 
-/// Verdicts by paper, a table of the published values, the reasons for differences, and a table of the variants.
+/// Verdicts by paper, a table of the published values, the reasons for differences, and a table of
+/// the variants.
 pub(super) fn tables(comparisons: &[Comparison]) -> String {
     let (published, notes): (Vec<&Comparison>, Vec<&Comparison>) =
         comparisons.iter().partition(|comparison| comparison.published.is_some());

@@ -10,7 +10,8 @@ use crate::report::chart::{
 use crate::report::page::{Figure, Page, Table};
 use nebula_ui::output::text::{load, time};
 
-/// The page, a complete HTML document: tables of the entries that have comparisons, under the pictures if there are any.
+/// The page, a complete HTML document: tables of the entries that have comparisons, under the
+/// pictures if there are any.
 pub(super) fn render(entries: &[Entry], comparisons: &[Comparison], pictures: &[&Picture], footer: &str) -> String {
     let verdict = Counted::of(comparisons.iter()).to_string();
     let figures: Vec<Figure> = pictures.iter().map(|picture| figure(picture)).collect();

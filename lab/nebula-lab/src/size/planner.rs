@@ -1,7 +1,7 @@
 //! The planner's question: how many cores keep the SLO at a rate, for the times in a log.
 //!
-//! The fewest cores are searched for: doubled until the SLO is kept, then halved in between. A number of cores at which it is undecided
-//! counts as too few.
+//! The fewest cores are searched for: doubled until the SLO is kept, then halved in between. A
+//! number of cores at which it is undecided counts as too few.
 
 use std::fs::File;
 
@@ -325,7 +325,8 @@ mod tests {
         cores
     }
 
-    /// The p99 of an M/M/k in means of the service, by Erlang's formula: the tail beyond t is a sum of two exponentials.
+    /// The p99 of an M/M/k in means of the service, by Erlang's formula: the tail beyond t is a sum
+    /// of two exponentials.
     fn is_kept(k: u32, erlangs: f64, slo: f64) -> bool {
         let (wait, rate) = (erlang_c(k, erlangs), f64::from(k) - erlangs);
         let late = (1.0 - wait) * (-slo).exp() + wait * ((-rate * slo).exp() - rate * (-slo).exp()) / (1.0 - rate);

@@ -14,7 +14,8 @@ pub struct Question {
     /// Cores of the server
     #[arg(long, value_delimiter = ',', default_value = "64")]
     pub(super) cores: Vec<u32>,
-    /// Load, as a share of core time between 0 and 1 [default: 0.984375, or with --service the highest that meets the SLO]
+    /// Load, as a share of core time between 0 and 1 [default: 0.984375, or with --service the
+    /// highest that meets the SLO]
     #[arg(long, value_delimiter = ',')]
     pub(super) load: Vec<f64>,
     /// Mean size of a request, in bytes
@@ -38,7 +39,8 @@ pub struct Question {
     /// Log of the service: its times by endpoint, in CSV
     #[arg(long, value_name = "FILE.csv", requires = "rate", conflicts_with = "service")]
     pub(super) trace: Option<PathBuf>,
-    /// Column of the log with the times, and their unit [default: the one whose name ends in a unit, such as duration_us]
+    /// Column of the log with the times, and their unit [default: the one whose name ends in a
+    /// unit, such as duration_us]
     #[arg(long, value_name = "NAME=UNIT", requires = "trace")]
     pub(super) column: Option<Column>,
     /// Servers that share the rate

@@ -1,7 +1,8 @@
-//! Capacity from life: what a server that runs keeps at its load, and how many cores the load needs.
+//! Capacity from life: what a server that runs keeps at its load, and how many cores the load
+//! needs.
 //!
-//! Its service times and its rate are measured, and its bound on the queue is the one that it has. The rate is taken to be Poisson's: a server counts
-//! arrivals, and does not time them.
+//! Its service times and its rate are measured, and its bound on the queue is the one that it has.
+//! The rate is taken to be Poisson's: a server counts arrivals, and does not time them.
 
 use nebula_nic::Span;
 use nebula_sim::study::text::{digits, ends, load as load_text, time};
@@ -53,7 +54,8 @@ pub(super) fn answer(
         let (row, said) = as_it_is(&task, running, rate)?;
         let mut answer = match task.answer(rate) {
             Ok(answer) => answer,
-            // The server keeps what it keeps, whether or not any number of cores would keep the SLO.
+            // The server keeps what it keeps, whether or not any number of cores would keep the
+            // SLO.
             Err(Failure::BadInput(why)) => Answer { notes: vec![format!("note: {why}")], ..Answer::default() },
             Err(failure) => return Err(failure),
         };
@@ -73,7 +75,8 @@ fn as_it_is(task: &Task<'_>, running: &Running, rate: Rate) -> Result<(nebula_si
             load_text(digits(load))
         )));
     }
-    // What the policy gives a core beside the one that it serves waits too, and is not in the bound.
+    // What the policy gives a core beside the one that it serves waits too, and is not in the
+    // bound.
     let system = System { queue_bound: *queue_bound, ..task.system(*cores)? };
     let offered = Load::open(task.service.clone(), load).arrivals(task.args.arrivals.clone());
     let found = estimate(&system, &offered, &task.effort, task.replicated)?;

@@ -1,4 +1,5 @@
-//! Sizes for a service and its SLO, from the queue at a given load or at the highest load that meets the SLO.
+//! Sizes for a service and its SLO, from the queue at a given load or at the highest load that
+//! meets the SLO.
 
 use nebula_nic::{Policy, Sizing, Span, queue_bound_for_slo};
 use nebula_sim::sizing::{QueueAt, queue_at_load, queue_at_slo, room};
@@ -20,7 +21,8 @@ struct Case {
     searches: bool,
 }
 
-/// A row for each number of cores and each load; a single row for each number of cores with a search.
+/// A row for each number of cores and each load; a single row for each number of cores with a
+/// search.
 pub(super) fn answer(
     args: &Question,
     service: &ServiceTime,

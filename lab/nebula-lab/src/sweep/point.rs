@@ -24,7 +24,8 @@ impl Point {
         Self { kind, words, axes }
     }
 
-    /// The point of these words, with its place on each axis: what [`kind`](Self::kind), [`words`](Self::words) and [`axes`](Self::axes) gave.
+    /// The point of these words, with its place on each axis: what [`kind`](Self::kind),
+    /// [`words`](Self::words) and [`axes`](Self::axes) gave.
     #[must_use]
     pub const fn of(kind: Kind, words: Vec<String>, axes: Vec<(String, String)>) -> Self {
         Self { kind, words, axes }
@@ -80,8 +81,8 @@ impl Point {
         }
     }
 
-    /// The name of its result: a digest of Nebula's version, the question, its words, the seed among them, and the content of every file
-    /// that a word names.
+    /// The name of its result: a digest of Nebula's version, the question, its words, the seed
+    /// among them, and the content of every file that a word names.
     #[must_use]
     pub fn key(&self) -> String {
         let mut digest = Sha256::new();
@@ -105,7 +106,8 @@ impl Point {
     }
 }
 
-/// `--set=memory.dram.banks=16` for the axis `set.memory.dram.banks`, `--queue-bound=10` for `queue_bound`.
+/// `--set=memory.dram.banks=16` for the axis `set.memory.dram.banks`, `--queue-bound=10` for
+/// `queue_bound`.
 fn flag(name: &str, value: Option<&str>) -> String {
     match (name.strip_prefix("set."), value) {
         (Some(key), Some(value)) => format!("--set={key}={value}"),

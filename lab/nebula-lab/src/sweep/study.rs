@@ -9,8 +9,9 @@ use crate::Failure;
 
 /// A question, and the words that it is asked with.
 ///
-/// In TOML, `grid.load = "0.5..0.9:5"` is five loads, `grid.cores = [4, 16]` two numbers of cores, and `[grid.set.memory.dram] banks = [16, 32]` the
-/// flag `--set memory.dram.banks=…`. A key is a flag, with `_` or `-`.
+/// In TOML, `grid.load = "0.5..0.9:5"` is five loads, `grid.cores = [4, 16]` two numbers of cores,
+/// and `[grid.set.memory.dram] banks = [16, 32]` the flag `--set memory.dram.banks=…`. A key is a
+/// flag, with `_` or `-`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
@@ -51,7 +52,8 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// Invalid input: an axis without values, too many points, or words that no point can be asked with.
+    /// Invalid input: an axis without values, too many points, or words that no point can be asked
+    /// with.
     pub fn points(&self) -> Result<Vec<Point>, Failure> {
         let fixed: Vec<Word> =
             flat("", &self.fixed).into_iter().filter_map(|(name, value)| word(name, value)).collect();

@@ -1,4 +1,5 @@
-//! The order in which the ways of a set were last used: sixteen numbers of four bits in one word, the most recent lowest.
+//! The order in which the ways of a set were last used: sixteen numbers of four bits in one word,
+//! the most recent lowest.
 //!
 //! ```text
 //!   oldest                                newest
@@ -39,7 +40,8 @@ impl Order {
         self.make_first(zeros.trailing_zeros() & !3, way);
     }
 
-    /// The oldest of the first `all` ways is used if it is below `ways`, otherwise the oldest below; returns which.
+    /// The oldest of the first `all` ways is used if it is below `ways`, otherwise the oldest
+    /// below; returns which.
     #[inline(always)]
     pub(super) fn replace(&mut self, all: usize, ways: usize) -> usize {
         if all == ROOM && ways >= ROOM {

@@ -1,11 +1,13 @@
-//! Seven bits of each tag of a set in two words, so that a search compares all of them at once and then, nearly always, one tag or none.
+//! Seven bits of each tag of a set in two words, so that a search compares all of them at once and
+//! then, nearly always, one tag or none.
 //!
 //! ```text
 //!   ways 0 to 7     0ppppppp 0ppppppp … 0ppppppp      p: a print, seven bits that depend on the complete tag
 //!   ways 8 to 15    0ppppppp 0ppppppp … 0ppppppp
 //! ```
 //!
-//! The vectors of the host would compare the tags themselves, but without naming its instructions a compiler needs more of them.
+//! The vectors of the host would compare the tags themselves, but without naming its instructions a
+//! compiler needs more of them.
 
 use super::order::ROOM;
 use crate::block::Block;

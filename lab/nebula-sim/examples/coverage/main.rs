@@ -1,4 +1,5 @@
-//! How often the intervals of the laboratory hold the exact value: many runs of systems whose latency is known.
+//! How often the intervals of the laboratory hold the exact value: many runs of systems whose
+//! latency is known.
 //!
 //! ```text
 //! coverage [RUNS [ROW]]         runs of each system at each load, 1,000 unless given; of the rows with this in their name and load
@@ -25,7 +26,8 @@ struct Case {
     exact: Exact,
 }
 
-/// The seeds of the runs. The constants of the laboratory's intervals were chosen with other seeds: those of 0xC07E4, and the first ones.
+/// The seeds of the runs. The constants of the laboratory's intervals were chosen with other seeds:
+/// those of 0xC07E4, and the first ones.
 const SEEDS: u64 = 0x000C_07E5;
 
 /// Of so many runs that all are unsettled, the others are not made.

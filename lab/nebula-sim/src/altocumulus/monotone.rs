@@ -1,12 +1,15 @@
-//! A table that never falls as the load rises: trained thresholds without the noise of each load's training.
+//! A table that never falls as the load rises: trained thresholds without the noise of each load's
+//! training.
 //!
-//! Where hardly any RPC is late, or RPCs are late for their own length and not for the queue's, the best threshold of a load is chance: even
-//! the best one predicts next to nothing. Such loads take the threshold of the next load at which the queue does predict; above the last,
-//! its. Neighbors that fall are set to one value, weighted by the late RPCs that each was trained with.
+//! Where hardly any RPC is late, or RPCs are late for their own length and not for the queue's, the
+//! best threshold of a load is chance: even the best one predicts next to nothing. Such loads take
+//! the threshold of the next load at which the queue does predict; above the last, its. Neighbors
+//! that fall are set to one value, weighted by the late RPCs that each was trained with.
 //!
 //! # Source
 //!
-//! Pool-adjacent-violators: M. Ayer et al., "An empirical distribution function for sampling with incomplete information", Ann. Math. Stat. 26, 1955.
+//! Pool-adjacent-violators: M. Ayer et al., "An empirical distribution function for sampling with
+//! incomplete information", Ann. Math. Stat. 26, 1955.
 
 use super::judged::{Judged, LateByQueue};
 use super::table::TrainedRow;
@@ -33,7 +36,8 @@ impl From<&MonotoneRow> for ThresholdRow {
 }
 
 impl Training {
-    /// One row for each load, with thresholds that never fall as the load rises; the loads are to rise.
+    /// One row for each load, with thresholds that never fall as the load rises; the loads are to
+    /// rise.
     ///
     /// # Errors
     ///
@@ -51,7 +55,8 @@ impl Training {
     }
 }
 
-/// The harmonic mean of accuracy and effectiveness from which on a threshold is taken to predict anything: an assumption.
+/// The harmonic mean of accuracy and effectiveness from which on a threshold is taken to predict
+/// anything: an assumption.
 const PREDICTS_MIN: f64 = 0.1;
 
 /// Thresholds of these rows that never fall; the naive one if none predicts anything.

@@ -18,9 +18,11 @@ pub struct TrainedRow {
     pub load_permille: u32,
     /// Mean number of waiting RPCs, by Erlang's formula.
     pub queue_mean: f64,
-    /// The aggressive threshold: the shortest queue that a late RPC found, or the naive threshold if none was late.
+    /// The aggressive threshold: the shortest queue that a late RPC found, or the naive threshold
+    /// if none was late.
     pub aggressive: u32,
-    /// The trained threshold: the one with the best harmonic mean, or the naive one if fewer than 100 RPCs were late, too few to learn from.
+    /// The trained threshold: the one with the best harmonic mean, or the naive one if fewer than
+    /// 100 RPCs were late, too few to learn from.
     pub trained: u32,
     /// RPCs that were late.
     pub late: u64,

@@ -1,7 +1,8 @@
-//! The application: which RPCs arrive, how large they are, and which memory a core touches for each.
+//! The application: which RPCs arrive, how large they are, and which memory a core touches for
+//! each.
 //!
-//! `nebula-kvs` describes the memory accesses of the key-value store. The other applications are those that NEBULA's §VIII mentions:
-//! state machine replication and network functions.
+//! `nebula-kvs` describes the memory accesses of the key-value store. The other applications are
+//! those that NEBULA's §VIII mentions: state machine replication and network functions.
 
 use super::error::BlocksError;
 use super::machine::Machine;
@@ -64,7 +65,8 @@ pub enum Gets {
     OneSided,
 }
 
-/// Memory that other nodes read and write by one-sided operations (soNUMA, which NEBULA §V-A and RPCValet build on).
+/// Memory that other nodes read and write by one-sided operations (soNUMA, which NEBULA §V-A and
+/// RPCValet build on).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteMemory {
@@ -93,7 +95,8 @@ pub struct NetworkFunction {
     pub service: ServiceTime,
 }
 
-/// The leader of a replicated state machine: an update is written to its log and sent to all followers; their replies arrive as RPCs.
+/// The leader of a replicated state machine: an update is written to its log and sent to all
+/// followers; their replies arrive as RPCs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replication {

@@ -10,8 +10,8 @@ use std::fmt;
 
 /// One design of NIC and RPC stack.
 ///
-/// A design selects mechanisms, and which part of the cache network buffers may have. The costs of the mechanisms are in the
-/// [`Machine`](super::Machine), for all designs.
+/// A design selects mechanisms, and which part of the cache network buffers may have. The costs of
+/// the mechanisms are in the [`Machine`](super::Machine), for all designs.
 ///
 /// # Examples
 ///
@@ -34,24 +34,27 @@ pub struct Design {
     pub policy: Policy,
     /// Where messages are stored.
     pub buffers: Buffers,
-    /// Whether the NIC prefetches the payload of an RPC into the L1 of its core (NIC-to-core steering).
+    /// Whether the NIC prefetches the payload of an RPC into the L1 of its core (NIC-to-core
+    /// steering).
     #[serde(default)]
     pub steering: bool,
     /// Whether software prefetches the first block of the next RPC in the completion queue.
     #[serde(default)]
     pub software_prefetch: bool,
-    /// Ways of a set of the LLC in which a NIC write that misses is allocated, as DDIO limits it; the machine's unless set.
+    /// Ways of a set of the LLC in which a NIC write that misses is allocated, as DDIO limits it;
+    /// the machine's unless set.
     #[serde(default)]
     pub nic_ways: Option<u32>,
-    /// Size of the shared receive buffer and the shared pool of send buffers together, as a share of the LLC, half of it for each; the
-    /// machine's unless set.
+    /// Size of the shared receive buffer and the shared pool of send buffers together, as a share
+    /// of the LLC, half of it for each; the machine's unless set.
     #[serde(default)]
     pub buffers_llc_share: Option<f64>,
-    /// Whether cores find RPCs by polling the slots of all nodes, instead of being told by the NIC: messaging over one-sided writes.
+    /// Whether cores find RPCs by polling the slots of all nodes, instead of being told by the NIC:
+    /// messaging over one-sided writes.
     #[serde(default)]
     pub polls: bool,
-    /// Whether the NIC moves each message within its slot, so that its first block is in the bank of the LLC next to its core, as
-    /// CacheDirector does.
+    /// Whether the NIC moves each message within its slot, so that its first block is in the bank
+    /// of the LLC next to its core, as CacheDirector does.
     #[serde(default)]
     pub header_near_core: bool,
 }
@@ -60,7 +63,8 @@ pub struct Design {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Buffers {
-    /// Per connection: receive and send slots for each client node, so memory grows with the number of nodes.
+    /// Per connection: receive and send slots for each client node, so memory grows with the number
+    /// of nodes.
     PerConnection,
     /// Shared: one receive buffer and one pool of send buffers for all nodes.
     Shared,

@@ -1,7 +1,7 @@
 //! Operating points with error bars, and the highest rate that meets the SLO.
 //!
-//! As at the queueing level, replication `i` uses the seed's replica `i`, and two designs with the same seed receive the same arrivals
-//! and the same keys.
+//! As at the queueing level, replication `i` uses the seed's replica `i`, and two designs with the
+//! same seed receive the same arrivals and the same keys.
 
 use super::Scenario;
 use super::design::Design;
@@ -104,7 +104,8 @@ impl BlocksEstimate {
         Interval::of(&self.replications.iter().map(figure).collect::<Vec<_>>()).not_negative()
     }
 
-    /// A figure of all RPCs together, which is `value` and not negative, with the interval that its replications give it.
+    /// A figure of all RPCs together, which is `value` and not negative, with the interval that its
+    /// replications give it.
     pub(crate) fn around(&self, value: f64, figure: impl Fn(&Figures) -> f64) -> Interval {
         let found = Interval::of_positive(&self.replications.iter().map(figure).collect::<Vec<_>>());
         Interval { value, lo: found.lo.min(value), hi: found.hi.max(value) }
@@ -122,8 +123,8 @@ impl BlocksEstimate {
         self.over(|figures| figures.dram_gb_per_s)
     }
 
-    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and the server keeps up with what is offered: it falls
-    /// behind by less than the SLO while it is measured.
+    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and the server
+    /// keeps up with what is offered: it falls behind by less than the SLO while it is measured.
     #[must_use]
     pub fn met(&self, slo: Span) -> Met {
         if self.falls_behind(slo) { Met::No } else { Met::of(&self.late(slo), self.is_settled) }
@@ -164,7 +165,8 @@ impl BlocksEstimate {
         }]);
     }
 
-    /// Judges what has been simulated: a server that falls behind by a hundredth of the window has not settled.
+    /// Judges what has been simulated: a server that falls behind by a hundredth of the window has
+    /// not settled.
     fn settle(&mut self) {
         const LAG_MAX: f64 = 0.01;
         let window_ps = self.tally.window.as_ps() as f64 / self.replications.len() as f64;
@@ -218,7 +220,8 @@ pub fn estimate(
     }
 }
 
-/// As [`estimate`] without a precision, but `None` as soon as one replication alone has more RPCs later than `slo` than a hundredth of all.
+/// As [`estimate`] without a precision, but `None` as soon as one replication alone has more RPCs
+/// later than `slo` than a hundredth of all.
 pub(super) fn estimate_unless_late(
     scenario: &Scenario,
     slo: Span,
@@ -238,7 +241,8 @@ pub(super) fn estimate_unless_late(
     Ok(Some(shown))
 }
 
-/// The mean service time of an RPC that is alone in the server, in picoseconds: from the start of service until the buffer is freed.
+/// The mean service time of an RPC that is alone in the server, in picoseconds: from the start of
+/// service until the buffer is freed.
 ///
 /// # Errors
 ///
@@ -251,7 +255,8 @@ pub fn service_time(scenario: &Scenario, effort: &Effort) -> Result<Interval, Bl
 }
 
 impl Scenario {
-    /// The SLO for all designs: `multiple` times the mean service time of an RPC alone in the server under `nebula-base`.
+    /// The SLO for all designs: `multiple` times the mean service time of an RPC alone in the
+    /// server under `nebula-base`.
     ///
     /// # Source
     ///
@@ -292,7 +297,8 @@ pub struct RateBracket {
 }
 
 impl RateBracket {
-    /// Up to the rate at which cores that never wait are saturated, with a resolution of 1/200 of it.
+    /// Up to the rate at which cores that never wait are saturated, with a resolution of 1/200 of
+    /// it.
     ///
     /// # Errors
     ///
@@ -301,13 +307,15 @@ impl RateBracket {
         let effort = Effort::default().rpcs(5_000).replications(2).seed(seed);
         let mean_ps = service_time(scenario, &effort)?.value;
         let capacity_rps = f64::from(scenario.machine.memory.cores) * 1e12 / mean_ps;
-        // Steering shortens the service time under load; an RPC alone in the server does not show it.
+        // Steering shortens the service time under load; an RPC alone in the server does not show
+        // it.
         let highest_rps = 1.3 * capacity_rps;
         Ok(Self { lowest_rps: 0.02 * capacity_rps, highest_rps, width_rps: capacity_rps / 200.0 })
     }
 }
 
-/// Searches for the highest rate at which 99 % of all RPCs end within `slo`; a NACK counts as infinite.
+/// Searches for the highest rate at which 99 % of all RPCs end within `slo`; a NACK counts as
+/// infinite.
 ///
 /// Each replication bisects independently.
 ///

@@ -1,4 +1,5 @@
-//! The highest rate that meets an SLO, by the RPCs of all replications together, with its interval: as at the queueing level.
+//! The highest rate that meets an SLO, by the RPCs of all replications together, with its interval:
+//! as at the queueing level.
 
 use super::Scenario;
 use super::error::BlocksError;
@@ -22,12 +23,13 @@ pub struct HighestRate {
     pub at: BlocksEstimate,
 }
 
-/// Searches for the highest rate at which 99 % of all RPCs end within `slo` and the server keeps up, between the ends of `bracket`; a NACK
-/// counts as infinite.
+/// Searches for the highest rate at which 99 % of all RPCs end within `slo` and the server keeps
+/// up, between the ends of `bracket`; a NACK counts as infinite.
 ///
-/// Each rate is judged by all replications together. The search is repeated with twice the replications until half the rate's interval is
-/// within the precision or the effort is spent; without a precision, until it is within 1 % of the rate or four times the replications have
-/// run. [`BlocksEstimate::is_precise`] says which.
+/// Each rate is judged by all replications together. The search is repeated with twice the
+/// replications until half the rate's interval is within the precision or the effort is spent;
+/// without a precision, until it is within 1 % of the rate or four times the replications have run.
+/// [`BlocksEstimate::is_precise`] says which.
 ///
 /// # Errors
 ///
@@ -35,7 +37,8 @@ pub struct HighestRate {
 ///
 /// # Cost
 ///
-/// About eight times that of [`estimate`], for each repetition; a rate that is far too high costs a tenth of one.
+/// About eight times that of [`estimate`], for each repetition; a rate that is far too high costs a
+/// tenth of one.
 pub fn highest_rate(
     scenario: &Scenario,
     slo: Span,

@@ -1,4 +1,5 @@
-//! The machine: memory, NIC and cores, from one TOML file with the costs of every mechanism, for all designs.
+//! The machine: memory, NIC and cores, from one TOML file with the costs of every mechanism, for
+//! all designs.
 
 use super::error::BlocksError;
 use crate::shipped::{Shipped, shipped};
@@ -37,20 +38,25 @@ pub struct Machine {
 pub struct Nic {
     /// Rate of the link in 10⁹ bit per second.
     pub link_gbps: f64,
-    /// When the back end searches for room behind a slow RPC: `on-full`, `after-nack` as in the paper, `ahead`, or `off`.
+    /// When the back end searches for room behind a slow RPC: `on-full`, `after-nack` as in the
+    /// paper, `ahead`, or `off`.
     #[serde(default, deserialize_with = "scrub_mode")]
     pub scrub: ScrubMode,
-    /// Incomplete RPCs that the reassembler can hold; one for each slot of the receive buffer unless set. It refuses an RPC that finds it full.
+    /// Incomplete RPCs that the reassembler can hold; one for each slot of the receive buffer
+    /// unless set. It refuses an RPC that finds it full.
     #[serde(default)]
     pub reassembler_entries: Option<u32>,
-    /// Latency from the write of an RPC's last block until the RPC is in the arrival queue, in nanoseconds.
+    /// Latency from the write of an RPC's last block until the RPC is in the arrival queue, in
+    /// nanoseconds.
     pub notify_ns: f64,
-    /// Latency from the dispatch of an RPC until it is in the core's completion queue, in nanoseconds.
+    /// Latency from the dispatch of an RPC until it is in the core's completion queue, in
+    /// nanoseconds.
     pub dispatch_ns: f64,
     /// Latency from a core's `free` until the NIC knows it, in nanoseconds.
     pub free_ns: f64,
-    /// Bytes that the NIC has received and memory has not yet taken, at most: the link waits while there are more. Assumed: memory takes
-    /// packets as fast as links bring them unless DRAM is saturated, and only then does the bound matter.
+    /// Bytes that the NIC has received and memory has not yet taken, at most: the link waits while
+    /// there are more. Assumed: memory takes packets as fast as links bring them unless DRAM is
+    /// saturated, and only then does the bound matter.
     #[serde(default = "write_buffer_bytes")]
     pub write_buffer_bytes: u32,
 }
@@ -67,7 +73,8 @@ fn scrub_mode<'de, D: Deserializer<'de>>(text: D) -> Result<ScrubMode, D::Error>
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
-    /// Computing time of one RPC of the key-value store without cache misses, in nanoseconds: the only calibrated constant.
+    /// Computing time of one RPC of the key-value store without cache misses, in nanoseconds: the
+    /// only calibrated constant.
     pub compute_ns: f64,
     /// Outstanding loads of a copy loop, in blocks.
     pub load_window: u32,
@@ -77,11 +84,12 @@ pub struct Core {
     pub stores_max: u32,
     /// Time to read the completion queue and prefetch from it, in nanoseconds.
     pub software_prefetch_ns: f64,
-    /// Time to look at one slot, of a core that polls slots, in nanoseconds. Assumed: a line that is prefetched from the LLC, 2 ns on a link of
-    /// 16 B at 2 GHz, and a comparison.
+    /// Time to look at one slot, of a core that polls slots, in nanoseconds. Assumed: a line that
+    /// is prefetched from the LLC, 2 ns on a link of 16 B at 2 GHz, and a comparison.
     #[serde(default = "poll_ns")]
     pub poll_ns: f64,
-    /// Whether software that writes a reply fetches a block first even if it overwrites the complete block.
+    /// Whether software that writes a reply fetches a block first even if it overwrites the
+    /// complete block.
     pub reply_stores_fetch: bool,
     /// The same for software that writes to its log.
     pub log_stores_fetch: bool,
@@ -99,18 +107,21 @@ pub struct Deployment {
     pub nodes: u32,
     /// Most outstanding messages per node; per-connection buffers have this many slots per node.
     pub messages_per_node: u32,
-    /// Rate of each client's own link in 10⁹ bit per second; packets of different clients then interleave on the server's link. Unless it is
-    /// set, all packets of a message come at once, and the server's link carries one message after another.
+    /// Rate of each client's own link in 10⁹ bit per second; packets of different clients then
+    /// interleave on the server's link. Unless it is set, all packets of a message come at once,
+    /// and the server's link carries one message after another.
     #[serde(default)]
     pub client_gbps: Option<f64>,
     /// The shared receive buffer, in bytes.
     pub receive_buffer_bytes: u32,
     /// The shared pool of send buffers, in bytes.
     pub send_pool_bytes: u64,
-    /// Metadata of per-connection slots: blocks that the NIC reads and writes for the receive slot and for the send slot of an RPC.
+    /// Metadata of per-connection slots: blocks that the NIC reads and writes for the receive slot
+    /// and for the send slot of an RPC.
     pub slot_metadata_blocks: u32,
-    /// Blocks of each receive slot by which the NIC may move a message back, so that its first block is in the bank next to the core that
-    /// will serve it; 0 if messages begin where their slots do.
+    /// Blocks of each receive slot by which the NIC may move a message back, so that its first
+    /// block is in the bank next to the core that will serve it; 0 if messages begin where their
+    /// slots do.
     #[serde(default)]
     pub headroom_blocks: u32,
 }
@@ -146,16 +157,19 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`BlocksError::Toml`] with the line and the reason, [`BlocksError::Parameter`] for a value outside its range.
+    /// [`BlocksError::Toml`] with the line and the reason, [`BlocksError::Parameter`] for a value
+    /// outside its range.
     pub fn parse(text: &str) -> Result<Self, BlocksError> {
         Self::parse_with(text, &[])
     }
 
-    /// Reads a machine from TOML and replaces the values of some keys: `("memory.llc.bytes", 33554432.0)`.
+    /// Reads a machine from TOML and replaces the values of some keys:
+    /// `("memory.llc.bytes", 33554432.0)`.
     ///
     /// # Errors
     ///
-    /// Those of [`parse`](Self::parse), and [`BlocksError::Key`] for a key that is missing or is not a number.
+    /// Those of [`parse`](Self::parse), and [`BlocksError::Key`] for a key that is missing or is
+    /// not a number.
     ///
     /// # Examples
     ///

@@ -1,6 +1,7 @@
 //! What a core does for one RPC, step by step: compiled once from the application and the machine.
 //!
-//! Loads block the core. Stores are posted: the core continues, and the RPC ends when its last store is done.
+//! Loads block the core. Stores are posted: the core continues, and the RPC ends when its last
+//! store is done.
 //!
 //! Next: [`world`](super::world), which carries the steps out.
 
@@ -80,12 +81,14 @@ pub(super) struct Copying {
 /// A type of RPC.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RpcType {
-    /// The share of this type among the RPCs that clients send; 0 for a type that only follows from others.
+    /// The share of this type among the RPCs that clients send; 0 for a type that only follows from
+    /// others.
     pub(super) share: f64,
     pub(super) request_bytes: u32,
     pub(super) reply_bytes: u32,
     pub(super) steps: Box<[Step]>,
-    /// What the NIC does instead of a core, in place of `steps`, for a one-sided operation; empty for an RPC.
+    /// What the NIC does instead of a core, in place of `steps`, for a one-sided operation; empty
+    /// for an RPC.
     pub(super) remote: Box<[Remote]>,
     /// Messages that are sent when it has been served: its reply, or copies of it.
     pub(super) copies: u16,

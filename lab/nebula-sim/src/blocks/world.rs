@@ -1,6 +1,7 @@
 //! One run: the stations of an RPC, with every block that it touches.
 //!
-//! As at the queueing level, `world/egress.rs`, `world/ingress.rs` and `world/cpu.rs` carry out what `nebula-nic` decides.
+//! As at the queueing level, `world/egress.rs`, `world/ingress.rs` and `world/cpu.rs` carry out
+//! what `nebula-nic` decides.
 //!
 //! ```text
 //!            egress            ingress                     cpu
@@ -11,9 +12,10 @@
 //!
 //! # Order
 //!
-//! An access that goes to DRAM is made in an event at the time of the access, within [`AHEAD_PS`], so DRAM receives requests in order. A
-//! core or packet may make an access that stays on the chip ahead of time: its latency is known, and nothing else depends on it
-//! within those nanoseconds. This halves the number of events.
+//! An access that goes to DRAM is made in an event at the time of the access, within [`AHEAD_PS`],
+//! so DRAM receives requests in order. A core or packet may make an access that stays on the chip
+//! ahead of time: its latency is known, and nothing else depends on it within those nanoseconds.
+//! This halves the number of events.
 //!
 //! Next: [`egress`].
 
@@ -86,7 +88,8 @@ impl<'a> Runner<'a> {
         Ok(World::try_new(&self.scenario, &self.compiled, rate, length, seed)?.run())
     }
 
-    /// Like [`run`](Self::run), but `None` as soon as it is certain that fewer than 99 % of RPCs meet `slo`, or that the server falls behind by more than that.
+    /// Like [`run`](Self::run), but `None` as soon as it is certain that fewer than 99 % of RPCs
+    /// meet `slo`, or that the server falls behind by more than that.
     pub(super) fn run_within(
         &self,
         slo: Span,
@@ -99,7 +102,8 @@ impl<'a> Runner<'a> {
         Ok((is_whole && tally.latency_with_nacks(0.99) <= slo_ps && tally.lag_ps() <= slo_ps).then_some(tally))
     }
 
-    /// Like [`run`](Self::run), but ends as soon as more than `late_max` RPCs were NACKed or took longer than `slo`.
+    /// Like [`run`](Self::run), but ends as soon as more than `late_max` RPCs were NACKed or took
+    /// longer than `slo`.
     pub(super) fn run_until(
         &self,
         slo: Span,
@@ -114,11 +118,13 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four packets of a fast link. A bank serves in the
-/// order in which it is asked: with more, those who ask after would wait for a bank that is idle at their time.
+/// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four
+/// packets of a fast link. A bank serves in the order in which it is asked: with more, those who
+/// ask after would wait for a bank that is idle at their time.
 const AHEAD_PS: u64 = 16_000;
 
-/// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so there is room for all.
+/// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so
+/// there is room for all.
 const CONNECTION_SLOTS: u32 = 1 << 17;
 
 /// Events that do not belong to a core.
@@ -172,7 +178,8 @@ struct World<'a> {
     done: u64,
     opened: Mark,
     closed: Option<Mark>,
-    /// Measured RPCs that were NACKed or took longer than `late_ps`: the run ends when they are more than `late_max`.
+    /// Measured RPCs that were NACKed or took longer than `late_ps`: the run ends when they are
+    /// more than `late_max`.
     late: u64,
     late_ps: u64,
     late_max: u64,
@@ -394,7 +401,8 @@ fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> Backe
         Buffers::PerConnection => CONNECTION_SLOTS,
     };
     let request_max = compiled.types.iter().map(|kind| kind.request_bytes).max().unwrap_or(SLOT_BYTES);
-    // Unless the machine says otherwise, the reassembler has an entry for every RPC that fits the buffer: it refuses none.
+    // Unless the machine says otherwise, the reassembler has an entry for every RPC that fits the
+    // buffer: it refuses none.
     let mut config = BackendConfig::new(cores, scenario.design.policy).slots(slots).queue_bound(slots);
     config.rpc_bytes_max = request_max.next_multiple_of(SLOT_BYTES);
     config.reassembler_entries = scenario.machine.nic.reassembler_entries.unwrap_or(slots);

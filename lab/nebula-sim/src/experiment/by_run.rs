@@ -1,6 +1,8 @@
-//! What each replication adds to the figures that are not read off the parts of a window: of cores, of tiers, and of a load that changes.
+//! What each replication adds to the figures that are not read off the parts of a window: of cores,
+//! of tiers, and of a load that changes.
 //!
-//! Their intervals are made of whole replications, which are independent. A share is a sum over a sum.
+//! Their intervals are made of whole replications, which are independent. A share is a sum over a
+//! sum.
 
 use crate::interval::cells::Cells;
 use crate::interval::quantile::Tail;
@@ -28,7 +30,8 @@ struct Run {
     slots: Vec<Slot>,
 }
 
-/// A tier: its counts and, so that they take little room, the cells of its latency that are not empty.
+/// A tier: its counts and, so that they take little room, the cells of its latency that are not
+/// empty.
 #[derive(Clone, Debug)]
 struct Tier {
     counts: Counts,
@@ -116,7 +119,8 @@ impl ByRun {
         quantile(&tails, 0.99)
     }
 
-    /// The p99 of the RPCs that were sent in a part of the period, in picoseconds, with one that was given up as infinite. It is `value`.
+    /// The p99 of the RPCs that were sent in a part of the period, in picoseconds, with one that
+    /// was given up as infinite. It is `value`.
     pub(crate) fn slot_p99(&self, slot: usize, value: f64) -> Interval {
         let tails: Vec<Tail<'_>> = self.0.iter().filter_map(|run| run.slots.get(slot)).map(Slot::tail).collect();
         match tails.iter().all(|tail| tail.is_empty()) {

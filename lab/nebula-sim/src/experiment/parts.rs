@@ -30,7 +30,8 @@ impl Parts {
         self.0.iter().map(|part| Tail { cells: &part.latency, infinite: infinite(part) }).collect()
     }
 
-    /// The latency in picoseconds that a share `share` of the RPCs served does not exceed; `None` without parts.
+    /// The latency in picoseconds that a share `share` of the RPCs served does not exceed; `None`
+    /// without parts.
     pub(crate) fn quantile(&self, share: f64) -> Option<Interval> {
         (!self.0.is_empty()).then(|| quantile(&self.tails(false), share))
     }

@@ -1,4 +1,5 @@
-//! The receiver: its receive buffer and cores as the back end decides, its grants, and what it answers.
+//! The receiver: its receive buffer and cores as the back end decides, its grants, and what it
+//! answers.
 
 use super::sender::Packet;
 use super::{Incast, mtu};

@@ -206,7 +206,8 @@ impl Sender {
             false => upload.begin_burst(room),
         };
         if packets == 0 && !is_overdue {
-            // It waits for a grant, or for what is in flight: of that, only an acknowledgment with news has stopped the time.
+            // It waits for a grant, or for what is in flight: of that, only an acknowledgment with
+            // news has stopped the time.
             match upload.unacknowledged() {
                 0 => self.flights.waits(now, PLACE),
                 in_flight if !self.flights.is_awaited(PLACE) => self.flights.expects(now, PLACE, in_flight),

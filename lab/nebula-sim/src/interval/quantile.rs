@@ -1,8 +1,10 @@
-//! The interval of a quantile: which latencies have a share of later RPCs that may be the wanted one.
+//! The interval of a quantile: which latencies have a share of later RPCs that may be the wanted
+//! one.
 //!
-//! The share of RPCs later than some latency is a sum over a sum, and its interval is a [`Ratio`]'s. A latency belongs to the interval of
-//! the quantile if the wanted share belongs to the interval of its share. So nothing is assumed about the density around the quantile, and
-//! the ends are latencies that were seen.
+//! The share of RPCs later than some latency is a sum over a sum, and its interval is a
+//! [`Ratio`]'s. A latency belongs to the interval of the quantile if the wanted share belongs to
+//! the interval of its share. So nothing is assumed about the density around the quantile, and the
+//! ends are latencies that were seen.
 
 use super::Interval;
 use super::cells::Cells;
@@ -34,7 +36,8 @@ pub(crate) fn above(parts: &[Tail<'_>], cell: u32) -> Ratio {
     Ratio::of(&parts.iter().map(|part| part.above(cell)).collect::<Vec<_>>())
 }
 
-/// The value that a share `share` of all does not exceed, in the unit of the cells; infinite where too few are counted.
+/// The value that a share `share` of all does not exceed, in the unit of the cells; infinite where
+/// too few are counted.
 ///
 /// # Cost
 ///

@@ -27,7 +27,8 @@ pub struct Population {
     pub popularity: Keys,
 }
 
-/// Most flows or keys of a load: the share of each core is computed from the shares of all of them before a run.
+/// Most flows or keys of a load: the share of each core is computed from the shares of all of them
+/// before a run.
 pub const POPULATION_MAX: u32 = 10_000_000;
 
 /// Flows or keys under `zipf:THETA` without a number.

@@ -109,8 +109,8 @@ const SLOTS_LAST: u32 = 1 << 25;
 /// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// The NIC's buffer is full. The model assumes an unbounded one, so the run restarts with a larger buffer and the same
-    /// seed.
+    /// The NIC's buffer is full. The model assumes an unbounded one, so the run restarts with a
+    /// larger buffer and the same seed.
     NoRoom,
     /// The end of the calendar was reached, after this many hours.
     NoTime(u64),

@@ -12,7 +12,8 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Groups {
-    /// Cores of a group; the number of groups is the number of cores divided by this, and at least one.
+    /// Cores of a group; the number of groups is the number of cores divided by this, and at least
+    /// one.
     cores: u16,
     /// Cores of a group that only manage.
     dedicated: u16,

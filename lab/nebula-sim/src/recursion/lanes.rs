@@ -50,7 +50,8 @@ pub struct Lane {
 const TIME_BITS: u32 = 52;
 const TIME_MAX: f64 = (1_u64 << TIME_BITS) as f64;
 
-/// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs or a bound, and times that an `f64` holds.
+/// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs or a
+/// bound, and times that an `f64` holds.
 #[must_use]
 pub fn hold(system: &System, load: &Load, lanes: &[Lane]) -> bool {
     let is_poisson = matches!(load.source, Source::Open { arrivals: Arrivals::Poisson, .. });
@@ -128,7 +129,8 @@ trait Serve {
     fn serve<V: Simd>(&mut self, vectors: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts);
 }
 
-/// Serves all blocks, compiled for the widest vectors of the machine: the results are the same bits with any. Returns how many are on time.
+/// Serves all blocks, compiled for the widest vectors of the machine: the results are the same bits
+/// with any. Returns how many are on time.
 fn serve_all<S: Serve>(gaps: Gaps, serve: S, counts: Counts) -> Each<u64> {
     Arch::new().dispatch(All { gaps, serve, counts })
 }
@@ -155,7 +157,8 @@ impl<S: Serve> WithSimd for All<S> {
     }
 }
 
-/// The larger of two times; vectors have this as one instruction, unlike the standard library's, which knows NaN.
+/// The larger of two times; vectors have this as one instruction, unlike the standard library's,
+/// which knows NaN.
 #[inline(always)]
 fn later(one: f64, other: f64) -> f64 {
     if one > other { one } else { other }

@@ -1,7 +1,9 @@
-//! A queue for each core: an RPC begins when it has arrived and the RPC before it at its core has ended.
+//! A queue for each core: an RPC begins when it has arrived and the RPC before it at its core has
+//! ended.
 //!
-//! The NIC keeps an RPC until its core has fewer than [`PER_CORE_BOUND`] RPCs, so its dispatch follows from the RPC before the one before
-//! it. How many RPCs an arrival finds at the NIC is counted over all cores, whose RPCs are dispatched in no common order: [`found`](super::found).
+//! The NIC keeps an RPC until its core has fewer than [`PER_CORE_BOUND`] RPCs, so its dispatch
+//! follows from the RPC before the one before it. How many RPCs an arrival finds at the NIC is
+//! counted over all cores, whose RPCs are dispatched in no common order: [`found`](super::found).
 
 use super::block::Block;
 use super::found::Found;
@@ -44,7 +46,8 @@ impl<C: Choose, L: Loads> PerCore<C, L> {
 
 impl<C: Choose, L: Loads> Recursion for PerCore<C, L> {
     fn block_rpcs(&self) -> usize {
-        // The RPCs that wait are looked at once a block: of longer blocks where more wait, that is half a look for each at most.
+        // The RPCs that wait are looked at once a block: of longer blocks where more wait, that is
+        // half a look for each at most.
         (2 * self.found.waiting()).next_power_of_two().clamp(1 << 10, 1 << 16)
     }
 

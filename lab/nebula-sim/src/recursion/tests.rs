@@ -41,7 +41,8 @@ fn the_parts_of_a_window_are_those_of_the_machines() {
     let (system, load) = (System::new(Policy::Jbsq(2), 16), open("exp:1us", 0.9));
     let demand = Demand { load: &load, length: Length { warmup: 5_000, rpcs: 160_000 }, seed: Seed(3), parts: 4 };
     let (tally, ours) = run(&system, demand).unwrap().unwrap();
-    // A balancer's way of length zero to one server is no recursion, nor a bound that is never met under this policy's retries.
+    // A balancer's way of length zero to one server is no recursion, nor a bound that is never met
+    // under this policy's retries.
     let other = System {
         reaction: nebula_requester::RetryPolicy::BackOff { first: Span::from_us(1), factor: 2, attempts: 2, seed: 1 },
         ..system.clone().queue_bound(1 << 16)
@@ -123,7 +124,8 @@ fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
             Costs::ZERO,
             50_000,
         );
-        // Service longer than the 32 bits of picoseconds that `two_each` looks at, and cores that are all far from its base.
+        // Service longer than the 32 bits of picoseconds that `two_each` looks at, and cores that
+        // are all far from its base.
         assert_policy(policy, 4, &open("bimodal:1us@0.9,10ms@0.1", 0.9), Costs::ZERO, 20_000);
         // Thousands wait in a burst.
         assert_policy(policy, 16, &bursts(0.5), Costs::ZERO, 100_000);
@@ -240,7 +242,8 @@ fn the_same_is_refused_as_on_the_machines() {
 
 #[test]
 fn a_queue_that_grows_without_limit_is_refused() {
-    // Dispatch and notice take as long as the service: one queue saturates at a third of the cores' capacity.
+    // Dispatch and notice take as long as the service: one queue saturates at a third of the cores'
+    // capacity.
     let costs = Costs { dispatch: Span::from_us(1), notify: Span::from_us(1), ..Costs::ZERO };
     let system = System::new(Policy::SingleQueue, 4).costs(costs);
     let refused = recur(&system, &open("exp:1us", 0.9), Length { warmup: 0, rpcs: 20_000_000 }, Seed(1));

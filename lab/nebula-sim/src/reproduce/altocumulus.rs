@@ -1,4 +1,5 @@
-//! Altocumulus: one group against other systems, many groups, the accuracy of thresholds, and the bytes that migration moves.
+//! Altocumulus: one group against other systems, many groups, the accuracy of thresholds, and the
+//! bytes that migration moves.
 
 mod scale;
 mod thresholds;
@@ -28,7 +29,8 @@ pub(super) fn sixteen(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     side_by_side::reproduce(lab, "altocumulus/16-cores", &paper.setup.sixteen, |id| paper.figure(id))
 }
 
-/// Groups of `group_cores` cores, one of which is the manager. NICs are on the chip; only their messages take time.
+/// Groups of `group_cores` cores, one of which is the manager. NICs are on the chip; only their
+/// messages take time.
 fn grouped(cores: u16, group_cores: u16, options: Altocumulus) -> System {
     let groups = Groups::try_new(cores / group_cores).expect("a set-up has groups");
     System::new(Policy::Altocumulus(groups), cores).dedicated(groups.get()).altocumulus(options)

@@ -1,4 +1,5 @@
-//! Dagger: what the interface between cores and NIC costs, how far it scales, and what a store over it takes.
+//! Dagger: what the interface between cores and NIC costs, how far it scales, and what a store over
+//! it takes.
 
 use super::lab::Lab;
 use super::paper::{self, DaggerSetup, Derived, Figure, HostCase, Quantity};
@@ -54,7 +55,8 @@ fn latencies(
     Ok([0.5, 0.99].map(|share| tallies.iter().map(|tally| tally.latency_with_nacks(share) / 1e6).collect()))
 }
 
-/// The published values of an entry, in the order of the file, each as a row: what nothing here models is cited.
+/// The published values of an entry, in the order of the file, each as a row: what nothing here
+/// models is cited.
 fn rows(entry: &str, row: impl Fn(&'static Figure, &str) -> Row) -> Vec<Row> {
     let prefix = format!("{entry}/");
     let figures = paper::dagger().figures.iter();
@@ -159,7 +161,8 @@ fn dropped(found: &Found<'_>) -> Row {
     Row::note(format!("dagger/interfaces/{}_dropped", found.case.id), what, "share", Interval::exact(found.dropped))
 }
 
-/// The throughput over the coherent interconnect over that over PCIe, of all pairs: which of them the published range means is not said.
+/// The throughput over the coherent interconnect over that over PCIe, of all pairs: which of them
+/// the published range means is not said.
 fn pairs<'a>(found: &'a [Found<'_>]) -> impl Iterator<Item = Row> + 'a {
     let polls = |found: &&Found<'_>| found.host.interface.polls();
     let of = found.iter().filter(polls).filter(|found| !found.case.is_variant());

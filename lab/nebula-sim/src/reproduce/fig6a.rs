@@ -1,7 +1,9 @@
-//! At which load does each design keep the SLO? NEBULA's figure 6a: load imbalance and buffer bloat, separately and together.
+//! At which load does each design keep the SLO? NEBULA's figure 6a: load imbalance and buffer
+//! bloat, separately and together.
 //!
-//! Each design is judged by its highest rate and by its results at the load that the paper prints. The next higher load of the grid is a note:
-//! a design that keeps the SLO at that load is better here than published.
+//! Each design is judged by its highest rate and by its results at the load that the paper prints.
+//! The next higher load of the grid is a note: a design that keeps the SLO at that load is better
+//! here than published.
 
 use super::evaluation::bench::Bench;
 use super::evaluation::case::Case;
@@ -82,7 +84,8 @@ fn values(bench: &Bench<'_>, setup: &Fig6a) -> Result<Vec<Value>, ReproduceError
 
 /// A value of `SRQ_emu` with what random assignment permits at most.
 ///
-/// With a random core for each RPC, each core is a queue with Poisson arrivals. No service times of the same mean make RPCs wait less than equal ones.
+/// With a random core for each RPC, each core is a queue with Poisson arrivals. No service times of
+/// the same mean make RPCs wait less than equal ones.
 fn with_bound(bench: &Bench<'_>, setup: &Fig6a, value: Value) -> Result<Value, ReproduceError> {
     if paper::nebula().figure(&value.id).assumes.is_none() {
         return Ok(value);
@@ -111,7 +114,8 @@ fn with_bound(bench: &Bench<'_>, setup: &Fig6a, value: Value) -> Result<Value, R
     Ok(Value { why, ..value })
 }
 
-/// The results at the next load of the grid, as a note: the grid is inferred from the printed loads.
+/// The results at the next load of the grid, as a note: the grid is inferred from the printed
+/// loads.
 fn next_load(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> {
     let gap_ns = next_gap_ns(bench, at.gap_ns);
     let id = format!("nebula/fig6a/{}/p99_slos_next", at.design.id());

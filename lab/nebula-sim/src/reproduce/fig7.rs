@@ -1,4 +1,5 @@
-//! How much does the size of values matter? NEBULA's figure 7: RPCValet and `NEBULA_base`, with values of one to eight cache blocks.
+//! How much does the size of values matter? NEBULA's figure 7: RPCValet and `NEBULA_base`, with
+//! values of one to eight cache blocks.
 
 use super::evaluation::bench::Bench;
 use super::evaluation::case::Case;
@@ -76,7 +77,8 @@ fn large_items(bench: &Bench<'_>, bars: &[Bar], smallest: u32) -> Result<Value, 
     bench.rate("nebula/fig7/rpcvalet_large_items", most.case, most.gap_ns)
 }
 
-/// Mean service time of an RPC alone in the server, divided by that with the value size of most figures.
+/// Mean service time of an RPC alone in the server, divided by that with the value size of most
+/// figures.
 fn service(bench: &Bench<'_>, value_bytes: u32) -> Result<Value, ReproduceError> {
     let usual = bench.case(Design::Base);
     let (small, large) = (bench.alone(usual.values(value_bytes))?, bench.alone(usual)?);
@@ -90,7 +92,8 @@ fn service(bench: &Bench<'_>, value_bytes: u32) -> Result<Value, ReproduceError>
     Ok(Value { id: format!("nebula/fig7/{value_bytes}/service"), value, why, unfitted: None })
 }
 
-/// The service times themselves, as notes. With the value size of most figures, the service time is calibrated and therefore not a result.
+/// The service times themselves, as notes. With the value size of most figures, the service time is
+/// calibrated and therefore not a result.
 fn services(bench: &Bench<'_>, setup: &Fig7) -> Result<Vec<Row>, ReproduceError> {
     let note = |size: &ValueSize| {
         let value: Interval = bench.alone(bench.case(Design::Base).values(size.value_bytes))?.service_ns();

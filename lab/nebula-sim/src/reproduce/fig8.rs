@@ -1,4 +1,5 @@
-//! What does steering gain? NEBULA's figure 8: no prefetching, software prefetching, and NIC-to-core steering.
+//! What does steering gain? NEBULA's figure 8: no prefetching, software prefetching, and
+//! NIC-to-core steering.
 
 use super::evaluation::bench::Bench;
 use super::evaluation::case::Case;

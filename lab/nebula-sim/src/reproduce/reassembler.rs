@@ -28,7 +28,8 @@ pub(super) fn compare(lab: &Lab<'_>, runs: &Runs) -> Result<Reproduction, Reprod
     Ok(rows.into())
 }
 
-/// NEBULA with the mix of the evaluation, clients with links of this rate, and an entry for each slot.
+/// NEBULA with the mix of the evaluation, clients with links of this rate, and an entry for each
+/// slot.
 fn estimate(setup: &Reassembler, client_gbps: f64, runs: &Runs) -> Result<BlocksEstimate, ReproduceError> {
     let evaluation = &paper::nebula().setup.evaluation;
     let mut machine = Machine::named(&evaluation.machine).expect("the machine ships with Nebula");
@@ -41,7 +42,8 @@ fn estimate(setup: &Reassembler, client_gbps: f64, runs: &Runs) -> Result<Blocks
 
 const MOST: fn(&Figures) -> f64 = |figures| figures.incomplete_max;
 
-/// The published number of entries beside what clients need that are as fast as the server: the first of the set-up.
+/// The published number of entries beside what clients need that are as fast as the server: the
+/// first of the set-up.
 fn published(setup: &Reassembler, found: &[(f64, BlocksEstimate)]) -> Value {
     let needs = |(gbps, estimate): &(f64, BlocksEstimate)| {
         format!("{} with clients of {} Gbps", with_interval(estimate.over(MOST)), number(*gbps))

@@ -1,4 +1,5 @@
-//! What is scrubbing worth? One RPC that takes long holds the tail of the receive buffer, and the room behind it is found or lost.
+//! What is scrubbing worth? One RPC that takes long holds the tail of the receive buffer, and the
+//! room behind it is found or lost.
 
 use super::evaluation::value::{Value, judged};
 use super::lab::Lab;

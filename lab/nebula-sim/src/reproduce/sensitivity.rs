@@ -1,7 +1,10 @@
-//! How much do the assumptions of the block level matter? Each number of the machine is halved and doubled, and what is left out is added.
+//! How much do the assumptions of the block level matter? Each number of the machine is halved and
+//! doubled, and what is left out is added.
 //!
-//! The rows are the rate that keeps the SLO, the service time and the DRAM traffic: most assumptions change the rate through one of the other
-//! two. The compute time of an RPC is not recalibrated, so a row shows the effect of one change. The SLO is a multiple of the service time.
+//! The rows are the rate that keeps the SLO, the service time and the DRAM traffic: most
+//! assumptions change the rate through one of the other two. The compute time of an RPC is not
+//! recalibrated, so a row shows the effect of one change. The SLO is a multiple of the service
+//! time.
 
 use super::lab::Lab;
 use super::row::Row;
@@ -50,7 +53,8 @@ const KEYS: [&str; 28] = [
 /// What contends only where a machine says so.
 const SWITCHES: [&str; 2] = ["ports_contend", "links_contend"];
 
-/// The designs that run on each variant: one with slots for each connection, and one with a shared buffer.
+/// The designs that run on each variant: one with slots for each connection, and one with a shared
+/// buffer.
 const DESIGNS: [&str; 2] = ["rpcvalet", "nebula-base"];
 
 /// One machine: the shipped one, or with one value changed.

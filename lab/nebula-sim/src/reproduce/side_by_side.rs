@@ -1,6 +1,8 @@
-//! Systems side by side: the highest load at the SLO of each, replication by replication on the same arrivals.
+//! Systems side by side: the highest load at the SLO of each, replication by replication on the
+//! same arrivals.
 //!
-//! Some figures compare the p99 at one load instead. The systems, services, SLOs and comparisons are data: a [`SideBySide`] in a paper's file.
+//! Some figures compare the p99 at one load instead. The systems, services, SLOs and comparisons
+//! are data: a [`SideBySide`] in a paper's file.
 
 use super::lab::Lab;
 use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
@@ -14,7 +16,8 @@ use crate::search::{Bracket, Objective};
 use crate::world::run;
 use nebula_workload::TypeId;
 
-/// One row for each comparison of `setup`, judged by the figure of that name under `entry`, and one note for each case.
+/// One row for each comparison of `setup`, judged by the figure of that name under `entry`, and one
+/// note for each case.
 pub(super) fn reproduce<'a>(
     lab: &Lab<'_>,
     entry: &str,

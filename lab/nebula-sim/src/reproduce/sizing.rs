@@ -1,4 +1,5 @@
-//! How large are the receive buffer and the tables? NEBULA's two examples, with the sizing that the runtime uses.
+//! How large are the receive buffer and the tables? NEBULA's two examples, with the sizing that the
+//! runtime uses.
 
 use super::lab::Lab;
 use super::paper::{self, Sizing as Setup};

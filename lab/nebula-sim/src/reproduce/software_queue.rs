@@ -1,7 +1,9 @@
-//! How much throughput does a single queue in software lose? A queue behind an MCS lock against dispatch by the NIC.
+//! How much throughput does a single queue in software lose? A queue behind an MCS lock against
+//! dispatch by the NIC.
 //!
-//! The hand-off time of the lock is not published. It is assumed, and swept. The published loss does not count as reproduced, since it
-//! depends on the assumption; the sweep shows to which hand-off time the loss corresponds.
+//! The hand-off time of the lock is not published. It is assumed, and swept. The published loss
+//! does not count as reproduced, since it depends on the assumption; the sweep shows to which
+//! hand-off time the loss corresponds.
 
 use super::lab::Lab;
 use super::paper::{self, Law, SoftwareQueue};
@@ -106,7 +108,8 @@ fn why(setup: &SoftwareQueue, sweep: &[(u64, f64)], published: f64) -> String {
     )
 }
 
-/// The hand-off time at which the loss is `published`, by linear interpolation between the hand-off times that ran.
+/// The hand-off time at which the loss is `published`, by linear interpolation between the hand-off
+/// times that ran.
 fn handoff_ns_of(sweep: &[(u64, f64)], published: f64) -> Option<f64> {
     let (below, above) = sweep
         .windows(2)

@@ -1,11 +1,14 @@
-//! Which load keeps the SLO, and how deep is the queue at that load? NEBULA's table I, under every setting that may have produced it.
+//! Which load keeps the SLO, and how deep is the queue at that load? NEBULA's table I, under every
+//! setting that may have produced it.
 //!
-//! The paper's text names Poisson arrivals. The program that its first author published has arrivals of lower variance, and draws short RPCs
-//! less often than intended. Each row of the table is judged under the text's setting. The other settings are notes, which show whether one of
-//! them gives the published value.
+//! The paper's text names Poisson arrivals. The program that its first author published has
+//! arrivals of lower variance, and draws short RPCs less often than intended. Each row of the table
+//! is judged under the text's setting. The other settings are notes, which show whether one of them
+//! gives the published value.
 //!
-//! Near saturation a queue takes millions of RPCs to reach its steady state. With Poisson arrivals at the highest loads, a quick run starts to
-//! measure before that, and so underestimates the depth.
+//! Near saturation a queue takes millions of RPCs to reach its steady state. With Poisson arrivals
+//! at the highest loads, a quick run starts to measure before that, and so underestimates the
+//! depth.
 
 use super::lab::{Effort, Lab};
 use super::paper::{self, Printed, Setting, Table1};
@@ -96,7 +99,8 @@ fn is_searched(lab: &Lab<'_>, table: &Table1, setting: &Setting) -> bool {
     lab.effort != Effort::Quick || setting.id == table.textbook
 }
 
-/// The nominal mean service time defines loads and SLO, also where the drawn service times have another mean.
+/// The nominal mean service time defines loads and SLO, also where the drawn service times have
+/// another mean.
 struct Nominal {
     service: Span,
     mean_ps: f64,
@@ -120,7 +124,8 @@ fn replications(lab: &Lab<'_>) -> u32 {
     lab.effort.of([5, 5, 10])
 }
 
-/// At the lowest load every law keeps an SLO of ten service times. At the highest, a queue would take longer than a run to fill.
+/// At the lowest load every law keeps an SLO of ten service times. At the highest, a queue would
+/// take longer than a run to fill.
 const BRACKET: Bracket = Bracket { lowest: 0.965, highest: 0.9995, width: 0.0005 };
 
 /// The published rows of one law, then the notes of all its settings.

@@ -1,4 +1,5 @@
-//! How much does the share of GETs matter? NEBULA's table III: RPCValet and `NEBULA_base` with three mixes of GETs and SETs.
+//! How much does the share of GETs matter? NEBULA's table III: RPCValet and `NEBULA_base` with
+//! three mixes of GETs and SETs.
 
 use super::evaluation::bench::Bench;
 use super::evaluation::case::Case;

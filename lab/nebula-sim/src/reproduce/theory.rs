@@ -1,4 +1,5 @@
-//! One queue or many? RPCValet's queueing model of Q queues with U cores each. Each RPC goes to a random queue.
+//! One queue or many? RPCValet's queueing model of Q queues with U cores each. Each RPC goes to a
+//! random queue.
 
 use super::lab::{Effort, Lab};
 use super::paper::{self, Law, Theory, Use};
@@ -24,7 +25,8 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     Ok(Reproduction { rows, pictures: vec![picture(theory, &found)] })
 }
 
-/// Numbers of queues. Quick runs use only the smallest and the largest, which all published values are about.
+/// Numbers of queues. Quick runs use only the smallest and the largest, which all published values
+/// are about.
 fn queues(lab: &Lab<'_>, theory: &Theory) -> impl Iterator<Item = u16> {
     let (hurried, ends) = (lab.effort == Effort::Quick, [1, theory.cores]);
     theory.queues.iter().copied().filter(move |queues| !hurried || ends.contains(queues))
@@ -78,7 +80,8 @@ fn pairs<'a>(theory: &'a Theory, found: &'a [Found<'a>]) -> Vec<Pair<'a>> {
 }
 
 impl Pair<'_> {
-    /// Load at the SLO of one queue divided by that of many, replication by replication, since both have the same arrivals.
+    /// Load at the SLO of one queue divided by that of many, replication by replication, since both
+    /// have the same arrivals.
     fn gain(&self) -> Interval {
         over(&self.one.load, &self.many.load)
     }
@@ -156,7 +159,8 @@ fn notes(theory: &Theory, found: &Found<'_>) -> [Row; 3] {
     ]
 }
 
-/// The highest load against the number of queues, one line per law. No numbers are published for it.
+/// The highest load against the number of queues, one line per law. No numbers are published for
+/// it.
 fn picture(theory: &Theory, found: &[Found<'_>]) -> Picture {
     let point = |found: &Found<'_>| Point { at: found.queues.into(), value: Interval::of(&found.load) };
     let curve = |law: &Law| Curve {

@@ -1,7 +1,9 @@
-//! What explains the figures that do not come out? Variants of the server beside the shipped one, each with one mechanism that the paper leaves open.
+//! What explains the figures that do not come out? Variants of the server beside the shipped one,
+//! each with one mechanism that the paper leaves open.
 //!
-//! Every machine is calibrated to the same mean service time of an RPC alone. Nothing here is compared with a published value: the rows of the other
-//! entries are, and these show what would change them.
+//! Every machine is calibrated to the same mean service time of an RPC alone. Nothing here is
+//! compared with a published value: the rows of the other entries are, and these show what would
+//! change them.
 
 use super::lab::Lab;
 use super::paper::{self, Assignment, Design, MachineVariant, Variants};
@@ -127,7 +129,8 @@ fn of_machine(
     ])
 }
 
-/// A shared buffer under another assignment: the highest rate, and the tail beside that of one queue.
+/// A shared buffer under another assignment: the highest rate, and the tail beside that of one
+/// queue.
 fn of_assignment(
     lab: &Lab<'_>,
     setup: &Variants,

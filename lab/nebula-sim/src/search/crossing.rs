@@ -1,7 +1,9 @@
-//! Where the share of RPCs later than an SLO crosses 1 %: the search that both levels of detail make, over a load or a rate.
+//! Where the share of RPCs later than an SLO crosses 1 %: the search that both levels of detail
+//! make, over a load or a rate.
 //!
-//! Every load is judged by the RPCs of all replications together. Where the share crosses 1 % is the load that is found; where the ends of
-//! the share's interval cross it are the ends of the load's.
+//! Every load is judged by the RPCs of all replications together. Where the share crosses 1 % is
+//! the load that is found; where the ends of the share's interval cross it are the ends of the
+//! load's.
 
 use super::Bracket;
 use crate::experiment::Effort;
@@ -31,7 +33,8 @@ impl SearchEnd {
     }
 }
 
-/// Half of a load's interval over the load, at which it counts as decided unless a precision is asked for.
+/// Half of a load's interval over the load, at which it counts as decided unless a precision is
+/// asked for.
 pub(crate) const DECIDED: f64 = 0.01;
 
 /// How many times the replications are made at most, unless a precision is asked for.
@@ -68,8 +71,9 @@ pub(crate) struct Crossed<S> {
     pub(crate) at: S,
 }
 
-/// Repeats a search with twice the replications until half the load's interval is within the precision or the effort is spent; without a
-/// precision, until it is decided or four times the replications have run. Also says whether the load is known that well.
+/// Repeats a search with twice the replications until half the load's interval is within the
+/// precision or the effort is spent; without a precision, until it is decided or four times the
+/// replications have run. Also says whether the load is known that well.
 pub(crate) fn until_decided<S, E>(
     effort: &Effort,
     search: impl Fn(&Effort) -> Result<Crossed<S>, E>,
@@ -82,7 +86,8 @@ pub(crate) fn until_decided<S, E>(
     loop {
         let found = search(&Effort { precision: None, ..effort })?;
         let is_precise = found.load.relative() <= effort.precision.unwrap_or(DECIDED);
-        // A search that ended at a bound, or where windows are too short, is not decided by more of the same.
+        // A search that ended at a bound, or where windows are too short, is not decided by more of
+        // the same.
         let is_over = effort.precision.is_none() && found.end != SearchEnd::Missed;
         if is_precise || is_over || effort.replications >= most {
             return Ok((found, is_precise));
@@ -99,8 +104,8 @@ struct Tried {
     late: f64,
 }
 
-/// Searches between the lowest load of `bracket`, where the results are `at`, and `highest`. Where every load counts as met, the search
-/// ends for the reason `end`.
+/// Searches between the lowest load of `bracket`, where the results are `at`, and `highest`. Where
+/// every load counts as met, the search ends for the reason `end`.
 pub(crate) fn cross<T: Trial>(
     trial: &T,
     bracket: Bracket,
@@ -146,7 +151,8 @@ pub(crate) fn cross<T: Trial>(
     Ok(Crossed { load, end, at })
 }
 
-/// The interval of the load that was found: where the ends of the share's interval are 1 %, along its slope over the load.
+/// The interval of the load that was found: where the ends of the share's interval are 1 %, along
+/// its slope over the load.
 fn interval(late: &Ratio, bracket: Bracket, met: Tried, missed: Tried, tried: &[Tried]) -> Interval {
     let Interval { value, lo, hi } = late.interval();
     let (below, above) = (value.min(LATE), LATE);
@@ -174,7 +180,8 @@ fn below_of(met: Tried, tried: &[Tried]) -> f64 {
     tried.iter().map(|one| one.load).filter(|&load| load < met.load).fold(0.0, f64::max)
 }
 
-/// Where the share of late RPCs would be 1 % if it grew exponentially between both loads, kept away from them.
+/// Where the share of late RPCs would be 1 % if it grew exponentially between both loads, kept away
+/// from them.
 fn between(met: Tried, missed: Tried) -> f64 {
     let part = (libm::log(LATE) - met.late) / (missed.late - met.late);
     met.load + (missed.load - met.load) * part.clamp(0.1, 0.9)

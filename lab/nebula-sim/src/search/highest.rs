@@ -1,6 +1,7 @@
 //! The highest load that meets an SLO, by the RPCs of all replications together, with its interval.
 //!
-//! A load at which the effort does not settle never counts as met, so that the search ends below it, and says so.
+//! A load at which the effort does not settle never counts as met, so that the search ends below
+//! it, and says so.
 
 use super::crossing::{Above, Crossed, LATE, SearchEnd, Trial, cross, until_decided};
 use super::{Bracket, bounded};
@@ -24,15 +25,17 @@ pub struct HighestLoad {
     pub at: Estimate,
 }
 
-/// Searches for the highest load at which 99 % of all RPCs end within `slo`, between the ends of `bracket`; a NACK counts as infinite.
+/// Searches for the highest load at which 99 % of all RPCs end within `slo`, between the ends of
+/// `bracket`; a NACK counts as infinite.
 ///
-/// The search is repeated with twice the replications until half the load's interval is within the precision or the effort is spent; without
-/// a precision, until it is within 1 % of the load or four times the replications have run. [`Estimate::is_precise`] says which.
+/// The search is repeated with twice the replications until half the load's interval is within the
+/// precision or the effort is spent; without a precision, until it is within 1 % of the load or
+/// four times the replications have run. [`Estimate::is_precise`] says which.
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] if the lowest load already misses it, [`SimError::Unsettled`] if the effort does not settle there; otherwise the
-/// errors of a run.
+/// [`SimError::Slo`] if the lowest load already misses it, [`SimError::Unsettled`] if the effort
+/// does not settle there; otherwise the errors of a run.
 ///
 /// # Cost
 ///
@@ -67,7 +70,8 @@ impl Search<'_> {
         cross(self, self.bracket, self.lowest()?, highest)
     }
 
-    /// The highest load of the bracket at which the effort may settle, and why no higher one is tried.
+    /// The highest load of the bracket at which the effort may settle, and why no higher one is
+    /// tried.
     fn highest_settled(&self) -> (f64, SearchEnd) {
         let Bracket { lowest, highest, .. } = self.bracket;
         let settles = |at: f64| {

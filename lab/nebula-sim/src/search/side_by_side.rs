@@ -1,7 +1,9 @@
-//! The search of several replications at a time: each bisects on its own, and their runs are made in [`lanes`].
+//! The search of several replications at a time: each bisects on its own, and their runs are made
+//! in [`lanes`].
 //!
-//! The loads found are those that [`bisect`](super::bisect) finds one by one: a lane says of a run whether its p99 is within the SLO, and
-//! that is all that a bisection asks. Only the run at the load found is made in full.
+//! The loads found are those that [`bisect`](super::bisect) finds one by one: a lane says of a run
+//! whether its p99 is within the SLO, and that is all that a bisection asks. Only the run at the
+//! load found is made in full.
 
 use super::{Bracket, Objective};
 use crate::error::SimError;
@@ -43,7 +45,8 @@ impl<'a> SideBySide<'a> {
         Lane { load, length: self.effort.length(self.system, &self.load.clone().at(load)), seed }
     }
 
-    /// The highest load at which each seed meets the SLO, and its results there; for at most [`LANES`](lanes::LANES) seeds.
+    /// The highest load at which each seed meets the SLO, and its results there; for at most
+    /// [`LANES`](lanes::LANES) seeds.
     pub(super) fn bisect(&self, seeds: &[Seed]) -> Result<Vec<(f64, Tally)>, SimError> {
         let Bracket { lowest, highest, width } = self.bracket;
         let ends = |load| seeds.iter().map(|&seed| self.lane(load, seed)).collect::<Vec<Lane>>();

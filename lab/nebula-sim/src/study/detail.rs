@@ -85,7 +85,8 @@ impl Found {
         (0..).zip(&self.detail.replications).map(row).collect()
     }
 
-    /// A row for each cell of the latency's distribution, with the share of the RPCs served that took longer.
+    /// A row for each cell of the latency's distribution, with the share of the RPCs served that
+    /// took longer.
     #[must_use]
     pub fn histogram_rows(&self) -> Vec<Row> {
         let total: u64 = self.detail.latency.iter().map(|bin| bin.count).sum();

@@ -25,7 +25,8 @@ pub struct Found {
     pub figures: Option<Figures>,
     /// Results over the period of a load that changes.
     pub over_time: Option<OverTime>,
-    /// Results of each tier, the front first; empty unless calls have parts, copies, deadlines or tiers.
+    /// Results of each tier, the front first; empty unless calls have parts, copies, deadlines or
+    /// tiers.
     pub tiers: Vec<AtTier>,
     /// What the figures were made from; empty if there are none.
     pub detail: Detail,
@@ -97,7 +98,8 @@ pub struct Figures {
     pub load: f64,
     /// RPCs measured in each replication.
     pub rpcs: u64,
-    /// The slowdown that 99 % of the RPCs served do not exceed: latency over service; `None` unless the service times are a mix.
+    /// The slowdown that 99 % of the RPCs served do not exceed: latency over service; `None` unless
+    /// the service times are a mix.
     pub slowdown_p99: Option<Interval>,
     /// The same of 99.9 %.
     pub slowdown_p999: Option<Interval>,
@@ -121,9 +123,11 @@ pub struct Figures {
     pub core_times: [Interval; CoreTime::NAMES.len()],
     /// Lines between cores and NIC, where there is a host interface.
     pub host: HostTraffic,
-    /// The share of its time that the busiest core spent on RPCs; `None` unless flows, keys or speeds make cores differ.
+    /// The share of its time that the busiest core spent on RPCs; `None` unless flows, keys or
+    /// speeds make cores differ.
     pub hottest: Option<Interval>,
-    /// The share of RPCs that were served, of flows that send fewer than the mean flow; `None` where no flow does, or nothing is refused.
+    /// The share of RPCs that were served, of flows that send fewer than the mean flow; `None`
+    /// where no flow does, or nothing is refused.
     pub accepted_light: Option<Interval>,
 }
 

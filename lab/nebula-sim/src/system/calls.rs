@@ -1,4 +1,5 @@
-//! How callers call servers: one or several at once, with second copies, until a deadline; and the tiers behind a server.
+//! How callers call servers: one or several at once, with second copies, until a deadline; and the
+//! tiers behind a server.
 
 use super::System;
 use super::router::{Balance, Router};
@@ -59,7 +60,8 @@ pub enum HedgeAfter {
     Time(Span),
 }
 
-/// `p95` or `p95/3%` (copies of at most 3 % of the calls; otherwise twice as many as are slower), `20us`, or `tied:` before any of them.
+/// `p95` or `p95/3%` (copies of at most 3 % of the calls; otherwise twice as many as are slower),
+/// `20us`, or `tied:` before any of them.
 impl FromStr for Hedge {
     type Err = SimError;
 

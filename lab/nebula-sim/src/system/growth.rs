@@ -1,11 +1,13 @@
-//! Costs that grow with the number of cores: the way across the mesh, and the cache lines that a scheduler in software looks at.
+//! Costs that grow with the number of cores: the way across the mesh, and the cache lines that a
+//! scheduler in software looks at.
 
 use super::altocumulus::Altocumulus;
 use super::{Costs, System};
 use crate::error::SimError;
 use nebula_nic::{Policy, Span};
 
-/// Mean hops between two tiles of a square mesh of `cores` tiles, each drawn at random: 2/3 (√n − 1/√n).
+/// Mean hops between two tiles of a square mesh of `cores` tiles, each drawn at random: 2/3 (√n −
+/// 1/√n).
 ///
 /// # Examples
 ///
@@ -32,11 +34,14 @@ impl Costs {
 }
 
 impl System {
-    /// The same system with each cost as it is for this number of cores, so that none grows any more.
+    /// The same system with each cost as it is for this number of cores, so that none grows any
+    /// more.
     ///
-    /// With `hop`: a message from the NIC to a core or back takes the mean way across the mesh of one server or group; a hand-off of a lock and
-    /// a steal take that way twice, since a cache line is requested and returned; a message between managers takes the way across the
-    /// whole server. With `per_core`: a dispatcher in software and a thief look at one cache line for each core.
+    /// With `hop`: a message from the NIC to a core or back takes the mean way across the mesh of
+    /// one server or group; a hand-off of a lock and a steal take that way twice, since a cache
+    /// line is requested and returned; a message between managers takes the way across the whole
+    /// server. With `per_core`: a dispatcher in software and a thief look at one cache line for
+    /// each core.
     #[must_use]
     pub fn at_size(&self) -> Self {
         let Costs { hop, per_core, .. } = self.costs;

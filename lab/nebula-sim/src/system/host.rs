@@ -1,4 +1,5 @@
-//! The interface between the cores of a server and its NIC, where RPCs cross it line by line: what Dagger varies.
+//! The interface between the cores of a server and its NIC, where RPCs cross it line by line: what
+//! Dagger varies.
 
 use crate::error::SimError;
 use crate::model::span;
@@ -14,13 +15,16 @@ use super::{Costs, System};
 pub enum Interface {
     /// The core stores the line into the NIC's registers: one crossing of the interconnect.
     Mmio,
-    /// The core stores a doorbell into a register, and the NIC reads the lines by DMA: three crossings.
+    /// The core stores a doorbell into a register, and the NIC reads the lines by DMA: three
+    /// crossings.
     Doorbell,
-    /// The NIC reads the flow's lines periodically: one crossing from when a read reaches the line, since reads are on their way all the time.
+    /// The NIC reads the flow's lines periodically: one crossing from when a read reaches the line,
+    /// since reads are on their way all the time.
     Poll,
     /// The NIC is told of each line by an invalidation, and reads it: three crossings.
     Invalidate,
-    /// Invalidations for a flow with few lines, polling for one with many, by [`HostWatch`](nebula_nic::HostWatch).
+    /// Invalidations for a flow with few lines, polling for one with many, by
+    /// [`HostWatch`](nebula_nic::HostWatch).
     Adaptive,
 }
 
@@ -31,7 +35,8 @@ impl Interface {
         matches!(self, Self::Poll | Self::Adaptive)
     }
 
-    /// Crossings of the interconnect from when a line leaves its core until the NIC has it; where the NIC polls, from when a read reaches the line.
+    /// Crossings of the interconnect from when a line leaves its core until the NIC has it; where
+    /// the NIC polls, from when a read reaches the line.
     #[must_use]
     pub const fn crossings(self) -> u32 {
         match self {
@@ -54,7 +59,8 @@ impl Interface {
     }
 }
 
-/// What the interface between cores and NIC costs. Each core has a flow: a ring to the NIC, a FIFO in the NIC, and a ring from the NIC.
+/// What the interface between cores and NIC costs. Each core has a flow: a ring to the NIC, a FIFO
+/// in the NIC, and a ring from the NIC.
 ///
 /// # Source
 ///
@@ -102,14 +108,17 @@ pub struct Host {
     pub push_wait: Span,
     /// RPCs that wait in the NIC's FIFO of a flow; another one is dropped.
     pub fifo: u16,
-    /// Entries of the ring from the NIC to a core, at most [`JBSQ_BOUND_MAX`]: those of RPCs being served included.
+    /// Entries of the ring from the NIC to a core, at most [`JBSQ_BOUND_MAX`]: those of RPCs being
+    /// served included.
     pub ring: u16,
-    /// Whether clients are threads of the same host, one a flow, whose RPCs cross the interface as well, both ways. Latency is the round trip then.
+    /// Whether clients are threads of the same host, one a flow, whose RPCs cross the interface as
+    /// well, both ways. Latency is the round trip then.
     #[serde(default)]
     pub loopback: bool,
 }
 
-/// When an adaptive interface changes from invalidations to polling and back: a [`HostWatchConfig`].
+/// When an adaptive interface changes from invalidations to polling and back: a
+/// [`HostWatchConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watch {
@@ -149,7 +158,8 @@ impl Host {
         self.per_rpc.as_ns_f64() + self.store.as_ns_f64() / f64::from(self.batch)
     }
 
-    /// The load above which the cores, the NIC's reads, its rings or its intake of lines cannot follow.
+    /// The load above which the cores, the NIC's reads, its rings or its intake of lines cannot
+    /// follow.
     pub(crate) fn saturation(&self, service_ps: f64, cores: u16) -> f64 {
         let work_ps = service_ps + 1e3 * self.core_ns();
         // An entry of the ring is taken from when the line is on its way until its RPC is served.
@@ -230,7 +240,8 @@ impl Host {
 }
 
 impl System {
-    /// Sets the interface between cores and NIC, and the bound on the queues: the NIC's FIFO of each flow.
+    /// Sets the interface between cores and NIC, and the bound on the queues: the NIC's FIFO of
+    /// each flow.
     #[must_use]
     pub const fn host(mut self, host: Host) -> Self {
         self.queue_bound = Some(host.fifo as u32 * self.workers() as u32);

@@ -10,17 +10,18 @@ use std::fmt;
 
 /// A switch between clients and servers, which chooses the server of each RPC.
 ///
-/// It counts the RPCs that it has sent to each server and not heard of again, so that its counts are as old as `feedback`. An RPC that it
-/// cannot send yet waits in its queue.
+/// It counts the RPCs that it has sent to each server and not heard of again, so that its counts
+/// are as old as `feedback`. An RPC that it cannot send yet waits in its queue.
 ///
 /// # Source
 ///
-/// R2P2: JBSQ(n) in a programmable switch; servers send feedback when they finish an RPC. RackSched: the less loaded of two random servers,
-/// by counts that replies carry.
+/// R2P2: JBSQ(n) in a programmable switch; servers send feedback when they finish an RPC.
+/// RackSched: the less loaded of two random servers, by counts that replies carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Router {
-    /// Most RPCs at a server, 1 to [`JBSQ_BOUND_MAX`](nebula_nic::JBSQ_BOUND_MAX); under another choice than JBSQ, [`STEALABLE_BOUND`].
+    /// Most RPCs at a server, 1 to [`JBSQ_BOUND_MAX`](nebula_nic::JBSQ_BOUND_MAX); under another
+    /// choice than JBSQ, [`STEALABLE_BOUND`].
     pub bound: u16,
     /// Latency from the router to a server.
     #[serde(deserialize_with = "span")]
@@ -37,7 +38,8 @@ pub struct Router {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
-    /// The head of one queue goes to the server with the fewest RPCs, if that has fewer than the bound.
+    /// The head of one queue goes to the server with the fewest RPCs, if that has fewer than the
+    /// bound.
     #[default]
     Jbsq,
     /// A random server.

@@ -1,12 +1,14 @@
-//! Counts by value in cells whose width grows with the value: three significant digits at every scale.
+//! Counts by value in cells whose width grows with the value: three significant digits at every
+//! scale.
 //!
 //! ```text
 //! value     0 … 2047        2048 … 4095       4096 … 8191      …
 //! width            1                  2                 4      …       1,024 cells each, 2,048 in the first row
 //! ```
 //!
-//! The cells are those of an HDR histogram of three digits from 1 to 2⁶³ - 1, and so are the answers; a test compares the two. A record is
-//! one addition to one cell: that an RPC is recorded twice was a seventh of a run's instructions with the general histogram.
+//! The cells are those of an HDR histogram of three digits from 1 to 2⁶³ - 1, and so are the
+//! answers; a test compares the two. A record is one addition to one cell: that an RPC is recorded
+//! twice was a seventh of a run's instructions with the general histogram.
 
 use crate::interval::cells::Cells;
 use std::fmt;
@@ -19,7 +21,8 @@ pub struct Distribution {
     sum: u128,
 }
 
-/// Half the cells of the first row, and all of every other: log2. 2,048 cells for one value each are three significant digits.
+/// Half the cells of the first row, and all of every other: log2. 2,048 cells for one value each
+/// are three significant digits.
 const HALF_BITS: u32 = 10;
 
 /// The largest value; larger ones are counted as this. 106 days in picoseconds.
@@ -60,7 +63,8 @@ impl Distribution {
         self.sum += u128::from(value);
     }
 
-    /// Records the time from each of `from` to the one beside it in `to`: the same as as many calls of [`record`](Self::record).
+    /// Records the time from each of `from` to the one beside it in `to`: the same as as many calls
+    /// of [`record`](Self::record).
     pub(crate) fn record_spans(&mut self, from: &[u64], to: &[u64]) {
         let (counts, mut sum) = (&mut *self.counts, 0_u128);
         for (from, to) in from.iter().zip(to) {
@@ -79,8 +83,8 @@ impl Distribution {
         self.sum += other.sum;
     }
 
-    /// The highest value that is counted as at most `bound`: a [quantile](Self::quantile) is at most `bound` if enough values are at most
-    /// this.
+    /// The highest value that is counted as at most `bound`: a [quantile](Self::quantile) is at
+    /// most `bound` if enough values are at most this.
     pub(crate) const fn highest_within(bound: u64) -> u64 {
         let (lowest, width) = values(cell(if bound < VALUE_MAX { bound } else { VALUE_MAX }));
         // A quantile is the middle of a cell.
@@ -124,7 +128,8 @@ impl Distribution {
         (lowest + width / 2) as f64
     }
 
-    /// The cells that have values, from low to high: the lowest and the highest value of each, and how many there are.
+    /// The cells that have values, from low to high: the lowest and the highest value of each, and
+    /// how many there are.
     pub fn cells(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(cell, &count)| {
@@ -165,8 +170,8 @@ impl Distribution {
         })
     }
 
-    /// The value that a share `share` of *all* does not exceed, if only a share `accepted` of all was recorded and the others count as
-    /// infinite.
+    /// The value that a share `share` of *all* does not exceed, if only a share `accepted` of all
+    /// was recorded and the others count as infinite.
     pub(crate) fn quantile_of_all(&self, share: f64, accepted: f64) -> f64 {
         if share > accepted { f64::INFINITY } else { self.quantile(share / accepted) }
     }

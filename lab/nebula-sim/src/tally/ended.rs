@@ -10,7 +10,8 @@ pub(crate) trait Ended {
     fn served_rps(&self) -> f64;
 }
 
-/// The methods of a tally that has `latency`, `served` and `window`: `$not_served` is its field of RPCs that ended without being served.
+/// The methods of a tally that has `latency`, `served` and `window`: `$not_served` is its field of
+/// RPCs that ended without being served.
 macro_rules! counted {
     ($tally:ty, not_served: $not_served:ident, nacks: $nacks:ident) => {
         impl $tally {
@@ -27,7 +28,8 @@ macro_rules! counted {
                 if self.ended() == 0 { 0.0 } else { self.served as f64 / self.ended() as f64 }
             }
 
-            /// The latency in picoseconds that a share `share` of *all* RPCs does not exceed; a NACKed RPC counts as infinite.
+            /// The latency in picoseconds that a share `share` of *all* RPCs does not exceed; a
+            /// NACKed RPC counts as infinite.
             #[must_use]
             pub fn latency_with_nacks(&self, share: f64) -> f64 {
                 self.latency.quantile_of_all(share, self.accepted())

@@ -1,8 +1,10 @@
-//! A measured window in parts, for intervals: what each part adds to the tally, and a series of batch means.
+//! A measured window in parts, for intervals: what each part adds to the tally, and a series of
+//! batch means.
 //!
-//! Parts follow one another, each with as many RPCs. They are read off the tally at their ends, so that nothing is recorded twice and an
-//! RPC costs nothing more. In the event-driven machines a part ends when so many RPCs have ended, in the recursions when so many have
-//! arrived; but for the RPCs in service at its end that is the same.
+//! Parts follow one another, each with as many RPCs. They are read off the tally at their ends, so
+//! that nothing is recorded twice and an RPC costs nothing more. In the event-driven machines a
+//! part ends when so many RPCs have ended, in the recursions when so many have arrived; but for the
+//! RPCs in service at its end that is the same.
 
 use super::Tally;
 use super::distribution::Distribution;
@@ -49,7 +51,8 @@ pub(crate) struct Sections {
     /// RPCs that have ended when the next batch ends.
     pub(crate) next: u64,
     pub(crate) sections: Vec<Section>,
-    /// The mean latency of each batch in picoseconds; of a batch without any, that of the one before.
+    /// The mean latency of each batch in picoseconds; of a batch without any, that of the one
+    /// before.
     pub(crate) means: Vec<f64>,
     latency: Distribution,
     slowdown: Distribution,
@@ -59,7 +62,8 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// A measured window of `rpcs` RPCs in so many parts; none unless there are some, and an RPC for each batch.
+    /// A measured window of `rpcs` RPCs in so many parts; none unless there are some, and an RPC
+    /// for each batch.
     pub(crate) fn of(parts: u32, rpcs: u64) -> Option<Self> {
         let mut sections = Self {
             parts,

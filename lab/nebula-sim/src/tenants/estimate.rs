@@ -46,7 +46,8 @@ pub struct OfTenant {
 }
 
 impl Tenants {
-    /// Runs replications of so many RPCs of all tenants together: as many as the effort asks for at least.
+    /// Runs replications of so many RPCs of all tenants together: as many as the effort asks for at
+    /// least.
     ///
     /// # Errors
     ///

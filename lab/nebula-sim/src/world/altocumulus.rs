@@ -1,9 +1,10 @@
-//! Servers whose cores are divided into groups: within a group, NIC queue and workers are as under a central policy, and managers migrate
-//! waiting RPCs between groups.
+//! Servers whose cores are divided into groups: within a group, NIC queue and workers are as under
+//! a central policy, and managers migrate waiting RPCs between groups.
 //!
-//! Ends of RPCs and messages between a group's NIC and its workers are events of one [`Calendar`]. Messages between managers all have
-//! the same latency, so they are one FIFO. Managers decide at the same times, which are events only while a queue exceeds its
-//! threshold. Events of the same time happen in that order.
+//! Ends of RPCs and messages between a group's NIC and its workers are events of one [`Calendar`].
+//! Messages between managers all have the same latency, so they are one FIFO. Managers decide at
+//! the same times, which are events only while a queue exceeds its threshold. Events of the same
+//! time happen in that order.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -48,13 +49,15 @@ pub(super) struct Grouped<'a, D: CentralDispatch> {
     /// The state of each RPC, by its first slot among the slots of all groups of all servers.
     in_flight: Box<[InFlight]>,
     slots_each: usize,
-    /// Sources: for each core the end of its service; then for each group the next message between NIC and workers.
+    /// Sources: for each core the end of its service; then for each group the next message between
+    /// NIC and workers.
     calendar: Calendar,
     places: Box<[Place]>,
     messages: VecDeque<(Timestamp, usize, Message)>,
     /// When managers decide next; never, while no queue exceeds its threshold.
     tick_ps: u64,
-    /// For each server: RPCs not yet dispatched to a worker, including those in flight to another group.
+    /// For each server: RPCs not yet dispatched to a worker, including those in flight to another
+    /// group.
     waiting: Box<[u32]>,
     counts: Migrations,
     /// When the last RPC ended.
@@ -62,7 +65,8 @@ pub(super) struct Grouped<'a, D: CentralDispatch> {
 }
 
 impl<'a, D: CentralDispatch> Grouped<'a, D> {
-    /// Servers with room for at least `slots` RPCs each, whose local dispatch state `dispatch` creates for a number of workers.
+    /// Servers with room for at least `slots` RPCs each, whose local dispatch state `dispatch`
+    /// creates for a number of workers.
     pub(super) fn try_new(
         system: &'a System,
         options: &'a Altocumulus,

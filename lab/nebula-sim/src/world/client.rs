@@ -1,7 +1,9 @@
-//! Station 1, in simulated time: clients number their RPCs and send them; the requester decides what follows a NACK.
+//! Station 1, in simulated time: clients number their RPCs and send them; the requester decides
+//! what follows a NACK.
 //!
-//! In an open loop with an unbounded queue no RPC is refused and no client waits for a reply, so RPCs are sent and forgotten.
-//! Otherwise the clients keep a table of outstanding RPCs, like a real client.
+//! In an open loop with an unbounded queue no RPC is refused and no client waits for a reply, so
+//! RPCs are sent and forgotten. Otherwise the clients keep a table of outstanding RPCs, like a real
+//! client.
 //!
 //! Next: [`ingress`](super::ingress).
 
@@ -129,7 +131,8 @@ impl<'a> Clients<'a> {
     }
 }
 
-/// The header of the RPC of this number, if no client waits for its reply and neither flows nor keys are shared: to RSS each RPC is a separate flow.
+/// The header of the RPC of this number, if no client waits for its reply and neither flows nor
+/// keys are shared: to RSS each RPC is a separate flow.
 #[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
 #[inline]
 pub(crate) fn header_of(number: u64) -> Header {
@@ -274,7 +277,8 @@ impl<S: Servers> World<'_, S> {
     /// An RPC is one packet at this level, and the wire takes no time.
     pub(super) fn send(&mut self, now: Timestamp, server: u16, mut outbound: Outbound, request: &Request) {
         if let Some(header) = outbound.next() {
-            // One table numbers the RPCs of all clients: where they share no flow, each is a separate one.
+            // One table numbers the RPCs of all clients: where they share no flow, each is a
+            // separate one.
             let flow = if self.clients.identities.share_flows() { request.identity.flow } else { header.tid.0 };
             self.receive(now, server, Header { snid: NodeId(flow), ..header }, request);
         }

@@ -1,7 +1,9 @@
-//! Servers under a central policy: the NIC decides once which core serves an RPC, and that core runs it to completion.
+//! Servers under a central policy: the NIC decides once which core serves an RPC, and that core
+//! runs it to completion.
 //!
-//! Events are the ends of RPCs (the [`Calendar`]) and messages between NIC and cores (constant latencies, so two FIFOs); none is
-//! boxed and none is searched for. Events of the same time happen in that order.
+//! Events are the ends of RPCs (the [`Calendar`]) and messages between NIC and cores (constant
+//! latencies, so two FIFOs); none is boxed and none is searched for. Events of the same time happen
+//! in that order.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -39,7 +41,8 @@ pub(super) struct Central<'a, D: CentralDispatch> {
 }
 
 impl<'a, D: CentralDispatch> Central<'a, D> {
-    /// Servers with room for `slots` RPCs each, whose dispatch state `dispatch` creates for a number of cores and a seed.
+    /// Servers with room for `slots` RPCs each, whose dispatch state `dispatch` creates for a
+    /// number of cores and a seed.
     pub(super) fn try_new(
         system: &'a System,
         slots: u32,

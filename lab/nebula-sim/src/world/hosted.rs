@@ -1,4 +1,5 @@
-//! A server whose cores and NIC exchange RPCs line by line, over a host interface: PCIe doorbells and stores, or a coherent interconnect.
+//! A server whose cores and NIC exchange RPCs line by line, over a host interface: PCIe doorbells
+//! and stores, or a coherent interconnect.
 //!
 //! ```text
 //!   client's core ─▶ batch ─▶ crossing ─▶ intake ─▶ balancer, FIFO of the flow ─▶ ring ─▶ core: service
@@ -6,8 +7,9 @@
 //!         └───── ring ◀─ FIFO of the flow ◀─ intake ◀─ crossing ◀─ batch ◀──── reply ────────┘
 //! ```
 //!
-//! The client's part is there in loopback only; otherwise requests come from the network, and an RPC ends when the NIC has its reply.
-//! `nebula-nic` decides: a [`Backend`](nebula_nic::Backend) in each direction, whose policy is the balancer and whose bound is the FIFO, and
+//! The client's part is there in loopback only; otherwise requests come from the network, and an
+//! RPC ends when the NIC has its reply. `nebula-nic` decides: a [`Backend`](nebula_nic::Backend) in
+//! each direction, whose policy is the balancer and whose bound is the FIFO, and
 //! [`HostWatch`](nebula_nic::HostWatch) for each flow of an adaptive interface.
 //!
 //! | file | what it holds |

@@ -1,6 +1,8 @@
-//! Station 1, in simulated time: the flow of an RPC and the key that it is about, as policies see them.
+//! Station 1, in simulated time: the flow of an RPC and the key that it is about, as policies see
+//! them.
 //!
-//! They are drawn from separate streams, so that arrivals and service times are the same with and without them.
+//! They are drawn from separate streams, so that arrivals and service times are the same with and
+//! without them.
 
 use crate::error::SimError;
 use crate::hottest::key_hash;

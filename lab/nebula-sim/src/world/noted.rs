@@ -51,7 +51,8 @@ impl<S: Servers> Servers for Noting<'_, S> {
     }
 }
 
-/// Runs an open load without a bound on the machines; returns each RPC in the order of arrival, and the tally.
+/// Runs an open load without a bound on the machines; returns each RPC in the order of arrival, and
+/// the tally.
 pub(crate) fn run_noted<D: CentralDispatch>(
     system: &System,
     load: &Load,

@@ -1,8 +1,11 @@
-//! Servers behind a router that chooses one for each RPC: JBSQ(n) across servers, as R2P2's switch does, or a choice at arrival.
+//! Servers behind a router that chooses one for each RPC: JBSQ(n) across servers, as R2P2's switch
+//! does, or a choice at arrival.
 //!
-//! The router is a [`Backend`] whose "cores" are servers: it admits RPCs, keeps them in one queue, and gives the head to the least
-//! loaded server that has fewer than n of them; or it chooses a server when an RPC arrives, as a policy with a queue per core does. Each server then schedules the RPC itself, as any other kind of [`Servers`]. Both
-//! directions between router and servers have a constant latency, so each is a FIFO.
+//! The router is a [`Backend`] whose "cores" are servers: it admits RPCs, keeps them in one queue,
+//! and gives the head to the least loaded server that has fewer than n of them; or it chooses a
+//! server when an RPC arrives, as a policy with a queue per core does. Each server then schedules
+//! the RPC itself, as any other kind of [`Servers`]. Both directions between router and servers
+//! have a constant latency, so each is a FIFO.
 
 use super::client::Request;
 use super::servers::{Ended, Received, Servers};

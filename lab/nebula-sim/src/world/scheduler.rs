@@ -1,8 +1,9 @@
 //! Servers whose scheduler keeps the waiting RPCs itself: `preemptive:Q` and `darc`.
 //!
-//! RPCs wait in queues by type. A [`Chooser`] decides which RPC goes to which core: the head of one queue to the core with the fewest RPCs,
-//! or DARC. A core may have to return an RPC with its remaining service when its quantum is used; the RPC then waits again. The scheduler
-//! is one thread: actions that take time are done one after the other.
+//! RPCs wait in queues by type. A [`Chooser`] decides which RPC goes to which core: the head of one
+//! queue to the core with the fewest RPCs, or DARC. A core may have to return an RPC with its
+//! remaining service when its quantum is used; the RPC then waits again. The scheduler is one
+//! thread: actions that take time are done one after the other.
 //!
 //! ```text
 //!                   choose                   deliver             begin … due … interrupt … leave
@@ -11,8 +12,9 @@
 //!               └─────────────────── notice ◀────────────────────────── back to the queue ─┴──────┘
 //! ```
 //!
-//! Events are the next events of cores and, for each server, messages in flight to and from its cores and the end of the RPC that its
-//! dispatcher serves. Each is a source of the [`Calendar`]. Events of the same time happen in this order.
+//! Events are the next events of cores and, for each server, messages in flight to and from its
+//! cores and the end of the RPC that its dispatcher serves. Each is a source of the [`Calendar`].
+//! Events of the same time happen in this order.
 //!
 //! | file | what it holds |
 //! |---|---|

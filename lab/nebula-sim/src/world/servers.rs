@@ -1,8 +1,8 @@
 //! The server side: servers whose NICs and cores use one kind of scheduling.
 //!
-//! Clients ([`client`](super::client)) and their replies ([`ingress`](super::ingress)) are the same for all. Each kind of scheduling is
-//! one implementation of [`Servers`]: it admits RPCs, has its own events, and reports when each RPC has ended and how the cores spent
-//! their time.
+//! Clients ([`client`](super::client)) and their replies ([`ingress`](super::ingress)) are the same
+//! for all. Each kind of scheduling is one implementation of [`Servers`]: it admits RPCs, has its
+//! own events, and reports when each RPC has ended and how the cores spent their time.
 //!
 //! | policies | file |
 //! |---|---|
@@ -37,7 +37,8 @@ pub(super) trait Servers {
     /// The one packet of an RPC reaches a server.
     fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received;
 
-    /// The next RPC that was dropped after it had been received, and its number; none unless a host interface lies between client and NIC.
+    /// The next RPC that was dropped after it had been received, and its number; none unless a host
+    /// interface lies between client and NIC.
     #[inline(always)]
     fn poll_dropped(&mut self) -> Option<(RpcKey, u64)> {
         None
@@ -60,7 +61,8 @@ pub(super) struct Received {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) rpc: RpcKey,
-    /// The core that served it, counted over all servers; `None` for a core that only schedules otherwise.
+    /// The core that served it, counted over all servers; `None` for a core that only schedules
+    /// otherwise.
     pub(super) core: Option<usize>,
     /// The RPC as its client knows it.
     pub(super) served: InFlight,

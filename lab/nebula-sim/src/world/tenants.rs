@@ -1,7 +1,9 @@
 //! Tenants that share cores: each core is lent to one of them at a time, RPC by RPC.
 //!
-//! Which tenant a core is lent to is decided by [`Lending`], what a tenant lets in by its back end at that core. A turn is one RPC, with the refusals
-//! since the tenant's last turn before it, and is not interrupted. A core that finds no work at all begins as at the start: then nobody owes anything.
+//! Which tenant a core is lent to is decided by [`Lending`], what a tenant lets in by its back end
+//! at that core. A turn is one RPC, with the refusals since the tenant's last turn before it, and
+//! is not interrupted. A core that finds no work at all begins as at the start: then nobody owes
+//! anything.
 
 use super::client::header_of;
 use super::draws::{Gaps, Services};
@@ -16,7 +18,8 @@ use nebula_workload::{Rate, Rng, Seed};
 
 /// RPCs for which a queue without a bound has room at each core.
 const ROOM: u32 = 1 << 16;
-/// Of a tenant's time, the part that may go into refusals, as in the runtime: what comes beyond that is not read, and costs nothing.
+/// Of a tenant's time, the part that may go into refusals, as in the runtime: what comes beyond
+/// that is not read, and costs nothing.
 const REFUSING: u64 = 16;
 
 /// What was measured of one tenant.

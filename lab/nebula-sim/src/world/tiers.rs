@@ -6,11 +6,14 @@
 //!                       └──▶ second copy, after a while, to another server
 //! ```
 //!
-//! Which server gets a copy, when a second one is sent and what follows a NACK is decided by the client's machines of `nebula-nic`
-//! ([`Servers`], [`Hedging`], [`Failover`]), one of each for a tier; what servers do with copies, by its back end. Messages between callers and
-//! servers take the distance of the tier's balancer. What is cancelled before a core has begun it takes no core time.
+//! Which server gets a copy, when a second one is sent and what follows a NACK is decided by the
+//! client's machines of `nebula-nic` ([`Servers`], [`Hedging`], [`Failover`]), one of each for a
+//! tier; what servers do with copies, by its back end. Messages between callers and servers take
+//! the distance of the tier's balancer. What is cancelled before a core has begun it takes no core
+//! time.
 //!
-//! Events are the ends of services, then messages and timers in the order in which they were set, then arrivals.
+//! Events are the ends of services, then messages and timers in the order in which they were set,
+//! then arrivals.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! A wrapper around servers that keeps each RPC of the measured window: when it came, which core served it, from when to when.
+//! A wrapper around servers that keeps each RPC of the measured window: when it came, which core
+//! served it, from when to when.
 
 use super::client::Request;
 use super::cpu::Central;
@@ -16,16 +17,19 @@ use std::cell::RefCell;
 pub struct TracedRpc {
     /// When it reached the server; the last time, if it was refused and tried again.
     pub arrived: Timestamp,
-    /// Its core, counted over all servers, when it began and when it ended; `None` if it was refused.
+    /// Its core, counted over all servers, when it began and when it ended; `None` if it was
+    /// refused.
     pub served: Option<(usize, Timestamp, Timestamp)>,
 }
 
-/// Runs `load` as [`run`](super::run) does, and gives each RPC of the measured window in the order in which they were sent.
+/// Runs `load` as [`run`](super::run) does, and gives each RPC of the measured window in the order
+/// in which they were sent.
 ///
 /// # Errors
 ///
-/// Those of [`run`](super::run); [`SimError::Trace`] for a policy that decides again after the dispatch, and for servers behind a router, a host
-/// interface or other tiers: there an RPC is not served by one core from begin to end.
+/// Those of [`run`](super::run); [`SimError::Trace`] for a policy that decides again after the
+/// dispatch, and for servers behind a router, a host interface or other tiers: there an RPC is not
+/// served by one core from begin to end.
 ///
 /// # Cost
 ///

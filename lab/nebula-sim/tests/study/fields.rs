@@ -1,4 +1,5 @@
-//! Fields are declared once: rows have them, columns show them, and docs/data/fields.tsv lists them.
+//! Fields are declared once: rows have them, columns show them, and docs/data/fields.tsv lists
+//! them.
 
 use super::samples::{findings, found};
 use nebula_sim::study::fields::{Field, Fields, blocks, comparison, queueing};
@@ -21,7 +22,8 @@ fn prefixes<T>(fields: &Fields<T>) -> Vec<String> {
     fields.fields.iter().flat_map(of).collect()
 }
 
-/// Every value of a row is declared, part by part and in order, and every column shows a field that there is.
+/// Every value of a row is declared, part by part and in order, and every column shows a field that
+/// there is.
 fn check<T>(fields: &Fields<T>, row: &Row) {
     let declared = prefixes(fields);
     let mut at = 0;
@@ -80,7 +82,8 @@ fn a_search_has_columns_of_its_own() {
     assert_eq!(headings(Ask::Measure).len(), headings(Ask::FindLoad).len());
 }
 
-/// `NEBULA_BLESS=1 cargo test -p nebula-sim --test study` writes what is declared into docs/data/fields.tsv.
+/// `NEBULA_BLESS=1 cargo test -p nebula-sim --test study` writes what is declared into
+/// docs/data/fields.tsv.
 #[test]
 fn docs_list_the_fields_that_there_are() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data/fields.tsv");

@@ -13,7 +13,8 @@ const FIXED64: u32 = 1;
 const DELIMITED: u32 = 2;
 const FIXED32: u32 = 5;
 
-/// A plain field: its number, and the code that reads it from `rest`, that reads it if `rest` begins with it, and that writes it to `to`.
+/// A plain field: its number, and the code that reads it from `rest`, that reads it if `rest`
+/// begins with it, and that writes it to `to`.
 struct Plain {
     number: u32,
     read: String,
@@ -92,7 +93,8 @@ fn append_put(text: &mut String, fields: &[Plain]) {
     );
 }
 
-/// The code of a field, if it is plain: it occurs once, it has a value always, its key is one byte, and it is no message.
+/// The code of a field, if it is plain: it occurs once, it has a value always, its key is one byte,
+/// and it is no message.
 fn plain(field: &FieldDescriptor) -> Option<Plain> {
     let number = field.number();
     if number > NUMBER_MAX || field.is_list() || field.is_map() || field.supports_presence() {

@@ -25,7 +25,8 @@ pub(super) fn type_name(name: &str) -> String {
     name.to_upper_camel_case()
 }
 
-/// The path to a type of the name `full`, which the package `of` declares, from code of the package `from`.
+/// The path to a type of the name `full`, which the package `of` declares, from code of the package
+/// `from`.
 pub(super) fn path(full: &str, of: &str, from: &str) -> String {
     if full == "google.protobuf.Empty" {
         return "()".into();

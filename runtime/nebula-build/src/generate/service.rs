@@ -68,7 +68,8 @@ fn method(method: &MethodDescriptor, files: &Files) -> Method {
     }
 }
 
-/// The name of a method, in the trait and in the client, which has methods that no `.proto` declares.
+/// The name of a method, in the trait and in the client, which has methods that no `.proto`
+/// declares.
 fn method_name(name: &str) -> String {
     let name = value(name);
     match name.as_str() {
@@ -111,7 +112,8 @@ fn constant(name: &str) -> String {
     heck::ToShoutySnakeCase::to_shouty_snake_case(name)
 }
 
-/// The service alone, with the messages and enums that it uses: a change elsewhere in the file is none of it.
+/// The service alone, with the messages and enums that it uses: a change elsewhere in the file is
+/// none of it.
 fn schema_of(service: &ServiceDescriptor, all: &Schema) -> Schema {
     let mut used = BTreeSet::new();
     service.methods().for_each(|method| {
@@ -234,8 +236,8 @@ impl<S: {name}> ::nebula::Service for {name}Server<S> {{
     );
 }
 
-/// What a server does with an RPC of a method. The handler of one whose request is read in place is called here, so that it can be compiled into the
-/// dispatch.
+/// What a server does with an RPC of a method. The handler of one whose request is read in place is
+/// called here, so that it can be compiled into the dispatch.
 fn arm(Method { name, id, streams, reads_line, request, .. }: &Method) -> String {
     match (streams, reads_line) {
         (true, _) => format!(
@@ -442,7 +444,8 @@ pub struct {name}AsyncClient {{
 }}
 #[allow(dead_code)]
 impl {name}AsyncClient {{
-    /// Connects to the server at `endpoint`, and compares its schema with this client's. This blocks the thread.
+    /// Connects to the server at `endpoint`, and compares its schema with this client's. This
+    /// blocks the thread.
     pub fn connect(endpoint: impl ::nebula::IntoEndpoints) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
         Self::connect_with(endpoint, ::core::default::Default::default())
     }}
@@ -492,7 +495,8 @@ fn client_method(info: &str, method: &Method) -> String {
         {constant}
         {call}
     }}
-    /// Sends a request of `{plain}` and returns at once; its reply comes from [`poll`](Self::poll) under the ticket.
+    /// Sends a request of `{plain}` and returns at once; its reply comes from [`poll`](Self::poll)
+    /// under the ticket.
     #[inline]
     pub fn submit_{plain}(&mut self, request: &{request}) -> ::core::result::Result<::nebula::Ticket, ::nebula::SubmitError> {{
         {constant}

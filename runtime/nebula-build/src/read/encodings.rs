@@ -5,7 +5,8 @@ use crate::schema::Encoding;
 use protox::prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The messages that are encoded as [`Encoding::Line`], and where their fields end. All others are protobuf's.
+/// The messages that are encoded as [`Encoding::Line`], and where their fields end. All others are
+/// protobuf's.
 #[derive(Debug, Default)]
 pub(crate) struct Encodings {
     /// By the message's name: the end of each field, in the order of their numbers, in bytes.
@@ -121,7 +122,8 @@ impl Encodings {
     }
 }
 
-/// The messages that protobuf encodes, each with the reason. Those that one of them contains are among them, and those that contain one.
+/// The messages that protobuf encodes, each with the reason. Those that one of them contains are
+/// among them, and those that contain one.
 fn protos(messages: &[MessageDescriptor]) -> BTreeMap<String, String> {
     let mut protos: BTreeMap<String, String> = BTreeMap::new();
     for message in messages {

@@ -81,7 +81,8 @@ pub struct Field {
     /// Protobuf's number.
     #[prost(uint32, tag = "2")]
     pub number: u32,
-    /// Its type as the `.proto` writes it, with the length of a fixed one: `uint64`, `bytes[16]`, `repeated shop.Item`.
+    /// Its type as the `.proto` writes it, with the length of a fixed one: `uint64`, `bytes[16]`,
+    /// `repeated shop.Item`.
     #[prost(string, tag = "3")]
     pub kind: String,
     /// [`Encoding::Line`]: where it ends, in bytes from the message's first; 0 otherwise.
@@ -123,7 +124,8 @@ pub struct Value {
 pub enum Encoding {
     /// In a `.proto`: as its fields allow. In a schema: none, for it says what was chosen.
     Auto = 0,
-    /// Little-endian fields one behind the other, in the order of their numbers: read in place, written at once.
+    /// Little-endian fields one behind the other, in the order of their numbers: read in place,
+    /// written at once.
     Line = 1,
     /// Protobuf's own encoding.
     Proto = 2,

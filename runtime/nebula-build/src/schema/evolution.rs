@@ -1,4 +1,5 @@
-//! Which changes of a `.proto` leave peers that were built before it able to speak with those built after it.
+//! Which changes of a `.proto` leave peers that were built before it able to speak with those built
+//! after it.
 
 use crate::schema::{Encoding, Enum, Field, Message, Method, Schema, Service, Value};
 
@@ -10,11 +11,13 @@ pub trait Reserved {
     fn value(&self, enumeration: &str, number: i32) -> bool;
 }
 
-/// The schema to lock after `locked`, now that the `.proto` says `now`: what is new is in it, and what is gone keeps its number.
+/// The schema to lock after `locked`, now that the `.proto` says `now`: what is new is in it, and
+/// what is gone keeps its number.
 ///
 /// # Errors
 ///
-/// Every change that a peer of an earlier version would misread, in one line each with what to do instead.
+/// Every change that a peer of an earlier version would misread, in one line each with what to do
+/// instead.
 pub fn advance(locked: &Schema, now: &Schema, reserved: &dyn Reserved) -> Result<Schema, Vec<String>> {
     let mut check = Check { reserved, refused: Vec::new() };
     let next = Schema {

@@ -16,8 +16,9 @@ impl std::error::Error for Misfit {}
 
 /// Whether what one end writes is read by the other as it was meant, in either direction.
 ///
-/// What only one of them has is no misfit: a method that the server lacks is answered so when it is called, a field that one end lacks is
-/// zero there. Names of fields and values may differ, as in protobuf: the bytes have none.
+/// What only one of them has is no misfit: a method that the server lacks is answered so when it is
+/// called, a field that one end lacks is zero there. Names of fields and values may differ, as in
+/// protobuf: the bytes have none.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! How the demo divides the machine: cores for the service, cores for the clients, memory for the store.
+//! How the demo divides the machine: cores for the service, cores for the clients, memory for the
+//! store.
 
 use nebula_kvs::Mode;
 use nebula_sys::affinity::allowed_cores;
@@ -11,7 +12,8 @@ pub(super) struct Machine {
     cores: Vec<usize>,
 }
 
-/// The most workers that the demo starts: more would need more client cores than a machine has left.
+/// The most workers that the demo starts: more would need more client cores than a machine has
+/// left.
 const WORKERS_MAX: usize = 8;
 
 impl Machine {
@@ -19,8 +21,8 @@ impl Machine {
         Self { cores: allowed_cores() }
     }
 
-    /// Workers, each on a core other than the engine's; 0 where one thread is engine and worker, which
-    /// is faster than an engine with a single worker.
+    /// Workers, each on a core other than the engine's; 0 where one thread is engine and worker,
+    /// which is faster than an engine with a single worker.
     pub(super) fn workers(&self) -> usize {
         let workers = (self.cores.len() / 2).saturating_sub(1).min(WORKERS_MAX);
         if workers < 2 { 0 } else { workers }

@@ -9,7 +9,8 @@ use super::service::{Kind, Terms};
 use crate::drive::LoadOutcome;
 use nebula_ui::output::{Failure, units};
 
-/// Where the search for the saturation rate begins, and where it stops: no client core sends faster.
+/// Where the search for the saturation rate begins, and where it stops: no client core sends
+/// faster.
 const FIRST_RPS: f64 = 200_000.0;
 const LAST_RPS: f64 = 5e7;
 /// A pair is never taken to serve less: on a busy machine a short load may end without a reply.
@@ -27,8 +28,8 @@ const OUTSTANDING: f64 = 16_384.0;
 
 /// Measures the pair without a bound, in which every pause shows; returns its handler times too.
 ///
-/// Other work may begin between the two measurements, and the load is then too high for what is left.
-/// So it is measured once more before it is said that nothing can be promised.
+/// Other work may begin between the two measurements, and the load is then too high for what is
+/// left. So it is measured once more before it is said that nothing can be promised.
 pub(super) fn under_load(setting: &Setting<'_>) -> Result<(UnderLoad, Vec<Span>), Failure> {
     let terms = Terms { kind: Kind::Unbounded, slo: promise::longest() };
     setting.with_pair(terms, |pair| {
@@ -57,8 +58,8 @@ fn measure(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<UnderLoad, Failure>
 
 /// The rate that the pair serves while it is offered more.
 ///
-/// The load grows until it is not served in full, and then until that holds for half a second: a pause
-/// of the machine makes any short load look so.
+/// The load grows until it is not served in full, and then until that holds for half a second: a
+/// pause of the machine makes any short load look so.
 fn saturation(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<f64, Failure> {
     let (mut offered, mut time, mut growth) = (FIRST_RPS, setting.point / 8, 2.0);
     loop {

@@ -12,8 +12,8 @@ use crate::report;
 use nebula_ui::output::{self, Failure, note, units};
 use nebula_ui::signal;
 
-/// Pairs of 512 B values: far more than a cache holds, yet stored within a second. NEBULA's evaluation
-/// has 1.6 million (§VI).
+/// Pairs of 512 B values: far more than a cache holds, yet stored within a second. NEBULA's
+/// evaluation has 1.6 million (§VI).
 const ITEMS: u64 = 200_000;
 const ITEMS_QUICK: u64 = 20_000;
 /// Steps of the demo: the measurement, and for each design its start and its loads.
@@ -108,7 +108,8 @@ impl<'a> Setting<'a> {
     ///
     /// # Errors
     ///
-    /// Those of `task`. If the service has ended, its own error says why, and the client's does not.
+    /// Those of `task`. If the service has ended, its own error says why, and the client's does
+    /// not.
     pub(super) fn with_pair<T>(
         &self,
         terms: Terms,

@@ -60,7 +60,8 @@ struct TimesFile(PathBuf);
 impl TimesFile {
     fn create() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("nebula-demo-{}-service.csv", std::process::id()));
-        // `create_new` follows no link and overwrites no file. A file of an earlier demo with the same process id is removed first.
+        // `create_new` follows no link and overwrites no file. A file of an earlier demo with the
+        // same process id is removed first.
         let _ = std::fs::remove_file(&path);
         let created = std::fs::File::create_new(&path).map(drop);
         created.map_err(|error| Failure::fault(format!("cannot create {}: {error}", path.display())))?;
@@ -95,8 +96,8 @@ impl Service {
         if terms.kind == Kind::Unbounded {
             command.arg("--unbounded");
         }
-        // A terminal sends Ctrl-C to the whole process group. In a separate group the service ends only when the demo ends it;
-        // otherwise the demo would report a fault.
+        // A terminal sends Ctrl-C to the whole process group. In a separate group the service ends
+        // only when the demo ends it; otherwise the demo would report a fault.
         command.process_group(0);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.map_err(|error| Failure::fault(format!("cannot start the service: {error}")))?;
@@ -140,7 +141,8 @@ impl Service {
         }
     }
 
-    /// A client may notice that the service is gone before the kernel reports the child's exit status.
+    /// A client may notice that the service is gone before the kernel reports the child's exit
+    /// status.
     fn has_ended(&mut self) -> bool {
         self.has_ended_within(Duration::from_millis(200))
     }

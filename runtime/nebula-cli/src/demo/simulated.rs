@@ -19,8 +19,8 @@ use super::service::Kind;
 use crate::drive::LoadOutcome;
 use nebula_ui::output::{Failure, units};
 
-/// A handler time longer than this multiple of the p99 is a pause of the machine: the handler times of
-/// the demo vary little.
+/// A handler time longer than this multiple of the p99 is a pause of the machine: the handler times
+/// of the demo vary little.
 const PAUSE: u64 = 10;
 /// The part of the SLO that an RPC may wait and be served, as in the runtime.
 const SLO_SHARE_PERCENT: u64 = 70;

@@ -59,7 +59,8 @@ pub(crate) struct LoadPlan {
     pub(crate) seed: Seed,
     /// Slots in the ring of each client, a power of two.
     pub(crate) slots: u32,
-    /// How long an RPC may wait for room in its client, from when it was due; then it is refused there.
+    /// How long an RPC may wait for room in its client, from when it was due; then it is refused
+    /// there.
     pub(crate) patience: Span,
     /// An RPC that the load generator itself sends later than this is late.
     pub(crate) late_after: Span,
@@ -112,8 +113,8 @@ impl Default for LoadPlan {
     }
 }
 
-/// The most completed RPCs, of all clients, that are kept until the gaps are known: 192 MB at 24 B each. In a longer load the oldest
-/// count for the raw tail only.
+/// The most completed RPCs, of all clients, that are kept until the gaps are known: 192 MB at 24 B
+/// each. In a longer load the oldest count for the raw tail only.
 const PENDING_MAX: u64 = 8_000_000;
 
 #[cfg(feature = "replicate")]

@@ -25,7 +25,8 @@ pub(crate) struct LoadOutcome {
     pub(crate) report: LoadReport,
     /// The pauses of the clients' cores.
     pub(crate) gaps: GapSummary,
-    /// The share of the time that pauses of the server's cores took, as far as it reported them, in 0 to 1.
+    /// The share of the time that pauses of the server's cores took, as far as it reported them, in
+    /// 0 to 1.
     pub(crate) server_share_lost: f64,
     /// The server's counters after the load.
     pub(crate) server: Status,
@@ -42,7 +43,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 ///
-/// A fault if the server cannot be reached, ends, or sends a wrong reply; invalid input if it does not support such a load.
+/// A fault if the server cannot be reached, ends, or sends a wrong reply; invalid input if it does
+/// not support such a load.
 pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<LoadOutcome, Failure> {
     let clock = Clock::new();
     let clients = (0..plan.clients.max(1)).map(|_| reach(plan)).collect::<Result<Vec<_>, _>>()?;
@@ -86,7 +88,8 @@ fn reach(plan: &LoadPlan) -> Result<Reached, Failure> {
     })
 }
 
-/// The time for every client to start its thread and to allocate its tables, at half a gigabyte per second.
+/// The time for every client to start its thread and to allocate its tables, at half a gigabyte per
+/// second.
 fn time_to_prepare(plan: &LoadPlan) -> Span {
     const BYTES_PER_PENDING: u64 = 24;
     let bytes = plan.pending_max() as u64 * u64::from(plan.clients.max(1)) * BYTES_PER_PENDING;

@@ -1,7 +1,8 @@
 //! The handler of one partition: MICA's EREW and CREW.
 //!
-//! `key-hash` sends the RPCs about a key to the worker that has its partition. The client says the hash, so the worker checks the key: what is about another
-//! partition is refused, and nobody but the worker ever writes its partition.
+//! `key-hash` sends the RPCs about a key to the worker that has its partition. The client says the
+//! hash, so the worker checks the key: what is about another partition is refused, and nobody but
+//! the worker ever writes its partition.
 
 use std::sync::{Arc, Mutex};
 
@@ -39,7 +40,8 @@ fn partition_of(hash: KeyHash, partitions: u16) -> u16 {
     nebula::KeyHash::new(partitions).core_of(steering_hash(hash)).0
 }
 
-/// Divides a store of the sizes `config` into `partitions`, each for the worker that `key-hash` gives its keys to.
+/// Divides a store of the sizes `config` into `partitions`, each for the worker that `key-hash`
+/// gives its keys to.
 pub(super) fn divide(config: StoreConfig, access: Partitions, partitions: u16) -> Result<Vec<Partition>, StoreError> {
     Partition::divide(config, access.access(), partitions, partition_of)
 }

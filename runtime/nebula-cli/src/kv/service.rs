@@ -1,7 +1,8 @@
 //! The handler: executes one request on the store and writes the reply into the client's ring.
 //!
-//! A GET copies the value once, from the log directly into the client's ring. If another core changes the value meanwhile, the store
-//! repeats the copy or reports a miss. The client never sees the first copy, because a reply's header is published last.
+//! A GET copies the value once, from the log directly into the client's ring. If another core
+//! changes the value meanwhile, the store repeats the copy or reports a miss. The client never sees
+//! the first copy, because a reply's header is published last.
 
 #[cfg(feature = "typed")]
 mod typed;
@@ -158,8 +159,8 @@ impl Service for KvService {
         self.serve_hashed(request, hash_of(request).unwrap_or(KeyHash(0)), reply);
     }
 
-    /// Hashes each key once, and has misses overlap with the work on earlier requests: a bucket is prefetched some requests ahead, and the item
-    /// that it leads to half as many.
+    /// Hashes each key once, and has misses overlap with the work on earlier requests: a bucket is
+    /// prefetched some requests ahead, and the item that it leads to half as many.
     #[inline]
     fn serve_burst(&self, requests: &mut Requests<'_>) {
         let (rpcs, may_prefetch) = (requests.len(), requests.may_prefetch());

@@ -42,7 +42,8 @@ impl Settings {
         }
     }
 
-    /// The words for all settings but those of the flags in `given`; `flags` are all that the command has.
+    /// The words for all settings but those of the flags in `given`; `flags` are all that the
+    /// command has.
     ///
     /// # Errors
     ///

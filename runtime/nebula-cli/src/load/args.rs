@@ -43,25 +43,32 @@ Latency is measured from the scheduled send time. All but replies count as infin
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}", preset::list()))]
 pub(crate) struct Args {
-    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or xdp://INTERFACE/ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
+    /// Endpoint of the server: shm://NAME, udp://ADDRESS:PORT, tcp://ADDRESS:PORT or
+    /// xdp://INTERFACE/ADDRESS:PORT; several with commas between them, each with
+    /// ?weight=N&zone=NAME where it has one, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
     endpoint: ServerList,
-    /// What the server speaks; memcached: Nebula's `serve kv --memcached`, or any memcached server, at tcp://ADDRESS:PORT
+    /// What the server speaks; memcached: Nebula's `serve kv --memcached`, or any memcached server,
+    /// at tcp://ADDRESS:PORT
     #[arg(long, value_enum, default_value_t = Protocol::Nebula)]
     protocol: Protocol,
     /// Connections of each client, with --protocol memcached
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=16_384))]
     connections: u16,
-    /// Requests of a connection that are under way at once at most, with --protocol memcached; those that are due go out together
+    /// Requests of a connection that are under way at once at most, with --protocol memcached;
+    /// those that are due go out together
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pipeline: u16,
-    /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash, so that each has its keys]
+    /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash,
+    /// so that each has its keys]
     #[arg(long, value_name = "HOW")]
     balance: Option<Balance>,
-    /// The servers are the replicas of one store (nebula serve kv --replicate): send to the one that leads
+    /// The servers are the replicas of one store (nebula serve kv --replicate): send to the one
+    /// that leads
     #[arg(long, conflicts_with = "balance")]
     replicated: bool,
-    /// Zone that the clients are of: servers of other zones (udp://ADDRESS:PORT?zone=NAME) get RPCs only while none near has room
+    /// Zone that the clients are of: servers of other zones (udp://ADDRESS:PORT?zone=NAME) get RPCs
+    /// only while none near has room
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
     /// RPCs per second, summed over all clients; the first rate of --find-slo
@@ -70,7 +77,8 @@ pub(crate) struct Args {
     /// Duration of the measurement [default: 5s, or 1s for each load of --find-slo]
     #[arg(long, conflicts_with = "trace")]
     duration: Option<Span>,
-    /// Duration of the warm-up, which is not measured [default: 1s, 200ms with --find-slo, 0s with --trace]
+    /// Duration of the warm-up, which is not measured [default: 1s, 200ms with --find-slo, 0s with
+    /// --trace]
     #[arg(long)]
     warm_up: Option<Span>,
     /// Arrival process: poisson, paced
@@ -88,7 +96,8 @@ pub(crate) struct Args {
     /// Size of a key, in bytes
     #[arg(long, default_value_t = KEY_BYTES_DEFAULT, value_parser = clap::value_parser!(u8).range(KEY_BYTES_MIN as i64..))]
     pub(super) key_bytes: u8,
-    /// Weights of GET, SET, DELETE and SCAN: percentages, or smaller numbers; SCAN needs nebula serve ordered
+    /// Weights of GET, SET, DELETE and SCAN: percentages, or smaller numbers; SCAN needs nebula
+    /// serve ordered
     #[arg(long, default_value = "get=50,set=50", conflicts_with = "trace", value_parser = flags::mix)]
     pub(super) mix: Mix,
     /// Size of a value, in bytes
@@ -106,7 +115,8 @@ pub(crate) struct Args {
     /// Slots in the ring of each client, a power of two: the limit on outstanding RPCs
     #[arg(long, default_value_t = 256, value_parser = slots)]
     slots: u32,
-    /// How long an RPC may wait for room in its client before it is refused there; 0ns refuses at once
+    /// How long an RPC may wait for room in its client before it is refused there; 0ns refuses at
+    /// once
     #[arg(long, default_value = "10ms")]
     patience: Span,
     /// Key file shared with the server, for udp:// or tcp:// (see nebula keygen)
@@ -115,19 +125,23 @@ pub(crate) struct Args {
     /// Use udp:// or tcp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
-    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered, refused and lost, homa what the server grants, none is no bound [default: window]
+    /// What may be on the way to a udp:// or tcp:// server: window follows what is answered,
+    /// refused and lost, homa what the server grants, none is no bound [default: window]
     #[arg(long, value_name = "window|homa|none")]
     flow: Option<FlowKind>,
-    /// GETs read the server's store by one-sided reads, without any of its workers; the server is started with --one-sided
+    /// GETs read the server's store by one-sided reads, without any of its workers; the server is
+    /// started with --one-sided
     #[arg(long)]
     one_sided: bool,
     /// Cores to pin client threads to, round-robin
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
-    /// Replay this CSV file: time_us,op,key,value_bytes, or a log with a header that has op, key and a time among its columns
+    /// Replay this CSV file: time_us,op,key,value_bytes, or a log with a header that has op, key
+    /// and a time among its columns
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Column of the log with the times, and their unit [default: the one whose name ends in a unit, such as start_ms]
+    /// Column of the log with the times, and their unit [default: the one whose name ends in a
+    /// unit, such as start_ms]
     #[arg(long, value_name = "NAME=UNIT", requires = "trace")]
     column: Option<Column>,
     /// Search for the highest rate whose p99 is within this bound
@@ -230,7 +244,8 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
     Ok(plan)
 }
 
-/// Checks what can be known without a server, so that nothing is connected or stored for a load that cannot run.
+/// Checks what can be known without a server, so that nothing is connected or stored for a load
+/// that cannot run.
 fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     plan.keys.over(plan.key_count)?;
     if args.zone.is_some() && (!plan.endpoint.has_several() || plan.balance == Balance::KeyHash) {

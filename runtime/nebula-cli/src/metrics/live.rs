@@ -1,4 +1,5 @@
-//! `/`: a page with live charts. Everything is in it, so that it works on a machine without any network but the way to the server.
+//! `/`: a page with live charts. Everything is in it, so that it works on a machine without any
+//! network but the way to the server.
 
 use crate::report::page::library;
 

@@ -82,7 +82,8 @@ impl Pages {
         Self { servers: servers.iter().map(watched).collect(), clock: Clock::new() }
     }
 
-    /// The answer to a GET of `path`, with the `query` that stood behind it: `server=N` is one of several servers, by its place.
+    /// The answer to a GET of `path`, with the `query` that stood behind it: `server=N` is one of
+    /// several servers, by its place.
     pub(super) fn answer(&mut self, path: &str, query: &str) -> Answer {
         let at = query.split('&').find_map(|word| word.strip_prefix("server=")).unwrap_or("0");
         let at = at.parse().unwrap_or(usize::MAX);

@@ -1,8 +1,9 @@
-//! The results of a sweep: designs, the loads offered to each, and how much of each load was in time.
+//! The results of a sweep: designs, the loads offered to each, and how much of each load was in
+//! time.
 //!
-//! The verdict is *goodput*: the share of all offered RPCs that were answered within the SLO. An RPC
-//! without a reply is not in time, so NACKs cannot make a load keep the SLO. Nothing is left out:
-//! pauses of the machine count as they do for users.
+//! The verdict is *goodput*: the share of all offered RPCs that were answered within the SLO. An
+//! RPC without a reply is not in time, so NACKs cannot make a load keep the SLO. Nothing is left
+//! out: pauses of the machine count as they do for users.
 
 use nebula_nic::Span;
 use nebula_workload::{Latency, LatencyRecorder};
@@ -74,8 +75,8 @@ pub(crate) struct Point {
     pub(crate) share_lost: f64,
 }
 
-/// The smallest share of kept RPCs for which a tail with gaps excluded is reported. A slow RPC is more
-/// likely to meet a gap, so a smaller share would be biased toward fast RPCs.
+/// The smallest share of kept RPCs for which a tail with gaps excluded is reported. A slow RPC is
+/// more likely to meet a gap, so a smaller share would be biased toward fast RPCs.
 const KEPT_MIN: f64 = 0.5;
 /// The goodput from which on a load keeps the SLO: its p99 is within it.
 const KEPT_FROM: f64 = 0.99;

@@ -15,8 +15,8 @@ const BATCH: usize = 16;
 /// The longest message: coalesced datagrams still form one IP packet.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// The memory that the kernel reads and writes. It never moves and is accessed only through raw pointers, so the
-/// pointers in its headers stay valid.
+/// The memory that the kernel reads and writes. It never moves and is accessed only through raw
+/// pointers, so the pointers in its headers stay valid.
 #[repr(C)]
 struct Frame {
     headers: [libc::mmsghdr; BATCH],
@@ -39,8 +39,9 @@ pub(super) struct Inbox {
     frame: NonNull<Frame>,
     /// A connected socket's peer, so that the kernel need not report it.
     peer: Option<SocketAddr>,
-    /// Messages that the next call asks for. One after a call that returned nothing, because asking for more costs a
-    /// lone message a tenth of a microsecond; all after a call that returned something.
+    /// Messages that the next call asks for. One after a call that returned nothing, because asking
+    /// for more costs a lone message a tenth of a microsecond; all after a call that returned
+    /// something.
     asks: libc::c_uint,
     dropped: u64,
 }
@@ -57,7 +58,8 @@ unsafe impl Sync for Inbox {}
 impl Inbox {
     pub(super) fn new(peer: Option<SocketAddr>) -> Self {
         let layout = Layout::new::<Frame>();
-        // SAFETY: the layout does not have zero size. Zeros are a valid frame: integers, byte arrays and null pointers.
+        // SAFETY: the layout does not have zero size. Zeros are a valid frame: integers, byte
+        // arrays and null pointers.
         let frame = unsafe { alloc_zeroed(layout) }.cast::<Frame>();
         let Some(frame) = NonNull::new(frame) else { handle_alloc_error(layout) };
         let mut inbox = Self { frame, peer, asks: 1, dropped: 0 };
@@ -90,9 +92,9 @@ impl Inbox {
     /// Receives; returns the number of messages.
     #[inline]
     fn take_in(&mut self, socket: &std::net::UdpSocket) -> io::Result<usize> {
-        // SAFETY: `asks` is at most `BATCH`, and every header is armed: its pointers lead to a name, a slice and
-        // control bytes of this frame, with their lengths, and the slice to a buffer. The frame outlives the call, and
-        // nothing else accesses it.
+        // SAFETY: `asks` is at most `BATCH`, and every header is armed: its pointers lead to a
+        // name, a slice and control bytes of this frame, with their lengths, and the slice to a
+        // buffer. The frame outlives the call, and nothing else accesses it.
         let got = unsafe {
             let headers = (&raw mut (*self.frame.as_ptr()).headers).cast::<libc::mmsghdr>();
             let no_timeout = std::ptr::null_mut::<libc::timespec>();
@@ -114,7 +116,8 @@ impl Inbox {
     fn message(&mut self, at: usize) -> Message {
         debug_assert!(at < BATCH);
         let frame = self.frame.as_ptr();
-        // SAFETY: `at` is below `BATCH`, the frame is alive and initialised, and the kernel has returned.
+        // SAFETY: `at` is below `BATCH`, the frame is alive and initialised, and the kernel has
+        // returned.
         let (header, name) =
             unsafe { ((&raw const (*frame).headers[at]).read(), (&raw const (*frame).names[at]).read()) };
         // SAFETY: within the frame.
@@ -138,8 +141,8 @@ impl Inbox {
             return 0;
         };
         let received = Received { from, to: message.beside.to };
-        // SAFETY: the bytes lie in one buffer of the frame, which is mutably borrowed with `self`; the buffer is
-        // initialized (zeros at first), and no other reference to it exists.
+        // SAFETY: the bytes lie in one buffer of the frame, which is mutably borrowed with `self`;
+        // the buffer is initialized (zeros at first), and no other reference to it exists.
         let bytes = unsafe { std::slice::from_raw_parts_mut(message.buffer.as_ptr(), message.bytes) };
         let segment = message.beside.segment.unwrap_or(usize::MAX);
         if bytes.len() <= segment {
@@ -154,8 +157,8 @@ impl Inbox {
     fn arm(&mut self, at: usize) {
         assert!(at < BATCH);
         let frame = self.frame.as_ptr();
-        // SAFETY: `at` is below `BATCH`, so all places lie within the frame, which is alive and not in use by the
-        // kernel.
+        // SAFETY: `at` is below `BATCH`, so all places lie within the frame, which is alive and not
+        // in use by the kernel.
         unsafe {
             (&raw mut (*frame).slices[at])
                 .write(libc::iovec { iov_base: (&raw mut (*frame).buffers[at]).cast(), iov_len: BUFFER_BYTES });
@@ -175,7 +178,8 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, and freed once; nothing in a frame needs dropping.
+        // SAFETY: allocated in `new` with this layout, and freed once; nothing in a frame needs
+        // dropping.
         unsafe { dealloc(self.frame.as_ptr().cast(), Layout::new::<Frame>()) };
     }
 }

@@ -1,5 +1,5 @@
-//! Sending: datagrams are collected in one arena and sent with `sendmmsg`, those of equal length to one peer as one
-//! message.
+//! Sending: datagrams are collected in one arena and sent with `sendmmsg`, those of equal length to
+//! one peer as one message.
 
 mod batch;
 
@@ -10,18 +10,21 @@ use std::net::{IpAddr, SocketAddr};
 
 type Socket = std::net::UdpSocket;
 
-/// Bytes that may wait for a flush: four of the longest messages, and few enough to stay in a core's L2 cache.
+/// Bytes that may wait for a flush: four of the longest messages, and few enough to stay in a
+/// core's L2 cache.
 const ARENA_BYTES: usize = 256 << 10;
 const _: () = assert!(ARENA_BYTES >= DATAGRAM_BYTES_MAX);
 
-/// Where a datagram goes: its destination (`None`: the connected peer), and the local address to send from.
+/// Where a datagram goes: its destination (`None`: the connected peer), and the local address to
+/// send from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) to: Option<SocketAddr>,
     pub(super) from: Option<IpAddr>,
 }
 
-/// Datagrams of equal length (the last may be shorter) that are contiguous in the arena and have the same route.
+/// Datagrams of equal length (the last may be shorter) that are contiguous in the arena and have
+/// the same route.
 #[derive(Clone, Copy, Debug)]
 struct Parcel {
     at: usize,
@@ -147,7 +150,8 @@ impl Outbox {
         if self.messages.len() < BATCH { Ok(()) } else { self.send_staged(socket) }
     }
 
-    /// Sends what is staged; an error when the peer's machine has reported that no socket listens there.
+    /// Sends what is staged; an error when the peer's machine has reported that no socket listens
+    /// there.
     #[inline]
     fn send_staged(&mut self, socket: &Socket) -> io::Result<()> {
         let mut messages = std::mem::take(&mut self.messages);
@@ -185,7 +189,8 @@ impl Outbox {
                 self.send_one_by_one(socket, *first, code);
                 1
             }
-            // Too long, no route, or forbidden: this one is lost, as on a link that drops everything for its peer.
+            // Too long, no route, or forbidden: this one is lost, as on a link that drops
+            // everything for its peer.
             _ => {
                 self.dropped += datagrams(&messages[..1]);
                 1
@@ -193,8 +198,8 @@ impl Outbox {
         }
     }
 
-    /// Sends the datagrams of a message that the kernel did not segment (error `code`), and remembers that if it
-    /// succeeds.
+    /// Sends the datagrams of a message that the kernel did not segment (error `code`), and
+    /// remembers that if it succeeds.
     fn send_one_by_one(&mut self, socket: &Socket, message: Parcel, code: i32) {
         let datagrams = message.datagrams();
         let sent =

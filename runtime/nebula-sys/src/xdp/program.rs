@@ -18,7 +18,8 @@ pub enum Picked {
         /// Where they are sent to.
         to: SocketAddrV4,
     },
-    /// IPv4 packets that one host sends through this one: all in frames that are not multicast, but those to an address of this machine's.
+    /// IPv4 packets that one host sends through this one: all in frames that are not multicast, but
+    /// those to an address of this machine's.
     Packets {
         /// The address whose packets go to the kernel; all are taken where there is none.
         but: Option<Ipv4Addr>,
@@ -60,7 +61,8 @@ impl Attached {
         self.place
     }
 
-    /// Picked frames that were left to the kernel's stack, because they are longer than there is room for.
+    /// Picked frames that were left to the kernel's stack, because they are longer than there is
+    /// room for.
     pub(super) fn too_long(&self) -> u64 {
         self.too_long.read()
     }
@@ -120,7 +122,8 @@ fn half(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
-/// A load into register 5 from the frame, a mask where there is one, and a jump to where the frame takes its usual way.
+/// A load into register 5 from the frame, a mask where there is one, and a jump to where the frame
+/// takes its usual way.
 fn test(load: u8, at: i16, mask: Option<i32>, (jump, with): (u8, i32)) -> impl Iterator<Item = Step> {
     let masked = mask.map(|mask| step(AND, 5, 0, mask));
     [Some(step(load, 0x25, at, 0)), masked, Some(step(jump, 5, TO_PASS, with))].into_iter().flatten()
@@ -168,8 +171,9 @@ fn word(ip: Ipv4Addr) -> i32 {
     i32::from_ne_bytes(ip.octets())
 }
 
-/// What to do with a frame: to the socket of its queue if it is picked, and its usual way if it is not, or if the queue has no socket. One that is
-/// too long is counted, and takes its usual way: a sender on the same machine leaves it to a device to cut what it sends.
+/// What to do with a frame: to the socket of its queue if it is picked, and its usual way if it is
+/// not, or if the queue has no socket. One that is too long is counted, and takes its usual way: a
+/// sender on the same machine leaves it to a device to cut what it sends.
 fn steps(picked: Picked, map: i32, too_long: i32) -> Vec<Step> {
     let begin = [
         step(MOVE, 0x16, 0, 0),      // 6: the context
@@ -212,7 +216,8 @@ fn steps(picked: Picked, map: i32, too_long: i32) -> Vec<Step> {
     steps
 }
 
-/// What a command of `bpf(2)` is told, by its layout in `union bpf_attr`: as many words of 32 bits, of which those not given are zero.
+/// What a command of `bpf(2)` is told, by its layout in `union bpf_attr`: as many words of 32 bits,
+/// of which those not given are zero.
 type Told = [u32; 32];
 
 /// Commands and kinds of `linux/bpf.h`.
@@ -236,7 +241,8 @@ const IN_THE_DRIVER: u32 = 1 << 2;
 ///
 /// What `told` points to is what the command expects, and lives as long as the call.
 unsafe fn bpf(command: u32, told: &Told) -> io::Result<libc::c_long> {
-    // SAFETY: the kernel reads as many bytes as it is told, and follows pointers that are the caller's promise.
+    // SAFETY: the kernel reads as many bytes as it is told, and follows pointers that are the
+    // caller's promise.
     let rc = unsafe { libc::syscall(libc::SYS_bpf, command, told.as_ptr(), size_of_val(told)) };
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
 }
@@ -296,7 +302,8 @@ impl Count {
     }
 
     fn read(&self) -> u64 {
-        // SAFETY: a page is mapped there, which begins with the map's value; it changes by the program's atomic additions alone.
+        // SAFETY: a page is mapped there, which begins with the map's value; it changes by the
+        // program's atomic additions alone.
         unsafe { self.count.as_ref() }.load(Ordering::Relaxed)
     }
 }
@@ -354,7 +361,8 @@ fn link(program: &OwnedFd, interface: u32, place: Place) -> io::Result<OwnedFd> 
 mod tests {
     use super::*;
 
-    /// What the program does with `frame`: passes it on, `Err` whether it has counted it, or the queue that it goes to.
+    /// What the program does with `frame`: passes it on, `Err` whether it has counted it, or the
+    /// queue that it goes to.
     fn run(steps: &[Step], frame: &[u8], queue: u32) -> Result<u64, bool> {
         let (mut at, mut registers, mut is_counted) = (0_usize, [0_u64; 8], false);
         const FRAME: u64 = 1 << 32;

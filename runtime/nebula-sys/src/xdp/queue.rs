@@ -31,7 +31,8 @@ pub struct Queue {
     dropped: u64,
 }
 
-// SAFETY: a packet points into `frames`, which goes wherever the packets go, and nobody else has a pointer to either.
+// SAFETY: a packet points into `frames`, which goes wherever the packets go, and nobody else has a
+// pointer to either.
 unsafe impl Send for Queue {}
 
 impl fmt::Debug for Queue {
@@ -58,7 +59,8 @@ impl Queue {
         Ok(Self { socket, rings, frames, received, to_send, dropped: 0 })
     }
 
-    /// Queues a frame of `bytes`, which `write` fills. It is dropped and counted where all frames are on their way; then `write` is not called.
+    /// Queues a frame of `bytes`, which `write` fills. It is dropped and counted where all frames
+    /// are on their way; then `write` is not called.
     ///
     /// # Panics
     ///
@@ -103,7 +105,8 @@ impl Queue {
             match send(&*self, &[], SendFlags::DONTWAIT) {
                 // More is to be sent than the kernel does in one call.
                 Err(rustix::io::Errno::AGAIN) => {}
-                // Sent, or a device that is busy or down: what stays in the ring goes with the next call.
+                // Sent, or a device that is busy or down: what stays in the ring goes with the next
+                // call.
                 _ => return,
             }
         }
@@ -120,14 +123,15 @@ impl Queue {
             self.frames.free_packet(frame);
         }
         if count > 0 {
-            // As many as came, so that frames to be sent are left. In this mode the kernel needs no call to use them, and reports no error.
-            // SAFETY: `frames` outlives the socket.
+            // As many as came, so that frames to be sent are left. In this mode the kernel needs no
+            // call to use them, and reports no error. SAFETY: `frames` outlives the socket.
             let _ = unsafe { self.rings.fill_ring.enqueue(&mut self.frames, count, false) };
         }
         count
     }
 
-    /// Frames that were to be sent while all were on their way, and that came while the kernel had none to fill.
+    /// Frames that were to be sent while all were on their way, and that came while the kernel had
+    /// none to fill.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped + self.lost()

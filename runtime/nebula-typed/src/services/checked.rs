@@ -9,9 +9,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// The number of `Check`.
 const CHECK: u16 = 1;
 
-/// What a server says of its services. Clones speak of the same ones: keep one to change what is said.
+/// What a server says of its services. Clones speak of the same ones: keep one to change what is
+/// said.
 ///
-/// The server as a whole, under the empty name, is [`State::Serving`] until something else is [`set`](Self::set).
+/// The server as a whole, under the empty name, is [`State::Serving`] until something else is
+/// [`set`](Self::set).
 #[derive(Clone, Debug)]
 pub struct HealthOf(Arc<RwLock<BTreeMap<String, State>>>);
 
@@ -47,8 +49,9 @@ impl Health for HealthOf {
     }
 }
 
-/// For a client of several servers ([`ClientConfig::health`](nebula::ClientConfig::health)): each is asked so often whether `service` can be used,
-/// the empty name meaning the server as a whole; one that does not say so gets no RPCs.
+/// For a client of several servers ([`ClientConfig::health`](nebula::ClientConfig::health)): each
+/// is asked so often whether `service` can be used, the empty name meaning the server as a whole;
+/// one that does not say so gets no RPCs.
 #[must_use]
 pub fn health_check(service: &str, every: impl Into<Span>) -> HealthCheck {
     let request = request_bytes(MethodId::new(HEALTH.id, CHECK), &CheckRequest { service: service.into() });
@@ -62,7 +65,8 @@ pub fn health_check(service: &str, every: impl Into<Span>) -> HealthCheck {
 ///
 /// # Errors
 ///
-/// [`CallError`]; with [`Code::NotFound`](crate::Code::NotFound) where the server does not speak of the service.
+/// [`CallError`]; with [`Code::NotFound`](crate::Code::NotFound) where the server does not speak of
+/// the service.
 pub fn check(client: &mut HealthClient, service: &str) -> Result<State, CallError> {
     let reply = client.check(&CheckRequest { service: service.into() })?;
     // A state of a later version is none in which this client may count on the service.

@@ -14,7 +14,8 @@ const SCHEMA_BYTES_MAX: usize = 1 << 20;
 pub struct ReflectionOf(Box<[ServiceInfo]>);
 
 impl ReflectionOf {
-    /// Says that the server has `services`: the constants that are generated, such as [`HEALTH`](super::HEALTH).
+    /// Says that the server has `services`: the constants that are generated, such as
+    /// [`HEALTH`](super::HEALTH).
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = ServiceInfo>) -> Self {
         Self(services.into_iter().collect())
@@ -54,7 +55,8 @@ impl Reflection for ReflectionOf {
 ///
 /// # Errors
 ///
-/// [`CallError`]; with [`Code::NotFound`](crate::Code::NotFound) where the server does not have the service.
+/// [`CallError`]; with [`Code::NotFound`](crate::Code::NotFound) where the server does not have the
+/// service.
 pub fn describe(client: &mut ReflectionClient, service: &str) -> Result<Schema, CallError> {
     let mut bytes = Vec::new();
     for part in client.describe(&DescribeRequest { service: service.into() }) {

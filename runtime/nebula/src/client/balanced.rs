@@ -1,4 +1,5 @@
-//! A client of several servers: an RPC goes to one of them, and to another one when that is refused or safe.
+//! A client of several servers: an RPC goes to one of them, and to another one when that is refused
+//! or safe.
 //!
 //! ```text
 //!   submit ──▶ rpcs: taken in, kept ──▶ which server (nebula_requester::Servers) ──▶ connection ──▶ its link
@@ -8,7 +9,8 @@
 //!   members ──▶ servers join and leave       connection ──▶ made again, by a thread, after it was lost
 //! ```
 //!
-//! The machines of `nebula-nic` decide; here are the bytes and the connections. As with one server, nothing happens between two calls.
+//! The machines of `nebula-nic` decide; here are the bytes and the connections. As with one server,
+//! nothing happens between two calls.
 
 mod member;
 mod members;
@@ -63,7 +65,8 @@ pub(crate) struct Balanced<L> {
     first: usize,
     /// Readable while something waits at any connection, for a client that sleeps.
     epoll: Option<OwnedFd>,
-    /// Whether servers over shared memory have been asked for wake-ups: then one that is connected later is asked too.
+    /// Whether servers over shared memory have been asked for wake-ups: then one that is connected
+    /// later is asked too.
     is_armed: Cell<bool>,
     health: Option<HealthCheck>,
     call_timeout: Span,
@@ -242,7 +245,8 @@ impl<L: Connection> Balanced<L> {
         match connection.come() {
             Some(Came::Up) => {
                 if let (Some(epoll), Some(socket)) = (&self.epoll, connection.look().and_then(L::socket)) {
-                    // It fails where there is no memory: then its answers are found when others come.
+                    // It fails where there is no memory: then its answers are found when others
+                    // come.
                     let _ = epoll::add(epoll, socket, EventData::new_u64(server as u64), EventFlags::IN);
                 }
                 if self.is_armed.get() {
@@ -285,7 +289,8 @@ impl<L: Connection> Balanced<L> {
         }
     }
 
-    /// Has `greeting` ask every server, now and whenever a connection is made; whether it was content with any.
+    /// Has `greeting` ask every server, now and whenever a connection is made; whether it was
+    /// content with any.
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         self.maker.add_greeting(greeting.clone());
         let (now, mut is_content) = (self.now(), false);
@@ -304,8 +309,8 @@ impl<L: Connection> Balanced<L> {
         is_content
     }
 
-    /// Takes the answers to health checks where no RPC is outstanding whose end would be taken otherwise: a caller that never polls is to learn that a
-    /// server is well again.
+    /// Takes the answers to health checks where no RPC is outstanding whose end would be taken
+    /// otherwise: a caller that never polls is to learn that a server is well again.
     fn hear_health(&mut self, now: Timestamp) {
         if self.rpcs.outstanding() > 0 {
             return;
@@ -475,7 +480,8 @@ impl<L: Connection> Balanced<L> {
         self.links().for_each(L::flush);
     }
 
-    /// Over UDP alone it sleeps; where answers come over shared memory it yields the core for a moment.
+    /// Over UDP alone it sleeps; where answers come over shared memory it yields the core for a
+    /// moment.
     pub(super) fn wait(&mut self, timeout: Span) {
         self.flush();
         let timeout = self.due().map_or(timeout, |due| due.min(timeout));

@@ -72,7 +72,8 @@ pub enum ConnectError {
         /// Why.
         hint: Hint,
     },
-    /// The server is on another machine and there is no key: everybody on the path could read and forge the RPCs.
+    /// The server is on another machine and there is no key: everybody on the path could read and
+    /// forge the RPCs.
     #[error(
         "{endpoint} is another machine: give the server's key (ClientConfig::key, --key-file), or accept an open network \
          (ClientConfig::insecure, --insecure)"
@@ -184,7 +185,8 @@ impl std::fmt::Display for Hint {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// All slots hold outstanding RPCs. Over UDP also when the window is full: as much is on its way as network and server can take.
+    /// All slots hold outstanding RPCs. Over UDP also when the window is full: as much is on its
+    /// way as network and server can take.
     #[error("there is no room: take answers with poll() first")]
     Full,
     /// The request is longer than the server takes.
@@ -195,7 +197,8 @@ pub enum SubmitError {
         /// The longest that the server takes.
         max: u32,
     },
-    /// Over UDP: the replies of the server that answered may be longer than this client has room for.
+    /// Over UDP: the replies of the server that answered may be longer than this client has room
+    /// for.
     #[error(
         "the server's replies have up to {server} bytes and this client has room for {client}: \
          connect with ClientConfig::reply_bytes_max of {server} or more"
@@ -215,7 +218,8 @@ pub enum SubmitError {
     /// The server is gone.
     #[error("the server is gone: connect again")]
     ServerGone,
-    /// This process is a fork of the one that made the client, and would use its numbers, or its ring, a second time.
+    /// This process is a fork of the one that made the client, and would use its numbers, or its
+    /// ring, a second time.
     #[error("this process is a fork of the one that connected: connect again")]
     Forked,
 }
@@ -224,7 +228,8 @@ pub enum SubmitError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server refused it at once, because it would have missed the SLO or there was no room. It was not executed.
+    /// The server refused it at once, because it would have missed the SLO or there was no room. It
+    /// was not executed.
     #[error("NACK: {reason}")]
     Nack {
         /// Why.
@@ -233,7 +238,8 @@ pub enum CallError {
     /// It was begun, perhaps executed, and has no reply.
     #[error(transparent)]
     Fault(Fault),
-    /// The server refused a one-sided operation. Of a write that is longer than a block, other blocks may have been written.
+    /// The server refused a one-sided operation. Of a write that is longer than a block, other
+    /// blocks may have been written.
     #[error("one-sided operation refused: {refusal}")]
     Refused {
         /// Why.
@@ -245,7 +251,8 @@ pub enum CallError {
     /// No answer arrived in time. It is unknown whether the RPC was or will be executed.
     #[error("no answer in time")]
     TimedOut,
-    /// Over UDP: it is older than what the server remembers. It is unknown whether it was executed; it will not be executed again.
+    /// Over UDP: it is older than what the server remembers. It is unknown whether it was executed;
+    /// it will not be executed again.
     #[error(
         "older than what the server remembers: it is unknown whether it was executed, and it will not be executed again"
     )]
@@ -253,10 +260,12 @@ pub enum CallError {
     /// Its deadline was over before a worker began it. It was not executed.
     #[error("the deadline was over before the RPC was begun: it was not executed")]
     Expired,
-    /// It was cancelled with [`Client::cancel`](crate::Client::cancel). It is unknown whether it was or will be executed.
+    /// It was cancelled with [`Client::cancel`](crate::Client::cancel). It is unknown whether it
+    /// was or will be executed.
     #[error("cancelled")]
     Cancelled,
-    /// [`Client::call`](crate::Client::call) was called while submitted RPCs are outstanding, whose answers would be lost. It was not sent.
+    /// [`Client::call`](crate::Client::call) was called while submitted RPCs are outstanding, whose
+    /// answers would be lost. It was not sent.
     #[error(
         "call() while {rpcs} submitted RPCs are outstanding: take their answers with poll() first, or submit() this one too"
     )]
@@ -267,7 +276,8 @@ pub enum CallError {
     /// It was not sent.
     #[error(transparent)]
     NotSent(SubmitError),
-    /// This process is a fork of the one that submitted it, which gets the answer. It is unknown here whether it was executed.
+    /// This process is a fork of the one that submitted it, which gets the answer. It is unknown
+    /// here whether it was executed.
     #[error("this process is a fork of the one that submitted the RPC: its answer comes there")]
     Forked,
     /// The answer is not part of this version's protocol.
@@ -280,12 +290,15 @@ pub enum CallError {
 /// A handler runs at most once for each RPC, so `Yes` also means that it will not run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Executed {
-    /// The service has had it. The handler ran to its end, or until it panicked. A service of bursts
-    /// ([`Service::serve_burst`](crate::Service::serve_burst)) was called with it, whether or not it took it.
+    /// The service has had it. The handler ran to its end, or until it panicked. A service of
+    /// bursts ([`Service::serve_burst`](crate::Service::serve_burst)) was called with it, whether
+    /// or not it took it.
     Yes,
-    /// No handler has seen it, or one that did nothing but [refuse](crate::Reply::refuse) it; and none will.
+    /// No handler has seen it, or one that did nothing but [refuse](crate::Reply::refuse) it; and
+    /// none will.
     No,
-    /// Nobody can tell: it was executed, will be, or neither. Repeat it only where that does no harm.
+    /// Nobody can tell: it was executed, will be, or neither. Repeat it only where that does no
+    /// harm.
     Unknown,
 }
 

@@ -1,4 +1,5 @@
-//! A connection over either transport, or one to each of several servers: what clients of one thread and of many tasks are built on.
+//! A connection over either transport, or one to each of several servers: what clients of one
+//! thread and of many tasks are built on.
 
 use super::balanced::Balanced;
 use super::balanced::{Greeting, greet};
@@ -81,7 +82,8 @@ impl Link {
         }
     }
 
-    /// Has `greeting` ask the server, or each of several whenever a connection to it is made; whether it was content.
+    /// Has `greeting` ask the server, or each of several whenever a connection to it is made;
+    /// whether it was content.
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         match self {
             Self::Balanced(balanced) => balanced.greet(greeting),
@@ -102,7 +104,8 @@ impl Link {
         }
     }
 
-    /// How long the client waits for an RPC with these options, where a server cannot read it in a header: over UDP it can. `None`: without limit.
+    /// How long the client waits for an RPC with these options, where a server cannot read it in a
+    /// header: over UDP it can. `None`: without limit.
     pub(super) fn waits_for(&self, options: &Options) -> Option<Span> {
         let waits = options.deadline.unwrap_or(Span::MAX).min(self.deadline());
         let is_told = waits != Span::MAX
@@ -154,7 +157,8 @@ impl Link {
     }
 }
 
-// A call more is nothing there, and the way over shared memory stays short where it is compiled into the caller.
+// A call more is nothing there, and the way over shared memory stays short where it is compiled
+// into the caller.
 impl Link {
     #[inline(never)]
     fn submit_elsewhere(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {

@@ -34,7 +34,8 @@ impl Observer {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`]: nobody serves there, it is another user's, it speaks another version. A server over `udp://` shares no page.
+    /// [`ConnectError`]: nobody serves there, it is another user's, it speaks another version. A
+    /// server over `udp://` shares no page.
     pub fn connect(endpoint: impl IntoEndpoint) -> Result<Self, ConnectError> {
         let endpoint = endpoint.into_endpoint()?;
         let Endpoint::Shm(name) = &endpoint else {

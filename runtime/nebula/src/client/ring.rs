@@ -1,4 +1,5 @@
-//! The client's end of the ring: which positions are in use, where the next RPC is written, which answers have arrived.
+//! The client's end of the ring: which positions are in use, where the next RPC is written, which
+//! answers have arrived.
 
 use crate::client::error::{ConnectError, SubmitError};
 use crate::config::client::ClientConfig;
@@ -66,7 +67,8 @@ pub(crate) struct Answered {
     pub(crate) header: SlotHeader,
 }
 
-/// Polls without an answer between two looks at the clock. Few, as a caller that yields between polls may wait for milliseconds each.
+/// Polls without an answer between two looks at the clock. Few, as a caller that yields between
+/// polls may wait for milliseconds each.
 const POLLS_PER_CLOCK: u32 = 8;
 /// Least time between two looks at the socket, against the 0.2 µs that one costs.
 const PS_PER_LOOK: u64 = 50_000_000;
@@ -79,7 +81,8 @@ const OVER_PASSED_MAX: u32 = 256;
 
 /// The ring, and the socket that says whether the server lives.
 ///
-/// It is the table of the RPCs outstanding too: those from position `oldest` to `next`, in the order that they were sent in.
+/// It is the table of the RPCs outstanding too: those from position `oldest` to `next`, in the
+/// order that they were sent in.
 #[derive(Debug)]
 pub(crate) struct Ring {
     memory: SharedMemory,
@@ -126,7 +129,8 @@ pub(crate) struct Connected {
 /// How long a server may take to answer a hello.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Connects to the server of `name` and maps the ring that it grants. A client that may sleep is woken by the server.
+/// Connects to the server of `name` and maps the ring that it grants. A client that may sleep is
+/// woken by the server.
 pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Connected, ConnectError> {
     let &ClientConfig { slots, domain, one_sided: maps, .. } = config;
     connect_saying(name, Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false, maps })
@@ -252,7 +256,8 @@ impl Ring {
 
     /// Where the next RPC goes.
     ///
-    /// An empty ring is used from its first slot again: with few RPCs outstanding both sides touch few lines, however long the ring is.
+    /// An empty ring is used from its first slot again: with few RPCs outstanding both sides touch
+    /// few lines, however long the ring is.
     #[inline(always)]
     fn place(&mut self) -> u32 {
         if self.next == self.oldest && self.next & (self.geometry.slots - 1) != 0 {
@@ -271,7 +276,8 @@ impl Ring {
         position
     }
 
-    /// Sends an RPC of one packet of `bytes` bytes in one slot, which must be free: `put` writes it.
+    /// Sends an RPC of one packet of `bytes` bytes in one slot, which must be free: `put` writes
+    /// it.
     #[inline(always)]
     pub(crate) fn send_whole(&mut self, token: u64, bytes: usize, sizes: u64, put: impl FnOnce(&[AtomicU64])) {
         let position = self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
@@ -281,7 +287,8 @@ impl Ring {
         publish_whole(line, first_word(Mark::Request, position, 1), sizes);
     }
 
-    /// As [`send_whole`](Self::send_whole), where `put` says its sizes once it has written it, or that it is not to be sent.
+    /// As [`send_whole`](Self::send_whole), where `put` says its sizes once it has written it, or
+    /// that it is not to be sent.
     #[inline(always)]
     pub(crate) fn send_put(&mut self, token: u64, put: impl FnOnce(&[AtomicU64]) -> Option<u64>) -> Option<()> {
         let position = self.place();
@@ -317,8 +324,8 @@ impl Ring {
         slots.publish(position, SlotHeader { mark: Mark::Operation, pkt_idx: 0, span: 1, rpc_bytes, extra: 0 });
     }
 
-    /// One look at the oldest RPC: a reply of at most `most` bytes in one slot is copied to the start of `into`, which has room for some bytes more,
-    /// and its slots are free.
+    /// One look at the oldest RPC: a reply of at most `most` bytes in one slot is copied to the
+    /// start of `into`, which has room for some bytes more, and its slots are free.
     #[inline(always)]
     pub(crate) fn take_oldest(&mut self, into: &mut [u8], most: u32) -> Next {
         let position = self.oldest;
@@ -354,9 +361,10 @@ impl Ring {
 
     /// An RPC whose answer has come.
     ///
-    /// Answers mostly come in the order of the requests, so the oldest slot is looked at. With several workers they do not: so
-    /// every now and then another slot is looked at too, the more often the more that finds. A look at a slot that is not answered yet
-    /// costs the server a line transfer.
+    /// Answers mostly come in the order of the requests, so the oldest slot is looked at. With
+    /// several workers they do not: so every now and then another slot is looked at too, the more
+    /// often the more that finds. A look at a slot that is not answered yet costs the server a line
+    /// transfer.
     #[inline]
     pub(crate) fn next_answer(&mut self) -> Option<Answered> {
         if self.oldest == self.next {
@@ -382,7 +390,8 @@ impl Ring {
     #[inline(never)]
     fn rove(&mut self) -> Option<Answered> {
         self.rover = self.behind(self.rover);
-        // Behind an RPC that takes long, most may be over: those are passed at once, for nobody need look at their slots.
+        // Behind an RPC that takes long, most may be over: those are passed at once, for nobody
+        // need look at their slots.
         for _ in 0..OVER_PASSED_MAX {
             if self.entry(self.rover).state != State::Over {
                 break;
@@ -396,7 +405,8 @@ impl Ring {
         found
     }
 
-    /// The RPC sent after the one at `position`; behind the last, and behind one that is free by now, the oldest.
+    /// The RPC sent after the one at `position`; behind the last, and behind one that is free by
+    /// now, the oldest.
     fn behind(&mut self, position: u32) -> u32 {
         let outstanding = self.next.wrapping_sub(self.oldest);
         let ahead = position.wrapping_sub(self.oldest);
@@ -417,7 +427,8 @@ impl Ring {
         }
     }
 
-    /// Tells the server that the RPC with this token is taken back, if it can be told and has not answered.
+    /// Tells the server that the RPC with this token is taken back, if it can be told and has not
+    /// answered.
     pub(crate) fn cancel(&self, token: u64) {
         let mut position = self.oldest;
         while self.tells_cancels && position != self.next {
@@ -479,8 +490,9 @@ impl Ring {
 
     /// Asks the kernel whether the server is gone.
     fn ask(&mut self) {
-        // A server sends nothing after its welcome: anything to read is the end. To a client that may sleep it sends wake-ups; those are for the
-        // thread that sleeps, and stay where they are.
+        // A server sends nothing after its welcome: anything to read is the end. To a client that
+        // may sleep it sends wake-ups; those are for the thread that sleeps, and stay where they
+        // are.
         let watched = if self.may_sleep { PollFlags::empty() } else { PollFlags::IN };
         let mut fds = [PollFd::new(&self.socket, watched)];
         self.is_gone = matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0);
@@ -505,7 +517,8 @@ impl Ring {
         self.socket.as_fd()
     }
 
-    /// Asks the server for a wake-up when it has answered next. All slots must be looked at after this.
+    /// Asks the server for a wake-up when it has answered next. All slots must be looked at after
+    /// this.
     pub(crate) fn arm(&self) {
         if self.may_sleep {
             SleepWord::new(sleep_word(&self.memory, self.geometry)).arm();
@@ -524,7 +537,8 @@ impl Ring {
         self.oldest
     }
 
-    /// An RPC whose answer has come, from `position` on, which moves behind it. A look at each of them.
+    /// An RPC whose answer has come, from `position` on, which moves behind it. A look at each of
+    /// them.
     pub(crate) fn next_answer_from(&mut self, position: &mut u32) -> Option<Answered> {
         while position.wrapping_sub(self.oldest) < self.next.wrapping_sub(self.oldest) {
             let entry = *self.entry(*position);

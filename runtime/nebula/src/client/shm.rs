@@ -21,8 +21,8 @@ use nebula_sys::sync::AtomicU64;
 use std::collections::VecDeque;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other slots, whether the server is there. Fewer
-/// while answers come out of order.
+/// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other
+/// slots, whether the server is there. Fewer while answers come out of order.
 const MISSES_PER_LOOK: u32 = 4;
 /// Shorter waits leave the core to nobody else: that takes some microseconds.
 const YIELD_FROM: Span = Span::from_us(10);
@@ -40,13 +40,14 @@ pub enum Glance {
 
 /// A client over shared memory.
 ///
-/// An RPC in its ring is known by its position there: nothing else is kept of it. Only one that has a deadline, or that may be sent again after a
-/// NACK, is the requester's too.
+/// An RPC in its ring is known by its position there: nothing else is kept of it. Only one that has
+/// a deadline, or that may be sent again after a NACK, is the requester's too.
 #[derive(Debug)]
 pub(crate) struct ShmClient {
     ring: Ring,
     mark: ForkMark,
-    /// Requests shorter than this go the short way: one packet, one slot, known to the ring alone. 0 where none may.
+    /// Requests shorter than this go the short way: one packet, one slot, known to the ring alone.
+    /// 0 where none may.
     whole_end: usize,
     /// Replies of up to so many bytes come back in one slot.
     whole_reply_max: u32,
@@ -138,14 +139,16 @@ impl ShmClient {
         }
     }
 
-    /// As [`submit_keyed`](Self::submit_keyed), of a request with `tail` behind it; `None` if it cannot go the short way now.
+    /// As [`submit_keyed`](Self::submit_keyed), of a request with `tail` behind it; `None` if it
+    /// cannot go the short way now.
     #[inline(always)]
     pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         let put = |words: &[AtomicU64]| store_bytes_and(words, request, tail);
         self.submit_whole(request.len() + tail.len(), key_hash, put)
     }
 
-    /// Submits a request of `bytes` bytes the short way, if it may go that way and there is room: `put` writes it.
+    /// Submits a request of `bytes` bytes the short way, if it may go that way and there is room:
+    /// `put` writes it.
     #[inline(always)]
     fn submit_whole(&mut self, bytes: usize, key_hash: u32, put: impl FnOnce(&[AtomicU64])) -> Option<Ticket> {
         if bytes >= self.whole_end || !self.ring.has_room(1) || self.mark.is_forked() {
@@ -158,7 +161,8 @@ impl ShmClient {
         Some(Ticket(token))
     }
 
-    /// As [`submit_whole`](Self::submit_whole), of a request that `put` writes whose length it returns. Nothing is sent where that is `None`.
+    /// As [`submit_whole`](Self::submit_whole), of a request that `put` writes whose length it
+    /// returns. Nothing is sent where that is `None`.
     #[inline(always)]
     pub(crate) fn submit_put(
         &mut self,
@@ -234,7 +238,8 @@ impl ShmClient {
         begun.map(|packets| packets.tid()).map_err(|_| SubmitError::Full)
     }
 
-    /// Ends an RPC before its answer, which is ignored when it comes; its slots come free then. The server is told, by the mark of its slot.
+    /// Ends an RPC before its answer, which is ignored when it comes; its slots come free then. The
+    /// server is told, by the mark of its slot.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
         let is_outstanding = match self.requester.find(ticket.0) {
             Some(place) => self.requester.end(place).is_some(),
@@ -250,7 +255,8 @@ impl ShmClient {
         is_outstanding
     }
 
-    /// Ignores the answer to an RPC that the ring alone knows of; `false` if there is none with this token.
+    /// Ignores the answer to an RPC that the ring alone knows of; `false` if there is none with
+    /// this token.
     fn forsake(&mut self, token: u64) -> bool {
         let mut is_found = false;
         self.ring.visit(|entry| {
@@ -273,8 +279,8 @@ impl ShmClient {
         }
     }
 
-    /// The first half of [`poll`](Self::poll): all that most polls do, and what it finds are numbers, which stay in registers. The second is
-    /// [`poll_otherwise`](Self::poll_otherwise).
+    /// The first half of [`poll`](Self::poll): all that most polls do, and what it finds are
+    /// numbers, which stay in registers. The second is [`poll_otherwise`](Self::poll_otherwise).
     #[inline(always)]
     pub(crate) fn glance(&mut self) -> Glance {
         if self.mark.is_forked() {
@@ -444,7 +450,8 @@ impl ShmClient {
         if self.is_timed { Timestamp::from_ps(self.clock.now_ps()) } else { Timestamp::ZERO }
     }
 
-    /// Takes an answer out of the ring: the ticket it ends, with the bytes of its reply, which lie in `self.reply`.
+    /// Takes an answer out of the ring: the ticket it ends, with the bytes of its reply, which lie
+    /// in `self.reply`.
     fn take(&mut self, answered: Answered) -> Option<(Ticket, Result<usize, CallError>)> {
         let Answered { position, entry, header } = answered;
         let ended = match entry.state {
@@ -467,7 +474,8 @@ impl ShmClient {
                 self.copy_reply(position, header.rpc_bytes);
                 Ok(header.rpc_bytes as usize)
             }
-            // The slots carry whole packets: the server may have found room for more than was provisioned.
+            // The slots carry whole packets: the server may have found room for more than was
+            // provisioned.
             Mark::Reply => Err(CallError::Fault(Fault::ReplyTooLarge)),
             Mark::Fault => Err(CallError::Fault(Fault::from_code(header.extra))),
             Mark::Nack => Err(CallError::refused(nack(RpcKey::default(), header).nack_reason())),

@@ -1,4 +1,5 @@
-//! A client over UDP, or over datagrams in TCP: what is sent stays here until it is answered, and is sent again until then.
+//! A client over UDP, or over datagrams in TCP: what is sent stays here until it is answered, and
+//! is sent again until then.
 //!
 //! ```text
 //! submit ──▶ rpcs, by place ──queue──▶ outbox: messages into datagrams ──▶ wire
@@ -8,8 +9,9 @@
 //! poll  ◀── done ◀── session: whose answer is it ◀── seal ◀── wire
 //! ```
 //!
-//! The machines of `nebula-nic` decide; here are the bytes. Nothing happens between two calls: each [`poll`](UdpClient::poll) that finds no
-//! finished RPC sends what waits, takes in all that has come, and looks at the clock.
+//! The machines of `nebula-nic` decide; here are the bytes. Nothing happens between two calls: each
+//! [`poll`](UdpClient::poll) that finds no finished RPC sends what waits, takes in all that has
+//! come, and looks at the clock.
 
 mod done;
 mod handshake;

@@ -1,4 +1,5 @@
-//! Why a server cannot be started: what its configuration, its endpoint or the machine does not allow.
+//! Why a server cannot be started: what its configuration, its endpoint or the machine does not
+//! allow.
 
 use crate::endpoint::{Endpoint, EndpointError};
 use nebula_nic::schedule::ManagerConfigError;
@@ -42,7 +43,8 @@ pub enum ServeError {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// The address can be reached from other machines and there is no key: everybody would be served, unauthenticated.
+    /// The address can be reached from other machines and there is no key: everybody would be
+    /// served, unauthenticated.
     #[error(
         "{endpoint} can be reached from other machines: give a key (ServerConfig::key, --key-file), or accept an open network \
          (ServerConfig::insecure, --insecure)"

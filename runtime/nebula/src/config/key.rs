@@ -193,7 +193,8 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`KeyFileError`]: it cannot be read, others can read it, it is no regular file or too long, or its text is no list of keys.
+    /// [`KeyFileError`]: it cannot be read, others can read it, it is no regular file or too long,
+    /// or its text is no list of keys.
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self, KeyFileError> {
         let path = path.as_ref();
         let cannot = |cause| KeyFileError::Read { path: path.to_owned(), cause };

@@ -22,10 +22,11 @@ use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
 /// When the server refuses RPCs because the queue is long: its admission control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// The receive buffer and the queue are sized from the SLO. An RPC that would miss the SLO gets a NACK at once.
+    /// The receive buffer and the queue are sized from the SLO. An RPC that would miss the SLO gets
+    /// a NACK at once.
     SloBounded,
-    /// The receive buffer has a fixed size, and no RPC is refused before it is full. The queue then grows under overload as it does
-    /// with a buffer for each connection. For comparisons.
+    /// The receive buffer has a fixed size, and no RPC is refused before it is full. The queue then
+    /// grows under overload as it does with a buffer for each connection. For comparisons.
     Unbounded {
         /// Size of the receive buffer, in bytes.
         recv_buffer_bytes: u64,
@@ -37,18 +38,20 @@ pub enum Queueing {
 pub enum IdlePolicy {
     /// It polls all the time. The lowest latency, for a whole core.
     Spin,
-    /// It polls for a while, then yields between polls, then sleeps between polls. An idle server uses almost no processor time. The
-    /// first RPC after more than 5 ms of silence waits up to 0.1 ms longer.
+    /// It polls for a while, then yields between polls, then sleeps between polls. An idle server
+    /// uses almost no processor time. The first RPC after more than 5 ms of silence waits up to 0.1
+    /// ms longer.
     Adaptive,
-    /// It polls for 20 µs, then sleeps until something arrives. An idle server uses no processor time. The first RPC after a silence
-    /// waits until the thread is awake, some 10 µs. Over `udp://` only.
+    /// It polls for 20 µs, then sleeps until something arrives. An idle server uses no processor
+    /// time. The first RPC after a silence waits until the thread is awake, some 10 µs. Over
+    /// `udp://` only.
     Block,
 }
 
 /// The configuration of a server.
 ///
-/// Each field has a setter of the same name, which takes the value of an optional field. Times are [`Span`]s; the setters take
-/// [`std::time::Duration`] too.
+/// Each field has a setter of the same name, which takes the value of an optional field. Times are
+/// [`Span`]s; the setters take [`std::time::Duration`] too.
 ///
 /// # Examples
 ///
@@ -66,21 +69,24 @@ pub enum IdlePolicy {
 pub struct ServerConfig {
     /// How RPCs are given to workers. Default: JBSQ(2).
     pub policy: Policy,
-    /// A policy of the caller's own. While there is one, `policy` must be the default one and decides nothing. Default: none.
+    /// A policy of the caller's own. While there is one, `policy` must be the default one and
+    /// decides nothing. Default: none.
     pub custom_policy: Option<CustomPolicy>,
-    /// The latency that 99 % of the RPCs must keep, from arrival to reply. The receive buffer and the queue are sized from it.
-    /// Default: 100 µs.
+    /// The latency that 99 % of the RPCs must keep, from arrival to reply. The receive buffer and
+    /// the queue are sized from it. Default: 100 µs.
     #[setters(into)]
     pub slo: Span,
-    /// The messaging domain: clients of another are refused, and the decision log says it. Default: 0.
+    /// The messaging domain: clients of another are refused, and the decision log says it. Default:
+    /// 0.
     pub domain: u8,
     /// Worker threads. Default: 1.
     pub workers: u16,
-    /// Engines, among which clients are divided evenly; each has its own queue, and its share of the workers, of the receive buffer and of what is
-    /// remembered. For more RPCs than one engine can take; see [`flows`](Self::flows). Default: 1.
+    /// Engines, among which clients are divided evenly; each has its own queue, and its share of
+    /// the workers, of the receive buffer and of what is remembered. For more RPCs than one engine
+    /// can take; see [`flows`](Self::flows). Default: 1.
     pub engines: u16,
-    /// Whether each engine and its worker run on one thread, which takes one worker an engine. Under `mcs-lock` it changes nothing: there the
-    /// workers take turns as the engine.
+    /// Whether each engine and its worker run on one thread, which takes one worker an engine.
+    /// Under `mcs-lock` it changes nothing: there the workers take turns as the engine.
     ///
     /// `None`, the default, is one thread where each engine has one worker, unless
     /// [`pin`](Self::pin) names more cores than there are workers. While a handler runs on such a
@@ -94,82 +100,102 @@ pub struct ServerConfig {
     /// who sets the number of workers in a program knows why; the program `nebula` asks for
     /// `--oversubscribe`.
     pub oversubscribe: bool,
-    /// RPCs that an inline worker serves at most before it sends their answers and looks for more, 1 to 32. Fewer where others share its thread
-    /// ([`Domains`](crate::Domains)). Default: 32.
+    /// RPCs that an inline worker serves at most before it sends their answers and looks for more,
+    /// 1 to 32. Fewer where others share its thread ([`Domains`](crate::Domains)). Default: 32.
     pub turn_rpcs_max: u32,
-    /// Whether the payload of a worker's next RPC is fetched while it serves the one before. Default: on.
+    /// Whether the payload of a worker's next RPC is fetched while it serves the one before.
+    /// Default: on.
     pub steering: Steering,
     /// The longest request, in bytes. A longer one gets a NACK. Default: 64 KiB.
     pub rpc_bytes_max: u32,
-    /// Over `shm://`: payload that one slot of a client's ring holds at least, in bytes, up to 1 MiB. A slot is whole cache lines with 16
-    /// bytes of header, so that it holds 48, 112, 176… bytes. Default: 576, which holds a value of 512 B with its key in one packet.
+    /// Over `shm://`: payload that one slot of a client's ring holds at least, in bytes, up to 1
+    /// MiB. A slot is whole cache lines with 16 bytes of header, so that it holds 48, 112, 176…
+    /// bytes. Default: 576, which holds a value of 512 B with its key in one packet.
     pub mtu_bytes: u32,
-    /// Over `udp://`: payload of one packet, in bytes, a multiple of 64. Default: 1,088, which with all headers fits the smallest MTU
-    /// that IPv6 allows.
+    /// Over `udp://`: payload of one packet, in bytes, a multiple of 64. Default: 1,088, which with
+    /// all headers fits the smallest MTU that IPv6 allows.
     pub packet_bytes: u32,
-    /// The longest reply that the service sends, in bytes. The server tells every client as it connects, and a client with less room
-    /// is refused then, before any handler runs. Over `udp://` a longer reply becomes [`Fault::ReplyTooLarge`](crate::Fault).
+    /// The longest reply that the service sends, in bytes. The server tells every client as it
+    /// connects, and a client with less room is refused then, before any handler runs. Over
+    /// `udp://` a longer reply becomes [`Fault::ReplyTooLarge`](crate::Fault).
     ///
-    /// `None`, the default: the server does not say. Over `shm://` each client then provisions the room that it thinks it needs, and a
-    /// reply that does not fit is known only after the handler has run. Over `udp://` a reply has at most
-    /// [`rpc_bytes_max`](Self::rpc_bytes_max) bytes, or 64 KiB where that is less.
+    /// `None`, the default: the server does not say. Over `shm://` each client then provisions the
+    /// room that it thinks it needs, and a reply that does not fit is known only after the handler
+    /// has run. Over `udp://` a reply has at most [`rpc_bytes_max`](Self::rpc_bytes_max) bytes, or
+    /// 64 KiB where that is less.
     pub reply_bytes_max: Option<u32>,
-    /// Over `udp://`: finished RPCs that the server remembers, of all clients together, so that none is executed twice. It remembers
-    /// at least as many as fit the receive buffer. Default: 65,536.
+    /// Over `udp://`: finished RPCs that the server remembers, of all clients together, so that
+    /// none is executed twice. It remembers at least as many as fit the receive buffer. Default:
+    /// 65,536.
     pub retention_rpcs: u32,
-    /// Over `udp://`: memory for replies that may have to be sent again, in bytes; at least four of the longest. Default: 8 MiB.
+    /// Over `udp://`: memory for replies that may have to be sent again, in bytes; at least four of
+    /// the longest. Default: 8 MiB.
     pub retention_bytes: usize,
-    /// Over `udp://`: the keys of the clients, any of which is accepted. With keys every datagram is authenticated and encrypted, and a client whose
-    /// address changes goes on. They may be replaced while the server runs
+    /// Over `udp://`: the keys of the clients, any of which is accepted. With keys every datagram
+    /// is authenticated and encrypted, and a client whose address changes goes on. They may be
+    /// replaced while the server runs
     /// ([`RunningServer::set_keys`](crate::RunningServer::set_keys)). Default: none.
     pub keys: Keys,
-    /// Clients that have one share of the server together while there is not room for all, and what it weighs: owners of keys over `udp://`, user ids
-    /// over `shm://`. A tenant gets at least its part by weight, or what it asks for if that is less; its clients share that evenly.
-    /// At most 15 and `*` for all others, fixed while the server runs. Default: none; then all clients share evenly.
+    /// Clients that have one share of the server together while there is not room for all, and what
+    /// it weighs: owners of keys over `udp://`, user ids over `shm://`. A tenant gets at least its
+    /// part by weight, or what it asks for if that is less; its clients share that evenly. At most
+    /// 15 and `*` for all others, fixed while the server runs. Default: none; then all clients
+    /// share evenly.
     #[setters(into)]
     pub tenants: Vec<Tenant>,
-    /// Over `udp://`: whether to serve other machines without a key. Then everybody who reaches the address is served, and everybody
-    /// on the path can read and change the RPCs. Default: `false`.
+    /// Over `udp://`: whether to serve other machines without a key. Then everybody who reaches the
+    /// address is served, and everybody on the path can read and change the RPCs. Default: `false`.
     pub insecure: bool,
-    /// The expected mean service time of an RPC, until it has been measured. The receive buffer is sized from it. Default: 500 ns.
+    /// The expected mean service time of an RPC, until it has been measured. The receive buffer is
+    /// sized from it. Default: 500 ns.
     #[setters(into)]
     pub service_mean: Span,
-    /// The expected mean length of a request, in bytes. The receive buffer is sized from it. Default: 576.
+    /// The expected mean length of a request, in bytes. The receive buffer is sized from it.
+    /// Default: 576.
     pub rpc_bytes_mean: u32,
-    /// The most that the receive buffer takes, in bytes, however long the SLO is. The longest RPC fits it twice in any case. Where the SLO asks for
-    /// more, RPCs are refused for lack of room before they would miss it. Default: 64 MiB.
+    /// The most that the receive buffer takes, in bytes, however long the SLO is. The longest RPC
+    /// fits it twice in any case. Where the SLO asks for more, RPCs are refused for lack of room
+    /// before they would miss it. Default: 64 MiB.
     pub recv_buffer_bytes_max: u64,
-    /// How long an RPC of several packets may take to arrive, counted from its first packet. Then it gets a NACK. `None`, the
-    /// default, is 10 ms over `shm://` and 500 ms over `udp://`.
+    /// How long an RPC of several packets may take to arrive, counted from its first packet. Then
+    /// it gets a NACK. `None`, the default, is 10 ms over `shm://` and 500 ms over `udp://`.
     #[setters(into)]
     pub reassembly_timeout: Option<Span>,
-    /// When the receive buffer is searched for room behind a slow RPC: before an RPC is refused, after it as in the paper, or ahead of need. Ahead,
-    /// RPCs are also taken one by one instead of several at once, which costs time. Default: [`ScrubMode::OnFull`].
+    /// When the receive buffer is searched for room behind a slow RPC: before an RPC is refused,
+    /// after it as in the paper, or ahead of need. Ahead, RPCs are also taken one by one instead of
+    /// several at once, which costs time. Default: [`ScrubMode::OnFull`].
     pub scrub: ScrubMode,
     /// When RPCs are refused because the queue is long. Default: when they would miss the SLO.
     pub queueing: Queueing,
     /// Over `shm://`: clients that can be connected at once. Default: 4,096.
     pub clients_max: u16,
-    /// Over `shm://`: memory for the rings of all clients together, in bytes. A client whose ring does not fit any more is refused
-    /// ([`Refusal::NoMemory`](crate::Refusal::NoMemory)). Default: no bound but the machine's memory.
+    /// Over `shm://`: memory for the rings of all clients together, in bytes. A client whose ring
+    /// does not fit any more is refused ([`Refusal::NoMemory`](crate::Refusal::NoMemory)). Default:
+    /// no bound but the machine's memory.
     pub rings_bytes_max: u64,
-    /// Under `preemptive:Q`: RPCs that a worker can have suspended, at most 62. With 0 each runs to its end. Default: 16.
+    /// Under `preemptive:Q`: RPCs that a worker can have suspended, at most 62. With 0 each runs to
+    /// its end. Default: 16.
     pub suspended_max: u16,
-    /// RPCs of a worker that may wait for [later](crate::Reply::later) replies at once, under `jbsq:N` and `single-queue`: a worker is given as many more,
-    /// up to 64 in all. More of them wait at a worker then instead of in the common queue, so set no more than is needed. `None`, the default, is
-    /// what the service says ([`Service::later_max`](crate::Service::later_max)), or none: handlers reply at once.
+    /// RPCs of a worker that may wait for [later](crate::Reply::later) replies at once, under
+    /// `jbsq:N` and `single-queue`: a worker is given as many more, up to 64 in all. More of them
+    /// wait at a worker then instead of in the common queue, so set no more than is needed. `None`,
+    /// the default, is what the service says ([`Service::later_max`](crate::Service::later_max)),
+    /// or none: handlers reply at once.
     pub later_max: Option<u16>,
-    /// Threads of the pool that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to, all workers' together; with 0 they run where they arrive.
-    /// Takes `jbsq:N` or `single-queue`, and [`Server::serve`](crate::Server::serve). `None`, the default, is one where the service has such RPCs; under
-    /// `darc`, which keeps cores free of them, it is 0.
+    /// Threads of the pool that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to, all
+    /// workers' together; with 0 they run where they arrive. Takes `jbsq:N` or `single-queue`, and
+    /// [`Server::serve`](crate::Server::serve). `None`, the default, is one where the service has
+    /// such RPCs; under `darc`, which keeps cores free of them, it is 0.
     pub pool_threads: Option<u16>,
-    /// RPCs that the pool takes on at once, waiting and running; fewer where the SLO wants fewer, by what they take. Each keeps its worker's credit as
-    /// one that waits for a [later](Self::later_max) reply, beside those. Default: 32.
+    /// RPCs that the pool takes on at once, waiting and running; fewer where the SLO wants fewer,
+    /// by what they take. Each keeps its worker's credit as one that waits for a
+    /// [later](Self::later_max) reply, beside those. Default: 32.
     pub pool_max: u16,
-    /// Under `darc`: RPCs that make one sample of how long each type takes and how frequent it is; from the first one on, cores are reserved.
-    /// Default: 50,000.
+    /// Under `darc`: RPCs that make one sample of how long each type takes and how frequent it is;
+    /// from the first one on, cores are reserved. Default: 50,000.
     pub type_window: u32,
-    /// Under `darc`: the types of RPCs. `None`, the default, is what the service says ([`Service::rpc_type`](crate::Service::rpc_type)); with
+    /// Under `darc`: the types of RPCs. `None`, the default, is what the service says
+    /// ([`Service::rpc_type`](crate::Service::rpc_type)); with
     /// [`Server::open`](crate::Server::open), where there is none, all RPCs are of one type.
     pub rpc_types: Option<RpcTypes>,
     /// Under `preemptive:Q`: the stack of each handler, in bytes. Default: 256 KiB.
@@ -178,22 +204,27 @@ pub struct ServerConfig {
     pub migration: MigrationConfig,
     /// What threads do while they have no work. Default: [`IdlePolicy::Adaptive`].
     pub idle: IdlePolicy,
-    /// Cores that threads are pinned to: first the engines' threads, then the workers'. Default: empty, nothing is pinned.
+    /// Cores that threads are pinned to: first the engines' threads, then the workers'. Default:
+    /// empty, nothing is pinned.
     #[setters(into)]
     pub pin: Vec<usize>,
     /// Over `shm://`: user ids that may connect beside the server's own. Default: none.
     #[setters(into)]
     pub allowed_uids: Vec<u32>,
-    /// Memory that clients read and write by one-sided operations: the first is region 0, the next one 1. See
-    /// [`Server::register`](crate::Server::register). Default: none.
+    /// Memory that clients read and write by one-sided operations: the first is region 0, the next
+    /// one 1. See [`Server::register`](crate::Server::register). Default: none.
     pub regions: Vec<Registered>,
-    /// Whether workers sample one RPC in 64 for the [status page](crate::StatusReader): its time of waiting, of service, and in all. It takes an RPC less
-    /// than 2 % of its instructions. Default: `true`.
+    /// Whether workers sample one RPC in 64 for the [status page](crate::StatusReader): its time of
+    /// waiting, of service, and in all. It takes an RPC less than 2 % of its instructions. Default:
+    /// `true`.
     pub metrics: bool,
-    /// A file that every decision of the NIC is written to, for replay. Under `altocumulus:G` each group appends its number to the
-    /// name. It costs far more time than the decisions. A server whose log cannot be begun does not start
-    /// ([`ServeError::Log`](crate::ServeError::Log)); one whose log cannot be written any more goes on without, and says so
-    /// ([`RunningServer::log_error`](crate::RunningServer::log_error), [`stop_with_log`](crate::RunningServer::stop_with_log), [`join`](crate::RunningServer::join)). Default: none.
+    /// A file that every decision of the NIC is written to, for replay. Under `altocumulus:G` each
+    /// group appends its number to the name. It costs far more time than the decisions. A server
+    /// whose log cannot be begun does not start ([`ServeError::Log`](crate::ServeError::Log)); one
+    /// whose log cannot be written any more goes on without, and says so
+    /// ([`RunningServer::log_error`](crate::RunningServer::log_error),
+    /// [`stop_with_log`](crate::RunningServer::stop_with_log),
+    /// [`join`](crate::RunningServer::join)). Default: none.
     #[setters(into)]
     pub decision_log: Option<PathBuf>,
 }
@@ -246,13 +277,14 @@ impl Default for ServerConfig {
     }
 }
 
-/// The part of the SLO that an RPC may spend waiting and in service; the rest is for the way there and back and for the machine's own
-/// pauses.
+/// The part of the SLO that an RPC may spend waiting and in service; the rest is for the way there
+/// and back and for the machine's own pauses.
 const SLO_SHARE_PERCENT: u64 = 70;
 
 impl ServerConfig {
-    /// So many [engines](Self#structfield.engines), each inline with its one worker: Dagger's dispatch threads, each with its own queue and its share
-    /// of the clients, which are dealt out in turn and stay.
+    /// So many [engines](Self#structfield.engines), each inline with its one worker: Dagger's
+    /// dispatch threads, each with its own queue and its share of the clients, which are dealt out
+    /// in turn and stay.
     #[must_use]
     pub fn flows(self, flows: u16) -> Self {
         self.engines(flows).workers(flows).inline(true)
@@ -279,7 +311,8 @@ impl ServerConfig {
         self.groups().max(self.engines)
     }
 
-    /// Whether all threads can sleep until something comes: none looks for work where others leave it, as groups do.
+    /// Whether all threads can sleep until something comes: none looks for work where others leave
+    /// it, as groups do.
     pub(crate) fn sleeps(&self) -> bool {
         self.groups() == 1 && self.kind().sleeps()
     }
@@ -294,7 +327,8 @@ impl ServerConfig {
         self.inline.unwrap_or(false)
     }
 
-    /// Whether RPCs may be served as they come, before any is queued. Those of a run end together, and so none that is preempted or answered later.
+    /// Whether RPCs may be served as they come, before any is queued. Those of a run end together,
+    /// and so none that is preempted or answered later.
     pub(crate) fn may_serve_at_once(&self) -> bool {
         self.is_inline() && !matches!(self.policy, Policy::Preemptive(_)) && self.laters() == 0
     }
@@ -317,7 +351,8 @@ impl ServerConfig {
         bound.saturating_sub(elsewhere).max(2 * u32::from(self.workers))
     }
 
-    /// RPCs that a pool of `threads` threads takes on when one takes `service`, so that the next keeps the SLO.
+    /// RPCs that a pool of `threads` threads takes on when one takes `service`, so that the next
+    /// keeps the SLO.
     pub(crate) fn pool_bound(&self, service: Span, threads: u16) -> u32 {
         let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
         let bound = queue_bound_for_slo(slo, service, threads.into()).unwrap_or(0);
@@ -368,7 +403,8 @@ impl ServerConfig {
         Ok(Backend::try_with(config, self.dispatcher(&config))?)
     }
 
-    /// As [`backend_config`](Self::backend_config), with the shares of a transport that knows better than by the client's number whose they are.
+    /// As [`backend_config`](Self::backend_config), with the shares of a transport that knows
+    /// better than by the client's number whose they are.
     pub(crate) fn backend_config_for(&self, sources: Option<Sources>) -> Result<BackendConfig, ServeError> {
         let config = self.backend_config()?;
         Ok(sources.map_or(config, |sources| config.sources(sources)))
@@ -388,8 +424,8 @@ impl ServerConfig {
         Sources { shift: 0, bits: u8::try_from(clients.trailing_zeros()).unwrap_or(SOURCE_BITS_MAX) }
     }
 
-    /// What the NIC does of the policy. RPCs that take turns at their workers keep their credit while they are suspended: a worker is
-    /// given one to run and one behind it beside those.
+    /// What the NIC does of the policy. RPCs that take turns at their workers keep their credit
+    /// while they are suspended: a worker is given one to run and one behind it beside those.
     fn nic_policy(&self) -> Policy {
         match self.policy {
             Policy::Preemptive(_) => Policy::Jbsq(u32::from(self.suspended_max) + 2),
@@ -467,13 +503,15 @@ impl ServerConfig {
             .slot_order(SlotOrder::FirstWhenEmpty)
             .scrub(self.scrub)
             .reassembler_entries(entries)
-            // While the table is more than half full: so that who begins RPCs and does not end them leaves room for others.
+            // While the table is more than half full: so that who begins RPCs and does not end them
+            // leaves room for others.
             .incomplete_per_peer(entries / 4)
             .reassembly_timeout(self.reassembly_timeout.unwrap_or(Span::from_ms(10))))
     }
 }
 
-/// Over UDP, the longest reply of a server that does not say how long its replies are, unless requests may be longer.
+/// Over UDP, the longest reply of a server that does not say how long its replies are, unless
+/// requests may be longer.
 const REPLY_BYTES_UNSAID: u32 = 64 * 1024;
 
 #[cfg(test)]

@@ -8,8 +8,9 @@ use std::str::FromStr;
 
 /// A server of several: its endpoint, its share of the RPCs, and where it stands.
 ///
-/// As text the endpoint, and behind it `?weight=3&zone=a` or one of both: a weight from 1 to 65,535, 1 unless given; and a zone, named as `shm://` endpoints
-/// are, which is compared with the client's ([`ClientConfig::zone`](crate::ClientConfig::zone)).
+/// As text the endpoint, and behind it `?weight=3&zone=a` or one of both: a weight from 1 to
+/// 65,535, 1 unless given; and a zone, named as `shm://` endpoints are, which is compared with the
+/// client's ([`ClientConfig::zone`](crate::ClientConfig::zone)).
 ///
 /// # Examples
 ///
@@ -33,7 +34,8 @@ pub struct Listed {
 const ZONE_BYTES_MAX: usize = 64;
 
 impl Listed {
-    /// What a client of `zone` knows of it beforehand. Far is what says another zone than the client's.
+    /// What a client of `zone` knows of it beforehand. Far is what says another zone than the
+    /// client's.
     pub(crate) fn standing(&self, zone: Option<&str>) -> Standing {
         let is_far = self.zone.is_some() && zone.is_some() && self.zone.as_deref() != zone;
         Standing::default().weight(self.weight.get()).far(is_far)

@@ -59,7 +59,8 @@ impl<T: Transport> Engine<T> {
         count
     }
 
-    /// Publishes the length of the queue and, once a period, hands RPCs to the groups that the manager names.
+    /// Publishes the length of the queue and, once a period, hands RPCs to the groups that the
+    /// manager names.
     #[inline]
     pub(super) fn hand_over(&mut self, now: Timestamp) {
         let Intake { backend, neighbors: Some(neighbors), payloads, recorder, .. } = &mut self.intake else { return };

@@ -1,7 +1,8 @@
-//! Stations 2 to 7 and 10 under `mcs-lock`: no thread is the engine. Workers stand in line at a lock, and the one whose turn it is runs one
-//! turn of the engine for itself.
+//! Stations 2 to 7 and 10 under `mcs-lock`: no thread is the engine. Workers stand in line at a
+//! lock, and the one whose turn it is runs one turn of the engine for itself.
 //!
-//! It gives back what it has served, reads the rings and comes for the head of the queue: one hold of the lock an RPC.
+//! It gives back what it has served, reads the rings and comes for the head of the queue: one hold
+//! of the lock an RPC.
 
 use super::turn::Engine;
 use crate::nic::transport::Transport;
@@ -12,7 +13,8 @@ impl<T: Transport> Engine<T> {
     /// One turn on behalf of `core`: takes back what it has served, and gives it the next RPC.
     #[inline]
     pub(crate) fn turn_for(&mut self, core: CoreId, freed: Option<Served>, has_rested: bool) -> Option<Job> {
-        // While workers serve, nobody need look at the rings: a long time between two turns is no gap then.
+        // While workers serve, nobody need look at the rings: a long time between two turns is no
+        // gap then.
         let counters = self.intake.backend.counters();
         if has_rested || counters.dispatched > counters.freed {
             self.pace.has_rested(self.now());

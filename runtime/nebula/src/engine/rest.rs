@@ -1,4 +1,5 @@
-//! What an engine does while there is nothing to do: it polls, yields, sleeps, as the idle policy says.
+//! What an engine does while there is nothing to do: it polls, yields, sleeps, as the idle policy
+//! says.
 
 use super::turn::Engine;
 use crate::config::server::IdlePolicy;
@@ -19,7 +20,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Rests after an idle turn, as far as the policy allows; without a sleep that only packets end, unless it may.
+    /// Rests after an idle turn, as far as the policy allows; without a sleep that only packets
+    /// end, unless it may.
     #[inline]
     pub(crate) fn rest(&mut self, now: Timestamp, may_block: bool) {
         if self.rest.policy == IdlePolicy::Spin {
@@ -36,7 +38,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Sleeps until something comes; not at once, and never before another look for work. Whether it is done resting.
+    /// Sleeps until something comes; not at once, and never before another look for work. Whether
+    /// it is done resting.
     #[cold]
     fn block(&mut self, now: Timestamp, silence: Span) -> bool {
         if silence < POLLED_FOR {

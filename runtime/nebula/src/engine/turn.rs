@@ -30,13 +30,15 @@ use std::sync::mpsc::Receiver;
 const TURN: Span = Span::from_us(8);
 /// RPCs that are served in a long turn at most, however little of the SLO they take.
 const RPCS_PER_LONG_TURN: u32 = 8192;
-/// Of the SLO, what is left to the queue where a request may wait long before it is seen, and all that waits is queued.
+/// Of the SLO, what is left to the queue where a request may wait long before it is seen, and all
+/// that waits is queued.
 const QUEUE_SHARE: u64 = 4;
 /// Turns with work between two writes of the status page.
 const TURNS_PER_STATUS: u32 = 256;
 /// Least time between two writes of it where there is no work.
 const IDLE_PER_STATUS: Span = Span::from_us(50);
-/// Time that a turn may take beside its RPCs before it counts as a pause of the machine, in picoseconds.
+/// Time that a turn may take beside its RPCs before it counts as a pause of the machine, in
+/// picoseconds.
 const TURN_PS: u64 = 2_000_000;
 /// The same of a turn that makes system calls.
 const TURN_OF_CALLS_PS: u64 = 40_000_000;
@@ -45,14 +47,16 @@ const TURN_OF_CALLS_PS: u64 = 40_000_000;
 #[derive(Debug)]
 pub(crate) struct Engine<T> {
     pub(super) transport: T,
-    /// The decider, and the memory and the log of what it decides: lent to the transport while that is polled.
+    /// The decider, and the memory and the log of what it decides: lent to the transport while that
+    /// is polled.
     pub(super) intake: Intake,
     pub(super) links: Vec<WorkerLink>,
     pub(super) pace: Pace,
     pub(super) clock: TurnClock,
     pub(super) rest: Rest,
     pub(super) report: Report,
-    /// What the worker on this thread samples of the RPCs that it serves before they are queued, or in runs.
+    /// What the worker on this thread samples of the RPCs that it serves before they are queued, or
+    /// in runs.
     pub(super) meter: Meter,
     /// Whether the server ends when what is inside is answered, and takes nothing in any more.
     drain: Drain,
@@ -68,7 +72,8 @@ pub(crate) struct Engine<T> {
     pub(super) may_serve_runs: bool,
     /// Whether it may serve what comes before that is queued.
     pub(super) may_serve_at_once: bool,
-    /// What a turn may take, where that is a share of the SLO. Domains that share a core have short turns.
+    /// What a turn may take, where that is a share of the SLO. Domains that share a core have short
+    /// turns.
     pub(super) long_turn: Option<LongTurn>,
     stop: Arc<AtomicBool>,
     /// Workers that may give something back yet, after the server was stopped.
@@ -162,7 +167,8 @@ impl<T: Transport> Engine<T> {
     ) -> Result<Self, ServeError> {
         let has_long_turns = T::SENDS_AT_ONCE && config.turn_rpcs_max >= RPCS_PER_TURN;
         let queue_share = match T::SENDS_AT_ONCE {
-            // A back end of the same policy tells: little is queued where most is served as it comes.
+            // A back end of the same policy tells: little is queued where most is served as it
+            // comes.
             true if has_long_turns && config.may_serve_at_once() && config.backend(T::SOURCES)?.takes_bursts() => {
                 long_turn::QUEUE_SHARE
             }
@@ -248,8 +254,8 @@ impl<T: Transport> Engine<T> {
         now
     }
 
-    /// Takes what has come, at most some packets of each client: the transport has each [received](crate::nic::ingress::Intake::receive). Returns
-    /// the packets.
+    /// Takes what has come, at most some packets of each client: the transport has each
+    /// [received](crate::nic::ingress::Intake::receive). Returns the packets.
     #[inline]
     pub(crate) fn poll_packets(&mut self, now: Timestamp) -> usize {
         self.intake.begin_turn();
@@ -262,7 +268,8 @@ impl<T: Transport> Engine<T> {
         self.intake.for_each_fresh(visit);
     }
 
-    /// Ends a turn that took `packets` in and `served` RPCs out; whether it did anything decides about resting.
+    /// Ends a turn that took `packets` in and `served` RPCs out; whether it did anything decides
+    /// about resting.
     #[inline]
     pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
         let work = packets + served;
@@ -299,7 +306,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// From here on everything that comes is refused, and its client told; what has come before is served.
+    /// From here on everything that comes is refused, and its client told; what has come before is
+    /// served.
     #[cold]
     fn begin_to_drain(&mut self, now: Timestamp) {
         if !std::mem::replace(&mut self.drain.is_on, true) {
@@ -360,7 +368,8 @@ impl<T: Transport> Engine<T> {
         self.clock.started
     }
 
-    /// When an RPC ends that the worker on this thread has served: in this turn, and to the tick where how long it took decides something.
+    /// When an RPC ends that the worker on this thread has served: in this turn, and to the tick
+    /// where how long it took decides something.
     #[inline(always)]
     pub(crate) fn time_of_end(&self) -> Timestamp {
         if self.types.is_some() { self.time_by_clock() } else { self.now() }
@@ -400,7 +409,8 @@ impl<T: Transport> Engine<T> {
         if T::MAKES_SYSTEM_CALLS { self.clock.watch.now_ps() } else { 0 }
     }
 
-    /// An inline worker that [began](Self::begin_serving) at `began` has served `served` of the RPCs that waited: all it may, or all there are.
+    /// An inline worker that [began](Self::begin_serving) at `began` has served `served` of the
+    /// RPCs that waited: all it may, or all there are.
     #[inline(always)]
     pub(crate) fn end_serving(&mut self, began: u64, served: usize, most: usize) {
         if T::MAKES_SYSTEM_CALLS && served > 0 {
@@ -425,7 +435,8 @@ impl<T: Transport> Engine<T> {
         })
     }
 
-    /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer where each takes long and answers wait.
+    /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer
+    /// where each takes long and answers wait.
     #[inline(always)]
     pub(crate) fn rpcs_per_turn(&self) -> usize {
         match self.intake.refusals.turned_away() {
@@ -446,8 +457,9 @@ impl<T: Transport> Engine<T> {
         u32::try_from(self.pace.rpcs_within(TURN)).map_or(self.turn_rpcs_max, |rpcs| rpcs.min(self.turn_rpcs_max))
     }
 
-    /// As many as take as long as the ingress of this turn, much of which went into packets that were turned away; yet not so many that what
-    /// comes meanwhile waits for a large part of the SLO.
+    /// As many as take as long as the ingress of this turn, much of which went into packets that
+    /// were turned away; yet not so many that what comes meanwhile waits for a large part of the
+    /// SLO.
     #[cold]
     fn rpcs_beside_refusals(&self) -> usize {
         let now = Timestamp::from_ps(self.clock.watch.now_ps());

@@ -1,8 +1,9 @@
 //! Frames of a network interface, past the kernel's network stack, as a [`Wire`].
 //!
-//! The kernel runs a program of some thirty steps for each frame of the interface and gives those of
-//! one UDP port to this process. Receiving takes no system call; one call sends all queued frames. A
-//! peer's first frame says its Ethernet address, and the kernel decides where a later one differs.
+//! The kernel runs a program of some thirty steps for each frame of the interface and gives those
+//! of one UDP port to this process. Receiving takes no system call; one call sends all queued
+//! frames. A peer's first frame says its Ethernet address, and the kernel decides where a later one
+//! differs.
 
 mod headers;
 mod hops;
@@ -25,15 +26,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 use taking::take;
 
-/// From where and to where the UDP datagram in an Ethernet frame goes, and its bytes; nothing of what is no whole datagram over IPv4, or one with a wrong
-/// checksum. What [`XdpWire`] makes of a frame.
+/// From where and to where the UDP datagram in an Ethernet frame goes, and its bytes; nothing of
+/// what is no whole datagram over IPv4, or one with a wrong checksum. What [`XdpWire`] makes of a
+/// frame.
 pub fn datagram_in(frame: &mut [u8]) -> Option<(SocketAddrV4, SocketAddrV4, &mut [u8])> {
     headers::read(frame).map(|(ends, datagram)| (ends.from, ends.to, datagram))
 }
 
-/// UDP over a network interface by AF_XDP: the datagrams are those of [`KernelWire`](super::KernelWire), and a peer need not know.
+/// UDP over a network interface by AF_XDP: the datagrams are those of
+/// [`KernelWire`](super::KernelWire), and a peer need not know.
 ///
-/// For IPv4, without fragments. It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`; an interface has one such wire at a time.
+/// For IPv4, without fragments. It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW`
+/// and `CAP_BPF`; an interface has one such wire at a time.
 #[derive(Debug)]
 pub struct XdpWire {
     frames: Frames,
@@ -44,23 +48,27 @@ pub struct XdpWire {
     neighbors: Neighbors,
     /// Readable while frames wait in any of the queues.
     ready: OwnedFd,
-    /// Holds the port, so that the kernel gives it to nobody else; and receives what is too long to be taken as a frame.
+    /// Holds the port, so that the kernel gives it to nobody else; and receives what is too long to
+    /// be taken as a frame.
     port: KernelWire,
     too_long: u64,
     /// How often the port is still looked at.
     looks: u32,
 }
 
-/// How often the port is looked at after a frame that was too long: many more times than pass until the kernel has handed it over.
+/// How often the port is looked at after a frame that was too long: many more times than pass until
+/// the kernel has handed it over.
 const LOOKS: u32 = 1024;
 
 impl XdpWire {
-    /// The wire of a server at `port` of the first IPv4 address of `interface`; port 0 is a free one.
+    /// The wire of a server at `port` of the first IPv4 address of `interface`; port 0 is a free
+    /// one.
     ///
     /// # Errors
     ///
-    /// `NotFound` without such an interface, `AddrInUse` where the port is taken, `PermissionDenied` without the right to take frames, `ResourceBusy` where
-    /// another program is attached to the interface.
+    /// `NotFound` without such an interface, `AddrInUse` where the port is taken,
+    /// `PermissionDenied` without the right to take frames, `ResourceBusy` where another program is
+    /// attached to the interface.
     pub fn bind(interface: &str, port: u16) -> io::Result<Self> {
         Self::open(interface, port, None)
     }
@@ -69,7 +77,8 @@ impl XdpWire {
     ///
     /// # Errors
     ///
-    /// As [`bind`](Self::bind); `NetworkUnreachable` without a route to the server on this interface, `HostUnreachable` where nobody answers there.
+    /// As [`bind`](Self::bind); `NetworkUnreachable` without a route to the server on this
+    /// interface, `HostUnreachable` where nobody answers there.
     pub fn connect(interface: &str, server: SocketAddrV4) -> io::Result<Self> {
         Self::open(interface, 0, Some(server))
     }
@@ -99,7 +108,8 @@ impl XdpWire {
     }
 }
 
-/// The wire of a server; the kernel's where this process may not have the interface's frames. Whether it is past the kernel's stack.
+/// The wire of a server; the kernel's where this process may not have the interface's frames.
+/// Whether it is past the kernel's stack.
 pub(crate) fn bind(interface: &str, port: u16) -> io::Result<(Box<dyn Wire>, bool)> {
     match XdpWire::bind(interface, port) {
         Ok(wire) => Ok((Box::new(wire), true)),

@@ -1,16 +1,18 @@
 //! How fast RPCs are served, and so how long a queue the SLO allows.
 //!
-//! An RPC that finds `q` waiting waits `q` service times over the number of workers. What counts is what an RPC takes of a worker, the
-//! engine's share included. An inline worker's turn tells it: its length over the RPCs served in it. Workers with separate threads tell it
-//! only while the queue is never empty, so they are measured over windows of such time.
+//! An RPC that finds `q` waiting waits `q` service times over the number of workers. What counts is
+//! what an RPC takes of a worker, the engine's share included. An inline worker's turn tells it:
+//! its length over the RPCs served in it. Workers with separate threads tell it only while the
+//! queue is never empty, so they are measured over windows of such time.
 //!
-//! RPCs whose replies are given later take little of a worker and keep its credit: while others wait for that, the time counts as service, for it is what
-//! the queue moves by.
+//! RPCs whose replies are given later take little of a worker and keep its credit: while others
+//! wait for that, the time counts as service, for it is what the queue moves by.
 //!
-//! Two things say nothing about the service, and would end badly if they were believed: the bound falls, more is refused, and that takes
-//! longer still. One is the time for packets that were turned away. A turn in which there were any is measured from the end of
-//! its ingress, and of the ingress only the part of the packets that were taken counts. The other is a pause of the machine: what is believed is a
-//! [median](super::median), in which a pause does not appear.
+//! Two things say nothing about the service, and would end badly if they were believed: the bound
+//! falls, more is refused, and that takes longer still. One is the time for packets that were
+//! turned away. A turn in which there were any is measured from the end of its ingress, and of the
+//! ingress only the part of the packets that were taken counts. The other is a pause of the
+//! machine: what is believed is a [median](super::median), in which a pause does not appear.
 
 use super::median::Median;
 use crate::config::server::ServerConfig;
@@ -21,27 +23,30 @@ const WINDOW: usize = 512;
 /// Turns between two looks at the bound: it costs a square root. Fewer while it falls.
 const TURNS_PER_LOOK: u32 = 64;
 const TURNS_PER_LOOK_FALLING: u32 = 16;
-/// At a look the bound falls by a sixteenth at most: less than the room that is kept for light sources, which would else be refused because of what
-/// waits already.
+/// At a look the bound falls by a sixteenth at most: less than the room that is kept for light
+/// sources, which would else be refused because of what waits already.
 const FALL: u32 = 16;
-/// What one packet or RPC may take beyond the mean before a long turn counts as a pause of the machine.
+/// What one packet or RPC may take beyond the mean before a long turn counts as a pause of the
+/// machine.
 const EXPLAINED_FACTOR: u64 = 4;
 
 /// Turns of overload in one SLO at least.
 const TURNS_PER_SLO: u64 = 3;
-/// The most RPCs whose answers share a turn, and so a datagram where they are short: a client with twice as many outstanding then sends
-/// one half while the other is served.
+/// The most RPCs whose answers share a turn, and so a datagram where they are short: a client with
+/// twice as many outstanding then sends one half while the other is served.
 const RPCS_PER_TURN_MAX: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Pace {
     config: ServerConfig,
     service: Median,
-    /// What of it is the handler's; what is left is the network's, and shared by the RPCs of a turn.
+    /// What of it is the handler's; what is left is the network's, and shared by the RPCs of a
+    /// turn.
     handler: Median,
     /// The ingress of this turn, where packets were turned away in it.
     ingress: Option<Ingress>,
-    /// Whether the last turn served as many as it may: else what it spent on the network is no RPC's.
+    /// Whether the last turn served as many as it may: else what it spent on the network is no
+    /// RPC's.
     was_full: bool,
     queue_bound: u32,
     turn_ended: Option<Timestamp>,
@@ -67,7 +72,8 @@ struct Ingress {
 }
 
 impl Ingress {
-    /// What counts of a turn from `before` to `now`, in which `served` RPCs were served: under overload as many are taken.
+    /// What counts of a turn from `before` to `now`, in which `served` RPCs were served: under
+    /// overload as many are taken.
     #[inline(never)]
     fn counted(&self, before: Timestamp, now: Timestamp, served: u64) -> Span {
         let (ingress, rest) = (self.ended - before, now - self.ended);
@@ -97,16 +103,18 @@ impl Pace {
         }
     }
 
-    /// Notes that at `now`, since the turn before, `work` things were done, `served` of them RPCs served, and that `waiting` RPCs are
-    /// left; a new bound for the queue, if it is time for one.
+    /// Notes that at `now`, since the turn before, `work` things were done, `served` of them RPCs
+    /// served, and that `waiting` RPCs are left; a new bound for the queue, if it is time for one.
     #[inline]
     pub(crate) fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
         self.work = work as u64;
         if self.config.is_inline() {
-            // RPCs that came before this turn wait, and none was served: those that wait for later replies have the credit.
+            // RPCs that came before this turn wait, and none was served: those that wait for later
+            // replies have the credit.
             let waits = self.config.laters() > 0 && served == 0 && u64::from(waiting) > self.work;
             self.has_waited |= waits;
-            // What an RPC has had before it was suspended is learnt with the next that is served, as is a wait for credit.
+            // What an RPC has had before it was suspended is learnt with the next that is served,
+            // as is a wait for credit.
             let is_unfinished = (std::mem::take(&mut self.is_unfinished) || waits) && served == 0;
             let before = if is_unfinished { self.turn_ended } else { self.turn_ended.replace(now) };
             let ingress = self.ingress.take();
@@ -127,8 +135,9 @@ impl Pace {
         if self.turns.is_multiple_of(turns_per_look) { self.look(waiting) } else { None }
     }
 
-    /// Notes that the handler took `time` for `served` RPCs of this turn, and that `most` might have been served. For transports
-    /// whose every turn costs a system call or two, whatever it brings: an RPC that comes alone pays them, and one in a crowd hardly.
+    /// Notes that the handler took `time` for `served` RPCs of this turn, and that `most` might
+    /// have been served. For transports whose every turn costs a system call or two, whatever it
+    /// brings: an RPC that comes alone pays them, and one in a crowd hardly.
     #[inline]
     pub(crate) fn end_serving(&mut self, time: Span, served: usize, most: usize) {
         if served > 0 {
@@ -137,7 +146,8 @@ impl Pace {
         self.was_full = served >= most;
     }
 
-    /// Notes that the ingress of this turn was over at `now`, and how many of its packets were turned away.
+    /// Notes that the ingress of this turn was over at `now`, and how many of its packets were
+    /// turned away.
     #[inline(never)]
     pub(crate) fn end_ingress(&mut self, now: Timestamp, turned_away: u32) {
         self.ingress = Some(Ingress { ended: now, turned_away: turned_away.into() });
@@ -163,8 +173,8 @@ impl Pace {
         }
     }
 
-    /// The bound, if it has moved by more than an eighth. While nothing waits, separate threads tell nothing new: what was learnt
-    /// under load then fades.
+    /// The bound, if it has moved by more than an eighth. While nothing waits, separate threads
+    /// tell nothing new: what was learnt under load then fades.
     #[cold]
     fn look(&mut self, waiting: u32) -> Option<u32> {
         if !self.config.is_inline() && waiting == 0 {
@@ -285,7 +295,8 @@ mod tests {
         assert!(turns < 800, "{turns} turns until a queue ten times as slow is as short as it must be");
     }
 
-    /// Turns in each of which one RPC comes alone, at 5 us for the network and 100 ns for the handler.
+    /// Turns in each of which one RPC comes alone, at 5 us for the network and 100 ns for the
+    /// handler.
     #[test]
     fn rpcs_that_come_alone_do_not_shorten_the_turn_or_the_queue() {
         let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
@@ -334,7 +345,8 @@ mod tests {
         assert!(pace.queue_bound() * 8 >= first * 7, "{} of {first}", pace.queue_bound());
     }
 
-    /// Turns of `served` RPCs of `service` each, behind the ingress of as many and of `turned_away` that take as long as half of one each.
+    /// Turns of `served` RPCs of `service` each, behind the ingress of as many and of `turned_away`
+    /// that take as long as half of one each.
     fn run_refusing(pace: &mut Pace, turns: u32, turned_away: u32, now: &mut Timestamp) {
         for _ in 0..turns {
             let ingress = Span::from_ns(100) * 16 + Span::from_ns(500) * u64::from(turned_away);
@@ -354,7 +366,8 @@ mod tests {
         let first = pace.queue_bound();
         for turned_away in [16, 256, 4096, 100_000] {
             run_refusing(&mut pace, 1000, turned_away, &mut now);
-            // What of the ingress is refusals is known by their number only: some of what they take counts.
+            // What of the ingress is refusals is known by their number only: some of what they take
+            // counts.
             assert!(pace.service().as_ns() <= 1600, "{} where {turned_away} are refused", pace.service());
             assert!(
                 pace.queue_bound() > first / 2,
@@ -379,7 +392,8 @@ mod tests {
         }
     }
 
-    /// Turns of 100 ns of an inline worker: of ten one serves an RPC, and the queue has `waiting` beside it.
+    /// Turns of 100 ns of an inline worker: of ten one serves an RPC, and the queue has `waiting`
+    /// beside it.
     fn run_later(pace: &mut Pace, waiting: u32, now: &mut Timestamp) {
         for turn in 0..100_000 {
             *now += Span::from_ns(100);

@@ -1,5 +1,5 @@
-//! The answer to one RPC where the transport has no room of the client's to write it into: a buffer that goes with the RPC to its worker
-//! and comes back with the slots.
+//! The answer to one RPC where the transport has no room of the client's to write it into: a buffer
+//! that goes with the RPC to its worker and comes back with the slots.
 
 use super::cancel::Cancel;
 use super::fault::Fault;
@@ -58,7 +58,8 @@ pub(crate) struct Ending {
 
 /// Who keeps what was answered to the RPCs of a run, which share one answer.
 pub(crate) trait Keep: Debug {
-    /// The next RPC of the run is over: its reply begins in the slot `first`, and all else is in `ending`.
+    /// The next RPC of the run is over: its reply begins in the slot `first`, and all else is in
+    /// `ending`.
     fn keep(&mut self, first: Slots<'_>, ending: &Ending);
 }
 
@@ -127,7 +128,8 @@ impl Answer {
         self.incomplete_slots = 0;
     }
 
-    /// The buffer for another RPC, with room for `capacity` bytes, of who waits for it that long if that is known.
+    /// The buffer for another RPC, with room for `capacity` bytes, of who waits for it that long if
+    /// that is known.
     pub(crate) fn reset_for(&mut self, capacity: u32, asker: Option<Asker>) {
         self.reset();
         self.capacity = capacity;
@@ -147,7 +149,8 @@ impl Answer {
         self.capacity
     }
 
-    /// Why nobody wants the answer any more, if that is so. Asks for the time only where there is a deadline.
+    /// Why nobody wants the answer any more, if that is so. Asks for the time only where there is a
+    /// deadline.
     #[inline(always)]
     pub(crate) fn is_over(&self, now: impl FnOnce() -> Timestamp) -> Option<NackReason> {
         match self.ending.fate {
@@ -209,7 +212,8 @@ impl Ending {
         self.has_cancelled() || self.deadline != NEVER && self.deadline <= now()
     }
 
-    /// The client, where it is behind an address, and how long it waits. What tells whether it has taken the RPC back is moved out.
+    /// The client, where it is behind an address, and how long it waits. What tells whether it has
+    /// taken the RPC back is moved out.
     #[cold]
     pub(crate) fn take_caller(&mut self) -> Caller {
         let peer = Some(self.recipient.route.peer).filter(|peer| peer.port() > 0);
@@ -249,7 +253,8 @@ impl Ending {
         }
     }
 
-    /// Fills what lies between the first `written` bytes and `offset` with zeros: the buffer has held replies to others.
+    /// Fills what lies between the first `written` bytes and `offset` with zeros: the buffer has
+    /// held replies to others.
     pub(crate) fn fill_gap(&mut self, first: &[AtomicU64], written: usize, offset: usize) {
         for done in (written..offset).step_by(PIECE_BYTES) {
             self.write(first, done, &[0; PIECE_BYTES][..PIECE_BYTES.min(offset - done)]);

@@ -1,7 +1,8 @@
 //! What a handler that runs is told of its client: that it has taken the RPC back.
 //!
-//! Over a network the engine writes, and the worker that has the RPC reads now and then. There is a flag for each RPC that the transport remembers, so
-//! nothing is made or counted for an RPC. Over shared memory the client writes, into the slot of its request.
+//! Over a network the engine writes, and the worker that has the RPC reads now and then. There is a
+//! flag for each RPC that the transport remembers, so nothing is made or counted for an RPC. Over
+//! shared memory the client writes, into the slot of its request.
 
 use super::slot::{Asked, Slots};
 use nebula_nic::EntryId;
@@ -27,12 +28,14 @@ impl Cancels {
         Self((0..entries).map(|_| AtomicBool::new(false)).collect())
     }
 
-    /// Notes whether the RPC has been taken back; returns what was noted before. Relaxed: nothing else is read by the flag's leave.
+    /// Notes whether the RPC has been taken back; returns what was noted before. Relaxed: nothing
+    /// else is read by the flag's leave.
     pub(crate) fn set(&self, entry: EntryId, is_cancelled: bool) -> bool {
         self.0[entry.index()].swap(is_cancelled, Ordering::Relaxed)
     }
 
-    /// Puts the flag of one RPC where that of another one may be, whose count of owners it takes over.
+    /// Puts the flag of one RPC where that of another one may be, whose count of owners it takes
+    /// over.
     #[inline]
     pub(crate) fn put(&self, entry: EntryId, into: &mut Option<Cancel>) {
         match into {

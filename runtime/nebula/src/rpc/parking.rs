@@ -11,8 +11,9 @@ pub(crate) const POLLED_FOR: Span = Span::from_us(20);
 
 /// Wakes one thread.
 ///
-/// Before it sleeps, the thread says so with [`arm`](Self::arm), looks for work once more, and only then waits. A thread that gives it work
-/// does so first and asks then, with [`wake_if_armed`](Self::wake_if_armed): one of the two sees the other.
+/// Before it sleeps, the thread says so with [`arm`](Self::arm), looks for work once more, and only
+/// then waits. A thread that gives it work does so first and asks then, with
+/// [`wake_if_armed`](Self::wake_if_armed): one of the two sees the other.
 #[derive(Debug)]
 pub(crate) struct Parker {
     fd: OwnedFd,

@@ -1,8 +1,9 @@
 //! Station 11 at the server: the reply, as the handler writes it.
 //!
-//! Over shared memory the bytes go straight into the client's ring, over the slots of the request. The client reads them only after the
-//! header of the first slot is published, which is done last. So a reply can be written in any order, and overwritten. Over a network
-//! the bytes go into a buffer that the engine sends.
+//! Over shared memory the bytes go straight into the client's ring, over the slots of the request.
+//! The client reads them only after the header of the first slot is published, which is done last.
+//! So a reply can be written in any order, and overwritten. Over a network the bytes go into a
+//! buffer that the engine sends.
 
 use super::answer::Caller;
 use super::answer::{Answer, Asker, Ending, Fate, Keep};
@@ -19,10 +20,11 @@ use nebula_sys::sync::AtomicU64;
 
 /// The reply to one RPC, as the handler writes it.
 ///
-/// The client provisions the room for it. A reply that does not fit becomes [`Fault::ReplyTooLarge`].
+/// The client provisions the room for it. A reply that does not fit becomes
+/// [`Fault::ReplyTooLarge`].
 ///
-/// What differs from one RPC of a run to the next is two words: the fewer stores there are between two replies, the more of them are on their way
-/// to the client's core at once.
+/// What differs from one RPC of a run to the next is two words: the fewer stores there are between
+/// two replies, the more of them are on their way to the client's core at once.
 #[derive(Debug)]
 pub struct Reply<'a> {
     /// The first line of the room, with the slot's header and 48 bytes of payload.
@@ -34,7 +36,8 @@ pub struct Reply<'a> {
     slots: Slots<'a>,
     /// Room for all of it, in bytes.
     capacity: u32,
-    /// What goes back to the engine, and what does not fit the slots, where the reply is written into no client's ring.
+    /// What goes back to the engine, and what does not fit the slots, where the reply is written
+    /// into no client's ring.
     ending: Option<&'a mut Ending>,
     /// Where the reply can be taken for later, if it can.
     laters: Option<&'a MayWait<'a>>,
@@ -42,7 +45,8 @@ pub struct Reply<'a> {
 
 /// In place of the bytes of a reply that is too large.
 const TOO_LARGE: u32 = u32::MAX;
-/// In place of the bytes of the reply to an RPC that its handler refuses. No reply is as long as either.
+/// In place of the bytes of the reply to an RPC that its handler refuses. No reply is as long as
+/// either.
 const REFUSED: u32 = u32::MAX - 1;
 
 impl<'a> Reply<'a> {
@@ -67,14 +71,18 @@ impl<'a> Reply<'a> {
         self
     }
 
-    /// Takes the reply out of the handler: it can be sent after the handler has returned, from any thread. What is written here is discarded then.
+    /// Takes the reply out of the handler: it can be sent after the handler has returned, from any
+    /// thread. What is written here is discarded then.
     ///
-    /// The request does not go along: copy what is needed of it. The RPC keeps its slots of the receive buffer and its worker's credit, so a worker
-    /// has at most [`later_max`](crate::ServerConfig::later_max) RPCs and two more, and whatever comes beyond that waits or is refused, as ever.
+    /// The request does not go along: copy what is needed of it. The RPC keeps its slots of the
+    /// receive buffer and its worker's credit, so a worker has at most
+    /// [`later_max`](crate::ServerConfig::later_max) RPCs and two more, and whatever comes beyond
+    /// that waits or is refused, as ever.
     ///
     /// # Errors
     ///
-    /// [`LaterError`]: the server was not [configured](crate::ServerConfig::later_max) for it, or it was taken already.
+    /// [`LaterError`]: the server was not [configured](crate::ServerConfig::later_max) for it, or
+    /// it was taken already.
     pub fn later(&mut self) -> Result<LaterReply, LaterError> {
         self.laters.ok_or(LaterError::NotConfigured)?.laters.take(self.capacity, || self.asker())
     }
@@ -84,8 +92,9 @@ impl<'a> Reply<'a> {
         self.laters.map(|may_wait| may_wait.client)
     }
 
-    /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the queue had been full, and may try another server. What
-    /// is written before or after that is not sent, unless it is [cleared](Self::clear).
+    /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the
+    /// queue had been full, and may try another server. What is written before or after that is not
+    /// sent, unless it is [cleared](Self::clear).
     #[cold]
     pub fn refuse(&mut self) {
         self.bytes = REFUSED;
@@ -102,16 +111,19 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Whether the client has stopped waiting: it has [cancelled](crate::Client::cancel) the RPC, or the deadline that it has set is over. A handler
-    /// that runs long may ask now and then, and give up; what it replies then is read by nobody.
+    /// Whether the client has stopped waiting: it has [cancelled](crate::Client::cancel) the RPC,
+    /// or the deadline that it has set is over. A handler that runs long may ask now and then, and
+    /// give up; what it replies then is read by nobody.
     ///
-    /// Over shared memory the client says so in the slot that the reply goes into, and says no deadline. Over UDP what a client says while its handler runs
-    /// is read by the server's engine; an [inline](crate::ServerConfig::inline) server's runs after the handler, so that there only the deadline is seen.
+    /// Over shared memory the client says so in the slot that the reply goes into, and says no
+    /// deadline. Over UDP what a client says while its handler runs is read by the server's engine;
+    /// an [inline](crate::ServerConfig::inline) server's runs after the handler, so that there only
+    /// the deadline is seen.
     ///
     /// # Cost
     ///
-    /// A load, and a look at the clock where there is a deadline. Over shared memory the load fetches the client's cache line: not more often than
-    /// every microsecond, say.
+    /// A load, and a look at the clock where there is a deadline. Over shared memory the load
+    /// fetches the client's cache line: not more often than every microsecond, say.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let now = || Timestamp::from_ps(Clock::new().now_ps());
@@ -121,7 +133,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Where it is read whether the client has taken the RPC back, for a reply that goes into the client's ring.
+    /// Where it is read whether the client has taken the RPC back, for a reply that goes into the
+    /// client's ring.
     #[inline(always)]
     pub(crate) fn asked(&self) -> Option<Asked<'a>> {
         if self.ending.is_none() { Some(Asked::new(self.line, self.position)) } else { None }
@@ -174,8 +187,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Has `put` write the whole reply into its first slot, and return its length in bytes. Whether it is written: nothing was before, and `put` had
-    /// room.
+    /// Has `put` write the whole reply into its first slot, and return its length in bytes. Whether
+    /// it is written: nothing was before, and `put` had room.
     #[inline(always)]
     pub(crate) fn write_whole(&mut self, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> bool {
         let bytes = if self.bytes == 0 { put(self.slots.payload(self.position)) } else { None };
@@ -183,7 +196,8 @@ impl<'a> Reply<'a> {
         bytes.is_some()
     }
 
-    /// Writes `bytes` at `offset`. A shorter reply is extended; the gap holds unspecified bytes of the client's own request.
+    /// Writes `bytes` at `offset`. A shorter reply is extended; the gap holds unspecified bytes of
+    /// the client's own request.
     #[inline(always)]
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
         match self.room(offset, bytes.len()) {
@@ -192,7 +206,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// As [`write_at`](Self::write_at), from words that other cores may change meanwhile, such as a store's log. They are copied once.
+    /// As [`write_at`](Self::write_at), from words that other cores may change meanwhile, such as a
+    /// store's log. They are copied once.
     #[inline(always)]
     pub fn write_words_at(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
         match self.room(offset, bytes) {
@@ -201,11 +216,13 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Room for `bytes` bytes at `offset`, which the reply then reaches to; `None` where they do not lie in whole words of the first slot.
+    /// Room for `bytes` bytes at `offset`, which the reply then reaches to; `None` where they do
+    /// not lie in whole words of the first slot.
     #[inline(always)]
     fn room(&mut self, offset: usize, bytes: usize) -> Option<&'a [AtomicU64]> {
         let (end, len) = (offset.saturating_add(bytes), self.bytes as usize);
-        // The last word is written whole: bytes of the reply behind the end would be lost. A buffer has held replies to others.
+        // The last word is written whole: bytes of the reply behind the end would be lost. A buffer
+        // has held replies to others.
         let cuts_in = end < len && !end.is_multiple_of(8);
         let has_gap = offset > len && self.ending.is_some();
         if !offset.is_multiple_of(8) || end > self.slots.geometry().mtu_bytes as usize || cuts_in || has_gap {

@@ -1,9 +1,9 @@
 //! Safe points: where a handler lets others run, under `preemptive:Q`.
 //!
 //! Each RPC runs on its own stack. At a safe point it reads the clock. Once its quantum is used, it
-//! switches to the worker, which continues the first RPC in line; the suspended one goes to the tail
-//! and later resumes on the same worker. It keeps slots and credit meanwhile, so the NIC gives a
-//! worker two more RPCs than it can suspend. At shutdown suspended RPCs are unwound.
+//! switches to the worker, which continues the first RPC in line; the suspended one goes to the
+//! tail and later resumes on the same worker. It keeps slots and credit meanwhile, so the NIC gives
+//! a worker two more RPCs than it can suspend. At shutdown suspended RPCs are unwound.
 
 use nebula_sys::clock::Clock;
 use nebula_sys::fiber;
@@ -17,18 +17,19 @@ thread_local! {
     static DUE: Cell<u64> = const { Cell::new(NEVER) };
 }
 
-/// A safe point. Under `preemptive:Q`, a handler that has used its quantum while other RPCs wait for its worker is suspended here, and
-/// resumed when it is its turn again.
+/// A safe point. Under `preemptive:Q`, a handler that has used its quantum while other RPCs wait
+/// for its worker is suspended here, and resumed when it is its turn again.
 ///
-/// It can be called from any function that a handler calls. Elsewhere, and under other policies, it does nothing.
+/// It can be called from any function that a handler calls. Elsewhere, and under other policies, it
+/// does nothing.
 ///
-/// Other handlers run on the same thread meanwhile. So place no safe point while the handler holds a lock or a `RefCell`'s borrow, or
-/// has changed a thread-local halfway.
+/// Other handlers run on the same thread meanwhile. So place no safe point while the handler holds
+/// a lock or a `RefCell`'s borrow, or has changed a thread-local halfway.
 ///
 /// # Cost
 ///
-/// One read of the machine's clock; less outside of a handler. A suspension costs two stack switches and a poll of the completion
-/// queue, once a quantum.
+/// One read of the machine's clock; less outside of a handler. A suspension costs two stack
+/// switches and a poll of the completion queue, once a quantum.
 ///
 /// # Examples
 ///
@@ -58,7 +59,8 @@ pub fn yield_if_due() {
     }
 }
 
-/// Sets when the RPC that this thread runs has used its quantum, in ticks of the machine's clock; returns what was set before.
+/// Sets when the RPC that this thread runs has used its quantum, in ticks of the machine's clock;
+/// returns what was set before.
 #[inline]
 pub(crate) fn set_due(ticks: u64) -> u64 {
     DUE.replace(ticks)

@@ -8,8 +8,9 @@
 //!
 //! A slot is whole cache lines, its header included: 48, 112, 176… bytes of payload.
 //!
-//! The first word alone says whether the slot holds what is looked for: the mark says who wrote, the position says for which lap.
-//! An RPC of up to 48 bytes lies in one cache line with its header.
+//! The first word alone says whether the slot holds what is looked for: the mark says who wrote,
+//! the position says for which lap. An RPC of up to 48 bytes lies in one cache line with its
+//! header.
 
 use nebula_sys::copy::{copy_words, load_bytes, load_units, store_bytes};
 use nebula_sys::sync::{AtomicU64, Ordering};
@@ -74,14 +75,16 @@ pub(crate) const fn first_word(mark: Mark, position: u32, span: u32) -> u64 {
     position as u64 | (span as u64) << 48 | mark.bits() << 60
 }
 
-/// Whether a slot's first word says that it holds a packet of the client's for `position`: of a request, taken back or not, or an operation.
+/// Whether a slot's first word says that it holds a packet of the client's for `position`: of a
+/// request, taken back or not, or an operation.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
 pub(crate) const fn is_request(first: u64, position: u32) -> bool {
     first as u32 == position && first >> 60 & BY_CLIENT == Mark::Request.bits()
 }
 
-/// The first word of the slot where the reply to an RPC goes: until that is published, it says whether the client has taken the RPC back.
+/// The first word of the slot where the reply to an RPC goes: until that is published, it says
+/// whether the client has taken the RPC back.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     word: &'a AtomicU64,
@@ -95,7 +98,8 @@ impl<'a> Asked<'a> {
         Self { word: &line[0], position }
     }
 
-    /// Whether the client has taken the RPC back. Relaxed: nothing else is read by the word's leave.
+    /// Whether the client has taken the RPC back. Relaxed: nothing else is read by the word's
+    /// leave.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
     pub fn is_cancelled(self) -> bool {
@@ -110,7 +114,8 @@ const BY_CLIENT: u64 = 0b0011;
 const _: () = assert!(Mark::Cancelled.bits() & BY_CLIENT == Mark::Request.bits());
 const _: () = assert!(Mark::Operation.bits() & BY_CLIENT == Mark::Request.bits());
 
-/// Writes the header of an RPC or a reply of one packet, whose payload lies in the slot that begins with `line`.
+/// Writes the header of an RPC or a reply of one packet, whose payload lies in the slot that begins
+/// with `line`.
 #[inline(always)]
 pub(crate) fn publish_whole(line: &Line, first: u64, sizes: u64) {
     line[1].store(sizes, Ordering::Relaxed);
@@ -146,7 +151,8 @@ pub(crate) const fn mtu_for(bytes: u32) -> u32 {
 }
 
 impl Geometry {
-    /// A ring of `slots` slots, a power of two, with `mtu_bytes` of payload each, as [`mtu_for`] gives them.
+    /// A ring of `slots` slots, a power of two, with `mtu_bytes` of payload each, as [`mtu_for`]
+    /// gives them.
     pub(crate) const fn new(slots: u32, mtu_bytes: u32) -> Self {
         Self { slots, mtu_bytes, lines: (mtu_bytes + HEADER_BYTES) / LINE_BYTES }
     }
@@ -174,7 +180,8 @@ impl Geometry {
     }
 }
 
-/// A cache line of a ring. The first one of a slot has its header, and the payload's first 48 bytes.
+/// A cache line of a ring. The first one of a slot has its header, and the payload's first 48
+/// bytes.
 pub(crate) type Line = [AtomicU64; 8];
 
 /// A ring of slots in memory that the other side may change at any moment.
@@ -262,8 +269,8 @@ impl<'a> Slots<'a> {
         load_bytes(self.payload(position), into);
     }
 
-    /// The second word of the slot at `position`, if its first one is exactly `expected`: bytes of the RPC in the low half, the key's hash or a
-    /// status in the high one.
+    /// The second word of the slot at `position`, if its first one is exactly `expected`: bytes of
+    /// the RPC in the low half, the key's hash or a status in the high one.
     #[inline(always)]
     pub(crate) fn sizes_if(&self, position: u32, expected: u64) -> Option<u64> {
         let line = self.line(position);
@@ -271,12 +278,14 @@ impl<'a> Slots<'a> {
         (line[0].load(Ordering::Acquire) == expected).then(|| line[1].load(Ordering::Relaxed))
     }
 
-    /// Takes back the RPC at `position`, which spans `span` slots, if nothing is published there. A reply that comes after this overwrites the mark.
+    /// Takes back the RPC at `position`, which spans `span` slots, if nothing is published there. A
+    /// reply that comes after this overwrites the mark.
     #[inline]
     pub(crate) fn cancel(&self, position: u32, span: u32) -> bool {
         let marked = |mark| first_word(mark, position, span & SPAN_MAX);
         let (from, to) = (marked(Mark::Request), marked(Mark::Cancelled));
-        // Release: who reads the mark reads the rest of the request, as if it had the request's own.
+        // Release: who reads the mark reads the rest of the request, as if it had the request's
+        // own.
         self.line(position)[0].compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
@@ -287,8 +296,8 @@ impl<'a> Slots<'a> {
         is_request(self.line(position)[0].load(Ordering::Acquire), position)
     }
 
-    /// Copies the first `bytes` payload bytes of the slot at `position`, which begins with `line`, to the start of `into`; some bytes behind
-    /// them too.
+    /// Copies the first `bytes` payload bytes of the slot at `position`, which begins with `line`,
+    /// to the start of `into`; some bytes behind them too.
     #[inline(always)]
     pub(crate) fn load_whole(&self, line: &Line, position: u32, into: &mut [u8], bytes: usize) {
         if bytes > IN_LINE_BYTES {
@@ -298,7 +307,8 @@ impl<'a> Slots<'a> {
         load_bytes(&line[HEADER_WORDS..], &mut into[..IN_LINE_BYTES]);
     }
 
-    /// Writes `bytes` bytes at `offset` of the payload that starts at `position` and goes on in the slots after it.
+    /// Writes `bytes` bytes at `offset` of the payload that starts at `position` and goes on in the
+    /// slots after it.
     #[inline(never)]
     pub(crate) fn store_at(&self, position: u32, offset: usize, bytes: &[u8]) {
         self.scatter(position, offset, bytes.len(), |words, skip, done, len| {
@@ -318,7 +328,8 @@ impl<'a> Slots<'a> {
         });
     }
 
-    /// Calls `write(words, bytes to skip in the first word, bytes done, bytes to write)` for each slot that the range falls into.
+    /// Calls `write(words, bytes to skip in the first word, bytes done, bytes to write)` for each
+    /// slot that the range falls into.
     #[inline(always)]
     fn scatter(
         &self,

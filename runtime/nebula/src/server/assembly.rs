@@ -1,4 +1,5 @@
-//! Who works for a server: its engine, its workers, and what they are joined by, as its [kind](crate::config::kind::Kind) says.
+//! Who works for a server: its engine, its workers, and what they are joined by, as its
+//! [kind](crate::config::kind::Kind) says.
 //!
 //! | policy | threads | an RPC reaches its worker |
 //! |---|---|---|

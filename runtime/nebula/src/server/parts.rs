@@ -1,11 +1,11 @@
 //! The parts of a server, each an engine and its workers: the engines of a server, or the groups of
 //! `altocumulus:G`.
 //!
-//! Each part has its own back end and receive region, and a share of the workers. Over shared memory
-//! the listener deals clients out in turn, and a client stays with its part. Over UDP each engine
-//! also has a socket and a memory of executed RPCs. The kernel gives a datagram to the engine that
-//! its client's number names, wherever it comes from, so the engine that has an RPC is the one that
-//! remembers it.
+//! Each part has its own back end and receive region, and a share of the workers. Over shared
+//! memory the listener deals clients out in turn, and a client stays with its part. Over UDP each
+//! engine also has a socket and a memory of executed RPCs. The kernel gives a datagram to the
+//! engine that its client's number names, wherever it comes from, so the engine that has an RPC is
+//! the one that remembers it.
 
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;
@@ -75,7 +75,8 @@ fn share(config: &ServerConfig, index: u16) -> ServerConfig {
 
 /// The groups of a server, which hand RPCs to one another.
 fn with_neighbors(configs: Vec<ServerConfig>, groups: u16, sources: Option<Sources>) -> Result<Vec<Part>, ServeError> {
-    // One numbering for the slots of all: every group has as many as the largest needs, which is the first.
+    // One numbering for the slots of all: every group has as many as the largest needs, which is
+    // the first.
     let slots = configs[0].backend_config()?.slots;
     let managers = configs.iter().zip((0..).map(GroupId)).map(|(config, group)| manager(config, group, groups));
     let managers = managers.collect::<Result<Vec<_>, _>>()?;

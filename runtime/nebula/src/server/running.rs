@@ -96,11 +96,14 @@ impl RunningServer {
         &self.status
     }
 
-    /// Stops taking anything in, and waits until whatever is inside is answered, for `timeout` at most. Whether it was. Then
-    /// [stop](Self::stop) the server.
+    /// Stops taking anything in, and waits until whatever is inside is answered, for `timeout` at
+    /// most. Whether it was. Then [stop](Self::stop) the server.
     ///
-    /// Over `shm://` and `tcp://` no client can connect any more, and the endpoint is free for another server. Of clients that are connected every further RPC is
-    /// refused and its client told; over `udp://`, where the server knows no clients, every RPC. RPCs that were taken in before are served; those whose replies are given [later](crate::Reply::later) keep the server waiting.
+    /// Over `shm://` and `tcp://` no client can connect any more, and the endpoint is free for
+    /// another server. Of clients that are connected every further RPC is refused and its client
+    /// told; over `udp://`, where the server knows no clients, every RPC. RPCs that were taken in
+    /// before are served; those whose replies are given [later](crate::Reply::later) keep the
+    /// server waiting.
     ///
     /// # Examples
     ///
@@ -140,7 +143,8 @@ impl RunningServer {
         self.pool.as_ref().map(|pool| pool.status())
     }
 
-    /// What counts the packets that go through the server, where [such](crate::Server::serve_packets) do.
+    /// What counts the packets that go through the server, where
+    /// [such](crate::Server::serve_packets) do.
     #[must_use]
     pub fn packets(&self) -> Option<Arc<PacketCounters>> {
         self.packets.clone()
@@ -156,8 +160,9 @@ impl RunningServer {
         self.pool = Some(pool);
     }
 
-    /// Replaces the keys of a `udp://` or `tcp://` server that was started with keys. Each engine takes them over in its next turn; a client whose key is not among
-    /// them gets no more answers. Without any key, and for a server that was started without, nothing changes.
+    /// Replaces the keys of a `udp://` or `tcp://` server that was started with keys. Each engine
+    /// takes them over in its next turn; a client whose key is not among them gets no more answers.
+    /// Without any key, and for a server that was started without, nothing changes.
     ///
     /// # Examples
     ///
@@ -177,34 +182,39 @@ impl RunningServer {
         self.parkers.iter().for_each(|parker| parker.wake());
     }
 
-    /// Refuses every one-sided operation that names `region` from here on; whether the server has such a region. Clients that have mapped it keep
-    /// the memory until they disconnect, and no other is given it.
+    /// Refuses every one-sided operation that names `region` from here on; whether the server has
+    /// such a region. Clients that have mapped it keep the memory until they disconnect, and no
+    /// other is given it.
     pub fn revoke(&self, region: RegionId) -> bool {
         let registered = self.regions.get(region.place()).filter(|_| region.0 >> 16 == 0);
         registered.inspect(|registered| registered.revoke()).is_some()
     }
 
-    /// Why the [decision log](ServerConfig::decision_log) has ended, where it cannot be written any more. The server goes on without.
+    /// Why the [decision log](ServerConfig::decision_log) has ended, where it cannot be written any
+    /// more. The server goes on without.
     #[must_use]
     pub fn log_error(&self) -> Option<&LogError> {
         self.log_error.get()
     }
 
-    /// Stops the server, waits until its threads have ended, and returns its last counters. RPCs in flight end with an error at their
-    /// clients.
+    /// Stops the server, waits until its threads have ended, and returns its last counters. RPCs in
+    /// flight end with an error at their clients.
     ///
-    /// RPCs that the pool has taken on are served; those whose replies were to be given [later](crate::Reply::later) end unanswered.
+    /// RPCs that the pool has taken on are served; those whose replies were to be given
+    /// [later](crate::Reply::later) end unanswered.
     ///
-    /// An RPC that a worker has answered, but not yet freed when it stops, is not counted as freed: at most one for each worker, and those that wait
-    /// for later replies.
+    /// An RPC that a worker has answered, but not yet freed when it stops, is not counted as freed:
+    /// at most one for each worker, and those that wait for later replies.
     pub fn stop(mut self) -> Status {
         self.shut_down();
         self.status.read()
     }
 
-    /// As [`stop`](Self::stop), for a run whose decision log is evidence: also says whether the log is whole.
+    /// As [`stop`](Self::stop), for a run whose decision log is evidence: also says whether the log
+    /// is whole.
     ///
-    /// Drop workers of your own ([`Server::open`](crate::Server::open)) before: the log of one that is the engine too ends with it.
+    /// Drop workers of your own ([`Server::open`](crate::Server::open)) before: the log of one that
+    /// is the engine too ends with it.
     pub fn stop_with_log(mut self) -> (Status, Result<(), LogError>) {
         self.shut_down();
         (self.status.read(), self.log_result())
@@ -215,7 +225,8 @@ impl RunningServer {
         self.log_error.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Waits until [`stopper`](Self::stopper) stops the server. It goes on without its decision log where that cannot be written any more.
+    /// Waits until [`stopper`](Self::stopper) stops the server. It goes on without its decision log
+    /// where that cannot be written any more.
     ///
     /// # Errors
     ///
@@ -228,7 +239,8 @@ impl RunningServer {
         self.log_result()
     }
 
-    /// A flag that stops the server from another thread, such as a signal handler: set it to `true`.
+    /// A flag that stops the server from another thread, such as a signal handler: set it to
+    /// `true`.
     #[must_use]
     pub fn stopper(&self) -> Arc<AtomicBool> {
         self.stop.clone()
@@ -369,7 +381,8 @@ pub(super) fn open_by(
     }
 }
 
-/// A socket for each engine, to which `key` brings each datagram; without a key, each sender has one engine.
+/// A socket for each engine, to which `key` brings each datagram; without a key, each sender has
+/// one engine.
 fn bind(address: SocketAddr, engines: u16, key: Option<GroupKey>) -> std::io::Result<Vec<Box<dyn Wire>>> {
     let boxed = |wire: KernelWire| Box::new(wire) as Box<dyn Wire>;
     // A server of one needs no choice made by the kernel, which may not have it.
@@ -379,8 +392,8 @@ fn bind(address: SocketAddr, engines: u16, key: Option<GroupKey>) -> std::io::Re
     Ok(KernelWire::bind_group(address, engines, key)?.into_iter().map(boxed).collect())
 }
 
-/// Opens an `xdp://` server; where the kernel does not let this process have the interface's frames, one with the kernel's sockets at the same
-/// address.
+/// Opens an `xdp://` server; where the kernel does not let this process have the interface's
+/// frames, one with the kernel's sockets at the same address.
 fn open_xdp(address: &XdpAddress, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let endpoint = Endpoint::Xdp(address.clone());
     if address.server.is_some() {
@@ -507,7 +520,8 @@ fn open_udp(
     Ok((running, workers))
 }
 
-/// Opens a server that speaks a protocol of others: an engine or several, each with the connections that the kernel gives it.
+/// Opens a server that speaks a protocol of others: an engine or several, each with the connections
+/// that the kernel gives it.
 fn open_stream(
     endpoint: Endpoint,
     framing: Arc<dyn Framing>,
@@ -550,7 +564,8 @@ fn open_stream(
     assemble(parts, ground, ports)
 }
 
-/// What each engine of a server that speaks a protocol of others listens with, all of them at one address.
+/// What each engine of a server that speaks a protocol of others listens with, all of them at one
+/// address.
 fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Result<Vec<Ears>> {
     if let Endpoint::Udp(_) = endpoint {
         return Ok(bind(address, engines, None)?.into_iter().map(Ears::Datagrams).collect());

@@ -75,7 +75,8 @@ enum Kept {
 }
 
 impl Kept {
-    /// The RPC, the slots of the client's ring that it spans, and the room for a reply that goes into no ring.
+    /// The RPC, the slots of the client's ring that it spans, and the room for a reply that goes
+    /// into no ring.
     fn room(&mut self) -> (RpcKey, u32, Option<&mut Answer>) {
         match self {
             Self::All(Begun { arrival, held, .. }) => (arrival.rpc, held.span, held.answer.as_deref_mut()),
@@ -118,7 +119,8 @@ impl Later {
     }
 }
 
-/// Where the reply to an RPC is written: into its answer, or into the client's ring, which comes with it; `None` when the client is gone.
+/// Where the reply to an RPC is written: into its answer, or into the client's ring, which comes
+/// with it; `None` when the client is gone.
 #[inline(always)]
 fn reply_to<'a>(
     channels: &'a mut ChannelCache,
@@ -229,7 +231,8 @@ impl<X: Source> Core<X> {
         at_once + served + ended
     }
 
-    /// Takes what has been dispatched to this core; one that is the engine too first runs a turn of it.
+    /// Takes what has been dispatched to this core; one that is the engine too first runs a turn of
+    /// it.
     pub(crate) fn pull(&mut self, service: &dyn Service) {
         self.source.pull(&mut self.completions, service);
     }
@@ -249,7 +252,8 @@ impl<X: Source> Core<X> {
         }
     }
 
-    /// The time, for RPCs that have a deadline. Not that of the turn: the RPCs before may have taken long.
+    /// The time, for RPCs that have a deadline. Not that of the turn: the RPCs before may have
+    /// taken long.
     #[inline]
     fn now(&self) -> Timestamp {
         Timestamp::from_ps(self.watch.now_ps())
@@ -266,7 +270,8 @@ impl<X: Source> Core<X> {
         self.source.uncount();
     }
 
-    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile. That one may have come since the last one was begun.
+    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile. That one
+    /// may have come since the last one was begun.
     #[inline(always)]
     fn begin_any(&mut self, service: &dyn Service) -> Option<Begun> {
         let Self { source, completions, .. } = self;
@@ -308,7 +313,8 @@ impl<X: Source> Core<X> {
             self.meter.sample(status::Served::one(arrival, given, is_steered, began, ended));
             self.meter.note_store(service);
         }
-        // The next one has mostly come while this one was served. Its payload is fetched while what follows from this one's end is done.
+        // The next one has mostly come while this one was served. Its payload is fetched while what
+        // follows from this one's end is done.
         self.source.take_given(&mut self.completions);
         self.completions.steer_next(service);
         match taken {
@@ -348,8 +354,9 @@ impl<X: Source> Core<X> {
         Ok(reply)
     }
 
-    /// Frees the buffer of an RPC whose reply is given later. Where the room for the reply goes back by way of another thread, it goes with the buffer:
-    /// then both are kept until the reply comes.
+    /// Frees the buffer of an RPC whose reply is given later. Where the room for the reply goes
+    /// back by way of another thread, it goes with the buffer: then both are kept until the reply
+    /// comes.
     pub(crate) fn free(&mut self, mut begun: Begun) -> Result<LaterReply, (Begun, LaterError)> {
         self.later.get_or_insert_default();
         let (reply, rpc) = match self.number_later(&begun) {
@@ -401,7 +408,8 @@ impl<X: Source> Core<X> {
         if begun.held.answer.is_some() { None } else { self.channels.shared(begun.arrival.rpc.snid) }
     }
 
-    /// Sends the reply to an RPC that this core has kept, from the core's own thread. Gives it back, if it is to an RPC of another core.
+    /// Sends the reply to an RPC that this core has kept, from the core's own thread. Gives it
+    /// back, if it is to an RPC of another core.
     pub(crate) fn end_now(&mut self, reply: LaterReply, bytes: &[u8]) -> Option<LaterReply> {
         let later = self.later.as_mut().filter(|later| later.laters.is_of(&reply));
         let Some(parked) = later.and_then(|later| later.remove(reply.rpc())) else { return Some(reply) };
@@ -503,11 +511,13 @@ impl<X: Source> Core<X> {
         self.source.finish();
     }
 
-    /// Rests after a turn that found nothing; `idle_since` is the worker's, and empty when there was something to do.
+    /// Rests after a turn that found nothing; `idle_since` is the worker's, and empty when there
+    /// was something to do.
     #[inline]
     pub(crate) fn rest(&mut self, idle_since: &mut Option<u64>) {
         self.channels.tidy();
-        // A reply that is given later wakes a worker that rests, not one that sleeps until packets come.
+        // A reply that is given later wakes a worker that rests, not one that sleeps until packets
+        // come.
         let may_block = self.later.as_ref().is_none_or(|later| later.parked.is_empty());
         if self.source.rests(may_block) {
             return;

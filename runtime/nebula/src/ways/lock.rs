@@ -1,5 +1,5 @@
-//! A worker under `mcs-lock`: no thread is the engine, and each worker is it when it is its turn at the lock. It comes for its RPCs itself, one
-//! at a time.
+//! A worker under `mcs-lock`: no thread is the engine, and each worker is it when it is its turn at
+//! the lock. It comes for its RPCs itself, one at a time.
 
 use super::completions::Completions;
 use super::source::Source;

@@ -47,7 +47,8 @@ impl Source for Ring {
     #[inline(always)]
     fn give_back(&mut self, _: &mut Completions, served: Served) {
         let mut served = served;
-        // The ring holds as many as the policy gives a core, so it is full only while the engine is about to look.
+        // The ring holds as many as the policy gives a core, so it is full only while the engine is
+        // about to look.
         while let Err(back) = self.freed.try_push(served) {
             served = back;
             std::hint::spin_loop();

@@ -11,10 +11,12 @@ use std::sync::atomic::AtomicBool;
 
 /// One way of working.
 pub(crate) trait Source: Debug {
-    /// Takes what has been dispatched to this core; one that is the engine too runs a turn of it first.
+    /// Takes what has been dispatched to this core; one that is the engine too runs a turn of it
+    /// first.
     fn pull(&mut self, completions: &mut Completions, service: &dyn Service);
 
-    /// As [`pull`](Self::pull); one that is the engine too has what comes while nothing waits served at once. Returns how many RPCs were.
+    /// As [`pull`](Self::pull); one that is the engine too has what comes while nothing waits
+    /// served at once. Returns how many RPCs were.
     #[inline(always)]
     fn pull_and_serve(&mut self, completions: &mut Completions, service: &dyn Service) -> usize {
         self.pull(completions, service);
@@ -43,7 +45,8 @@ pub(crate) trait Source: Debug {
         false
     }
 
-    /// Sends the answer of an RPC of `snid` whose slots were given back before. Only where it [can](Self::sends_alone).
+    /// Sends the answer of an RPC of `snid` whose slots were given back before. Only where it
+    /// [can](Self::sends_alone).
     fn send(&mut self, _snid: NodeId, answer: Box<Answer>) {
         drop(answer);
     }
@@ -63,7 +66,8 @@ pub(crate) trait Source: Debug {
         0
     }
 
-    /// All that may be served after [`begin_serving`](Self::begin_serving) have been, or all there are: `served` of `most` that might.
+    /// All that may be served after [`begin_serving`](Self::begin_serving) have been, or all there
+    /// are: `served` of `most` that might.
     #[inline(always)]
     fn end_serving(&mut self, _began: u64, _served: usize, _most: usize) {}
 
@@ -77,7 +81,8 @@ pub(crate) trait Source: Debug {
     /// The server stops: what is left is taken back.
     fn finish(&mut self) {}
 
-    /// Whether the source rests by itself; the worker does where not. It sleeps until packets come only if it may block.
+    /// Whether the source rests by itself; the worker does where not. It sleeps until packets come
+    /// only if it may block.
     #[inline]
     fn rests(&mut self, _may_block: bool) -> bool {
         false

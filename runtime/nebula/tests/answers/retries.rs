@@ -14,9 +14,11 @@ fn a_back_off_ends_with_its_attempts_and_with_its_deadline() {
     let (refused, refused_or_late) = ([nack.clone()], [nack, CallError::TimedOut]);
     for (retry, deadline, ends) in [
         (back_off(1, 4), Span::MAX, &refused[..]),
-        // A second try would come after at least half of the first delay, which is after the deadline.
+        // A second try would come after at least half of the first delay, which is after the
+        // deadline.
         (back_off(200_000, u32::MAX), Span::from_ms(90_000), &refused),
-        // Tries are late where the machine pauses: the last one before the deadline may not be made.
+        // Tries are late where the machine pauses: the last one before the deadline may not be
+        // made.
         (back_off(1, u32::MAX), Span::from_ms(20), &refused_or_late),
         (RetryPolicy::AnotherServer { servers: 3, attempts: 7 }, Span::MAX, &refused),
         (RetryPolicy::GiveUp, Span::MAX, &refused),
@@ -76,7 +78,8 @@ fn retries_without_room_in_the_ring_end_each_rpc_once() {
             two_may_wait(config);
             (config.workers, config.rpc_bytes_max) = (2, 4 * 576);
         });
-        // Nothing is answered until something was refused: both workers and the queue are full by then.
+        // Nothing is answered until something was refused: both workers and the queue are full by
+        // then.
         let may_answer = std::sync::Arc::new(AtomicBool::new(false));
         let server = Server::bind(&name).config(config).serve(boxed({
             let may_answer = may_answer.clone();
@@ -90,7 +93,8 @@ fn retries_without_room_in_the_ring_end_each_rpc_once() {
             for seed in 0..2_u64 {
                 let name = &name;
                 scope.spawn(move || {
-                    // Four RPCs of the longest kind fill the ring, and so does what was refused and waits.
+                    // Four RPCs of the longest kind fill the ring, and so does what was refused and
+                    // waits.
                     let config = ClientConfig::default().slots(16).reply_bytes_max(4 * 576).retry(retry);
                     let mut client = Client::connect_with(name, config).expect("a connection");
                     let mut draw = Draw::new(seed);

@@ -1,4 +1,5 @@
-//! What the suites share: separate processes, an end to every wait, numbers by draw, a raw hand in a ring.
+//! What the suites share: separate processes, an end to every wait, numbers by draw, a raw hand in
+//! a ring.
 #![allow(dead_code, reason = "each suite uses its part")]
 
 pub(crate) mod boxed;
@@ -23,8 +24,8 @@ pub(crate) fn endpoint(test: &str) -> String {
     format!("shm://e2e-{}-{test}", std::process::id())
 }
 
-/// A loopback address for servers that follow each other there: its port is none that the kernel gives to sockets without one, so that nobody gets it
-/// between two servers.
+/// A loopback address for servers that follow each other there: its port is none that the kernel
+/// gives to sockets without one, so that nobody gets it between two servers.
 pub(crate) fn lasting_udp_endpoint() -> String {
     /// Linux gives out 32,768 to 60,999.
     const FIRST: u32 = 61_000;
@@ -55,8 +56,8 @@ pub(crate) fn server_config(change: impl FnOnce(&mut ServerConfig)) -> ServerCon
 /// More than anything takes on the busiest machine.
 pub(crate) const PATIENCE: Duration = nebula_testing::wait::WAIT_MAX;
 
-/// As `config`: the server refuses nothing and abandons nothing, however long the machine keeps it, or
-/// a client between two packets, from the core.
+/// As `config`: the server refuses nothing and abandons nothing, however long the machine keeps it,
+/// or a client between two packets, from the core.
 pub(crate) fn unhurried(config: ServerConfig) -> ServerConfig {
     config.queueing(Queueing::Unbounded { recv_buffer_bytes: 4 << 20 }).reassembly_timeout(PATIENCE)
 }
@@ -101,16 +102,19 @@ pub(crate) fn wait_until_clean(status: &StatusReader, clients: u64) -> Status {
     })
 }
 
-/// As [`wait_until_clean`] with no clients left, once the page tells of `freed` RPCs: before the engine has written it, it tells of none.
+/// As [`wait_until_clean`] with no clients left, once the page tells of `freed` RPCs: before the
+/// engine has written it, it tells of none.
 pub(crate) fn wait_until_freed(status: &StatusReader, freed: u64) -> Status {
     wait_until_served(status, freed);
     wait_until_clean(status, 0)
 }
 
-/// Waits until the page tells of `freed` RPCs, and of none that is inside: over a network nobody knows when a client is gone.
+/// Waits until the page tells of `freed` RPCs, and of none that is inside: over a network nobody
+/// knows when a client is gone.
 pub(crate) fn wait_until_served(status: &StatusReader, freed: u64) -> Status {
     let mut before = Status::default();
-    // Several engines write at different times: what left one of them has come to another once both have written.
+    // Several engines write at different times: what left one of them has come to another once both
+    // have written.
     nebula_testing::wait::wait_until(&format!("{freed} RPCs freed"), || {
         let seen = status.read();
         let agree = seen.migrated_out == seen.migrated_in && seen.dispatched >= seen.freed;

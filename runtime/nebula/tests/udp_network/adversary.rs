@@ -1,4 +1,5 @@
-//! Somebody who means harm: of a sealed network one who sees every frame and has no key, of a plain one who sees nothing but is let in too.
+//! Somebody who means harm: of a sealed network one who sees every frame and has no key, of a plain
+//! one who sees nothing but is let in too.
 //!
 //! | it | on the path, sealed | off the path, plain |
 //! |---|---|---|
@@ -23,7 +24,8 @@ const ACTS: u32 = 150;
 /// Datagrams of a flood, and requests in each.
 const FLOOD_DATAGRAMS: usize = 8;
 const FLOOD_REQUESTS: usize = 20;
-/// Transfers of clients that begin late, from 40 before the end of their numbers on: among these it guesses.
+/// Transfers of clients that begin late, from 40 before the end of their numbers on: among these it
+/// guesses.
 const GUESSED_TIDS: usize = 120;
 /// Frames that it remembers.
 const REMEMBERED: usize = 256;
@@ -102,7 +104,8 @@ impl Adversary {
         Packet::whole(self.tid, self.time_ns, &[&FLOOD[..], &[0; 8]].concat()).bytes()
     }
 
-    /// What it has seen, and what has come for itself: that goes on to a client, as if from the server.
+    /// What it has seen, and what has come for itself: that goes on to a client, as if from the
+    /// server.
     fn listen(&mut self, network: &Network, client: SocketAddr) {
         self.seen.extend(network.take_seen());
         for got in network.take_mail(self.address) {
@@ -203,7 +206,8 @@ impl Adversary {
         Some(again)
     }
 
-    /// A plain refusal of what was seen, as a server without a key, or of another version, would say it.
+    /// A plain refusal of what was seen, as a server without a key, or of another version, would
+    /// say it.
     fn refusal(&mut self, refused: &[u8]) -> Vec<u8> {
         let header = Header {
             version: if self.draw.once_in(4) { VERSION + 1 } else { VERSION },

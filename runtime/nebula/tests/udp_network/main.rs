@@ -1,5 +1,6 @@
-//! Real servers and clients on a network that loses, doubles, delays, reorders, changes and cuts datagrams, with crashes, restarts,
-//! partitions and changes of address: a thousand runs, each of a seed, in simulated time.
+//! Real servers and clients on a network that loses, doubles, delays, reorders, changes and cuts
+//! datagrams, with crashes, restarts, partitions and changes of address: a thousand runs, each of a
+//! seed, in simulated time.
 //!
 //! | of every run | |
 //! |---|---|
@@ -10,8 +11,9 @@
 //! | nothing is lost | at the end no slot and no place is held; the server's memory has a bound |
 //! | again | the same seed gives the same run |
 //!
-//! A run that fails says how to have it again: `cargo xtask network --seed N --trace`. Told by environment variables: `NEBULA_SEEDS` and
-//! `NEBULA_SEED_FROM`, how many and from where; `NEBULA_TRACE`, print what happens.
+//! A run that fails says how to have it again: `cargo xtask network --seed N --trace`. Told by
+//! environment variables: `NEBULA_SEEDS` and `NEBULA_SEED_FROM`, how many and from where;
+//! `NEBULA_TRACE`, print what happens.
 
 mod adversary;
 mod oracle;
@@ -29,7 +31,8 @@ use world::{Outcome, run};
 
 /// Runs of a test, unless the environment variable `NEBULA_SEEDS` says how many.
 const SEEDS: u64 = 100;
-/// Runs after which each kind of end is known to have come. The later tests make as many, and `cargo xtask network` ten times that.
+/// Runs after which each kind of end is known to have come. The later tests make as many, and
+/// `cargo xtask network` ten times that.
 const ALL_SEEN: u64 = 1_000;
 /// Failures that are printed.
 const FAILURES_MAX: usize = 20;

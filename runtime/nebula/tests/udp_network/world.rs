@@ -1,4 +1,5 @@
-//! One run: a real server and real clients on a simulated network, each with its own clock, moved on from event to event.
+//! One run: a real server and real clients on a simulated network, each with its own clock, moved
+//! on from event to event.
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Fates, Network, say};
@@ -16,7 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// An idle server looks around so often while something may age there: at first, then, and for so long.
+/// An idle server looks around so often while something may age there: at first, then, and for so
+/// long.
 const TICK_PS: u64 = 1_000_000_000;
 const LATER_TICK_PS: u64 = 25_000_000_000;
 const ACTIVE_PS: u64 = 30_000_000_000;
@@ -34,8 +36,8 @@ const PATIENT: u32 = 12;
 /// Memory that a server may take beside what it has at first and the buffers of its answers.
 const SERVER_GROWTH_BYTES: i64 = 1 << 20;
 
-/// Entropies whose clients number their first transfers within 40 of 2^32: what their bytes begin with, and their last eight as a number. Each is
-/// one client's, as no two may have the same.
+/// Entropies whose clients number their first transfers within 40 of 2^32: what their bytes begin
+/// with, and their last eight as a number. Each is one client's, as no two may have the same.
 const LATE: [(u8, u64); 5] = [(1, 242_781), (2, 99_598_446), (3, 76_894_546), (4, 69_091_093), (5, 46_605_265)];
 
 /// What a run has shown.

@@ -1,5 +1,6 @@
-//! Serves the services of the tests until its standard input ends: `every_server ENDPOINT DESCRIPTORS`. Prints `ready ENDPOINT`, and writes
-//! the descriptors of the services to the file DESCRIPTORS.
+//! Serves the services of the tests until its standard input ends:
+//! `every_server ENDPOINT DESCRIPTORS`. Prints `ready ENDPOINT`, and writes the descriptors of the
+//! services to the file DESCRIPTORS.
 
 use nebula::{Server, ServerConfig};
 use nebula_typed::Services;

@@ -1,11 +1,13 @@
-//! Instructions of an RPC of a generated service over shared memory, client and server together, for callgrind.
+//! Instructions of an RPC of a generated service over shared memory, client and server together,
+//! for callgrind.
 //!
 //! ```text
 //! typed_instructions bytes|line|protobuf RPCS
 //! ```
 //!
-//! `bytes` is the handler that is written by hand. Both sides take turns on one thread, 16 RPCs at a time, so that no look finds nothing. Count
-//! within [`exchange`] alone: `cargo xtask bench instructions` does.
+//! `bytes` is the handler that is written by hand. Both sides take turns on one thread, 16 RPCs at
+//! a time, so that no look finds nothing. Count within [`exchange`] alone:
+//! `cargo xtask bench instructions` does.
 
 use nebula::{Client, ClientConfig, IdlePolicy, Server, ServerConfig, Span, Worker};
 use nebula_typed::Channel;
@@ -24,7 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: typed_instructions bytes|line|protobuf RPCS".into()),
     };
     let name = format!("shm://count-typed-{}", std::process::id());
-    // The SLO is long, because an RPC takes fifty times as long here, and none is to be refused for that.
+    // The SLO is long, because an RPC takes fifty times as long here, and none is to be refused for
+    // that.
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).slo(Span::from_ms(100));
     let (server, mut workers) = Server::bind(&name).config(config).open()?;
     let worker = &mut workers[0];
@@ -45,8 +48,9 @@ fn slots() -> ClientConfig {
     ClientConfig::default().slots(64)
 }
 
-/// The client asks for the schema, so the server has to answer meanwhile. It is connected before that: callgrind runs one thread at a time, and
-/// a worker that spins could keep the handshake from its time.
+/// The client asks for the schema, so the server has to answer meanwhile. It is connected before
+/// that: callgrind runs one thread at a time, and a worker that spins could keep the handshake from
+/// its time.
 fn connect(name: &str, worker: &mut Worker) -> Result<EchoClient, Box<dyn Error>> {
     let channel = Channel::connect_with(name, slots())?;
     let connecting = std::thread::spawn(move || EchoClient::over(channel));
@@ -132,7 +136,8 @@ fn count<S: Side>(side: &mut S, worker: &mut Worker, rounds: usize) -> Result<()
 
 #[inline(never)]
 fn exchange<S: Side>(side: &mut S, worker: &mut Worker, rounds: usize) -> Result<(), Box<dyn Error>> {
-    // No closure: a function with this one's name in its own, called from here, would end the count.
+    // No closure: a function with this one's name in its own, called from here, would end the
+    // count.
     for _ in 0..black_box(rounds) {
         round(side, worker)?;
     }

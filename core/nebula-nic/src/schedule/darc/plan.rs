@@ -1,4 +1,5 @@
-//! The division of cores: groups of types from the shortest on, each with the cores after those of the previous group.
+//! The division of cores: groups of types from the shortest on, each with the cores after those of
+//! the previous group.
 
 use super::DarcConfig;
 use super::profile::Profile;
@@ -20,7 +21,8 @@ struct Group {
 
 /// # Invariants
 ///
-/// [`first`](Group::first) does not decrease from group to group: the groups that a core may serve are a prefix.
+/// [`first`](Group::first) does not decrease from group to group: the groups that a core may serve
+/// are a prefix.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     groups: Box<[Group]>,

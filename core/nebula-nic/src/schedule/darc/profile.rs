@@ -82,7 +82,8 @@ impl Profile {
         self.types().map(|kind| self.work(kind)).sum()
     }
 
-    /// Whether the share of a type in all work differs from that in the last plan by more than `percent` percent of it.
+    /// Whether the share of a type in all work differs from that in the last plan by more than
+    /// `percent` percent of it.
     pub(super) fn has_moved(&self, percent: u8) -> bool {
         self.types().any(|kind| {
             let planned = self.kinds[usize::from(kind.0)].planned;

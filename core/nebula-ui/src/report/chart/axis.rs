@@ -38,7 +38,8 @@ impl Unit {
     }
 }
 
-/// An axis. A logarithmic axis is a linear one over logarithms: the caller passes `log10` of its values and the labeled ticks.
+/// An axis. A logarithmic axis is a linear one over logarithms: the caller passes `log10` of its
+/// values and the labeled ticks.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// What it says.
@@ -95,7 +96,8 @@ pub(crate) fn decades(from: i32, to: i32, label: impl Fn(f64) -> String) -> Vec<
     (from..=to).map(|exponent| (f64::from(exponent), label(10f64.powi(exponent)))).collect()
 }
 
-/// Ticks from `10^from` to `10^to`: at the powers of ten, and at 2 and 5 between them where there are few.
+/// Ticks from `10^from` to `10^to`: at the powers of ten, and at 2 and 5 between them where there
+/// are few.
 pub fn log_ticks(from: i32, to: i32, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     if to - from > 2 {
         return decades(from, to, label);

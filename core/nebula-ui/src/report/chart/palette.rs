@@ -6,7 +6,8 @@ use super::marker::Marker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Color(pub u8, pub u8, pub u8);
 
-/// The colors for light and dark mode, with a contrast of at least 4.5 to 1 against the background; grid lines are fainter on purpose.
+/// The colors for light and dark mode, with a contrast of at least 4.5 to 1 against the background;
+/// grid lines are fainter on purpose.
 pub const PALETTE: [(&str, Color, Color); 11] = [
     ("paper", PAPER, Color(0x12, 0x16, 0x1C)),
     ("ink", INK, Color(0xE6, 0xEA, 0xF0)),
@@ -37,7 +38,8 @@ const RED: Color = Color(0xA8, 0x12, 0x3A);
 const TEAL: Color = Color(0x00, 0x6E, 0x78);
 const OLIVE: Color = Color(0x74, 0x5E, 0x00);
 
-/// The colors of lines and blocks, in turn. Their number is coprime to that of the markers, so every combination occurs.
+/// The colors of lines and blocks, in turn. Their number is coprime to that of the markers, so
+/// every combination occurs.
 const COLORS: [Color; 7] = [BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, OLIVE];
 
 /// The color and marker of the n-th design, in every chart of a page; they repeat after 28.

@@ -1,5 +1,5 @@
-//! A chart as a specification of Vega-Lite, which a browser draws: with values under the pointer, zoom, and lines that fade on a click on
-//! the legend.
+//! A chart as a specification of Vega-Lite, which a browser draws: with values under the pointer,
+//! zoom, and lines that fade on a click on the legend.
 
 use serde_json::{Map, Value, json};
 
@@ -196,7 +196,8 @@ impl Chart {
     }
 }
 
-/// The place along an axis, whose ticks have labels of its unit. The browser writes a negative position with a minus sign, not a hyphen.
+/// The place along an axis, whose ticks have labels of its unit. The browser writes a negative
+/// position with a minus sign, not a hyphen.
 fn position(axis: &Axis, field: &str) -> Value {
     let key = |at: f64| format!("{at:.6}").replace("-0.000000", "0.000000").replace('-', "\u{2212}");
     let labels: Map<String, Value> = axis.ticks.iter().map(|(at, label)| (key(*at), label.as_str().into())).collect();
@@ -221,7 +222,8 @@ fn distinct(names: &[String], values: &[String]) -> (Vec<String>, Vec<String>) {
     (0..names.len()).filter(first).map(|index| (names[index].clone(), values[index].clone())).unzip()
 }
 
-/// What the legend says of a line: that of the same look, or of the same color where the published values of a line have none.
+/// What the legend says of a line: that of the same look, or of the same color where the published
+/// values of a line have none.
 fn name_of(line: &Line, legend: &[(Sample, String)]) -> String {
     let look = line.sample();
     let plain = Sample { is_hollow: false, ..look };
@@ -232,7 +234,8 @@ fn name_of(line: &Line, legend: &[(Sample, String)]) -> String {
 }
 
 impl Chart {
-    /// What a legend says of marks that no line of the chart has as its own: of hollow ones, for instance.
+    /// What a legend says of marks that no line of the chart has as its own: of hollow ones, for
+    /// instance.
     pub fn remarks(&self, legend: &[(Sample, String)]) -> String {
         let is_of = |line: &Line, sample: &Sample| {
             let look = line.sample();

@@ -1,4 +1,5 @@
-//! Tail latency and DRAM bandwidth over the rate; or the highest rate under the SLO, and the bandwidth at that rate.
+//! Tail latency and DRAM bandwidth over the rate; or the highest rate under the SLO, and the
+//! bandwidth at that rate.
 
 use nebula_sim::Interval;
 
@@ -106,7 +107,8 @@ fn log_us(ns: f64) -> f64 {
     (ns.max(1.0) / 1e3).log10()
 }
 
-/// From 1, 2 or 5 below the lowest p99 to the next above the highest, or above ten times the SLO if some are higher yet.
+/// From 1, 2 or 5 below the lowest p99 to the next above the highest, or above ten times the SLO if
+/// some are higher yet.
 fn tail_axis(findings: &Findings, slo: f64) -> Axis {
     let tails = || points(findings).map(|(_, figures)| figures.outcome.p99.value).chain([slo]);
     let low = tails().fold(f64::INFINITY, f64::min);

@@ -26,7 +26,8 @@ pub(super) struct AtCore<'a> {
     loaded: u32,
     stored: u32,
     issued_ps: u64,
-    /// Where it copies from and to, and when it makes the next load and the next store; [`NEVER`] if one waits for the other.
+    /// Where it copies from and to, and when it makes the next load and the next store; [`NEVER`]
+    /// if one waits for the other.
     from: Block,
     to: Block,
     load_ps: u64,
@@ -68,7 +69,8 @@ impl AtCore<'_> {
         }
     }
 
-    /// When there is room for one more store: when the one that was made `ago` stores before it is done.
+    /// When there is room for one more store: when the one that was made `ago` stores before it is
+    /// done.
     #[inline(always)]
     fn store_room_ps(&self, ago: usize) -> u64 {
         // Of the stores that a core has not made, the ring says that they are done.

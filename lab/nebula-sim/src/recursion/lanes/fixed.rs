@@ -1,4 +1,5 @@
-//! The same service time for all: RPCs end in the order in which they arrive, so a core is free when the RPC so many before has ended.
+//! The same service time for all: RPCs end in the order in which they arrive, so a core is free
+//! when the RPC so many before has ended.
 
 use super::counts::Counts;
 use super::{BLOCK, Each, LANES, Serve, later};

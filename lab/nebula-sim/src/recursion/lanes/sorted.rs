@@ -1,10 +1,13 @@
 //! Any service times on some cores: when each core is free, in order.
 //!
-//! Of these times, sixteen RPCs take sixteen of the first sixteen and of those at which they themselves end: one of the first is left for
-//! the last RPC, and none of the others comes before it. So an RPC looks at sixteen cores only. It takes the first time away and puts in when
-//! it ends. In order again, each time is then the one that stood there, or the one behind it, or the new one between the two:
-//! `min(next, max(here, ended))`. After sixteen RPCs the sixteen times are merged with the others, a group at a time, by a bitonic network
-//! (Batcher, "Sorting networks and their applications", 1968). All that is without a branch, and without an address that depends on a time.
+//! Of these times, sixteen RPCs take sixteen of the first sixteen and of those at which they
+//! themselves end: one of the first is left for the last RPC, and none of the others comes before
+//! it. So an RPC looks at sixteen cores only. It takes the first time away and puts in when it
+//! ends. In order again, each time is then the one that stood there, or the one behind it, or the
+//! new one between the two: `min(next, max(here, ended))`. After sixteen RPCs the sixteen times are
+//! merged with the others, a group at a time, by a bitonic network (Batcher, "Sorting networks and
+//! their applications", 1968). All that is without a branch, and without an address that depends on
+//! a time.
 
 use super::counts::Counts;
 use super::draws::Services;

@@ -1,8 +1,8 @@
-//! How do groups scale? Tails and late RPCs on 64 and 256 cores at two rates: with trained and other thresholds, without migration, and with
-//! one queue for all cores.
+//! How do groups scale? Tails and late RPCs on 64 and 256 cores at two rates: with trained and
+//! other thresholds, without migration, and with one queue for all cores.
 //!
-//! The distribution of service times is not published; a mean follows from the published share of late RPCs. How evenly RSS spreads the load
-//! over groups is not published either. Both are swept.
+//! The distribution of service times is not published; a mean follows from the published share of
+//! late RPCs. How evenly RSS spreads the load over groups is not published either. Both are swept.
 
 use super::super::paper::{self, Scale, TrainedLaw};
 use super::super::row::{Judgment, Row};
@@ -80,8 +80,9 @@ struct Case<'a> {
     scheduling: Scheduling,
 }
 
-/// The judged law runs on each number of cores, with groups and with one queue. On the published number of cores it also runs with few flows.
-/// The other laws run only there, with trained thresholds and without migration.
+/// The judged law runs on each number of cores, with groups and with one queue. On the published
+/// number of cores it also runs with few flows. The other laws run only there, with trained
+/// thresholds and without migration.
 fn cases(setup: &Scale) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
     for &rate_mrps in &setup.rates_mrps {

@@ -1,5 +1,5 @@
-//! How well do thresholds predict late RPCs? Accuracy against effectiveness of the naive, the aggressive and the trained threshold, in one
-//! group.
+//! How well do thresholds predict late RPCs? Accuracy against effectiveness of the naive, the
+//! aggressive and the trained threshold, in one group.
 
 use super::super::paper::{self, Thresholds as Setup};
 use super::super::row::{Judgment, Row};

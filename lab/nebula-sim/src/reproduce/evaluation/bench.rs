@@ -66,7 +66,8 @@ impl<'a> Bench<'a> {
         f64::from(dram.channels) * dram.gb_per_s
     }
 
-    /// Runs everything that the rows need, in parallel: first curves, then searches, then single points.
+    /// Runs everything that the rows need, in parallel: first curves, then searches, then single
+    /// points.
     pub(in super::super) fn prepare(
         &self,
         curves: &[Case],
@@ -116,7 +117,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The points of the grid up to the first at which no replication keeps the SLO. Quick runs use a coarse grid.
+    /// The points of the grid up to the first at which no replication keeps the SLO. Quick runs use
+    /// a coarse grid.
     pub(in super::super) fn curve(&self, case: Case) -> Result<Vec<Arc<Point>>, ReproduceError> {
         let slo = self.slo(case)?;
         let grid = if self.lab.effort == Effort::Quick { &self.setup.coarse_gaps_ns } else { &self.setup.gaps_ns };
@@ -137,14 +139,15 @@ impl<'a> Bench<'a> {
         RateBracket { lowest_rps, highest_rps, width_rps: f64::from(self.depth.width_krps) * 1e3 }
     }
 
-    /// These cases, and the unfitted variant of each case that is also searched without fitted parameters.
+    /// These cases, and the unfitted variant of each case that is also searched without fitted
+    /// parameters.
     pub(in super::super) fn with_unfitted(&self, cases: &[Case]) -> Vec<Case> {
         let unfitted = cases.iter().filter(|&&case| self.is_unfitted_run(case)).map(|case| case.unfitted());
         cases.iter().copied().chain(unfitted).collect()
     }
 
-    /// Whether this case is also searched without fitted parameters. In quick runs only the designs of figure 6a are, with the mix and the
-    /// values that most figures use.
+    /// Whether this case is also searched without fitted parameters. In quick runs only the designs
+    /// of figure 6a are, with the mix and the values that most figures use.
     pub(super) fn is_unfitted_run(&self, case: Case) -> bool {
         let is_usual = case == self.case(case.design) && case.design != Design::SwPref;
         self.lab.effort != Effort::Quick || is_usual

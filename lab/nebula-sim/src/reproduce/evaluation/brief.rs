@@ -1,4 +1,5 @@
-//! The entries of the evaluation in runs too short for a meaningful result: for tests of what holds for every result.
+//! The entries of the evaluation in runs too short for a meaningful result: for tests of what holds
+//! for every result.
 
 use super::super::{
     ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, link, reassembler, scrubbing, table3, variants,

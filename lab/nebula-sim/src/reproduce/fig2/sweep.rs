@@ -192,8 +192,8 @@ impl Bench<'_> {
         Ok(At::of(name, load, &tallies))
     }
 
-    /// The highest load within the limit. Each replication bisects independently between two points of its curve, as
-    /// [`load_at_slo`](crate::load_at_slo) does.
+    /// The highest load within the limit. Each replication bisects independently between two points
+    /// of its curve, as [`load_at_slo`](crate::load_at_slo) does.
     fn highest(&self, name: Name, points: &[&At]) -> Result<Highest, ReproduceError> {
         let one = |&replication: &u32| {
             let found = self.bisect(name, points, replication);

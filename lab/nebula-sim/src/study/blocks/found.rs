@@ -70,7 +70,8 @@ pub struct Figures {
     pub depth_p99: Interval,
     /// Mean and largest number of RPCs that the reassembler holds when it takes one.
     pub incomplete: [f64; 2],
-    /// Share of the served RPCs that were dispatched to a core which was serving another one, in 0 to 1.
+    /// Share of the served RPCs that were dispatched to a core which was serving another one, in 0
+    /// to 1.
     pub queued_at_core: Interval,
     /// Share of the time of all cores that they spend on no RPC, in 0 to 1.
     pub idle: Interval,
@@ -139,7 +140,8 @@ impl Findings {
 }
 
 impl Found {
-    /// A p99 of ten times the SLO, which is a hundred times the service, means that the queue grows throughout the run.
+    /// A p99 of ten times the SLO, which is a hundred times the service, means that the queue grows
+    /// throughout the run.
     fn is_past_saturation(&self) -> bool {
         let is_late = |figures: &Figures| figures.outcome.p99.value > 10.0 * self.setting.slo.as_ns_f64();
         self.at_slo.is_none() && self.figures.as_ref().is_some_and(is_late)

@@ -1,7 +1,9 @@
-//! Stations 8 to 10, in simulated time: cores serve the RPCs dispatched to them, and return slots and credit.
+//! Stations 8 to 10, in simulated time: cores serve the RPCs dispatched to them, and return slots
+//! and credit.
 //!
-//! Messages between the NIC and the cores have the same latency for every core, so they arrive in the order in which they were sent:
-//! one FIFO for each direction. With costs of zero, no message is ever in flight.
+//! Messages between the NIC and the cores have the same latency for every core, so they arrive in
+//! the order in which they were sent: one FIFO for each direction. With costs of zero, no message
+//! is ever in flight.
 
 use super::Central;
 use super::central_server::{CentralServer, Serving};
@@ -81,7 +83,8 @@ impl<D: CentralDispatch> Central<'_, D> {
     /// Handles the messages that have arrived at a NIC or a core.
     #[cold]
     pub(super) fn carry_next(&mut self, now: Timestamp) {
-        // A free is handled before a dispatch of the same time, so the NIC decides with all available information.
+        // A free is handled before a dispatch of the same time, so the NIC decides with all
+        // available information.
         if let Some((_, index, core, slots)) = Wires::due(&mut self.wires.frees, now, |free| free.0) {
             self.cores(index).collect_freed(now, core, slots);
         } else if let Some((_, index, dispatch)) = Wires::due(&mut self.wires.dispatches, now, |dispatch| dispatch.0) {

@@ -22,7 +22,8 @@ pub(super) struct Crossing {
 }
 
 impl Crossing {
-    /// A flow. When the NIC reads it first is drawn: the clocks of cores and NIC have nothing to do with each other.
+    /// A flow. When the NIC reads it first is drawn: the clocks of cores and NIC have nothing to do
+    /// with each other.
     pub(super) fn try_new(host: &Host, phases: &mut Rng) -> Result<Self, SimError> {
         let watch = host.watch.map(|watch| HostWatch::try_new(watch.config())).transpose()?;
         Ok(Self {
@@ -67,7 +68,8 @@ impl Crossing {
         crossed(host, left, Interface::Invalidate)
     }
 
-    /// The first read that reaches the line after it was written and has room for it; the data are back a crossing later.
+    /// The first read that reaches the line after it was written and has room for it; the data are
+    /// back a crossing later.
     fn found_by_read(&mut self, host: &Host, left: Timestamp) -> Timestamp {
         let period = host.poll_period.as_ps();
         let asked = left.as_ps().saturating_sub(host.hop.as_ps() + self.phase.as_ps());
@@ -82,7 +84,8 @@ impl Crossing {
         crossed(host, reaches, Interface::Poll)
     }
 
-    /// How an adaptive interface learns of a line written at `left`, after the windows before it have ended.
+    /// How an adaptive interface learns of a line written at `left`, after the windows before it
+    /// have ended.
     fn watched(&mut self, host: &Host, left: Timestamp) -> Watching {
         let Some(watch) = &mut self.watch else { return Watching::Polling };
         while let Some(due) = watch.poll_timeout().filter(|&due| due <= left) {

@@ -1,4 +1,5 @@
-//! One direction through the NIC: the balancer chooses a flow, its FIFO admits or drops, and lines are written into the flow's ring.
+//! One direction through the NIC: the balancer chooses a flow, its FIFO admits or drops, and lines
+//! are written into the flow's ring.
 
 use crate::error::SimError;
 use crate::system::host::Host;
@@ -42,7 +43,8 @@ impl<C: Choose> Way<C> {
         self.backend.queue_depth()
     }
 
-    /// RPC `place` is in the NIC: it joins the FIFO of the flow that the balancer chooses, or is refused.
+    /// RPC `place` is in the NIC: it joins the FIFO of the flow that the balancer chooses, or is
+    /// refused.
     pub(super) fn admit(&mut self, now: Timestamp, header: Header, place: u32) -> Result<(), NackReason> {
         match self.backend.handle_packet(now, header) {
             Verdict::Write { slots, .. } => {
@@ -61,7 +63,8 @@ impl<C: Choose> Way<C> {
         Some(Given { place: self.places[slots.start.0 as usize], core: dispatch.core, slots })
     }
 
-    /// The RPC's line joins those to be written; the number of the write that it waits for, if it is the first, and whether there are enough.
+    /// The RPC's line joins those to be written; the number of the write that it waits for, if it
+    /// is the first, and whether there are enough.
     pub(super) fn gather(&mut self, given: Given, host: &Host) -> (Option<u64>, bool) {
         let push = &mut self.pushes[given.core.index()];
         push.lines.push(given);

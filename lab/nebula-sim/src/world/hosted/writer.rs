@@ -1,4 +1,5 @@
-//! A core that works on RPCs one after the other and writes a line for the NIC after each; the NIC is told of several at once.
+//! A core that works on RPCs one after the other and writes a line for the NIC after each; the NIC
+//! is told of several at once.
 
 use crate::system::host::Host;
 use nebula_nic::{Span, Timestamp};
@@ -6,7 +7,8 @@ use nebula_nic::{Span, Timestamp};
 /// One core, and the lines that it has written and not told the NIC of.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Writer {
-    /// When the core is free again. All its work up to then is known: it is taken in order, and nothing preempts it.
+    /// When the core is free again. All its work up to then is known: it is taken in order, and
+    /// nothing preempts it.
     free: Timestamp,
     batch: Vec<u32>,
     /// When the NIC is told of the batch at the latest, if it is not empty.
@@ -42,12 +44,14 @@ impl Writer {
         Written { begun, ended, is_first, is_full: self.batch.len() >= usize::from(host.batch) }
     }
 
-    /// Whether the batch has waited long enough by the time at which the core can begin further work. The core tells the NIC between two RPCs only.
+    /// Whether the batch has waited long enough by the time at which the core can begin further
+    /// work. The core tells the NIC between two RPCs only.
     pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
         !self.batch.is_empty() && self.free.max(now) >= self.due
     }
 
-    /// The core tells the NIC of its batch, at `at` or as soon as it is free: when it did. The lines have left then, and the core goes on `store` later.
+    /// The core tells the NIC of its batch, at `at` or as soon as it is free: when it did. The
+    /// lines have left then, and the core goes on `store` later.
     pub(super) fn tell(&mut self, at: Timestamp, host: &Host, lines: &mut Vec<u32>) -> Timestamp {
         let left = self.free.max(at);
         self.free = left + host.store;

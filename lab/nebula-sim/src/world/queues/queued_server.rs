@@ -95,7 +95,8 @@ impl<C: Choose> QueuedServer<C> {
         Received { depth, verdict }
     }
 
-    /// Puts the next RPC that the NIC has credit for into its core's queue; an idle core begins it. Returns that core.
+    /// Puts the next RPC that the NIC has credit for into its core's queue; an idle core begins it.
+    /// Returns that core.
     #[inline]
     pub(super) fn give_out(&mut self, now: Timestamp, terms: &Terms) -> Option<CoreId> {
         let dispatch = self.backend.poll_dispatch()?;
@@ -122,7 +123,8 @@ impl<C: Choose> QueuedServer<C> {
         core.is_serving().then_some(core.end)
     }
 
-    /// An RPC of the core's batch ends at `now`; after the last one the core continues. Returns the core that it then stole from, if any.
+    /// An RPC of the core's batch ends at `now`; after the last one the core continues. Returns the
+    /// core that it then stole from, if any.
     pub(super) fn end_one(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<(Ended, Option<CoreId>)> {
         let Serving { rpc, slots, home, queued_ps, overheads } = self.cores[core.index()].batch.pop_front()?;
         let served = self.in_flight[slots.start.0 as usize];
@@ -131,7 +133,8 @@ impl<C: Choose> QueuedServer<C> {
         Some((Ended { rpc, core: Some(core.index()), served, queued_ps, overheads }, stolen_from))
     }
 
-    /// An idle core takes from its own queue, or else from another queue; returns the core of that queue.
+    /// An idle core takes from its own queue, or else from another queue; returns the core of that
+    /// queue.
     fn go_on(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<CoreId> {
         if self.filled.contains(core) {
             self.begin_own(now, core, terms);
@@ -147,7 +150,8 @@ impl<C: Choose> QueuedServer<C> {
         self.steal(now, thief, terms).map(|home| (thief, home))
     }
 
-    /// Takes one RPC from the queue that the core's [`Thief`] chooses; returns the core of that queue.
+    /// Takes one RPC from the queue that the core's [`Thief`] chooses; returns the core of that
+    /// queue.
     fn steal(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<CoreId> {
         let home = self.thieves[core.index()].choose(&self.filled)?;
         let arrival = self.take(home)?;

@@ -22,7 +22,8 @@ pub(super) struct ScheduledServer<C> {
     cores: Box<[Core]>,
     /// Cores whose RPC has used its quantum while no other RPC waited.
     overdue: CoreSet,
-    /// Interrupts in flight whose RPC returns to the queue: each will free a core for a waiting RPC.
+    /// Interrupts in flight whose RPC returns to the queue: each will free a core for a waiting
+    /// RPC.
     interrupts: u32,
     dispatcher: Dispatcher,
     /// In flight to cores.

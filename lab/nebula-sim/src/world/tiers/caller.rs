@@ -1,4 +1,5 @@
-//! What callers do: they send parts to servers, wait for all answers, and cancel what they do not need any more.
+//! What callers do: they send parts to servers, wait for all answers, and cancel what they do not
+//! need any more.
 
 use super::Tiers;
 use super::calls::{At, Copy, Join, Part, What};
@@ -9,7 +10,8 @@ use nebula_requester::another;
 use nebula_requester::{After, Attempts, CopyEnd, Hedging, ServerEnd, ServerSet};
 
 impl Tiers<'_> {
-    /// A caller asks for all of its parts at this tier; it waits until `until` at most, or shorter where the tier has a deadline.
+    /// A caller asks for all of its parts at this tier; it waits until `until` at most, or shorter
+    /// where the tier has a deadline.
     pub(super) fn join(&mut self, now: Timestamp, tier: usize, caller: Option<Key>, number: u64, until: Timestamp) {
         let calls = self.tiers[tier].calls;
         let deadline = calls.deadline.map_or(until, |deadline| (now + deadline).min(until));
@@ -181,7 +183,8 @@ impl Tiers<'_> {
         }
     }
 
-    /// A caller gives up: its deadline is over, or a part has failed. What it has asked for is cancelled, and its own caller told.
+    /// A caller gives up: its deadline is over, or a part has failed. What it has asked for is
+    /// cancelled, and its own caller told.
     pub(super) fn fail(&mut self, now: Timestamp, key: Key) {
         let Some((caller, number, begun)) = self.joins.get(key).map(|join| (join.caller, join.number, join.begun))
         else {

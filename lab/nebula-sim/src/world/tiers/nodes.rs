@@ -111,7 +111,8 @@ impl<'a> Nodes<'a> {
         Some((place, node.copies[node.cores[place.core].serving.slots.start.0 as usize]))
     }
 
-    /// The core is done: what it has begun is released, and returned by [`free`](Self::free) after it has begun the next.
+    /// The core is done: what it has begun is released, and returned by [`free`](Self::free) after
+    /// it has begun the next.
     pub(super) fn release(&mut self, Place { server, core }: Place) -> SlotRange {
         let core = &mut self.servers[server].cores[core];
         let slots = core.serving.slots;

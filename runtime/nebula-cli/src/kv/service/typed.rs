@@ -1,8 +1,10 @@
-//! The store as its schema has it: the service `nebula.kv.Kv`, at the endpoint of the byte protocol.
+//! The store as its schema has it: the service `nebula.kv.Kv`, at the endpoint of the byte
+//! protocol.
 //!
-//! No request is one of both. A request of bytes begins with its operation, 1 to 3, and has the length that its header says; it is taken for one, whatever
-//! its value ends with. A message of protobuf's begins with the key of a field, which is 8 or more; and the question for the schema with its fingerprint,
-//! whose first bytes are no such header (a client that connects asks it).
+//! No request is one of both. A request of bytes begins with its operation, 1 to 3, and has the
+//! length that its header says; it is taken for one, whatever its value ends with. A message of
+//! protobuf's begins with the key of a field, which is 8 or more; and the question for the schema
+//! with its fingerprint, whose first bytes are no such header (a client that connects asks it).
 
 use super::KvService;
 use nebula_kvs::protocol::Status as Outcome;

@@ -1,6 +1,7 @@
 //! The picture in README: the demo's plot, drawn from the demo's table in docs/BENCHMARKS.md.
 //!
-//! Each run of the demo gives other figures. So the picture is drawn from the table in the page, and a test checks that both agree.
+//! Each run of the demo gives other figures. So the picture is drawn from the table in the page,
+//! and a test checks that both agree.
 
 use std::path::PathBuf;
 

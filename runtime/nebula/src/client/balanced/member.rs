@@ -14,7 +14,8 @@ use std::thread::JoinHandle;
 /// A call over a connection: its reply.
 pub type AskOne<'c> = dyn FnMut(&[u8]) -> Result<Vec<u8>, CallError> + 'c;
 
-/// Asks a server something over a new connection, by the function that it gets; whether the connection is to be used.
+/// Asks a server something over a new connection, by the function that it gets; whether the
+/// connection is to be used.
 pub type Greeting = dyn Fn(&mut AskOne<'_>) -> bool + Send + Sync;
 
 /// How connections are made.
@@ -199,7 +200,8 @@ impl<L: Connection> Member<L> {
     }
 }
 
-/// The place of an RPC by its ticket at a server: tickets of outstanding RPCs differ modulo the slots, of which there is a power of two.
+/// The place of an RPC by its ticket at a server: tickets of outstanding RPCs differ modulo the
+/// slots, of which there is a power of two.
 #[expect(clippy::cast_possible_truncation, reason = "the low bits")]
 pub(super) fn slot(ticket: Ticket, slots: usize) -> usize {
     ticket.0 as usize & (slots - 1)

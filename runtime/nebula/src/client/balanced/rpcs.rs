@@ -1,4 +1,5 @@
-//! The RPCs of a client of several servers, and where each goes next. What is decided here is sent by [`Balanced`](super::Balanced).
+//! The RPCs of a client of several servers, and where each goes next. What is decided here is sent
+//! by [`Balanced`](super::Balanced).
 
 use crate::client::error::{CallError, Executed, SubmitError};
 use crate::client::ticket::Ticket;
@@ -23,7 +24,8 @@ struct Entry {
     until: Option<Timestamp>,
     /// Where it is outstanding, and its ticket there.
     copies: [Option<(u16, Ticket)>; 2],
-    /// What it ends with unless an answer comes: that nobody knows whether it was executed, if that is so of any copy.
+    /// What it ends with unless an answer comes: that nobody knows whether it was executed, if that
+    /// is so of any copy.
     error: Option<CallError>,
 }
 
@@ -37,7 +39,8 @@ pub(super) struct Outgoing {
 #[derive(Debug)]
 pub(super) struct Rpcs {
     pub(super) servers: Servers,
-    /// Servers that get no RPCs: there is no connection, or they have yet to say that they are well.
+    /// Servers that get no RPCs: there is no connection, or they have yet to say that they are
+    /// well.
     pub(super) shut: ServerSet,
     failover: Failover,
     hedging: Option<Hedging>,
@@ -166,7 +169,8 @@ impl Rpcs {
         self.free.push(place);
     }
 
-    /// Something has come from `server` under `there`, the ticket of an RPC at `place` unless that is over.
+    /// Something has come from `server` under `there`, the ticket of an RPC at `place` unless that
+    /// is over.
     pub(super) fn copy_ended(
         &mut self,
         now: Timestamp,

@@ -1,8 +1,11 @@
-//! What the tasks of a client share: the connection, the calls, and the rule by which none of them sleeps beside its answer.
+//! What the tasks of a client share: the connection, the calls, and the rule by which none of them
+//! sleeps beside its answer.
 //!
-//! **The rule.** While a task is to be woken, something comes for the client for each answer that nobody has seen: the server has been asked for a
-//! wake-up, over UDP the socket is watched, or the driver is about to look. A thread that is about to leave a task asleep asks first, and looks at all
-//! that is outstanding after that. Tasks that poll for themselves change nothing about it: they may be stopped at any moment.
+//! **The rule.** While a task is to be woken, something comes for the client for each answer that
+//! nobody has seen: the server has been asked for a wake-up, over UDP the socket is watched, or the
+//! driver is about to look. A thread that is about to leave a task asleep asks first, and looks at
+//! all that is outstanding after that. Tasks that poll for themselves change nothing about it: they
+//! may be stopped at any moment.
 
 use super::calls::{CallId, Calls};
 use super::driver::{Attended, Registration, Watch};
@@ -21,7 +24,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
-/// How soon a call that waits for room tries again where nothing is outstanding that would make room.
+/// How soon a call that waits for room tries again where nothing is outstanding that would make
+/// room.
 const RETRY_ROOM: Span = Span::from_ms(1);
 
 /// The client of several tasks.
@@ -344,7 +348,8 @@ impl State {
 }
 
 impl Shared {
-    /// As [`attend`](Attended::attend): how long until it is to be done again although nothing has come.
+    /// As [`attend`](Attended::attend): how long until it is to be done again although nothing has
+    /// come.
     pub(super) fn attend_in(&self) -> Option<Span> {
         let due = self.attend()?;
         let ticks = due.saturating_sub(self.clock.ticks());

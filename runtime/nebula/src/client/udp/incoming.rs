@@ -14,7 +14,8 @@ use nebula_requester::{Download, FlowKind, Outcome};
 use std::net::SocketAddr;
 
 impl Session {
-    /// Takes a datagram in. Anybody may have sent it: what is not the server's, and for this client, is ignored and counted.
+    /// Takes a datagram in. Anybody may have sent it: what is not the server's, and for this
+    /// client, is ignored and counted.
     #[inline]
     pub(super) fn receive(&mut self, from: SocketAddr, datagram: &mut [u8]) {
         if from != self.server {
@@ -28,7 +29,8 @@ impl Session {
         }
     }
 
-    /// What the check of a plain datagram of this kind begins with: nothing that is not welcomed yet could be known to both sides.
+    /// What the check of a plain datagram of this kind begins with: nothing that is not welcomed
+    /// yet could be known to both sides.
     #[inline]
     fn secret(&self, datagram: &[u8]) -> u32 {
         let is_granted = match datagram.get(KIND_AT) {
@@ -62,7 +64,8 @@ impl Session {
         }
     }
 
-    /// A frame of long ago is a copy that somebody kept: numbers of RPCs come again. Or the server's clock was stopped: then a welcome says so.
+    /// A frame of long ago is a copy that somebody kept: numbers of RPCs come again. Or the
+    /// server's clock was stopped: then a welcome says so.
     #[cold]
     fn receive_old(&mut self) {
         self.ignored += 1;
@@ -93,7 +96,8 @@ impl Session {
         }
     }
 
-    /// What cannot be opened may at least say why a server does not let this client in, if it repeats what this client has sent.
+    /// What cannot be opened may at least say why a server does not let this client in, if it
+    /// repeats what this client has sent.
     #[cold]
     fn receive_strange(&mut self, datagram: &mut [u8]) {
         self.ignored += 1;
@@ -237,7 +241,8 @@ impl Session {
         }
     }
 
-    /// More of a long request may be sent. A server that grants more than there is grants what there is.
+    /// More of a long request may be sent. A server that grants more than there is grants what
+    /// there is.
     #[inline(never)]
     fn handle_grant(&mut self, tid: TransferId, packets: u32) {
         let Some(place) = self.live(tid) else { return };

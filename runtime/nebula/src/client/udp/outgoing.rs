@@ -1,4 +1,5 @@
-//! What goes out: requests, packets that are missing, what is wanted of replies, and what is not wanted any more.
+//! What goes out: requests, packets that are missing, what is wanted of replies, and what is not
+//! wanted any more.
 
 use super::rpc::Phase;
 use super::session::Session;
@@ -52,7 +53,8 @@ impl Session {
                 self.outbox.push_request(wire, &rpc.packet(self.mtu, 0, wants), rpc.is_operation);
                 self.flights.sent(self.now, place, 1);
             }
-            // Of several packets it would be an RPC to the server: it was made for a longer packet than the server takes by now.
+            // Of several packets it would be an RPC to the server: it was made for a longer packet
+            // than the server takes by now.
             _ if rpc.is_operation => self.end_with(place, CallError::Protocol),
             Phase::Upload(_) => self.send_burst(wire, place, is_overdue),
             Phase::InServer => {
@@ -93,7 +95,8 @@ impl Session {
         self.flights.sent(self.now, place, in_flight.max(1));
     }
 
-    /// Nothing of a long request may be sent: more is not granted, and the rest is on its way, or has come.
+    /// Nothing of a long request may be sent: more is not granted, and the rest is on its way, or
+    /// has come.
     fn wait_for_grant(&mut self, place: u32, in_flight: u32) {
         match in_flight {
             0 => self.flights.waits(self.now, place),

@@ -86,7 +86,8 @@ impl Rpc {
         self.stamp_ns != 0
     }
 
-    /// It goes out for the first time under this number: its stamp is the server's time, and it knows how many packets it has.
+    /// It goes out for the first time under this number: its stamp is the server's time, and it
+    /// knows how many packets it has.
     #[inline]
     pub(super) fn stamp(&mut self, now: Timestamp, server_ns: u64, mtu: Mtu) {
         self.stamp_ns = server_ns;

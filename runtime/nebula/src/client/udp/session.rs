@@ -32,13 +32,15 @@ const SILENCE: Span = Span::from_secs(10);
 const REPLY_BYTES_MAX: u32 = 1 << 20;
 /// Packets of an RPC: as many as a message can number.
 const PACKETS_MAX: u32 = 1 << 16;
-/// Time-outs where a connection says by itself that something is lost: TCP's (RFC 6298 §2), as what is sent again only waits behind what it repeats.
+/// Time-outs where a connection says by itself that something is lost: TCP's (RFC 6298 §2), as what
+/// is sent again only waits behind what it repeats.
 const STREAM_RTT: RttConfig =
     RttConfig { rto_min: Span::from_ms(200), rto_max: Span::from_secs(1), rto_first: Span::from_secs(1) };
 /// Requests that wait at most to be sent together.
 const QUEUED_MAX: usize = 64;
-/// The same of one-sided operations. All of them that come together are answered together, as no worker takes turns with them: with fewer in each
-/// datagram train the server answers the first while the client makes the next.
+/// The same of one-sided operations. All of them that come together are answered together, as no
+/// worker takes turns with them: with fewer in each datagram train the server answers the first
+/// while the client makes the next.
 const OPERATIONS_QUEUED_MAX: usize = 32;
 
 /// Everything of a client over UDP but its wire.
@@ -52,7 +54,8 @@ pub(super) struct Session {
     pub(super) flights: Retransmit,
     /// By place.
     pub(super) rpcs: Box<[Rpc]>,
-    /// Places whose RPC waits to be sent, and before them those of which more is to be sent, or the same again.
+    /// Places whose RPC waits to be sent, and before them those of which more is to be sent, or the
+    /// same again.
     pub(super) queue: VecDeque<u32>,
     pub(super) begun: VecDeque<u32>,
     /// RPCs and operations that waited when they were sent last.
@@ -65,8 +68,9 @@ pub(super) struct Session {
     pub(super) server_time: ServerTime,
     pub(super) mtu: Mtu,
     pub(super) reply_bytes_max: u32,
-    /// Requests of fewer bytes are taken in: one more than the longest, or 0 where replies may be longer than there is room for, the server
-    /// grants nothing to a client that waits for it, or is gone.
+    /// Requests of fewer bytes are taken in: one more than the longest, or 0 where replies may be
+    /// longer than there is room for, the server grants nothing to a client that waits for it, or
+    /// is gone.
     request_bytes_end: u64,
     /// Whether this client speaks with one run of the server, and with none that follows it.
     is_bound: bool,
@@ -102,7 +106,8 @@ impl Session {
         let reply_bytes_max = config.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX).max(answer_bytes_max);
         let [salt, secret, first] = [0, 1, 2].map(|what| derived(entropy, what).to_le_bytes());
         let [a, b, c, d, ..] = first;
-        // A packet's payload is the server's to say. The number that a client has is in the frame, not here.
+        // A packet's payload is the server's to say. The number that a client has is in the frame,
+        // not here.
         let bounds = RequesterConfig::new(NodeId(0), config.slots).deadline(config.deadline).retry(config.retry_here());
         let bounds = bounds.first_tid(TransferId(u32::from_le_bytes([a, b, c, d])));
         let requester = Requester::try_new(bounds.reply_bytes_max(reply_bytes_max))?;
@@ -152,8 +157,8 @@ impl Session {
         })
     }
 
-    /// Whether this process is a fork of the one that made the client. Then nothing may be sent: nonces and numbers are the parent's, and so are the
-    /// answers. What is outstanding ends.
+    /// Whether this process is a fork of the one that made the client. Then nothing may be sent:
+    /// nonces and numbers are the parent's, and so are the answers. What is outstanding ends.
     #[inline]
     pub(super) fn is_forked(&mut self) -> bool {
         let is_forked = self.mark.is_forked();
@@ -248,7 +253,8 @@ impl Session {
         if (bytes as u64) < self.request_bytes_end { u32::try_from(bytes).ok() } else { None }
     }
 
-    /// Speaks with this run of the server alone: once another answers, every RPC ends with [`SubmitError::ServerGone`].
+    /// Speaks with this run of the server alone: once another answers, every RPC ends with
+    /// [`SubmitError::ServerGone`].
     pub(super) fn bind_to_server(&mut self) {
         self.is_bound = true;
     }
@@ -314,7 +320,8 @@ impl Session {
         self.mark.is_forked() || (self.outstanding() < self.slots && !self.is_backed_up())
     }
 
-    /// Whether as much waits as may be sent, or what is sent next has to wait: overload is for the caller to know, and not to be queued here.
+    /// Whether as much waits as may be sent, or what is sent next has to wait: overload is for the
+    /// caller to know, and not to be queued here.
     #[inline]
     fn is_backed_up(&mut self) -> bool {
         if self.handshake.open().is_none() {
@@ -325,11 +332,13 @@ impl Session {
             return self.flights.paced_until() > now;
         }
         let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
-        // One may wait where only losses have made the window small: they are over sooner than an overload.
+        // One may wait where only losses have made the window small: they are over sooner than an
+        // overload.
         waiting >= self.flights.room(self.now) && (waiting > 0 || self.flights.flow().is_refused())
     }
 
-    /// Numbers an RPC, at a place whose last one has been handed out, so that no two tickets there are alive.
+    /// Numbers an RPC, at a place whose last one has been handed out, so that no two tickets there
+    /// are alive.
     #[inline]
     fn begin(&mut self, call: Call, within: Span) -> Result<Outbound, TableFull> {
         let outbound = self.number(call, within)?;
@@ -349,7 +358,8 @@ impl Session {
     #[cold]
     fn begin_elsewhere(&mut self, mut place: u32, call: Call, within: Span) -> Result<Outbound, TableFull> {
         loop {
-            // Each try takes the next place in turn, and one of them is free: no more are outstanding, with those not handed out, than fit.
+            // Each try takes the next place in turn, and one of them is free: no more are
+            // outstanding, with those not handed out, than fit.
             let next = self.number(call, within);
             self.requester.end(place);
             let outbound = next?;
@@ -360,7 +370,8 @@ impl Session {
         }
     }
 
-    /// After a long silence nobody knows the server's time any more, or whether it is the same server.
+    /// After a long silence nobody knows the server's time any more, or whether it is the same
+    /// server.
     #[inline]
     fn refresh(&mut self) {
         if self.outstanding() == 0 && self.now - self.heard > SILENCE && !self.handshake.is_asking() {
@@ -386,13 +397,15 @@ impl Session {
         }
     }
 
-    /// Whether the request that was submitted should not wait for more: it is alone, or there is a batch.
+    /// Whether the request that was submitted should not wait for more: it is alone, or there is a
+    /// batch.
     #[inline]
     pub(super) fn is_to_send_at_once(&self) -> bool {
         self.is_alone() || self.queue.len() >= QUEUED_MAX
     }
 
-    /// The same of an operation. Behind others that went out together the first is not alone for long.
+    /// The same of an operation. Behind others that went out together the first is not alone for
+    /// long.
     #[inline]
     pub(super) fn is_operation_to_send_at_once(&self) -> bool {
         (self.sent_together <= 1 && self.is_alone()) || self.queue.len() >= OPERATIONS_QUEUED_MAX
@@ -506,7 +519,8 @@ impl Session {
 
     #[cold]
     fn keep_asking(&mut self, wire: &mut dyn Wire) {
-        // Over a connection nothing but hellos is sent until one is answered: they are given up as RPCs are elsewhere.
+        // Over a connection nothing but hellos is sent until one is answered: they are given up as
+        // RPCs are elsewhere.
         let is_given_up = self.is_lossless && self.refusals > 0 && self.handshake.hellos() >= self.transmissions_max;
         if is_given_up || self.handshake.asked_for(self.now) >= self.hello_timeout {
             self.handshake.ask_on(self.now);
@@ -584,7 +598,8 @@ impl Session {
 
     /// When [`keep_time`](Self::keep_time) has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
-        // The requester may still list the deadline of an RPC that is over; with nothing awaited, nobody would take it off the list.
+        // The requester may still list the deadline of an RPC that is over; with nothing awaited,
+        // nobody would take it off the list.
         if self.is_quiet() {
             return None;
         }
@@ -600,8 +615,8 @@ impl Session {
         due.into_iter().flatten().min()
     }
 
-    /// Takes what the kernel says: datagrams that nobody takes are counted; after a connection has broken, nobody knows whether it is the same server.
-    /// Any other error is as good as a loss.
+    /// Takes what the kernel says: datagrams that nobody takes are counted; after a connection has
+    /// broken, nobody knows whether it is the same server. Any other error is as good as a loss.
     #[inline]
     pub(super) fn note(&mut self, result: io::Result<()>) {
         if let Err(error) = result {

@@ -1,4 +1,5 @@
-//! What a server makes of a client's messages: station 2's second question, *has this RPC come before?*, and then the NIC's stations.
+//! What a server makes of a client's messages: station 2's second question, *has this RPC come
+//! before?*, and then the NIC's stations.
 //!
 //! | the RPC is | a request | a pull |
 //! |---|---|---|
@@ -24,10 +25,11 @@ use nebula_nic::{
     Retention, RetentionConfig, RetentionKey, Seen, Timestamp, TransferId, Verdict,
 };
 
-/// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
+/// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would
+/// raise the floor for everybody.
 pub(super) const AHEAD_NS: u64 = 2_000_000;
-/// Packets of replies that one datagram can have sent again: 16 pulls in full. Or a client that asks for the same a thousand times in
-/// one datagram would keep the server busy with nothing else.
+/// Packets of replies that one datagram can have sent again: 16 pulls in full. Or a client that
+/// asks for the same a thousand times in one datagram would keep the server busy with nothing else.
 const AGAIN_PACKETS: u32 = 1024;
 /// Bytes of a datagram that is not read whose copying costs what a packet does.
 const UNREAD_BYTES: usize = 2048;
@@ -82,7 +84,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(super) fn new(config: &ServerConfig, backend: &BackendConfig, seed: u64, one_sided: OneSided) -> Self {
-        // An RPC in the server takes a slot and an entry at least, and the last ones that are over are to be remembered too.
+        // An RPC in the server takes a slot and an entry at least, and the last ones that are over
+        // are to be remembered too.
         let entries = config.retention_rpcs.max(2 * backend.slots);
         let outcomes = Outcomes::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
         Self {
@@ -116,7 +119,8 @@ impl Memory {
         NetworkCounters { operations, operations_refused, ..self.counters }
     }
 
-    /// Requests that were neither served nor refused by a NACK, so far, in datagrams that were read.
+    /// Requests that were neither served nor refused by a NACK, so far, in datagrams that were
+    /// read.
     #[inline(always)]
     pub(super) fn unanswered(&self) -> u64 {
         self.counters.unanswered
@@ -129,7 +133,8 @@ impl Memory {
         self.counters.unread += 1;
     }
 
-    /// Takes the messages of a datagram, of which `at_once` may serve the first requests before any is queued. Returns the packets of requests.
+    /// Takes the messages of a datagram, of which `at_once` may serve the first requests before any
+    /// is queued. Returns the packets of requests.
     #[inline]
     pub(super) fn take_messages(
         &mut self,
@@ -198,8 +203,8 @@ impl Memory {
         }
     }
 
-    /// A one-sided operation: decided about and carried out here and now. What only reads may be done twice, and is not remembered; what changes
-    /// memory is, as RPCs are.
+    /// A one-sided operation: decided about and carried out here and now. What only reads may be
+    /// done twice, and is not remembered; what changes memory is, as RPCs are.
     #[inline(never)]
     fn take_operation(&mut self, now: Timestamp, peer: &Peer, operation: &Request<'_>, outbox: &mut Outbox) {
         let &Request { tid, stamp_ns, payload, .. } = operation;
@@ -213,7 +218,8 @@ impl Memory {
         }
         let decoded = Access::decode(payload);
         if !changes(decoded) {
-            // Numbers come again: the answer to a copy of long ago must not be that of another read.
+            // Numbers come again: the answer to a copy of long ago must not be that of another
+            // read.
             if now_ns.saturating_sub(stamp_ns) < READ_WITHIN_NS {
                 let (answer, bytes) = self.one_sided.execute(decoded);
                 outbox.address(&peer.recipient);
@@ -224,7 +230,8 @@ impl Memory {
         let key = peer.key(tid);
         match self.outcomes.retention.look(key, stamp_ns) {
             Seen::New => {
-                // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
+                // Nothing can be remembered of it, so nothing may be done with it; its client tries
+                // again.
                 let Ok(entry) = self.outcomes.retention.begin(key, stamp_ns, WHOLE) else { return };
                 let (answer, bytes) = self.one_sided.execute(decoded);
                 outbox.address(&peer.recipient);
@@ -255,12 +262,14 @@ impl Memory {
             return self.refuse(now, peer, key, request, NackReason::Expired, (intake, outbox));
         }
         if self.outcomes.retention.is_full() {
-            // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
+            // Nothing can be remembered of it, so nothing may be done with it; its client tries
+            // again.
             return;
         }
         if request.rpc_bytes > self.mtu.bytes() {
             if intake.missing(rpc_key(peer.number, request.tid)).is_some() {
-                // Two clients of a host may have the same number at the NIC: this one's RPC is not to get into another's.
+                // Two clients of a host may have the same number at the NIC: this one's RPC is not
+                // to get into another's.
                 self.violations += 1;
                 return;
             }
@@ -295,7 +304,8 @@ impl Memory {
                 }
             }
             Verdict::Nack { reason } => self.refuse(now, peer, key, request, reason, (intake, outbox)),
-            // It was refused when there was no time to say so. A client that waits for grants sends no packets by which the NIC would forget that.
+            // It was refused when there was no time to say so. A client that waits for grants sends
+            // no packets by which the NIC would forget that.
             Verdict::Drop { reason: DropReason::AlreadyNacked } if request.wants.grants() && request.wants.ack() => {
                 self.refuse(now, peer, key, request, NackReason::BufferFull, (intake, outbox));
             }
@@ -320,7 +330,8 @@ impl Memory {
             Self::redirect(entry, note, peer, intake);
             return self.wait_on(peer, request.tid, outbox);
         }
-        // An RPC of one packet is whole with its first: here it would begin another of the same number.
+        // An RPC of one packet is whole with its first: here it would begin another of the same
+        // number.
         if !self.is_sound(request) || request.rpc_bytes <= self.mtu.bytes() {
             self.violations += 1;
             return;
@@ -408,7 +419,8 @@ impl Memory {
         send(outbox, peer, Body::Message(ack));
     }
 
-    /// Refuses an RPC of which nothing is in the server, for good; or, where there is no time for that, acts as if it had been lost.
+    /// Refuses an RPC of which nothing is in the server, for good; or, where there is no time for
+    /// that, acts as if it had been lost.
     #[cold]
     fn refuse(
         &mut self,
@@ -470,7 +482,8 @@ impl Memory {
         self.answer_again(peer, tid, seen, Wanted { first: first.into(), bitmap }, outbox);
     }
 
-    /// The answer is not needed any more: the RPC is dropped, or its handler told, if a core has it.
+    /// The answer is not needed any more: the RPC is dropped, or its handler told, if a core has
+    /// it.
     fn cancel(&mut self, peer: &Peer, tid: TransferId, stamp_ns: u64, intake: &mut Intake) {
         let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.outcomes.retention.recall(key) else { return };
