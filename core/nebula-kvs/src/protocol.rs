@@ -12,6 +12,8 @@
 //! Neither allocates. Reserved bytes must be zero, so that older peers refuse, and do not misread,
 //! a later version that gives them a meaning.
 
+pub mod scan;
+
 use crate::shape::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 /// Bytes of the header of a request and of a reply.

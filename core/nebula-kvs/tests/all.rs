@@ -16,6 +16,7 @@ mod partitions;
 mod protocol;
 mod remote;
 mod reuse;
+mod scan_protocol;
 mod short_histories;
 mod snapshot;
 mod stress;

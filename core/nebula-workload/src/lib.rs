@@ -19,6 +19,7 @@
 //! | was it the machine and not the server? | [`hiccup`], [`gap_log`], [`gap_summary`], [`tails`] |
 //! | the open-loop client as one state machine | [`generator`], [`report`] |
 //! | which rate still meets the SLO? | [`slo_search`] |
+//! | for which load were thresholds trained? | `thresholds`, with the feature `toml` |
 //!
 //! # Invariants
 //!
@@ -60,6 +61,10 @@ mod outstanding;
 pub mod generator;
 pub mod report;
 pub mod slo_search;
+#[cfg(feature = "toml")]
+pub mod thresholds;
+#[cfg(feature = "toml")]
+pub mod toml_reason;
 
 pub use arrivals::modulated::{Mmpp2, OnOff};
 pub use arrivals::recorded::ArrivalTrace;

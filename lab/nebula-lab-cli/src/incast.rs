@@ -10,6 +10,7 @@ const EXAMPLES: &str = "Examples:
   nebula incast --senders 16 --flow window,homa --format json
   nebula incast --switch 1MiB --recv-buffer 8MiB           room enough: nothing is dropped or refused
   nebula incast --flow homa --overcommitment 1 --granted-ahead 16
+  nebula incast --runtime 2s                               the same, and a server with 64 clients beside it: nebula-agreement
 
 Each sender has one message outstanding and begins the next one as it is answered. Goodput is the payload of answered messages. The p99 is from the first try to the answer, refused tries included. NACKed is the share of tries that were refused.";
 

@@ -31,12 +31,8 @@ mod thresholds;
 
 use std::process::ExitCode;
 
-use nebula_ui::output;
+use nebula_ui::output::program;
 
 fn main() -> ExitCode {
-    let Err(failure) = cli::run() else { return ExitCode::SUCCESS };
-    if let Some(line) = failure.line() {
-        output::note(line);
-    }
-    failure.exit_code()
+    program::end(cli::run())
 }

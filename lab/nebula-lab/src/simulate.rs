@@ -28,7 +28,6 @@ use nebula_sim::{Length, TracedRpc, trace};
 
 use crate::own::OwnPolicy;
 use crate::{Answer, Failure, Progress, Workers, studies};
-pub use plan::find_thresholds;
 pub use question::Question;
 
 /// The answer, and what its rows were made from.

@@ -4,6 +4,7 @@ use nebula_nic::schedule::{ManagerConfigError, ThresholdsError};
 use nebula_nic::{ConfigError, GroupConfigError, HostWatchConfigError, Policy};
 use nebula_requester::RequesterConfigError;
 use nebula_workload::WorkloadError;
+use nebula_workload::toml_reason::toml_reason;
 
 /// Why a simulation has no result. Each message is one line and says what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -370,7 +371,7 @@ pub enum SimError {
     #[error(transparent)]
     Group(#[from] GroupConfigError),
     /// There is no shipped table of thresholds of this name.
-    #[error("unknown thresholds {name:?}: give one of {}", crate::altocumulus::table::ThresholdTable::names().collect::<Vec<_>>().join(", "))]
+    #[error("unknown thresholds {name:?}: give one of {}", nebula_workload::thresholds::ThresholdFile::names().collect::<Vec<_>>().join(", "))]
     NoThresholds {
         /// Requested name.
         name: String,
@@ -397,11 +398,4 @@ impl SimError {
     pub(crate) fn toml(text: &str, error: &toml::de::Error) -> Self {
         Self::Toml { reason: toml_reason(text, error) }
     }
-}
-
-/// What is wrong with a TOML file, and on which line.
-pub(crate) fn toml_reason(text: &str, error: &toml::de::Error) -> String {
-    let words = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-    line.map_or(words.clone(), |line| format!("line {line}: {words}"))
 }

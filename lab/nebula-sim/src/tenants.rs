@@ -10,11 +10,12 @@ mod estimate;
 pub use estimate::{OfTenant, TenantsEstimate};
 
 use crate::blocks::spelled;
-use crate::error::{LOAD_MAX, SimError, toml_reason};
+use crate::error::{LOAD_MAX, SimError};
 use crate::model::span;
 use crate::shipped::{Shipped, shipped};
 use nebula_nic::Span;
 use nebula_nic::schedule::QUANTUM;
+use nebula_workload::toml_reason::toml_reason;
 use nebula_workload::{Arrivals, ServiceTime};
 use serde::Deserialize;
 use std::num::{NonZeroU16, NonZeroU32};

@@ -6,13 +6,14 @@
 //! needed any more is cancelled.
 
 use crate::blocks::spelled;
-use crate::error::{SimError, toml_reason};
+use crate::error::SimError;
 use crate::model::span;
 use crate::shipped::{Shipped, shipped};
 use crate::system::{Balance, Calls, Hedge, Router, System};
 use nebula_nic::{Policy, Span};
 use nebula_requester::{RetryPolicy, Standing};
 use nebula_workload::ServiceTime;
+use nebula_workload::toml_reason::toml_reason;
 use serde::{Deserialize, Deserializer};
 
 /// Tiers of servers.

@@ -4,6 +4,7 @@
 use nebula_nic::{Policy, Span};
 use nebula_sim::altocumulus::{LateByQueue, ThresholdTable, Training, fit};
 use nebula_sim::{Effort, Load, System, estimate};
+use nebula_workload::thresholds::ThresholdFile;
 
 fn training(service: &str, slo_us: u64) -> Training {
     let service = service.parse().expect("a service");
@@ -22,7 +23,7 @@ fn a_row_of_each_shipped_table_is_made_again() {
 
 #[test]
 fn every_shipped_table_reads_back() {
-    for name in ThresholdTable::names() {
+    for name in ThresholdFile::names() {
         let table = ThresholdTable::named(name).unwrap();
         assert_eq!(ThresholdTable::parse(&table.to_toml()).unwrap(), table);
         let thresholds = table.thresholds().unwrap();

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
-    completions, demo, doctor, echo, elsewhere, explain, incast, keygen, kv, life, load, man, nf, ordered, replicas,
-    service_times, status, top,
+    completions, demo, doctor, echo, elsewhere, explain, keygen, kv, load, man, replicas, service_times, status, top,
 };
+use nebula_ops::life;
 use nebula_ui::output::Failure;
 use nebula_ui::output::program::answer_to;
 
@@ -45,7 +45,6 @@ struct Cli {
 enum Command {
     Demo(demo::Args),
     Doctor(doctor::Args),
-    Incast(incast::Args),
     Explain(explain::Args),
     Keygen(keygen::Args),
     ServiceTimes(service_times::Args),
@@ -68,8 +67,6 @@ enum Command {
 enum Serve {
     Kv(Box<kv::Args>),
     Echo(Box<echo::Args>),
-    Ordered(Box<ordered::Args>),
-    Nf(Box<nf::Args>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -90,7 +87,6 @@ pub(crate) fn run() -> Result<(), Failure> {
     match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
-        Command::Incast(args) => incast::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Completions(args) => completions::run(&args, program()),
@@ -99,11 +95,12 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Replicas(args) => replicas::run(&args),
-        Command::Config(life::ConfigCommand::Check(args)) => life::check(&args, &Cli::command()),
+        Command::Config(life::ConfigCommand::Check(args)) => {
+            elsewhere::check(&args)?;
+            life::check(&args, &Cli::command())
+        }
         Command::Serve(Serve::Kv(args)) => kv::run(*args),
         Command::Serve(Serve::Echo(args)) => echo::run(&args),
-        Command::Serve(Serve::Ordered(args)) => ordered::run(&args),
-        Command::Serve(Serve::Nf(args)) => nf::run(&args),
         Command::Load(Load::Kv(args)) => load::run_command(*args, innermost(&given)),
         Command::Load(Load::Echo(args)) => load::run_echo(*args),
     }
@@ -150,8 +147,7 @@ fn groups(program: &clap::Command) -> String {
         format!("{title}:\n{}\n", names.map(line).collect::<String>())
     };
     let own: String = GROUPS.iter().map(|(title, names)| group(title, &mut names.iter().copied())).collect();
-    let others = ["incast"].into_iter().chain(elsewhere::names());
-    format!("{own}{}", group("The laboratory, in its own program nebula-lab", &mut others.into_iter()))
+    format!("{own}{}", group("The laboratory, in its own program nebula-lab", &mut elsewhere::names()))
 }
 
 #[cfg(test)]
@@ -194,7 +190,7 @@ mod tests {
     }
 
     /// More flags than these are not learnt. This number may only fall.
-    const FLAGS_MAX: usize = 300;
+    const FLAGS_MAX: usize = 150;
 
     #[test]
     fn the_program_has_few_flags() {

@@ -16,9 +16,6 @@
 //! | `simulated` | the same comparison in simulated time, for a machine that is too busy |
 //! | `rows` | the rows of table, JSON and CSV |
 
-mod agreement;
-mod flight;
-mod groups;
 mod machine;
 mod measure;
 mod options;
@@ -26,7 +23,6 @@ mod pair;
 mod promise;
 mod rows;
 mod service;
-mod scans;
 mod simulated;
 
 use nebula_nic::Span;
@@ -56,20 +52,10 @@ Each RPC is a GET or a SET followed by --work of computation. Without that work,
 
 /// Overload a service with and without NACKs, and compare their tail latency
 #[derive(Debug, clap::Args)]
-#[command(after_help = after_help(), args_conflicts_with_subcommands = true)]
+#[command(after_help = after_help())]
 pub(crate) struct Args {
-    #[command(subcommand)]
-    scene: Option<Scene>,
     #[command(flatten)]
     options: Options,
-}
-
-/// Another demo.
-#[derive(Debug, clap::Subcommand)]
-enum Scene {
-    Flight(flight::Args),
-    Groups(groups::Args),
-    Scans(scans::Args),
 }
 
 /// Bytes of an RPC in addition to its value.
@@ -90,12 +76,6 @@ fn after_help() -> String {
 /// Runs the demo.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
-    match &args.scene {
-        Some(Scene::Flight(args)) => return flight::run(args),
-        Some(Scene::Groups(args)) => return groups::run(args),
-        Some(Scene::Scans(args)) => return scans::run(args),
-        None => {}
-    }
     let setting = Setting::set(&args.options)?;
     let (measured, times) = measure::under_load(&setting)?;
     let promise = Promise::of(args.options.slo, &measured);

@@ -6,9 +6,9 @@ use std::hint::spin_loop;
 use nebula::{Endpoint, IdlePolicy, Reply, Server, ServerConfig, Span};
 use nebula_sys::clock::Clock;
 
-use crate::life;
-use crate::or_fail::OrFail;
-use crate::server_args::ServerArgs;
+use nebula_ops::life;
+use nebula_ops::or_fail::OrFail;
+use nebula_ops::server_args::ServerArgs;
 use nebula_ui::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:

@@ -6,12 +6,15 @@ use std::os::unix::process::CommandExt;
 use std::process::Command as Process;
 
 use clap::Command;
+use nebula_ops::life::{self, CheckArgs};
 use nebula_ui::{Failure, program};
 
 /// A command that another program has.
 struct Elsewhere {
     /// The words after `nebula`.
     words: &'static [&'static str],
+    /// The flag without which they are not meant.
+    flag: Option<&'static str>,
     /// The program, and the words that it calls this by.
     program: &'static str,
     says: &'static [&'static str],
@@ -22,9 +25,16 @@ struct Elsewhere {
 
 const LAB: &str = "nebula-lab";
 const LAB_PACKAGE: &str = "nebula-lab-cli";
+const SERVICES: &str = "nebula-services";
+const AGREEMENT: &str = "nebula-agreement";
 
 const fn lab(words: &'static [&'static str], about: &'static str) -> Elsewhere {
-    Elsewhere { words, program: LAB, says: words, package: LAB_PACKAGE, about }
+    Elsewhere { words, flag: None, program: LAB, says: words, package: LAB_PACKAGE, about }
+}
+
+/// A command of a program whose package has its name.
+const fn of(program: &'static str, words: &'static [&'static str], says: &'static [&'static str]) -> Elsewhere {
+    Elsewhere { words, flag: None, program, says, package: program, about: "" }
 }
 
 /// Which words belong to which program.
@@ -35,22 +45,29 @@ const ELSEWHERE: &[Elsewhere] = &[
     lab(&["sweep"], "Ask a question at every point of a grid"),
     lab(&["reproduce"], "Reproduce published figures"),
     lab(&["thresholds"], "Train the thresholds of altocumulus:G"),
+    Elsewhere { flag: Some("--runtime"), ..of(AGREEMENT, &["incast"], &["incast"]) },
+    lab(&["incast"], "Compare flow controls where many senders share one receive buffer"),
+    of(SERVICES, &["serve", "ordered"], &["serve", "ordered"]),
+    of(SERVICES, &["serve", "nf"], &["serve", "nf"]),
+    of(AGREEMENT, &["demo", "groups"], &["groups"]),
+    of(AGREEMENT, &["demo", "scans"], &["scans"]),
+    of("flight", &["demo", "flight"], &["demo"]),
 ];
 
 /// The names of the commands that stand beside the program's own in its help.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    ELSEWHERE.iter().filter_map(|elsewhere| match elsewhere.words {
-        [name] => Some(*name),
-        _ => None,
-    })
+    listed().map(|elsewhere| elsewhere.words[0])
 }
 
 /// The program with the commands of others, which completions and help name.
 pub(crate) fn beside(program: Command) -> Command {
-    ELSEWHERE.iter().fold(program, |program, elsewhere| match elsewhere.words {
-        [name] => program.subcommand(Command::new(*name).about(elsewhere.about)),
-        _ => program,
-    })
+    listed()
+        .fold(program, |program, elsewhere| program.subcommand(Command::new(elsewhere.words[0]).about(elsewhere.about)))
+}
+
+/// The commands that stand in the help: those of one word.
+fn listed() -> impl Iterator<Item = &'static Elsewhere> {
+    ELSEWHERE.iter().filter(|elsewhere| elsewhere.words.len() == 1 && elsewhere.flag.is_none())
 }
 
 /// Becomes the program that these words are for, if another one has them.
@@ -60,20 +77,45 @@ pub(crate) fn beside(program: Command) -> Command {
 /// Invalid input: that program is not built. Otherwise this does not return.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let Some(elsewhere) = ELSEWHERE.iter().find(|elsewhere| elsewhere.has(words)) else { return Ok(()) };
-    let Elsewhere { words: own, program, says, package, .. } = elsewhere;
-    let path = program::path_of(program).ok_or_else(|| {
-        let own = own.join(" ");
-        Failure::bad_input(format!(
-            "nebula {own} is a command of {program}, which is not here: cargo build --release -p {package}"
-        ))
-    })?;
-    let error = Process::new(&path).args(*says).args(&words[1 + own.len()..]).exec();
-    Err(Failure::fault(format!("cannot run {}: {error}", path.display())))
+    let Elsewhere { words: own, says, .. } = elsewhere;
+    elsewhere.become_it(says.iter().map(OsString::from).chain(words[1 + own.len()..].iter().cloned()))
+}
+
+/// Becomes the program of the service that a file has settings of, if that is another one.
+///
+/// # Errors
+///
+/// As [`run`], or the file cannot be read.
+pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let service = life::service_of(args)?;
+    let Some(elsewhere) = ELSEWHERE.iter().find(|elsewhere| elsewhere.words == ["serve", service.as_str()]) else {
+        return Ok(());
+    };
+    elsewhere.become_it(std::env::args_os().skip(1))
 }
 
 impl Elsewhere {
     fn has(&self, words: &[OsString]) -> bool {
-        words.len() > self.words.len() && self.words.iter().zip(&words[1..]).all(|(own, word)| word == own)
+        let is_flag = |word: &OsString| {
+            let rest = word.to_str().and_then(|word| word.strip_prefix(self.flag?));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        };
+        words.len() > self.words.len()
+            && self.words.iter().zip(&words[1..]).all(|(own, word)| word == own)
+            && (self.flag.is_none() || words.iter().any(is_flag))
+    }
+
+    /// Replaces this process by that program.
+    fn become_it(&self, words: impl Iterator<Item = OsString>) -> Result<(), Failure> {
+        let Self { words: own, program, package, .. } = self;
+        let path = program::path_of(program).ok_or_else(|| {
+            let own = own.join(" ");
+            Failure::bad_input(format!(
+                "nebula {own} is a command of {program}, which is not here: cargo build --release -p {package}"
+            ))
+        })?;
+        let error = Process::new(&path).args(words).exec();
+        Err(Failure::fault(format!("cannot run {}: {error}", path.display())))
     }
 }
 
@@ -90,6 +132,10 @@ mod tests {
     fn a_command_belongs_to_one_program() {
         assert_eq!(of("nebula simulate --cores 4"), Some(LAB));
         assert_eq!(of("nebula size"), Some(LAB));
+        assert_eq!(of("nebula incast --senders 4"), Some(LAB));
+        assert_eq!(of("nebula incast --runtime=2s"), Some(AGREEMENT));
+        assert_eq!(of("nebula demo scans"), Some(AGREEMENT));
+        assert_eq!(of("nebula serve nf --chain counter"), Some(SERVICES));
         assert_eq!((of("nebula serve kv"), of("nebula"), of("nebula load simulate")), (None, None, None));
     }
 }

@@ -17,10 +17,11 @@ use nebula::{Endpoint, Queueing, Region, RunningServer, ScrubMode, ServerConfig,
 use nebula_kvs::{KEY_BYTES_MAX, Mode, StoreConfig, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
-use crate::life::GoesOn;
-use crate::server_args::ServerArgs;
-use crate::{flags, life, memory};
+use crate::{flags, memory};
 use keep::KeepArgs;
+use nebula_ops::life;
+use nebula_ops::life::GoesOn;
+use nebula_ops::server_args::ServerArgs;
 use nebula_ui::output::{self, Failure};
 use partitioned::Partitions;
 use quota::{Part, Quota};

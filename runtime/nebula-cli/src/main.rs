@@ -5,14 +5,9 @@
 //! | `cli` | the command line, its help and its errors |
 //! | `elsewhere` | the commands of other programs, such as `nebula-lab` |
 //! | `doctor` | checking this machine |
-//! | `incast` | many senders and one receive buffer, by flow control |
 //! | `kv`, `echo` | `serve kv`: the key-value service; `serve echo` and `load echo` |
-//! | `life`, `metrics` | a service's life: settings, ready, drained; its counters over HTTP |
-//! | `server_args` | flags of every server of `nebula serve` |
-//! | `status`, `top`, `observe` | a running server: its counters once, live, and where they come from |
+//! | `status`, `top` | a running server: its counters once, and live |
 //! | `replicas` | who the replicas of `serve kv --replicate` are |
-//! | `ordered` | `serve ordered`: an ordered store, with scans |
-//! | `ordered_service` | that store as a service |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
 //! | `keygen` | a key for `udp://` and `tcp://` |
@@ -20,7 +15,6 @@
 //! | `flags` | flags and value syntax shared by several commands |
 //! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; memory for the store |
 //! | `report` | HTML reports and SVG charts |
-//! | `or_fail` | errors of the libraries as failures of a command |
 //! | `service_times` | what `nebula-lab size --from` asks a running server |
 //!
 //! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for
@@ -31,23 +25,15 @@
 #![forbid(unsafe_code)]
 
 mod cli;
-mod incast;
 mod doctor;
 mod keygen;
 mod completions;
 mod man;
 mod kv;
 mod echo;
-mod life;
-mod server_args;
-mod metrics;
-mod observe;
 mod status;
 mod top;
-mod nf;
 mod replicas;
-mod ordered;
-mod ordered_service;
 mod load;
 mod report;
 mod demo;
@@ -58,16 +44,11 @@ mod explain;
 mod hiccup;
 mod service_times;
 mod memory;
-mod or_fail;
 
 use std::process::ExitCode;
 
-use nebula_ui::output;
+use nebula_ui::output::program;
 
 fn main() -> ExitCode {
-    let Err(failure) = cli::run() else { return ExitCode::SUCCESS };
-    if let Some(line) = failure.line() {
-        output::note(line);
-    }
-    failure.exit_code()
+    program::end(cli::run())
 }

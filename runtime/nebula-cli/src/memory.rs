@@ -2,15 +2,11 @@
 //! process later.
 
 use nebula_kvs::{Mode, StoreConfig};
+use nebula_ops::memory::SHARE;
+pub(crate) use nebula_ops::memory::{MTU_BYTES_AUTO, budget_bytes, meminfo};
 use nebula_workload::KEY_BYTES;
 
 use nebula_ui::output::{Failure, units};
-
-/// The largest default slot: one page. Longer values take several slots.
-pub(crate) const MTU_BYTES_AUTO: u32 = 4096;
-
-/// The share of the free memory that a store may use; the rest is left to the machine.
-const SHARE: (u64, u64) = (7, 8);
 
 /// The sizes of a store of `items` values of `value_bytes` bytes.
 pub(crate) fn config_for(items: u64, value_bytes: u32, mode: Mode) -> StoreConfig {
@@ -22,12 +18,6 @@ pub(crate) fn store_bytes(config: &StoreConfig) -> u64 {
     const BUCKET_BYTES: u64 = 64;
     let extra = if config.mode == Mode::Store { config.extra_buckets as u64 } else { 0 };
     (config.buckets as u64 + extra) * BUCKET_BYTES + config.log_bytes as u64
-}
-
-/// The memory that a store may use here, in bytes.
-pub(crate) fn budget_bytes() -> u64 {
-    let free = [meminfo_available(), cgroup_available()].into_iter().flatten().min();
-    free.map_or(u64::MAX, |free| free / SHARE.1 * SHARE.0)
 }
 
 /// What of the memory of a whole server its store may use.
@@ -96,30 +86,6 @@ pub(crate) fn config_within(budget: u64, value_bytes: u32, mode: Mode) -> Result
     Err(Failure::bad_input(format!(
         "a store of values of {value_bytes} B does not fit into {budget}: it needs at least {needed}"
     )))
-}
-
-/// The memory that can be allocated without swapping, by the kernel's estimate.
-pub(crate) fn meminfo_available() -> Option<u64> {
-    meminfo("MemAvailable:")
-}
-
-/// A line of `/proc/meminfo`, in bytes; a number without a unit is returned as it is.
-pub(crate) fn meminfo(name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let mut words = line.split_whitespace();
-    let number: u64 = words.next()?.parse().ok()?;
-    Some(if words.next() == Some("kB") { number * 1024 } else { number })
-}
-
-/// The memory left within the container's limit.
-fn cgroup_available() -> Option<u64> {
-    let read = |file: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
-    let (limit, used) =
-        [("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")]
-            .into_iter()
-            .find_map(|(limit, used)| Some((read(limit)?, read(used)?)))?;
-    Some(limit.saturating_sub(used))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use nebula_nic::Span;
 use nebula_ui::output::{self, Failure, Row, Value};
 use nebula_ui::signal;
 
-use crate::observe::{Change, Place, Source};
+use nebula_ops::observe::{Change, Place, Source};
 
 const EXAMPLES: &str = "Examples:
   nebula service-times shm://kv --over 5s                what nebula size --from shm://kv asks";

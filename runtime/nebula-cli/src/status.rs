@@ -5,7 +5,7 @@ use std::time::Duration;
 use nebula_nic::Span;
 
 use crate::flags::Format;
-use crate::observe::{Change, Place, Snapshot, Source, Times, shown};
+use nebula_ops::observe::{Change, Place, Snapshot, Source, Times, shown};
 use nebula_ui::output::{self, Failure, Row, Value, units};
 use nebula_ui::signal;
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use console::{Key, Term};
 use nebula_nic::Span;
 
-use crate::observe::{Change, Place, Snapshot, Source};
+use nebula_ops::observe::{Change, Place, Snapshot, Source};
 use nebula_ui::output::{self, Failure};
 use nebula_ui::signal;
 use screen::Screen;

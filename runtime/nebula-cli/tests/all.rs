@@ -13,8 +13,6 @@ mod kept;
 mod memcached;
 #[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
 mod operations;
-#[expect(clippy::unwrap_used, reason = "what cannot go on fails there")]
-mod network_functions;
 mod pages;
 mod program;
 #[cfg(feature = "replicate")]

@@ -8,11 +8,6 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&[], "nebula --help"),
         (&["fly"], "unrecognized subcommand 'fly'"),
         (&["serve"], "nebula --help"),
-        (&["incast", "--flow", "tcp"], "expected window, homa or none"),
-        (&["incast", "--senders", "0"], "give 1 to 4096"),
-        (&["incast", "--short", "1MiB"], "the shorter first"),
-        (&["incast", "--recv-buffer", "4KiB"], "holds no long message"),
-        (&["incast", "--runtime", "1ms"], "give 100ms to 600s"),
         (&["load", "echo", "--flow", "homa"], "give udp:// or tcp:// to --endpoint"),
         (&["load", "kv", "--flow", "grants"], "expected window, homa or none"),
         (
@@ -60,23 +55,6 @@ fn help_and_version_are_results() {
         assert!(ended.stdout.contains("Examples:") && ended.stderr.is_empty(), "{args:?}: {ended:?}");
     }
     assert!(nebula(&["--version"]).assert_ok().stdout.starts_with("nebula "));
-}
-
-#[test]
-fn incast_prints_each_flow_control_in_both_worlds() {
-    let args = ["incast", "--senders", "4", "--rpcs", "1k", "--replications", "2", "--runtime", "100ms"];
-    let csv = nebula(&[&args[..], &["--format", "csv"]].concat()).assert_ok().stdout;
-    let rows: Vec<Vec<&str>> = csv.lines().map(|row| row.split(',').collect()).collect();
-    let of = |name: &str| rows[0].iter().position(|heading| *heading == name).expect("a field");
-    let worlds: Vec<String> = rows[1..].iter().map(|row| row[..2].join(" ")).collect();
-    let expected = ["window", "homa", "none"].map(|flow| [format!("simulated {flow}"), format!("runtime {flow}")]);
-    assert_eq!(worlds, expected.concat());
-    for row in &rows[1..] {
-        let figure = |name: &str| row[of(name)].parse::<f64>().expect("a figure");
-        assert!(figure("goodput_gbps") > 0.0 && figure("short_ns_p99") > 0.0, "{row:?}");
-        assert!((0.0..=1.0).contains(&figure("nacked")), "{row:?}");
-        assert_eq!(row[of("dropped")].is_empty(), row[0] == "runtime", "{row:?}");
-    }
 }
 
 #[test]

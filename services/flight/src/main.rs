@@ -7,9 +7,11 @@
 #![forbid(unsafe_code)]
 
 mod app;
+mod demo;
 mod edge;
 mod load;
 mod measure;
+mod page;
 mod peer;
 mod places;
 mod serving;
@@ -25,6 +27,7 @@ pub mod flight {
 }
 
 use clap::Parser;
+use nebula_ui::output::program;
 use std::error::Error;
 use std::num::NonZeroU64;
 use std::process::ExitCode;
@@ -39,22 +42,24 @@ enum Command {
     /// Find the highest load within the SLO, with handlers where RPCs arrive and with handlers
     /// elsewhere
     Compare(measure::CompareArgs),
+    Demo(demo::Args),
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => show::fault(&*error),
+    match Command::parse() {
+        Command::Demo(args) => program::end(demo::run(&args)),
+        command => run(&command).map_or_else(|error| show::fault(&*error), |()| ExitCode::SUCCESS),
     }
 }
 
-fn run() -> Result<(), Box<dyn Error>> {
+fn run(command: &Command) -> Result<(), Box<dyn Error>> {
     // Waits are of microseconds: the kernel would lengthen each by up to 50. The threads that are
     // started from here inherit it.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000))?;
-    match Command::parse() {
-        Command::Tier(args) => serving::run(&args),
-        Command::Run(args) => measure::run(&args),
-        Command::Compare(args) => measure::compare(&args),
+    match command {
+        Command::Tier(args) => serving::run(args),
+        Command::Run(args) => measure::run(args),
+        Command::Compare(args) => measure::compare(args),
+        Command::Demo(_) => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! The application as its users see it: who is refused learns it at once, and who asks a tier that
 //! is gone is told so, until it is back.
 
+use nebula_testing::program;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -127,4 +128,23 @@ fn over_udp_too_a_tier_that_was_killed_is_asked_again_once_it_is_back() {
         let whole: Vec<_> = after.into_iter().filter(|(_, _, edge)| edge["failed"] == 0).collect();
         assert!(sum(&whole, "passengers", "replied") > 0, "{tier}: {whole:?}");
     }
+}
+
+#[test]
+fn flights_tiers_are_shown_load_by_load_and_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("flight.html");
+    let (program, page_path) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiers.sh"), page.to_str().expect("UTF-8"));
+    let flight = |args: &[&str]| program::run(env!("CARGO_BIN_EXE_flight"), &[&["demo"], args].concat());
+    let shown = flight(&["--program", program, "--format", "json", "--report", page_path]).assert_ok();
+    assert!(shown.stderr.contains("Worker threads: 200 RPC/s within the SLO of 10 ms."), "{shown:?}");
+    let row: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    assert_eq!(
+        (&row["latency_ns_p99"], &row["meets_slo"], &row["refused"]),
+        (&901_500.into(), &true.into(), &2.into())
+    );
+    let page = std::fs::read_to_string(page).expect("the page");
+    assert!(page.contains("worker threads at 200 RPC/s") && page.contains("5 % refused"), "{page}");
+
+    flight(&["--program", "/no/such/program", "--no-report"]).assert_error(2, "say where they are with --program");
 }

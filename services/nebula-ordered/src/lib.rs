@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`OrderedStore`] | GET, SET, DELETE and SCAN, within a bound on memory |
-//! | [`protocol`] | the messages of the service: those of the key-value service, and SCAN |
+//! | [`OrderedService`] | that store as a service; its messages are those of [`nebula_kvs::protocol::scan`] |
 //!
 //! The map itself is `crossbeam-skiplist`'s: lock-free, and memory that nobody reads any more is
 //! freed by epochs. RPCValet's second application is Masstree, an ordered store in which 1 % of the
@@ -13,9 +13,6 @@
 //! **Invariant:** a GET or a SCAN returns complete values that one SET stored under their keys.
 //! *Enforced by* values that never change once they are in the map: a SET puts another one in its
 //! place.
-//!
-//! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced
-//! by* its dependencies.
 //!
 //! # Examples
 //!
@@ -38,8 +35,9 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod service;
 mod store;
-pub mod protocol;
 
 pub use budget::Full;
+pub use service::OrderedService;
 pub use store::{ITEM_OVERHEAD_BYTES, OrderedStore};

@@ -39,7 +39,7 @@ pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
 }
 
 /// The areas whose tests come first, what every world shares and real time, but for the program
-/// `nebula`: all areas are in it.
+/// `nebula`: its tests start those of other areas too.
 const FIRST: &[&str] = &["core", "runtime"];
 const PROGRAM: &str = "nebula-cli";
 

@@ -1,11 +1,23 @@
-//! What a program answers where clap has no command for it: help, the version, or an error in one
-//! line.
+//! The ends of a program: its exit code, and its answer where clap has no command, which is help,
+//! the version, or an error in one line.
+
+use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use super::print_line;
+use super::{note, print_line};
 use crate::Failure;
 use crate::words::in_one_line;
+
+/// Says why a command failed, and gives the exit code.
+#[must_use]
+pub fn end(result: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = result else { return ExitCode::SUCCESS };
+    if let Some(line) = failure.line() {
+        note(line);
+    }
+    failure.exit_code()
+}
 
 /// Prints help and version, which are results. Everything else is invalid input of `program`, said
 /// in one line.

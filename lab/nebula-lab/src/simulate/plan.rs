@@ -2,7 +2,6 @@
 
 mod nic;
 mod thresholds;
-pub use thresholds::find as find_thresholds;
 mod tiers;
 
 use nebula_nic::Policy;

@@ -1,15 +1,11 @@
 //! Trained thresholds as a file: the parameters of the training, and one row per load.
 
+use nebula_nic::schedule::{ThresholdRow, Thresholds};
+use nebula_workload::thresholds::ThresholdFile;
+
 use super::Training;
 use super::judged::Judged;
-use crate::blocks::spelled;
 use crate::error::SimError;
-use crate::shipped::{Shipped, shipped};
-use nebula_nic::Span;
-use nebula_nic::schedule::{ThresholdRow, Thresholds};
-use nebula_workload::{Arrivals, Seed, ServiceTime};
-use serde::Deserialize;
-use std::fmt::Write;
 
 /// The result of training at one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,47 +46,20 @@ pub struct ThresholdTable {
     pub rows: Vec<ThresholdRow>,
 }
 
-/// The table as written in a file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    workers: u16,
-    bound: u32,
-    #[serde(deserialize_with = "spelled")]
-    service: ServiceTime,
-    #[serde(default = "poisson", deserialize_with = "spelled")]
-    arrivals: Arrivals,
-    #[serde(deserialize_with = "spelled")]
-    slo: Span,
-    rpcs: u64,
-    replications: u32,
-    seed: u64,
-    rows: Vec<(u32, u32)>,
+impl From<ThresholdFile> for ThresholdTable {
+    fn from(file: ThresholdFile) -> Self {
+        let ThresholdFile { workers, bound, service, arrivals, slo, rpcs, replications, seed, rows } = file;
+        let loads_permille = rows.iter().map(|row| row.load_permille).collect();
+        let training = Training { workers, bound, service, arrivals, slo, loads_permille, rpcs, replications, seed };
+        Self { training, rows }
+    }
 }
-
-const fn poisson() -> Arrivals {
-    Arrivals::Poisson
-}
-
-/// The shipped tables, by file name.
-const SHIPPED: Shipped = shipped!("thresholds":
-    "exponential-15", "bimodal-15", "fixed-15",
-);
 
 impl ThresholdTable {
-    /// The names of the shipped tables.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.names()
-    }
-
     /// The shipped table of this name; `None` if there is none.
-    ///
-    /// # Panics
-    ///
-    /// If the shipped file is invalid; a test checks every shipped file.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        SHIPPED.parsed(name, Self::parse)
+        ThresholdFile::named(name).map(Self::from)
     }
 
     /// Reads a table from TOML.
@@ -99,13 +68,7 @@ impl ThresholdTable {
     ///
     /// [`SimError::Toml`] with the line and the reason.
     pub fn parse(text: &str) -> Result<Self, SimError> {
-        let File { workers, bound, service, arrivals, slo, rpcs, replications, seed, rows } =
-            toml::from_str(text).map_err(|error| SimError::toml(text, &error))?;
-        let loads_permille = rows.iter().map(|&(load, _)| load).collect();
-        let seed = Seed(seed);
-        let training = Training { workers, bound, service, arrivals, slo, loads_permille, rpcs, replications, seed };
-        let rows = rows.into_iter().map(|(load_permille, waiting)| ThresholdRow { load_permille, waiting }).collect();
-        Ok(Self { training, rows })
+        ThresholdFile::parse(text).map(Self::from).map_err(|reason| SimError::Toml { reason })
     }
 
     /// Trains a table.
@@ -131,23 +94,8 @@ impl ThresholdTable {
     /// The table as TOML, which [`parse`](Self::parse) reads.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        let Training { workers, bound, service, arrivals, slo, rpcs, replications, seed, .. } = &self.training;
-        let slo_ns = slo.as_ns();
-        let arrivals = match arrivals {
-            Arrivals::Poisson => String::new(),
-            arrivals => format!("arrivals = \"{arrivals}\"\n"),
-        };
-        let mut text = format!(
-            "workers = {workers}\nbound = {bound}\nservice = \"{service}\"\n{arrivals}slo = \"{slo_ns}ns\"\n\
-             rpcs = {rpcs}\nreplications = {replications}\nseed = {}\n\n\
-             # Load in thousandths of the workers' capacity, and how many may wait.\nrows = [\n",
-            seed.0
-        );
-        for ThresholdRow { load_permille, waiting } in &self.rows {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "  [{load_permille}, {waiting}],");
-        }
-        text.push_str("]\n");
-        text
+        let Self { training, rows } = self.clone();
+        let Training { workers, bound, service, arrivals, slo, rpcs, replications, seed, .. } = training;
+        ThresholdFile { workers, bound, service, arrivals, slo, rpcs, replications, seed, rows }.to_toml()
     }
 }

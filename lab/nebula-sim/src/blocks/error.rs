@@ -1,9 +1,10 @@
 //! Errors of the block level.
 
-use crate::error::{SimError, toml_reason};
+use crate::error::SimError;
 use nebula_memsys::MemoryConfigError;
 use nebula_nic::ConfigError;
 use nebula_workload::WorkloadError;
+use nebula_workload::toml_reason::toml_reason;
 
 /// Why a simulation has no result. Each message is one line and says what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -10,7 +10,7 @@ use nebula_sys::clock::Clock;
 use nebula_workload::{Gap, GapDetector, GapLog, LatencyRecorder, Tails};
 
 use super::finding::Finding;
-use crate::or_fail::OrFail;
+use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::{Failure, units};
 use nebula_ui::signal;
 

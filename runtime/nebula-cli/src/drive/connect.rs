@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use nebula::{Client, ClientConfig, ConnectError};
 
 use crate::flags::ServerList;
-use crate::or_fail::OrFail;
+use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 

@@ -4,9 +4,9 @@
 //! a value belongs to its key, is complete, and has the stated length, without knowing which client
 //! wrote it.
 
+use nebula_kvs::protocol::scan::{self as ordered, NoPair, PAIR_HEADER_BYTES, Pairs};
 use nebula_kvs::protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status, steering_hash};
 use nebula_kvs::{KEY_BYTES_MAX, KeyHash};
-use nebula_ordered::protocol::{self as ordered, NoPair, PAIR_HEADER_BYTES, Pairs};
 use nebula_workload::{Key, Op, Operation, key_bytes};
 
 /// A reply that a correct service never sends.

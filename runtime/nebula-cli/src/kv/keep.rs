@@ -9,7 +9,7 @@ use std::sync::Arc;
 use nebula_kvs::{Adopted, Eviction, SnapshotError, Store, StoreConfig, StoreOptions, check_snapshot};
 use nebula_sys::shared::SharedMemory;
 
-use crate::or_fail::OrFail;
+use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::Failure;
 
 /// Flags of what a store keeps.

@@ -14,7 +14,7 @@ use nebula_kvs::{
 
 use super::lookups::Lookups;
 use super::service::{ReplySink, answer, hash_of};
-use crate::or_fail::OrFail;
+use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::Failure;
 
 /// Who reads and writes a partition.

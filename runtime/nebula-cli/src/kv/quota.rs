@@ -11,7 +11,7 @@ use nebula_kvs::{Eviction, Mode, Store, StoreConfig, StoreOptions};
 
 use crate::flags;
 use crate::memory;
-use crate::or_fail::OrFail;
+use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::{Failure, units};
 
 /// A tenant's endpoint and what it may store there.

@@ -14,9 +14,9 @@ use crate::flags;
 #[cfg(feature = "replicate")]
 use crate::flags::Format;
 #[cfg(feature = "replicate")]
-use crate::life::{self, Life};
+use nebula_ops::life::{self, Life};
 #[cfg(feature = "replicate")]
-use crate::or_fail::OrFail;
+use nebula_ops::or_fail::OrFail;
 #[cfg(feature = "replicate")]
 use nebula_ui::output;
 use nebula_ui::output::Failure;

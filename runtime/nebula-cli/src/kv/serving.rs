@@ -12,7 +12,7 @@ use super::quota::Part;
 use super::service::KvService;
 use super::times::ServiceTimes;
 use super::{Args, config, store_config};
-use crate::or_fail::OrFail;
+use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::Failure;
 
 /// Starts all servers that are asked for: over the `common` store, that of Nebula's own clients

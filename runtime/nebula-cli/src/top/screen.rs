@@ -1,7 +1,7 @@
 //! The picture of `nebula top`: lines of text for a terminal of some width.
 
 use super::series::{Series, gauge};
-use crate::observe::{Change, Snapshot, shown};
+use nebula_ops::observe::{Change, Snapshot, shown};
 use nebula_ui::output::units;
 
 /// Columns of a figure's name, and of its value.
@@ -156,7 +156,7 @@ fn cores(change: &Change, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::{Core, NackedBy, Times};
+    use nebula_ops::observe::{Core, NackedBy, Times};
 
     fn at(second: u64) -> Snapshot {
         Snapshot {

@@ -9,8 +9,8 @@ use nebula_workload::Latency;
 
 use super::plot;
 use crate::report::finding::{Design, Point, Sweep, Tail, tests};
-use crate::report::markup::escape;
 use crate::report::plot::to_svg;
+use nebula_ui::report::markup::escape;
 
 const PICTURE: &str = "docs/images/demo.svg";
 /// Where the test writes a new picture: `cp target/tmp/demo.svg docs/images/demo.svg` accepts it.

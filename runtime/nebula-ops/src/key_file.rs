@@ -1,0 +1,18 @@
+//! Reads the key file of `--key-file`.
+
+use std::path::Path;
+
+use nebula::Keys;
+
+use nebula_ui::output::Failure;
+
+/// The keys in `file`, if what they are for `has_network`; none without a file.
+pub fn read(file: Option<&Path>, has_network: bool) -> Result<Keys, Failure> {
+    match (file, has_network) {
+        (None, _) => Ok(Keys::default()),
+        (Some(_), false) => Err(Failure::bad_input(
+            "--key-file has no effect over shm://, where the kernel says who a peer is: leave it out",
+        )),
+        (Some(file), _) => Keys::read_file(file).map_err(Failure::bad_input),
+    }
+}

@@ -1,0 +1,37 @@
+//! How much memory this process may take.
+
+/// The largest default slot: one page. Longer values take several slots.
+pub const MTU_BYTES_AUTO: u32 = 4096;
+
+/// The share of the free memory that a store may use; the rest is left to the machine.
+pub const SHARE: (u64, u64) = (7, 8);
+
+/// The memory that a store may use here, in bytes.
+pub fn budget_bytes() -> u64 {
+    let free = [meminfo_available(), cgroup_available()].into_iter().flatten().min();
+    free.map_or(u64::MAX, |free| free / SHARE.1 * SHARE.0)
+}
+
+/// The memory that can be allocated without swapping, by the kernel's estimate.
+pub fn meminfo_available() -> Option<u64> {
+    meminfo("MemAvailable:")
+}
+
+/// A line of `/proc/meminfo`, in bytes; a number without a unit is returned as it is.
+pub fn meminfo(name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let mut words = line.split_whitespace();
+    let number: u64 = words.next()?.parse().ok()?;
+    Some(if words.next() == Some("kB") { number * 1024 } else { number })
+}
+
+/// The memory left within the container's limit.
+fn cgroup_available() -> Option<u64> {
+    let read = |file: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
+    let (limit, used) =
+        [("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")]
+            .into_iter()
+            .find_map(|(limit, used)| Some((read(limit)?, read(used)?)))?;
+    Some(limit.saturating_sub(used))
+}

@@ -1,0 +1,133 @@
+//! Flags that every server of `nebula serve` has, and what they set.
+
+use std::path::PathBuf;
+
+use nebula::{Endpoint, Keys, MigrationConfig, Policy, ServerConfig, Span};
+use nebula_ui::output::Format;
+use nebula_workload::thresholds::ThresholdFile;
+
+use crate::key_file;
+use crate::life::{Life, LifeArgs};
+use nebula_ui::output::Failure;
+use nebula_ui::signal;
+
+fn policy_help() -> String {
+    let served = Policy::served().join(", ");
+    format!(
+        "Dispatch policy: {served}. preemptive:Q preempts at safe points within --work; altocumulus:G runs G engines"
+    )
+}
+
+/// Flags of every server. Where one means something else to a service, that has its own text for it
+/// (`mut_arg`).
+#[derive(Debug, clap::Args)]
+pub struct ServerArgs {
+    /// Worker threads
+    #[arg(long, default_value_t = 1)]
+    pub workers: u16,
+    // Its help has the policies that are served, so it is made when it is asked for.
+    #[arg(long, default_value = "jbsq:2", help = policy_help())]
+    #[expect(missing_docs, reason = "its help is above")]
+    pub policy: Policy,
+    /// SLO on the p99 latency; it determines the size of receive buffer and queue
+    #[arg(long, default_value = "100us")]
+    slo: Span,
+    /// Under altocumulus:G: trained thresholds of the groups, a name or file as nebula thresholds
+    /// writes them, in place of half of what the SLO lets wait
+    #[arg(long, value_name = "FILE")]
+    thresholds: Option<String>,
+    /// Run each NIC engine and its worker on one thread, as is the default for one worker
+    #[arg(long)]
+    inline: bool,
+    /// Run each NIC engine on its own thread, also where it has one worker: RPCs are taken in and
+    /// refused while a handler runs
+    #[arg(long, conflicts_with = "inline")]
+    engine_thread: bool,
+    /// Start more workers and engines than this process may use cores
+    #[arg(long)]
+    oversubscribe: bool,
+    /// Cores to pin threads to: first the engines, then the workers
+    #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
+    pin: Vec<usize>,
+    /// Key file shared with the clients, for authenticated and encrypted udp:// or tcp:// (see
+    /// nebula keygen)
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Serve udp:// or tcp:// to other machines without a key
+    #[arg(long, conflicts_with = "key_file")]
+    insecure: bool,
+    /// Exit when the parent process exits
+    #[arg(long)]
+    end_with_parent: bool,
+    #[command(flatten)]
+    life: LifeArgs,
+    /// Output format of the counters
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+impl ServerArgs {
+    /// Begins the service's life: from here on signals end it. One whose key file is read again on
+    /// SIGHUP `hangs_up`.
+    pub fn begin(&self, hangs_up: bool) -> Result<Life, Failure> {
+        if self.end_with_parent {
+            nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
+        }
+        match &self.key_file {
+            Some(_) if hangs_up => signal::catch_with_hang_up()?,
+            _ => signal::catch()?,
+        }
+        Life::begin(&self.life)
+    }
+
+    /// The keys of a server at `endpoint`.
+    pub fn read_keys(&self, endpoint: Option<&Endpoint>) -> Result<Keys, Failure> {
+        let has_network = endpoint.is_some_and(|endpoint| !matches!(endpoint, Endpoint::Shm(_)));
+        key_file::read(self.key_file.as_deref(), has_network)
+    }
+
+    /// Gives the groups of `config` their trained thresholds, and the mean service that they were
+    /// trained for: it is what a group's load is told by.
+    pub fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
+        if let Some(text) = &self.thresholds {
+            let table = self.table(text)?;
+            config.migration = MigrationConfig::default().thresholds(table.thresholds().map_err(Failure::bad_input)?);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in picoseconds")]
+            let mean_ps = table.service.mean_ps().round() as u64;
+            config.service_mean = Span::from_ps(mean_ps);
+        }
+        Ok(config)
+    }
+
+    /// The table of thresholds, if it is for the groups of this server.
+    fn table(&self, text: &str) -> Result<ThresholdFile, Failure> {
+        let Policy::Altocumulus(groups) = self.policy else {
+            return Err(Failure::bad_input("--thresholds applies to --policy altocumulus:G only"));
+        };
+        let table = ThresholdFile::find(text).map_err(Failure::bad_input)?;
+        let (each, trained) = (self.workers.div_ceil(groups.get()), table.workers);
+        if each != trained {
+            return Err(Failure::bad_input(format!(
+                "--thresholds: {text} is for groups of {trained} workers, and {} of {} have {each}: train with nebula thresholds --workers {each}",
+                groups.get(),
+                self.workers
+            )));
+        }
+        Ok(table)
+    }
+
+    /// What the others set of a server.
+    pub fn config(&self) -> ServerConfig {
+        let mut config = ServerConfig::default()
+            .policy(self.policy)
+            .slo(self.slo)
+            .workers(self.workers)
+            .oversubscribe(self.oversubscribe)
+            .insecure(self.insecure)
+            .pin(self.pin.clone());
+        if self.inline || self.engine_thread {
+            config.inline = Some(self.inline);
+        }
+        config
+    }
+}
