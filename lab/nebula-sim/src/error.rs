@@ -63,7 +63,7 @@ pub enum SimError {
     /// There are no servers, or too many cores.
     #[error(
         "{servers} servers of {cores} cores cannot be simulated: give at least 1 server and at most {} cores in all",
-        crate::system::CORES_TOTAL_MAX
+        crate::bounds::CORES_TOTAL_MAX
     )]
     Servers {
         /// Requested servers.
@@ -219,13 +219,13 @@ pub enum SimError {
         got: u32,
     },
     /// There are no clients, or too many.
-    #[error("{got} clients cannot be simulated: give 1 to {}", crate::load::CLIENTS_MAX)]
+    #[error("{got} clients cannot be simulated: give 1 to {}", crate::bounds::CLIENTS_MAX)]
     Clients {
         /// Requested clients.
         got: u32,
     },
     /// There are no flows or keys, or too many.
-    #[error("{got} flows or keys cannot be simulated: give 1 to {}", crate::load::population::POPULATION_MAX)]
+    #[error("{got} flows or keys cannot be simulated: give 1 to {}", crate::bounds::POPULATION_MAX)]
     Population {
         /// Requested number.
         got: u32,
@@ -256,7 +256,7 @@ pub enum SimError {
     /// The clients of a closed loop have no RPC outstanding, or too many.
     #[error(
         "{clients} clients cannot have {got} RPCs outstanding each: give 1 or more, and at most {} in all",
-        crate::load::OUTSTANDING_MAX
+        crate::bounds::OUTSTANDING_MAX
     )]
     Outstanding {
         /// Requested RPCs of each client.
@@ -370,7 +370,7 @@ pub enum SimError {
     #[error(transparent)]
     Group(#[from] GroupConfigError),
     /// There is no shipped table of thresholds of this name.
-    #[error("unknown thresholds {name:?}: give one of {}", crate::altocumulus::table::ThresholdTable::names().collect::<Vec<_>>().join(", "))]
+    #[error("unknown thresholds {name:?}: give one of {}", crate::altocumulus::shipped::SHIPPED.names().collect::<Vec<_>>().join(", "))]
     NoThresholds {
         /// Requested name.
         name: String,

@@ -58,6 +58,8 @@
 
 #![forbid(unsafe_code)]
 
+mod spelled;
+mod bounds;
 mod error;
 mod executor;
 mod shipped;
@@ -92,14 +94,16 @@ pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Profile, So
 pub use model::SystemModel;
 pub use recursion::lanes;
 pub use search::{Bracket, HighestLoad, LoadAtSlo, Objective, SearchEnd, highest_load, load_at_objective, load_at_slo};
+pub use system::growth::mesh_hops;
 pub use system::{
     Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Calls, Costs, Hedge, HedgeAfter, Host, Interface, Preemption, Router,
-    Speeds, System, Tier, Watch, mesh_hops,
+    Speeds, System, Tier, Watch,
 };
 pub use tally::{
     CoreTime, Depths, Distribution, HostTraffic, LightFlows, Migrations, OfTier, OfType, OverTime, Overheads, SLOTS,
     Slot, Tally,
 };
-pub use tenants::{OfTenant, Tenant, Tenants, TenantsEstimate};
+pub use tenants::estimate::{OfTenant, TenantsEstimate};
+pub use tenants::{Tenant, Tenants};
 pub use tiers::Tiers;
 pub use world::{Length, TracedRpc, run, run_with, trace};

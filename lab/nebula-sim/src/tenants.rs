@@ -5,9 +5,7 @@
 //! runtime's `Domains`, and each tenant has a back end for each core, as a server there has an
 //! engine for each thread. An RPC is of one core from its arrival on, chosen at random.
 
-mod estimate;
-
-pub use estimate::{OfTenant, TenantsEstimate};
+pub(crate) mod estimate;
 
 use crate::blocks::spelled;
 use crate::error::{LOAD_MAX, SimError, toml_reason};

@@ -1,10 +1,10 @@
 //! Trained thresholds as a file: the parameters of the training, and one row per load.
 
-use super::Training;
 use super::judged::Judged;
-use crate::blocks::spelled;
+use super::training::Training;
+use crate::altocumulus::shipped::SHIPPED;
 use crate::error::SimError;
-use crate::shipped::{Shipped, shipped};
+use crate::spelled::spelled;
 use nebula_nic::Span;
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
 use nebula_workload::{Arrivals, Seed, ServiceTime};
@@ -71,11 +71,6 @@ struct File {
 const fn poisson() -> Arrivals {
     Arrivals::Poisson
 }
-
-/// The shipped tables, by file name.
-const SHIPPED: Shipped = shipped!("thresholds":
-    "exponential-15", "bimodal-15", "fixed-15",
-);
 
 impl ThresholdTable {
     /// The names of the shipped tables.

@@ -6,8 +6,8 @@
 
 use super::error::BlocksError;
 use super::machine::Machine;
-use super::spelled;
 use crate::shipped::{Shipped, shipped};
+use crate::spelled::spelled;
 use nebula_nic::Span;
 use nebula_workload::ServiceTime;
 use serde::Deserialize;

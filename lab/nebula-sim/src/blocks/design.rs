@@ -2,8 +2,8 @@
 
 use super::error::BlocksError;
 use super::machine::{Machine, merge};
-use super::spelled;
 use crate::shipped::{Shipped, shipped};
+use crate::spelled::spelled;
 use nebula_nic::Policy;
 use serde::Deserialize;
 use std::fmt;

@@ -1,8 +1,9 @@
 //! Links, the switch, and the order of events.
 
+use super::packet::{OVERHEAD_BYTES, PACKET_BYTES, mtu};
+use super::question::Incast;
 use super::receiver::{Answer, Receiver, Service};
 use super::sender::{Ended, Packet, Sender};
-use super::{Incast, OVERHEAD_BYTES, PACKET_BYTES, mtu};
 use crate::error::SimError;
 use crate::tally::Distribution;
 use nebula_nic::{Span, Timestamp};

@@ -1,8 +1,8 @@
 //! Groups of cores and their managers, as the file of a system describes them.
 
 use crate::altocumulus::table::ThresholdTable;
-use crate::blocks::spelled;
 use crate::error::SimError;
+use crate::spelled::spelled;
 use crate::system::System;
 use crate::system::altocumulus::Altocumulus;
 use nebula_nic::{Policy, Span};

@@ -1,7 +1,7 @@
 //! How `preemptive:Q` preempts RPCs, and what that costs.
 
 use crate::error::SimError;
-use crate::model::span;
+use crate::spelled::span;
 use nebula_nic::{JBSQ_BOUND_MAX, Span};
 use serde::Deserialize;
 

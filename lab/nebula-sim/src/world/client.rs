@@ -9,39 +9,18 @@
 
 use super::draws::{Gaps, Services};
 use super::identity::{Identities, Identity};
+use super::one_run::{Stop, World};
 use super::servers::Servers;
-use super::{Stop, World};
 use crate::error::SimError;
 use crate::load::over_time::Pace;
 use crate::load::{Load, Source};
 use crate::system::System;
+pub(super) use crate::world::request::Request;
 use nebula_nic::{Header, Kind, NodeId, Outbound, RpcKey, Timestamp, TransferId};
 use nebula_requester::{Call, Requester, RequesterConfig};
-use nebula_workload::{Rng, Seed, ServiceTime, TypeId};
+use nebula_workload::{Rng, Seed, ServiceTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// An RPC as its client knows it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Request {
-    pub(super) number: u64,
-    pub(super) service_ps: u64,
-    pub(super) kind: TypeId,
-    /// When the client meant to send it.
-    pub(super) sent: Timestamp,
-    /// The key that a router uses for it.
-    pub(super) ticket: u32,
-    /// The client, in a closed loop.
-    client: u32,
-    identity: Identity,
-}
-
-impl Request {
-    /// The flow that it belongs to.
-    pub(super) const fn flow(&self) -> u32 {
-        self.identity.flow
-    }
-}
 
 /// All clients of the run.
 pub(super) struct Clients<'a> {

@@ -2,8 +2,10 @@
 
 use super::client::Request;
 use super::cpu::Central;
+use super::demand::Demand;
+use super::length::Length;
+use super::one_run::run_behind;
 use super::servers::{Ended, Received, Servers};
-use super::{Demand, Length, run_behind};
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::System;

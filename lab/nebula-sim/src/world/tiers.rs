@@ -27,8 +27,10 @@ mod caller;
 mod nodes;
 mod table;
 
+use super::demand::{Demand, InParts};
 use super::draws::{Gaps, Services};
-use super::{Demand, InParts, Length, Stop};
+use super::length::Length;
+use super::one_run::Stop;
 use crate::error::SimError;
 use crate::load::over_time::{Pace, Profile};
 use crate::load::{Load, Source};

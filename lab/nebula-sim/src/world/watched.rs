@@ -1,8 +1,8 @@
 //! A wrapper around servers that records the queue length that each RPC found, and whether the RPC
 //! met its SLO.
 
-use super::Length;
 use super::client::Request;
+use super::length::Length;
 use super::servers::{Ended, Received, Servers};
 use nebula_nic::{Header, Span, Timestamp};
 use std::cell::RefCell;

@@ -20,7 +20,7 @@
 
 use super::counts::Counts;
 use super::draws::Services;
-use super::{BLOCK, Each, LANES, Serve};
+use super::lane::{BLOCK, Each, LANES, Serve};
 use pulp::Simd;
 
 pub(super) struct Sorted<'a> {

@@ -1,6 +1,7 @@
 //! The set-ups of Dagger.
 
-use super::{span, spelled};
+use super::spelled;
+use super::spelled::span;
 use crate::error::SimError;
 use crate::model::SystemModel;
 use crate::system::{Host, System};

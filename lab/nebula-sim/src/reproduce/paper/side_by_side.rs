@@ -1,6 +1,7 @@
 //! Systems side by side, as data.
 
-use super::{span, spelled};
+use super::spelled;
+use super::spelled::span;
 use crate::error::SimError;
 use crate::model::SystemModel;
 use crate::system::{Costs, System};
