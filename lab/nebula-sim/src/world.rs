@@ -36,6 +36,7 @@ mod altocumulus;
 mod scheduler;
 mod tiers;
 pub(crate) mod tenants;
+mod observed;
 mod watched;
 #[cfg(test)]
 mod noted;
@@ -61,6 +62,7 @@ use nebula_nic::{
 use nebula_workload::Seed;
 #[cfg(test)]
 pub(crate) use noted::{Noted, run_noted};
+use observed::Observed;
 use queues::Queues;
 use routed::Routed;
 use scheduler::Scheduled;
@@ -263,7 +265,8 @@ pub(crate) fn late_by_queue(
     let dispatch = |cores, seed| system.dispatcher(cores, seed);
     let demand = Demand { load, length, seed, parts: 0 };
     run_behind(system, demand, |slots| {
-        Ok(Watched::new(Central::try_new(system, slots, seed, &dispatch)?, length, slo, &by_depth))
+        let servers = Central::try_new(system, slots, seed, &dispatch)?;
+        Ok(Observed::new(servers, Watched::new(length, slo, &by_depth)))
     })?;
     Ok(by_depth.into_inner())
 }
