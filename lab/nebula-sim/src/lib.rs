@@ -13,7 +13,7 @@
 //! | how are tenants described, which share cores by their weights? | `tenants`, `data/tenants/*.toml` |
 //! | what load is offered? | `load`, with `nebula-workload` |
 //! | which core is the hottest, where flows or keys decide? | `hottest` |
-//! | which event is next? | `calendar` |
+//! | which event is next? | `calendar`, `upcoming` |
 //! | how does one RPC pass its stations in simulated time? | `world` |
 //! | which runs need no events? | `recursion` |
 //! | what was measured? | `tally` |
@@ -70,6 +70,7 @@ mod tenants;
 mod load;
 mod hottest;
 mod calendar;
+mod upcoming;
 mod world;
 mod recursion;
 mod tally;

@@ -40,13 +40,12 @@ use crate::system::{SLOTS_LAST, System};
 use crate::tally::Tally;
 use crate::tally::of_tier::OfTier;
 use crate::tally::sections::Sections;
+use crate::upcoming::Upcoming;
 use calls::{At, Copy, Join, Part, What};
 use nebula_nic::{NackReason, Span, Timestamp, Verdict};
 use nebula_requester::{Failover, Hedging, RetryPolicy, Servers};
 use nebula_workload::Seed;
 use nodes::{Nodes, Place};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use table::{Key, Table};
 
 /// Runs `load` on callers and tiers; restarts with more room if that is not enough.
@@ -139,8 +138,7 @@ struct Tiers<'a> {
     copies: Table<Copy>,
     /// Lists of parts that are not in use.
     lists: Vec<Vec<Key>>,
-    events: BinaryHeap<Reverse<(Timestamp, u64, What)>>,
-    events_set: u64,
+    events: Upcoming<What>,
     // -- measurements --
     tally: Tally,
     sections: Option<Sections>,
@@ -174,8 +172,7 @@ impl<'a> Tiers<'a> {
             parts: Table::new(),
             copies: Table::new(),
             lists: Vec::new(),
-            events: BinaryHeap::new(),
-            events_set: 0,
+            events: Upcoming::new(),
             tally,
             next_mark: sections.as_ref().map_or(length.rpcs, |sections| sections.next),
             sections,
@@ -204,7 +201,7 @@ impl<'a> Tiers<'a> {
     fn turn(&mut self) {
         let ends = self.tiers.iter().map(|tier| tier.nodes.calendar.next_ps());
         let (tier, end) = ends.enumerate().min_by_key(|&(_, end)| end).unwrap_or((0, u64::MAX));
-        let event = self.events.peek().map_or(u64::MAX, |Reverse((at, ..))| at.as_ps());
+        let event = self.events.next_ps();
         let arrival = self.arrival.as_ps();
         let now = Timestamp::from_ps(end.min(event).min(arrival));
         let latest = self.tiers[tier].nodes.calendar.latest();
@@ -213,7 +210,7 @@ impl<'a> Tiers<'a> {
         } else if end == now.as_ps() {
             self.finish_next(now, tier);
         } else if event == now.as_ps() {
-            if let Some(Reverse((_, _, what))) = self.events.pop() {
+            if let Some((_, what)) = self.events.pop() {
                 self.happens(now, what);
             }
         } else {
@@ -238,12 +235,7 @@ impl<'a> Tiers<'a> {
 
     /// Has something happen after a while: at once if there is none.
     fn after(&mut self, now: Timestamp, span: Span, what: What) {
-        if span == Span::ZERO { self.happens(now, what) } else { self.at(now + span, what) }
-    }
-
-    fn at(&mut self, at: Timestamp, what: What) {
-        self.events_set += 1;
-        self.events.push(Reverse((at, self.events_set, what)));
+        if span == Span::ZERO { self.happens(now, what) } else { self.events.set(now + span, what) }
     }
 
     fn happens(&mut self, now: Timestamp, what: What) {

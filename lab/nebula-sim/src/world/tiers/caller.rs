@@ -21,7 +21,7 @@ impl Tiers<'_> {
             copy.at = At::Behind(join);
         }
         if deadline < until {
-            self.at(deadline, What::Expires(join));
+            self.events.set(deadline, What::Expires(join));
         }
         let mut asked = ServerSet::default();
         for _ in 0..calls.fan_out {
@@ -86,7 +86,7 @@ impl Tiers<'_> {
             *free = Some(copy);
         }
         // Two copies that are sent together know of each other when the first arrives.
-        self.at(now + self.tiers[tier].there, What::Arrives(copy));
+        self.events.set(now + self.tiers[tier].there, What::Arrives(copy));
     }
 
     /// It is time for a second copy.
