@@ -27,6 +27,37 @@
 //! | how are experiments run, and what are the names of their results? | [`study`] |
 //! | what did the papers publish, and is it reproduced here? | [`reproduce`] |
 //!
+//! # Event loops
+//!
+//! A run takes the next event again and again until its measured window has ended. These do:
+//!
+//! | loop | question | why no other loop answers it |
+//! |---|---|---|
+//! | `world/window.rs` | when is a run of the two loops below over, and does it need more room? | it is the one loop of both: they only say which event is next |
+//! | `world/one_run.rs` | how long does an RPC take, from its client through one server? | `tiers` has no closed loop, no types and no core times |
+//! | `world/tiers.rs` | how long does a call take whose parts go to tiers of servers? | its RPCs are copied, cancelled and fail together, where `one_run` has each in one place until it ends |
+//! | `world/tenants.rs` | what does each tenant get of cores that are lent? | each tenant has its own arrivals and results, where the window of other runs has one of each |
+//! | `incast/world.rs` | what do many senders get of one link and one receive buffer? | its events are packets on links and in a switch, and an RPC of `world` is one packet that takes no time |
+//! | `memory/machine.rs` | when is memory bandwidth the bottleneck? | accesses to DRAM come in the order of time between the events, and no run in `world` has a memory |
+//! | `blocks/world.rs` | how does a whole server behave, block by block? | it simulates each cache, which `memory` replaces by a hit ratio so as to be many times as fast |
+//!
+//! `one_run` asks its servers for their next event. Each kind of server has a separate loop, so
+//! that none pays for the mechanisms of another:
+//!
+//! | loop | question | why no other loop answers it |
+//! |---|---|---|
+//! | `world/cpu.rs` | what do cores do that get each RPC from the NIC and finish it? | it is the shortest path, and most runs take it: a branch for another kind costs each of their RPCs |
+//! | `world/queues.rs` | what do cores do that take from each other's queues, or in batches? | an RPC changes its core after the NIC's decision, and a batch ends as a whole |
+//! | `world/scheduler.rs` | what does a scheduling thread do that interrupts cores? | an RPC returns to the queue with the rest of its service, and the scheduler itself takes time |
+//! | `world/altocumulus.rs` | what do managers do that move RPCs between groups of cores? | an RPC changes its NIC while it waits, and a group publishes its queue before each change |
+//! | `world/hosted.rs` | what does the interface between NIC and cores take? | its events are lines that cross to the NIC, and a core only adds up the time of its work |
+//! | `world/routed.rs` | what does a router before servers do? | it has no cores: it puts two latencies round another loop of this table |
+//! | `world/observed.rs` | what happened to each RPC? | it has no events: it passes on those of `cpu`, and keeps what its observer asks for |
+//!
+//! `recursion` has no events. Its credit under `jbsq:N` comes back in a [`Calendar`], of which an
+//! arrival takes what is due; `world/cpu.rs` gives the same results with events, and takes several
+//! times as long.
+//!
 //! # Invariants
 //!
 //! - **Decisions of `nebula-nic` are not made a second time here.** *Enforced by*

@@ -9,8 +9,9 @@
 
 use super::draws::{Gaps, Services};
 use super::identity::{Identities, Identity};
-use super::one_run::{Stop, World};
+use super::one_run::World;
 use super::servers::Servers;
+use super::window::Stop;
 use crate::error::SimError;
 use crate::load::over_time::Pace;
 use crate::load::{Load, Source};
@@ -231,15 +232,15 @@ impl<S: Servers> World<'_, S> {
     fn send_first_try(&mut self, now: Timestamp) {
         let request = self.clients.next_request(now);
         let server = self.clients.choose_server();
-        if self.length.is_measured(request.number) {
-            self.tally.note_arrival(now);
+        if self.window.length.is_measured(request.number) {
+            self.window.tally.note_arrival(now);
         }
         let Some(listening) = &mut self.clients.listening else {
             return self.receive(now, server, Clients::header(&request), &request);
         };
         match listening.begin(now, request, server) {
             Some(outbound) => self.send(now, server, outbound, &request),
-            None => self.stop(Stop::NoRoom),
+            None => self.window.stop(Stop::NoRoom),
         }
     }
 
