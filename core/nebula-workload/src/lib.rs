@@ -62,9 +62,9 @@ pub mod generator;
 pub mod report;
 pub mod slo_search;
 #[cfg(feature = "toml")]
-pub mod thresholds;
+pub mod from_toml;
 #[cfg(feature = "toml")]
-pub mod toml_reason;
+pub mod thresholds;
 
 pub use arrivals::modulated::{Mmpp2, OnOff};
 pub use arrivals::recorded::ArrivalTrace;

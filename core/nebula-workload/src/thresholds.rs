@@ -8,12 +8,12 @@ use std::path::Path;
 
 use nebula_nic::Span;
 use nebula_nic::schedule::{ThresholdRow, Thresholds, ThresholdsError};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 
 use crate::arrivals::Arrivals;
+use crate::from_toml::{spelled, toml_reason};
 use crate::rng::Seed;
 use crate::service::ServiceTime;
-use crate::toml_reason::toml_reason;
 
 /// The tables that ship, by name.
 const SHIPPED: &[(&str, &str)] = &[
@@ -64,10 +64,6 @@ pub struct ThresholdFile {
 
 const fn poisson() -> Arrivals {
     Arrivals::Poisson
-}
-
-fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(text: D) -> Result<T, D::Error> {
-    String::deserialize(text)?.parse().map_err(de::Error::custom)
 }
 
 fn seed<'de, D: Deserializer<'de>>(number: D) -> Result<Seed, D::Error> {

@@ -17,10 +17,13 @@
 //! In addition, a line is fitted to the trained thresholds over Erlang's mean queue, T = a ·
 //! E\[Nq\] + b.
 
+pub(crate) mod training;
 mod judged;
 mod monotone;
 pub(crate) mod table;
 
+use crate::altocumulus::training::LATE_MIN;
+pub use crate::altocumulus::training::Training;
 pub use judged::{Judged, LateByQueue};
 pub use monotone::MonotoneRow;
 pub use table::{ThresholdTable, TrainedRow};
@@ -29,46 +32,11 @@ use crate::error::SimError;
 use crate::executor::{replications, try_each};
 use crate::load::Load;
 use crate::system::System;
-use crate::world::{Length, late_by_queue};
+use crate::world::late_by_queue;
+use crate::world::length::Length;
 use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Policy, Span, queue_depth_mean};
 use nebula_workload::{Arrivals, Seed, ServiceTime};
-
-/// What to train for, and how long.
-///
-/// # Examples
-///
-/// ```
-/// use nebula_nic::Span;
-/// use nebula_sim::altocumulus::Training;
-///
-/// let training = Training::new(15, "fixed:1us".parse()?, Span::from_us(3)).rpcs(20_000).loads_permille(vec![900]);
-/// let row = training.train(&|| ())?[0];
-/// assert!(row.aggressive <= row.trained && row.trained < training.naive());
-/// assert!(row.trained_judged.accuracy > 0.9 && row.trained_judged.effectiveness > 0.9);
-/// # Ok::<(), nebula_sim::SimError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Training {
-    /// Cores of the group that serve RPCs.
-    pub workers: u16,
-    /// Most RPCs dispatched to a worker.
-    pub bound: u32,
-    /// Service times.
-    pub service: ServiceTime,
-    /// When RPCs arrive at the group.
-    pub arrivals: Arrivals,
-    /// The latency above which an RPC is late.
-    pub slo: Span,
-    /// Loads to train at, in thousandths of the workers' capacity.
-    pub loads_permille: Vec<u32>,
-    /// RPCs of each replication.
-    pub rpcs: u64,
-    /// Replications of each load.
-    pub replications: u32,
-    /// Seed of all random draws.
-    pub seed: Seed,
-}
 
 impl Training {
     /// A group whose NIC dispatches at most two RPCs to each worker, with Poisson arrivals at loads
@@ -192,9 +160,6 @@ impl Training {
         }
     }
 }
-
-/// Fewest late RPCs to train with; with fewer the trained threshold is the naive one.
-const LATE_MIN: u64 = 100;
 
 /// The line through trained thresholds over Erlang's mean queue: a and b of T = a · E\[Nq\] + b, by
 /// least squares.

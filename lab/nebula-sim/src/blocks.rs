@@ -35,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub(crate) mod scenario;
 mod error;
 mod machine;
 mod design;
@@ -46,6 +47,7 @@ mod tally;
 mod experiment;
 mod highest;
 
+pub use crate::blocks::scenario::Scenario;
 pub use application::{Application, KeyValue, NetworkFunction, Replication};
 pub use design::{Buffers, Design};
 pub use error::BlocksError;
@@ -53,64 +55,6 @@ pub use experiment::{BlocksEstimate, Figures, RateAtSlo, RateBracket, estimate, 
 pub use highest::{HighestRate, highest_rate};
 pub use machine::{Core, Deployment, Machine, Nic};
 pub use map::Part;
+pub(crate) use nebula_workload::from_toml::spelled;
 pub use tally::{BlocksTally, Stage, Stages};
 pub use world::run;
-
-use nebula_workload::Arrivals;
-use serde::{Deserialize, Deserializer, de};
-
-/// What is simulated: an application under a design on a machine.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scenario {
-    /// The machine: the costs of every mechanism.
-    pub machine: Machine,
-    /// The design: which mechanisms are used.
-    pub design: Design,
-    /// The application.
-    pub application: Application,
-    /// When RPCs arrive.
-    pub arrivals: Arrivals,
-    /// DRAM traffic of another program on the same machine, in 10⁹ bytes per second; half of it
-    /// reads.
-    pub hog_gb_per_s: f64,
-}
-
-impl Scenario {
-    /// An application under a design on a machine, with Poisson arrivals and no other program.
-    #[must_use]
-    pub const fn new(machine: Machine, design: Design, application: Application) -> Self {
-        Self { machine, design, application, arrivals: Arrivals::Poisson, hog_gb_per_s: 0.0 }
-    }
-
-    /// A scenario from the shipped files of these names; `None` if one of them does not exist.
-    #[must_use]
-    pub fn named(machine: &str, design: &str, application: &str) -> Option<Self> {
-        Some(Self::new(Machine::named(machine)?, Design::named(design)?, Application::named(application)?))
-    }
-
-    /// Checks that it can be simulated.
-    ///
-    /// # Errors
-    ///
-    /// [`BlocksError`] that says what is wrong.
-    pub fn validate(&self) -> Result<(), BlocksError> {
-        self.machine.validate()?;
-        self.design.validate()?;
-        let most = HOG_SHARE_MAX * self.machine.memory.peak_gb_per_s();
-        if !(0.0..=most).contains(&self.hog_gb_per_s) {
-            return Err(BlocksError::Hog { got: self.hog_gb_per_s, most });
-        }
-        self.application.validate(&self.machine)
-    }
-}
-
-/// The largest share of DRAM bandwidth that another program may take. Above it, the simulated
-/// server makes no progress.
-const HOG_SHARE_MAX: f64 = 0.8;
-
-/// Deserializes a value from its text.
-pub(crate) fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(
-    text: D,
-) -> Result<T, D::Error> {
-    String::deserialize(text)?.parse().map_err(de::Error::custom)
-}

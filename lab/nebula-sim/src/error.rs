@@ -4,7 +4,7 @@ use nebula_nic::schedule::{ManagerConfigError, ThresholdsError};
 use nebula_nic::{ConfigError, GroupConfigError, HostWatchConfigError, Policy};
 use nebula_requester::RequesterConfigError;
 use nebula_workload::WorkloadError;
-use nebula_workload::toml_reason::toml_reason;
+use nebula_workload::from_toml::toml_reason;
 
 /// Why a simulation has no result. Each message is one line and says what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -64,7 +64,7 @@ pub enum SimError {
     /// There are no servers, or too many cores.
     #[error(
         "{servers} servers of {cores} cores cannot be simulated: give at least 1 server and at most {} cores in all",
-        crate::system::CORES_TOTAL_MAX
+        crate::bounds::CORES_TOTAL_MAX
     )]
     Servers {
         /// Requested servers.
@@ -220,13 +220,13 @@ pub enum SimError {
         got: u32,
     },
     /// There are no clients, or too many.
-    #[error("{got} clients cannot be simulated: give 1 to {}", crate::load::CLIENTS_MAX)]
+    #[error("{got} clients cannot be simulated: give 1 to {}", crate::bounds::CLIENTS_MAX)]
     Clients {
         /// Requested clients.
         got: u32,
     },
     /// There are no flows or keys, or too many.
-    #[error("{got} flows or keys cannot be simulated: give 1 to {}", crate::load::population::POPULATION_MAX)]
+    #[error("{got} flows or keys cannot be simulated: give 1 to {}", crate::bounds::POPULATION_MAX)]
     Population {
         /// Requested number.
         got: u32,
@@ -257,7 +257,7 @@ pub enum SimError {
     /// The clients of a closed loop have no RPC outstanding, or too many.
     #[error(
         "{clients} clients cannot have {got} RPCs outstanding each: give 1 or more, and at most {} in all",
-        crate::load::OUTSTANDING_MAX
+        crate::bounds::OUTSTANDING_MAX
     )]
     Outstanding {
         /// Requested RPCs of each client.

@@ -4,157 +4,34 @@
 //! replications, never on the number of threads. Two systems with the same seed receive the same
 //! arrivals and the same service times.
 
+pub(crate) mod effort;
 mod by_run;
 pub(crate) mod met;
 pub(crate) mod parts;
 
 use crate::error::SimError;
 use crate::executor::{replications, try_each};
+pub use crate::experiment::effort::Effort;
 use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
 use crate::load::Load;
-use crate::search::is_starving;
+use crate::search::starving::is_starving;
 use crate::settled::{Relaxation, are_independent, hardly_depend};
 use crate::system::System;
 use crate::tally::Tally;
 use crate::tally::sections::Sections;
-use crate::world::{Demand, InParts, Length, run_in_parts};
+use crate::world::demand::{Demand, InParts};
+use crate::world::length::Length;
+use crate::world::run_in_parts;
 use nebula_nic::Span;
-use nebula_workload::Seed;
 
 pub(crate) use by_run::{ByRun, Counts};
 pub use met::Met;
 pub(crate) use parts::Parts;
 
-/// How much is simulated for one operating point.
-///
-/// # Examples
-///
-/// ```
-/// use nebula_sim::Effort;
-///
-/// let effort = Effort::default().rpcs(50_000).replications(4).precision(0.01);
-/// assert!(effort.validate().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Effort {
-    /// RPCs measured in each replication, at least.
-    pub rpcs: u64,
-    /// RPCs measured in each replication, at most: where a load takes long to settle,
-    /// [`length`](Self::length) chooses more than `rpcs`, and [`estimate`] repeats a window that
-    /// turns out to be short where no formula says how long it should be.
-    pub rpcs_max: u64,
-    /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length)
-    /// chooses if not set.
-    pub warmup: Option<u64>,
-    /// Replications; with a precision, rounds of this many run until it is reached.
-    pub replications: u32,
-    /// Half-width of the p99's interval, as a share of the p99, at which to stop.
-    pub precision: Option<f64>,
-    /// Most replications if a precision is set.
-    pub replications_max: u32,
-    /// Seed of all random draws.
-    pub seed: Seed,
-}
-
-impl Default for Effort {
-    /// Ten replications of 200,000 RPCs, or of up to 12 million where the load takes long to
-    /// settle.
-    fn default() -> Self {
-        Self {
-            rpcs: 200_000,
-            rpcs_max: 12_000_000,
-            warmup: None,
-            replications: 10,
-            precision: None,
-            replications_max: 200,
-            seed: Seed(1),
-        }
-    }
-}
-
-impl Effort {
-    /// Sets the RPCs measured in each replication, whatever the load.
-    #[must_use]
-    pub const fn rpcs(mut self, rpcs: u64) -> Self {
-        (self.rpcs, self.rpcs_max) = (rpcs, rpcs);
-        self
-    }
-
-    /// Sets the most RPCs measured in a replication, where the load takes long to settle.
-    #[must_use]
-    pub const fn rpcs_max(mut self, rpcs: u64) -> Self {
-        self.rpcs_max = rpcs;
-        self
-    }
-
-    /// Sets the replications.
-    #[must_use]
-    pub const fn replications(mut self, replications: u32) -> Self {
-        self.replications = replications;
-        self
-    }
-
-    /// Sets the precision to stop at.
-    #[must_use]
-    pub const fn precision(mut self, share: f64) -> Self {
-        self.precision = Some(share);
-        self
-    }
-
-    /// Sets the seed.
-    #[must_use]
-    pub const fn seed(mut self, seed: Seed) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// The length of one replication of `load` on `system`.
-    ///
-    /// The measured windows of all replications together are 3,000 to 9,000 relaxation times long,
-    /// where the effort allows it; otherwise no more is simulated than it asks for at least. Unless
-    /// set, the warm-up is three relaxation times long, at least a tenth of the measured RPCs and
-    /// at most twice as many. Where no formula gives the relaxation time, the limits decide.
-    #[must_use]
-    pub fn length(&self, system: &System, load: &Load) -> Length {
-        let relaxation = Relaxation::of(system, load);
-        let window = |relaxation: Relaxation| relaxation.window(self.replications, self.rpcs_max);
-        let rpcs = relaxation.map_or(0, window).max(self.rpcs);
-        let settling =
-            || relaxation.map_or_else(|| load.settling_rpcs(), Relaxation::warmup).clamp(rpcs / 10, 2 * rpcs);
-        Length { warmup: self.warmup.unwrap_or_else(settling), rpcs }
-    }
-
-    /// Parts of the measured window of a replication, so that there are some 40 of all of them.
-    fn parts(&self) -> u32 {
-        SECTIONS.div_ceil(self.replications.max(1)).min(SECTIONS / 2)
-    }
-
-    /// Checks that this much can be simulated.
-    ///
-    /// # Errors
-    ///
-    /// [`SimError`] that says what is wrong.
-    pub fn validate(&self) -> Result<(), SimError> {
-        if !(1_000..=1_000_000_000_000).contains(&self.rpcs) {
-            return Err(SimError::Rpcs { got: self.rpcs });
-        }
-        if !(2..=10_000).contains(&self.replications) {
-            return Err(SimError::Replications { got: self.replications });
-        }
-        match self.precision {
-            Some(got) if !(1e-5..1.0).contains(&got) => Err(SimError::Precision { got }),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// How many times as long the next window is, where one is too short and no formula says how long
 /// it should be.
 const GROWTH: u64 = 4;
-
-/// Parts of all measured windows together, at least: with fewer, skewness cannot be estimated.
-const SECTIONS: u32 = 40;
 
 /// The results of an operating point.
 #[derive(Clone, Debug)]

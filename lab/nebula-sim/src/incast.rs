@@ -18,6 +18,8 @@
 //! | `receiver` | the receive buffer, its cores, and what it answers |
 //! | `world` | links, the switch, and the order of events |
 
+pub(crate) mod question;
+pub(crate) mod packet;
 mod receiver;
 mod sender;
 mod world;
@@ -25,88 +27,19 @@ mod world;
 use crate::error::SimError;
 use crate::executor::{replications, try_each};
 use crate::experiment::Effort;
+use crate::incast::packet::mtu;
+pub use crate::incast::packet::{OVERHEAD_BYTES, PACKET_BYTES};
+pub use crate::incast::question::Incast;
 use crate::interval::Interval;
-use nebula_nic::{GrantsConfig, Mtu, SLOT_BYTES, Span};
-use nebula_requester::FlowKind;
+use nebula_nic::{SLOT_BYTES, Span};
 use world::{Tally, World};
 
-/// Payload of a packet: that of the runtime over UDP.
-pub const PACKET_BYTES: u32 = 1088;
-/// Bytes on the link of a packet without its payload: frame and message of the UDP transport, UDP,
-/// IPv4, and Ethernet with preamble and gap.
-pub const OVERHEAD_BYTES: u32 = 32 + 32 + 8 + 20 + 38;
 /// The most senders.
 pub const SENDERS_MAX: u16 = 4096;
 /// The longest message, in bytes.
 pub const MESSAGE_BYTES_MAX: u32 = 1 << 20;
 /// By how much the two halves of what was measured may differ in goodput.
 const SETTLED: f64 = 0.05;
-
-/// Senders, what they send, the network between, and the receiver.
-///
-/// # Examples
-///
-/// ```
-/// use nebula_requester::FlowKind;
-/// use nebula_sim::{Effort, incast::Incast};
-///
-/// let incast = Incast { flow: FlowKind::Homa, ..Incast::default() };
-/// let found = incast.estimate(&Effort::default().rpcs(2_000).replications(5), &|| ())?;
-/// assert!(found.goodput_gbps.hi < incast.link_gbps);
-/// # Ok::<(), nebula_sim::SimError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Incast {
-    /// Senders, each on a link by itself.
-    pub senders: u16,
-    /// What says how much each may send.
-    pub flow: FlowKind,
-    /// Payload of a short message.
-    pub short_bytes: u32,
-    /// Payload of a long one.
-    pub long_bytes: u32,
-    /// The share of messages that are short.
-    pub short_share: f64,
-    /// Rate of each link, the receiver's too.
-    pub link_gbps: f64,
-    /// Time from a sender to the receiver on an idle network, and back, but for the time that
-    /// sending takes on the links.
-    pub latency: Span,
-    /// Bytes that wait at the switch's port to the receiver, beyond which packets are dropped.
-    pub switch_bytes: u32,
-    /// The receive buffer.
-    pub buffer_bytes: u32,
-    /// Cores of the receiver, under `single-queue`.
-    pub cores: u16,
-    /// What a message takes of a core once it is whole.
-    pub service: Span,
-    /// A message that was refused is tried again after a time between nothing and twice this.
-    pub retry: Span,
-    /// Whom the receiver grants what, under [`FlowKind::Homa`].
-    pub grants: GrantsConfig,
-}
-
-impl Default for Incast {
-    /// 64 senders of 512 B and, one in ten, 64 KiB, on links of 25 Gb/s; 128 KiB in the switch and
-    /// 2 MiB in the receive buffer.
-    fn default() -> Self {
-        Self {
-            senders: 64,
-            flow: FlowKind::Window,
-            short_bytes: 512,
-            long_bytes: 64 << 10,
-            short_share: 0.9,
-            link_gbps: 25.0,
-            latency: Span::from_us(2),
-            switch_bytes: 128 << 10,
-            buffer_bytes: 2 << 20,
-            cores: 8,
-            service: Span::from_us(1),
-            retry: Span::from_us(100),
-            grants: GrantsConfig::default(),
-        }
-    }
-}
 
 /// What was found. Intervals are over replications.
 #[derive(Clone, Copy, Debug)]
@@ -212,13 +145,5 @@ impl Incast {
             lost: over(&|tally| share(tally.lost, tally.answered + tally.lost)),
             is_settled: (first - second).abs() <= SETTLED * first.max(second),
         })
-    }
-}
-
-/// Payload of a packet.
-const fn mtu() -> Mtu {
-    match Mtu::try_new(PACKET_BYTES) {
-        Ok(mtu) => mtu,
-        Err(_) => Mtu::MIN,
     }
 }

@@ -15,8 +15,7 @@ pub(crate) mod cells;
 pub(crate) mod quantile;
 pub(crate) mod ratio;
 
-pub(crate) use quantile::quantile;
-pub(crate) use ratio::Ratio;
+use ratio::Ratio;
 
 /// A figure with its 95 % confidence interval.
 ///

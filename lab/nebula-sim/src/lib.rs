@@ -13,7 +13,7 @@
 //! | how are tenants described, which share cores by their weights? | `tenants`, `data/tenants/*.toml` |
 //! | what load is offered? | `load`, with `nebula-workload` |
 //! | which core is the hottest, where flows or keys decide? | `hottest` |
-//! | which event is next? | `calendar` |
+//! | which event is next? | `calendar`, `upcoming` |
 //! | how does one RPC pass its stations in simulated time? | `world` |
 //! | which runs need no events? | `recursion` |
 //! | what was measured? | `tally` |
@@ -26,6 +26,37 @@
 //! | how does a whole server behave, simulated at the level of cache blocks? | [`blocks`] |
 //! | how are experiments run, and what are the names of their results? | [`study`] |
 //! | what did the papers publish, and is it reproduced here? | [`reproduce`] |
+//!
+//! # Event loops
+//!
+//! A run takes the next event again and again until its measured window has ended. These do:
+//!
+//! | loop | question | why no other loop answers it |
+//! |---|---|---|
+//! | `world/window.rs` | when is a run of the two loops below over, and does it need more room? | it is the one loop of both: they only say which event is next |
+//! | `world/one_run.rs` | how long does an RPC take, from its client through one server? | `tiers` has no closed loop, no types and no core times |
+//! | `world/tiers.rs` | how long does a call take whose parts go to tiers of servers? | its RPCs are copied, cancelled and fail together, where `one_run` has each in one place until it ends |
+//! | `world/tenants.rs` | what does each tenant get of cores that are lent? | each tenant has its own arrivals and results, where the window of other runs has one of each |
+//! | `incast/world.rs` | what do many senders get of one link and one receive buffer? | its events are packets on links and in a switch, and an RPC of `world` is one packet that takes no time |
+//! | `memory/machine.rs` | when is memory bandwidth the bottleneck? | accesses to DRAM come in the order of time between the events, and no run in `world` has a memory |
+//! | `blocks/world.rs` | how does a whole server behave, block by block? | it simulates each cache, which `memory` replaces by a hit ratio so as to be many times as fast |
+//!
+//! `one_run` asks its servers for their next event. Each kind of server has a separate loop, so
+//! that none pays for the mechanisms of another:
+//!
+//! | loop | question | why no other loop answers it |
+//! |---|---|---|
+//! | `world/cpu.rs` | what do cores do that get each RPC from the NIC and finish it? | it is the shortest path, and most runs take it: a branch for another kind costs each of their RPCs |
+//! | `world/queues.rs` | what do cores do that take from each other's queues, or in batches? | an RPC changes its core after the NIC's decision, and a batch ends as a whole |
+//! | `world/scheduler.rs` | what does a scheduling thread do that interrupts cores? | an RPC returns to the queue with the rest of its service, and the scheduler itself takes time |
+//! | `world/altocumulus.rs` | what do managers do that move RPCs between groups of cores? | an RPC changes its NIC while it waits, and a group publishes its queue before each change |
+//! | `world/hosted.rs` | what does the interface between NIC and cores take? | its events are lines that cross to the NIC, and a core only adds up the time of its work |
+//! | `world/routed.rs` | what does a router before servers do? | it has no cores: it puts two latencies round another loop of this table |
+//! | `world/observed.rs` | what happened to each RPC? | it has no events: it passes on those of `cpu`, and keeps what its observer asks for |
+//!
+//! `recursion` has no events. Its credit under `jbsq:N` comes back in a [`Calendar`], of which an
+//! arrival takes what is due; `world/cpu.rs` gives the same results with events, and takes several
+//! times as long.
 //!
 //! # Invariants
 //!
@@ -58,6 +89,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod error;
 mod executor;
 mod shipped;
@@ -68,6 +100,7 @@ mod tenants;
 mod load;
 mod hottest;
 mod calendar;
+mod upcoming;
 mod world;
 mod recursion;
 mod tally;
@@ -92,14 +125,16 @@ pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Profile, So
 pub use model::SystemModel;
 pub use recursion::lanes;
 pub use search::{Bracket, HighestLoad, LoadAtSlo, Objective, SearchEnd, highest_load, load_at_objective, load_at_slo};
+pub use system::growth::mesh_hops;
 pub use system::{
     Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Calls, Costs, Hedge, HedgeAfter, Host, Interface, Preemption, Router,
-    Speeds, System, Tier, Watch, mesh_hops,
+    Speeds, System, Tier, Watch,
 };
 pub use tally::{
     CoreTime, Depths, Distribution, HostTraffic, LightFlows, Migrations, OfTier, OfType, OverTime, Overheads, SLOTS,
     Slot, Tally,
 };
-pub use tenants::{OfTenant, Tenant, Tenants, TenantsEstimate};
+pub use tenants::estimate::{OfTenant, TenantsEstimate};
+pub use tenants::{Tenant, Tenants};
 pub use tiers::Tiers;
 pub use world::{Length, TracedRpc, run, run_with, trace};

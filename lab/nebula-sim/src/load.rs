@@ -3,19 +3,16 @@
 pub(crate) mod over_time;
 pub(crate) mod population;
 
+pub use crate::bounds::CLIENTS_MAX;
+pub(crate) use crate::bounds::OUTSTANDING_MAX;
+pub use crate::bounds::POPULATION_MAX;
 pub use over_time::Profile;
-pub use population::{Flows, POPULATION_MAX, Population};
+pub use population::{Flows, Population};
 
 use crate::error::{LOAD_MAX, SimError};
 use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Rate, ServiceTime};
-
-/// Most RPCs that all clients of a closed loop have outstanding.
-pub(crate) const OUTSTANDING_MAX: u32 = nebula_requester::OUTSTANDING_MAX;
-
-/// Most clients of a closed loop.
-pub const CLIENTS_MAX: u32 = 1 << 20;
 
 /// The RPCs that are offered to a system.
 ///

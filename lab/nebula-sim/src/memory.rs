@@ -57,6 +57,8 @@
 //!
 //! Next: `model`, then `machine` for the run itself.
 
+pub(crate) mod memory_run;
+pub(crate) mod bounds;
 mod chance;
 mod design;
 mod dram;

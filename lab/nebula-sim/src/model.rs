@@ -6,7 +6,6 @@
 
 mod groups;
 
-use crate::blocks::spelled;
 use crate::error::SimError;
 use crate::shipped::{Shipped, shipped};
 use crate::system::host::Host;
@@ -14,7 +13,9 @@ use crate::system::preemption::Preemption;
 use crate::system::router::Router;
 use crate::system::{Batch, Costs, System};
 use groups::Groups;
-use nebula_nic::{Policy, Span};
+use nebula_nic::Policy;
+pub(crate) use nebula_workload::from_toml::span;
+use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 
 /// A published system: how it gives RPCs to cores, and what that costs.
@@ -140,11 +141,6 @@ impl SystemModel {
 }
 
 const BOUND_TWICE: &str = "the bound on a queue is its fifo: leave out queue_bound_per_core";
-
-/// A duration as people write it, such as `200ns`.
-pub(crate) fn span<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Span, D::Error> {
-    spelled(text)
-}
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,8 @@
 //! J. Kiefer, J. Wolfowitz, "On the theory of queues with many servers", Trans. AMS 78, 1955; D. V.
 //! Lindley, "The theory of queues with a single server", Proc. Cambridge Phil. Soc. 48, 1952.
 
+pub(crate) mod fits;
+pub(crate) mod terms;
 mod any_core;
 mod block;
 mod by_credit;
@@ -40,80 +42,22 @@ mod tests;
 
 use crate::calendar::Calendar;
 use crate::error::SimError;
-use crate::load::{Load, Source};
+pub(crate) use crate::recursion::fits::fits;
+use crate::recursion::terms::{Recursion, Stop, Terms};
 use crate::system::{Costs, System};
 use crate::tally::Tally;
 use crate::tally::overheads::Overheads;
 use crate::tally::sections::Sections;
-use crate::world::{Demand, InParts, Length};
+use crate::world::demand::{Demand, InParts};
+use crate::world::length::Length;
 use any_core::AnyCore;
 use block::{Block, Draws};
 use by_credit::ByCredit;
 use loads::{Known, NotAsked};
 use nebula_nic::{Choose, Jbsq, KeyHash, Policy, Random, RoundRobin, Rss, Span, StaticFlow, Timestamp, TwoChoices};
-use nebula_requester::RetryPolicy;
 use one_queue::OneQueue;
 use per_core::PerCore;
 use two_each::TwoEach;
-
-/// What a run under first come, first served needs: [`serve`](Self::serve) says when each RPC of a
-/// block begins and ends.
-trait Recursion {
-    /// RPCs of a block, at most.
-    fn block_rpcs(&self) -> usize;
-
-    /// Fills in when the RPCs of a block begin and end, and how many wait when each arrives.
-    fn serve(&mut self, block: &mut Block) -> Result<(), Stop>;
-}
-
-/// The latencies and the core time that an RPC takes in addition to its service, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Terms {
-    /// From its dispatch until its core can begin it.
-    dispatch: u64,
-    /// Core time before its service.
-    receive: u64,
-    /// From its end until the NIC knows it.
-    notify: u64,
-}
-
-/// Whether the recursions are exact for a run: nothing in it depends on more than the order of
-/// arrival.
-pub(crate) fn fits(system: &System, load: &Load) -> bool {
-    let Costs { dispatch: _, notify: _, receive: _, decision, lock_handoff, steal, interrupt, discover, hop, per_core } =
-        system.costs;
-    let is_open = matches!(load.source, Source::Open { .. });
-    let has_one_server = system.servers == 1 && system.router.is_none() && system.batch.is_none();
-    // What is refused is gone, unless its client tries again.
-    let admits = system.queue_bound.is_none_or(|bound| {
-        (1..=BOUND_MAX).contains(&bound) && has_one_queue(system.policy) && system.reaction == RetryPolicy::GiveUp
-    });
-    let is_simple = decision + lock_handoff + steal + interrupt + discover + hop + per_core == Span::ZERO;
-    let is_in_order = has_one_queue(system.policy) || has_queue_per_core(system.policy);
-    // What tells cores or moments apart.
-    let is_even = load.is_even() && load.over_time.is_none() && system.speeds.is_none() && system.host.is_none();
-    is_open
-        && has_one_server
-        && admits
-        && !system.fair_shares
-        && is_simple
-        && is_in_order
-        && is_even
-        && system.custom.is_none()
-        && !system.is_tiered()
-}
-
-/// Above this bound on the queue, the slots of a server may be the bound that is met.
-const BOUND_MAX: u32 = 1 << 16;
-
-const fn has_one_queue(policy: Policy) -> bool {
-    matches!(policy, Policy::SingleQueue | Policy::McsLock | Policy::Jbsq(_))
-}
-
-const fn has_queue_per_core(policy: Policy) -> bool {
-    let by_rpc = matches!(policy, Policy::Rss | Policy::Static | Policy::RoundRobin | Policy::Random | Policy::KeyHash);
-    by_rpc || matches!(policy, Policy::TwoChoices)
-}
 
 /// Runs `load` as [`run`](crate::run) does, if the recursions are exact for it.
 ///
@@ -185,15 +129,6 @@ fn by_core<C: Choose>(
     note: &mut dyn FnMut(&Block),
 ) -> Result<(), Stop> {
     serve_all(PerCore::new(choice, NotAsked, cores, terms), draws, demand, note)
-}
-
-/// Why a run ends early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    /// More RPCs wait than a run can hold.
-    Outgrown,
-    /// An RPC arrives after the end of the machines' clock.
-    NoTime,
 }
 
 /// Serves a run's RPCs block by block.

@@ -11,6 +11,7 @@
 //! Add its figures to `data/papers/*.toml`, the type of its set-up under [`paper`], a file here
 //! with a function from [`Lab`] to [`Reproduction`], and a line in [`ENTRIES`].
 
+pub(crate) mod reproduction;
 pub mod paper;
 mod row;
 mod picture;
@@ -42,15 +43,11 @@ mod concord;
 mod rpcvalet;
 mod dagger;
 
+pub use crate::reproduce::reproduction::{ReproduceError, Reproduction};
 pub use evaluation::memo::Memo;
 pub use lab::{Effort, Lab, Progress};
 pub use picture::{Curve, Measure, Picture, Point};
 pub use row::{Judgment, Row};
-
-use crate::blocks::BlocksError;
-use crate::error::SimError;
-use crate::memory::MemoryError;
-use nebula_workload::WorkloadError;
 
 /// The golden rows: `nebula reproduce --effort quick --format json`.
 pub const GOLDEN_QUICK: &str = include_str!("../data/golden/reproduce-quick.json");
@@ -337,37 +334,4 @@ impl Entry {
     pub fn reproduce_briefly(&self, lab: &Lab<'_>) -> Option<Result<Reproduction, ReproduceError>> {
         evaluation::compare_briefly(self.id, lab)
     }
-}
-
-/// The result of an entry.
-#[derive(Clone, Debug, Default)]
-pub struct Reproduction {
-    /// The comparisons.
-    pub rows: Vec<Row>,
-    /// The charts of a report.
-    pub pictures: Vec<Picture>,
-}
-
-impl From<Vec<Row>> for Reproduction {
-    fn from(rows: Vec<Row>) -> Self {
-        Self { rows, pictures: Vec::new() }
-    }
-}
-
-/// Why a reproduction has no result.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReproduceError {
-    /// An error of the queueing level.
-    #[error(transparent)]
-    Sim(#[from] SimError),
-    /// An error of the memory model.
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
-    /// An error of the block level.
-    #[error(transparent)]
-    Blocks(#[from] BlocksError),
-    /// A load is invalid.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
 }

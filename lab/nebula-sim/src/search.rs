@@ -6,21 +6,28 @@
 //! service times and the same arrivals, only closer together, so the p99 is nearly monotonic in the
 //! load. The results of the replications are independent and give the interval.
 
+pub(crate) mod objective;
+pub(crate) mod bracket;
+pub(crate) mod starving;
 pub(crate) mod crossing;
 mod highest;
 mod side_by_side;
 
 use crate::error::SimError;
 use crate::executor::{replications, try_each};
-use crate::experiment::Effort;
+use crate::experiment::effort::Effort;
 use crate::interval::Interval;
 use crate::load::Load;
-use crate::recursion::lanes::LANES;
+use crate::recursion::lanes::lane::LANES;
+pub use crate::search::bracket::Bracket;
+pub use crate::search::objective::Objective;
+use crate::search::starving::bounded;
+pub(crate) use crate::search::starving::is_starving;
 use crate::system::System;
 use crate::tally::Tally;
 use crate::world::run;
-use nebula_nic::{Policy, Span};
-use nebula_workload::{Seed, TypeId};
+use nebula_nic::Span;
+use nebula_workload::Seed;
 use side_by_side::SideBySide;
 
 pub use crossing::SearchEnd;
@@ -39,62 +46,6 @@ pub struct LoadAtSlo {
     pub depth_mean: Interval,
     /// RPCs served per second at that load, with its interval.
     pub served_rps: Interval,
-}
-
-/// The range and the resolution of a search.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bracket {
-    /// Lowest load.
-    pub lowest: f64,
-    /// Highest load; below 1 unless the queue has a bound.
-    pub highest: f64,
-    /// Width at which a replication stops bisecting.
-    pub width: f64,
-}
-
-impl Default for Bracket {
-    /// From 0.01 to 0.9995, with a resolution of 0.0005.
-    fn default() -> Self {
-        Self { lowest: 0.01, highest: 0.9995, width: 0.0005 }
-    }
-}
-
-/// The condition that a load must meet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Objective {
-    /// 99 % of all RPCs end within this time; a NACK counts as infinite.
-    P99(Span),
-    /// 99 % of the served RPCs of one type end within this time, and at most 1 % of all RPCs are
-    /// NACKed.
-    P99OfType(TypeId, Span),
-    /// 99.9 % of the served RPCs of a mix have at most this slowdown (latency over service time),
-    /// and at most 0.1 % of all are NACKed.
-    Slowdown(f64),
-}
-
-impl Objective {
-    fn is_kept(self, tally: &Tally) -> bool {
-        match self {
-            Self::P99(slo) => tally.latency_with_nacks(0.99) <= slo.as_ps() as f64,
-            Self::P99OfType(TypeId(kind), slo) => {
-                let of_type = tally.by_type.get(usize::from(kind));
-                tally.accepted() >= 0.99
-                    && of_type.is_some_and(|of_type| of_type.latency.quantile(0.99) <= slo.as_ps() as f64)
-            }
-            Self::Slowdown(times) => tally.accepted() >= 0.999 && tally.slowdown().quantile(0.999) <= times * 1e3,
-        }
-    }
-
-    /// The error that the lowest load misses it, with its result there.
-    fn missed(self, tally: Option<&Tally>) -> SimError {
-        match self {
-            Self::P99(slo) | Self::P99OfType(_, slo) => {
-                let p99_ns = tally.map_or(f64::INFINITY, |tally| tally.latency_with_nacks(0.99) / 1e3);
-                SimError::Slo { slo_ns: slo.as_ns_f64(), p99_ns }
-            }
-            Self::Slowdown(times) => SimError::Slowdown { times },
-        }
-    }
 }
 
 /// Searches for the highest load at which 99 % of all RPCs end within `slo`; a NACK counts as
@@ -163,29 +114,6 @@ pub fn load_at_objective(
         served_rps: over(&Tally::served_rps),
         loads,
     })
-}
-
-/// Past saturation, a scheduler that does not serve in order starves some RPCs, and a run would end
-/// only when its queue exceeds its limit. This bound ends such a run. No load that meets an SLO
-/// comes near it.
-fn bounded(system: &System) -> System {
-    match (system.policy, system.queue_bound) {
-        (Policy::Preemptive(_) | Policy::Darc, None) => {
-            system.clone().queue_bound(WAITING_PER_CORE * u32::from(system.workers()))
-        }
-        _ => system.clone(),
-    }
-}
-
-const WAITING_PER_CORE: u32 = 64;
-
-/// Whether a scheduler that does not serve in order meets its SLO by starving a few RPCs for as
-/// long as the load lasts.
-///
-/// If fewer than 1 % are long, no p99 shows it. The sign is an RPC that took longer than half of
-/// the measured window: in a stable system, the window is many times longer than any RPC.
-pub(crate) fn is_starving(system: &System, tally: &Tally) -> bool {
-    matches!(system.policy, Policy::Preemptive(_) | Policy::Darc) && tally.latency.max() > tally.window.as_ps() / 2
 }
 
 /// The highest load at which one seed meets the SLO, and its results there.

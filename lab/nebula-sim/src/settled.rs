@@ -9,7 +9,7 @@
 
 use crate::load::{Load, Source};
 use crate::system::System;
-use crate::world::Length;
+use crate::world::length::Length;
 use nebula_nic::Policy;
 use nebula_workload::Arrivals;
 

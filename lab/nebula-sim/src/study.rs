@@ -50,6 +50,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub(crate) mod by_replication;
 pub mod blocks;
 mod detail;
 pub mod fields;

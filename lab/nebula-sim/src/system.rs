@@ -1,29 +1,30 @@
 //! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and
 //! the clients' reactions.
 
+pub(crate) mod options;
 pub(crate) mod altocumulus;
 pub(crate) mod calls;
-mod growth;
+pub(crate) mod growth;
 pub(crate) mod host;
 pub(crate) mod preemption;
 pub(crate) mod router;
 pub(crate) mod speeds;
 
+pub use crate::bounds::CORES_TOTAL_MAX;
 pub use altocumulus::Altocumulus;
 pub use calls::{Calls, Hedge, HedgeAfter, Tier};
-pub use growth::mesh_hops;
 pub use host::{Host, Interface, Watch};
 pub use preemption::Preemption;
 pub use router::{Balance, Router};
 pub use speeds::Speeds;
 
 use crate::error::SimError;
-use crate::model::span;
 use nebula_nic::schedule::{ManagerConfig, Thresholds};
 use nebula_nic::{
     BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, SOURCE_BITS_MAX, Sources, Span,
 };
 use nebula_requester::{RetryPolicy, Standing};
+use nebula_workload::from_toml::span;
 use serde::Deserialize;
 
 /// Servers that share one load, and how they give RPCs to cores.
@@ -504,9 +505,6 @@ impl System {
 
 /// Most periods that a message between managers may take.
 const PERIODS_UNDER_WAY_MAX: u64 = 1024;
-
-/// Most cores of one run.
-pub const CORES_TOTAL_MAX: u32 = 1 << 16;
 
 /// Initial slots of a server with an unbounded queue: they fit a core's cache. A run that needs
 /// more restarts with more.

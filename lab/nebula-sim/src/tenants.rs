@@ -5,9 +5,7 @@
 //! runtime's `Domains`, and each tenant has a back end for each core, as a server there has an
 //! engine for each thread. An RPC is of one core from its arrival on, chosen at random.
 
-mod estimate;
-
-pub use estimate::{OfTenant, TenantsEstimate};
+pub(crate) mod estimate;
 
 use crate::blocks::spelled;
 use crate::error::{LOAD_MAX, SimError};
@@ -15,7 +13,7 @@ use crate::model::span;
 use crate::shipped::{Shipped, shipped};
 use nebula_nic::Span;
 use nebula_nic::schedule::QUANTUM;
-use nebula_workload::toml_reason::toml_reason;
+use nebula_workload::from_toml::toml_reason;
 use nebula_workload::{Arrivals, ServiceTime};
 use serde::Deserialize;
 use std::num::{NonZeroU16, NonZeroU32};

@@ -13,7 +13,7 @@ use crate::system::{Balance, Calls, Hedge, Router, System};
 use nebula_nic::{Policy, Span};
 use nebula_requester::{RetryPolicy, Standing};
 use nebula_workload::ServiceTime;
-use nebula_workload::toml_reason::toml_reason;
+use nebula_workload::from_toml::toml_reason;
 use serde::{Deserialize, Deserializer};
 
 /// Tiers of servers.

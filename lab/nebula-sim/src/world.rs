@@ -17,6 +17,11 @@
 //!
 //! Next: [`client`].
 
+pub(crate) mod request;
+pub(crate) mod one_run;
+pub(crate) mod demand;
+pub(crate) mod length;
+mod window;
 pub(crate) mod client;
 mod draws;
 mod identity;
@@ -32,6 +37,7 @@ mod altocumulus;
 mod scheduler;
 mod tiers;
 pub(crate) mod tenants;
+mod observed;
 mod watched;
 #[cfg(test)]
 mod noted;
@@ -39,59 +45,32 @@ mod traced;
 
 use crate::error::SimError;
 use crate::load::Load;
-use crate::load::over_time::Profile;
+use crate::recursion;
+use crate::system::System;
 use crate::system::host::Host;
 use crate::system::router::{Balance, Router};
-use crate::system::{SLOTS_LAST, System};
 use crate::tally::Tally;
-use crate::tally::sections::Sections;
-use crate::{hottest, recursion};
+pub(crate) use crate::world::demand::{Demand, InParts};
+pub use crate::world::length::Length;
+use crate::world::one_run::run_behind;
 use altocumulus::Grouped;
-use client::Clients;
 use cpu::Central;
 use hosted::Hosted;
 use nebula_nic::{
     CentralDispatch, Choose, Jbsq, KeyHash, PerCore, Policy, Random, RoundRobin, Rss, SingleQueue, Span, StaticFlow,
-    Timestamp, TwoChoices,
+    TwoChoices,
 };
 use nebula_workload::Seed;
 #[cfg(test)]
 pub(crate) use noted::{Noted, run_noted};
+use observed::Observed;
 use queues::Queues;
 use routed::Routed;
 use scheduler::Scheduled;
 use scheduler::chooser::{LeastLoaded, Reserved, first_plan};
-use servers::Servers;
 use std::cell::RefCell;
 pub use traced::{TracedRpc, trace};
 use watched::{ByDepth, Watched};
-
-/// The length of a run, in RPCs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Length {
-    /// RPCs before the measured window, which fill the empty system.
-    pub warmup: u64,
-    /// RPCs of the measured window.
-    pub rpcs: u64,
-}
-
-impl Length {
-    /// `rpcs` measured RPCs, after a warm-up of a tenth as many.
-    #[must_use]
-    pub const fn of(rpcs: u64) -> Self {
-        Self { warmup: rpcs / 10, rpcs }
-    }
-
-    /// The same measured RPCs, after a warm-up of at least `warmup` RPCs.
-    fn after(self, warmup: u64) -> Self {
-        Self { warmup: self.warmup.max(warmup), ..self }
-    }
-
-    #[inline]
-    const fn is_measured(self, number: u64) -> bool {
-        number.wrapping_sub(self.warmup) < self.rpcs
-    }
-}
 
 /// Runs `load` on `system` from empty until all RPCs of the measured window have ended.
 ///
@@ -123,18 +102,6 @@ impl Length {
 pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
     run_in_parts(system, Demand { load, length, seed, parts: 0 }).map(|(tally, _)| tally)
 }
-
-/// What a run serves, and in how many parts its measured window is noted; 0 for no notes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand<'a> {
-    pub(crate) load: &'a Load,
-    pub(crate) length: Length,
-    pub(crate) seed: Seed,
-    pub(crate) parts: u32,
-}
-
-/// The tally of a run, and the parts of its measured window where they were asked for.
-pub(crate) type InParts = (Tally, Option<Sections>);
 
 /// Runs as [`run`] does.
 pub(crate) fn run_in_parts(system: &System, demand: Demand<'_>) -> Result<InParts, SimError> {
@@ -299,125 +266,8 @@ pub(crate) fn late_by_queue(
     let dispatch = |cores, seed| system.dispatcher(cores, seed);
     let demand = Demand { load, length, seed, parts: 0 };
     run_behind(system, demand, |slots| {
-        Ok(Watched::new(Central::try_new(system, slots, seed, &dispatch)?, length, slo, &by_depth))
+        let servers = Central::try_new(system, slots, seed, &dispatch)?;
+        Ok(Observed::new(servers, Watched::new(length, slo, &by_depth)))
     })?;
     Ok(by_depth.into_inner())
-}
-
-/// Runs `load` on the servers that `servers` creates with room for a number of RPCs each; restarts
-/// with more room if that is not enough.
-fn run_behind<S: Servers>(
-    system: &System,
-    demand: Demand<'_>,
-    servers: impl Fn(u32) -> Result<S, SimError>,
-) -> Result<InParts, SimError> {
-    let Demand { load, seed, .. } = demand;
-    system.validate()?;
-    load.validate(system)?;
-    hottest::check(system, load, seed)?;
-    let mut slots = system.slots_first();
-    loop {
-        match World::try_new(system, demand, servers(slots)?, slots)?.run() {
-            Err(Stop::NoRoom) if slots < SLOTS_LAST => slots = (slots * 16).min(SLOTS_LAST),
-            Err(Stop::NoRoom) => {
-                return Err(SimError::Outgrown { rpcs: slots, policy: system.policy_name() });
-            }
-            Err(Stop::NoTime(seconds)) => return Err(SimError::Endless { seconds }),
-            Ok(in_parts) => return Ok(in_parts),
-        }
-    }
-}
-
-/// Why a run ends early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    /// There are too few slots, or the table of outstanding RPCs is too small: the run restarts
-    /// with more, from the same seed.
-    NoRoom,
-    /// The end of the calendar was reached, after this many seconds.
-    NoTime(u64),
-}
-
-struct World<'a, S> {
-    system: &'a System,
-    length: Length,
-    // -- stations --
-    clients: Clients<'a>,
-    servers: S,
-    // -- measurements --
-    tally: Tally,
-    sections: Option<Sections>,
-    /// RPCs of the window that have ended when a batch or the run ends next.
-    next_mark: u64,
-    /// Whether every RPC of the measured window has ended, or the run cannot continue.
-    is_over: bool,
-    stop: Option<Stop>,
-}
-
-impl<'a, S: Servers> World<'a, S> {
-    fn try_new(system: &'a System, demand: Demand<'a>, servers: S, room: u32) -> Result<Self, SimError> {
-        let Demand { load, length, seed, parts } = demand;
-        let sections = Sections::of(parts, length.rpcs);
-        Ok(Self {
-            next_mark: sections.as_ref().map_or(length.rpcs, |sections| sections.next),
-            sections,
-            system,
-            length,
-            clients: Clients::try_new(system, load, seed, room)?,
-            servers,
-            tally: Tally::of(&load.service)
-                .by_core(if hottest::cores_differ(system, load) { system.workers_total() } else { 0 })
-                .over_time(load.over_time.as_ref().map(Profile::period))
-                .light_from(system.queue_bound.and_then(|_| hottest::first_light(load))),
-            is_over: false,
-            stop: None,
-        })
-    }
-
-    fn run(mut self) -> Result<InParts, Stop> {
-        while !self.is_over {
-            self.turn();
-        }
-        self.servers.account(&mut self.tally);
-        self.tally.close();
-        self.stop.map_or(Ok((self.tally, self.sections)), Err)
-    }
-
-    /// An RPC of the measured window has ended.
-    #[inline(always)]
-    fn note_end(&mut self) {
-        if self.tally.ended() == self.next_mark {
-            self.mark();
-        }
-    }
-
-    #[cold]
-    fn mark(&mut self) {
-        if let Some(sections) = &mut self.sections {
-            sections.mark(&self.tally);
-            self.next_mark = sections.next.min(self.length.rpcs);
-        }
-        self.is_over = self.tally.ended() == self.length.rpcs;
-    }
-
-    #[cold]
-    fn stop(&mut self, why: Stop) {
-        (self.is_over, self.stop) = (true, Some(why));
-    }
-
-    #[cold]
-    fn stop_at_end(&mut self) {
-        self.stop(Stop::NoTime(self.servers.latest().as_ps() / 1_000_000_000_000));
-    }
-
-    /// Carries out the next event.
-    #[inline(always)]
-    fn turn(&mut self) {
-        let (within, send) = (self.servers.next_ps(), self.clients.next_ps());
-        if within <= send {
-            self.turn_servers(Timestamp::from_ps(within));
-        } else {
-            self.send_next(Timestamp::from_ps(send));
-        }
-    }
 }

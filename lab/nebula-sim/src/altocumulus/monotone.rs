@@ -13,7 +13,7 @@
 
 use super::judged::{Judged, LateByQueue};
 use super::table::TrainedRow;
-use super::{LATE_MIN, Training};
+use super::training::{LATE_MIN, Training};
 use crate::error::SimError;
 use crate::executor::try_each;
 use nebula_nic::schedule::ThresholdRow;

@@ -3,8 +3,8 @@
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
 use nebula_workload::thresholds::ThresholdFile;
 
-use super::Training;
 use super::judged::Judged;
+use super::training::Training;
 use crate::error::SimError;
 
 /// The result of training at one load.

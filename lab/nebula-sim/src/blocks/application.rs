@@ -6,10 +6,10 @@
 
 use super::error::BlocksError;
 use super::machine::Machine;
-use super::spelled;
 use crate::shipped::{Shipped, shipped};
 use nebula_nic::Span;
 use nebula_workload::ServiceTime;
+use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 
 /// What runs on the server.

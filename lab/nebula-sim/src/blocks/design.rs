@@ -2,9 +2,9 @@
 
 use super::error::BlocksError;
 use super::machine::{Machine, merge};
-use super::spelled;
 use crate::shipped::{Shipped, shipped};
 use nebula_nic::Policy;
+use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 use std::fmt;
 

@@ -4,7 +4,7 @@ use crate::error::SimError;
 use nebula_memsys::MemoryConfigError;
 use nebula_nic::ConfigError;
 use nebula_workload::WorkloadError;
-use nebula_workload::toml_reason::toml_reason;
+use nebula_workload::from_toml::toml_reason;
 
 /// Why a simulation has no result. Each message is one line and says what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

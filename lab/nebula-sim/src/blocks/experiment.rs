@@ -3,21 +3,21 @@
 //! As at the queueing level, replication `i` uses the seed's replica `i`, and two designs with the
 //! same seed receive the same arrivals and the same keys.
 
-use super::Scenario;
 use super::design::Design;
 use super::error::BlocksError;
 use super::machine::ps_of;
+use super::scenario::Scenario;
 use super::tally::BlocksTally;
 use super::world::Runner;
 use crate::executor::{replications, try_each};
-use crate::experiment::Effort;
+use crate::experiment::effort::Effort;
 use crate::experiment::met::Met;
 use crate::experiment::parts::Parts;
 use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
 use crate::tally::distribution::Distribution;
 use crate::tally::sections::Section;
-use crate::world::Length;
+use crate::world::length::Length;
 use nebula_nic::{SLOT_BYTES, Span};
 use nebula_workload::{Rate, Seed};
 

@@ -1,13 +1,13 @@
 //! The highest rate that meets an SLO, by the RPCs of all replications together, with its interval:
 //! as at the queueing level.
 
-use super::Scenario;
 use super::error::BlocksError;
 use super::experiment::{BlocksEstimate, RateBracket, estimate, estimate_unless_late};
-use crate::experiment::Effort;
+use super::scenario::Scenario;
+use crate::experiment::effort::Effort;
 use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
-use crate::search::Bracket;
+use crate::search::bracket::Bracket;
 use crate::search::crossing::{Above, Crossed, LATE, SearchEnd, Trial, cross, until_decided};
 use nebula_nic::Span;
 use nebula_workload::Rate;

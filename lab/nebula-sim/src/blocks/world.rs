@@ -19,6 +19,11 @@
 //!
 //! Next: [`egress`].
 
+pub(crate) mod senders;
+pub(crate) mod link;
+pub(crate) mod clients;
+pub(crate) mod at_core;
+pub(crate) mod event;
 mod egress;
 mod ingress;
 mod interleaved;
@@ -28,21 +33,22 @@ mod pending;
 mod remote;
 pub(super) mod message;
 
-use super::Scenario;
 use super::design::Buffers;
 use super::error::BlocksError;
 use super::machine::ps_of;
 use super::map::Part;
 use super::program::Compiled;
+use super::scenario::Scenario;
 use super::tally::BlocksTally;
+use crate::blocks::world::event::Event;
 use crate::calendar::Calendar;
-use crate::world::Length;
-use cpu::{AtCore, Limits};
-use egress::Clients;
-use ingress::Link;
+use crate::world::length::Length;
+use at_core::{AtCore, Limits};
+use clients::Clients;
+use link::Link;
 use message::Messages;
 use near::NearCore;
-use nebula_memsys::{MemorySystem, Reach, Traffic};
+use nebula_memsys::{MemorySystem, Traffic};
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CoreId, Dispatch, Frontend, SLOT_BYTES, SlotRange, Span, Steering,
     Timestamp,
@@ -118,34 +124,9 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four
-/// packets of a fast link. A bank serves in the order in which it is asked: with more, those who
-/// ask after would wait for a bank that is idle at their time.
-const AHEAD_PS: u64 = 16_000;
-
 /// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so
 /// there is room for all.
 const CONNECTION_SLOTS: u32 = 1 << 17;
-
-/// Events that do not belong to a core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
-    /// A core has credit again.
-    Credit(CoreId, u32, u32),
-    /// All blocks of a message are written.
-    Written(u32),
-    /// A dispatch reaches its core.
-    Deliver(CoreId, u32),
-    /// All stores of an RPC are done.
-    Freed(u32),
-    /// A reply to a sent message arrives.
-    Answer(u16),
-    /// The next step of a one-sided operation is due.
-    Remote(u32),
-    /// A packet of a client that is sending reaches the server's link, or has been received.
-    AtLink(u32, u32),
-    Received(u32, u32),
-}
 
 struct World<'a> {
     scenario: &'a Scenario,
@@ -386,12 +367,6 @@ impl<'a> World<'a> {
     fn is_per_connection(&self) -> bool {
         self.scenario.design.buffers == Buffers::PerConnection
     }
-}
-
-/// How far an access at `at_ps` may go: it must stay on the chip while its time has not come.
-#[inline(always)]
-const fn reach(now: Timestamp, at_ps: u64) -> Reach {
-    if at_ps > now.as_ps() + AHEAD_PS { Reach::OnChip } else { Reach::Anywhere }
 }
 
 fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> BackendConfig {

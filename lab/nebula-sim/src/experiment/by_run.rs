@@ -4,10 +4,10 @@
 //! Their intervals are made of whole replications, which are independent. A share is a sum over a
 //! sum.
 
+use crate::interval::Interval;
 use crate::interval::cells::Cells;
-use crate::interval::quantile::Tail;
+use crate::interval::quantile::{Tail, quantile};
 use crate::interval::ratio::Ratio;
-use crate::interval::{Interval, quantile};
 use crate::system::System;
 use crate::tally::Tally;
 use crate::tally::core_time::CoreTime;

@@ -1,8 +1,8 @@
 //! The parts of a simulation that its intervals are made of.
 
-use crate::interval::quantile::{Tail, above};
+use crate::interval::Interval;
+use crate::interval::quantile::{Tail, above, quantile};
 use crate::interval::ratio::Ratio;
-use crate::interval::{Interval, quantile};
 use crate::tally::distribution::Distribution;
 use crate::tally::sections::Section;
 use nebula_nic::Span;

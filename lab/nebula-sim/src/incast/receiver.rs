@@ -1,8 +1,9 @@
 //! The receiver: its receive buffer and cores as the back end decides, its grants, and what it
 //! answers.
 
+use super::packet::mtu;
+use super::question::Incast;
 use super::sender::Packet;
-use super::{Incast, mtu};
 use crate::error::SimError;
 use nebula_nic::{
     Backend, BackendConfig, CoreId, Grant, Grants, Missing, NodeId, Policy, RpcKey, SLOT_BYTES, SingleQueue, SlotRange,

@@ -1,7 +1,8 @@
 //! A sender: one message after the other, packet by packet, as the runtime's client sends them.
 
+use super::packet::mtu;
+use super::question::Incast;
 use super::receiver::{Answer, AnswerKind};
-use super::{Incast, mtu};
 use nebula_nic::{Header, Kind, NodeId, Span, Timestamp, TransferId};
 use nebula_requester::{FlowKind, Overdue, Retransmit, RetransmitConfig, Upload};
 use nebula_workload::Rng;

@@ -1,14 +1,14 @@
 //! Links, the switch, and the order of events.
 
+use super::packet::{OVERHEAD_BYTES, PACKET_BYTES, mtu};
+use super::question::Incast;
 use super::receiver::{Answer, Receiver, Service};
 use super::sender::{Ended, Packet, Sender};
-use super::{Incast, OVERHEAD_BYTES, PACKET_BYTES, mtu};
 use crate::error::SimError;
 use crate::tally::Distribution;
+use crate::upcoming::Upcoming;
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::Seed;
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
 /// Simulated time after which a run is given up.
 const SECONDS_MAX: u64 = 1000;
@@ -72,40 +72,11 @@ enum Event {
     Look(u32),
 }
 
-/// An event in its order: the earliest first, of two of one time the one that was noted first.
-#[derive(Clone, Copy, Debug)]
-struct Noted {
-    at: Timestamp,
-    number: u64,
-    event: Event,
-}
-
-impl PartialEq for Noted {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Noted {}
-
-impl PartialOrd for Noted {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Noted {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.number).cmp(&(self.at, self.number))
-    }
-}
-
 /// All of it.
 pub(super) struct World<'a> {
     incast: &'a Incast,
     now: Timestamp,
-    events: BinaryHeap<Noted>,
-    numbered: u64,
+    events: Upcoming<Event>,
     senders: Vec<Sender>,
     receiver: Receiver,
     /// The switch's port is busy until then.
@@ -132,8 +103,7 @@ impl<'a> World<'a> {
         let mut world = Self {
             incast,
             now,
-            events: BinaryHeap::new(),
-            numbered: 0,
+            events: Upcoming::new(),
             senders: (0..incast.senders).map(sender).collect(),
             receiver: Receiver::try_new(incast)?,
             port_free: now,
@@ -144,7 +114,7 @@ impl<'a> World<'a> {
             tally: Tally::new(),
         };
         for index in 0..u32::from(incast.senders) {
-            world.note(now, Event::Look(index));
+            world.events.set(now, Event::Look(index));
         }
         Ok(world)
     }
@@ -169,7 +139,7 @@ impl<'a> World<'a> {
 
     fn until(&mut self, ended: u64) -> Result<(), SimError> {
         while self.ended < ended {
-            let Some(Noted { at, event, .. }) = self.events.pop() else { break };
+            let Some((at, event)) = self.events.pop() else { break };
             self.now = at;
             if at > Timestamp::ZERO + Span::from_secs(SECONDS_MAX) {
                 return Err(SimError::Endless { seconds: SECONDS_MAX });
@@ -177,11 +147,6 @@ impl<'a> World<'a> {
             self.handle(event);
         }
         Ok(())
-    }
-
-    fn note(&mut self, at: Timestamp, event: Event) {
-        self.events.push(Noted { at, number: self.numbered, event });
-        self.numbered += 1;
     }
 
     fn handle(&mut self, event: Event) {
@@ -219,14 +184,14 @@ impl<'a> World<'a> {
             let sender = &mut self.senders[index as usize];
             sender.link_free = sender.link_free.max(self.now) + on_link;
             let at = sender.link_free + self.incast.latency / 4;
-            self.note(at, Event::AtSwitch(packet));
+            self.events.set(at, Event::AtSwitch(packet));
         }
         self.outgoing = outgoing;
         let sender = &mut self.senders[index as usize];
         let due = sender.poll_timeout(self.now);
         if let Some(due) = due.filter(|&due| sender.timer.is_none_or(|at| due < at)) {
             sender.timer = Some(due);
-            self.note(due, Event::Look(index));
+            self.events.set(due, Event::Look(index));
         }
     }
 
@@ -240,18 +205,18 @@ impl<'a> World<'a> {
             return;
         }
         self.port_free = begins + on_link;
-        self.note(self.port_free + self.incast.latency / 4, Event::AtReceiver(packet));
+        self.events.set(self.port_free + self.incast.latency / 4, Event::AtReceiver(packet));
     }
 
     /// Sends what the receiver answers, and begins what its cores have been given.
     fn answer(&mut self) {
         let at = self.now + self.incast.latency / 2;
         for answer in std::mem::take(&mut self.receiver.answers) {
-            self.note(at, Event::AtSender(answer));
+            self.events.set(at, Event::AtSender(answer));
         }
         let until = self.now + self.incast.service;
         for service in std::mem::take(&mut self.receiver.begun) {
-            self.note(until, Event::Served(service));
+            self.events.set(until, Event::Served(service));
         }
     }
 

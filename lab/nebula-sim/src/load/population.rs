@@ -1,5 +1,6 @@
 //! Who sends an RPC and which key it is about, where many RPCs share either.
 
+use crate::bounds::POPULATION_MAX;
 use crate::error::SimError;
 use nebula_workload::Keys;
 use std::fmt;
@@ -26,10 +27,6 @@ pub struct Population {
     /// How popular each is.
     pub popularity: Keys,
 }
-
-/// Most flows or keys of a load: the share of each core is computed from the shares of all of them
-/// before a run.
-pub const POPULATION_MAX: u32 = 10_000_000;
 
 /// Flows or keys under `zipf:THETA` without a number.
 const COUNT: u32 = 1_000_000;

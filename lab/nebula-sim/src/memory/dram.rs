@@ -12,8 +12,9 @@
 //!   misses  44 79 ← now + 77              as many entries in both as there are banks
 //! ```
 
+use super::bounds::BLOCK_BYTES;
 use super::chance::Chance;
-use super::model::{BLOCK_BYTES, MemoryModel};
+use super::model::MemoryModel;
 use super::series::Series;
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Rng, Seed};

@@ -10,7 +10,7 @@ pub enum MemoryError {
     /// There are no channels or banks, or too many.
     #[error(
         "{channels} channels of {banks} banks cannot be simulated: give 1 to {BANKS_MAX} of each",
-        BANKS_MAX = super::model::BANKS_MAX
+        BANKS_MAX = super::bounds::BANKS_MAX
     )]
     Banks {
         /// Requested channels.
@@ -33,7 +33,7 @@ pub enum MemoryError {
         denominator: u32,
     },
     /// The RPC is empty or too long.
-    #[error("an RPC of {got} bytes cannot be simulated: give 1 to {}", super::model::RPC_BYTES_MAX)]
+    #[error("an RPC of {got} bytes cannot be simulated: give 1 to {}", super::bounds::RPC_BYTES_MAX)]
     RpcBytes {
         /// Requested bytes.
         got: u32,
@@ -63,14 +63,14 @@ pub enum MemoryError {
     /// The load is not a possible share of the cores' capacity.
     #[error(
         "a load of {got} is not possible: give a share of the cores' capacity, more than 0 and at most {}",
-        super::model::LOAD_MAX
+        super::bounds::LOAD_MAX
     )]
     Load {
         /// Requested load.
         got: f64,
     },
     /// There are too few RPCs to measure.
-    #[error("{got} RPCs cannot be measured: give at least {RPCS_MIN}", RPCS_MIN = super::machine::RPCS_MIN)]
+    #[error("{got} RPCs cannot be measured: give at least {RPCS_MIN}", RPCS_MIN = super::bounds::RPCS_MIN)]
     Rpcs {
         /// Requested RPCs.
         got: u64,

@@ -6,6 +6,9 @@
 //!
 //! Next: `ni`, then `cpu`.
 
+pub(crate) mod interface;
+pub(crate) mod core;
+pub(crate) mod event;
 mod cpu;
 mod ni;
 
@@ -18,46 +21,14 @@ use super::series::Series;
 use super::stream::Streams;
 use super::tally::MemoryTally;
 use crate::calendar::Calendar;
-use cpu::Core;
+pub(super) use crate::memory::bounds::RPCS_MIN;
+use crate::memory::machine::event::{ARRIVAL, Stop};
+pub use crate::memory::memory_run::MemoryRun;
+use crate::memory::memory_run::RPCS_MAX;
+use core::Core;
+use interface::{Fetch, Ni};
 use nebula_nic::{Backend, BackendConfig, Policy, Span, Timestamp};
 use nebula_workload::Seed;
-use ni::{Fetch, Ni};
-
-/// The offered load, the number of measured RPCs, and the seed.
-///
-/// # Examples
-///
-/// ```
-/// use nebula_sim::memory::MemoryRun;
-/// use nebula_workload::Seed;
-///
-/// let run = MemoryRun { seed: Seed(7), ..MemoryRun::of(0.6, 300_000) };
-/// assert_eq!(run.warmup, 30_000);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MemoryRun {
-    /// RPCs offered, as a share of what the cores can serve with the model's service time.
-    pub load: f64,
-    /// RPCs of the measured window.
-    pub rpcs: u64,
-    /// RPCs of the warm-up before it, which fill the empty server.
-    pub warmup: u64,
-    /// Seed of all random draws. Designs with the same seed receive the same arrivals.
-    pub seed: Seed,
-}
-
-impl MemoryRun {
-    /// `rpcs` measured RPCs at `load`, after a warm-up of a tenth as many, with seed 1.
-    #[must_use]
-    pub const fn of(load: f64, rpcs: u64) -> Self {
-        Self { load, rpcs, warmup: rpcs / 10, seed: Seed(1) }
-    }
-}
-
-/// Fewest RPCs that give a meaningful tail.
-pub(super) const RPCS_MIN: u64 = 1000;
-/// Most RPCs; no sum over them overflows.
-const RPCS_MAX: u64 = 1 << 50;
 
 /// Runs `design` on the machine `model` from empty until all RPCs of the measured window are
 /// served.
@@ -105,16 +76,6 @@ pub fn run(model: &MemoryModel, design: &Design, run: &MemoryRun) -> Result<Memo
 const SLOTS_FIRST: u32 = 1 << 13;
 /// Most RPCs that wait or are served; a run ends with an error beyond.
 const SLOTS_LAST: u32 = 1 << 25;
-
-/// Why a run ends early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    /// The NIC's buffer is full. The model assumes an unbounded one, so the run restarts with a
-    /// larger buffer and the same seed.
-    NoRoom,
-    /// The end of the calendar was reached, after this many hours.
-    NoTime(u64),
-}
 
 struct Machine {
     /// Blocks of an RPC's payload.
@@ -213,10 +174,6 @@ impl Machine {
         }
     }
 }
-
-/// Sources in the calendar after the cores.
-const ARRIVAL: usize = 0;
-const READY: usize = 1;
 
 /// A NIC that holds `slots` RPCs. Only their number matters here: each is one packet in one slot.
 fn backend(cores: u16, policy: Policy, slots: u32, seed: Seed) -> BackendConfig {

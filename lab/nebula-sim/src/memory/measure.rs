@@ -1,7 +1,7 @@
 //! The measurements of a run: the RPCs that arrive in a window, and the DRAM traffic in the window.
 
 use super::dram::Access;
-use super::machine::MemoryRun;
+use super::memory_run::MemoryRun;
 use super::series::Series;
 use super::tally::MemoryTally;
 use crate::tally::Distribution;

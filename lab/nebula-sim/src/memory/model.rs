@@ -3,6 +3,10 @@
 use super::chance::{Chance, Odds};
 use super::design::Design;
 use super::error::MemoryError;
+pub(super) use crate::memory::bounds::BANKS_MAX;
+pub(super) use crate::memory::bounds::BLOCK_BYTES;
+pub(super) use crate::memory::bounds::LOAD_MAX;
+pub(super) use crate::memory::bounds::RPC_BYTES_MAX;
 use nebula_nic::{CORES_MAX, ConfigError, Span};
 use nebula_workload::{Arrivals, Rate};
 use serde::Deserialize;
@@ -242,13 +246,5 @@ impl MemoryModel {
     }
 }
 
-/// Bytes of one access.
-pub(super) const BLOCK_BYTES: u64 = 64;
-/// Most channels of a run, and most banks of each.
-pub(super) const BANKS_MAX: u32 = 4096;
-/// The longest RPC: 1,024 blocks.
-pub(super) const RPC_BYTES_MAX: u32 = 64 * 1024;
-/// The highest load; a saturated server stays saturated beyond it.
-pub(super) const LOAD_MAX: f64 = 2.0;
 const MEMORY_NS_MAX: u64 = 1_000_000;
 const SERVICE_NS_MAX: u64 = 1_000_000_000;

@@ -1,11 +1,11 @@
 //! Groups of cores and their managers, as the file of a system describes them.
 
 use crate::altocumulus::table::ThresholdTable;
-use crate::blocks::spelled;
 use crate::error::SimError;
 use crate::system::System;
 use crate::system::altocumulus::Altocumulus;
 use nebula_nic::{Policy, Span};
+use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 
 /// How cores are divided into groups, and what moves between groups.

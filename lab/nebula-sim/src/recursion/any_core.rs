@@ -1,8 +1,8 @@
 //! Cores that take an RPC when they are idle: whichever the NIC knows of first.
 
-use super::Terms;
 use super::first_free::FirstFree;
 use super::one_queue::{Cores, Taken};
+use super::terms::Terms;
 
 /// When the NIC knows of each core that it is idle.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! RPCs in a row: what is drawn for them, and what a recursion says of them.
 
-use super::Stop;
+use super::terms::Stop;
 use crate::error::SimError;
 use crate::load::{Load, Source};
 use crate::system::System;

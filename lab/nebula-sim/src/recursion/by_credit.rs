@@ -5,8 +5,8 @@
 //! RPC before it at that core. So the only events are the returns of credit, one pending for each
 //! core.
 
-use super::Terms;
 use super::one_queue::{Cores, Taken};
+use super::terms::Terms;
 use crate::calendar::Calendar;
 use nebula_nic::{CentralDispatch, CoreId, Timestamp};
 

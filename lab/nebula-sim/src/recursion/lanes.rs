@@ -6,6 +6,7 @@
 //! independent of each other, so that one need not wait for another, and what is the same for all
 //! is done in vectors.
 
+pub(crate) mod lane;
 mod counts;
 mod draws;
 mod fixed;
@@ -15,40 +16,17 @@ mod tournament;
 use super::fits;
 use crate::error::SimError;
 use crate::load::{Load, Source};
+use crate::recursion::lanes::lane::{BLOCK, Each, Serve, TIME_MAX};
+pub use crate::recursion::lanes::lane::{LANES, Lane};
 use crate::system::{Costs, System};
-use crate::world::Length;
 use counts::Counts;
 use draws::{Gaps, Services};
 use fixed::Fixed;
 use nebula_nic::{Policy, Span};
-use nebula_workload::{Arrivals, Seed};
+use nebula_workload::Arrivals;
 use pulp::{Arch, Simd, WithSimd};
 use sorted::Sorted;
 use tournament::Tournaments;
-
-/// Runs side by side.
-pub const LANES: usize = 8;
-
-/// RPCs of a block: what eight lanes draw for it stays in the first cache.
-const BLOCK: usize = 64;
-
-/// One number for each lane.
-type Each<T> = [T; LANES];
-
-/// One run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lane {
-    /// Offered load as a share of the cores' capacity.
-    pub load: f64,
-    /// RPCs of the warm-up and of the measured window.
-    pub length: Length,
-    /// Seed of its draws.
-    pub seed: Seed,
-}
-
-/// Times are whole picoseconds in an `f64` or in its 52 bits of fraction.
-const TIME_BITS: u32 = 52;
-const TIME_MAX: f64 = (1_u64 << TIME_BITS) as f64;
 
 /// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs or a
 /// bound, and times that an `f64` holds.
@@ -123,12 +101,6 @@ pub fn on_time(system: &System, load: &Load, lanes: &[Lane], within: Span) -> Re
 /// it in vectors.
 const SORTED_CORES_MAX: u16 = 192;
 
-/// Serves the RPCs of a block in all lanes.
-trait Serve {
-    /// Counts those that are on time, given when they arrive.
-    fn serve<V: Simd>(&mut self, vectors: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts);
-}
-
 /// Serves all blocks, compiled for the widest vectors of the machine: the results are the same bits
 /// with any. Returns how many are on time.
 fn serve_all<S: Serve>(gaps: Gaps, serve: S, counts: Counts) -> Each<u64> {
@@ -157,31 +129,14 @@ impl<S: Serve> WithSimd for All<S> {
     }
 }
 
-/// The larger of two times; vectors have this as one instruction, unlike the standard library's,
-/// which knows NaN.
-#[inline(always)]
-fn later(one: f64, other: f64) -> f64 {
-    if one > other { one } else { other }
-}
-
-/// The whole part of a number from 0 to 2⁵², in operations that every x86-64 has for vectors.
-#[inline(always)]
-fn floor(number: f64) -> f64 {
-    let nearest = (number + TIME_MAX) - TIME_MAX;
-    nearest - if nearest > number { 1.0 } else { 0.0 }
-}
-
-/// The bits of a whole number from 0 to 2⁵² as an integer.
-#[inline(always)]
-fn whole(number: f64) -> u64 {
-    (number + TIME_MAX).to_bits() & ((1 << TIME_BITS) - 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recursion::lanes::lane::{floor, whole};
     use crate::tally::Distribution;
+    use crate::world::length::Length;
     use crate::world::run;
+    use nebula_workload::Seed;
 
     fn lanes(count: u64, load: f64) -> Vec<Lane> {
         let lane = |index: u64| Lane {

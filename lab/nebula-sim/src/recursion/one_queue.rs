@@ -5,8 +5,8 @@
 //! for the others.
 
 use super::block::Block;
+use super::terms::{Recursion, Stop};
 use super::waiting::Waiting;
-use super::{Recursion, Stop};
 use pulp::NullaryFnOnce;
 
 /// The cores behind one queue.

@@ -8,7 +8,7 @@
 use super::block::Block;
 use super::found::Found;
 use super::loads::Loads;
-use super::{Recursion, Stop, Terms};
+use super::terms::{Recursion, Stop, Terms};
 use crate::system::SLOTS_LAST;
 use crate::world::client::header_of;
 use nebula_nic::{Choose, PER_CORE_BOUND};

@@ -1,10 +1,11 @@
 //! The recursions against the machines, RPC by RPC.
 
 use super::*;
+use crate::load::Load;
 use crate::model::SystemModel;
 use crate::world::{Noted, run_noted, run_with};
-use nebula_nic::{CentralDispatch, SingleQueue};
-use nebula_nic::{Dispatcher, Jbsq};
+use nebula_nic::{CentralDispatch, Dispatcher, Jbsq, SingleQueue};
+use nebula_requester::RetryPolicy;
 use nebula_workload::Seed;
 
 const RPCS: u64 = 1_000_000;

@@ -21,8 +21,8 @@
     reason = "loops over cores are alike, so that each becomes a few vector instructions"
 )]
 
-use super::Terms;
 use super::one_queue::{Cores, Taken};
+use super::terms::Terms;
 
 /// The state of the recursion, with room for so many cores.
 #[derive(Clone, Debug)]

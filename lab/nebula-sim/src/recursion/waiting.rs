@@ -1,6 +1,6 @@
 //! The RPCs that wait in one queue, by when they are dispatched.
 
-use super::Stop;
+use super::terms::Stop;
 use crate::system::SLOTS_LAST;
 
 /// A FIFO, since RPCs of one queue are dispatched in the order of their arrival.

@@ -1,7 +1,8 @@
 //! Concord: preemption at safe points, with one RPC queued at each core.
 
 use super::lab::Lab;
-use super::{ReproduceError, Reproduction, paper, side_by_side};
+use super::reproduction::{ReproduceError, Reproduction};
+use super::{paper, side_by_side};
 
 pub(super) fn micro(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let paper = paper::concord();

@@ -4,8 +4,9 @@
 use super::lab::Lab;
 use super::paper::{self, DaggerSetup, Derived, Figure, HostCase, Quantity};
 use super::picture::{Curve, Measure, Picture, Point};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::{ReproduceError, Reproduction, wording};
+use super::wording;
 use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;
 use crate::load::Load;

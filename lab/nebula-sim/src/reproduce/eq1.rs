@@ -2,8 +2,9 @@
 
 use super::lab::Lab;
 use super::paper::{self, Eq1};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::{ReproduceError, Reproduction, wording};
+use super::wording;
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::system::System;

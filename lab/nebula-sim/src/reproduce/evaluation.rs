@@ -9,6 +9,7 @@
 //! Next: [`case`], what runs; [`point`], its results; [`bench`], the runs; [`value`] and [`say`],
 //! values and reasons of rows; [`chart`], the charts.
 
+pub(crate) mod depth;
 pub(crate) mod memo;
 pub(crate) mod case;
 pub(crate) mod point;

@@ -12,7 +12,8 @@ mod rows;
 mod picture;
 
 use super::lab::Lab;
-use super::{ReproduceError, Reproduction, paper};
+use super::paper;
+use super::reproduction::{ReproduceError, Reproduction};
 use sweep::{Model, Sweep};
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {

@@ -12,9 +12,9 @@ use super::evaluation::point::mrps;
 use super::evaluation::value::{Value, judged};
 use super::lab::Lab;
 use super::paper::{self, AtLoad, Design, Fig6a};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
 use super::wording::number;
-use super::{ReproduceError, Reproduction};
 use crate::interval::Interval;
 use crate::md1;
 

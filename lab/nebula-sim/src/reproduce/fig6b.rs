@@ -8,8 +8,8 @@ use super::evaluation::point::mrps;
 use super::evaluation::value::{Value, judged};
 use super::lab::Lab;
 use super::paper::{self, AtLoad, Design, Fig6a};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
-use super::{ReproduceError, Reproduction};
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     compare(&Bench::new(lab))

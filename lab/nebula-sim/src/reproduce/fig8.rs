@@ -8,9 +8,9 @@ use super::evaluation::point::mrps;
 use super::evaluation::value::{Value, judged};
 use super::lab::Lab;
 use super::paper::{self, Design, Fig8};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
 use super::wording::{number, with_interval};
-use super::{ReproduceError, Reproduction};
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     compare(&Bench::new(lab))

@@ -1,7 +1,7 @@
 //! How entries run: how much is simulated, from which seed, and who receives the progress.
 
-use super::ReproduceError;
 use super::evaluation::memo::Memo;
+use super::reproduction::ReproduceError;
 use crate::experiment::{self, Effort as Runs, Estimate};
 use crate::load::Load;
 use crate::search::{self, Bracket, LoadAtSlo, Objective};

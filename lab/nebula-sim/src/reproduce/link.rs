@@ -3,9 +3,9 @@
 use super::evaluation::value::{Value, judged};
 use super::lab::Lab;
 use super::paper::{self, Link};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
 use super::wording::{number, with_interval};
-use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, BlocksEstimate, RateAtSlo, RateBracket, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

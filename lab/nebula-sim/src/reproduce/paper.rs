@@ -2,6 +2,8 @@
 //!
 //! The files are compiled in. The first test that reads a file finds a mistake in it.
 
+pub(crate) mod spelled;
+pub(crate) mod law;
 mod altocumulus;
 mod dagger;
 mod evaluation;
@@ -12,6 +14,8 @@ mod side_by_side;
 mod zygos;
 mod preemption;
 
+pub use crate::reproduce::paper::law::Law;
+pub use crate::reproduce::paper::law::Use;
 pub use altocumulus::{AltocumulusSetup, Scale, Thresholds, Traffic, TrainedLaw};
 pub use dagger::{DaggerSetup, Derived, HostCase, Interfaces, Kvs, Quantity, Scaling};
 pub use evaluation::{AtLoad, Design, Evaluation, Fig6a, Fig7, Fig8, Mix, Steered, Table3, ValueSize};
@@ -23,9 +27,8 @@ pub use preemption::{ConcordSetup, PersephoneSetup, Reservation, ReservedFor, Sh
 pub use side_by_side::{Case, Comparison, Measured, SideBySide};
 pub use zygos::ZygosSetup;
 
-use nebula_workload::ServiceTime;
-use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -138,30 +141,6 @@ impl<S> Paper<S> {
     }
 }
 
-/// A distribution of service times with a name.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Law {
-    /// Name in row ids.
-    pub id: String,
-    /// The service times.
-    #[serde(deserialize_with = "spelled")]
-    pub service: ServiceTime,
-    /// Which published values use these service times.
-    #[serde(default)]
-    pub used_in: Vec<Use>,
-}
-
-/// Where a paper uses service times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Use {
-    /// In its theory.
-    Theory,
-    /// In its evaluation, by emulation.
-    Emulation,
-}
-
 /// NEBULA, ISCA 2020.
 ///
 /// # Panics
@@ -256,11 +235,6 @@ pub fn figures() -> impl Iterator<Item = (&'static str, &'static Figure)> {
     of(nebula()).chain(of(rpcvalet())).chain(of(zygos())).chain(of(altocumulus())).chain(preemptive).chain(of(dagger()))
 }
 
-/// Reads a time from its text form.
-fn span<'de, D: Deserializer<'de>>(text: D) -> Result<Option<nebula_nic::Span>, D::Error> {
-    spelled(text).map(Some)
-}
-
 fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'static Figure)> {
     paper.figures.iter().map(|figure| (paper.paper.as_str(), figure))
 }
@@ -270,9 +244,4 @@ fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'stat
 fn parsed<P: DeserializeOwned>(file: &str, text: &str) -> P {
     let table: Result<toml::Table, _> = toml::from_str(text);
     table.and_then(toml::Table::try_into).unwrap_or_else(|error| panic!("data/papers/{file}: {error}"))
-}
-
-/// Reads a value from its text form.
-fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: fmt::Display>>(text: D) -> Result<T, D::Error> {
-    String::deserialize(text)?.parse().map_err(D::Error::custom)
 }

@@ -2,8 +2,9 @@
 
 use super::lab::Lab;
 use super::paper::{self, ReservedFor};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::{ReproduceError, Reproduction, side_by_side, wording};
+use super::{side_by_side, wording};
 use crate::interval::Interval;
 use nebula_nic::schedule::{Darc, DarcConfig, RpcType};
 use nebula_workload::Seed;

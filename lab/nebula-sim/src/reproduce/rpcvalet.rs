@@ -1,7 +1,8 @@
 //! RPCValet's evaluation: the NIC's single queue against several queues of fewer cores each.
 
 use super::lab::Lab;
-use super::{ReproduceError, Reproduction, paper, side_by_side};
+use super::reproduction::{ReproduceError, Reproduction};
+use super::{paper, side_by_side};
 
 pub(super) fn evaluation(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let paper = paper::rpcvalet();

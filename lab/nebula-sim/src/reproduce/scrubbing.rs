@@ -4,9 +4,9 @@
 use super::evaluation::value::{Value, judged};
 use super::lab::Lab;
 use super::paper::{self, Scrubbing};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
 use super::wording::{number, with_interval};
-use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, BlocksError, BlocksEstimate, Figures, Machine, NetworkFunction, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

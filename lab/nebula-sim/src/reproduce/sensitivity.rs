@@ -7,8 +7,8 @@
 //! time.
 
 use super::lab::Lab;
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
-use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

@@ -1,7 +1,8 @@
 //! Shinjuku: the loads that preemption sustains, against queues that run to completion.
 
 use super::lab::Lab;
-use super::{ReproduceError, Reproduction, paper, side_by_side};
+use super::reproduction::{ReproduceError, Reproduction};
+use super::{paper, side_by_side};
 
 pub(super) fn bimodal(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let paper = paper::shinjuku();

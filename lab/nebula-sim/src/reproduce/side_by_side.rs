@@ -6,8 +6,9 @@
 
 use super::lab::Lab;
 use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::{ReproduceError, Reproduction, wording};
+use super::wording;
 use crate::error::SimError;
 use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;

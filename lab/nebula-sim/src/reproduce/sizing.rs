@@ -3,8 +3,8 @@
 
 use super::lab::Lab;
 use super::paper::{self, Sizing as Setup};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::{ReproduceError, Reproduction};
 use crate::interval::Interval;
 use nebula_nic::{Sizing, queue_depth_mean};
 

@@ -7,8 +7,9 @@
 
 use super::lab::Lab;
 use super::paper::{self, Law, SoftwareQueue};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::{ReproduceError, Reproduction, wording};
+use super::wording;
 use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;

@@ -12,8 +12,9 @@
 
 use super::lab::{Effort, Lab};
 use super::paper::{self, Printed, Setting, Table1};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::{Judgment, Row};
-use super::{ReproduceError, Reproduction, wording};
+use super::wording;
 use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;

@@ -9,9 +9,9 @@ use super::evaluation::value::{Value, judged};
 use super::lab::Lab;
 use super::paper::{self, Design, Mix, Table3};
 use super::picture::{Measure, Picture};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
 use super::wording::with_interval;
-use super::{ReproduceError, Reproduction};
 use crate::interval::Interval;
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {

@@ -7,9 +7,9 @@
 
 use super::lab::Lab;
 use super::paper::{self, Assignment, Design, MachineVariant, Variants};
+use super::reproduction::{ReproduceError, Reproduction};
 use super::row::Row;
 use super::wording::number;
-use super::{ReproduceError, Reproduction};
 use crate::blocks::{self, Application, BlocksEstimate, Machine, RateBracket, Scenario};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;

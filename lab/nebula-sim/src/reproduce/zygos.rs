@@ -1,7 +1,8 @@
 //! ZygOS: the load that work stealing sustains, as a share of an ideal queue's.
 
 use super::lab::Lab;
-use super::{ReproduceError, Reproduction, paper, side_by_side};
+use super::reproduction::{ReproduceError, Reproduction};
+use super::{paper, side_by_side};
 
 pub(super) fn efficiency(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let paper = paper::zygos();

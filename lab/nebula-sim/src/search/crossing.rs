@@ -5,8 +5,8 @@
 //! the load that is found; where the ends of the share's interval cross it are the ends of the
 //! load's.
 
-use super::Bracket;
-use crate::experiment::Effort;
+use super::bracket::Bracket;
+use crate::experiment::effort::Effort;
 use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
 

@@ -3,10 +3,12 @@
 //! A load at which the effort does not settle never counts as met, so that the search ends below
 //! it, and says so.
 
+use super::bracket::Bracket;
 use super::crossing::{Above, Crossed, LATE, SearchEnd, Trial, cross, until_decided};
-use super::{Bracket, bounded};
+use super::starving::bounded;
 use crate::error::SimError;
-use crate::experiment::{Effort, Estimate, estimate};
+use crate::experiment::effort::Effort;
+use crate::experiment::{Estimate, estimate};
 use crate::interval::Interval;
 use crate::interval::ratio::Ratio;
 use crate::load::Load;

@@ -5,11 +5,13 @@
 //! whether its p99 is within the SLO, and that is all that a bisection asks. Only the run at the
 //! load found is made in full.
 
-use super::{Bracket, Objective};
+use super::bracket::Bracket;
+use super::objective::Objective;
 use crate::error::SimError;
-use crate::experiment::Effort;
+use crate::experiment::effort::Effort;
 use crate::load::Load;
-use crate::recursion::lanes::{self, Lane};
+use crate::recursion::lanes::lane::Lane;
+use crate::recursion::lanes::{self};
 use crate::system::System;
 use crate::tally::Tally;
 use crate::tally::distribution::Distribution;

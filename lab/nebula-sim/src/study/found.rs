@@ -4,8 +4,7 @@ use super::detail::Detail;
 use super::outcome::{Outcome, PS_PER_NS, Trust};
 use super::over_time::OverTime;
 use super::point::Point;
-use super::text::{load, with_half};
-use super::units;
+use super::text::with_half;
 use crate::error::SimError;
 use crate::experiment::{Counts, Estimate};
 use crate::hottest::cores_differ;
@@ -13,6 +12,8 @@ use crate::interval::Interval;
 use crate::search::crossing::{DECIDED, SearchEnd};
 use crate::system::System;
 use crate::tally::{CoreTime, HostTraffic, OfTier};
+use nebula_ui::text::load;
+use nebula_ui::units;
 
 /// A point and its result.
 #[derive(Clone, Debug, PartialEq)]

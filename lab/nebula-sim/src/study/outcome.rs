@@ -1,9 +1,9 @@
 //! The results of the RPCs of a point, shared by both levels.
 
-use super::units;
 use crate::experiment::{Met, Parts};
 use crate::interval::Interval;
 use crate::tally::Ended;
+use nebula_ui::units;
 
 /// The results of the RPCs of a point over all replications; times are in nanoseconds, of the RPCs
 /// served.

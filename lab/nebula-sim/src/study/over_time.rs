@@ -1,12 +1,12 @@
 //! What a load that changes does over its period, and how long it takes to recover from its peak.
 
 use super::outcome::PS_PER_NS;
-use super::text::time;
 use crate::experiment::ByRun;
 use crate::interval::Interval;
 use crate::load::Profile;
 use crate::tally;
 use nebula_nic::{Span, Timestamp};
+use nebula_ui::text::time;
 
 /// The results over one period, from all periods and replications together.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use crate::interval::Interval;
 
-use super::{Value, units};
+use nebula_ui::{Value, units};
 
 pub use nebula_ui::text::{depth, digits, load, time};
 

@@ -6,8 +6,7 @@ use super::router::{Balance, Router};
 use crate::error::SimError;
 use crate::system::Costs;
 use nebula_nic::{Policy, Span};
-use nebula_requester::HedgeConfig;
-use nebula_requester::SERVERS_MAX;
+use nebula_requester::{HedgeConfig, SERVERS_MAX};
 use nebula_workload::ServiceTime;
 use std::fmt;
 use std::str::FromStr;
@@ -176,7 +175,7 @@ impl System {
         if self.behind.len() >= TIERS_MAX {
             return wrong("give at most 8 tiers");
         }
-        if self.cores_everywhere() > super::CORES_TOTAL_MAX {
+        if self.cores_everywhere() > crate::bounds::CORES_TOTAL_MAX {
             return wrong("give at most 65536 cores in all");
         }
         self.validate_tier()?;

@@ -2,12 +2,9 @@
 //! Dagger varies.
 
 use crate::error::SimError;
-use crate::model::span;
-use nebula_nic::{HostWatchConfig, JBSQ_BOUND_MAX, Policy, Span};
-use nebula_requester::RetryPolicy;
+use nebula_nic::{HostWatchConfig, JBSQ_BOUND_MAX, Span};
+use nebula_workload::from_toml::span;
 use serde::Deserialize;
-
-use super::{Costs, System};
 
 /// How a core hands an RPC to the NIC. An RPC is one line of 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -173,7 +170,7 @@ impl Host {
     }
 
     /// Checks that the settings are possible and that none would be ignored.
-    fn validate(&self) -> Result<(), SimError> {
+    pub(crate) fn validate(&self) -> Result<(), SimError> {
         self.validate_batches()?;
         self.validate_polling()?;
         let wrong = |reason| Err(SimError::Host { reason });
@@ -238,46 +235,3 @@ impl Host {
         }
     }
 }
-
-impl System {
-    /// Sets the interface between cores and NIC, and the bound on the queues: the NIC's FIFO of
-    /// each flow.
-    #[must_use]
-    pub const fn host(mut self, host: Host) -> Self {
-        self.queue_bound = Some(host.fifo as u32 * self.workers() as u32);
-        self.host = Some(host);
-        self
-    }
-
-    /// Whether a host interface is possible here, and no setting is ignored beside it.
-    pub(super) fn validate_host(&self) -> Result<(), SimError> {
-        let Some(host) = &self.host else { return Ok(()) };
-        let wrong = |reason| Err(SimError::Host { reason });
-        let fifos = u32::from(host.fifo) * u32::from(self.workers());
-        host.validate()?;
-        match self {
-            Self { custom: Some(_), .. } => wrong("a custom policy has no flows: give a built-in policy"),
-            Self { policy, .. } if !HOSTED.contains(policy) => {
-                Err(SimError::CostWithout { cost: "flow for each core behind a host interface", policy: *policy })
-            }
-            Self { costs, .. } if *costs != Costs::ZERO => {
-                wrong("what an RPC costs a core is per_rpc and store there: leave out the costs")
-            }
-            Self { batch: Some(_), .. } => wrong("its batches are those of [host]: leave out [batch]"),
-            Self { router: Some(_), .. } => wrong("a router has no cores with flows: leave out one of the two"),
-            Self { servers, dedicated, .. } if *servers > 1 || *dedicated > 0 => {
-                wrong("it belongs to one server all of whose cores serve: leave out server_cores and dedicated")
-            }
-            Self { queue_bound, .. } if *queue_bound != Some(fifos) => {
-                wrong("the bound on the queues is the FIFO of a flow: leave out the other one")
-            }
-            Self { reaction, .. } if *reaction != RetryPolicy::GiveUp => {
-                wrong("no client is told of a drop: leave out the reaction to a NACK")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The policies that choose a flow when an RPC arrives, by what the NIC knows then.
-const HOSTED: [Policy; 5] = [Policy::Static, Policy::RoundRobin, Policy::Random, Policy::Rss, Policy::KeyHash];

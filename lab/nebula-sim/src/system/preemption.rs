@@ -1,8 +1,8 @@
 //! How `preemptive:Q` preempts RPCs, and what that costs.
 
 use crate::error::SimError;
-use crate::model::span;
 use nebula_nic::{JBSQ_BOUND_MAX, Span};
+use nebula_workload::from_toml::span;
 use serde::Deserialize;
 
 /// When an RPC is preempted, where it goes, and what that costs.

@@ -1,10 +1,7 @@
 //! A router before several servers: how it chooses one, and how far away they are.
 
-use super::System;
-use crate::error::SimError;
-use crate::model::span;
-use nebula_nic::{Policy, STEALABLE_BOUND, Span};
-use nebula_requester::RetryPolicy;
+use nebula_nic::{STEALABLE_BOUND, Span};
+use nebula_workload::from_toml::span;
 use serde::Deserialize;
 use std::fmt;
 
@@ -73,27 +70,5 @@ impl fmt::Display for Router {
             Balance::RoundRobin => f.write_str("round-robin"),
             Balance::TwoChoices => f.write_str("two-choices"),
         }
-    }
-}
-
-impl System {
-    pub(super) fn validate_router(&self) -> Result<(), SimError> {
-        let (Some(Router { bound, balance, .. }), policy) = (self.router, self.policy) else { return Ok(()) };
-        if !(1..=nebula_nic::JBSQ_BOUND_MAX).contains(&bound.into()) || self.servers > nebula_nic::CORES_MAX {
-            return Err(SimError::Router { bound, servers: self.servers });
-        }
-        if balance != Balance::Jbsq
-            && !self.is_tiered()
-            && (u32::from(bound) != STEALABLE_BOUND || u32::from(self.workers()) > STEALABLE_BOUND / 2)
-        {
-            return Err(SimError::RouterOfLarge { workers: self.workers() });
-        }
-        if self.has_queues() || matches!(policy, Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_)) {
-            return Err(SimError::CostWithout { cost: "router before its servers", policy });
-        }
-        if matches!(self.reaction, RetryPolicy::AnotherServer { .. }) && !self.is_tiered() {
-            return Err(SimError::AnotherBehindRouter);
-        }
-        Ok(())
     }
 }

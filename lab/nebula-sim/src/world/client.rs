@@ -9,39 +9,19 @@
 
 use super::draws::{Gaps, Services};
 use super::identity::{Identities, Identity};
+use super::one_run::World;
 use super::servers::Servers;
-use super::{Stop, World};
+use super::window::Stop;
 use crate::error::SimError;
 use crate::load::over_time::Pace;
 use crate::load::{Load, Source};
 use crate::system::System;
+pub(super) use crate::world::request::Request;
 use nebula_nic::{Header, Kind, NodeId, Outbound, RpcKey, Timestamp, TransferId};
 use nebula_requester::{Call, Requester, RequesterConfig};
-use nebula_workload::{Rng, Seed, ServiceTime, TypeId};
+use nebula_workload::{Rng, Seed, ServiceTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// An RPC as its client knows it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Request {
-    pub(super) number: u64,
-    pub(super) service_ps: u64,
-    pub(super) kind: TypeId,
-    /// When the client meant to send it.
-    pub(super) sent: Timestamp,
-    /// The key that a router uses for it.
-    pub(super) ticket: u32,
-    /// The client, in a closed loop.
-    client: u32,
-    identity: Identity,
-}
-
-impl Request {
-    /// The flow that it belongs to.
-    pub(super) const fn flow(&self) -> u32 {
-        self.identity.flow
-    }
-}
 
 /// All clients of the run.
 pub(super) struct Clients<'a> {
@@ -252,15 +232,15 @@ impl<S: Servers> World<'_, S> {
     fn send_first_try(&mut self, now: Timestamp) {
         let request = self.clients.next_request(now);
         let server = self.clients.choose_server();
-        if self.length.is_measured(request.number) {
-            self.tally.note_arrival(now);
+        if self.window.length.is_measured(request.number) {
+            self.window.tally.note_arrival(now);
         }
         let Some(listening) = &mut self.clients.listening else {
             return self.receive(now, server, Clients::header(&request), &request);
         };
         match listening.begin(now, request, server) {
             Some(outbound) => self.send(now, server, outbound, &request),
-            None => self.stop(Stop::NoRoom),
+            None => self.window.stop(Stop::NoRoom),
         }
     }
 

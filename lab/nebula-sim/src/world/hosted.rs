@@ -30,11 +30,11 @@ use crate::system::host::Host;
 use crate::tally::Tally;
 use crate::tally::host::HostTraffic;
 use crate::tally::overheads::Overheads;
+use crate::upcoming::Upcoming;
 use crossing::{Crossing, Intake};
 use nebula_nic::{Choose, CoreId, Header, NackReason, RpcKey, SlotRange, Span, StaticFlow, Timestamp, Verdict};
 use nebula_workload::{Rng, Seed};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use way::{Given, Way};
 use writer::Writer;
 
@@ -49,9 +49,7 @@ pub(super) struct Hosted<C: Choose> {
     unused: Vec<u32>,
     dropped: VecDeque<(RpcKey, u64)>,
     // -- events --
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    /// Events so far: those of the same time happen in the order in which they were known.
-    sequence: u64,
+    events: Upcoming<Event>,
     now: Timestamp,
     lines: Vec<u32>,
     given: Vec<Given>,
@@ -79,14 +77,14 @@ struct Rpc {
 }
 
 /// A direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Request,
     Reply,
 }
 
 /// What happens next, to the RPC of a place or at a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum Event {
     /// A line has crossed to the NIC.
     Crossed(Side, u32),
@@ -131,17 +129,11 @@ impl<C: Choose> Hosted<C> {
             rpcs: vec![Rpc::default(); slots as usize].into(),
             unused: (0..slots).rev().collect(),
             dropped: VecDeque::new(),
-            events: BinaryHeap::new(),
-            sequence: 0,
+            events: Upcoming::new(),
             now: Timestamp::ZERO,
             lines: Vec::new(),
             given: Vec::new(),
         })
-    }
-
-    fn schedule(&mut self, at: Timestamp, event: Event) {
-        self.sequence += 1;
-        self.events.push(Reverse((at.as_ps(), self.sequence, event)));
     }
 
     fn rpc(&mut self, place: u32) -> &mut Rpc {
@@ -171,7 +163,7 @@ impl<C: Choose> Hosted<C> {
             self.tell(written.ended, side, flow);
         } else if written.is_first {
             let (due, told) = self.writer(side, flow).wait();
-            self.schedule(due, Event::Tell(side, flow, told));
+            self.events.set(due, Event::Tell(side, flow, told));
         }
         (written.begun, written.ended)
     }
@@ -184,7 +176,7 @@ impl<C: Choose> Hosted<C> {
         self.crossing(side, flow).handle_told(&host, lines.len());
         for &place in &lines {
             let arrival = self.crossing(side, flow).arrival(&host, left);
-            self.schedule(arrival, Event::Crossed(side, place));
+            self.events.set(arrival, Event::Crossed(side, place));
         }
         // The core time of a batch is counted with its last RPC.
         if let (Side::Reply, Some(&last)) = (side, lines.last()) {
@@ -221,7 +213,7 @@ impl<C: Choose> Hosted<C> {
             if is_enough {
                 self.push(now, side, given.core);
             } else if let Some(written) = first {
-                self.schedule(now + host.push_wait, Event::Push(side, given.core.0, written));
+                self.events.set(now + host.push_wait, Event::Push(side, given.core.0, written));
             }
         }
     }
@@ -235,7 +227,7 @@ impl<C: Choose> Hosted<C> {
         for &Given { place, core, slots } in &given {
             let rpc = self.rpc(place);
             (rpc.core, rpc.slots) = (core, slots);
-            self.schedule(now + self.host.hop, Event::Delivered(side, place));
+            self.events.set(now + self.host.hop, Event::Delivered(side, place));
         }
         self.given = given;
     }
@@ -265,7 +257,7 @@ impl<C: Choose> Hosted<C> {
         let work = per_rpc + Span::from_ps(served.service_ps);
         let (begun, ended) = self.write(now, Side::Reply, core.0, place, work);
         self.rpc(place).queued_ps = (begun - received).as_ps();
-        self.schedule(ended, Event::Served(place));
+        self.events.set(ended, Event::Served(place));
     }
 
     fn end(&mut self, place: u32) -> Ended {
@@ -304,7 +296,7 @@ impl<C: Choose> Hosted<C> {
         match event {
             Event::Crossed(side, place) => {
                 let through = self.intake.take(now, &self.host);
-                self.schedule(through, Event::Admit(side, place));
+                self.events.set(through, Event::Admit(side, place));
             }
             Event::Admit(side, place) => return self.admitted(now, side, place),
             Event::Tell(side, flow, told) if self.writer(side, flow).still_waits(told) => self.tell(now, side, flow),
@@ -322,7 +314,7 @@ impl<C: Choose> Hosted<C> {
 
 impl<C: Choose> Servers for Hosted<C> {
     fn next_ps(&self) -> u64 {
-        self.events.peek().map_or(u64::MAX, |Reverse((at, ..))| *at)
+        self.events.next_ps()
     }
 
     fn latest(&self) -> Timestamp {
@@ -330,7 +322,7 @@ impl<C: Choose> Servers for Hosted<C> {
     }
 
     fn turn(&mut self, now: Timestamp) -> Option<Ended> {
-        let Reverse((.., event)) = self.events.pop()?;
+        let (_, event) = self.events.pop()?;
         self.now = now;
         self.carry_out(now, event)
     }

@@ -1,14 +1,17 @@
-//! A wrapper around servers that notes every RPC of a run, for tests that compare RPC by RPC.
+//! An observer that notes every RPC of a run, for tests that compare RPC by RPC.
 
-use super::client::Request;
 use super::cpu::Central;
-use super::servers::{Ended, Received, Servers};
-use super::{Demand, Length, run_behind};
+use super::demand::Demand;
+use super::length::Length;
+use super::observed::{Observed, Observer};
+use super::one_run::run_behind;
+use super::request::Request;
+use super::servers::{Ended, Received};
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::System;
 use crate::tally::Tally;
-use nebula_nic::{CentralDispatch, Header, Span, Timestamp};
+use nebula_nic::{CentralDispatch, Span, Timestamp};
 use nebula_workload::Seed;
 use std::cell::RefCell;
 
@@ -22,32 +25,19 @@ pub(crate) struct Noted {
     pub(crate) ended: u64,
 }
 
-struct Noting<'a, S> {
-    servers: S,
+struct Noting<'a> {
     rpcs: &'a RefCell<Vec<Noted>>,
 }
 
-impl<S: Servers> Servers for Noting<'_, S> {
-    fn next_ps(&self) -> u64 {
-        self.servers.next_ps()
+impl Observer for Noting<'_> {
+    fn note_received(&mut self, now: Timestamp, _: &Request, received: Received) {
+        self.rpcs.borrow_mut().push(Noted { arrived: now.as_ps(), found: received.depth, ..Noted::default() });
     }
 
-    fn latest(&self) -> Timestamp {
-        self.servers.latest()
-    }
-
-    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
-        let ended = self.servers.turn(now)?;
+    fn note_ended(&mut self, now: Timestamp, ended: &Ended) {
         let noted = &mut self.rpcs.borrow_mut()[usize::try_from(ended.served.number).expect("few RPCs")];
         noted.begun = (ended.served.sent + Span::from_ps(ended.queued_ps)).as_ps();
         noted.ended = now.as_ps();
-        Some(ended)
-    }
-
-    fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
-        let received = self.servers.receive(now, server, header, request);
-        self.rpcs.borrow_mut().push(Noted { arrived: now.as_ps(), found: received.depth, ..Noted::default() });
-        received
     }
 }
 
@@ -64,7 +54,7 @@ pub(crate) fn run_noted<D: CentralDispatch>(
     let (tally, _) = run_behind(system, Demand { load, length, seed, parts: 0 }, |slots| {
         // A run that restarts with more room restarts its notes.
         rpcs.borrow_mut().clear();
-        Ok(Noting { servers: Central::try_new(system, slots, seed, &dispatch)?, rpcs: &rpcs })
+        Ok(Observed::new(Central::try_new(system, slots, seed, &dispatch)?, Noting { rpcs: &rpcs }))
     })?;
     let all = usize::try_from(length.warmup + length.rpcs).expect("few RPCs");
     let mut rpcs = rpcs.into_inner();

@@ -2,8 +2,8 @@
 //!
 //! What follows a NACK is the requester's to say: another server, another try, or the end.
 
-use super::World;
 use super::client::Request;
+use super::one_run::World;
 use super::servers::Servers;
 use nebula_nic::{Header, RpcKey, Timestamp};
 use nebula_requester::Outcome;
@@ -22,11 +22,11 @@ impl<S: Servers> World<'_, S> {
             Outcome::GaveUp { token, .. } => {
                 let request = listening.request(token);
                 let Request { number, sent, .. } = request;
-                if self.length.is_measured(number) {
-                    self.tally.given_up += 1;
-                    self.tally.note_sent(sent, None);
-                    self.tally.note_flow(request.flow(), false);
-                    self.note_end();
+                if self.window.length.is_measured(number) {
+                    self.window.tally.given_up += 1;
+                    self.window.tally.note_sent(sent, None);
+                    self.window.tally.note_flow(request.flow(), false);
+                    self.window.note_end();
                 }
                 self.end(now, token);
             }

@@ -15,7 +15,7 @@
 //!
 //! Next: [`ingress`](super::ingress).
 
-use super::client::Request;
+use super::request::Request;
 use crate::tally::Tally;
 use crate::tally::overheads::Overheads;
 use nebula_nic::{Header, RpcKey, Timestamp, Verdict};

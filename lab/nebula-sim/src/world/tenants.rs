@@ -7,7 +7,8 @@
 
 use super::client::header_of;
 use super::draws::{Gaps, Services};
-use super::{Length, Stop};
+use super::length::Length;
+use super::window::Stop;
 use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::system::System;

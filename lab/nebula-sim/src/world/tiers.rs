@@ -27,8 +27,9 @@ mod caller;
 mod nodes;
 mod table;
 
+use super::demand::{Demand, InParts};
 use super::draws::{Gaps, Services};
-use super::{Demand, InParts, Length, Stop};
+use super::window::{Stations, Stop, Window, run_stations};
 use crate::error::SimError;
 use crate::load::over_time::{Pace, Profile};
 use crate::load::{Load, Source};
@@ -37,30 +38,21 @@ use crate::system::router::{Balance, Router};
 use crate::system::{SLOTS_LAST, System};
 use crate::tally::Tally;
 use crate::tally::of_tier::OfTier;
-use crate::tally::sections::Sections;
+use crate::upcoming::Upcoming;
 use calls::{At, Copy, Join, Part, What};
 use nebula_nic::{NackReason, Span, Timestamp, Verdict};
 use nebula_requester::{Failover, Hedging, RetryPolicy, Servers};
 use nebula_workload::Seed;
 use nodes::{Nodes, Place};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use table::{Key, Table};
 
-/// Runs `load` on callers and tiers; restarts with more room if that is not enough.
+/// Runs `load` on callers and tiers.
 pub(super) fn run(system: &System, demand: Demand<'_>) -> Result<InParts, SimError> {
     system.validate()?;
     demand.load.validate(system)?;
     let servers = system.tiers(&demand.load.service).map(|(tier, _)| u32::from(tier.servers)).max().unwrap_or(1);
-    let (mut slots, last) = (system.slots_first(), (SLOTS_LAST / servers).max(SLOTS_LAST / 64));
-    loop {
-        match Tiers::try_new(system, demand, slots)?.run() {
-            Err(Stop::NoRoom) if slots < last => slots = (slots * 16).min(last),
-            Err(Stop::NoRoom) => return Err(SimError::Outgrown { rpcs: slots, policy: system.policy_name() }),
-            Err(Stop::NoTime(seconds)) => return Err(SimError::Endless { seconds }),
-            Ok(in_parts) => return Ok(in_parts),
-        }
-    }
+    let last = (SLOTS_LAST / servers).max(SLOTS_LAST / 64);
+    run_stations(system, last, |slots| Tiers::try_new(system, demand, slots))
 }
 
 /// One tier, and those that call it.
@@ -125,7 +117,6 @@ const SEED_OF_TIERS: u64 = 1 << 41;
 /// A run.
 struct Tiers<'a> {
     tiers: Box<[Tier<'a>]>,
-    length: Length,
     gaps: Gaps,
     pace: Option<Pace>,
     /// When the next RPC of the clients comes.
@@ -137,19 +128,13 @@ struct Tiers<'a> {
     copies: Table<Copy>,
     /// Lists of parts that are not in use.
     lists: Vec<Vec<Key>>,
-    events: BinaryHeap<Reverse<(Timestamp, u64, What)>>,
-    events_set: u64,
-    // -- measurements --
-    tally: Tally,
-    sections: Option<Sections>,
-    next_mark: u64,
-    is_over: bool,
-    stop: Option<Stop>,
+    events: Upcoming<What>,
+    window: Window,
 }
 
 impl<'a> Tiers<'a> {
     fn try_new(system: &'a System, demand: Demand<'a>, slots: u32) -> Result<Self, SimError> {
-        let Demand { load, length, seed, parts } = demand;
+        let Demand { load, seed, .. } = demand;
         let seed_of = |tier: u64| if tier == 0 { seed } else { seed.replica(SEED_OF_TIERS + tier) };
         let tiers: Box<[Tier<'_>]> = (0..)
             .zip(system.tiers(&load.service))
@@ -158,12 +143,10 @@ impl<'a> Tiers<'a> {
         let (mut gaps, mut pace) = (Self::gaps(system, load, seed)?, load.over_time.as_ref().map(Pace::new));
         let first = gaps.next();
         let first = pace.as_mut().map_or(first, |pace| pace.stretch(first));
-        let sections = Sections::of(parts, length.rpcs);
         let mut tally = Tally::new().over_time(load.over_time.as_ref().map(Profile::period));
         tally.by_tier = vec![OfTier::default(); tiers.len()];
         Ok(Self {
             tiers,
-            length,
             gaps,
             pace,
             arrival: Timestamp::ZERO + first,
@@ -172,13 +155,8 @@ impl<'a> Tiers<'a> {
             parts: Table::new(),
             copies: Table::new(),
             lists: Vec::new(),
-            events: BinaryHeap::new(),
-            events_set: 0,
-            tally,
-            next_mark: sections.as_ref().map_or(length.rpcs, |sections| sections.next),
-            sections,
-            is_over: false,
-            stop: None,
+            events: Upcoming::new(),
+            window: Window::new(demand, tally),
         })
     }
 
@@ -189,59 +167,20 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    fn run(mut self) -> Result<InParts, Stop> {
-        while !self.is_over {
-            self.turn();
-        }
-        self.tally.busy_ps = self.tally.by_tier.iter().map(|tier| tier.busy_ps).sum();
-        self.tally.close();
-        self.stop.map_or(Ok((self.tally, self.sections)), Err)
-    }
-
-    /// Carries out the next event.
-    fn turn(&mut self) {
-        let ends = self.tiers.iter().map(|tier| tier.nodes.calendar.next_ps());
-        let (tier, end) = ends.enumerate().min_by_key(|&(_, end)| end).unwrap_or((0, u64::MAX));
-        let event = self.events.peek().map_or(u64::MAX, |Reverse((at, ..))| at.as_ps());
-        let arrival = self.arrival.as_ps();
-        let now = Timestamp::from_ps(end.min(event).min(arrival));
-        let latest = self.tiers[tier].nodes.calendar.latest();
-        if now >= latest {
-            self.stop(Stop::NoTime(latest.as_ps() / 1_000_000_000_000));
-        } else if end == now.as_ps() {
-            self.finish_next(now, tier);
-        } else if event == now.as_ps() {
-            if let Some(Reverse((_, _, what))) = self.events.pop() {
-                self.happens(now, what);
-            }
-        } else {
-            self.send_next(now);
-        }
-    }
-
     fn send_next(&mut self, now: Timestamp) {
         let number = self.numbered;
         self.numbered += 1;
         let gap = self.gaps.next();
         self.arrival += self.pace.as_mut().map_or(gap, |pace| pace.stretch(gap));
-        if self.length.is_measured(number) {
-            self.tally.note_arrival(now);
+        if self.window.length.is_measured(number) {
+            self.window.tally.note_arrival(now);
         }
         self.join(now, 0, None, number, NEVER);
     }
 
-    fn stop(&mut self, why: Stop) {
-        (self.is_over, self.stop) = (true, Some(why));
-    }
-
     /// Has something happen after a while: at once if there is none.
     fn after(&mut self, now: Timestamp, span: Span, what: What) {
-        if span == Span::ZERO { self.happens(now, what) } else { self.at(now + span, what) }
-    }
-
-    fn at(&mut self, at: Timestamp, what: What) {
-        self.events_set += 1;
-        self.events.push(Reverse((at, self.events_set, what)));
+        if span == Span::ZERO { self.happens(now, what) } else { self.events.set(now + span, what) }
     }
 
     fn happens(&mut self, now: Timestamp, what: What) {
@@ -263,20 +202,20 @@ impl<'a> Tiers<'a> {
     fn arrives(&mut self, now: Timestamp, key: Key) {
         let Some(copy) = self.copies.get(key) else { return };
         copy.received = now;
-        let (tier, server, is_measured) = (copy.tier, copy.server, self.length.is_measured(copy.number));
+        let (tier, server, is_measured) = (copy.tier, copy.server, self.window.length.is_measured(copy.number));
         let (depth, verdict) = self.tiers[tier].nodes.receive(now, server, key);
         if is_measured && tier == 0 {
-            self.tally.queue_depth.record(depth);
+            self.window.tally.queue_depth.record(depth);
         }
         match verdict {
             Verdict::Write { .. } => self.give_out(now, tier, server.into()),
             Verdict::Nack { reason: NackReason::QueueBound } => {
-                self.tally.nacks += u64::from(is_measured);
-                self.tally.by_tier[tier].nacks += u64::from(is_measured);
+                self.window.tally.nacks += u64::from(is_measured);
+                self.window.tally.by_tier[tier].nacks += u64::from(is_measured);
                 let back = self.tiers[tier].back;
                 self.after(now, back, What::Refused(key));
             }
-            Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop(Stop::NoRoom),
+            Verdict::Nack { .. } | Verdict::Drop { .. } => self.window.stop(Stop::NoRoom),
         }
     }
 
@@ -295,8 +234,8 @@ impl<'a> Tiers<'a> {
         nodes.serve(now, place, time_ps);
         if let Some(copy) = self.copies.get(key) {
             copy.service_ps = time_ps;
-            if self.length.is_measured(copy.number) {
-                self.tally.by_tier[tier].busy_ps += u128::from(time_ps);
+            if self.window.length.is_measured(copy.number) {
+                self.window.tally.by_tier[tier].busy_ps += u128::from(time_ps);
             }
         }
     }
@@ -305,10 +244,10 @@ impl<'a> Tiers<'a> {
     fn begin_copy(&mut self, now: Timestamp, key: Key) -> u64 {
         let Some(copy) = self.copies.get(key) else { return 0 };
         copy.queued_ps = (now - copy.received).as_ps();
-        let (is_late, is_measured) = (now >= copy.deadline, self.length.is_measured(copy.number));
+        let (is_late, is_measured) = (now >= copy.deadline, self.window.length.is_measured(copy.number));
         if copy.part.is_none() || is_late {
             copy.at = At::Skipped;
-            let of_tier = &mut self.tally.by_tier[copy.tier];
+            let of_tier = &mut self.window.tally.by_tier[copy.tier];
             *(if copy.part.is_none() { &mut of_tier.cancelled } else { &mut of_tier.late }) += u64::from(is_measured);
             return 0;
         }
@@ -380,24 +319,50 @@ impl<'a> Tiers<'a> {
 
     /// An RPC of the clients has ended, so long after it began; without a latency it has failed.
     fn end(&mut self, now: Timestamp, number: u64, begun: Timestamp, is_served: bool) {
-        if !self.length.is_measured(number) {
+        if !self.window.length.is_measured(number) {
             return;
         }
         let latency_ps = (now - begun).as_ps();
         if is_served {
-            self.tally.served += 1;
-            self.tally.latency.record(latency_ps);
+            self.window.tally.served += 1;
+            self.window.tally.latency.record(latency_ps);
         } else {
-            self.tally.given_up += 1;
+            self.window.tally.given_up += 1;
         }
-        self.tally.note_sent(begun, is_served.then_some(latency_ps));
-        if self.tally.ended() == self.next_mark {
-            if let Some(sections) = &mut self.sections {
-                sections.mark(&self.tally);
-                self.next_mark = sections.next.min(self.length.rpcs);
+        self.window.tally.note_sent(begun, is_served.then_some(latency_ps));
+        self.window.note_end();
+    }
+}
+
+impl Stations for Tiers<'_> {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn turn(&mut self) {
+        let ends = self.tiers.iter().map(|tier| tier.nodes.calendar.next_ps());
+        let (tier, end) = ends.enumerate().min_by_key(|&(_, end)| end).unwrap_or((0, u64::MAX));
+        let event = self.events.next_ps();
+        let arrival = self.arrival.as_ps();
+        let now = Timestamp::from_ps(end.min(event).min(arrival));
+        let latest = self.tiers[tier].nodes.calendar.latest();
+        if now >= latest {
+            self.window.stop(Stop::NoTime(latest.as_ps() / 1_000_000_000_000));
+        } else if end == now.as_ps() {
+            self.finish_next(now, tier);
+        } else if event == now.as_ps() {
+            if let Some((_, what)) = self.events.pop() {
+                self.happens(now, what);
             }
-            self.is_over = self.tally.ended() == self.length.rpcs;
+        } else {
+            self.send_next(now);
         }
+    }
+
+    fn into_window(mut self) -> Window {
+        let tally = &mut self.window.tally;
+        tally.busy_ps = tally.by_tier.iter().map(|tier| tier.busy_ps).sum();
+        self.window
     }
 }
 

@@ -1,14 +1,17 @@
-//! A wrapper around servers that keeps each RPC of the measured window: when it came, which core
-//! served it, from when to when.
+//! An observer that keeps each RPC of the measured window: when it came, which core served it, from
+//! when to when.
 
-use super::client::Request;
 use super::cpu::Central;
-use super::servers::{Ended, Received, Servers};
-use super::{Demand, Length, run_behind};
+use super::demand::Demand;
+use super::length::Length;
+use super::observed::{Observed, Observer};
+use super::one_run::run_behind;
+use super::request::Request;
+use super::servers::{Ended, Received};
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::System;
-use nebula_nic::{Header, Policy, Span, Timestamp, Verdict};
+use nebula_nic::{Policy, Span, Timestamp, Verdict};
 use nebula_workload::Seed;
 use std::cell::RefCell;
 
@@ -61,7 +64,7 @@ pub fn trace(system: &System, load: &Load, length: Length, seed: Seed) -> Result
     run_behind(system, Demand { load, length, seed, parts: 0 }, |slots| {
         // A run that restarts with more room restarts its trace.
         *rpcs.borrow_mut() = vec![TracedRpc::default(); usize::try_from(length.rpcs).unwrap_or(0)];
-        Ok(Tracing { servers: Central::try_new(system, slots, seed, &dispatch)?, length, rpcs: &rpcs })
+        Ok(Observed::new(Central::try_new(system, slots, seed, &dispatch)?, Tracing { length, rpcs: &rpcs }))
     })?;
     Ok(rpcs.into_inner())
 }
@@ -74,13 +77,12 @@ fn is_of_one_core(system: &System) -> bool {
     is_direct && (system.custom.is_some() || !decides_again)
 }
 
-struct Tracing<'a, S> {
-    servers: S,
+struct Tracing<'a> {
     length: Length,
     rpcs: &'a RefCell<Vec<TracedRpc>>,
 }
 
-impl<S> Tracing<'_, S> {
+impl Tracing<'_> {
     /// Changes the entry of an RPC of the measured window.
     fn note(&self, number: u64, change: impl FnOnce(&mut TracedRpc)) {
         if self.length.is_measured(number) {
@@ -92,24 +94,8 @@ impl<S> Tracing<'_, S> {
     }
 }
 
-impl<S: Servers> Servers for Tracing<'_, S> {
-    fn next_ps(&self) -> u64 {
-        self.servers.next_ps()
-    }
-
-    fn latest(&self) -> Timestamp {
-        self.servers.latest()
-    }
-
-    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
-        let ended = self.servers.turn(now)?;
-        let queued = Span::from_ps(ended.queued_ps);
-        self.note(ended.served.number, |rpc| rpc.served = ended.core.map(|core| (core, rpc.arrived + queued, now)));
-        Some(ended)
-    }
-
-    fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
-        let received = self.servers.receive(now, server, header, request);
+impl Observer for Tracing<'_> {
+    fn note_received(&mut self, now: Timestamp, request: &Request, received: Received) {
         let is_admitted = matches!(received.verdict, Verdict::Write { .. });
         self.note(request.number, |rpc| {
             rpc.arrived = now;
@@ -118,7 +104,11 @@ impl<S: Servers> Servers for Tracing<'_, S> {
                 rpc.served = None;
             }
         });
-        received
+    }
+
+    fn note_ended(&mut self, now: Timestamp, ended: &Ended) {
+        let queued = Span::from_ps(ended.queued_ps);
+        self.note(ended.served.number, |rpc| rpc.served = ended.core.map(|core| (core, rpc.arrived + queued, now)));
     }
 }
 

@@ -1,18 +1,17 @@
-//! A wrapper around servers that records the queue length that each RPC found, and whether the RPC
-//! met its SLO.
+//! An observer that records the queue length that each RPC found, and whether the RPC met its SLO.
 
-use super::Length;
-use super::client::Request;
-use super::servers::{Ended, Received, Servers};
-use nebula_nic::{Header, Span, Timestamp};
+use super::length::Length;
+use super::observed::Observer;
+use super::request::Request;
+use super::servers::{Ended, Received};
+use nebula_nic::{Span, Timestamp};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 /// RPCs by the queue length that they found: how many there were, and how many of them were late.
 pub(crate) type ByDepth = Vec<[u64; 2]>;
 
-pub(super) struct Watched<'a, S> {
-    servers: S,
+pub(super) struct Watched<'a> {
     length: Length,
     slo: Span,
     /// The queue lengths found by RPCs that have not ended, from the oldest on, and the number of
@@ -25,14 +24,21 @@ pub(super) struct Watched<'a, S> {
 /// The mark of an RPC that has ended.
 const ENDED: u32 = u32::MAX;
 
-impl<'a, S: Servers> Watched<'a, S> {
+impl<'a> Watched<'a> {
     /// Begins with `by_depth` empty.
-    pub(super) fn new(servers: S, length: Length, slo: Span, by_depth: &'a RefCell<ByDepth>) -> Self {
+    pub(super) fn new(length: Length, slo: Span, by_depth: &'a RefCell<ByDepth>) -> Self {
         by_depth.borrow_mut().clear();
-        Self { servers, length, slo, found: VecDeque::new(), oldest: 0, by_depth }
+        Self { length, slo, found: VecDeque::new(), oldest: 0, by_depth }
+    }
+}
+
+impl Observer for Watched<'_> {
+    /// RPCs arrive in the order of their numbers, each once, as none is refused.
+    fn note_received(&mut self, _: Timestamp, _: &Request, received: Received) {
+        self.found.push_back(received.depth);
     }
 
-    fn note(&mut self, now: Timestamp, ended: &Ended) {
+    fn note_ended(&mut self, now: Timestamp, ended: &Ended) {
         let place = usize::try_from(ended.served.number - self.oldest).expect("few RPCs are within at once");
         let depth = std::mem::replace(&mut self.found[place], ENDED) as usize;
         while self.found.front() == Some(&ENDED) {
@@ -48,30 +54,5 @@ impl<'a, S: Servers> Watched<'a, S> {
             by_depth[depth][0] += 1;
             by_depth[depth][1] += u64::from(is_late);
         }
-    }
-}
-
-impl<S: Servers> Servers for Watched<'_, S> {
-    fn next_ps(&self) -> u64 {
-        self.servers.next_ps()
-    }
-
-    fn latest(&self) -> Timestamp {
-        self.servers.latest()
-    }
-
-    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
-        let ended = self.servers.turn(now)?;
-        self.note(now, &ended);
-        Some(ended)
-    }
-
-    /// RPCs arrive in the order of their numbers, each once, as none is refused.
-    fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
-        let place = self.found.len();
-        self.found.push_back(0);
-        let received = self.servers.receive(now, server, header, request);
-        self.found[place] = received.depth;
-        received
     }
 }

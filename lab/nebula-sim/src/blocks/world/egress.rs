@@ -5,48 +5,10 @@
 //!
 //! Next: [`ingress`](super::ingress).
 
-use super::super::Scenario;
 use super::super::map::Part;
-use super::super::program::Compiled;
-use super::{Event, World};
+use super::World;
+use super::event::Event;
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
-use nebula_workload::{ArrivalProcess, Rate, Rng, Seed};
-
-/// All clients of the run.
-pub(super) struct Clients {
-    process: ArrivalProcess,
-    gaps: Rng,
-    kinds: Rng,
-    at: Timestamp,
-    /// For each type, the cumulative share of RPCs up to and including it.
-    shares: Box<[f64]>,
-    /// RPCs drawn so far.
-    pub(super) drawn: u64,
-}
-
-impl Clients {
-    pub(super) fn new(scenario: &Scenario, compiled: &Compiled, rate: Rate, seed: Seed) -> Self {
-        let (mut process, mut gaps) = (scenario.arrivals.at(rate), seed.stream("arrivals"));
-        let at = Timestamp::ZERO + process.next_gap(&mut gaps);
-        let mut sum = 0.0;
-        let shares = compiled.types.iter().map(|kind| {
-            sum += kind.share;
-            sum
-        });
-        Self { process, gaps, kinds: seed.stream("types"), at, shares: shares.collect(), drawn: 0 }
-    }
-
-    /// The type of the next RPC.
-    #[expect(clippy::cast_possible_truncation, reason = "applications have a few types")]
-    #[inline]
-    fn draw(&mut self) -> u16 {
-        self.drawn += 1;
-        self.at += self.process.next_gap(&mut self.gaps);
-        let unit = self.kinds.unit();
-        let last = self.shares.len() - 1;
-        self.shares.iter().take(last).filter(|&&share| unit >= share).count() as u16
-    }
-}
 
 impl World<'_> {
     /// Schedules the next RPC of the clients.

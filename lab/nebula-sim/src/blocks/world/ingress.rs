@@ -6,45 +6,13 @@
 
 use super::super::map::Part;
 use super::super::program::Compiled;
-use super::interleaved::Senders;
+use super::World;
+use super::event::{Event, reach};
 use super::message::Message;
-use super::{Event, World, reach};
+pub(super) use crate::blocks::world::link::Receiving;
+use crate::blocks::world::link::Waiting;
 use nebula_memsys::Block;
 use nebula_nic::{Header, Kind, NodeId, RpcKey, SLOT_BYTES, Span, Timestamp, TransferId, Verdict};
-use std::collections::VecDeque;
-
-/// The link into the server: one message after another.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Link {
-    waiting: VecDeque<Waiting>,
-    receiving: Option<Receiving>,
-    /// Messages so far.
-    numbered: u32,
-    /// Messages of which packets are still to come, where those of different clients interleave.
-    pub(super) senders: Senders,
-}
-
-/// A message that waits for the link.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    type_index: u16,
-    is_measured: bool,
-    since: Timestamp,
-}
-
-/// The message being received.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Receiving {
-    pub(super) type_index: u16,
-    pub(super) is_measured: bool,
-    pub(super) begun: Timestamp,
-    /// How long it waited for the link.
-    pub(super) waited: Span,
-    /// The next packet.
-    pub(super) packet: u32,
-    /// Its RPC; `None` before the first packet and after a NACK.
-    pub(super) message: Option<u32>,
-}
 
 impl World<'_> {
     /// A message arrives at the link.

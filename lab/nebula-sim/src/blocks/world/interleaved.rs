@@ -13,34 +13,11 @@
 //! Next: [`cpu`](super::cpu).
 
 use super::super::map::Part;
-use super::ingress::Receiving;
-use super::{Event, World};
+use super::World;
+use super::event::Event;
+use super::link::Receiving;
 use nebula_memsys::Block;
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
-use std::collections::VecDeque;
-
-/// The messages of which packets are still to come, in a slab.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Senders {
-    all: Vec<Receiving>,
-    unused: Vec<u32>,
-    /// The packets that have reached the link, and when: the first is on it.
-    packets: VecDeque<(u32, u32, Timestamp)>,
-    /// When the link can carry another packet.
-    free_at: Timestamp,
-}
-
-impl Senders {
-    #[expect(clippy::cast_possible_truncation, reason = "a run has fewer messages than 2^32")]
-    fn insert(&mut self, message: Receiving) -> u32 {
-        if let Some(sender) = self.unused.pop() {
-            self.all[sender as usize] = message;
-            return sender;
-        }
-        self.all.push(message);
-        self.all.len() as u32 - 1
-    }
-}
 
 impl World<'_> {
     /// A client begins to send a message.

@@ -1,6 +1,6 @@
 //! Messages whose first block is next to their core, as CacheDirector places them.
 
-use super::super::Scenario;
+use crate::blocks::scenario::Scenario;
 use nebula_memsys::{Block, MemorySystem};
 use nebula_nic::{Choose, Header, Rss};
 use nebula_workload::Seed;

@@ -4,7 +4,7 @@
 //! further one is put into its place from there. Events of the same time happen in the order in
 //! which they were made.
 
-use super::Event;
+use super::event::Event;
 
 /// Looked at one by one; further ones are searched by halves.
 const SOON: usize = 8;

@@ -2,35 +2,9 @@
 //! parallel.
 
 use super::Machine;
-use nebula_nic::{Arrival, CentralDispatch, CoreId, Frontend, Policy, RpcKey, Timestamp};
-
-/// A core and the RPC that it serves.
-pub(super) struct Core {
-    frontend: Frontend,
-    stage: Stage,
-    serving: Arrival,
-}
-
-/// What the core ends next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Idle,
-    /// Waiting for the index, and computing.
-    Computing,
-    /// Waiting for the write of the result.
-    Returning,
-}
-
-impl Core {
-    pub(super) fn all(cores: u16, policy: Policy) -> Box<[Self]> {
-        let bound = policy.dispatcher(1, 0).bound();
-        (0..cores).map(|core| Self::new(Frontend::new(CoreId(core), bound))).collect()
-    }
-
-    fn new(frontend: Frontend) -> Self {
-        Self { frontend, stage: Stage::Idle, serving: Arrival::default() }
-    }
-}
+pub(super) use crate::memory::machine::core::Core;
+use crate::memory::machine::core::Stage;
+use nebula_nic::{Arrival, RpcKey, Timestamp};
 
 impl Machine {
     /// Dispatches RPCs while there are waiting RPCs and idle cores.

@@ -3,64 +3,11 @@
 //!
 //! Next: `cpu`.
 
-use super::{ARRIVAL, Machine, READY, Stop};
-use crate::memory::chance::Chance;
-use crate::memory::model::MemoryModel;
-use nebula_nic::{Header, NodeId, Span, Timestamp, TransferId, Verdict};
-use nebula_workload::{ArrivalProcess, Rate, Rng, Seed};
+use super::Machine;
+use super::event::{ARRIVAL, READY, Stop};
+pub(super) use crate::memory::machine::interface::Fetch;
+use nebula_nic::{Header, NodeId, Timestamp, TransferId, Verdict};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-/// The fetches of one RPC.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fetch {
-    number: u64,
-    /// When the last of those made so far ends.
-    ready: Timestamp,
-}
-
-/// Arrivals from the network, and the RPCs that are not ready yet.
-pub(super) struct Ni {
-    arrivals: ArrivalProcess,
-    arrival_rng: Rng,
-    /// Time from an RPC's first packet to its last.
-    packets: Span,
-    pub(super) llc: Llc,
-    /// RPCs whose ready time is known, ordered by it.
-    coming: BinaryHeap<Reverse<(Timestamp, u64)>>,
-}
-
-/// Draws whether a buffer is in the LLC.
-pub(super) struct Llc {
-    hit: Chance,
-    ni_rng: Rng,
-    core_rng: Rng,
-}
-
-impl Llc {
-    #[inline]
-    fn hits_ni(&mut self) -> bool {
-        self.hit.happens(self.ni_rng.next_u64())
-    }
-
-    /// Whether the block that a core's copy evicts is clean.
-    #[inline]
-    pub(super) fn hits_core(&mut self) -> bool {
-        self.hit.happens(self.core_rng.next_u64())
-    }
-}
-
-impl Ni {
-    pub(super) fn new(model: &MemoryModel, hit: Chance, rate: Rate, packet_gap: Span, seed: Seed) -> Self {
-        Self {
-            arrivals: model.arrivals().at(rate),
-            arrival_rng: seed.stream("arrivals"),
-            packets: packet_gap * u64::from(model.blocks() - 1),
-            llc: Llc { hit, ni_rng: seed.stream("ni dice"), core_rng: seed.stream("core dice") },
-            coming: BinaryHeap::new(),
-        }
-    }
-}
 
 impl Machine {
     /// Schedules the RPC after one that arrives at `now`.

@@ -5,7 +5,7 @@
     reason = "loops over lanes are alike, so that each becomes one vector instruction"
 )]
 
-use super::{BLOCK, Each, LANES, Lane, whole};
+use super::lane::{BLOCK, Each, LANES, Lane, whole};
 
 pub(super) struct Counts {
     within: f64,

@@ -1,6 +1,6 @@
 //! What is drawn for each lane: the arrivals and the service times of the run alone.
 
-use super::{BLOCK, Each, LANES, Lane, floor};
+use super::lane::{BLOCK, Each, LANES, Lane, floor};
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::System;

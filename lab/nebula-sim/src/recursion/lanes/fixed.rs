@@ -2,7 +2,7 @@
 //! when the RPC so many before has ended.
 
 use super::counts::Counts;
-use super::{BLOCK, Each, LANES, Serve, later};
+use super::lane::{BLOCK, Each, LANES, Serve, later};
 use pulp::Simd;
 
 pub(super) struct Fixed {

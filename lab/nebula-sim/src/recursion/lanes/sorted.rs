@@ -8,12 +8,20 @@
 //! merged with the others, a group at a time, by a bitonic network (Batcher, "Sorting networks and
 //! their applications", 1968). All that is without a branch, and without an address that depends on
 //! a time.
+//!
+//! Registers are filled by indexed loops. The closures of [`from_fn`](std::array::from_fn) and the
+//! adapters of iterators are functions without the vector instructions of their caller: an RPC
+//! costs six times as much where the compiler does not inline them.
+
+#![expect(
+    clippy::needless_range_loop,
+    reason = "loops over registers are unrolled, and an iterator's adapters may stay calls"
+)]
 
 use super::counts::Counts;
 use super::draws::Services;
-use super::{BLOCK, Each, LANES, Serve};
+use super::lane::{BLOCK, Each, LANES, Serve};
 use pulp::Simd;
-use std::array::from_fn;
 
 pub(super) struct Sorted<'a> {
     services: Services<'a>,
@@ -50,7 +58,7 @@ impl Serve for Sorted<'_> {
         self.services.next(&mut times);
         for (arrived, times) in arrived.chunks_exact(GROUP).zip(times.chunks_exact_mut(GROUP)) {
             for lanes in 0..LANES / V::F64_LANES {
-                let mut first = load::<V>(&self.free[0], lanes);
+                let mut first = load(vectors, &self.free[0], lanes);
                 give_out(vectors, lanes, &mut first, arrived, times);
                 merge_all(vectors, lanes, first, &mut self.free);
             }
@@ -85,7 +93,7 @@ fn give_out<V: Simd>(
 fn merge_all<V: Simd>(vectors: V, lanes: usize, first: Registers<V>, free: &mut [Group]) {
     let mut last = first;
     for group in 1..free.len() {
-        let (low, high) = merge(vectors, last, load::<V>(&free[group], lanes));
+        let (low, high) = merge(vectors, last, load(vectors, &free[group], lanes));
         store::<V>(&mut free[group - 1], lanes, low);
         last = high;
     }
@@ -95,8 +103,12 @@ fn merge_all<V: Simd>(vectors: V, lanes: usize, first: Registers<V>, free: &mut 
 /// The lower and the higher half of two sorted groups, each sorted.
 #[inline(always)]
 fn merge<V: Simd>(vectors: V, one: Registers<V>, other: Registers<V>) -> (Registers<V>, Registers<V>) {
-    let low = from_fn(|place| vectors.min_f64s(one[place], other[GROUP - 1 - place]));
-    let high = from_fn(|place| vectors.max_f64s(one[place], other[GROUP - 1 - place]));
+    let (mut low, mut high) = (one, one);
+    for place in 0..GROUP {
+        let mirrored = other[GROUP - 1 - place];
+        low[place] = vectors.min_f64s(one[place], mirrored);
+        high[place] = vectors.max_f64s(one[place], mirrored);
+    }
     (sort_bitonic(vectors, low), sort_bitonic(vectors, high))
 }
 
@@ -111,24 +123,29 @@ fn sort_bitonic<V: Simd>(vectors: V, mut times: Registers<V>) -> Registers<V> {
 
 /// Puts each two times that stand `APART` in order.
 #[inline(always)]
-fn exchange<V: Simd, const APART: usize>(vectors: V, times: Registers<V>) -> Registers<V> {
-    from_fn(|place| {
+fn exchange<V: Simd, const APART: usize>(vectors: V, mut times: Registers<V>) -> Registers<V> {
+    for place in 0..GROUP {
         if place & APART == 0 {
-            vectors.min_f64s(times[place], times[place + APART])
-        } else {
-            vectors.max_f64s(times[place - APART], times[place])
+            let (one, other) = (times[place], times[place + APART]);
+            times[place] = vectors.min_f64s(one, other);
+            times[place + APART] = vectors.max_f64s(one, other);
         }
-    })
+    }
+    times
 }
 
 #[inline(always)]
-fn load<V: Simd>(group: &Group, lanes: usize) -> Registers<V> {
-    from_fn(|place| V::as_simd_f64s(&group.0[place]).0[lanes])
+fn load<V: Simd>(vectors: V, group: &Group, lanes: usize) -> Registers<V> {
+    let mut times = [vectors.splat_f64s(0.0); GROUP];
+    for place in 0..GROUP {
+        times[place] = V::as_simd_f64s(&group.0[place]).0[lanes];
+    }
+    times
 }
 
 #[inline(always)]
 fn store<V: Simd>(group: &mut Group, lanes: usize, times: Registers<V>) {
-    for (row, time) in group.0.iter_mut().zip(times) {
-        V::as_mut_simd_f64s(row).0[lanes] = time;
+    for place in 0..GROUP {
+        V::as_mut_simd_f64s(&mut group.0[place]).0[lanes] = times[place];
     }
 }

@@ -3,7 +3,7 @@
 use super::super::first_free::FirstFree;
 use super::counts::Counts;
 use super::draws::Services;
-use super::{BLOCK, Each, LANES, Serve, whole};
+use super::lane::{BLOCK, Each, LANES, Serve, whole};
 use pulp::Simd;
 
 pub(super) struct Tournaments<'a> {

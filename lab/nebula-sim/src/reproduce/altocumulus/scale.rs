@@ -6,12 +6,13 @@
 
 use super::super::paper::{self, Scale, TrainedLaw};
 use super::super::row::{Judgment, Row};
-use super::super::{ReproduceError, Reproduction, wording};
-use super::{grouped, offered, over, percent_over, shipped, tallies};
+use super::super::wording;
+use super::figures::{grouped, offered, over, percent_over, shipped, tallies};
 use crate::error::SimError;
 use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::reproduce::lab::Lab;
+use crate::reproduce::reproduction::{ReproduceError, Reproduction};
 use crate::system::{Altocumulus, System};
 use nebula_nic::Policy;
 use nebula_nic::schedule::Thresholds;

@@ -3,11 +3,12 @@
 
 use super::super::paper::{self, Thresholds as Setup};
 use super::super::row::{Judgment, Row};
-use super::super::{ReproduceError, Reproduction, wording};
-use super::percent_over;
+use super::super::wording;
+use super::figures::percent_over;
 use crate::altocumulus::{LateByQueue, TrainedRow, Training, fit};
 use crate::interval::Interval;
 use crate::reproduce::lab::Lab;
+use crate::reproduce::reproduction::{ReproduceError, Reproduction};
 
 pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let setup = &paper::altocumulus().setup.thresholds;

@@ -3,10 +3,11 @@
 
 use super::super::paper::{self, Traffic};
 use super::super::row::{Judgment, Row};
-use super::super::{ReproduceError, Reproduction, wording};
-use super::{grouped, offered, over, shipped, tallies};
+use super::super::wording;
+use super::figures::{grouped, offered, over, shipped, tallies};
 use crate::interval::Interval;
 use crate::reproduce::lab::Lab;
+use crate::reproduce::reproduction::{ReproduceError, Reproduction};
 use crate::system::Altocumulus;
 use crate::tally::Migrations;
 use nebula_nic::schedule::Thresholds;

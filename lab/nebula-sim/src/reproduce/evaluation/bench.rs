@@ -1,27 +1,17 @@
 //! The runs: points, curves, and searches for the highest rate at the SLO.
 
-use super::super::ReproduceError;
 use super::super::paper::{self, Design, Evaluation};
 use super::case::Case;
 use super::point::{Highest, Point, mrps};
 use crate::blocks::{self, RateBracket};
 use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
+pub(in super::super) use crate::reproduce::evaluation::depth::Depth;
 use crate::reproduce::lab::{Effort, Lab};
+use crate::reproduce::reproduction::ReproduceError;
 use nebula_nic::Span;
 use nebula_workload::Rate;
 use std::sync::Arc;
-
-/// How much is simulated for a point, and how precise a search is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in super::super) struct Depth {
-    pub(super) rpcs: u64,
-    /// RPCs before the measurement; as many as fill the LLC, unless set.
-    pub(super) warmup: Option<u64>,
-    pub(super) replications: u32,
-    /// The width of the bracket at which a search ends.
-    pub(super) width_krps: u32,
-}
 
 impl Depth {
     const fn new(rpcs: u64, replications: u32, width_krps: u32) -> Self {

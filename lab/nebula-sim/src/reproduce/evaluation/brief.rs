@@ -1,12 +1,12 @@
 //! The entries of the evaluation in runs too short for a meaningful result: for tests of what holds
 //! for every result.
 
-use super::super::{
-    ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, link, reassembler, scrubbing, table3, variants,
-};
-use super::bench::{Bench, Depth};
+use super::super::{fig6a, fig6b, fig7, fig8, link, reassembler, scrubbing, table3, variants};
+use super::bench::Bench;
+use super::depth::Depth;
 use crate::experiment::Effort as Runs;
 use crate::reproduce::lab::Lab;
+use crate::reproduce::reproduction::{ReproduceError, Reproduction};
 
 const BRIEF: Depth = Depth { rpcs: 1_000, warmup: Some(1_000), replications: 2, width_krps: 5_000 };
 

@@ -1,11 +1,11 @@
 //! The charts: curves against load, and columns of the highest rates.
 
-use super::super::ReproduceError;
 use super::super::picture::{Curve, Measure, Picture, Point as Dot};
 use super::bench::Bench;
 use super::case::Case;
 use super::point::Point;
 use crate::interval::Interval;
+use crate::reproduce::reproduction::ReproduceError;
 
 /// Published points of one line.
 pub(in super::super) type Published = Vec<(f64, f64)>;

@@ -1,7 +1,7 @@
 //! Results of earlier runs.
 
-use super::bench::Depth;
 use super::case::Case;
+use super::depth::Depth;
 use super::point::{Highest, Point};
 use nebula_nic::Span;
 use std::collections::BTreeMap;

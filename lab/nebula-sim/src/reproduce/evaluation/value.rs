@@ -1,6 +1,5 @@
 //! Values with a published counterpart, each with a reason made from the numbers of its runs.
 
-use super::super::ReproduceError;
 use super::super::paper;
 use super::super::row::{Judgment, Row};
 use super::super::wording::{number, with_interval};
@@ -9,6 +8,7 @@ use super::case::Case;
 use super::point::{self, Highest, Point};
 use super::say;
 use crate::interval::Interval;
+use crate::reproduce::reproduction::ReproduceError;
 use std::sync::Arc;
 
 /// A value, and its explanation from the runs.

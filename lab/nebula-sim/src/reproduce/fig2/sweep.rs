@@ -1,11 +1,11 @@
 //! The runs of figure 2: every design at every load, and the searches between them.
 
-use super::super::ReproduceError;
 use super::super::paper::Fig2;
 use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;
 use crate::memory::{self, Design, MemoryModel, MemoryRun, MemoryTally};
 use crate::reproduce::lab::Lab;
+use crate::reproduce::reproduction::ReproduceError;
 
 /// A machine, and the name of its arrivals.
 pub(super) struct Model {

@@ -1,9 +1,9 @@
 //! The set-ups of Altocumulus.
 
 use super::side_by_side::SideBySide;
-use super::spelled;
 use nebula_nic::Span;
 use nebula_workload::ServiceTime;
+use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 
 /// All set-ups.

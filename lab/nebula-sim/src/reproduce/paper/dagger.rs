@@ -1,11 +1,12 @@
 //! The set-ups of Dagger.
 
-use super::{span, spelled};
+use super::spelled::span;
 use crate::error::SimError;
 use crate::model::SystemModel;
 use crate::system::{Host, System};
 use nebula_nic::Span;
 use nebula_workload::ServiceTime;
+use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 
 /// All set-ups.

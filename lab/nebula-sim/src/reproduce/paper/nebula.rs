@@ -1,9 +1,9 @@
 //! The set-ups of NEBULA.
 
 use super::evaluation::{Evaluation, Fig6a, Fig7, Fig8, Table3};
-use super::spelled;
 use super::variants::{Link, Reassembler, Scrubbing, Variants};
 use crate::memory::{Dice, MemoryModel};
+use nebula_workload::from_toml::spelled;
 use nebula_workload::{Arrivals, ServiceTime};
 use serde::Deserialize;
 

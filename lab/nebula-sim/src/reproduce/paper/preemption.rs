@@ -1,8 +1,8 @@
 //! The set-ups of the papers about short RPCs behind long ones: Shinjuku, Perséphone, Concord.
 
 use super::side_by_side::SideBySide;
-use super::spelled;
 use nebula_workload::ServiceTime;
+use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 
 /// All set-ups of Shinjuku.

@@ -1,6 +1,6 @@
 //! The set-ups of RPCValet.
 
-use super::Law;
+use super::law::Law;
 use super::side_by_side::SideBySide;
 use serde::Deserialize;
 

@@ -1,10 +1,11 @@
 //! Systems side by side, as data.
 
-use super::{span, spelled};
+use super::spelled::span;
 use crate::error::SimError;
 use crate::model::SystemModel;
 use crate::system::{Costs, System};
 use nebula_nic::{Policy, Span};
+use nebula_workload::from_toml::spelled;
 use nebula_workload::{ServiceTime, TypeId};
 use serde::Deserialize;
 

@@ -1,9 +1,9 @@
 //! The set-ups of what NEBULA's paper says about the link and the reassembler, and of variants of
 //! its server.
 
-use super::spelled;
 use nebula_nic::Policy;
 use nebula_workload::ServiceTime;
+use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 
 /// What section VI says about the link.

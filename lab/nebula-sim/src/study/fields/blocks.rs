@@ -4,7 +4,7 @@ use super::super::blocks::{CAUSE_FIELDS, Figures, Found, stage_field};
 use super::super::outcome::Outcome;
 use super::super::text::{digits, ends, time, with_half};
 use super::super::units;
-use super::{Column, Field, Fields, Shown};
+use super::parts::{Column, Field, Fields, Shown};
 use crate::blocks::{Part, Stage};
 use crate::experiment::Effort;
 use crate::interval::Interval;
@@ -35,13 +35,13 @@ impl Shown for Found {
 pub fn blocks() -> Fields<Found> {
     let groups = [
         question(),
-        super::effort().into(),
+        super::parts::effort().into(),
         vec![Field::new("offered_mrps", "10⁶ RPC/s", "RPCs offered", |found: &Found| {
             Some(found.rate_rps.map(|rps| digits(rps / 1e6)).into())
         })],
-        super::outcome(),
+        super::parts::outcome(),
         cores(),
-        super::replications().into(),
+        super::parts::replications().into(),
         memory(),
         search(),
         setting(),
@@ -244,13 +244,13 @@ fn columns() -> Vec<Column<Found>> {
             let at_slo = || found.at_slo.map_or("none".to_owned(), |at| at.rate_in_words());
             found.setting.searches.then(at_slo)
         }),
-        super::served(),
-        super::nacked(),
-        super::mean(),
-        super::p99(),
-        super::p999(),
-        super::slo(),
-        super::met(),
+        super::parts::served(),
+        super::parts::nacked(),
+        super::parts::mean(),
+        super::parts::p99(),
+        super::parts::p999(),
+        super::parts::slo(),
+        super::parts::met(),
         Column::new("service", "service_ns_mean", |found: &Found| {
             Some(shown(found, |f| with_half(f.service_mean, time)))
         }),

@@ -6,7 +6,7 @@ use super::super::over_time::{OverTime, Slot};
 use super::super::point::Ask;
 use super::super::text::{depth, digits, ends, load, time, with_half};
 use super::super::units;
-use super::{Column, Field, Fields, Shown};
+use super::parts::{Column, Field, Fields, Shown};
 use crate::experiment::Effort;
 use crate::hottest::cores_differ;
 use crate::interval::Interval;
@@ -46,8 +46,8 @@ pub fn queueing() -> Fields<Found> {
         }),
         load_at_slo(),
         Column::new("offered", "offered_mrps", |found: &Found| Some(shown(found, |f| units::rate(f.offered_rps)))),
-        super::served(),
-        super::nacked(),
+        super::parts::served(),
+        super::parts::nacked(),
         Column::new("NACKed, light flows", "accepted_light", |found: &Found| {
             light(found).map(|accepted| with_half(rest_of(accepted), units::percent))
         }),
@@ -56,10 +56,10 @@ pub fn queueing() -> Fields<Found> {
             let hottest = |f: &Figures| f.hottest.map_or("–".to_owned(), |share| with_half(share, units::percent));
             is_uneven(found).then(|| shown(found, hottest))
         }),
-        super::mean(),
-        super::p50(),
-        super::p99(),
-        super::p999(),
+        super::parts::mean(),
+        super::parts::p50(),
+        super::parts::p99(),
+        super::parts::p999(),
         Column::new("slowdown p99.9", "slowdown.p999", |found: &Found| {
             slowdown(found, |f| f.slowdown_p999).map(|slowdown| with_half(slowdown, depth))
         }),
@@ -69,8 +69,8 @@ pub fn queueing() -> Fields<Found> {
         Column::new("recovery", "recovery_ns", |found: &Found| {
             found.over_time.as_ref().map(|over| over.recovery_in_words())
         }),
-        super::slo(),
-        super::met(),
+        super::parts::slo(),
+        super::parts::met(),
         Column::new("queue mean", "queue_depth.mean", |found: &Found| {
             Some(shown(found, |f| with_half(f.depth_mean, depth)))
         }),
@@ -189,10 +189,10 @@ pub fn comparison() -> Fields<Found> {
         Column::new("policy", "policy", |found: &Found| Some(found.point.system.policy_name())).word(),
         Column::new("load", "load", |found: &Found| is_measured(found).then(|| shown(found, |f| load(f.load)))),
         load_at_slo(),
-        super::served(),
-        super::p50(),
-        super::p99(),
-        super::slo(),
+        super::parts::served(),
+        super::parts::p50(),
+        super::parts::p99(),
+        super::parts::slo(),
     ];
     Fields {
         fields: [name].into_iter().chain(fields()).chain(behind).collect(),
@@ -229,15 +229,15 @@ fn host() -> [Field<Found>; 3] {
 fn fields() -> Vec<Field<Found>> {
     let groups = [
         question(),
-        super::effort().into(),
+        super::parts::effort().into(),
         vec![Field::new("offered_mrps", "10⁶ RPC/s", "RPCs that came", |found: &Found| {
             Some(figure(found, |f| f.offered_rps / 1e6))
         })],
-        super::outcome(),
+        super::parts::outcome(),
         slowdowns(),
         cores(),
         queue(),
-        super::replications().into(),
+        super::parts::replications().into(),
         search(),
         over_time(),
         tiers(),

@@ -21,7 +21,7 @@ impl Tiers<'_> {
             copy.at = At::Behind(join);
         }
         if deadline < until {
-            self.at(deadline, What::Expires(join));
+            self.events.set(deadline, What::Expires(join));
         }
         let mut asked = ServerSet::default();
         for _ in 0..calls.fan_out {
@@ -38,7 +38,7 @@ impl Tiers<'_> {
     /// A part is sent to a server, and later perhaps to a second one.
     fn call(&mut self, now: Timestamp, join: Key, tier: usize, server: u16, number: u64, deadline: Timestamp) {
         let service_ps = self.tiers[tier].services.next().1.as_ps();
-        self.tally.by_tier[tier].calls += u64::from(self.length.is_measured(number));
+        self.window.tally.by_tier[tier].calls += u64::from(self.window.length.is_measured(number));
         let attempts = Attempts::new(true);
         let part = self.parts.insert(Part {
             join,
@@ -86,7 +86,7 @@ impl Tiers<'_> {
             *free = Some(copy);
         }
         // Two copies that are sent together know of each other when the first arrives.
-        self.at(now + self.tiers[tier].there, What::Arrives(copy));
+        self.events.set(now + self.tiers[tier].there, What::Arrives(copy));
     }
 
     /// It is time for a second copy.
@@ -109,7 +109,7 @@ impl Tiers<'_> {
         }
         let has_same_service = calling.calls.hedge.is_some_and(|hedge| hedge.has_same_service);
         let service_ps = if has_same_service { service_ps } else { calling.services.next().1.as_ps() };
-        self.tally.by_tier[tier].copies += u64::from(self.length.is_measured(number));
+        self.window.tally.by_tier[tier].copies += u64::from(self.window.length.is_measured(number));
         self.send(now, key, server, service_ps);
     }
 
@@ -155,12 +155,12 @@ impl Tiers<'_> {
         if let Some(hedging) = &mut calling.hedging {
             hedging.answered(took);
         }
-        if self.length.is_measured(part.number) {
-            let of_tier = &mut self.tally.by_tier[tier];
+        if self.window.length.is_measured(part.number) {
+            let of_tier = &mut self.window.tally.by_tier[tier];
             of_tier.useful_ps += u128::from(service_ps);
             of_tier.latency.record(took.as_ps());
             if tier == 0 {
-                self.tally.queued.record(queued_ps);
+                self.window.tally.queued.record(queued_ps);
             }
         }
         part.copies.iter_mut().filter(|copy| **copy == Some(key)).for_each(|copy| *copy = None);

@@ -63,7 +63,7 @@ pub(super) enum At {
 }
 
 /// What happens at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum What {
     /// A copy reaches its server.
     Arrives(Key),

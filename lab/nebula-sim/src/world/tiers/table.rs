@@ -1,7 +1,7 @@
 //! A table whose entries are told from those that had their places before.
 
 /// The place of an entry, and which of its entries it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     place: u32,
     serial: u64,

@@ -1,4 +1,26 @@
-//! Errors of TOML on one line.
+//! What every file in TOML needs: values by their text, and errors on one line.
+
+use serde::{Deserialize, Deserializer, de};
+
+/// Deserializes a value from its text.
+///
+/// # Errors
+///
+/// It is no text, or not one of a value.
+pub fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(
+    text: D,
+) -> Result<T, D::Error> {
+    String::deserialize(text)?.parse().map_err(de::Error::custom)
+}
+
+/// A duration as people write it, such as `200ns`.
+///
+/// # Errors
+///
+/// It is no text, or no duration.
+pub fn span<'de, D: Deserializer<'de>>(text: D) -> Result<nebula_nic::Span, D::Error> {
+    spelled(text)
+}
 
 /// What is wrong with a TOML file, and on which line.
 #[must_use]

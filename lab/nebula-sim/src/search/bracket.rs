@@ -1,0 +1,19 @@
+//! Where a search begins and ends.
+
+/// The range and the resolution of a search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bracket {
+    /// Lowest load.
+    pub lowest: f64,
+    /// Highest load; below 1 unless the queue has a bound.
+    pub highest: f64,
+    /// Width at which a replication stops bisecting.
+    pub width: f64,
+}
+
+impl Default for Bracket {
+    /// From 0.01 to 0.9995, with a resolution of 0.0005.
+    fn default() -> Self {
+        Self { lowest: 0.01, highest: 0.9995, width: 0.0005 }
+    }
+}
