@@ -5,18 +5,15 @@
 //! step by step), [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on
 //! stable Rust), [`network`] (seeded runs on a simulated network), [`relay`] (calls over a hostile
 //! link), [`soak`] (a server under load for minutes), [`mod@bench`] (the tables of
-//! docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser),
-//! [`python`] (the package for Python), [`memcached`] (the server beside memcached), [`first_run`]
-//! (how long a newcomer waits), [`book`] (links of the site of docs/) and [`dist`] (what is handed
-//! out for a version).
+//! docs/BENCHMARKS.md, by a library in bench/), [`coverage`] (whether intervals hold), [`pages`]
+//! (reports in a browser), [`python`] (the package for Python), [`memcached`] (the server beside
+//! memcached), [`first_run`] (how long a newcomer waits), [`book`] (links of the site of docs/) and
+//! [`dist`] (what is handed out for a version).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 
 mod area;
-mod bench;
-mod browser;
 mod book;
-mod callgrind;
 mod coverage;
 mod dist;
 mod explore;
@@ -37,6 +34,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use nebula_bench_runner as bench;
 use nebula_shell as shell;
 
 use crate::shell::{Failure, Shell};

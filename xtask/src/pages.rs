@@ -5,7 +5,7 @@ mod live;
 
 use std::path::{Path, PathBuf};
 
-use crate::browser::Browser;
+use crate::bench::browser::Browser;
 use crate::shell::{Attempt, Failure, Shell, run as run_command, stdout_of};
 
 /// Arguments of `cargo xtask pages`.

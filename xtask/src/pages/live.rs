@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use crate::browser::Browser;
+use crate::bench::browser::Browser;
 use crate::shell::{Attempt, Failure, Shell};
 
 /// Charts of a server without a store.

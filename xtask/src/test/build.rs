@@ -9,8 +9,10 @@ use crate::tidy;
 /// minutes to build.
 const CLI: &str = "nebula-cli/typed";
 const CLI_WHOLE: &str = "nebula-cli/typed,nebula-cli/replicate";
-/// The crate of that one.
+/// The crate of that one, the commands of the project, and what does one of these in bench/.
 const REPLICATION: &str = "nebula-replication";
+const XTASK: &str = "xtask";
+const BENCH: &str = "nebula-bench-runner";
 
 pub(super) fn fmt(shell: &Shell) -> Result<Ending, Failure> {
     for manifest in shell.manifests() {
@@ -25,16 +27,10 @@ pub(super) fn tidy(shell: &Shell) -> Result<Ending, Failure> {
 }
 
 pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
-    run(&mut shell.cargo(&[
-        "clippy",
-        "--workspace",
-        "--features",
-        CLI_WHOLE,
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
+    // What is of another workspace is not linted with this one.
+    for packages in [&["--workspace", "--features", CLI_WHOLE][..], &["-p", XTASK, "-p", BENCH]] {
+        run(shell.cargo(&["clippy"]).args(packages).args(["--all-targets", "--", "-D", "warnings"]))?;
+    }
     Ok(Ending::Passed)
 }
 
@@ -53,8 +49,10 @@ pub(super) fn test(shell: &Shell) -> Result<Ending, Failure> {
 }
 
 pub(super) fn others(shell: &Shell) -> Result<Ending, Failure> {
-    let mut test = shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM]);
+    let mut test =
+        shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM, "--exclude", XTASK]);
     run(test.args(first(shell).flat_map(|name| ["--exclude".to_owned(), name])))?;
+    run(&mut shell.cargo(&["test", "-p", XTASK, "-p", BENCH]))?;
     run(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--bins", "--tests"]))?;
     Ok(Ending::Passed)
 }

@@ -81,6 +81,6 @@ pub(super) fn instructions(shell: &Shell) -> Result<Ending, Failure> {
     if !shell.has("valgrind", &["--version"]) {
         return Ok(Ending::Skipped("no valgrind to count instructions with (apt-get install valgrind)".into()));
     }
-    bench::instructions::gate(shell)?;
+    bench::gate(shell)?;
     Ok(Ending::Passed)
 }

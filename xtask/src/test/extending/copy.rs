@@ -8,7 +8,7 @@ use std::path::Path;
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
 /// The folders that the workspace is built from, beside the files at the root.
-const FOLDERS: &[&str] = &["core", "runtime", "lab", "services", "testing", "xtask", "docs"];
+const FOLDERS: &[&str] = &["core", "runtime", "lab", "services", "testing", "bench", "xtask", "docs"];
 
 /// Reads what a build of the workspace needs.
 pub(super) fn read(root: &Path) -> Result<Files, Failure> {

@@ -2,7 +2,7 @@
 //! lines.
 
 use super::{Row, Section};
-use crate::shell::{Attempt, Failure, Shell, stdout_of};
+use nebula_shell::{Attempt, Failure, Shell, stdout_of};
 
 /// One section of the program.
 pub(super) struct SideBySide {
@@ -44,7 +44,7 @@ pub(super) fn parse(stdout: &str) -> Result<Vec<Row>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{Against, Bound};
+    use crate::{Against, Bound};
 
     #[test]
     fn a_row_is_read_from_its_line() {

@@ -1,7 +1,7 @@
 //! The simulator compared with a bare recursion and with SimPy.
 
 use super::{Row, Section, program};
-use crate::shell::{Failure, Shell, run, stdout_of};
+use nebula_shell::{Failure, Shell, run, stdout_of};
 use std::path::PathBuf;
 
 /// The section `lab` of the program `nebula-bench`, with a Python that has SimPy.

@@ -1,7 +1,7 @@
 //! The key-value service compared with its own store called directly.
 
 use super::{Row, Section, program};
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use nebula_shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// The section `kv` of the program `nebula-bench`, which starts the program `nebula` as its server.
 pub(super) struct Kv;

@@ -2,7 +2,7 @@
 //! all others stay.
 
 use super::{Measured, table};
-use crate::shell::{Attempt, Failure, Shell};
+use nebula_shell::{Attempt, Failure, Shell};
 
 const DATA: &str = "docs/data/benchmarks.tsv";
 
@@ -51,7 +51,7 @@ fn merged(data: &str, measured: &[Measured]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::Row;
+    use crate::Row;
 
     const HEADINGS: &str = "section\twhat";
 

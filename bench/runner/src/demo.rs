@@ -10,7 +10,7 @@ use std::thread;
 use serde::Deserialize;
 
 use super::{Against, Bound, Row, Section};
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use nebula_shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// Runs of the demo in each section.
 const RUNS: usize = 10;

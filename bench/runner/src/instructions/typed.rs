@@ -3,7 +3,7 @@
 
 use super::{Against, Bound, Row, runtime_program};
 use crate::callgrind;
-use crate::shell::{Failure, Shell};
+use nebula_shell::{Failure, Shell};
 
 /// What an RPC of the line encoding may take, as a share of one of the handler written by hand.
 const LINE_MOST: f64 = 1.0;

@@ -1,7 +1,7 @@
 //! The defaults beside the best settings.
 
 use super::{Row, Section, program};
-use crate::shell::{Failure, Shell, run, stdout_of};
+use nebula_shell::{Failure, Shell, run, stdout_of};
 
 /// The section `defaults` of the program `nebula-bench`, which starts the program `nebula` as its
 /// server and as its load.

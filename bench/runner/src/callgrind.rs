@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::shell::{Attempt, Failure, Shell};
+use nebula_shell::{Attempt, Failure, Shell};
 
 /// The instructions that `program args` executes from its start to its end.
 pub(crate) fn instructions(shell: &Shell, program: &Path, args: &[String]) -> Result<u64, Failure> {

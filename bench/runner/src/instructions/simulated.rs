@@ -5,9 +5,9 @@
 //! come, first served that is far below what the event-driven machines take, so that a run which
 //! falls back to them is noticed. Under callgrind lanes use AVX2, where the machine has it.
 
-use crate::bench::{Against, Bound, Row};
 use crate::callgrind;
-use crate::shell::{Failure, Shell, run};
+use crate::{Against, Bound, Row};
+use nebula_shell::{Failure, Shell, run};
 
 /// Cases of the example, and the most instructions an RPC.
 const MOST: &[(&str, f64)] = &[

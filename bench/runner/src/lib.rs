@@ -1,14 +1,21 @@
 //! `cargo xtask bench`: runs the benchmarks one after another and prints one table.
 //!
-//! A benchmark is a [`Section`] in a separate file: how to run it and its rows. To add one: a file
-//! under `bench/` and a line in [`sections`]; for a section of the program `nebula-bench`, which
-//! prints rows as JSON lines, the line is enough. Figures are ratios within one run, or instruction
-//! counts, since wall time on a shared machine tells little by itself.
+//! A benchmark is a [`Section`]: how to run it and its rows. For one of the program `nebula-bench`,
+//! which prints rows as JSON lines, a line in [`sections`] is enough; any other is a file here.
+//! Figures are ratios within one run, or instruction counts, since wall time on a shared machine
+//! tells little by itself.
+//!
+//! It builds what it measures when it runs it, so that counting instructions builds no tonic.
 
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
+
+pub mod browser;
+mod callgrind;
 mod decisions;
 mod defaults;
 mod demo;
-pub(crate) mod instructions;
+mod instructions;
 mod kv;
 mod lab;
 mod memcached;
@@ -18,13 +25,15 @@ mod program;
 mod replication;
 mod table;
 
+pub use instructions::gate;
+
 use serde::{Deserialize, Serialize};
 
-use crate::shell::{Attempt, Failure, Shell, stdout_of};
+use nebula_shell::{Attempt, Failure, Shell, stdout_of};
 
 /// Arguments of `cargo xtask bench`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// Run only the sections whose name contains one of these words.
     #[arg(value_name = "SECTION")]
     sections: Vec<String>,
@@ -158,7 +167,8 @@ struct Measured {
     rows: Vec<Row>,
 }
 
-pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+/// Runs the chosen sections, one after another, and prints and keeps their rows.
+pub fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let sections = chosen(&args.sections)?;
     if args.list {
         sections.iter().for_each(|section| println!("{:14}{}", section.name(), section.what()));
@@ -178,14 +188,14 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     }
     page::bless(shell, &measured)?;
     let draw = |Picture { path, title, spec }: Picture| {
-        let svg = crate::browser::chart(shell, title, &spec)?;
+        let svg = browser::chart(shell, title, &spec)?;
         std::fs::write(shell.root().join(path), svg).attempt(format!("write {path}"))
     };
     pictures.into_iter().try_for_each(draw)
 }
 
 /// Keeps a server under `load` times its peak for `seconds`; fails if what it holds grows.
-pub(crate) fn soak(shell: &Shell, seconds: u64, load: f64) -> Result<(), Failure> {
+pub fn soak(shell: &Shell, seconds: u64, load: f64) -> Result<(), Failure> {
     let words = ["trust".to_owned(), "soak".to_owned(), seconds.to_string(), load.to_string()];
     let rows = program::parse(&stdout_of(program::run(shell, "").args(words))?)?;
     let has_grown = |row: &Row| {

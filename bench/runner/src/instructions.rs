@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Against, Bound, Row, Section};
 use crate::callgrind;
-use crate::shell::{Failure, Shell, run};
+use nebula_shell::{Failure, Shell, run};
 
 /// What is counted: the example's name for it, and ours.
 const OPERATIONS: &[(&str, &str)] = &[
@@ -105,7 +105,7 @@ impl Section for Instructions {
 }
 
 /// Fails when an operation's counts differ too much.
-pub(crate) fn gate(shell: &Shell) -> Result<(), Failure> {
+pub fn gate(shell: &Shell) -> Result<(), Failure> {
     let rows = [
         rows(shell, 20_000)?,
         echo(shell, 8_000)?,

@@ -1,7 +1,7 @@
 //! A replicated store's commits beside etcd's.
 
 use super::{Row, Section, program};
-use crate::shell::{Failure, Shell, run, stdout_of};
+use nebula_shell::{Failure, Shell, run, stdout_of};
 
 /// The section `replication` of the program `nebula-bench`, which starts the program `nebula` and
 /// etcd.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Picture, Row, Section, program};
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use nebula_shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// The section `memcached` of the program `nebula-bench`, which starts the program `nebula` and
 /// memcached.

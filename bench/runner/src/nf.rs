@@ -1,7 +1,7 @@
 //! Network functions compared with the kernel's own forwarding.
 
 use super::{Row, Section, program};
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use nebula_shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// The section `nf` of the program `nebula-bench`, which starts the program `nebula` between
 /// network namespaces.

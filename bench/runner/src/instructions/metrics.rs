@@ -3,7 +3,7 @@
 
 use super::{Against, Bound, ECHOES, Echo, Row, runtime_program};
 use crate::callgrind;
-use crate::shell::{Failure, Shell};
+use nebula_shell::{Failure, Shell};
 
 /// What an RPC may take with samples, as a share of what it takes without.
 const MOST: f64 = 1.02;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Against, Bound, Row, Section};
 use crate::callgrind;
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use nebula_shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// The goal for one decision.
 const GOAL_NS: f64 = 50.0;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::shell::{Attempt, Failure, Shell};
+use nebula_shell::{Attempt, Failure, Shell};
 
 /// What the browser is called.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -11,21 +11,16 @@ const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const ASSETS: [&str; 2] = ["core/nebula-ui/assets/vega/vega.js.gz", "core/nebula-ui/src/report/library.js"];
 
 /// A browser of this machine.
-pub(crate) struct Browser(&'static str);
+pub struct Browser(&'static str);
 
 impl Browser {
-    pub(crate) fn find(shell: &Shell) -> Option<Self> {
+    /// The first that is installed.
+    pub fn find(shell: &Shell) -> Option<Self> {
         NAMES.into_iter().find(|name| shell.has(name, &["--version"])).map(Self)
     }
 
     /// The document at `url` once its scripts have run for so long, in a window of that width.
-    pub(crate) fn dump(
-        &self,
-        shell: &Shell,
-        url: &str,
-        (width, ms): (u32, u32),
-        is_dark: bool,
-    ) -> Result<String, Failure> {
+    pub fn dump(&self, shell: &Shell, url: &str, (width, ms): (u32, u32), is_dark: bool) -> Result<String, Failure> {
         let mut command = shell.command(self.0);
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
         command.args([format!("--virtual-time-budget={ms}"), format!("--window-size={width},1600")]);
