@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use nebula_shell::{Attempt, Failure, Shell};
+use nebula_shell::{Attempt, Failure, Shell, files};
 
 /// What the browser is called.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -38,9 +38,8 @@ pub(crate) fn chart(shell: &Shell, title: &str, spec: &serde_json::Value) -> Res
     let browser =
         Browser::find(shell).ok_or_else(|| Failure::new("no Chromium to draw with: apt-get install chromium"))?;
     let folder = shell.target().join("pages");
-    std::fs::create_dir_all(&folder).attempt("make a folder for pages")?;
     let page = folder.join("chart.html");
-    std::fs::write(&page, page_of(shell.root(), spec)?).attempt("write a page")?;
+    files::write(&page, page_of(shell.root(), spec)?)?;
     let dumped = browser.dump(shell, &format!("file://{}", page.display()), (800, 20_000), false)?;
     let svg = dumped.split_once("<svg").and_then(|(_, rest)| rest.split_once("</svg>"));
     let (svg, _) = svg.ok_or_else(|| Failure::new(format!("{title}: the browser has drawn nothing")))?;

@@ -4,10 +4,10 @@
 //! Both come from the example `decisions` of `nebula-nic`, which lists what it can run. Nanoseconds
 //! are compared with the goal but depend on the machine; instructions are the same everywhere.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{Against, Bound, Row, Section};
 use crate::callgrind;
+use crate::row::{Bound, Row};
 use nebula_shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// The goal for one decision.
@@ -17,27 +17,13 @@ const CORES: &str = "64";
 /// RPCs that instructions are counted over.
 const COUNTED: u32 = 20_000;
 
-/// The benchmark.
-pub(super) struct Decisions;
-
-impl Section for Decisions {
-    fn name(&self) -> &'static str {
-        "decisions"
-    }
-
-    fn what(&self) -> &'static str {
-        "what deciding about one RPC takes under every policy, 64 cores; the goal is 50 ns"
-    }
-
-    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        let program = build(shell)?;
-        let listed = stdout_of(shell.command(&program).arg("list"))?;
-        let mut rows = Vec::new();
-        for line in listed.lines() {
-            rows.extend(of_line(shell, &program, line)?);
-        }
-        Ok(rows)
-    }
+/// Two rows for each of what the example lists.
+pub(crate) fn rows(shell: &Shell) -> Result<Vec<Row>, Failure> {
+    run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-nic", "--example", "decisions"]))?;
+    let program = shell.target().join("dist/examples/decisions");
+    let listed = stdout_of(shell.command(&program).arg("list"))?;
+    let rows: Result<Vec<_>, _> = listed.lines().map(|line| of_line(shell, &program, line)).collect();
+    Ok(rows?.concat())
 }
 
 /// The two rows of a listed line: its time, and its instructions if callgrind is installed.
@@ -46,16 +32,14 @@ fn of_line(shell: &Shell, program: &Path, line: &str) -> Result<Vec<Row>, Failur
         subject(line).ok_or_else(|| Failure::new(format!("cannot read the listed line `{line}`")))?;
     let said = stdout_of(shell.command(program).args(["time", index, CORES]))?;
     let ns: f64 = said.trim().parse().attempt(format!("read the time `{said}`"))?;
-    let total = |n: u32| {
-        let args = ["count".to_owned(), index.to_owned(), CORES.to_owned(), n.to_string()];
-        callgrind::instructions(shell, program, &args)
-    };
-    let counted = total(COUNTED).and_then(|once| Ok(total(2 * COUNTED)?.saturating_sub(once)));
+    let counted =
+        callgrind::each(COUNTED, |n| callgrind::instructions(shell, program, &["count", index, CORES, &n.to_string()]));
+    let timed = timed(&what, ns, each);
     Ok(match counted {
-        Ok(instructions) => vec![timed(&what, ns, each), count(&what, instructions, each)],
+        Ok(instructions) => vec![timed, Row::plain(what, instructions, &format!("instructions a {each}"))],
         Err(failure) => {
             println!("{what}: no instructions: {failure}");
-            vec![timed(&what, ns, each)]
+            vec![timed]
         }
     })
 }
@@ -77,21 +61,11 @@ fn subject(line: &str) -> Option<Subject<'_>> {
 
 /// The goal applies to decisions made for every RPC.
 fn timed(what: &str, ns: f64, each: &str) -> Row {
-    let against =
-        Against { what: format!("the goal of {GOAL_NS} ns"), ratio: ns / GOAL_NS, bound: Some(Bound::AtMost(1.0)) };
-    let against = (each == "RPC").then_some(against);
-    Row { what: what.to_owned(), value: ns, unit: format!("ns a {each}"), against }
-}
-
-fn count(what: &str, instructions: u64, each: &str) -> Row {
-    #[expect(clippy::cast_precision_loss, reason = "a count of instructions is far below 2^53")]
-    let value = instructions as f64 / f64::from(COUNTED);
-    Row { what: what.to_owned(), value, unit: format!("instructions a {each}"), against: None }
-}
-
-fn build(shell: &Shell) -> Result<PathBuf, Failure> {
-    run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-nic", "--example", "decisions"]))?;
-    Ok(shell.target().join("dist/examples/decisions"))
+    let row = Row::plain(what, ns, &format!("ns a {each}"));
+    match each {
+        "RPC" => row.against(format!("the goal of {GOAL_NS} ns"), ns / GOAL_NS, Bound::AtMost(1.0)),
+        _ => row,
+    }
 }
 
 #[cfg(test)]
@@ -107,14 +81,7 @@ mod tests {
 
     #[test]
     fn a_time_beyond_the_goal_breaks_it() {
-        let is_kept =
-            |ns| timed("rss", ns, "RPC").against.is_some_and(|a| a.bound.is_some_and(|bound| bound.holds(a.ratio)));
-        assert!(is_kept(50.0) && !is_kept(50.1));
+        assert!(timed("rss", 50.0, "RPC").is_kept() && !timed("rss", 50.1, "RPC").is_kept());
         assert_eq!(timed("a manager's", 60.0, "decision").against, None);
-    }
-
-    #[test]
-    fn instructions_are_those_of_one_rpc() {
-        assert_eq!(count("rss", 2_000_000, "RPC").value.to_bits(), 100.0_f64.to_bits());
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: runs the benchmarks one after another and prints one table.
 //!
 //! A benchmark is a [`Section`]: how to run it and its rows. For one of the program `nebula-bench`,
-//! which prints rows as JSON lines, a line in [`sections`] is enough; any other is a file here.
+//! which prints rows as JSON lines, a line in [`SECTIONS`] is enough; any other is a file here.
 //! Figures are ratios within one run, or instruction counts, since wall time on a shared machine
 //! tells little by itself.
 //!
@@ -13,23 +13,21 @@
 pub mod browser;
 mod callgrind;
 mod decisions;
-mod defaults;
 mod demo;
 mod instructions;
-mod kv;
-mod lab;
 mod memcached;
-mod nf;
 mod page;
 mod program;
-mod replication;
+mod row;
 mod table;
 
 pub use instructions::gate;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use nebula_shell::{Attempt, Failure, Shell, stdout_of};
+use crate::program::{Given, Program};
+use crate::row::Row;
+use nebula_shell::{Attempt, Failure, Shell, files};
 
 /// Arguments of `cargo xtask bench`.
 #[derive(clap::Args)]
@@ -46,21 +44,24 @@ pub struct Args {
 }
 
 /// One benchmark.
-trait Section {
-    /// The word that selects it on the command line.
-    fn name(&self) -> &'static str;
-
+struct Section {
+    /// The word that selects it on the command line, and the program's argument.
+    name: &'static str,
     /// What it shows, in one line.
-    fn what(&self) -> &'static str;
-
-    /// Measures.
-    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure>;
-
+    what: &'static str,
+    by: By,
     /// A picture of its rows for docs/, if it has one.
-    fn picture(&self, rows: &[Row]) -> Option<Picture> {
-        let _ = rows;
-        None
-    }
+    picture: Option<fn(&[Row]) -> Picture>,
+}
+
+/// What measures.
+enum By {
+    /// The program `nebula-bench`.
+    Program(Program),
+    /// Runs of the demo beside so many threads that compute all the time.
+    Demo { busy_loops: usize },
+    /// A function here.
+    Here(fn(&Shell) -> Result<Vec<Row>, Failure>),
 }
 
 /// A picture of what a section has measured.
@@ -72,90 +73,123 @@ struct Picture {
     spec: serde_json::Value,
 }
 
+const fn section(name: &'static str, what: &'static str, by: By) -> Section {
+    Section { name, what, by, picture: None }
+}
+
+/// A section of the program, built with these features beside none: what a section does not need is
+/// not built.
+const fn program(features: &'static str, given: Given) -> By {
+    By::Program(Program { features, given })
+}
+
 /// Every section, in the order they run.
-fn sections() -> Vec<Box<dyn Section>> {
-    let side_by_side = |name, what, features| Box::new(program::SideBySide { name, what, features });
-    let demo = |name, what, busy_loops| Box::new(demo::Demo { name, what, busy_loops });
-    vec![
-        Box::new(instructions::Instructions),
-        Box::new(decisions::Decisions),
-        side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run", ""),
-        Box::new(kv::Kv),
-        Box::new(defaults::Defaults),
-        side_by_side(
-            "hit-ratio",
-            "the store as a cache, beside memcached with the same memory and the same requests",
-            "",
-        ),
-        Box::new(memcached::Memcached),
-        Box::new(lab::Lab),
-        side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run", "peers"),
-        side_by_side("typed", "generated services beside a handler of bytes written by hand, in the same run", "typed"),
-        side_by_side("domains", "two messaging domains on one core, one of which is noisy, in the same run", ""),
-        side_by_side(
-            "scaling",
-            "workers behind one engine beside the laboratory, and engines side by side; takes 4 to 16 cores",
-            "lab",
-        ),
-        side_by_side("memory", "memory of a server with 1 client and with 1,000", ""),
-        side_by_side("one-sided", "one-sided reads of 64 B beside RPCs and plain loads, in the same run", ""),
-        side_by_side(
-            "udp",
-            "UDP: the echo beside bare sockets, tonic, tarpc and quinn; loss, overload, 10,000 clients",
-            "peers",
-        ),
-        Box::new(replication::Replication),
-        side_by_side("xdp", "the echo past the kernel's network stack, beside udp://, on a virtual cable (root)", ""),
-        Box::new(nf::Nf),
-        demo("demo-quiet", "ten runs of nebula demo: does it keep the SLO that it chooses?", 0),
-        demo("demo-busy-1", "the same beside one busy loop", 1),
-        demo("demo-busy-2", "the same beside two busy loops", 2),
-        side_by_side(
-            "trust",
-            "overload by clients that ignore NACKs, and by processes: what is served, and an honest client's share",
-            "",
-        ),
-    ]
-}
+const SECTIONS: &[Section] = &[
+    section(
+        "instructions",
+        "instructions an operation, by callgrind, the same for 16 and 10,000 clients, 16 and 64 cores; and a simulated RPC",
+        By::Here(instructions::rows),
+    ),
+    section(
+        "decisions",
+        "what deciding about one RPC takes under every policy, 64 cores; the goal is 50 ns",
+        By::Here(decisions::rows),
+    ),
+    section(
+        "echo",
+        "64 B echo through the whole runtime, beside a bare ring in the same run",
+        program("", Given::Nothing),
+    ),
+    section(
+        "kv",
+        "the KV service over shm, beside the same store called directly on one core in the same run",
+        program("", Given::Nebula("")),
+    ),
+    section(
+        "defaults",
+        "README's example, two processes and the KV service with nothing set, beside the best setting, on 1, 2 and 4 cores",
+        program("", Given::Nebula("")),
+    ),
+    section(
+        "hit-ratio",
+        "the store as a cache, beside memcached with the same memory and the same requests",
+        program("", Given::Nothing),
+    ),
+    Section {
+        picture: Some(memcached::picture),
+        ..section(
+            "memcached",
+            "GETs by memcached's text protocol over TCP, one server core, beside memcached in the same run; both under overload",
+            program("", Given::Nebula("")),
+        )
+    },
+    section(
+        "lab",
+        "simulated RPCs a second, beside a bare recursion and SimPy in the same run; 1,024 cores beside 16",
+        program("lab", Given::Simpy),
+    ),
+    section(
+        "peers",
+        "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run",
+        program("peers", Given::Nothing),
+    ),
+    section(
+        "typed",
+        "generated services beside a handler of bytes written by hand, in the same run",
+        program("typed", Given::Nothing),
+    ),
+    section(
+        "domains",
+        "two messaging domains on one core, one of which is noisy, in the same run",
+        program("", Given::Nothing),
+    ),
+    section(
+        "scaling",
+        "workers behind one engine beside the laboratory, and engines side by side; takes 4 to 16 cores",
+        program("lab", Given::Nothing),
+    ),
+    section("memory", "memory of a server with 1 client and with 1,000", program("", Given::Nothing)),
+    section(
+        "one-sided",
+        "one-sided reads of 64 B beside RPCs and plain loads, in the same run",
+        program("", Given::Nothing),
+    ),
+    section(
+        "udp",
+        "UDP: the echo beside bare sockets, tonic, tarpc and quinn; loss, overload, 10,000 clients",
+        program("peers", Given::Nothing),
+    ),
+    section(
+        "replication",
+        "writes of three replicas, each synced by a majority, beside etcd on the same disk in the same run",
+        program("replication", Given::Nebula("replicate")),
+    ),
+    section(
+        "xdp",
+        "the echo past the kernel's network stack, beside udp://, on a virtual cable (root)",
+        program("", Given::Nothing),
+    ),
+    section(
+        "nf",
+        "network functions beside the kernel's forwarding, and jbsq:2 beside rss under flows of which few send much (root)",
+        program("", Given::Nebula("")),
+    ),
+    section("demo-quiet", "ten runs of nebula demo: does it keep the SLO that it chooses?", By::Demo { busy_loops: 0 }),
+    section("demo-busy-1", "the same beside one busy loop", By::Demo { busy_loops: 1 }),
+    section("demo-busy-2", "the same beside two busy loops", By::Demo { busy_loops: 2 }),
+    section(
+        "trust",
+        "overload by clients that ignore NACKs, and by processes: what is served, and an honest client's share",
+        program("", Given::Nothing),
+    ),
+];
 
-/// One measured figure; a benchmark program prints it as one JSON line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Row {
-    /// What was measured: "echo 64 B, 64 outstanding".
-    pub(crate) what: String,
-    pub(crate) value: f64,
-    /// The unit of `value`: "M RPC/s", "ns", "instructions".
-    pub(crate) unit: String,
-    /// What it is compared with in the same run, and the ratio to that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) against: Option<Against>,
-}
-
-/// The baseline of a [`Row`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Against {
-    /// "bare slot ring".
-    pub(crate) what: String,
-    /// The row's value divided by the baseline's.
-    pub(crate) ratio: f64,
-    /// The required ratio, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) bound: Option<Bound>,
-}
-
-/// The requirement on a ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Bound {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-impl Bound {
-    fn holds(self, ratio: f64) -> bool {
-        match self {
-            Self::AtLeast(least) => ratio >= least,
-            Self::AtMost(most) => ratio <= most,
+impl Section {
+    fn rows(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
+        match &self.by {
+            By::Program(program) => program.rows(shell, &[self.name]),
+            By::Demo { busy_loops } => demo::rows(shell, *busy_loops),
+            By::Here(measure) => measure(shell),
         }
     }
 }
@@ -171,15 +205,15 @@ struct Measured {
 pub fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let sections = chosen(&args.sections)?;
     if args.list {
-        sections.iter().for_each(|section| println!("{:14}{}", section.name(), section.what()));
+        sections.iter().for_each(|section| println!("{:14}{}", section.name, section.what));
         return Ok(());
     }
     let (mut measured, mut pictures) = (Vec::new(), Vec::new());
     for section in sections {
-        println!("== {}: {}", section.name(), section.what());
-        let rows = section.run(shell)?;
-        pictures.extend(section.picture(&rows));
-        measured.push(Measured { section: section.name(), rows });
+        println!("== {}: {}", section.name, section.what);
+        let rows = section.rows(shell)?;
+        pictures.extend(section.picture.map(|picture| picture(&rows)));
+        measured.push(Measured { section: section.name, rows });
     }
     println!("{}", table::of(&measured));
     write(shell, &measured)?;
@@ -189,39 +223,33 @@ pub fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     page::bless(shell, &measured)?;
     let draw = |Picture { path, title, spec }: Picture| {
         let svg = browser::chart(shell, title, &spec)?;
-        std::fs::write(shell.root().join(path), svg).attempt(format!("write {path}"))
+        files::write(shell.root().join(path), svg)
     };
     pictures.into_iter().try_for_each(draw)
 }
 
 /// Keeps a server under `load` times its peak for `seconds`; fails if what it holds grows.
 pub fn soak(shell: &Shell, seconds: u64, load: f64) -> Result<(), Failure> {
-    let words = ["trust".to_owned(), "soak".to_owned(), seconds.to_string(), load.to_string()];
-    let rows = program::parse(&stdout_of(program::run(shell, "").args(words))?)?;
-    let has_grown = |row: &Row| {
-        let against = row.against.as_ref();
-        against.is_some_and(|against| against.bound.is_some_and(|bound| !bound.holds(against.ratio)))
-    };
-    let grown: Vec<_> = rows.iter().filter(|row| has_grown(row)).map(|row| row.what.clone()).collect();
+    let program = Program { features: "", given: Given::Nothing };
+    let rows = program.rows(shell, &["trust", "soak", &seconds.to_string(), &load.to_string()])?;
+    let grown: Vec<_> = rows.iter().filter(|row| !row.is_kept()).map(|row| row.what.clone()).collect();
     println!("{}", table::of(&[Measured { section: "soak", rows }]));
     if grown.is_empty() { Ok(()) } else { Err(Failure::new(format!("not flat: {}", grown.join("; ")))) }
 }
 
-fn chosen(words: &[String]) -> Result<Vec<Box<dyn Section>>, Failure> {
+fn chosen(words: &[String]) -> Result<Vec<&'static Section>, Failure> {
     let is_chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
-    let chosen: Vec<_> = sections().into_iter().filter(|section| is_chosen(section.name())).collect();
+    let chosen: Vec<_> = SECTIONS.iter().filter(|section| is_chosen(section.name)).collect();
     if chosen.is_empty() {
-        let names: Vec<_> = sections().iter().map(|section| section.name()).collect();
+        let names: Vec<_> = SECTIONS.iter().map(|section| section.name).collect();
         return Err(Failure::new(format!("no section `{}`; there are: {}", words.join(" "), names.join(", "))));
     }
     Ok(chosen)
 }
 
 fn write(shell: &Shell, measured: &[Measured]) -> Result<(), Failure> {
-    let path = shell.root().join("target/bench.json");
     let json = serde_json::to_string_pretty(measured).attempt("write the rows as JSON")?;
-    std::fs::create_dir_all(shell.root().join("target")).attempt("make the folder target")?;
-    std::fs::write(&path, json).attempt(format!("write {}", path.display()))?;
+    files::write(shell.root().join("target/bench.json"), json)?;
     println!("written to target/bench.json");
     Ok(())
 }
@@ -233,18 +261,12 @@ mod tests {
     #[test]
     fn a_word_chooses_sections_by_part_of_their_name() {
         let Ok(chosen) = chosen(&["instr".into()]) else { panic!("there is such a section") };
-        assert_eq!(chosen.iter().map(|section| section.name()).collect::<Vec<_>>(), ["instructions"]);
+        assert_eq!(chosen.iter().map(|section| section.name).collect::<Vec<_>>(), ["instructions"]);
     }
 
     #[test]
     fn an_unknown_section_is_refused_with_the_names_there_are() {
         let Err(failure) = chosen(&["nothing".into()]) else { panic!("there is no such section") };
         assert!(failure.to_string().contains("there are: instructions"), "{failure}");
-    }
-
-    #[test]
-    fn a_bound_holds_at_its_edge() {
-        assert!(Bound::AtLeast(0.4).holds(0.4) && !Bound::AtLeast(0.4).holds(0.39));
-        assert!(Bound::AtMost(1.5).holds(1.5) && !Bound::AtMost(1.5).holds(1.51));
     }
 }

@@ -1,42 +1,52 @@
 //! Sections of the program `nebula-bench` in the workspace `bench/`, which prints its rows as JSON
 //! lines.
 
-use super::{Row, Section};
-use nebula_shell::{Attempt, Failure, Shell, stdout_of};
+use std::path::PathBuf;
 
-/// One section of the program.
-pub(super) struct SideBySide {
-    /// The word that chooses it, here and as the program's argument.
-    pub(super) name: &'static str,
-    pub(super) what: &'static str,
-    /// Features of the program beside none: what a section does not need is not built.
-    pub(super) features: &'static str,
+use crate::row::Row;
+use nebula_shell::{Attempt, Failure, Shell, run, stdout_of};
+
+/// The program, as a section needs it.
+pub(crate) struct Program {
+    /// Features of it beside none.
+    pub(crate) features: &'static str,
+    pub(crate) given: Given,
 }
 
-impl Section for SideBySide {
-    fn name(&self) -> &'static str {
-        self.name
-    }
+/// SimPy, as pip takes it.
+const SIMPY: [&str; 2] = ["-r", "bench/simpy/requirements.txt"];
 
-    fn what(&self) -> &'static str {
-        self.what
-    }
+/// What the program is told behind its words.
+pub(crate) enum Given {
+    Nothing,
+    /// The program `nebula`, built with these features, which it starts as its server.
+    Nebula(&'static str),
+    /// A Python that has SimPy.
+    Simpy,
+}
 
-    /// The program prints other messages to stderr, which is the terminal.
-    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        parse(&stdout_of(run(shell, self.features).arg(self.name))?)
+impl Program {
+    /// The rows that it prints when it is told these words, of which the first is a section. It
+    /// prints other messages to stderr, which is the terminal.
+    pub(crate) fn rows(&self, shell: &Shell, words: &[&str]) -> Result<Vec<Row>, Failure> {
+        let mut run = shell.cargo(&["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml"]);
+        run.args(["--no-default-features", "--features", self.features, "--"]).args(words);
+        match &self.given {
+            Given::Nothing => &mut run,
+            Given::Nebula(features) => run.arg(nebula(shell, features)?),
+            Given::Simpy => run.arg(shell.python(&shell.target().join("simpy"), &SIMPY)?),
+        };
+        parse(&stdout_of(&mut run)?)
     }
 }
 
-/// The program with some features, ready for its arguments.
-pub(super) fn run(shell: &Shell, features: &str) -> std::process::Command {
-    let mut run = shell.cargo(&["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml"]);
-    run.args(["--no-default-features", "--features", features, "--"]);
-    run
+fn nebula(shell: &Shell, features: &str) -> Result<PathBuf, Failure> {
+    run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-cli", "--features", features]))?;
+    Ok(shell.target().join("dist/nebula"))
 }
 
 /// One row from each line that opens a JSON object.
-pub(super) fn parse(stdout: &str) -> Result<Vec<Row>, Failure> {
+fn parse(stdout: &str) -> Result<Vec<Row>, Failure> {
     let lines = stdout.lines().filter(|line| line.starts_with('{'));
     lines.map(|line| serde_json::from_str(line).attempt(format!("read the row `{line}`"))).collect()
 }
@@ -44,7 +54,7 @@ pub(super) fn parse(stdout: &str) -> Result<Vec<Row>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Against, Bound};
+    use crate::row::{Against, Bound};
 
     #[test]
     fn a_row_is_read_from_its_line() {
