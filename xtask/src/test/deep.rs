@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::Ending;
+use crate::explore::fuzz;
 use crate::shell::{Failure, Shell, run};
-use crate::{area, bench, fuzz};
+use crate::{area, bench};
 
 /// Crates with code that several threads run at once; their loom tests are `tests/loom_*.rs`.
 const CONCURRENT: &[&str] = &["nebula-sys", "nebula-kvs"];

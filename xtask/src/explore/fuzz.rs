@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: libFuzzer on stable Rust, with no tool but a C++ compiler.
+//! `cargo xtask explore fuzz`: libFuzzer on stable Rust, with no tool but a C++ compiler.
 //!
 //! The targets are the programs of the workspace `fuzz/`, laid out for cargo-fuzz, so that
 //! `cargo fuzz run` works too. They are built here with the instrumentation that cargo-fuzz uses
@@ -19,9 +19,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use crate::shell::{Attempt, Failure, Shell, line_of, run as run_command};
+use crate::shell::{Attempt, Failure, Shell, files, line_of, run as run_command};
 
-/// Arguments of `cargo xtask fuzz`.
+/// Arguments of `cargo xtask explore fuzz`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The target; all of them, one after another, when left out.
@@ -119,12 +119,8 @@ pub(crate) fn has_cxx(shell: &Shell) -> bool {
 
 /// The names of the files in `fuzz/fuzz_targets`.
 fn targets(root: &Path) -> Result<Vec<String>, Failure> {
-    let folder = root.join("fuzz/fuzz_targets");
-    let entries = folder.read_dir().attempt(format!("list {}", folder.display()))?.flatten();
-    let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()));
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    Ok(names)
+    let files = files::list(root.join("fuzz/fuzz_targets"))?.into_iter();
+    Ok(files.filter_map(|file| Some(file.file_name()?.to_str()?.strip_suffix(".rs")?.to_owned())).collect())
 }
 
 fn chosen(targets: Vec<String>, wanted: Option<&str>) -> Result<Vec<String>, Failure> {
@@ -155,11 +151,10 @@ fn fuzz(shell: &Shell, programs: &Path, target: &str, effort: Effort) -> Result<
     let corpus = effort.corpus(shell, target);
     let [seeds, artifacts] = ["seeds", "artifacts"].map(|folder| format!("fuzz/{folder}/{target}"));
     if matches!(effort, Effort::Fixed { .. }) {
-        remove_folder(&corpus)?;
+        files::remove(&corpus)?;
     }
-    for folder in [&corpus, &shell.root().join(&artifacts)] {
-        std::fs::create_dir_all(folder).attempt(format!("make the folder {}", folder.display()))?;
-    }
+    files::make(&corpus)?;
+    files::make(shell.root().join(&artifacts))?;
     let mut command = shell.command(programs.join(target));
     command
         .arg(&corpus)
@@ -180,15 +175,6 @@ fn keep(shell: &Shell, programs: &Path, target: &str) -> Result<(), Failure> {
     let [corpus, seeds] = ["corpus", "seeds"].map(|folder| format!("fuzz/{folder}/{target}"));
     let mut command = shell.command(programs.join(target));
     run_command(command.args(["-merge=1", &seeds, &corpus]).args(LIMITS))
-}
-
-fn remove_folder(folder: &Path) -> Result<(), Failure> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).attempt(format!("empty {}", folder.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Runs a target and passes on what it says, but for the values it lists at the end for use as a
