@@ -21,6 +21,7 @@ mod memcached;
 mod pages;
 mod python;
 mod relative;
+mod sources;
 mod test;
 mod tidy;
 
@@ -52,7 +53,7 @@ enum Chore {
     /// Run the benchmarks and print one table.
     Bench(bench::Args),
     /// Open reports in headless Chromium: are charts drawn, answered and exported?
-    Pages(pages::Args),
+    Pages,
     /// Build the Python package, install it in a fresh environment, and run its tests.
     Python(python::Args),
     /// Compare the server with memcached: its protocol's edges, client libraries, hostile clients.
@@ -95,7 +96,7 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Tidy(args) => tidy::run(&shell, args),
         Chore::Explore(args) => explore::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),
-        Chore::Pages(args) => pages::run(&shell, args),
+        Chore::Pages => pages::run(&shell),
         Chore::Python(args) => python::run(&shell, args),
         Chore::Memcached(args) => memcached::run(&shell, args),
         Chore::Book(args) => book::run(args),

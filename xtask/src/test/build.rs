@@ -1,6 +1,6 @@
 //! The steps that are one cargo command over the whole workspace, and tidy.
 
-use super::Ending;
+use super::{Ending, passed};
 use crate::area;
 use crate::shell::{Failure, Shell, run};
 use crate::tidy;
@@ -44,8 +44,7 @@ fn first(shell: &Shell) -> impl Iterator<Item = String> {
 }
 
 pub(super) fn test(shell: &Shell) -> Result<Ending, Failure> {
-    run(shell.cargo(&["test"]).args(first(shell).flat_map(|name| ["-p".to_owned(), name])))?;
-    Ok(Ending::Passed)
+    passed(shell.cargo(&["test"]).args(first(shell).flat_map(|name| ["-p".to_owned(), name])))
 }
 
 pub(super) fn others(shell: &Shell) -> Result<Ending, Failure> {
@@ -53,8 +52,7 @@ pub(super) fn others(shell: &Shell) -> Result<Ending, Failure> {
         shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM, "--exclude", XTASK]);
     run(test.args(first(shell).flat_map(|name| ["--exclude".to_owned(), name])))?;
     run(&mut shell.cargo(&["test", "-p", XTASK, "-p", BENCH]))?;
-    run(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--bins", "--tests"]))?;
-    Ok(Ending::Passed)
+    passed(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--bins", "--tests"]))
 }
 
 /// Tests of `nebula` that do more where they are told to, and what tells them.
@@ -74,14 +72,12 @@ pub(super) fn longer(shell: &Shell) -> Result<Ending, Failure> {
 
 pub(super) fn replication(shell: &Shell) -> Result<Ending, Failure> {
     run(&mut shell.cargo(&["test", "-p", REPLICATION]))?;
-    run(&mut shell.cargo(&["test", "-p", "nebula-cli", "--features", CLI_WHOLE, "--test", "all", "replicas::"]))?;
-    Ok(Ending::Passed)
+    passed(&mut shell.cargo(&["test", "-p", "nebula-cli", "--features", CLI_WHOLE, "--test", "all", "replicas::"]))
 }
 
 pub(super) fn doc(shell: &Shell) -> Result<Ending, Failure> {
     // The pages of the program `nebula` would overwrite those of the library of that name; it has
     // no public item.
     let doc = ["doc", "--no-deps", "--workspace", "--exclude", "nebula-cli", "--exclude", "nebula-lab-cli"];
-    run(shell.cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
-    Ok(Ending::Passed)
+    passed(shell.cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))
 }
