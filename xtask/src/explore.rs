@@ -5,10 +5,9 @@
 //! fuzz target.
 
 pub(crate) mod coverage;
-pub(crate) mod fuzz;
 
-use crate::bench;
 use crate::shell::{Failure, Shell, run as run_command};
+use crate::{bench, fuzz};
 
 /// What `cargo xtask explore` can be told.
 #[derive(clap::Args)]

@@ -31,6 +31,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use nebula_bench_runner as bench;
+use nebula_fuzz_runner as fuzz;
 use nebula_shell as shell;
 
 use crate::shell::{Failure, Shell};

@@ -9,10 +9,10 @@ use crate::tidy;
 /// minutes to build.
 const CLI: &str = "nebula-cli/typed";
 const CLI_WHOLE: &str = "nebula-cli/typed,nebula-cli/replicate";
-/// The crate of that one, the commands of the project, and what does one of these in bench/.
+/// The crate of that one.
 const REPLICATION: &str = "nebula-replication";
-const XTASK: &str = "xtask";
-const BENCH: &str = "nebula-bench-runner";
+/// The commands of the project, and what does some of these in other workspaces.
+const COMMANDS: [&str; 6] = ["-p", "xtask", "-p", "nebula-bench-runner", "-p", "nebula-fuzz-runner"];
 
 pub(super) fn fmt(shell: &Shell) -> Result<Ending, Failure> {
     for manifest in shell.manifests() {
@@ -28,7 +28,7 @@ pub(super) fn tidy(shell: &Shell) -> Result<Ending, Failure> {
 
 pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
     // What is of another workspace is not linted with this one.
-    for packages in [&["--workspace", "--features", CLI_WHOLE][..], &["-p", XTASK, "-p", BENCH]] {
+    for packages in [&["--workspace", "--features", CLI_WHOLE][..], &COMMANDS] {
         run(shell.cargo(&["clippy"]).args(packages).args(["--all-targets", "--", "-D", "warnings"]))?;
     }
     Ok(Ending::Passed)
@@ -49,9 +49,9 @@ pub(super) fn test(shell: &Shell) -> Result<Ending, Failure> {
 
 pub(super) fn others(shell: &Shell) -> Result<Ending, Failure> {
     let mut test =
-        shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM, "--exclude", XTASK]);
+        shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM, "--exclude", "xtask"]);
     run(test.args(first(shell).flat_map(|name| ["--exclude".to_owned(), name])))?;
-    run(&mut shell.cargo(&["test", "-p", XTASK, "-p", BENCH]))?;
+    run(shell.cargo(&["test"]).args(COMMANDS))?;
     passed(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--bins", "--tests"]))
 }
 

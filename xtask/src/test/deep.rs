@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use super::{Ending, passed};
-use crate::explore::fuzz;
 use crate::shell::{Failure, Shell, run};
-use crate::{area, bench};
+use crate::{area, bench, fuzz};
 
 /// Crates with code that several threads run at once; their loom tests are `tests/loom_*.rs`.
 const CONCURRENT: &[&str] = &["nebula-sys", "nebula-kvs"];

@@ -6,7 +6,7 @@ use crate::shell::{Attempt, Failure, files};
 use crate::sources::{self, Files};
 
 /// The folders that the workspace is built from, beside the files at the root.
-const FOLDERS: &[&str] = &["core", "runtime", "lab", "services", "testing", "bench", "xtask", "docs"];
+const FOLDERS: &[&str] = &["core", "runtime", "lab", "services", "testing", "bench", "fuzz", "xtask", "docs"];
 
 /// Reads what a build of the workspace needs.
 pub(super) fn read(root: &Path) -> Result<Files, Failure> {

@@ -15,15 +15,18 @@
 //! `--keep` makes the findings of exploring part of the fixed run: inputs that reach code which no
 //! seed reaches are copied into the seeds.
 
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use crate::shell::{Attempt, Failure, Shell, files, line_of, run as run_command};
+use nebula_shell::{Attempt, Failure, Shell, files, line_of, run as run_command};
 
 /// Arguments of `cargo xtask explore fuzz`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// The target; all of them, one after another, when left out.
     target: Option<String>,
     /// How long each target explores.
@@ -56,7 +59,8 @@ const FLAGS: &[&str] = &[
     "-Cdebug-assertions",
 ];
 
-pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+/// Runs one target, or all, for a time or for a number of inputs.
+pub fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let targets = chosen(targets(shell.root())?, args.target.as_deref())?;
     if args.list {
         targets.iter().for_each(|target| println!("{target}"));
@@ -83,7 +87,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
 }
 
 /// Tries the same `inputs` inputs of every target as the last time.
-pub(crate) fn run_fixed(shell: &Shell, inputs: u32) -> Result<(), Failure> {
+pub fn run_fixed(shell: &Shell, inputs: u32) -> Result<(), Failure> {
     run(shell, &Args { target: None, seconds: 0, inputs: Some(inputs), keep: false, replay: None, list: false })
 }
 
@@ -113,7 +117,8 @@ impl Effort {
     }
 }
 
-pub(crate) fn has_cxx(shell: &Shell) -> bool {
+/// Whether libFuzzer can be built here.
+pub fn has_cxx(shell: &Shell) -> bool {
     shell.has("c++", &["--version"])
 }
 
@@ -208,7 +213,7 @@ mod tests {
 
     #[test]
     fn every_target_is_a_program_of_the_manifest_and_has_seeds() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..");
         let manifest = std::fs::read_to_string(root.join("fuzz/Cargo.toml")).expect("the manifest can be read");
         let targets = targets(&root).expect("the targets can be listed");
         assert!(!targets.is_empty());
