@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nebula_kvs::protocol::{Reply, Request};
 use nebula_kvs::protocol::scan::{self as ordered, Pairs};
+use nebula_kvs::protocol::{Reply, Request};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut buffer = vec![0xa5; bytes.len()];

@@ -17,7 +17,7 @@ mod tar;
 
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Attempt, Failure, Shell, run as run_command, stdout_of};
+use crate::shell::{Failure, Shell, files, run as run_command, stdout_of};
 
 /// What `cargo xtask dist` can be told.
 #[derive(clap::Args)]
@@ -49,7 +49,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let program = program::build(shell, &args.profile)?;
     program::check(shell, &program)?;
     let folder = shell.target().join("distrib");
-    empty(&folder)?;
+    files::empty(&folder)?;
     let epoch = stdout_of(shell.command("git").args(["log", "-1", "--format=%ct"]))?.trim().to_owned();
     let release = Release { version: env!("CARGO_PKG_VERSION"), program, folder, epoch };
     program::describe(shell, &release)?;
@@ -65,32 +65,20 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
 /// a user would.
 fn checksums(shell: &Shell, release: &Release, archives: &[String]) -> Result<(), Failure> {
     let sums = stdout_of(shell.command("sha256sum").args(archives).current_dir(&release.folder))?;
-    let file = release.folder.join("SHA256SUMS");
-    std::fs::write(&file, sums).attempt(format!("write {}", file.display()))?;
+    files::write(release.folder.join("SHA256SUMS"), sums)?;
     run_command(shell.command("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(&release.folder))
 }
 
-fn empty(folder: &Path) -> Result<(), Failure> {
-    if folder.exists() {
-        std::fs::remove_dir_all(folder).attempt(format!("empty {}", folder.display()))?;
-    }
-    make(folder)
-}
-
-fn make(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).attempt(format!("make the folder {}", folder.display()))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
-    std::fs::copy(from, to).attempt(format!("copy {} to {}", from.display(), to.display()))?;
-    Ok(())
-}
-
-/// Copies the files of `from` into the folder `to`, which is made.
-fn copy_files(from: &Path, to: &Path) -> Result<(), Failure> {
-    make(to)?;
-    for entry in from.read_dir().attempt(format!("list {}", from.display()))?.flatten() {
-        copy(&entry.path(), &to.join(entry.file_name()))?;
-    }
-    Ok(())
+/// Lays files out below `within` as an archive has them, has it packed, and removes them again.
+/// Each is a file or a folder of ours, and where it goes.
+fn packed<const N: usize>(
+    staging: &Path,
+    within: &str,
+    layout: [(PathBuf, &str); N],
+    pack: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    files::empty(staging)?;
+    layout.iter().try_for_each(|(from, to)| files::copy(from, staging.join(within).join(to)))?;
+    pack()?;
+    files::remove(staging)
 }

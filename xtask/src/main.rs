@@ -2,41 +2,36 @@
 //! installed by hand.
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs,
-//! step by step), [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on
-//! stable Rust), [`network`] (seeded runs on a simulated network), [`relay`] (calls over a hostile
-//! link), [`soak`] (a server under load for minutes), [`mod@bench`] (the tables of
-//! docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser),
-//! [`python`] (the package for Python), [`memcached`] (the server beside memcached), [`first_run`]
-//! (how long a newcomer waits), [`book`] (links of the site of docs/) and [`dist`] (what is handed
-//! out for a version).
+//! step by step), [`tidy`] (rules that no compiler knows), [`explore`] (more seeds, inputs and
+//! calls than a test run has: properties, networks, fuzz targets), [`mod@bench`] (the tables of
+//! docs/BENCHMARKS.md, by a library in bench/), [`pages`] (reports in a browser), [`python`] (the
+//! package for Python), [`memcached`] (the server beside memcached), [`first_run`] (how long a
+//! newcomer waits), [`book`] (links of the site of docs/) and [`dist`] (what is handed out for a
+//! version).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 
 mod area;
-mod bench;
-mod browser;
 mod book;
-mod callgrind;
-mod coverage;
 mod dist;
 mod explore;
 mod first_run;
-mod fuzz;
 mod markdown;
 mod memcached;
-mod network;
 mod pages;
 mod python;
 mod relative;
-mod relay;
-mod soak;
+mod sources;
 mod test;
 mod tidy;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use nebula_bench_runner as bench;
+use nebula_fuzz_runner as fuzz;
 use nebula_shell as shell;
 
 use crate::shell::{Failure, Shell};
@@ -54,22 +49,12 @@ enum Chore {
     Test(test::Args),
     /// Check the rules of the tree that no compiler knows.
     Tidy(tidy::Args),
-    /// Run property tests with new random seeds, for longer.
+    /// Run more than a test run does: new seeds, more calls, new inputs of fuzz targets.
     Explore(explore::Args),
-    /// Fuzz one target, or all, on stable Rust.
-    Fuzz(fuzz::Args),
-    /// Run servers and clients on a simulated bad network.
-    Network(network::Args),
-    /// Call servers over real sockets and a hostile link.
-    Relay(relay::Args),
-    /// Keep a server under load, and see whether what it holds grows.
-    Soak(soak::Args),
     /// Run the benchmarks and print one table.
     Bench(bench::Args),
-    /// Count how often the laboratory's intervals hold the exact value.
-    Coverage(coverage::Args),
     /// Open reports in headless Chromium: are charts drawn, answered and exported?
-    Pages(pages::Args),
+    Pages,
     /// Build the Python package, install it in a fresh environment, and run its tests.
     Python(python::Args),
     /// Compare the server with memcached: its protocol's edges, client libraries, hostile clients.
@@ -84,7 +69,7 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    let Some(chore) = Cli::parse().chore else {
+    let Some(chore) = Cli::parse_from(words(std::env::args_os().collect())).chore else {
         print!("{}", Cli::command().render_help());
         return ExitCode::SUCCESS;
     };
@@ -97,23 +82,47 @@ fn main() -> ExitCode {
     }
 }
 
+/// What was typed, with `explore` before what is explored, which may stand alone.
+fn words(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|word| explore::What::has_subcommand(&word.to_string_lossy())) {
+        words.insert(1, "explore".into());
+    }
+    words
+}
+
 fn run(chore: &Chore) -> Result<(), Failure> {
     let shell = Shell::at_root()?;
     match chore {
         Chore::Test(args) => test::run(&shell, args),
         Chore::Tidy(args) => tidy::run(&shell, args),
         Chore::Explore(args) => explore::run(&shell, args),
-        Chore::Fuzz(args) => fuzz::run(&shell, args),
-        Chore::Network(args) => network::run(&shell, args),
-        Chore::Relay(args) => relay::run(&shell, args),
-        Chore::Soak(args) => soak::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),
-        Chore::Coverage(args) => coverage::run(&shell, args),
-        Chore::Pages(args) => pages::run(&shell, args),
+        Chore::Pages => pages::run(&shell),
         Chore::Python(args) => python::run(&shell, args),
         Chore::Memcached(args) => memcached::run(&shell, args),
         Chore::Book(args) => book::run(args),
         Chore::FirstRun(args) => first_run::run(&shell, args),
         Chore::Dist(args) => dist::run(&shell, args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_explored_may_stand_alone() {
+        let read = |line: &str| words(line.split(' ').map(OsString::from).collect());
+        assert_eq!(read("xtask network --seed 17"), read("xtask explore network --seed 17"));
+        assert_eq!(read("xtask test network"), ["xtask", "test", "network"].map(OsString::from));
+        for line in ["fuzz --list", "network --seed 1 --trace", "relay --calls 9", "soak --load 0.5", "coverage"] {
+            assert!(Cli::try_parse_from(read(&format!("xtask {line}"))).is_ok(), "{line}");
+        }
+        assert!(Cli::try_parse_from(read("xtask explore --ms 5 -p nebula")).is_ok());
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
     }
 }

@@ -5,90 +5,63 @@ mod live;
 
 use std::path::{Path, PathBuf};
 
-use crate::browser::Browser;
-use crate::shell::{Attempt, Failure, Shell, run as run_command, stdout_of};
-
-/// Arguments of `cargo xtask pages`.
-#[derive(clap::Args)]
-pub(crate) struct Args {}
+use crate::bench::browser::Browser;
+use crate::shell::{Failure, Shell, files, run as run_command, stdout_of};
 
 const PROBE: &str = include_str!("pages/probe.js");
 
 /// Reports of each kind, and how many charts each has.
-const REPORTS: [(&str, usize, &[&str]); 3] = [
-    (
-        "simulate",
-        3,
-        &[
-            "simulate",
-            "--policy",
-            "rss,jbsq:2",
-            "--cores",
-            "8",
-            "--load",
-            "0.5,0.8,1.1",
-            "--queue-bound",
-            "50",
-            "--rpcs",
-            "5k",
-        ],
-    ),
-    (
-        "machine",
-        5,
-        &[
-            "simulate",
-            "--machine",
-            "isca20",
-            "--design",
-            "rpcvalet,nebula",
-            // Far from saturation: a page has another chart where the highest rate is unsettled for
-            // one design.
-            "--rate",
-            "3,6MRPS",
-            "--rpcs",
-            "2k",
-            "--replications",
-            "2",
-        ],
-    ),
-    ("compare", 3, &["compare", "--system", "zygos,nebula", "--load", "0.3,0.6", "--rpcs", "5k"]),
+const REPORTS: [(&str, usize, &str); 3] = [
+    ("simulate", 3, "simulate --policy rss,jbsq:2 --cores 8 --load 0.5,0.8,1.1 --queue-bound 50 --rpcs 5k"),
+    // Far from saturation: a page has another chart where the highest rate is unsettled for one
+    // design.
+    ("machine", 5, "simulate --machine isca20 --design rpcvalet,nebula --rate 3,6MRPS --rpcs 2k --replications 2"),
+    ("compare", 3, "compare --system zygos,nebula --load 0.3,0.6 --rpcs 5k"),
 ];
 
 /// The most bytes of a page.
 const BYTES_MAX: u64 = 1_000_000;
 
-pub(crate) fn run(shell: &Shell, _: &Args) -> Result<(), Failure> {
+pub(crate) fn run(shell: &Shell) -> Result<(), Failure> {
     let Some(browser) = Browser::find(shell) else {
         println!("xtask: no Chromium: apt-get install chromium");
         return Ok(());
     };
     run_command(&mut shell.cargo(&["build", "-q", "-p", "nebula-cli", "-p", "nebula-lab-cli"]))?;
     let folder = shell.target().join("pages");
-    std::fs::create_dir_all(&folder).attempt("make a folder for pages")?;
+    files::make(&folder)?;
     for (name, charts, words) in REPORTS {
         let page = made(shell, &folder, name, words)?;
-        for width in [1200, 390] {
-            for is_dark in [false, true] {
-                let found = probed(shell, &browser, &page, width, is_dark)?;
-                judged(&found, charts, is_dark).map_err(|what| {
-                    let mode = if is_dark { "dark" } else { "light" };
-                    Failure::new(format!("{name} at {width} px, {mode}: {what}: {found}"))
-                })?;
-            }
-        }
+        each_view(name, |width, is_dark| {
+            let found = probed(shell, &browser, &page, width, is_dark)?;
+            Ok((judged(&found, charts, is_dark), found))
+        })?;
         println!("{name}: {charts} charts drawn, pointed at and exported, at 1200 and 390 px, light and dark");
     }
     plotted(shell, &folder)?;
     live::run(shell, &browser)
 }
 
+/// Looks at a page in wide and narrow windows, light and dark: `look` says whether it is as it
+/// should be, and what it is.
+fn each_view(
+    page: &str,
+    look: impl Fn(u32, bool) -> Result<(Result<(), &'static str>, String), Failure>,
+) -> Result<(), Failure> {
+    for (width, is_dark) in [(1200, false), (1200, true), (390, false), (390, true)] {
+        let (judged, found) = look(width, is_dark)?;
+        let mode = if is_dark { "dark" } else { "light" };
+        judged.map_err(|what| Failure::new(format!("{page} at {width} px, {mode}: {what}: {found}")))?;
+    }
+    Ok(())
+}
+
 /// `--plot` draws the first chart of a page as a file that needs nothing else.
 fn plotted(shell: &Shell, folder: &Path) -> Result<(), Failure> {
     let file = folder.join("plot.svg");
     let mut nebula = shell.command(shell.target().join("debug/nebula"));
-    stdout_of(nebula.args(REPORTS[0].2).arg("--plot").arg(&file))?;
-    let svg = std::fs::read_to_string(&file).attempt("read a plot")?;
+    stdout_of(nebula.args(REPORTS[0].2.split(' ')).arg("--plot").arg(&file))?;
+    let svg = files::read(&file)?;
     let has = |text: &str| svg.contains(text);
     let foreign = svg.replace("http://www.w3.org/", "");
     match () {
@@ -105,17 +78,17 @@ fn plotted(shell: &Shell, folder: &Path) -> Result<(), Failure> {
 }
 
 /// A report with the probe in it.
-fn made(shell: &Shell, folder: &Path, name: &str, words: &[&str]) -> Result<PathBuf, Failure> {
+fn made(shell: &Shell, folder: &Path, name: &str, words: &str) -> Result<PathBuf, Failure> {
     let page = folder.join(format!("{name}.html"));
     let mut nebula = shell.command(shell.target().join("debug/nebula"));
-    stdout_of(nebula.args(words).arg("--report").arg(&page))?;
-    let text = std::fs::read_to_string(&page).attempt("read a report")?;
+    stdout_of(nebula.args(words.split(' ')).arg("--report").arg(&page))?;
+    let text = files::read(&page)?;
     if text.len() as u64 > BYTES_MAX {
         return Err(Failure::new(format!("{name}: {} bytes, more than {BYTES_MAX}", text.len())));
     }
     let probed = folder.join(format!("{name}-probed.html"));
     let text = text.replace("</body>", &format!("<script>{PROBE}</script>\n</body>"));
-    std::fs::write(&probed, text).attempt("write a report")?;
+    files::write(&probed, text)?;
     Ok(probed)
 }
 

@@ -1,10 +1,10 @@
 //! `cargo xtask python`: the package of lab/python, built as a wheel, installed in a fresh virtual
 //! environment, and tested there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::shell::{Attempt, Failure, Shell, run as run_command};
+use crate::shell::{Failure, Shell, files, run as run_command};
 
 /// Arguments of `cargo xtask python`.
 #[derive(clap::Args)]
@@ -25,9 +25,10 @@ const PACKAGE: &str = "lab/python";
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let folder = shell.target().join("nebula-lab");
     let (venv, wheels) = (folder.join("venv"), folder.join("wheels"));
-    make_venv(shell, &venv)?;
+    files::remove(&venv)?;
+    shell.python(&venv, &[MATURIN])?;
     let wheel = wheel(shell, &venv, &wheels)?;
-    pip(shell, &venv, &[&format!("{}[{EXTRAS}]", wheel.display())])?;
+    shell.python(&venv, &[&format!("{}[{EXTRAS}]", wheel.display())])?;
     // The program, whose numbers are to be the same.
     run_command(&mut shell.cargo(&["build", "-q", "-p", "nebula-cli", "-p", "nebula-lab-cli"]))?;
     if args.bench {
@@ -40,28 +41,13 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     run_command(python(shell, &venv).args(pytest))
 }
 
-fn make_venv(shell: &Shell, venv: &Path) -> Result<(), Failure> {
-    let mut make = shell.command("python3");
-    run_command(make.args(["-m", "venv", "--clear"]).arg(venv))?;
-    pip(shell, venv, &[MATURIN])
-}
-
-fn pip(shell: &Shell, venv: &Path, packages: &[&str]) -> Result<(), Failure> {
-    let mut pip = shell.command(venv.join("bin/python"));
-    run_command(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))
-}
-
 /// Builds the one wheel, in the folder of the other release builds.
-fn wheel(shell: &Shell, venv: &Path, wheels: &Path) -> Result<std::path::PathBuf, Failure> {
-    if wheels.exists() {
-        std::fs::remove_dir_all(wheels).attempt("remove the wheel of an earlier run")?;
-    }
+fn wheel(shell: &Shell, venv: &Path, wheels: &Path) -> Result<PathBuf, Failure> {
+    files::empty(wheels)?;
     let mut maturin = shell.command(venv.join("bin/maturin"));
     maturin.args(["build", "--release", "--quiet", "-m"]).arg(format!("{PACKAGE}/Cargo.toml")).arg("-o").arg(wheels);
     run_command(maturin.env("CARGO_TARGET_DIR", shell.target()))?;
-    let mut files = std::fs::read_dir(wheels).attempt("list the wheels")?;
-    let wheel = files.next().ok_or_else(|| Failure::new("maturin built no wheel"))?;
-    Ok(wheel.attempt("list the wheels")?.path())
+    files::list(wheels)?.pop().ok_or_else(|| Failure::new("maturin built no wheel"))
 }
 
 fn python(shell: &Shell, venv: &Path) -> Command {

@@ -12,13 +12,15 @@ mod build;
 mod deep;
 mod extending;
 mod licenses;
+mod metadata;
 mod protobuf;
 mod release;
 mod side_by_side;
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::shell::{Failure, Shell};
+use crate::shell::{Failure, Shell, run as run_command};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -44,6 +46,12 @@ enum Ending {
     Skipped(String),
 }
 
+/// The ending of a step that is this command.
+fn passed(command: &mut Command) -> Result<Ending, Failure> {
+    run_command(command)?;
+    Ok(Ending::Passed)
+}
+
 /// One row of the table of steps.
 struct Step {
     name: &'static str,
@@ -52,164 +60,76 @@ struct Step {
     /// The folder that it builds in, within that of all builds: cargo builds there for one at a
     /// time.
     builds_in: &'static str,
-    runs: Runs,
-    when: When,
+    /// Whether nothing runs beside it. Others run beside those next to them in the table.
+    is_alone: bool,
+    /// Whether `cargo xtask test` runs it, which is to end within six minutes from cold on two
+    /// cores, and not `--all`.
+    is_first: bool,
 }
 
-/// Which command runs a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
-    /// `cargo xtask test`, which is to end within six minutes from cold on two cores.
-    First,
-    /// `cargo xtask test --all`.
-    All,
+/// A step of `cargo xtask test --all` that runs beside others.
+const fn step(
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Shell) -> Result<Ending, Failure>,
+    builds_in: &'static str,
+) -> Step {
+    Step { name, what, run, builds_in, is_alone: false, is_first: false }
 }
 
-/// Whether a step runs alone, or beside those next to it in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Runs {
-    Alone,
-    Beside,
+impl Step {
+    const fn alone(self) -> Self {
+        Self { is_alone: true, ..self }
+    }
+
+    const fn first(self) -> Self {
+        Self { is_first: true, ..self }
+    }
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "fmt", what: "formatting", run: build::fmt, builds_in: "", runs: Runs::Alone, when: When::First },
-    Step {
-        name: "tidy",
-        what: "rules of the tree that no compiler knows",
-        run: build::tidy,
-        builds_in: "",
-        runs: Runs::Alone,
-        when: When::First,
-    },
-    Step {
-        name: "clippy",
-        what: "lints of every target, warnings denied",
-        run: build::clippy,
-        builds_in: "debug",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "instructions",
-        what: "instructions an operation do not grow with scale",
-        run: deep::instructions,
-        builds_in: "release",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "loom",
-        what: "concurrent code under all interleavings",
-        run: deep::loom,
-        builds_in: "loom",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "fuzz",
-        what: "each fuzz target, on the same inputs every time",
-        run: deep::fuzz,
-        builds_in: "release",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "extending",
-        what: "docs/EXTENDING.md's recipe for a policy, applied to a copy of the tree, builds and conforms",
-        run: extending::check,
-        builds_in: "debug",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "doc",
-        what: "documentation builds, warnings denied",
-        run: build::doc,
-        builds_in: "debug",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "miri",
-        what: "undefined behavior in what Miri can run",
-        run: deep::miri,
-        builds_in: "miri",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "wasm",
-        what: "the laboratory compiles without Linux's system calls",
-        run: release::wasm,
-        builds_in: "debug",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "package",
-        what: "packages hold every file that their code includes",
-        run: release::package,
-        builds_in: "package",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "licenses",
-        what: "every dependency's license is on the list in deny.toml",
-        run: licenses::check,
-        builds_in: "",
-        runs: Runs::Beside,
-        when: When::First,
-    },
-    Step {
-        name: "protobuf",
-        what: "messages of generated services have the bytes of Google's protobuf for Python",
-        run: protobuf::check,
-        builds_in: "debug",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "book",
-        what: "the site of docs/ builds",
-        run: book::build,
-        builds_in: "book",
-        runs: Runs::Beside,
-        when: When::All,
-    },
-    Step {
-        name: "replication",
-        what: "a replicated store: its log, histories under faults, processes that are killed",
-        run: build::replication,
-        builds_in: "debug",
-        runs: Runs::Alone,
-        when: When::All,
-    },
-    Step {
-        name: "test",
-        what: "unit, integration and doc tests of core/ and runtime/, but for the program",
-        run: build::test,
-        builds_in: "debug",
-        runs: Runs::Alone,
-        when: When::First,
-    },
-    Step {
-        name: "others",
-        what: "the same of the program, lab/, services/, testing/ and xtask",
-        run: build::others,
-        builds_in: "debug",
-        runs: Runs::Alone,
-        when: When::All,
-    },
-    Step {
-        name: "longer",
-        what: "tests of core/ and runtime/ with as many seeds, calls and operations as find more",
-        run: build::longer,
-        builds_in: "debug",
-        runs: Runs::Alone,
-        when: When::All,
-    },
+    step("fmt", "formatting", build::fmt, "").alone().first(),
+    step("tidy", "rules of the tree that no compiler knows", build::tidy, "").alone().first(),
+    step("clippy", "lints of every target, warnings denied", build::clippy, "debug"),
+    step("instructions", "instructions an operation do not grow with scale", deep::instructions, "release"),
+    step("loom", "concurrent code under all interleavings", deep::loom, "loom"),
+    step("fuzz", "each fuzz target, on the same inputs every time", deep::fuzz, "release"),
+    step(
+        "extending",
+        "docs/EXTENDING.md's recipe for a policy, applied to a copy of the tree, builds and conforms",
+        extending::check,
+        "debug",
+    ),
+    step("doc", "documentation builds, warnings denied", build::doc, "debug"),
+    step("miri", "undefined behavior in what Miri can run", deep::miri, "miri"),
+    step("wasm", "the laboratory compiles without Linux's system calls", release::wasm, "debug"),
+    step("package", "packages hold every file that their code includes", release::package, "package"),
+    step("licenses", "every dependency's license is on the list in deny.toml", licenses::check, "").first(),
+    step(
+        "protobuf",
+        "messages of generated services have the bytes of Google's protobuf for Python",
+        protobuf::check,
+        "debug",
+    ),
+    step("book", "the site of docs/ builds", book::build, "book"),
+    step(
+        "replication",
+        "a replicated store: its log, histories under faults, processes that are killed",
+        build::replication,
+        "debug",
+    )
+    .alone(),
+    step("test", "unit, integration and doc tests of core/ and runtime/, but for the program", build::test, "debug")
+        .alone()
+        .first(),
+    step("others", "the same of the program, lab/, services/, testing/ and xtask", build::others, "debug").alone(),
+    step(
+        "longer",
+        "tests of core/ and runtime/ with as many seeds, calls and operations as find more",
+        build::longer,
+        "debug",
+    )
+    .alone(),
 ];
 
 /// The name of each step and what it checks, in order.
@@ -226,7 +146,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     }
     let begun = Instant::now();
     let mut summary = Summary::default();
-    for group in steps.chunk_by(|before, after| (before.runs, after.runs) == (Runs::Beside, Runs::Beside)) {
+    for group in steps.chunk_by(|before, after| !before.is_alone && !after.is_alone) {
         let ran = match group {
             [alone] => vec![run_step(shell, alone)],
             several => side_by_side::run(shell, several),
@@ -314,8 +234,8 @@ fn chosen(args: &Args) -> Result<Vec<&'static Step>, Failure> {
         }
     }
     let is_named = |names: &[String], step: &Step| names.iter().any(|name| name == step.name);
-    let when = if args.all { When::All } else { When::First };
-    let is_meant = |step: &Step| if args.only.is_empty() { step.when == when } else { is_named(&args.only, step) };
+    let is_meant =
+        |step: &Step| if args.only.is_empty() { step.is_first != args.all } else { is_named(&args.only, step) };
     let is_chosen = |step: &&Step| is_meant(step) && !is_named(&args.skip, step);
     Ok(STEPS.iter().filter(is_chosen).collect())
 }

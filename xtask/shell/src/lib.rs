@@ -3,6 +3,11 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore says which program it runs")]
 
+pub mod files;
+mod running;
+
+pub use running::Running;
+
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -100,6 +105,18 @@ impl Shell {
     pub fn has(&self, program: &str, args: &[&str]) -> bool {
         let status = self.command(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
+    }
+
+    /// The Python of the virtual environment in `folder`, which is made where it is missing, with
+    /// these packages, as pip takes them.
+    pub fn python(&self, folder: &Path, packages: &[&str]) -> Result<PathBuf, Failure> {
+        let python = folder.join("bin/python");
+        if !python.exists() {
+            run(self.command("python3").args(["-m", "venv"]).arg(folder))?;
+        }
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run(self.command(&python).args(pip).args(packages))?;
+        Ok(python)
     }
 
     /// Whether the standard library of a target is installed.

@@ -2,57 +2,45 @@
 
 use std::path::Path;
 
-use super::{Release, copy, copy_files, make};
-use crate::shell::{Attempt, Failure, Shell, run};
+use super::{Release, packed};
+use crate::shell::{Attempt, Failure, Shell, files, run};
 
 const NAME: &str = "nebula-rpc";
+const MAN: &str = "usr/share/man/man1";
+const DOCUMENTS: &str = "usr/share/doc/nebula-rpc";
 /// Where each shell looks for completions of packages, and our file for it.
-const COMPLETIONS: &[(&str, &str)] = &[
-    ("nebula", "usr/share/bash-completion/completions"),
-    ("_nebula", "usr/share/zsh/vendor-completions"),
-    ("nebula.fish", "usr/share/fish/vendor_completions.d"),
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("nebula", "usr/share/bash-completion/completions/nebula"),
+    ("_nebula", "usr/share/zsh/vendor-completions/_nebula"),
+    ("nebula.fish", "usr/share/fish/vendor_completions.d/nebula.fish"),
 ];
 
 /// Packs the archive and returns its name.
 pub(super) fn pack(shell: &Shell, release: &Release) -> Result<String, Failure> {
-    let staging = shell.target().join("staging-deb");
-    super::empty(&staging)?;
-    stage(shell, release, &staging)?;
-    let kib = kib_of(&staging)?;
-    make(&staging.join("DEBIAN"))?;
-    write(&staging.join("DEBIAN/control"), &control(release.version, kib))?;
     let archive = format!("{NAME}_{}_amd64.deb", release.version);
-    let mut pack = shell.command("dpkg-deb");
-    pack.args(["--root-owner-group", "--build"]).arg(&staging).arg(release.folder.join(&archive));
-    run(pack.env("SOURCE_DATE_EPOCH", &release.epoch))?;
-    std::fs::remove_dir_all(&staging).attempt(format!("remove {}", staging.display()))?;
+    let staging = shell.target().join("staging-deb");
+    let [bash, zsh, fish] = COMPLETIONS.map(|(file, to)| (release.folder.join("completions").join(file), to));
+    let layout = [
+        (release.program.clone(), "usr/bin/nebula"),
+        (release.program.with_file_name("nebula-lab"), "usr/bin/nebula-lab"),
+        (release.folder.join("man"), MAN),
+        (shell.root().join("README.md"), "usr/share/doc/nebula-rpc/README.md"),
+        (shell.root().join("CHANGELOG.md"), "usr/share/doc/nebula-rpc/changelog"),
+        bash,
+        zsh,
+        fish,
+    ];
+    packed(&staging, "", layout, || {
+        let documents = staging.join(DOCUMENTS);
+        files::write(documents.join("copyright"), copyright(shell)?)?;
+        let pages = files::list(staging.join(MAN))?;
+        run(shell.command("gzip").arg("-n9").args(pages).arg(documents.join("changelog")))?;
+        files::write(staging.join("DEBIAN/control"), control(release.version, kib_of(&staging)?))?;
+        let mut pack = shell.command("dpkg-deb");
+        pack.args(["--root-owner-group", "--build"]).arg(&staging).arg(release.folder.join(&archive));
+        run(pack.env("SOURCE_DATE_EPOCH", &release.epoch))
+    })?;
     Ok(archive)
-}
-
-/// Lays the files out as they will be installed.
-fn stage(shell: &Shell, release: &Release, staging: &Path) -> Result<(), Failure> {
-    let folder = |path: &str| staging.join(path);
-    make(&folder("usr/bin"))?;
-    copy(&release.program, &folder("usr/bin/nebula"))?;
-    copy(&release.program.with_file_name("nebula-lab"), &folder("usr/bin/nebula-lab"))?;
-    let man = folder("usr/share/man/man1");
-    copy_files(&release.folder.join("man"), &man)?;
-    let pages = man.read_dir().attempt("list the manual pages")?.flatten().map(|page| page.path());
-    run(shell.command("gzip").arg("-n9").args(pages))?;
-    for (file, path) in COMPLETIONS {
-        make(&folder(path))?;
-        copy(&release.folder.join("completions").join(file), &folder(path).join(file))?;
-    }
-    let documents = folder("usr/share/doc").join(NAME);
-    make(&documents)?;
-    copy(&shell.root().join("README.md"), &documents.join("README.md"))?;
-    copy(&shell.root().join("CHANGELOG.md"), &documents.join("changelog"))?;
-    run(shell.command("gzip").arg("-n9").arg(documents.join("changelog")))?;
-    write(&documents.join("copyright"), &copyright(shell)?)
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(file, text).attempt(format!("write {}", file.display()))
 }
 
 /// What the package manager is told. The program is static: it depends on nothing.
@@ -77,20 +65,16 @@ fn control(version: &str, kib: u64) -> String {
 
 /// The terms, as Debian wants them beside every program: both licenses in full.
 fn copyright(shell: &Shell) -> Result<String, Failure> {
-    let text = |file| std::fs::read_to_string(shell.root().join(file)).attempt(format!("read {file}"));
-    Ok(format!(
-        "Nebula is licensed under Apache-2.0 or MIT, at your choice.\n\n{}\n\n{}",
-        text("LICENSE-MIT")?,
-        text("LICENSE-APACHE")?
-    ))
+    let [mit, apache] = ["LICENSE-MIT", "LICENSE-APACHE"].map(|file| files::read(shell.root().join(file)));
+    Ok(format!("Nebula is licensed under Apache-2.0 or MIT, at your choice.\n\n{}\n\n{}", mit?, apache?))
 }
 
 /// The size of all files below `folder`, each rounded up to KiB.
 fn kib_of(folder: &Path) -> Result<u64, Failure> {
     let mut kib = 0;
-    for entry in folder.read_dir().attempt(format!("list {}", folder.display()))?.flatten() {
-        let metadata = entry.metadata().attempt(format!("look at {}", entry.path().display()))?;
-        kib += if metadata.is_dir() { kib_of(&entry.path())? } else { metadata.len().div_ceil(1024) };
+    for path in files::list(folder)? {
+        let size = || path.metadata().attempt(format!("look at {}", path.display()));
+        kib += if path.is_dir() { kib_of(&path)? } else { size()?.len().div_ceil(1024) };
     }
     Ok(kib)
 }

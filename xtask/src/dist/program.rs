@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Release, make};
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use super::Release;
+use crate::shell::{Attempt, Failure, Shell, files, run, stdout_of};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
@@ -43,13 +43,12 @@ fn is_static(said: &str) -> bool {
 
 /// Writes the program's manual pages and completions.
 pub(super) fn describe(shell: &Shell, release: &Release) -> Result<(), Failure> {
-    let (man, completions) = (release.folder.join("man"), release.folder.join("completions"));
-    make(&man)?;
-    make(&completions)?;
+    let man = release.folder.join("man");
+    files::make(&man)?;
     run(shell.command(&release.program).arg("man").arg(&man))?;
     for (name, file) in COMPLETIONS {
         let script = stdout_of(shell.command(&release.program).args(["completions", name]))?;
-        std::fs::write(completions.join(file), script).attempt(format!("write the completions of {name}"))?;
+        files::write(release.folder.join("completions").join(file), script)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The steps that are one cargo command over the whole workspace, and tidy.
 
-use super::Ending;
+use super::{Ending, passed};
 use crate::area;
 use crate::shell::{Failure, Shell, run};
 use crate::tidy;
@@ -11,6 +11,8 @@ const CLI: &str = "nebula-cli/typed";
 const CLI_WHOLE: &str = "nebula-cli/typed,nebula-cli/replicate";
 /// The crate of that one.
 const REPLICATION: &str = "nebula-replication";
+/// The commands of the project, and what does some of these in other workspaces.
+const COMMANDS: [&str; 6] = ["-p", "xtask", "-p", "nebula-bench-runner", "-p", "nebula-fuzz-runner"];
 
 pub(super) fn fmt(shell: &Shell) -> Result<Ending, Failure> {
     for manifest in shell.manifests() {
@@ -25,16 +27,10 @@ pub(super) fn tidy(shell: &Shell) -> Result<Ending, Failure> {
 }
 
 pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
-    run(&mut shell.cargo(&[
-        "clippy",
-        "--workspace",
-        "--features",
-        CLI_WHOLE,
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
+    // What is of another workspace is not linted with this one.
+    for packages in [&["--workspace", "--features", CLI_WHOLE][..], &COMMANDS] {
+        run(shell.cargo(&["clippy"]).args(packages).args(["--all-targets", "--", "-D", "warnings"]))?;
+    }
     Ok(Ending::Passed)
 }
 
@@ -48,15 +44,15 @@ fn first(shell: &Shell) -> impl Iterator<Item = String> {
 }
 
 pub(super) fn test(shell: &Shell) -> Result<Ending, Failure> {
-    run(shell.cargo(&["test"]).args(first(shell).flat_map(|name| ["-p".to_owned(), name])))?;
-    Ok(Ending::Passed)
+    passed(shell.cargo(&["test"]).args(first(shell).flat_map(|name| ["-p".to_owned(), name])))
 }
 
 pub(super) fn others(shell: &Shell) -> Result<Ending, Failure> {
-    let mut test = shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM]);
+    let mut test =
+        shell.cargo(&["test", "--workspace", "--exclude", REPLICATION, "--exclude", PROGRAM, "--exclude", "xtask"]);
     run(test.args(first(shell).flat_map(|name| ["--exclude".to_owned(), name])))?;
-    run(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--bins", "--tests"]))?;
-    Ok(Ending::Passed)
+    run(shell.cargo(&["test"]).args(COMMANDS))?;
+    passed(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--bins", "--tests"]))
 }
 
 /// Tests of `nebula` that do more where they are told to, and what tells them.
@@ -76,14 +72,12 @@ pub(super) fn longer(shell: &Shell) -> Result<Ending, Failure> {
 
 pub(super) fn replication(shell: &Shell) -> Result<Ending, Failure> {
     run(&mut shell.cargo(&["test", "-p", REPLICATION]))?;
-    run(&mut shell.cargo(&["test", "-p", "nebula-cli", "--features", CLI_WHOLE, "--test", "all", "replicas::"]))?;
-    Ok(Ending::Passed)
+    passed(&mut shell.cargo(&["test", "-p", "nebula-cli", "--features", CLI_WHOLE, "--test", "all", "replicas::"]))
 }
 
 pub(super) fn doc(shell: &Shell) -> Result<Ending, Failure> {
     // The pages of the program `nebula` would overwrite those of the library of that name; it has
     // no public item.
     let doc = ["doc", "--no-deps", "--workspace", "--exclude", "nebula-cli", "--exclude", "nebula-lab-cli"];
-    run(shell.cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
-    Ok(Ending::Passed)
+    passed(shell.cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Ending;
+use super::{Ending, passed};
 use crate::shell::{Failure, Shell, run};
 use crate::{area, bench, fuzz};
 
@@ -20,8 +20,7 @@ pub(super) fn loom(shell: &Shell) -> Result<Ending, Failure> {
     let packages = crates.iter().flat_map(|name| ["-p", name]);
     let mut test = shell.cargo(&["test", "--test", "loom_*"]);
     test.args(packages).args(OPTIMIZED.iter().flat_map(|name| optimized(name)));
-    run(test.env("CARGO_TARGET_DIR", shell.target().join("loom")).env("RUSTFLAGS", "--cfg loom"))?;
-    Ok(Ending::Passed)
+    passed(test.env("CARGO_TARGET_DIR", shell.target().join("loom")).env("RUSTFLAGS", "--cfg loom"))
 }
 
 /// Crates that loom runs many thousand interleavings with.
@@ -81,6 +80,6 @@ pub(super) fn instructions(shell: &Shell) -> Result<Ending, Failure> {
     if !shell.has("valgrind", &["--version"]) {
         return Ok(Ending::Skipped("no valgrind to count instructions with (apt-get install valgrind)".into()));
     }
-    bench::instructions::gate(shell)?;
+    bench::gate(shell)?;
     Ok(Ending::Passed)
 }

@@ -11,7 +11,7 @@ mod recipe;
 
 use super::Ending;
 use crate::area;
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use crate::shell::{Failure, Shell, files, run, stdout_of};
 use recipe::Recipe;
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ const PAGE: &str = "docs/EXTENDING.md";
 const SECTION: &str = "## A dispatch policy";
 
 pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
-    let page = std::fs::read_to_string(shell.root().join(PAGE)).attempt(format!("read {PAGE}"))?;
+    let page = files::read(shell.root().join(PAGE))?;
     let recipe = Recipe::read(&page, SECTION)?;
     let policy = recipe.quoted_in("policies! {")?;
     let mut files = copy::read(shell.root())?;

@@ -3,12 +3,12 @@
 //! `cargo deny` does this and more, and is used where it is installed. Building it takes minutes,
 //! so elsewhere (in CI too) only the list is checked here, from `cargo metadata`.
 
-use serde::Deserialize;
 use spdx::{Expression, ParseMode};
 use toml::Table;
 
 use super::Ending;
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use super::metadata::{self, Package};
+use crate::shell::{Failure, Shell, files, run};
 
 pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     let manifests = shell.manifests();
@@ -21,7 +21,8 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     }
     let allowed = allowed(shell)?;
     for manifest in manifests {
-        let packages = packages(shell, manifest)?;
+        let mut packages = metadata::packages(shell, &["--manifest-path", manifest])?;
+        packages.retain(|package| package.source.is_some());
         let refused: Vec<_> = packages.iter().filter_map(|package| refusal(package, &allowed)).collect();
         println!("{manifest}: {} packages, {} with a license not on the list", packages.len(), refused.len());
         if !refused.is_empty() {
@@ -29,29 +30,6 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
         }
     }
     Ok(Ending::Passed)
-}
-
-/// The part of `cargo metadata`'s output that is read here.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    version: String,
-    license: Option<String>,
-    /// Nothing for a package of this repository.
-    source: Option<String>,
-}
-
-/// The packages that a workspace takes from elsewhere.
-fn packages(shell: &Shell, manifest: &str) -> Result<Vec<Package>, Failure> {
-    let metadata = ["metadata", "--format-version", "1", "--manifest-path", manifest];
-    let json = stdout_of(&mut shell.cargo(&metadata))?;
-    let metadata: Metadata = serde_json::from_str(&json).attempt("read the output of `cargo metadata`")?;
-    Ok(metadata.packages.into_iter().filter(|package| package.source.is_some()).collect())
 }
 
 /// Why a package's license is not acceptable; `None` if it is.
@@ -69,7 +47,7 @@ fn refusal(package: &Package, allowed: &[String]) -> Option<String> {
 
 /// The licenses under `allow` in `deny.toml`.
 fn allowed(shell: &Shell) -> Result<Vec<String>, Failure> {
-    let text = std::fs::read_to_string(shell.root().join("deny.toml")).attempt("read deny.toml")?;
+    let text = files::read(shell.root().join("deny.toml"))?;
     let listed = allow_list(&text);
     if listed.is_empty() { Err(Failure::new("deny.toml has no list `allow` under [licenses]")) } else { Ok(listed) }
 }
@@ -93,6 +71,7 @@ mod tests {
             version: "1.0.0".into(),
             license: license.map(str::to_owned),
             source: Some("registry".into()),
+            publish: None,
         }
     }
 

@@ -6,11 +6,9 @@ mod included;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde::Deserialize;
-
-use super::Ending;
+use super::{Ending, metadata, passed};
 use crate::area;
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use crate::shell::{Failure, Shell, files, run, stdout_of};
 
 /// What every package holds beside its code.
 const ALWAYS: &[&str] = &["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
@@ -32,24 +30,10 @@ pub(super) fn package(shell: &Shell) -> Result<Ending, Failure> {
     if missing.is_empty() { Ok(Ending::Passed) } else { Err(Failure::new(missing.join("; "))) }
 }
 
-/// The part of `cargo metadata`'s output that is read here.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    /// The registries it may go to: all when there is no list, none when the list is empty.
-    publish: Option<Vec<String>>,
-}
-
 fn published(shell: &Shell) -> Result<Vec<String>, Failure> {
-    let json = stdout_of(&mut shell.cargo(&["metadata", "--format-version", "1", "--no-deps"]))?;
-    let metadata: Metadata = serde_json::from_str(&json).attempt("read the output of `cargo metadata`")?;
-    let is_published = |package: &Package| package.publish.as_ref().is_none_or(|registries| !registries.is_empty());
-    Ok(metadata.packages.into_iter().filter(is_published).map(|package| package.name).collect())
+    let packages = metadata::packages(shell, &["--no-deps"])?.into_iter();
+    let published = packages.filter(|package| package.publish.as_ref().is_none_or(|registries| !registries.is_empty()));
+    Ok(published.map(|package| package.name).collect())
 }
 
 /// The paths in a package, relative to its folder.
@@ -65,7 +49,7 @@ fn missing_of(shell: &Shell, folder: &Path, files: &BTreeSet<String>) -> Result<
     let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let all = stdout_of(shell.command("git").args(list).current_dir(folder))?.lines().map(str::to_owned).collect();
     for file in files.iter().filter(|file| file.ends_with(".rs")) {
-        let code = std::fs::read_to_string(folder.join(file)).attempt(format!("read {file}"))?;
+        let code = files::read(folder.join(file))?;
         missing.extend(included::missing(file, &code, files, &all));
     }
     Ok(missing)
@@ -84,8 +68,7 @@ pub(super) fn wasm(shell: &Shell) -> Result<Ending, Failure> {
         return Ok(Ending::Skipped(format!("the target is not installed (rustup target add {BARE})")));
     }
     let packages = LABORATORY.iter().flat_map(|name| ["-p", name]);
-    run(shell.cargo(&["check", "--no-default-features", "--target", BARE]).args(packages))?;
-    Ok(Ending::Passed)
+    passed(shell.cargo(&["check", "--no-default-features", "--target", BARE]).args(packages))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use super::{Ending, Ran, Step};
-use crate::shell::{Attempt, Failure, Shell};
+use crate::shell::{Attempt, Failure, Shell, files};
 
 /// Steps at a time. Each keeps one core busy, or two.
 const LANES: usize = 2;
@@ -88,7 +88,7 @@ fn run_step(shell: &Shell, step: &'static Step) -> (Ran, String) {
 /// Whether the step succeeds, and all that it says.
 fn say(shell: &Shell, name: &str) -> Result<(bool, String), Failure> {
     let folder = shell.target().join("steps");
-    std::fs::create_dir_all(&folder).attempt(format!("make {}", folder.display()))?;
+    files::make(&folder)?;
     let path = folder.join(format!("{name}.log"));
     let log = File::create(&path).attempt(format!("create {}", path.display()))?;
     let both = log.try_clone().attempt("write to one file twice")?;
@@ -118,34 +118,10 @@ fn ending(name: &str, is_success: bool, output: &str) -> Result<Ending, Failure>
 
 #[cfg(test)]
 mod tests {
+    use super::super::step;
     use super::*;
 
-    const STEPS: [Step; 3] = [
-        Step {
-            name: "a",
-            what: "",
-            run: |_| Ok(Ending::Passed),
-            builds_in: "x",
-            runs: super::super::Runs::Beside,
-            when: super::super::When::First,
-        },
-        Step {
-            name: "b",
-            what: "",
-            run: |_| Ok(Ending::Passed),
-            builds_in: "x",
-            runs: super::super::Runs::Beside,
-            when: super::super::When::First,
-        },
-        Step {
-            name: "c",
-            what: "",
-            run: |_| Ok(Ending::Passed),
-            builds_in: "y",
-            runs: super::super::Runs::Beside,
-            when: super::super::When::First,
-        },
-    ];
+    const PASSES: fn(&Shell) -> Result<Ending, Failure> = |_| Ok(Ending::Passed);
 
     fn ran(ending: Result<Ending, Failure>) -> Ran {
         Ran { name: "", ending, took: std::time::Duration::ZERO }
@@ -153,7 +129,7 @@ mod tests {
 
     #[test]
     fn two_steps_never_build_in_one_folder_and_a_failure_ends_it() {
-        static THREE: [Step; 3] = STEPS;
+        static THREE: [Step; 3] = [step("a", "", PASSES, "x"), step("b", "", PASSES, "x"), step("c", "", PASSES, "y")];
         let mut lanes = Lanes { waiting: THREE.iter().collect(), ..Lanes::default() };
         let begin = |lanes: &mut Lanes| lanes.begin().map(|step| step.name);
         assert_eq!((begin(&mut lanes), begin(&mut lanes), begin(&mut lanes)), (Some("a"), Some("c"), None));

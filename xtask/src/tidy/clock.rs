@@ -5,7 +5,7 @@
 //! not look.
 
 use super::Violation;
-use super::code::code_of;
+use super::code::wrong_lines;
 use super::tree::Tree;
 use crate::area;
 
@@ -43,14 +43,12 @@ fn first_line(path: &str, text: &str) -> Option<usize> {
 }
 
 fn file(path: &str, text: &str, from: usize) -> Vec<Violation> {
-    let code = code_of(text);
-    let lines = code.lines().zip(1..).skip(from - 1);
-    let found = lines.filter_map(|(line, number)| Some((number, FORBIDDEN.iter().find(|word| line.contains(**word))?)));
-    let violation = |(number, word): (usize, &&str)| {
-        let what = format!("`{word}` in a test: use the waits of nebula-testing, or virtual time");
-        Violation::new(path, number, what)
-    };
-    found.map(violation).collect()
+    let mut found = wrong_lines(path, text, |line| {
+        let word = FORBIDDEN.iter().find(|word| line.contains(**word))?;
+        Some(format!("`{word}` in a test: use the waits of nebula-testing, or virtual time"))
+    });
+    found.retain(|violation| violation.line >= from);
+    found
 }
 
 #[cfg(test)]

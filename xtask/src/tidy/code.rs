@@ -1,6 +1,7 @@
 //! Rust source split into code and prose by the compiler's own lexer, so that a word found in
 //! either is known to be there.
 
+use super::Violation;
 use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
 
 /// `text` with every character of a comment, string or character literal but the line ends made a
@@ -48,6 +49,13 @@ fn closing(tokens: &[&str]) -> usize {
         }
     }
     tokens.len()
+}
+
+/// The lines of code of the file `path` with what `wrong` says of each.
+pub(super) fn wrong_lines(path: &str, text: &str, wrong: impl Fn(&str) -> Option<String>) -> Vec<Violation> {
+    let code = code_of(text);
+    let lines = code.lines().zip(1..);
+    lines.filter_map(|(line, number)| Some(Violation::new(path, number, wrong(line)?))).collect()
 }
 
 /// The lines that hold a comment and no code, each with its number.

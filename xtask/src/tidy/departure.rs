@@ -8,7 +8,7 @@
 use super::Violation;
 use super::tree::Tree;
 use crate::area;
-use crate::shell::{Attempt, Failure, Shell};
+use crate::shell::{Failure, Shell, files};
 
 const LIST: &str = "docs/data/departures.tsv";
 const HEADER: &str = "file\tdeparture";
@@ -30,7 +30,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 /// Writes the list again.
 pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
     let text = format!("{HEADER}\n{}\n", rows(tree).join("\n"));
-    std::fs::write(shell.root().join(LIST), text).attempt(format!("write {LIST}"))
+    files::write(shell.root().join(LIST), text)
 }
 
 /// One row of the list for each mark in the crates, in the order of the files.

@@ -6,7 +6,7 @@
 
 use super::Violation;
 use super::tree::Tree;
-use crate::shell::{Attempt, Failure, Shell};
+use crate::shell::{Failure, Shell, files};
 
 const README: &str = "README.md";
 const BENCHMARKS: &str = "docs/data/benchmarks.tsv";
@@ -49,7 +49,7 @@ pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
         readme.ok_or_else(|| Failure::new(format!("{README} has no lines `{BEGIN}` and `{END}`")))?;
     let table = expected(tree).map_err(|missing| Failure::new(format!("{BENCHMARKS} has no row `{missing}`")))?;
     let text = format!("{before}{BEGIN}\n\n{table}\n\n{END}{after}");
-    std::fs::write(shell.root().join(README), text).attempt(format!("write {README}"))
+    files::write(shell.root().join(README), text)
 }
 
 /// What stands before, between and behind the two lines.

@@ -5,18 +5,12 @@
 //! A test that Miri cannot run may be excluded from Miri only: `cfg_attr(miri, ignore = "…")`.
 
 use super::Violation;
-use super::code::code_of;
+use super::code::wrong_lines;
 use super::tree::Tree;
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    tree.rust().flat_map(|(path, text)| file(path, text)).collect()
-}
-
-fn file(path: &str, text: &str) -> Vec<Violation> {
-    let code = code_of(text);
-    let off = code.lines().zip(1..).filter_map(|(line, number)| Some((number, switch(line)?)));
-    off.map(|(number, switch)| Violation::new(path, number, format!("a test is switched off with `{switch}`")))
-        .collect()
+    let off = |line: &str| Some(format!("a test is switched off with `{}`", switch(line)?));
+    tree.rust().flat_map(|(path, text)| wrong_lines(path, text, off)).collect()
 }
 
 /// What in a line switches off what follows it, on every machine.

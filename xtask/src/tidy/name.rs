@@ -1,7 +1,7 @@
 //! A module is named for what it holds; some names hold anything.
 
 use super::Violation;
-use super::code::code_of;
+use super::code::wrong_lines;
 use super::tree::Tree;
 
 const BANNED: &[&str] = &["common", "helper", "helpers", "misc", "type", "types", "util", "utils"];
@@ -12,15 +12,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 
 /// The file's own name and the folders it is in.
 fn file(path: &str) -> Option<Violation> {
-    let parts = path.split('/').map(|part| part.trim_end_matches(".rs"));
-    let banned = parts.filter(|part| BANNED.contains(part)).map(|part| violation(path, 0, part));
-    banned.into_iter().next()
+    let what = path.split('/').find_map(|part| vague(part.trim_end_matches(".rs")))?;
+    Some(Violation::new(path, 0, what))
 }
 
 fn inline(path: &str, text: &str) -> Vec<Violation> {
-    let code = code_of(text);
-    let lines = code.lines().zip(1..).filter_map(|(line, number)| Some((inline_module(line)?, number)));
-    lines.filter(|(name, _)| BANNED.contains(name)).map(|(name, number)| violation(path, number, name)).collect()
+    wrong_lines(path, text, |line| vague(inline_module(line)?))
 }
 
 /// The name after `mod` where the module's body follows.
@@ -30,8 +27,8 @@ fn inline_module(line: &str) -> Option<&str> {
     (head.trim().is_empty() || head.trim().starts_with("pub")).then_some(name)
 }
 
-fn violation(path: &str, line: usize, name: &str) -> Violation {
-    Violation::new(path, line, format!("a module named `{name}` could hold anything; name what it holds"))
+fn vague(name: &str) -> Option<String> {
+    BANNED.contains(&name).then(|| format!("a module named `{name}` could hold anything; name what it holds"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::shell::{Attempt, Failure};
+use crate::shell::Failure;
+use crate::sources;
 
 /// The folders that hold our sources; other folders hold build output or users' own files.
 const FOLDERS: &[&str] = &[
@@ -33,42 +34,13 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn read(root: &Path) -> Result<Self, Failure> {
         let mut tree = Self { files: BTreeMap::new(), others: BTreeSet::new() };
-        for entry in root.read_dir().attempt(format!("list {}", root.display()))?.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.path().is_file() {
-                // In a linked worktree `.git` is a file, which names a folder of this machine.
-                if name != ".git" {
-                    tree.add(&entry.path(), name)?;
-                }
-            } else if FOLDERS.contains(&name.as_str()) {
-                tree.walk(&entry.path(), &name)?;
+        for (path, bytes) in sources::read(root, FOLDERS)? {
+            match String::from_utf8(bytes) {
+                Ok(text) => drop(tree.files.insert(path, text)),
+                Err(_) => drop(tree.others.insert(path)),
             }
         }
         Ok(tree)
-    }
-
-    fn walk(&mut self, folder: &Path, prefix: &str) -> Result<(), Failure> {
-        for entry in folder.read_dir().attempt(format!("list {}", folder.display()))?.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let path = format!("{prefix}/{name}");
-            let is_output = matches!(path.as_str(), "fuzz/corpus" | "fuzz/artifacts") || name == "target";
-            if entry.path().is_file() {
-                self.add(&entry.path(), path)?;
-            } else if !is_output {
-                self.walk(&entry.path(), &path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads one file; of one that is not UTF-8, and so not text, only the path is kept.
-    fn add(&mut self, file: &Path, path: String) -> Result<(), Failure> {
-        let bytes = std::fs::read(file).attempt(format!("read {path}"))?;
-        match String::from_utf8(bytes) {
-            Ok(text) => drop(self.files.insert(path, text)),
-            Err(_) => drop(self.others.insert(path)),
-        }
-        Ok(())
     }
 
     pub(super) fn text(&self, path: &str) -> Option<&str> {
@@ -99,18 +71,5 @@ impl Tree {
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect();
         Self { files, others: BTreeSet::new() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_very_file_is_in_the_tree_and_no_build_output_is() {
-        let tree = Tree::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).expect("the repository can be read");
-        assert!(tree.has("xtask/src/tidy/tree.rs"));
-        assert!(tree.has("Cargo.toml"));
-        assert!(tree.files().all(|(path, _)| !path.contains("target/")));
     }
 }

@@ -6,7 +6,7 @@
 //! so that no code of the product uses it.
 
 use super::Violation;
-use super::code::{code_of, has_word};
+use super::code::{has_word, wrong_lines};
 use super::tree::Tree;
 
 const UNSAFE_CRATE: &str = "runtime/nebula-sys/";
@@ -57,9 +57,7 @@ fn not_forbidden(path: &str, text: &str) -> Option<Violation> {
 }
 
 fn uses(path: &str, text: &str) -> Vec<Violation> {
-    let code = code_of(text);
-    let lines = code.lines().zip(1..).filter(|(line, _)| has_word(line, "unsafe"));
-    lines.map(|(_, number)| Violation::new(path, number, "`unsafe` outside nebula-sys")).collect()
+    wrong_lines(path, text, |line| has_word(line, "unsafe").then(|| "`unsafe` outside nebula-sys".to_owned()))
 }
 
 #[cfg(test)]

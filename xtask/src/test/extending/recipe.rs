@@ -1,7 +1,7 @@
 //! A recipe: the code blocks of one section of a page, and where each goes.
 
-use super::copy::Files;
 use crate::shell::Failure;
+use crate::sources::Files;
 
 /// Where the text of a block goes.
 #[derive(Debug, PartialEq, Eq)]

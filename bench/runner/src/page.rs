@@ -2,7 +2,7 @@
 //! all others stay.
 
 use super::{Measured, table};
-use crate::shell::{Attempt, Failure, Shell};
+use nebula_shell::{Failure, Shell, files};
 
 const DATA: &str = "docs/data/benchmarks.tsv";
 
@@ -15,8 +15,8 @@ pub(super) fn bless(shell: &Shell, measured: &[Measured]) -> Result<(), Failure>
         ));
     }
     let path = shell.root().join(DATA);
-    let data = std::fs::read_to_string(&path).attempt(format!("read {DATA}"))?;
-    std::fs::write(&path, merged(&data, measured)).attempt(format!("write {DATA}"))?;
+    let data = files::read(&path)?;
+    files::write(&path, merged(&data, measured))?;
     println!("written to {DATA}; `cargo xtask tidy --bless` takes README's figures from there");
     Ok(())
 }
@@ -51,13 +51,12 @@ fn merged(data: &str, measured: &[Measured]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::Row;
+    use crate::row::Row;
 
     const HEADINGS: &str = "section\twhat";
 
     fn measured(section: &'static str) -> Measured {
-        let row = |what: &str| Row { what: what.to_owned(), value: 2.0, unit: "ns".to_owned(), against: None };
-        Measured { section, rows: vec![row("one"), row("two")] }
+        Measured { section, rows: ["one", "two"].map(|what| Row::plain(what, 2.0, "ns")).into() }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: libFuzzer on stable Rust, with no tool but a C++ compiler.
+//! `cargo xtask explore fuzz`: libFuzzer on stable Rust, with no tool but a C++ compiler.
 //!
 //! The targets are the programs of the workspace `fuzz/`, laid out for cargo-fuzz, so that
 //! `cargo fuzz run` works too. They are built here with the instrumentation that cargo-fuzz uses
@@ -15,15 +15,18 @@
 //! `--keep` makes the findings of exploring part of the fixed run: inputs that reach code which no
 //! seed reaches are copied into the seeds.
 
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use crate::shell::{Attempt, Failure, Shell, line_of, run as run_command};
+use nebula_shell::{Attempt, Failure, Shell, files, line_of, run as run_command};
 
-/// Arguments of `cargo xtask fuzz`.
+/// Arguments of `cargo xtask explore fuzz`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// The target; all of them, one after another, when left out.
     target: Option<String>,
     /// How long each target explores.
@@ -56,7 +59,8 @@ const FLAGS: &[&str] = &[
     "-Cdebug-assertions",
 ];
 
-pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+/// Runs one target, or all, for a time or for a number of inputs.
+pub fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let targets = chosen(targets(shell.root())?, args.target.as_deref())?;
     if args.list {
         targets.iter().for_each(|target| println!("{target}"));
@@ -83,7 +87,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
 }
 
 /// Tries the same `inputs` inputs of every target as the last time.
-pub(crate) fn run_fixed(shell: &Shell, inputs: u32) -> Result<(), Failure> {
+pub fn run_fixed(shell: &Shell, inputs: u32) -> Result<(), Failure> {
     run(shell, &Args { target: None, seconds: 0, inputs: Some(inputs), keep: false, replay: None, list: false })
 }
 
@@ -113,18 +117,15 @@ impl Effort {
     }
 }
 
-pub(crate) fn has_cxx(shell: &Shell) -> bool {
+/// Whether libFuzzer can be built here.
+pub fn has_cxx(shell: &Shell) -> bool {
     shell.has("c++", &["--version"])
 }
 
 /// The names of the files in `fuzz/fuzz_targets`.
 fn targets(root: &Path) -> Result<Vec<String>, Failure> {
-    let folder = root.join("fuzz/fuzz_targets");
-    let entries = folder.read_dir().attempt(format!("list {}", folder.display()))?.flatten();
-    let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()));
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    Ok(names)
+    let files = files::list(root.join("fuzz/fuzz_targets"))?.into_iter();
+    Ok(files.filter_map(|file| Some(file.file_name()?.to_str()?.strip_suffix(".rs")?.to_owned())).collect())
 }
 
 fn chosen(targets: Vec<String>, wanted: Option<&str>) -> Result<Vec<String>, Failure> {
@@ -155,11 +156,10 @@ fn fuzz(shell: &Shell, programs: &Path, target: &str, effort: Effort) -> Result<
     let corpus = effort.corpus(shell, target);
     let [seeds, artifacts] = ["seeds", "artifacts"].map(|folder| format!("fuzz/{folder}/{target}"));
     if matches!(effort, Effort::Fixed { .. }) {
-        remove_folder(&corpus)?;
+        files::remove(&corpus)?;
     }
-    for folder in [&corpus, &shell.root().join(&artifacts)] {
-        std::fs::create_dir_all(folder).attempt(format!("make the folder {}", folder.display()))?;
-    }
+    files::make(&corpus)?;
+    files::make(shell.root().join(&artifacts))?;
     let mut command = shell.command(programs.join(target));
     command
         .arg(&corpus)
@@ -180,15 +180,6 @@ fn keep(shell: &Shell, programs: &Path, target: &str) -> Result<(), Failure> {
     let [corpus, seeds] = ["corpus", "seeds"].map(|folder| format!("fuzz/{folder}/{target}"));
     let mut command = shell.command(programs.join(target));
     run_command(command.args(["-merge=1", &seeds, &corpus]).args(LIMITS))
-}
-
-fn remove_folder(folder: &Path) -> Result<(), Failure> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).attempt(format!("empty {}", folder.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Runs a target and passes on what it says, but for the values it lists at the end for use as a
@@ -222,7 +213,7 @@ mod tests {
 
     #[test]
     fn every_target_is_a_program_of_the_manifest_and_has_seeds() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..");
         let manifest = std::fs::read_to_string(root.join("fuzz/Cargo.toml")).expect("the manifest can be read");
         let targets = targets(&root).expect("the targets can be listed");
         assert!(!targets.is_empty());

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::shell::{Attempt, Failure, Shell};
+use nebula_shell::{Attempt, Failure, Shell, files};
 
 /// What the browser is called.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -11,21 +11,16 @@ const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const ASSETS: [&str; 2] = ["core/nebula-ui/assets/vega/vega.js.gz", "core/nebula-ui/src/report/library.js"];
 
 /// A browser of this machine.
-pub(crate) struct Browser(&'static str);
+pub struct Browser(&'static str);
 
 impl Browser {
-    pub(crate) fn find(shell: &Shell) -> Option<Self> {
+    /// The first that is installed.
+    pub fn find(shell: &Shell) -> Option<Self> {
         NAMES.into_iter().find(|name| shell.has(name, &["--version"])).map(Self)
     }
 
     /// The document at `url` once its scripts have run for so long, in a window of that width.
-    pub(crate) fn dump(
-        &self,
-        shell: &Shell,
-        url: &str,
-        (width, ms): (u32, u32),
-        is_dark: bool,
-    ) -> Result<String, Failure> {
+    pub fn dump(&self, shell: &Shell, url: &str, (width, ms): (u32, u32), is_dark: bool) -> Result<String, Failure> {
         let mut command = shell.command(self.0);
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
         command.args([format!("--virtual-time-budget={ms}"), format!("--window-size={width},1600")]);
@@ -43,9 +38,8 @@ pub(crate) fn chart(shell: &Shell, title: &str, spec: &serde_json::Value) -> Res
     let browser =
         Browser::find(shell).ok_or_else(|| Failure::new("no Chromium to draw with: apt-get install chromium"))?;
     let folder = shell.target().join("pages");
-    std::fs::create_dir_all(&folder).attempt("make a folder for pages")?;
     let page = folder.join("chart.html");
-    std::fs::write(&page, page_of(shell.root(), spec)?).attempt("write a page")?;
+    files::write(&page, page_of(shell.root(), spec)?)?;
     let dumped = browser.dump(shell, &format!("file://{}", page.display()), (800, 20_000), false)?;
     let svg = dumped.split_once("<svg").and_then(|(_, rest)| rest.split_once("</svg>"));
     let (svg, _) = svg.ok_or_else(|| Failure::new(format!("{title}: the browser has drawn nothing")))?;

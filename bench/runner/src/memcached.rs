@@ -1,40 +1,15 @@
-//! memcached's protocol: the key-value service beside memcached itself, and the picture of both
-//! under overload.
+//! The picture of memcached and of Nebula under overload.
 
 use serde_json::{Value, json};
 
-use super::{Picture, Row, Section, program};
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use super::Picture;
+use crate::row::Row;
 
-/// The section `memcached` of the program `nebula-bench`, which starts the program `nebula` and
-/// memcached.
-pub(super) struct Memcached;
-
-impl Section for Memcached {
-    fn name(&self) -> &'static str {
-        "memcached"
-    }
-
-    fn what(&self) -> &'static str {
-        "GETs by memcached's text protocol over TCP, one server core, beside memcached in the same run; both under overload"
-    }
-
-    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-cli"]))?;
-        let nebula = shell.target().join("dist/nebula");
-        let rows = stdout_of(program::run(shell, "").arg("memcached").arg(nebula))?;
-        serde_json::Deserializer::from_str(&rows)
-            .into_iter()
-            .collect::<Result<_, _>>()
-            .attempt("read the rows of `memcached`")
-    }
-
-    fn picture(&self, rows: &[Row]) -> Option<Picture> {
-        Some(Picture {
-            path: "docs/images/memcached.svg",
-            title: "p99 latency of memcached and of Nebula by offered load",
-            spec: spec(&points(rows)),
-        })
+pub(crate) fn picture(rows: &[Row]) -> Picture {
+    Picture {
+        path: "docs/images/memcached.svg",
+        title: "p99 latency of memcached and of Nebula by offered load",
+        spec: spec(&points(rows)),
     }
 }
 
@@ -80,17 +55,13 @@ fn spec(points: &[Value]) -> Value {
 mod tests {
     use super::*;
 
-    fn row(what: &str, value: f64) -> Row {
-        Row { what: what.to_owned(), value, unit: "ns".to_owned(), against: None }
-    }
-
     #[test]
     fn each_load_of_each_server_is_a_point_in_milliseconds() {
         let rows = [
-            row("GETs at 0.5 of the peak of Nebula: p99 of what is served", 2e5),
-            row("GETs at 2 of the peak of Nebula: p99 of what is served", 9e5),
-            row("GETs at 2 of the peak of Nebula: refused", 0.5),
-            row("GETs at 2 of the peak of memcached -t 1: p99 of what is served", 2e8),
+            Row::plain("GETs at 0.5 of the peak of Nebula: p99 of what is served", 2e5, "ns"),
+            Row::plain("GETs at 2 of the peak of Nebula: p99 of what is served", 9e5, "ns"),
+            Row::plain("GETs at 2 of the peak of Nebula: refused", 0.5, "of offered"),
+            Row::plain("GETs at 2 of the peak of memcached -t 1: p99 of what is served", 2e8, "ns"),
         ];
         let points = points(&rows);
         assert_eq!(points.len(), 3);

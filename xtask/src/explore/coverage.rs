@@ -1,13 +1,13 @@
-//! `cargo xtask coverage`: how often the laboratory's intervals hold the exact value, counted over
-//! many runs.
+//! `cargo xtask explore coverage`: how often the laboratory's intervals hold the exact value,
+//! counted over many runs.
 //!
 //! The example `coverage` of `nebula-sim` simulates systems whose latency is known exactly and
 //! prints a row for each. With the default of 1,000 runs a row that takes an hour or so on two
 //! cores: something for a night.
 
-use crate::shell::{Attempt, Failure, Shell, run as run_command, stdout_of};
+use crate::shell::{Failure, Shell, files, run as run_command, stdout_of};
 
-/// Arguments of `cargo xtask coverage`.
+/// Arguments of `cargo xtask explore coverage`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Runs of each system at each load.
@@ -30,7 +30,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let rows = stdout_of(shell.command(&program).arg(args.runs.to_string()))?;
     print!("{rows}");
     if args.bless {
-        std::fs::write(shell.root().join(DATA), &rows).attempt(format!("write {DATA}"))?;
+        files::write(shell.root().join(DATA), &rows)?;
     }
     let outside: Vec<&str> = rows.lines().filter(|row| !holds(row)).collect();
     match outside.is_empty() {

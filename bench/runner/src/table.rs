@@ -3,7 +3,8 @@
 use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 
-use super::{Against, Bound, Measured, Row};
+use super::Measured;
+use crate::row::{Against, Bound, Row};
 
 /// All rows of all sections, each section's name at its first row.
 pub(super) fn of(measured: &[Measured]) -> Table {
@@ -50,14 +51,13 @@ mod tests {
 
     #[test]
     fn a_row_shows_whether_its_promise_is_kept() {
-        let against = Against { what: "ring".into(), ratio: 0.39, bound: Some(Bound::AtLeast(0.4)) };
-        let row = Row { what: "echo".into(), value: 13.52, unit: "M RPC/s".into(), against: Some(against) };
+        let row = Row::plain("echo", 13.52, "M RPC/s").against("ring", 0.39, Bound::AtLeast(0.4));
         assert_eq!(cells("echo", &row), ["echo", "echo", "13.5", "M RPC/s", "0.390", "ring", "≥ 0.4: NO"]);
     }
 
     #[test]
     fn a_row_without_a_baseline_leaves_its_cells_empty() {
-        let row = Row { what: "memory".into(), value: 81920.0, unit: "B".into(), against: None };
+        let row = Row::plain("memory", 81920.0, "B");
         assert_eq!(cells("", &row), ["", "memory", "81920", "B", "", "", ""]);
     }
 }

@@ -5,9 +5,10 @@
 //! come, first served that is far below what the event-driven machines take, so that a run which
 //! falls back to them is noticed. Under callgrind lanes use AVX2, where the machine has it.
 
-use crate::bench::{Against, Bound, Row};
+use super::example;
 use crate::callgrind;
-use crate::shell::{Failure, Shell, run};
+use crate::row::Row;
+use nebula_shell::{Failure, Shell};
 
 /// Cases of the example, and the most instructions an RPC.
 const MOST: &[(&str, f64)] = &[
@@ -33,16 +34,11 @@ const RPCS: u32 = 20_000;
 
 /// One row for each case.
 pub(super) fn rows(shell: &Shell) -> Result<Vec<Row>, Failure> {
-    run(&mut shell.cargo(&["build", "--release", "-p", "nebula-sim", "--example", "instructions"]))?;
-    let program = shell.target().join("release/examples/instructions");
+    let program = example(shell, "nebula-sim")?;
     let row = |&(case, most): &(&str, f64)| {
-        let total = |rpcs: u32| callgrind::instructions(shell, &program, &[case.to_owned(), rpcs.to_string()]);
-        let (once, twice) = (total(RPCS)?, total(2 * RPCS)?);
-        #[expect(clippy::cast_precision_loss, reason = "a count of instructions is far below 2^53")]
-        let value = twice.saturating_sub(once) as f64 / f64::from(RPCS);
-        let against = Against { what: "the most".into(), ratio: value / most, bound: Some(Bound::AtMost(1.0)) };
-        let what = format!("simulated RPC: {case}");
-        Ok(Row { what, value, unit: "instructions".into(), against: Some(against) })
+        let count = |rpcs: u32| callgrind::instructions(shell, &program, &[case, &rpcs.to_string()]);
+        let each = callgrind::each(RPCS, count)?;
+        Ok(Row::plain(format!("simulated RPC: {case}"), each, "instructions").at_most(most))
     };
     MOST.iter().map(row).collect()
 }

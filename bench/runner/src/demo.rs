@@ -9,18 +9,18 @@ use std::thread;
 
 use serde::Deserialize;
 
-use super::{Against, Bound, Row, Section};
-use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+use crate::row::{Bound, Row};
+use nebula_shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// Runs of the demo in each section.
 const RUNS: usize = 10;
 
-/// Ten runs beside some busy loops.
-pub(super) struct Demo {
-    pub(super) name: &'static str,
-    pub(super) what: &'static str,
-    /// Threads that compute all the time, wherever the kernel lets them.
-    pub(super) busy_loops: usize,
+/// The rows of ten runs beside so many threads that compute all the time, wherever the kernel lets
+/// them.
+pub(crate) fn rows(shell: &Shell, busy_loops: usize) -> Result<Vec<Row>, Failure> {
+    run(&mut shell.cargo(&["build", "--release", "-p", "nebula-cli"]))?;
+    let runs = beside(busy_loops, || (0..RUNS).map(|_| demo(shell)).collect::<Result<Vec<_>, _>>())?;
+    Ok(judged(&runs))
 }
 
 /// One row of the demo, as far as it is judged.
@@ -32,22 +32,6 @@ struct Load {
     slo_ns: f64,
     goodput: f64,
     meets_slo_raw: bool,
-}
-
-impl Section for Demo {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn what(&self) -> &'static str {
-        self.what
-    }
-
-    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        run(&mut shell.cargo(&["build", "--release", "-p", "nebula-cli"]))?;
-        let runs = beside(self.busy_loops, || (0..RUNS).map(|_| demo(shell)).collect::<Result<Vec<_>, _>>())?;
-        Ok(rows(&runs))
-    }
 }
 
 /// Runs the demo, and prints what it found in one line.
@@ -79,7 +63,7 @@ fn beside<T>(busy_loops: usize, task: impl FnOnce() -> T) -> T {
     })
 }
 
-fn rows(runs: &[Vec<Load>]) -> Vec<Row> {
+fn judged(runs: &[Vec<Load>]) -> Vec<Row> {
     let at = |run: &[Load], is_bounded: bool, load: f64| {
         let is_it = |row: &&Load| row.design.ends_with("NACK") == is_bounded && row.load.to_bits() == load.to_bits();
         run.iter().find(is_it).cloned()
@@ -88,15 +72,8 @@ fn rows(runs: &[Vec<Load>]) -> Vec<Row> {
     let misses = |run: &[Load], is_bounded, load| at(run, is_bounded, load).is_some_and(|row| !row.meets_slo_raw);
     let of_all = |what: &str, is_so: &dyn Fn(&[Load]) -> bool| {
         let count = runs.iter().filter(|run| is_so(run)).count() as f64;
-        let against = Against {
-            what: "runs".to_owned(),
-            ratio: count / runs.len().max(1) as f64,
-            bound: Some(Bound::AtLeast(1.0)),
-        };
-        Row { what: what.to_owned(), value: count, unit: "runs".to_owned(), against: Some(against) }
+        Row::plain(what, count, "runs").against("runs", count / runs.len().max(1) as f64, Bound::AtLeast(1.0))
     };
-    let plain =
-        |what: &str, value, unit: &str| Row { what: what.to_owned(), value, unit: unit.to_owned(), against: None };
     let simulated = runs.iter().filter(|run| run.iter().any(|row| row.simulated)).count() as f64;
     let slo_ms = median(runs.iter().flat_map(|run| run.first()).map(|row| row.slo_ns / 1e6));
     let goodput = |is_bounded| median(runs.iter().filter_map(|run| at(run, is_bounded, 1.5)).map(|row| row.goodput));
@@ -105,10 +82,10 @@ fn rows(runs: &[Vec<Load>]) -> Vec<Row> {
             keeps(run, true, 0.3) && keeps(run, true, 0.7)
         }),
         of_all("without the bound, it is not kept at 1.5", &|run| misses(run, false, 1.5)),
-        plain("of those, runs in simulated time", simulated, "runs"),
-        plain("SLO, median", slo_ms, "ms"),
-        plain("goodput at 1.5 with the bound, median", goodput(true), "of offered"),
-        plain("goodput at 1.5 without the bound, median", goodput(false), "of offered"),
+        Row::plain("of those, runs in simulated time", simulated, "runs"),
+        Row::plain("SLO, median", slo_ms, "ms"),
+        Row::plain("goodput at 1.5 with the bound, median", goodput(true), "of offered"),
+        Row::plain("goodput at 1.5 without the bound, median", goodput(false), "of offered"),
     ]
 }
 
@@ -138,17 +115,15 @@ mod tests {
 
     #[test]
     fn a_run_counts_where_the_bound_keeps_both_loads_and_without_it_the_overload_is_late() {
-        let rows = rows(&[run_of(true, false), run_of(false, false), run_of(true, true)]);
+        let rows = judged(&[run_of(true, false), run_of(false, false), run_of(true, true)]);
         assert_eq!(rows.iter().map(|row| row.value).collect::<Vec<_>>(), [2.0, 2.0, 0.0, 2.0, 0.25, 0.25]);
-        let holds = |row: &Row| row.against.as_ref().unwrap().bound.unwrap().holds(row.against.as_ref().unwrap().ratio);
-        assert!(!holds(&rows[0]) && !holds(&rows[1]));
-        let kept = super::rows(&[run_of(true, false)]);
-        assert!(holds(&kept[0]) && holds(&kept[1]));
+        assert!(!rows[0].is_kept() && !rows[1].is_kept());
+        assert!(judged(&[run_of(true, false)]).iter().all(Row::is_kept));
     }
 
     #[test]
     fn a_run_without_rows_keeps_nothing() {
-        assert_eq!(rows(&[Vec::new()]).iter().take(2).map(|row| row.value).collect::<Vec<_>>(), [0.0, 0.0]);
+        assert_eq!(judged(&[Vec::new()]).iter().take(2).map(|row| row.value).collect::<Vec<_>>(), [0.0, 0.0]);
     }
 
     #[test]

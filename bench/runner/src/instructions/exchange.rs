@@ -1,0 +1,108 @@
+//! Instructions of RPCs through the whole runtime, client and server together: of echoes, with and
+//! without samples for the status page, of one-sided reads, and of a generated service beside a
+//! handler written by hand.
+
+use super::runtime_program;
+use crate::callgrind;
+use crate::row::{Bound, Row};
+use nebula_shell::{Failure, Shell};
+
+/// A program that exchanges RPCs, and how few instructions it must do with.
+struct Exchange {
+    /// Of the program, and of the module whose `exchange` is counted.
+    name: &'static str,
+    what: &'static str,
+    /// What it is told beside how many RPCs, and how many at a time.
+    args: &'static [&'static str],
+    /// RPCs at a time, and the most instructions that one may take.
+    most: [(u32, f64); 2],
+}
+
+const ECHOES: [Exchange; 2] = [
+    Exchange {
+        name: "echo_instructions",
+        what: "echo of 48 B over shared memory",
+        args: &[],
+        most: [(16, 400.0), (1, 1_050.0)],
+    },
+    Exchange {
+        name: "udp_instructions",
+        what: "echo of 64 B over UDP without the kernel",
+        args: &[],
+        most: [(32, 2_600.0), (1, 6_700.0)],
+    },
+];
+
+/// One-sided reads in the place of RPCs.
+const READS: Exchange = Exchange {
+    name: "udp_instructions",
+    what: "one-sided read of 64 B over UDP without the kernel",
+    args: &["1", "1"],
+    most: [(32, 2_450.0), (1, 6_250.0)],
+};
+
+/// What an echo may take with samples, as a share of what it takes without.
+const SAMPLED_MOST: f64 = 1.02;
+
+/// What an RPC of the line encoding may take, as a share of one of the handler written by hand.
+const LINE_MOST: f64 = 1.0;
+
+/// What one of protobuf's encoding may take: a twentieth above what it took when the bound was set.
+const PROTOBUF_MOST: f64 = 2.26;
+
+/// One row for each transport and number of RPCs at a time, then those of samples and services.
+pub(super) fn rows(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
+    let plain = ECHOES.iter().chain([&READS]).flat_map(|exchange| exchange.most.map(|most| (exchange, most)));
+    let plain = plain.map(|(exchange, most)| exchange.row(shell, most, rpcs));
+    let sampled = ECHOES.iter().flat_map(|echo| echo.most.map(|(batch, _)| (echo, batch)));
+    let sampled = sampled.map(|(echo, batch)| echo.sampled(shell, batch, rpcs));
+    let mut rows: Vec<Row> = plain.chain(sampled).collect::<Result<_, _>>()?;
+    rows.extend(typed(shell, rpcs)?);
+    Ok(rows)
+}
+
+impl Exchange {
+    /// Instructions of an RPC.
+    fn row(&self, shell: &Shell, (batch, most): (u32, f64), rpcs: u32) -> Result<Row, Failure> {
+        let what = format!("{}, client and server, {batch} at a time", self.what);
+        Ok(Row::plain(what, self.count(shell, batch, rpcs, self.args)?, "instructions").at_most(most))
+    }
+
+    /// The same of a server that samples RPCs for its status page, beside one that does not.
+    fn sampled(&self, shell: &Shell, batch: u32, rpcs: u32) -> Result<Row, Failure> {
+        let [with, without] = ["1", "0"].map(|samples| self.count(shell, batch, rpcs, &[samples]));
+        let (with, without) = (with?, without?);
+        let what = format!("{}, {batch} at a time, with samples for the status page", self.what);
+        Ok(Row::plain(what, with, "instructions").against("without", with / without, Bound::AtMost(SAMPLED_MOST)))
+    }
+
+    fn count(&self, shell: &Shell, batch: u32, rpcs: u32, args: &[&str]) -> Result<f64, Failure> {
+        let numbers = [rpcs, batch].map(|number| number.to_string());
+        let args: Vec<&str> = numbers.iter().map(String::as_str).chain(args.iter().copied()).collect();
+        count(shell, self.name, &args, rpcs)
+    }
+}
+
+/// Instructions of an RPC of a generated service.
+fn typed(shell: &Shell, rpcs: u32) -> Result<[Row; 2], Failure> {
+    let count = |how| count(shell, "typed_instructions", &[how, &rpcs.to_string()], rpcs);
+    let by_hand = count("bytes")?;
+    let row = |encoding: &str, value: f64, most| {
+        let what = format!("RPC of a generated service over shared memory, {encoding}, client and server");
+        let row = Row::plain(what, value, "instructions");
+        row.against("a handler of bytes written by hand", value / by_hand, Bound::AtMost(most))
+    };
+    Ok([row("line encoding", count("line")?, LINE_MOST), row("protobuf", count("protobuf")?, PROTOBUF_MOST)])
+}
+
+/// Instructions of one of `rpcs` RPCs: those within the `exchange` of a program.
+fn count(shell: &Shell, name: &str, args: &[&str], rpcs: u32) -> Result<f64, Failure> {
+    let program = runtime_program(shell, name)?;
+    let total = callgrind::instructions_within(shell, &program, args, &format!("*{name}*exchange*"))?;
+    // A name that matches nothing counts nothing, and would keep every promise.
+    if total < u64::from(rpcs) {
+        let what = format!("{total} instructions in {rpcs} RPCs ({}): `exchange` was not found", args.join(" "));
+        return Err(Failure::new(what));
+    }
+    Ok(callgrind::share(total, rpcs))
+}
