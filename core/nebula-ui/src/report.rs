@@ -41,7 +41,7 @@ pub fn made_by_this_command() -> String {
         }
     });
     let command = words.collect::<Vec<_>>().join(" ");
-    let today = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z");
+    let today = httpdate::fmt_http_date(std::time::SystemTime::now());
     format!("Made by nebula {} on {today}: nebula {command}", env!("CARGO_PKG_VERSION"))
 }
 

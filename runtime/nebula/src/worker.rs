@@ -194,7 +194,9 @@ impl Worker {
     }
 
     /// Serves every RPC with `service` until the server stops.
-    pub fn run<S: Service>(mut self, service: &S) {
+    ///
+    /// The loops of a worker are compiled in this crate, once for all services.
+    pub fn run(mut self, service: &dyn Service) {
         let Inner { way, preemption } = self.inner.get_mut();
         match (way, preemption) {
             (way, Some(preemption)) => with_core!(way, core => preemption.run(core, service)),
@@ -203,8 +205,7 @@ impl Worker {
         }
     }
 
-    /// As [`run`](Self::run), where no RPCs are served in runs: it is compiled once for all
-    /// services.
+    /// As [`run`](Self::run), never in runs: each RPC may be handed on.
     pub(crate) fn run_one_by_one(mut self, service: &dyn Service) {
         with_core!(&mut self.inner.get_mut().way, core => core.run(service));
     }
@@ -252,8 +253,7 @@ impl Worker {
     ///
     /// No allocation, no lock, no system call. One clock read with an inline engine, and one for
     /// each RPC that has a deadline.
-    #[inline]
-    pub fn turn<S: Service>(&mut self, service: &S) -> usize {
+    pub fn turn(&mut self, service: &dyn Service) -> usize {
         let Inner { way, preemption } = self.inner.get_mut();
         match (way, preemption) {
             (way, Some(preemption)) => with_core!(way, core => preemption.turn(core, service)),

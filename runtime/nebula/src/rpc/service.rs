@@ -44,7 +44,7 @@ pub trait Service {
     /// [`Fault::Unanswered`](crate::Fault::Unanswered).
     ///
     /// A worker that is the engine too calls it, with one queue for all RPCs: over shared memory
-    /// for all of them, over UDP for what comes while nothing waits. Otherwise
+    /// for those that it has several of, over UDP for what comes while nothing waits. Otherwise
     /// [`serve`](Self::serve) is called for each RPC, so both must answer alike.
     #[inline(always)]
     fn serve_burst(&self, requests: &mut Requests<'_>) {

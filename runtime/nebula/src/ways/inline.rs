@@ -124,11 +124,10 @@ impl<T: Transport> Source for Inline<T> {
 }
 
 /// Over shared memory a worker that is the engine too serves runs, where there is one queue for all
-/// RPCs. Only this is compiled for each type of service, so that a type more costs its user little
-/// time to compile.
+/// RPCs.
 impl Core<Inline<Rings>> {
     /// As [`run`](Core::run), in runs where that is possible.
-    pub(crate) fn run_in_runs<S: Service>(&mut self, service: &S) {
+    pub(crate) fn run_in_runs(&mut self, service: &dyn Service) {
         if !self.source.engine.serves_runs() {
             return self.run(service);
         }
@@ -153,7 +152,7 @@ impl Core<Inline<Rings>> {
 
     /// As [`turn`](Core::turn), in runs where that is possible.
     #[inline]
-    pub(crate) fn turn_in_runs<S: Service>(&mut self, service: &S) -> usize {
+    pub(crate) fn turn_in_runs(&mut self, service: &dyn Service) -> usize {
         if !self.source.engine.serves_runs() {
             return self.turn(service);
         }
@@ -161,7 +160,7 @@ impl Core<Inline<Rings>> {
     }
 
     #[inline(always)]
-    fn turn_of_runs<S: Service>(&mut self, service: &S, may_glance: bool) -> Turn {
+    fn turn_of_runs(&mut self, service: &dyn Service, may_glance: bool) -> Turn {
         if self.completions.frontend.outstanding() > 0 {
             self.finish_given(service);
         }
