@@ -1,8 +1,6 @@
-//! Where handlers are best run: where their RPCs arrive (dispatch threads), or in a pool (worker
-//! threads), by how long they take.
+//! Handlers run where their RPCs arrive (dispatch threads), or in a pool (worker threads).
 //!
-//! `cargo run --release -p nebula --example threads` prints how long a short RPC takes beside four
-//! others, and how many of those end a second.
+//! `cargo run --release -p nebula --example threads` has one short RPC and four long ones.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use nebula::{Class, Client, Reply, Server, ServerConfig, Service, Span};
