@@ -35,6 +35,11 @@ const BLOCKS: &[&str] = &["--inline", "--block"];
 /// Transports of `serve kv`, and the load offered over each: about a tenth of what one core serves.
 const LOADS: [(&str, &str); 3] = [("shm", "100k"), ("udp", "50k"), ("tcp", "50k")];
 
+/// Those that are tried: who spins on the only core takes it from whom it waits for.
+fn settings(cores: usize) -> impl Iterator<Item = &'static str> {
+    SETTINGS.into_iter().filter(move |setting| cores > 1 || !setting.ends_with("-spin"))
+}
+
 /// The configuration by its name.
 fn config(setting: &str) -> ServerConfig {
     let config = ServerConfig::default();
@@ -69,14 +74,14 @@ fn use_cores(cores: &[usize]) -> Result<(), Failure> {
 
 fn on(program: &str, cores: usize) -> Result<(), Failure> {
     let on = format!("on {cores} core{}", if cores == 1 { "" } else { "s" });
-    let times = Compared::of(example)?;
+    let times = Compared::of(cores, example)?;
     times.print(&format!("README's example {on}, round trip p50"), "ns", Some(WITHIN));
-    let (times, rates, nacked) = two_processes()?;
+    let (times, rates, nacked) = two_processes(cores)?;
     times.print(&format!("two processes {on}, round trip p50"), "ns", Some(WITHIN));
     rates.print(&format!("two processes {on}, 64 outstanding"), "M RPC/s", None);
     plain(&format!("two processes {on}, 64 outstanding, NACKed"), nacked * 100.0, "%");
     for (transport, rate) in LOADS {
-        kv(program, transport, rate, &on)?;
+        kv(program, transport, rate, cores, &on)?;
     }
     Ok(())
 }
@@ -89,11 +94,11 @@ struct Compared {
 
 impl Compared {
     /// Of the medians of some rounds, the least that is the best.
-    fn of(measure: impl Fn(&str) -> Result<f64, Failure>) -> Result<Self, Failure> {
+    fn of(cores: usize, measure: impl Fn(&str) -> Result<f64, Failure>) -> Result<Self, Failure> {
         let of = |setting: &str| -> Result<f64, Failure> {
             Ok(median((0..ROUNDS).map(|_| measure(setting)).collect::<Result<_, _>>()?))
         };
-        let set = SETTINGS.into_iter().map(|setting| Ok((setting.to_owned(), of(setting)?)));
+        let set = settings(cores).map(|setting| Ok((setting.to_owned(), of(setting)?)));
         Self::among(of("default")?, set.collect::<Result<_, Failure>>()?)
     }
 
@@ -180,7 +185,7 @@ impl Pipe for Hello {
 
 /// Round trips; RPCs per second with 64 outstanding, of which the most is the best; and which share
 /// of the default's was NACKed.
-fn two_processes() -> Result<(Compared, Compared, f64), Failure> {
+fn two_processes(cores: usize) -> Result<(Compared, Compared, f64), Failure> {
     let of = |setting: &str| -> Result<(f64, f64, f64), Failure> {
         let (mut times, mut rates, mut nacked) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -192,7 +197,7 @@ fn two_processes() -> Result<(Compared, Compared, f64), Failure> {
         Ok((median(times), median(rates), median(nacked)))
     };
     let default = of("default")?;
-    let set: Vec<_> = SETTINGS.iter().map(|&setting| Ok((setting, of(setting)?))).collect::<Result<_, Failure>>()?;
+    let set: Vec<_> = settings(cores).map(|setting| Ok((setting, of(setting)?))).collect::<Result<_, Failure>>()?;
     let times = set.iter().map(|(setting, (time, ..))| ((*setting).to_owned(), *time)).collect();
     let fastest = set.iter().max_by(|one, other| one.1.1.total_cmp(&other.1.1)).ok_or("no setting was measured")?;
     let rates = Compared { default: default.1, best: (fastest.0.to_owned(), fastest.1.1) };
@@ -206,10 +211,11 @@ struct Loaded {
     client_full: f64,
 }
 
-fn kv(program: &str, transport: &str, rate: &str, on: &str) -> Result<(), Failure> {
+fn kv(program: &str, transport: &str, rate: &str, cores: usize, on: &str) -> Result<(), Failure> {
     let blocks = (transport != "shm").then_some(BLOCKS);
     let default = load(program, transport, rate, &[])?;
-    let set = FLAGS.into_iter().chain(blocks);
+    // Who spins on the only core takes it from whom it waits for.
+    let set = FLAGS.into_iter().filter(|flags| cores > 1 || !flags.contains(&"--spin")).chain(blocks);
     let set = set.map(|flags| Ok((flags.join(" "), load(program, transport, rate, flags)?.p50_ns)));
     let times = Compared::among(default.p50_ns, set.collect::<Result<_, Failure>>()?)?;
     let what = format!("serve kv, load kv over {transport} at {rate}/s {on}");

@@ -25,6 +25,8 @@ const COMPARED: [(&str, &str); 2] = [
     ("64 B echo, round trip p50", "64 B echo, round trip p50"),
     ("64 B echo, 64 outstanding", "64 B echo, 64 outstanding"),
 ];
+/// The row of README's own example.
+const EXAMPLE: &str = "README's example on 2 cores, round trip p50";
 /// The rows of the server's memory.
 const MEMORY: [&str; 2] =
     ["server over UDP, resident memory with 10,000 clients", "server over UDP, resident memory with 16 clients"];
@@ -70,6 +72,7 @@ fn expected(tree: &Tree) -> Result<String, String> {
         let cells: Result<Vec<_>, _> = cells.into_iter().collect();
         lines.push(format!("| {shown} | {} |", cells?.join(" | ")));
     }
+    lines.push(format!("| the example above, round trip p50 | {} | – | – | – |", find(EXAMPLE)?.figure()));
     let [many, few] = MEMORY.map(|what| find(what).map(Row::megabytes));
     lines.push(format!("| memory of a UDP server with 10,000 clients (with 16) | {} ({}) | – | – | – |", many?, few?));
     Ok(lines.join("\n"))
@@ -109,7 +112,8 @@ mod tests {
         let compared =
             COMPARED.iter().flat_map(|(what, _)| PEERS.map(|(peer, _)| format!("peers\t{what}: {peer}\t7\tns")));
         let memory = MEMORY.map(|what| format!("udp\t{what}\t2000000\tB"));
-        compared.chain(memory).collect::<Vec<_>>().join("\n")
+        let example = format!("defaults\t{EXAMPLE}\t190\tns");
+        compared.chain(memory).chain([example]).collect::<Vec<_>>().join("\n")
     }
 
     fn found(table: &str, benchmarks: &str) -> Vec<Violation> {

@@ -43,7 +43,7 @@ pub(super) fn under_load(setting: &Setting<'_>) -> Result<(UnderLoad, Vec<Span>)
 
 fn measure(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<UnderLoad, Failure> {
     let saturation_rps = saturation(setting, pair)?;
-    let time = setting.point * PAUSES_POINTS;
+    let time = look(setting) * PAUSES_POINTS;
     setting.begin(format!("measuring pauses at {} RPC/s", units::rate(LOAD * saturation_rps)));
     let outcome = offer(pair, LOAD * saturation_rps, time)?;
     Ok(UnderLoad {
@@ -61,15 +61,15 @@ fn measure(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<UnderLoad, Failure>
 /// The load grows until it is not served in full, and then until that holds for half a second: a
 /// pause of the machine makes any short load look so.
 fn saturation(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<f64, Failure> {
-    let (mut offered, mut time, mut growth) = (FIRST_RPS, setting.point / 8, 2.0);
+    let (mut offered, mut time, mut growth) = (FIRST_RPS, look(setting) / 8, 2.0);
     loop {
         setting.begin(format!("finding saturation, {} RPC/s", units::rate(offered)));
         let served = offer(pair, offered, time)?.report.achieved_rps();
         let is_past = served < SERVED * offered;
         match is_past {
             _ if offered > LAST_RPS => return Ok(served),
-            true if time == setting.point / 2 => return Ok(served.max(LEAST_RPS)),
-            true => (offered, time, growth) = (PAST * served.max(LEAST_RPS), setting.point / 2, PAST),
+            true if time == look(setting) / 2 => return Ok(served.max(LEAST_RPS)),
+            true => (offered, time, growth) = (PAST * served.max(LEAST_RPS), look(setting) / 2, PAST),
             false => offered *= growth,
         }
     }
@@ -78,4 +78,9 @@ fn saturation(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<f64, Failure> {
 fn offer(pair: &Pair<'_>, rps: f64, duration: Span) -> Result<LoadOutcome, Failure> {
     let late_after = Span::from_us(10);
     pair.load(Load { rps, duration, outstanding: OUTSTANDING, patience: Span::MAX, late_after })
+}
+
+/// As long as a load takes, and no longer than what a look at the machine needs.
+fn look(setting: &Setting<'_>) -> Span {
+    setting.point.min(Span::from_secs(1))
 }

@@ -24,7 +24,7 @@ pub(super) struct Options {
     /// Size of each value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=65_536))]
     pub(super) value_bytes: u32,
-    /// Duration of each load, in seconds
+    /// Duration of each load, in seconds [default: 3]
     #[arg(long, value_name = "SECONDS")]
     pub(super) seconds_per_point: Option<f64>,
     /// Use a small store and short loads

@@ -12,6 +12,9 @@ use crate::report;
 use nebula_ui::output::{self, Failure, note, units};
 use nebula_ui::signal;
 
+/// Of each load: a pause of the machine of 25 ms is then less than a hundredth of it.
+const SECONDS: f64 = 3.0;
+
 /// Pairs of 512 B values: far more than a cache holds, yet stored within a second. NEBULA's
 /// evaluation has 1.6 million (§VI).
 const ITEMS: u64 = 200_000;
@@ -67,7 +70,7 @@ impl<'a> Setting<'a> {
             report::check_directory("--plot", path)?;
             report::plot::check_plot(path)?;
         }
-        let seconds = options.seconds_per_point.unwrap_or(if options.quick { 0.25 } else { 1.0 });
+        let seconds = options.seconds_per_point.unwrap_or(if options.quick { 0.25 } else { SECONDS });
         if !(0.05..=600.0).contains(&seconds) {
             return Err(Failure::bad_input("--seconds-per-point: give 0.05 to 600 seconds"));
         }
