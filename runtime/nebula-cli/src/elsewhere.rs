@@ -33,8 +33,13 @@ const fn lab(words: &'static [&'static str], about: &'static str) -> Elsewhere {
 }
 
 /// A command of a program whose package has its name.
-const fn of(program: &'static str, words: &'static [&'static str], says: &'static [&'static str]) -> Elsewhere {
-    Elsewhere { words, flag: None, program, says, package: program, about: "" }
+const fn of(
+    program: &'static str,
+    words: &'static [&'static str],
+    says: &'static [&'static str],
+    about: &'static str,
+) -> Elsewhere {
+    Elsewhere { words, flag: None, program, says, package: program, about }
 }
 
 /// Which words belong to which program.
@@ -45,29 +50,37 @@ const ELSEWHERE: &[Elsewhere] = &[
     lab(&["sweep"], "Ask a question at every point of a grid"),
     lab(&["reproduce"], "Reproduce published figures"),
     lab(&["thresholds"], "Train the thresholds of altocumulus:G"),
-    Elsewhere { flag: Some("--runtime"), ..of(AGREEMENT, &["incast"], &["incast"]) },
+    Elsewhere { flag: Some("--runtime"), ..of(AGREEMENT, &["incast"], &["incast"], "") },
     lab(&["incast"], "Compare flow controls where many senders share one receive buffer"),
-    of(SERVICES, &["serve", "ordered"], &["serve", "ordered"]),
-    of(SERVICES, &["serve", "nf"], &["serve", "nf"]),
-    of(AGREEMENT, &["demo", "groups"], &["groups"]),
-    of(AGREEMENT, &["demo", "scans"], &["scans"]),
-    of("flight", &["demo", "flight"], &["demo"]),
+    of(SERVICES, &["serve", "ordered"], &["serve", "ordered"], "An ordered key-value store: nebula-services"),
+    of(SERVICES, &["serve", "nf"], &["serve", "nf"], "Network functions between two interfaces: nebula-services"),
+    of(AGREEMENT, &["demo", "groups"], &["groups"], "One of two groups loaded more than the other: nebula-agreement"),
+    of(AGREEMENT, &["demo", "scans"], &["scans"], "GETs and SCANs, as run and as predicted: nebula-agreement"),
+    of("flight", &["demo", "flight"], &["demo"], "Flight registration in eight tiers: flight"),
 ];
 
 /// The names of the commands that stand beside the program's own in its help.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    listed().map(|elsewhere| elsewhere.words[0])
+    let listed = ELSEWHERE.iter().filter(|elsewhere| elsewhere.words.len() == 1 && elsewhere.flag.is_none());
+    listed.map(|elsewhere| elsewhere.words[0])
 }
 
 /// The program with the commands of others, which completions and help name.
 pub(crate) fn beside(program: Command) -> Command {
-    listed()
-        .fold(program, |program, elsewhere| program.subcommand(Command::new(elsewhere.words[0]).about(elsewhere.about)))
+    let commands = ELSEWHERE.iter().filter(|elsewhere| elsewhere.flag.is_none());
+    commands.fold(program, |program, elsewhere| {
+        let command = |name: &'static str| Command::new(name).about(elsewhere.about);
+        match *elsewhere.words {
+            [group, name] => program.mut_subcommand(group, |group| group.subcommand(command(name))),
+            _ => program.subcommand(command(elsewhere.words[0])),
+        }
+    })
 }
 
-/// The commands that stand in the help: those of one word.
-fn listed() -> impl Iterator<Item = &'static Elsewhere> {
-    ELSEWHERE.iter().filter(|elsewhere| elsewhere.words.len() == 1 && elsewhere.flag.is_none())
+/// Whether another program has the command of this name.
+#[cfg(test)]
+pub(crate) fn has(name: &str) -> bool {
+    ELSEWHERE.iter().any(|elsewhere| elsewhere.words.last() == Some(&name))
 }
 
 /// Becomes the program that these words are for, if another one has them.

@@ -73,12 +73,12 @@ impl Promise {
         let p999 = measured.in_words();
         let last = units::span(longest());
         match self {
-            Self::Given(slo) => format!("The SLO is {}, as --slo says; {p999}.", units::span(slo)),
+            Self::Given(slo) => format!("The SLO is {}, as --slo says. Under {p999}.", units::span(slo)),
             Self::Chosen(slo) => {
-                format!("The SLO is {}: more than three times the p99.9, as {p999}.", units::span(slo))
+                format!("The SLO is {}: the first step above three times the p99.9. Under {p999}.", units::span(slo))
             }
             Self::Nothing => format!(
-                "Other work holds the cores, so this machine cannot promise even {last}: {p999}. All \
+                "Other work holds the cores, so this machine cannot promise even {last}: under {p999}. All \
                  rows are simulated from the handler times just measured."
             ),
         }
@@ -93,7 +93,7 @@ impl UnderLoad {
         };
         let (offered, most) = (self.load * self.saturation_rps, self.saturation_rps);
         let (offered, most) = (units::rate(offered), units::rate(most));
-        format!("at {offered} of at most {most} RPC/s, for {}, {p999}", units::span(self.time))
+        format!("{offered} of at most {most} RPC/s, for {}, {p999}", units::span(self.time))
     }
 
     /// The part of `slo` that RPCs may spend in the server's queue and in service.
@@ -189,11 +189,11 @@ mod tests {
         let p999 = Latency::Finite(Span::from_us(310));
         assert_eq!(
             chosen(Span::from_us(310)).sentence(&measured(p999)),
-            "The SLO is 1 ms: more than three times the p99.9, as at 420k of at most 600k RPC/s, for 2 s, \
+            "The SLO is 1 ms: the first step above three times the p99.9. Under 420k of at most 600k RPC/s, for 2 s, \
              99.9 % of the RPCs took up to 310 µs."
         );
         let given = Promise::of(Some(Span::from_ms(10)), &measured(p999)).sentence(&measured(p999));
-        assert!(given.starts_with("The SLO is 10 ms, as --slo says; at 420k"), "{given}");
+        assert!(given.starts_with("The SLO is 10 ms, as --slo says. Under 420k"), "{given}");
     }
 
     #[test]

@@ -47,8 +47,8 @@ fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (Color, Marker))> {
     sweep.designs.iter().zip(LOOKS.into_iter().cycle())
 }
 
-const CAPTION: &str = "Latency from the scheduled send time, on a logarithmic scale. A hollow marker misses the SLO, even \
-    below the line: fewer than 99 % of all RPCs were answered in time.";
+const CAPTION: &str = "Latency from the scheduled send time, on a logarithmic scale. The SLO is missed, even below \
+    the line, where fewer than 99 % of all RPCs were answered in time.";
 
 /// The logarithm of a latency in µs, at least a nanosecond.
 pub(super) fn log_us(span: Span) -> f64 {
