@@ -17,7 +17,8 @@ use nebula_ui::report;
 use nebula_ui::signal;
 
 use crate::page::{self, Load, Tiers};
-use seen::{Line, Seen};
+use crate::show::Line;
+use seen::Seen;
 
 const EXAMPLES: &str = "Examples:
   nebula demo flight                                a minute or two; writes nebula-flight.html

@@ -3,7 +3,7 @@
 use crate::edge::EdgeReport;
 use crate::serving::TierReport;
 use crate::tier::{Threads, Tier};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
@@ -19,7 +19,7 @@ pub(crate) enum Format {
 
 /// A line of the output. Latencies are in microseconds, and missing where they are infinite: more
 /// than that share had no reply.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Line {
     /// What the clients have seen of the front ends in an interval.

@@ -1,57 +1,15 @@
-//! What the tiers have told: a line of JSON at a time.
+//! The lines that tell of the tiers, one at a time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use nebula_nic::Span;
-use serde::Deserialize;
 
+use crate::edge::EdgeReport;
 use crate::page::{Calls, Load, Tiers};
+use crate::show::Line;
+use crate::tier::Threads;
 use nebula_ui::output::units;
-
-/// A line of the program with the tiers.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub(super) enum Line {
-    Clients {
-        threads: String,
-        edges: Vec<Edge>,
-    },
-    Tier {
-        threads: String,
-        tier: String,
-        edges: Vec<Edge>,
-    },
-    Load {
-        threads: String,
-        offered_rps: f64,
-        replied_rps: f64,
-        refused: u64,
-        failed: u64,
-        latency_us_p50: Option<f64>,
-        latency_us_p99: Option<f64>,
-        meets_slo: bool,
-    },
-    Highest {
-        threads: String,
-        rps: Option<f64>,
-    },
-    Ratio {
-        load: Option<f64>,
-        latency_p50: Option<f64>,
-    },
-}
-
-/// What a caller has seen of a tier in an interval.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Edge {
-    to: String,
-    replied: u64,
-    refused: u64,
-    failed: u64,
-    latency_us_p50: f64,
-    latency_us_p99: f64,
-}
 
 /// All that was told.
 #[derive(Clone, Debug, Default)]
@@ -78,9 +36,10 @@ impl Seen {
     pub(super) fn take(&mut self, line: Line) -> Option<&Load> {
         match line {
             Line::Clients { threads, edges } => self.take_edges(threads, "clients", edges),
-            Line::Tier { threads, tier, edges } => self.take_edges(threads, &tier, edges),
-            Line::Highest { threads, rps } => drop(self.highest.insert(threads, rps)),
-            Line::Ratio { load, latency_p50 } => self.ratio = (load, latency_p50),
+            Line::Tier { threads, report } => self.take_edges(threads, &report.tier, report.edges),
+            Line::Highest { threads, rps, .. } => drop(self.highest.insert(threads.name().to_owned(), rps)),
+            Line::Ratio { load, latency_p50, .. } => self.ratio = (load, latency_p50),
+            Line::Killed { .. } | Line::Restarted { .. } => {}
             Line::Load {
                 threads,
                 offered_rps,
@@ -90,7 +49,9 @@ impl Seen {
                 latency_us_p50,
                 latency_us_p99,
                 meets_slo,
+                ..
             } => {
+                let threads = threads.name().to_owned();
                 let calls = std::mem::take(&mut self.calls).into_iter().map(|(of, kept)| (of, kept.calls)).collect();
                 let (p50, p99) = (latency_us_p50.map(span_of_us), latency_us_p99.map(span_of_us));
                 let load = Load { threads, offered_rps, replied_rps, refused, failed, p50, p99, meets_slo, calls };
@@ -101,11 +62,11 @@ impl Seen {
         None
     }
 
-    fn take_edges(&mut self, threads: String, from: &str, edges: Vec<Edge>) {
-        if !self.threads.contains(&threads) {
-            self.threads.push(threads);
+    fn take_edges(&mut self, threads: Threads, from: &str, edges: Vec<EdgeReport>) {
+        if !self.threads.iter().any(|one| one == threads.name()) {
+            self.threads.push(threads.name().to_owned());
         }
-        for Edge { to, replied, refused, failed, latency_us_p50, latency_us_p99 } in edges {
+        for EdgeReport { to, replied, refused, failed, latency_us_p50, latency_us_p99, .. } in edges {
             let (p50, p99) = (span_of_us(latency_us_p50), span_of_us(latency_us_p99));
             let kept = self.calls.entry((from.to_owned(), to)).or_default();
             kept.latest = Calls { replied, refused, failed, p50, p99 };
