@@ -9,6 +9,7 @@
 mod app;
 mod demo;
 mod edge;
+mod flight;
 mod load;
 mod measure;
 mod page;
@@ -19,12 +20,6 @@ mod show;
 mod tier;
 mod tiers;
 mod work;
-
-/// The code that build.rs has made of flight.proto.
-#[expect(missing_docs, reason = "fields say what they are by their names")]
-pub mod flight {
-    nebula_typed::include_proto!("flight");
-}
 
 use clap::Parser;
 use nebula_ui::output::program;
