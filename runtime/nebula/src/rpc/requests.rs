@@ -33,8 +33,9 @@ pub(crate) enum Replies<'r> {
 /// struct Sorted;
 ///
 /// impl Service for Sorted {
-///     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
-///         reply.write(request);
+///     // One alone is the longest.
+///     fn serve(&self, _: &[u8], reply: &mut Reply<'_>) {
+///         reply.write(b"longest");
 ///     }
 ///
 ///     fn serve_burst(&self, requests: &mut Requests<'_>) {
