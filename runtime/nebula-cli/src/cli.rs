@@ -12,7 +12,7 @@ use nebula_ui::output::Failure;
 use nebula_ui::output::program::answer_to;
 
 const EXAMPLES: &str = "Examples:
-  nebula demo                                            a service under overload, for half a minute
+  nebula demo                                            a service under overload, for 40 seconds
   nebula doctor                                          check cores, pauses, clock and memory
   nebula size --cores 64 --load 0.984375 --rpc-bytes 1024
   nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     policies

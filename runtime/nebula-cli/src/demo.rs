@@ -39,7 +39,7 @@ use service::{Kind, Terms};
 use simulated::Simulated;
 
 const EXAMPLES: &str = "Examples:
-  nebula demo                              half a minute; writes nebula-report.html
+  nebula demo                              40 seconds; writes nebula-report.html
   nebula demo --slo 10ms                   your own SLO, in place of what this machine can promise
   nebula demo --quick --no-report          a few seconds, with a small store
   nebula demo --format json                JSON lines, for scripts
