@@ -41,20 +41,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Command::parse() {
-        Command::Demo(args) => program::end(demo::run(&args)),
-        command => run(&command).map_or_else(|error| show::fault(&*error), |()| ExitCode::SUCCESS),
-    }
+    run().unwrap_or_else(|error| show::fault(&*error))
 }
 
-fn run(command: &Command) -> Result<(), Box<dyn Error>> {
+fn run() -> Result<ExitCode, Box<dyn Error>> {
     // Waits are of microseconds: the kernel would lengthen each by up to 50. The threads that are
     // started from here inherit it.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000))?;
-    match command {
-        Command::Tier(args) => serving::run(args),
-        Command::Run(args) => measure::run(args),
-        Command::Compare(args) => measure::compare(args),
-        Command::Demo(_) => Ok(()),
+    match Command::parse() {
+        Command::Tier(args) => serving::run(&args)?,
+        Command::Run(args) => measure::run(&args)?,
+        Command::Compare(args) => measure::compare(&args)?,
+        Command::Demo(args) => return Ok(program::end(demo::run(&args))),
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -277,8 +277,7 @@ fn serve<'r>(
     }
 }
 
-/// Of one RPC there is nothing to overlap and nothing to group: it spares half the work of handing
-/// over a run.
+/// One RPC alone has nothing to overlap and nothing to group, so it is not handed over as a run.
 #[inline(always)]
 fn serve_one(service: &dyn Service, request: &[u8], mut reply: Reply<'_>) {
     match catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply))) {
