@@ -20,7 +20,7 @@ use crate::callgrind;
 use crate::row::{Bound, Row};
 use nebula_shell::{Failure, Shell, run};
 
-/// What is counted: the example's name for it, and ours.
+/// The operations that are counted: the example's name of each, and ours.
 const OPERATIONS: &[(&str, &str)] = &[
     ("recv-buffer", "receive buffer: alloc and free"),
     ("reassembler", "reassembler: a 4-packet RPC"),
@@ -100,8 +100,8 @@ fn compared(what: &str, counts: &[f64]) -> Vec<Row> {
 }
 
 /// Lines that a server fetches from memory for an RPC, with one RPC of each client outstanding.
-/// What it touches follows what is outstanding and not what clients could have outstanding: rings
-/// that were walked in a circle would come from memory line by line.
+/// It touches as much memory as the RPCs outstanding have, and not as much as clients could have:
+/// rings that were walked in a circle would come from memory line by line.
 fn lines(shell: &Shell) -> Result<Vec<Row>, Failure> {
     let program = runtime_program(shell, "server_lines")?;
     LINES.iter().map(|&(clients, most)| lines_of(shell, &program, clients, most)).collect()

@@ -47,7 +47,7 @@ pub struct Args {
 struct Section {
     /// The word that selects it on the command line, and the program's argument.
     name: &'static str,
-    /// What it shows, in one line.
+    /// Its question, in one line.
     what: &'static str,
     by: By,
     /// A picture of its rows for docs/, if it has one.

@@ -16,11 +16,11 @@ pub(crate) struct Program {
 /// SimPy, as pip takes it.
 const SIMPY: [&str; 2] = ["-r", "bench/simpy/requirements.txt"];
 
-/// What the program is told behind its words.
+/// The argument of the program behind its words.
 pub(crate) enum Given {
     Nothing,
-    /// The program `nebula`, which it starts as its server; with what else cargo builds for it:
-    /// features, and the programs that it runs.
+    /// The program `nebula`, which it starts as its server. Cargo builds it with these words:
+    /// features, and packages of the programs that it runs.
     Nebula(&'static [&'static str]),
     /// A Python that has SimPy.
     Simpy,

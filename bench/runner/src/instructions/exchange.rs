@@ -12,7 +12,7 @@ struct Exchange {
     /// Of the program, and of the module whose `exchange` is counted.
     name: &'static str,
     what: &'static str,
-    /// What it is told beside how many RPCs, and how many at a time.
+    /// Its arguments after the number of RPCs, and how many at a time.
     args: &'static [&'static str],
     /// RPCs at a time, and the most instructions that one may take.
     most: [(u32, f64); 2],
@@ -41,13 +41,13 @@ const READS: Exchange = Exchange {
     most: [(32, 2_450.0), (1, 6_250.0)],
 };
 
-/// What an echo may take with samples, as a share of what it takes without.
+/// The most that an echo may take with samples, as a share of one without.
 const SAMPLED_MOST: f64 = 1.02;
 
-/// What an RPC of the line encoding may take, as a share of one of the handler written by hand.
+/// The most that an RPC of the line encoding may take, as a share of one of the handler by hand.
 const LINE_MOST: f64 = 1.0;
 
-/// What one of protobuf's encoding may take: a twentieth above what it took when the bound was set.
+/// The same of protobuf's encoding: a twentieth above its cost when the bound was set.
 const PROTOBUF_MOST: f64 = 2.26;
 
 /// One row for each transport and number of RPCs at a time, then those of samples and services.
