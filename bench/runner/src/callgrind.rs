@@ -24,8 +24,8 @@ pub(crate) fn lines_within(shell: &Shell, program: &Path, args: &[&str], pattern
     number_behind("LLd misses:", &said(shell, program, args, &[&caches[..], &[&within]].concat())?)
 }
 
-/// The cost of one of `n` operations, where `total` is that of a program that does so many. The cost
-/// of the program's beginning and end is left out.
+/// The cost of one of `n` operations, where `total` is that of a program that does so many. The
+/// cost of the program's beginning and end is left out.
 pub(crate) fn each(n: u32, total: impl Fn(u32) -> Result<u64, Failure>) -> Result<f64, Failure> {
     let (once, twice) = (total(n)?, total(2 * n)?);
     Ok(share(twice.saturating_sub(once), n))
