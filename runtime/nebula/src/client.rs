@@ -1,5 +1,5 @@
-//! Stations 1 and 11, at the client: an RPC is numbered, cut into slots, sent; its reply or NACK is
-//! matched and handed over.
+//! Stations 1 and 11, at the client: number an RPC, cut it into slots and send it; match its reply
+//! or NACK and return it.
 
 mod error;
 mod call;
@@ -40,23 +40,22 @@ use udp::UdpClient;
 /// A connection to a server, or one to each of several that have the same service.
 ///
 /// One thread uses a client at a time; a process may have many clients. [`submit`](Self::submit)
-/// never waits: it fails with [`SubmitError::Full`] while as many RPCs are outstanding as the
-/// client has room for.
+/// never waits: it fails with [`SubmitError::Full`] while there is no room for another RPC.
 ///
-/// Over shared memory the client owns a ring of slots. Over UDP each RPC is sent again until it is
-/// answered, and is executed at most once. An RPC submitted while others are outstanding is sent by
-/// the next [`poll`](Self::poll) or [`flush`](Self::flush), several in a datagram. Over UDP, call
-/// `poll` while RPCs are outstanding: it also sends lost ones again.
+/// Over shared memory the client owns a ring of slots. Over UDP it sends each RPC again until it is
+/// answered, and the server executes it at most once. An RPC submitted while others are outstanding
+/// is sent by the next [`poll`](Self::poll) or [`flush`](Self::flush), several in a datagram.
+/// `poll` also repeats lost RPCs, so call it while RPCs are outstanding.
 ///
 /// # Several servers
 ///
-/// An RPC goes to one of them, by [`balance`](ClientConfig::balance), and never to one that is left
-/// alone for a while because an RPC was lost there. What a server refuses goes to another one, at
-/// most once to each, but under [`Balance::KeyHash`](crate::Balance::KeyHash); then
-/// [`retry`](ClientConfig::retry) decides. An RPC of which nobody knows whether it was executed
-/// goes nowhere else, unless it is [idempotent](Options::idempotent): at most once holds over all
-/// servers. Connections that were lost are made again, while the client is used, by a thread. A
-/// copy of each request is kept until its end, and a reply is copied once more.
+/// [`balance`](ClientConfig::balance) chooses the server of each RPC. A server at which an RPC was
+/// lost gets none for a while. A refused RPC is sent to each other server at most once, except
+/// under [`Balance::KeyHash`](crate::Balance::KeyHash); then [`retry`](ClientConfig::retry)
+/// decides. An RPC that may have been executed is sent to no other server unless it is
+/// [idempotent](Options::idempotent): at most once holds over all servers. While the client is
+/// used, a thread reconnects lost connections. The client keeps a copy of each request until its
+/// end, and copies each reply once more.
 ///
 /// ```
 /// use nebula::{Client, Reply, Server};
@@ -102,14 +101,13 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`], which says in one line why: no server, another version, another user, no
-    /// key, no memory, no room for replies. Of several servers one has to be there; the others are
-    /// tried again later.
+    /// [`ConnectError`], which says in one line why. With several servers one must answer; the
+    /// client tries the others again later.
     pub fn connect(endpoint: impl IntoEndpoints) -> Result<Self, ConnectError> {
         Self::connect_with(endpoint, ClientConfig::default())
     }
 
-    /// As [`connect`](Self::connect), with the caller's configuration.
+    /// As [`connect`](Self::connect), with your configuration.
     ///
     /// # Errors
     ///
@@ -118,9 +116,9 @@ impl Client {
         Ok(Self { link: Link::connect(endpoint.into_endpoints()?, &config, Rest::Polls)? })
     }
 
-    /// A client of the server at `server` over a network of the caller's. It returns before the
-    /// server has answered: [`poll`](Self::poll) completes the handshake, and RPCs submitted before
-    /// then wait.
+    /// Connects to `server` over a network of the caller's, and returns before the server has
+    /// answered: [`poll`](Self::poll) completes the handshake, and RPCs submitted before wait for
+    /// it.
     ///
     /// # Errors
     ///
@@ -134,7 +132,7 @@ impl Client {
         Ok(Self { link: if config.one_sided { link.with_operations(&config)? } else { link } })
     }
 
-    /// As [`connect_over`](Self::connect_over), of several servers.
+    /// As [`connect_over`](Self::connect_over), to several servers.
     ///
     /// # Errors
     ///
@@ -146,27 +144,26 @@ impl Client {
         Ok(Self { link: Link::over(servers, &config)?.0 })
     }
 
-    /// Sends `request` and returns at once; the answer comes from [`poll`](Self::poll) under the
+    /// Sends `request` and returns at once; [`poll`](Self::poll) returns the answer under the
     /// ticket.
     ///
     /// # Errors
     ///
-    /// [`SubmitError`]: there is no room (take answers with [`poll`](Self::poll) first), the
-    /// request is too large, the server is gone.
+    /// [`SubmitError`]: there is no room (call [`poll`](Self::poll) first), the request is too
+    /// large, or the server is gone.
     ///
     /// # Cost
     ///
-    /// Over shared memory one copy of the request into the ring: no allocation, no lock, no system
+    /// Over shared memory one copy of the request into the ring: no allocation, lock or system
     /// call, and no clock read unless a deadline or a back-off is configured. Over UDP one copy to
-    /// keep and one into a datagram; system calls only when no other RPC is outstanding, and for
+    /// keep and one into a datagram; a system call if no other RPC is outstanding, and one for
     /// every 64 requests.
     #[inline]
     pub fn submit(&mut self, request: &[u8]) -> Result<Ticket, SubmitError> {
         self.submit_keyed(request, 0)
     }
 
-    /// As [`submit`](Self::submit), with the hash of the key that the request is about, for the
-    /// policy `key-hash`.
+    /// As [`submit`](Self::submit), with the hash of the request's key for the policy `key-hash`.
     ///
     /// # Errors
     ///
@@ -176,7 +173,7 @@ impl Client {
         self.link.submit_keyed(request, key_hash)
     }
 
-    /// Sends `request` with `tail` behind it if both go straight into a ring, where there is room.
+    /// Sends `request` followed by `tail`; `None` unless both fit a ring of shared memory at once.
     #[inline(always)]
     pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         match &mut self.link {
@@ -185,8 +182,8 @@ impl Client {
         }
     }
 
-    /// Has `put` write a request into the ring, if it goes straight into one, where there is room;
-    /// `put` returns its length in bytes.
+    /// Has `put` write a request into the ring of shared memory and return its length in bytes;
+    /// `None` if there is no such ring or no room.
     #[inline(always)]
     pub(crate) fn submit_whole(
         &mut self,
@@ -208,8 +205,7 @@ impl Client {
         self.link.submit_with(request, options)
     }
 
-    /// The papers' name for [`submit`](Self::submit) (NEBULA §IV-B): sends a request, and says
-    /// whether it was accepted for sending.
+    /// The papers' name for [`submit`](Self::submit) (NEBULA §IV-B).
     ///
     /// # Errors
     ///
@@ -219,13 +215,12 @@ impl Client {
         self.submit(request)
     }
 
-    /// Reads `bytes` bytes of the server's `region`, from `at` on, without any of its workers: the
-    /// engine reads them, or this thread does, where the region may be mapped. They come from
-    /// [`poll`](Self::poll) under the ticket. At most 64 MiB.
+    /// Reads `bytes` bytes, at most 64 MiB, from `at` on of the server's `region`, without its
+    /// workers: the engine reads them, or this thread does where the region is mapped.
+    /// [`poll`](Self::poll) returns them under the ticket, or [`CallError::Refused`].
     ///
-    /// Each aligned word of 8 bytes is read at once; several may be of before and after what others
-    /// write meanwhile. For an object in one piece, see [`read_whole`](Self::read_whole). What the
-    /// server refuses ends with [`CallError::Refused`].
+    /// Each aligned word of 8 bytes is read atomically; different words may be from before and
+    /// after a concurrent write. For a consistent object, see [`read_whole`](Self::read_whole).
     ///
     /// # Errors
     ///
@@ -234,9 +229,9 @@ impl Client {
     ///
     /// # Cost
     ///
-    /// A copy where the region is mapped. Else an operation of the engine's for every 64 bytes.
-    /// Over UDP a lone operation goes out at once; behind others that went out together it waits
-    /// for the next [`poll`](Self::poll), [`flush`](Self::flush) or [`wait`](Self::wait), or for 31
+    /// One copy where the region is mapped, otherwise one operation of the engine for every 64
+    /// bytes. Over UDP a lone operation is sent at once; after several sent together it waits for
+    /// the next [`poll`](Self::poll), [`flush`](Self::flush) or [`wait`](Self::wait), or for 31
     /// more.
     ///
     /// # Examples
@@ -248,10 +243,10 @@ impl Client {
     }
 
     /// As [`read`](Self::read), of an object with a version word at `version_at`, a multiple of 8:
-    /// its bytes are those of one version. The completion has the version in its first 8 bytes,
-    /// little-endian, and the object behind it.
+    /// all its bytes are of one version. The completion has the version in its first 8 bytes,
+    /// little-endian, and then the object.
     ///
-    /// An object that is being written at each of many looks ends with
+    /// An object that is being written at every look ends with
     /// [`AccessRefusal::Torn`](crate::AccessRefusal::Torn).
     ///
     /// # Errors
@@ -283,11 +278,10 @@ impl Client {
         self.operate(region, Wanted::Whole { version_at, at, bytes }, &[])
     }
 
-    /// Writes `bytes` into the server's `region`, from `at` on, as [`read`](Self::read) reads. Over
-    /// UDP each block is written at most once.
+    /// Writes `bytes` into the server's `region` from `at` on. Over UDP each block is written at
+    /// most once.
     ///
-    /// Each whole aligned word is written at once. Bytes beside those that are written stay as they
-    /// are.
+    /// Each whole aligned word is written atomically. The bytes around the written ones stay.
     ///
     /// # Errors
     ///
@@ -296,8 +290,8 @@ impl Client {
         self.operate(region, Wanted::Write { at }, bytes)
     }
 
-    /// Replaces the word at `at`, a multiple of 8, by `desired` if it is `expected`, at once. The
-    /// completion has the 8 bytes that were there, little-endian. Over UDP it is done at most once.
+    /// Replaces the word at `at`, a multiple of 8, with `desired` if it is `expected`, atomically.
+    /// The completion has the 8 bytes found, little-endian. Over UDP this happens at most once.
     ///
     /// # Errors
     ///
@@ -334,8 +328,8 @@ impl Client {
         self.link.operations().ok_or(SubmitError::NotOneSided)?.begin(region, wanted, data)
     }
 
-    /// Waits for a one-sided operation, the only one outstanding, and returns what its completion
-    /// would have.
+    /// Waits for a one-sided operation, the only one outstanding, and returns the bytes of its
+    /// completion.
     ///
     /// # Errors
     ///
@@ -345,33 +339,34 @@ impl Client {
         operations.finish(ticket)
     }
 
-    /// The next RPC or one-sided operation that has ended, if there is one. The reply is borrowed
-    /// until the next call.
+    /// Returns the next RPC or one-sided operation that has ended, if any, without waiting. The
+    /// reply is borrowed until the next call.
     ///
-    /// Never waits. When the server is gone, every outstanding RPC ends with
-    /// [`CallError::ServerGone`]. Over shared memory the client notices this after some dozen calls
-    /// without an answer that span at least 50 µs; over UDP when a new server answers at the
-    /// address, or when the last retransmission has failed.
+    /// When the server is gone, every outstanding RPC ends with [`CallError::ServerGone`]. Over
+    /// shared memory the client notices this after some dozen calls without an answer that span at
+    /// least 50 µs; over UDP when a new server answers at the address, or when the last
+    /// retransmission has failed.
     ///
     /// # Cost
     ///
-    /// Over shared memory one read of the oldest outstanding slot, and now and then of another; the
-    /// reply is copied out once. Over UDP one look into a queue; when it is empty, waiting requests
-    /// are sent and arrived datagrams are received.
+    /// Over shared memory one read of the oldest outstanding slot, and now and then of another, and
+    /// one copy of the reply. Over UDP one look into a queue; an empty one sends waiting requests
+    /// and receives datagrams.
     #[inline]
     pub fn poll(&mut self) -> Option<Completion<'_>> {
         self.link.poll()
     }
 
-    /// Calls `visit` with every RPC and one-sided operation that has ended. Returns how many.
+    /// Calls `visit` with every RPC and one-sided operation that has ended, without waiting, and
+    /// returns their number.
     ///
-    /// Never waits. For a caller that rests between its looks: [`poll`](Self::poll) finds answers
-    /// that come out of order only after many looks.
+    /// Use it when the caller rests between looks: [`poll`](Self::poll) finds answers that come out
+    /// of order only after many looks.
     ///
     /// # Cost
     ///
     /// Over shared memory one read of a slot of each outstanding RPC, which costs the server a line
-    /// transfer where it is not answered; over UDP as `poll`.
+    /// transfer if the RPC is not answered; over UDP as `poll`.
     ///
     /// # Examples
     ///
@@ -398,26 +393,23 @@ impl Client {
         taken
     }
 
-    /// The first half of [`poll`](Self::poll): a reply that has come over a ring. The second is
-    /// [`poll_otherwise`](Self::poll_otherwise).
+    /// The first half of [`poll`](Self::poll): a reply that has come over a ring.
     #[inline(always)]
     pub(crate) fn glance(&mut self) -> Glance {
         self.link.glance()
     }
 
-    /// The reply of `bytes` bytes that [`glance`](Self::glance) has found.
     #[inline(always)]
     pub(crate) fn taken(&self, bytes: u32) -> &[u8] {
         self.link.taken(bytes)
     }
 
-    /// The second half of [`poll`](Self::poll), where the first asks for it.
+    /// The second half of [`poll`](Self::poll), where the [first](Self::glance) asks for it.
     pub(crate) fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
         self.link.poll_otherwise()
     }
 
-    /// Over UDP: sends requests that wait to share a datagram with later ones. Over shared memory
-    /// it does nothing.
+    /// Over UDP: sends requests that wait to share a datagram. Over shared memory it does nothing.
     #[inline]
     pub fn flush(&mut self) {
         self.link.flush();
@@ -429,13 +421,12 @@ impl Client {
         self.link.wait(timeout.into())
     }
 
-    /// Ends an RPC whose answer is not needed any more with [`CallError::Cancelled`]. Returns
-    /// `false` when it has ended already.
+    /// Ends an RPC with [`CallError::Cancelled`]. Returns `false` if it had ended already.
     ///
-    /// Over UDP the server is told, up to three times while it has not answered the RPC, and does
-    /// not begin it if it has not yet. Over shared memory it is told in the slot: it does not begin
-    /// an RPC that no core was given, and a handler that runs may
-    /// [ask](crate::Reply::is_cancelled). The RPC's slots are free when its answer arrives.
+    /// Over UDP the client notifies the server up to three times, and the server does not begin the
+    /// RPC if it has not yet. Over shared memory a mark in the slot does the same, and a running
+    /// handler may [ask](crate::Reply::is_cancelled) for it. The RPC's slots become free when its
+    /// answer arrives.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
         self.link.cancel(ticket)
     }
@@ -445,10 +436,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`CallError`]: a NACK is [`CallError::Nack`] with its reason; [`CallError::TimedOut`] comes
-    /// after [`call_timeout`](ClientConfig::call_timeout), whatever the server does;
-    /// [`CallError::Outstanding`] when submitted RPCs are outstanding, whose answers would be lost.
-    ///
+    /// [`CallError`]: [`CallError::TimedOut`] comes after
+    /// [`call_timeout`](ClientConfig::call_timeout), whatever the server does;
+    /// [`CallError::Outstanding`] if submitted RPCs are outstanding, whose answers would be lost.
     pub fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
         self.call_with(request, Options::default())
     }
@@ -466,26 +456,25 @@ impl Client {
         self.link.call(request, options)
     }
 
-    /// Replaces the keys of a `udp://` client that was connected with keys: the first is spoken
-    /// with from here on, and answers under any of them are taken. Without any key, and for any
-    /// other client, nothing changes.
+    /// Replaces the keys of a `udp://` client that was connected with keys: the client sends under
+    /// the first, and accepts answers under any. Without keys, and for any other client, nothing
+    /// changes.
     pub fn set_keys(&mut self, keys: &Keys) {
         self.link.set_keys(keys);
     }
 
-    /// Speaks with this run of the server alone: once another one answers at its address, every RPC
-    /// ends as one whose server is gone.
+    /// Binds to this run of the server: once another run answers, every RPC ends as if it were
+    /// gone.
     pub(crate) fn bind_to_server(&mut self) {
         self.link.bind_to_server();
     }
 
-    /// As [`Link::waits_for`].
     pub(crate) fn waits_for(&self, options: &Options) -> Option<Span> {
         self.link.waits_for(options)
     }
 
-    /// Has `greeting` ask the server, or each of several whenever a connection to it is made;
-    /// whether it was content.
+    /// Has `greeting` ask the server, or each of several whenever it is connected. Returns whether
+    /// it accepted one.
     pub(crate) fn greet(&mut self, greeting: std::sync::Arc<Greeting>) -> bool {
         self.link.greet(greeting)
     }
@@ -515,18 +504,18 @@ impl Client {
         self.link.rpc_bytes_max()
     }
 
-    /// The longest reply that the server says it sends, in bytes; `None` when it does not say, or
-    /// has not answered yet.
+    /// The longest reply that the server announces, in bytes; `None` if it announces none or has
+    /// not answered yet.
     ///
-    /// A client with less room than that is refused as it connects ([`ConnectError::ReplyRoom`]),
-    /// so that no RPC is executed whose reply would not fit.
+    /// A client with less room cannot connect ([`ConnectError::ReplyRoom`]), so that the server
+    /// executes no RPC whose reply would not fit.
     #[must_use]
     pub fn reply_bytes_max(&self) -> Option<u32> {
         self.link.reply_bytes_max()
     }
 
-    /// Size of the ring that this client shares with the server, in bytes. Over UDP the size of the
-    /// client's buffers.
+    /// Bytes of the ring that this client shares with the server; over UDP, of the client's
+    /// buffers.
     #[must_use]
     pub fn ring_bytes(&self) -> usize {
         self.link.ring_bytes()

@@ -1,4 +1,4 @@
-//! What users set, for servers and clients, and what follows from it.
+//! The settings of servers and clients, and the values that follow from them.
 
 pub(crate) mod key;
 pub(crate) mod tenant;

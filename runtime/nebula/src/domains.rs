@@ -1,5 +1,4 @@
-//! Several messaging domains on the same threads: each a server with what is its own, and a share
-//! of the cores.
+//! Several messaging domains on the same threads: each is a server with a share of the cores.
 
 use crate::config::error::ServeError;
 use crate::config::server::ServerConfig;
@@ -16,28 +15,26 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{self, Relaxed};
 use std::thread::JoinHandle;
 
-/// Turns without any work, in all domains, after which others may have the core.
+/// Turns without work in any domain before the thread yields the core.
 const IDLE_TURNS: u32 = 4096;
 
-/// Servers of several messaging domains that share a thread, and so a core, or several, by their
-/// weights.
+/// Servers of several messaging domains that share one or more threads by weight.
 ///
 /// Each domain has its own endpoint, SLO, receive buffer, bound on the queue, keys, counters,
-/// decision log and service. The thread is engine and worker of all of them, in turn: weighted
-/// deficit round robin over the time that they take ([`Lending`]), so that what a domain is offered
-/// beyond its share, and the refusal of it, is its loss alone. What a domain does not use is the
-/// others'.
+/// decision log and service. The thread is engine and worker of each domain in turn, by weighted
+/// deficit round robin over the time that they take ([`Lending`]). So a domain that is offered more
+/// than its share harms only itself: refusing the excess takes its own time. The others get what a
+/// domain does not use.
 ///
-/// With [`threads`](Self::threads) each thread serves its share of every domain's clients, and is
-/// lent apart: the weights hold on each thread between the domains that have work there. Over all
-/// threads they hold only if every domain has work on every thread, so a domain of few clients may
-/// have less than its weight.
+/// With [`threads`](Self::threads) each thread serves its part of every domain's clients and
+/// applies the weights by itself. Over all threads the weights hold only if every domain has work
+/// on every thread: a domain of few clients may get less than its weight.
 ///
-/// [Long](crate::Class::Worker) RPCs of a domain go to its own pool, whose threads are beside these
-/// and not lent: its bound keeps them within the domain's SLO.
+/// [Long](crate::Class::Worker) RPCs of a domain go to its own pool. The pool's threads are
+/// separate and not shared; its bound keeps them within the domain's SLO.
 ///
-/// A domain learns how long its queue may be from what its RPCs take of the core while the others
-/// have theirs, so what it accepts keeps its SLO.
+/// A domain measures how much of the core its RPCs get, and sizes its queue accordingly: the RPCs
+/// that it accepts keep its SLO.
 ///
 /// # Examples
 ///
@@ -62,7 +59,6 @@ const IDLE_TURNS: u32 = 4096;
 pub struct Domains {
     hosted: Vec<Hosted>,
     quantum: Option<Span>,
-    /// One unless set.
     threads: Option<NonZeroU16>,
     pins: Vec<usize>,
 }
@@ -70,13 +66,12 @@ pub struct Domains {
 struct Hosted {
     weight: NonZeroU16,
     server: Server,
-    /// What a thread serves it by.
+    /// Makes the function by which a thread serves it.
     serve: Box<dyn Fn() -> Serve + Send>,
-    /// Where its long RPCs run, and what runs them.
     pool: Option<(Arc<Pool>, Arc<dyn Service + Send + Sync>)>,
 }
 
-/// One turn of a domain's worker; how many RPCs it served.
+/// One turn of a domain's worker. Returns the number of RPCs served.
 type Serve = Box<dyn FnMut(&mut Worker) -> usize + Send>;
 
 impl fmt::Debug for Domains {
@@ -87,9 +82,8 @@ impl fmt::Debug for Domains {
 }
 
 impl Domains {
-    /// Adds a domain: its share is `weight` over the weights of all that have work; 0 counts as 1.
-    /// `server` has an engine and a worker for each of the shared threads, whatever its
-    /// configuration says.
+    /// Adds a domain: its share is `weight` over the weights of all domains with work; 0 counts as
+    /// 1. `server` gets an engine and a worker on each shared thread, whatever its configuration.
     #[must_use]
     pub fn host<S: Service + Send + Sync + 'static>(mut self, weight: u16, server: Server, service: S) -> Self {
         let weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
@@ -107,7 +101,7 @@ impl Domains {
                 })
             }
             Some(pool) => {
-                // One for all threads: the pool ends with it.
+                // One for all threads: dropping it ends the pool.
                 let pooled = Arc::new(Pooled::new(service.clone(), pool));
                 Box::new(move || {
                     let pooled = pooled.clone();
@@ -120,23 +114,23 @@ impl Domains {
         self
     }
 
-    /// Sets what a domain of weight 1 may use of the core before the next one has it; 2 us unless
-    /// set. A turn serves as many RPCs as take that long, at least one.
+    /// Sets how long a domain of weight 1 has the core before the next one; 2 µs by default. A turn
+    /// serves as many RPCs as take that long, at least one.
     #[must_use]
     pub fn quantum(mut self, quantum: impl Into<Span>) -> Self {
         self.quantum = Some(quantum.into());
         self
     }
 
-    /// Sets the number of threads; 1 unless set, and for 0. Clients of each domain are divided
-    /// among them as among a server's [flows](Server::flows).
+    /// Sets the number of threads; 1 by default, and for 0. They divide the clients of each domain
+    /// as a server's [flows](Server::flows) do.
     #[must_use]
     pub fn threads(mut self, threads: u16) -> Self {
         self.threads = NonZeroU16::new(threads);
         self
     }
 
-    /// Pins a thread to a core: the first call the first thread, and so on.
+    /// Pins the next thread to a core, beginning with the first.
     #[must_use]
     pub fn pin(mut self, core: usize) -> Self {
         self.pins.push(core);
@@ -147,8 +141,8 @@ impl Domains {
     ///
     /// # Errors
     ///
-    /// [`ServeError`] of the first server that cannot be started, and [`ServeError::NoDomains`];
-    /// none is left running then.
+    /// [`ServeError`] of the first server that cannot start, and [`ServeError::NoDomains`]; no
+    /// server runs then.
     pub fn serve(self) -> Result<RunningDomains, ServeError> {
         let quantum = self.quantum.filter(|&quantum| quantum > Span::ZERO).unwrap_or(QUANTUM);
         let weights: Vec<NonZeroU16> = self.hosted.iter().map(|hosted| hosted.weight).collect();
@@ -189,24 +183,19 @@ impl Domains {
     }
 }
 
-/// A configuration whose workers, one for each thread, are engines too and have turns of `share`.
 fn lent(config: ServerConfig, share: Span, threads: u16) -> ServerConfig {
     let in_share = share.as_ps() / config.service_mean.as_ps().max(1);
     let turn_rpcs_max = u32::try_from(in_share).unwrap_or(u32::MAX).clamp(1, config.turn_rpcs_max.max(1));
     config.inline(true).workers(threads).engines(threads).turn_rpcs_max(turn_rpcs_max)
 }
 
-/// A domain on the thread.
 struct AtWork {
-    /// `None` once its server has stopped.
     worker: Option<Worker>,
     serve: Serve,
-    /// Where its long RPCs run.
     pool: Option<Arc<Pool>>,
 }
 
 impl AtWork {
-    /// One turn; how many RPCs were served in it.
     fn turn(&mut self) -> usize {
         let Some(worker) = &mut self.worker else { return 0 };
         if !worker.is_stopped() {
@@ -222,7 +211,6 @@ impl AtWork {
     }
 }
 
-/// Lends the core until all servers have stopped.
 fn run(mut lending: Lending, mut domains: Vec<AtWork>, used: &[AtomicU64]) {
     let clock = Clock::new();
     let (mut before, mut idle_turns) = (clock.now_ps(), 0_u32);
@@ -234,7 +222,7 @@ fn run(mut lending: Lending, mut domains: Vec<AtWork>, used: &[AtomicU64]) {
         lending.used(domain, Span::from_ps(took_ps), served > 0);
         before = now;
         if served > 0 {
-            // Nobody else writes it.
+            // The only writer.
             used[domain].store(used[domain].load(Relaxed) + took_ps, Relaxed);
             idle_turns = 0;
             continue;
@@ -250,25 +238,23 @@ fn run(mut lending: Lending, mut domains: Vec<AtWork>, used: &[AtomicU64]) {
     }
 }
 
-/// Domains that are served, until this is stopped or dropped.
+/// Running domains, until they are stopped or dropped.
 #[derive(Debug)]
 pub struct RunningDomains {
     servers: Vec<RunningServer>,
-    /// Of each thread, of each domain.
     used: Arc<[AtomicU64]>,
     domains: usize,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl RunningDomains {
-    /// The servers, in the order in which they were added.
+    /// The servers, in the order added.
     #[must_use]
     pub fn servers(&self) -> &[RunningServer] {
         &self.servers
     }
 
-    /// The time of the cores that each domain has had for turns in which it had work, on all
-    /// threads together, in the order in which they were added.
+    /// The core time of each domain's turns with work, over all threads, in the order added.
     pub fn used(&self) -> impl Iterator<Item = Span> {
         (0..self.domains).map(|domain| {
             let of_threads = self.used.iter().skip(domain).step_by(self.domains);
@@ -276,7 +262,7 @@ impl RunningDomains {
         })
     }
 
-    /// The same of one thread; nothing of a thread that there is not.
+    /// As [`used`](Self::used), of one thread; empty for an unknown thread.
     pub fn used_on(&self, thread: usize) -> impl Iterator<Item = Span> {
         let of_thread = self.used.chunks(self.domains).nth(thread).unwrap_or_default();
         of_thread.iter().map(|ps| Span::from_ps(ps.load(Relaxed)))
@@ -292,7 +278,7 @@ impl RunningDomains {
             server.stopper().store(true, Ordering::Release);
         }
         for thread in self.threads.drain(..) {
-            // One that panicked has already printed why.
+            // A thread that panicked has printed why.
             let _ = thread.join();
         }
         self.servers.clear();

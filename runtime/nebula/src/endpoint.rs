@@ -1,4 +1,4 @@
-//! Where servers are: an address, a list of them, a file, a name.
+//! Endpoints of servers: an address, a list, a file, a name.
 
 mod address;
 mod listed;

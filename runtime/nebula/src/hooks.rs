@@ -1,7 +1,5 @@
-//! What `nebula-typed` uses beside the public interface: requests and replies that are encoded
-//! where they lie, both halves of a poll, and who asked.
-//!
-//! It is no interface for others and may change in any version.
+//! Items for `nebula-typed` only, which may change in any version: encoding in place, both halves
+//! of a poll, and the caller of a request.
 
 use std::sync::Arc;
 
@@ -18,7 +16,7 @@ pub use crate::rpc::answer::Caller;
 pub use crate::rpc::cancel::Cancel;
 pub use crate::rpc::slot::Asked;
 
-/// The bytes of a reply that `write` writes, with room for `capacity` bytes: for tests that have no
+/// The bytes of a reply that `write` writes, with room for `capacity` bytes: for tests without a
 /// server.
 pub fn replied(capacity: u32, write: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
     let mut answer = Answer::new(capacity);
@@ -30,8 +28,7 @@ pub fn replied(capacity: u32, write: impl FnOnce(&mut Reply<'_>)) -> Vec<u8> {
     bytes
 }
 
-/// The parts of [`Client::submit`] and [`Client::poll`], and what is asked of a server as it is
-/// connected.
+/// The parts of [`Client::submit`] and [`Client::poll`], and greetings of servers.
 #[expect(missing_docs, reason = "each is that of the client")]
 pub trait ClientHooks {
     fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket>;
@@ -114,7 +111,7 @@ impl AsyncClientHooks for AsyncClient {
     }
 }
 
-/// The place of a reply, and who waits for it.
+/// The place of a reply, and its caller.
 #[expect(missing_docs, reason = "each is that of the reply")]
 pub trait ReplyHooks<'a> {
     fn asked(&self) -> Option<Asked<'a>>;

@@ -1,9 +1,9 @@
 //! Microsecond-scale RPC that keeps its tail latency under overload.
 //!
-//! A server has a latency target, its SLO, that 99 % of the RPCs must keep. The receive buffer and
-//! the queue are sized from it. An RPC that would miss the target is refused at once with a NACK,
-//! instead of being queued (NEBULA, ISCA 2020). One queue feeds all workers: JBSQ(2) by default.
-//! While a worker serves an RPC, the payload of its next one is fetched into its cache.
+//! A server has a latency target, its SLO, that 99 % of the RPCs must keep. The target sizes the
+//! receive buffer and the queue. The server refuses at once, with a NACK, an RPC that would miss it
+//! (NEBULA, ISCA 2020). One queue feeds all workers: JBSQ(2) by default. While a worker serves an
+//! RPC, the payload of its next one is fetched into its cache.
 //!
 //! ```
 //! use nebula::{CallError, Client, Reply, Server};
@@ -51,12 +51,11 @@
 //!
 //! # Transports
 //!
-//! `shm://NAME` is memory that processes of one machine share. A client owns a ring of slots;
-//! requests and replies are written there, and nothing is lost. `udp://ADDRESS:PORT` works between
-//! machines. A client sends an RPC again until it is answered, and the server executes it at most
-//! once. The server keeps no state for its clients. `tcp://ADDRESS:PORT` is the same in
-//! connections, for networks that pass no UDP, and `xdp://INTERFACE:PORT` UDP past the kernel's
-//! network stack.
+//! `shm://NAME` is memory that processes of one machine share. A client owns a ring of slots that
+//! holds requests and replies, and nothing is lost. `udp://ADDRESS:PORT` works between machines: a
+//! client sends an RPC again until it is answered, the server executes it at most once and keeps no
+//! state for its clients. `tcp://ADDRESS:PORT` is the same in connections, for networks that block
+//! UDP. `xdp://INTERFACE:PORT` is UDP past the kernel's network stack.
 //!
 //! # Errors
 //!
@@ -72,15 +71,13 @@
 //! | [`CallError::NotSent`], [`CallError::Outstanding`] | no | fix the client; [`SubmitError`] says what is wrong |
 //! | [`CallError::Protocol`] | unknown | build client and server from one release |
 //!
-//! [`CallError::was_executed`] says the second column to programs.
-//!
-//! [`ConnectError`] and [`ServeError`] say in one line why a client cannot connect or a server
-//! cannot start, and what to change.
+//! [`CallError::was_executed`] returns the second column. [`ConnectError`] and [`ServeError`] say
+//! in one line why a client cannot connect or a server cannot start, and what to change.
 //!
 //! # Times
 //!
-//! A time can be given as [`std::time::Duration`] or as [`Span`], which counts picoseconds. A
-//! duration longer than some 213 days becomes [`Span::MAX`].
+//! A time is a [`std::time::Duration`] or a [`Span`], which counts picoseconds. A duration longer
+//! than some 213 days becomes [`Span::MAX`].
 //!
 //! # The path of one RPC
 //!
@@ -94,13 +91,13 @@
 //!
 //! # Invariants
 //!
-//! - A decision that `nebula-nic` makes is not made again here. *Enforced by* replaying the
-//!   decision logs of runs through fresh deciders, under every policy that is served
+//! - `nebula-nic` makes every decision; this crate makes none of them again. *Enforced by*
+//!   replaying the decision logs of runs through fresh deciders, under every policy that is served
 //!   (`tests/parity.rs`).
 //! - Bytes of a client are read once, and checked in the copy. *Enforced by* the types of
-//!   `rpc/slot.rs`; by `tests/hostile.rs`.
-//! - Each ticket of a client ends exactly once. *Enforced by* the table of `Requester`; end to end
-//!   by `tests/answers.rs`.
+//!   `rpc/slot.rs` and `tests/hostile.rs`.
+//! - Each ticket of a client ends exactly once. *Enforced by* the table of `Requester` and, end to
+//!   end, by `tests/answers.rs`.
 //! - A client that leaves holds no client slot and no receive slot afterwards. *Enforced by*
 //!   `tests/peers.rs` and `tests/kill.rs`.
 //! - A killed server is an error at its clients in bounded time. *Enforced by* `tests/kill.rs`.
@@ -154,7 +151,7 @@ pub use nebula_nic::{
     AccessRefusal, Arrival, CoreId, NackReason, Policy, RegionError, RegionId, Rights, ScrubMode, Span, Steering,
 };
 pub use nebula_requester::{Balance, FlowKind, HedgeConfig, RetryPolicy};
-// What a custom policy is written with.
+// For custom policies.
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, KeyHash, PerCore, Placement, PolicyNameError, Queues,
 };

@@ -1,4 +1,4 @@
-//! A server: an endpoint, a configuration and a service become threads that run.
+//! A server: turns an endpoint, a configuration and a service into running threads.
 
 mod assembly;
 mod claim;
@@ -26,9 +26,9 @@ use crate::worker::Worker;
 use nebula_nic::{CoreId, CustomPolicy, Policy, Rights, Span, Steering};
 use std::sync::Arc;
 
-/// A server that has not been started yet.
+/// A server that has not been started.
 ///
-/// The methods set what most servers need; [`config`](Self::config) sets everything.
+/// Its methods set what most servers need; [`config`](Self::config) sets everything.
 ///
 /// # Examples
 ///
@@ -49,7 +49,7 @@ pub struct Server {
     framing: Option<Arc<dyn Framing>>,
 }
 
-/// The settings of [`ServerConfig`] that are set most often, as methods of [`Server`] too.
+/// Methods of [`Server`] for the most common settings of [`ServerConfig`].
 macro_rules! passed_on {
     ($($(#[$more:meta])* $setting:ident: $of:ty),* $(,)?) => {
         impl Server {
@@ -76,11 +76,10 @@ passed_on! {
     reply_bytes_max: u32,
     pool_threads: u16,
     key: Key,
-    /// Threads that RPCs arrive at and are served on, each with its own queue and its share of the
-    /// clients.
+    /// Threads that both receive and serve RPCs, each with its own queue and share of the clients.
     ///
-    /// Clients are dealt out in turn and stay; for one queue for all, set
-    /// [`workers`](Self::workers) alone.
+    /// Clients are assigned in turn and stay; for one common queue, set [`workers`](Self::workers)
+    /// alone.
     ///
     /// # Examples
     ///
@@ -94,7 +93,7 @@ passed_on! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     flows: u16,
-    /// Clients are divided evenly among engines, and so are the workers.
+    /// Engines, among which clients and workers are divided evenly.
     ///
     /// # Examples
     ///
@@ -111,16 +110,15 @@ passed_on! {
 }
 
 impl Server {
-    /// A server for `endpoint`. An invalid endpoint is reported when the server is started.
+    /// A server for `endpoint`. Starting it reports an invalid endpoint.
     #[must_use]
     pub fn bind(endpoint: impl IntoEndpoint) -> Self {
         Self { endpoint: endpoint.into_endpoint(), config: ServerConfig::default(), framing: None }
     }
 
-    /// Has the clients speak a protocol that others have made, over `tcp://` or `udp://`: their
-    /// requests are this server's RPCs. Requests are at most [`rpc_bytes_max`](Self::rpc_bytes_max)
-    /// long, which is at most 1 MiB there, and clients at most
-    /// [`clients_max`](ServerConfig::clients_max) at once.
+    /// Serves clients of another protocol over `tcp://` or `udp://`: their requests become RPCs.
+    /// The bounds are [`rpc_bytes_max`](Self::rpc_bytes_max), at most 1 MiB here, and
+    /// [`clients_max`](ServerConfig::clients_max).
     #[must_use]
     pub fn framing(mut self, framing: impl Framing) -> Self {
         self.framing = Some(Arc::new(framing));
@@ -134,14 +132,14 @@ impl Server {
         self
     }
 
-    /// Sets how RPCs are dispatched to workers; JBSQ(2) unless set.
+    /// Sets how RPCs are dispatched to workers; JBSQ(2) by default.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         (self.config.policy, self.config.custom_policy) = (policy, None);
         self
     }
 
-    /// Gives RPCs to workers by a custom policy, with the engine on its own thread or
+    /// Dispatches RPCs by a custom policy, with the engine on its own thread or
     /// [inline](Self::inline).
     ///
     /// # Examples
@@ -168,12 +166,12 @@ impl Server {
         self
     }
 
-    /// Lets clients read and write `region` by one-sided operations: what `rights` allow, without
-    /// any worker. The first region that is registered is number 0, the next one 1, and so on;
-    /// clients of this server's messaging domain name it so.
+    /// Lets clients use `region` by one-sided operations within `rights`, without any worker.
+    /// Clients of this server's messaging domain name regions by number, in the order of
+    /// registration from 0.
     ///
     /// With [`Rights::MAP`], clients on this machine that [ask for
-    /// that](crate::ClientConfig::one_sided) map the memory, and touch it directly.
+    /// it](crate::ClientConfig::one_sided) map the memory and access it directly.
     ///
     /// # Examples
     ///
@@ -202,7 +200,7 @@ impl Server {
     /// # Errors
     ///
     /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid,
-    /// another server has the endpoint, or there is no memory or no thread.
+    /// another server has the endpoint, or memory or threads are lacking.
     pub fn serve<S: Service + Send + Sync + 'static>(mut self, service: S) -> Result<RunningServer, ServeError> {
         let service = Arc::new(service);
         if self.config.policy == Policy::Darc {
@@ -221,13 +219,12 @@ impl Server {
         }
     }
 
-    /// As [`serve`](Self::serve), with a service for each worker, which `make` makes on the
-    /// worker's thread: what one worker alone has needs no synchronization. It is given the
-    /// worker's number.
+    /// As [`serve`](Self::serve), with a service for each worker, so that state of one worker needs
+    /// no synchronization. `make` makes it on the worker's thread from the worker's number.
     ///
-    /// Nobody asks these services for what [`Service`] says of itself before there is one: set
+    /// A [`Service`]'s reports of itself are not used, as none exists at the start: set
     /// [`reply_bytes_max`](Self::reply_bytes_max), [`later_max`](ServerConfig::later_max) and
-    /// [`rpc_types`](ServerConfig::rpc_types) where they matter. RPCs of
+    /// [`rpc_types`](ServerConfig::rpc_types) if needed. RPCs of
     /// [`Class::Worker`](crate::Class::Worker) run where they arrive.
     ///
     /// # Errors
@@ -263,7 +260,6 @@ impl Server {
         running::serve((self.endpoint?, self.framing), self.config, Arc::new(run))
     }
 
-    /// Takes over what the service says of itself, where nothing else was set.
     pub(crate) fn of_service(mut self, service: &impl Service) -> Self {
         self.config.reply_bytes_max = self.config.reply_bytes_max.or_else(|| service.reply_bytes_max());
         self.config.later_max = self.config.later_max.or_else(|| service.later_max());
@@ -271,30 +267,26 @@ impl Server {
         self
     }
 
-    /// The threads of the pool that this service of it needs; 0 where it needs none.
     pub(crate) fn pool_threads_for(&self, service: &impl Service) -> u16 {
         if service.has_long() { self.config.pool_threads_or_default() } else { 0 }
     }
 
-    /// A pool for its long RPCs.
     pub(crate) fn pool(&self, threads: u16) -> Option<Arc<Pool>> {
         let endpoint = self.endpoint.as_ref().ok().filter(|_| threads > 0)?;
         Some(Arc::new(Pool::new(&self.config, endpoint, self.framing.is_some(), threads)))
     }
 
-    /// The same with a configuration that is made from it.
     pub(crate) fn reconfigured(mut self, change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         self.config = change(self.config);
         self
     }
 
-    /// Starts threads that serve packets, each an RPC of one way, between the two sides of a
-    /// device. The endpoint given to [`bind`](Self::bind) is ignored.
+    /// Starts threads that serve packets, each a one-way RPC, between the two sides of a device.
+    /// The endpoint given to [`bind`](Self::bind) is ignored.
     ///
-    /// A request is a packet, as [`packet_of`](crate::net::packet_of) reads it. What the service
-    /// replies is the frame that leaves at the other side; with an empty reply the packet is
-    /// dropped. A packet that admission control refuses is dropped too, and counted as a NACK.
-    /// There is one engine.
+    /// A request is a packet, as [`packet_of`](crate::net::packet_of) reads it. The reply is the
+    /// frame that leaves at the other side; an empty reply drops the packet. A packet that
+    /// admission control refuses is dropped too, and counts as a NACK. There is one engine.
     ///
     /// # Errors
     ///
@@ -318,21 +310,20 @@ impl Server {
         running::open_over(environment, self.config)
     }
 
-    /// As [`open`](Self::open), by the caller's clock: for a server of a protocol of others
+    /// As [`open`](Self::open), with the caller's clock: for a server of another protocol
     /// ([`framing`](Self::framing)) whose time is moved by hand. Its sockets are the kernel's.
     ///
     /// # Errors
     ///
-    /// As [`serve`](Self::serve); [`ServeError::NoFraming`] where no protocol of others is spoken.
+    /// As [`serve`](Self::serve); [`ServeError::NoFraming`] without another protocol.
     pub fn open_by(self, time: &Time) -> Result<(RunningServer, Vec<Worker>), ServeError> {
         running::open_by((self.endpoint?, self.framing), self.config, time)
     }
 
     /// Opens the endpoint and returns the workers, which the caller runs: the papers' interface,
-    /// [`Worker::wait_for_rpc`]. With [`inline`](Self::inline) there is one worker, and it is the
-    /// engine too; unless that is asked for, the engine has its own thread and goes on whatever the
-    /// caller does. Under `darc` no service says here which types there are, but
-    /// [`ServerConfig::rpc_types`] can.
+    /// [`Worker::wait_for_rpc`]. The engine has its own thread, which does not depend on the
+    /// caller; with [`inline`](Self::inline) the one worker is the engine too. Under `darc`,
+    /// [`ServerConfig::rpc_types`] sets the types, as there is no service.
     ///
     /// # Errors
     ///

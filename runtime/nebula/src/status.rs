@@ -1,10 +1,9 @@
 //! A server's status page: counters that its clients can read and only the server can write.
 //!
-//! The engine writes its counters after a number of turns, and when it becomes idle; each worker
-//! counts [samples](meter) of its RPCs in separate memory. Readers map the page, so reading costs
-//! the server nothing. The page also lists *gaps*: pauses in which the engine's thread did not run,
-//! in ticks of the machine's clock. With them a client can tell the machine's pauses from the
-//! server's.
+//! The engine writes its counters every some turns, and when it becomes idle; each worker counts
+//! [samples](meter) of its RPCs in separate memory. Readers map the page, so reading costs the
+//! server nothing. The page also lists *gaps*: pauses in which the engine's thread did not run, in
+//! ticks of the machine's clock. They separate the machine's pauses from the server's.
 //!
 //! | file | what it holds |
 //! |---|---|

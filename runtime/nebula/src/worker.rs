@@ -1,8 +1,8 @@
 //! Stations 8 to 10, at the worker: a queue pair, the papers' calls, and the loop that runs a
 //! [`Service`].
 //!
-//! [`Rpc::free`] frees the request's buffer before the reply is sent, as NEBULA's Fig. 4 does:
-//! slots and credit go back, and the room for the reply stays until the reply is given.
+//! [`Rpc::free`] frees the request's buffer before the reply is sent, as in NEBULA's Fig. 4: it
+//! returns slots and credit, and the room for the reply stays until the reply is given.
 
 use crate::config::server::ServerConfig;
 use crate::net::Watch;
@@ -24,8 +24,7 @@ use crate::ways::stealing::Stealing;
 use nebula_nic::{Arrival, CoreId};
 use std::cell::RefCell;
 
-/// One core's queue pair: the completion queue that RPCs come from, and the queue that replies and
-/// freed buffers go back on.
+/// One core's queue pair: the completion queue of RPCs, and the queue of replies and freed buffers.
 ///
 /// [`Server::serve`](crate::Server::serve) runs workers itself.
 /// [`Server::open`](crate::Server::open) returns them, for the papers' interface (NEBULA §IV-B):
@@ -63,11 +62,9 @@ pub struct Worker {
 #[derive(Debug)]
 struct Inner {
     way: Way,
-    /// Under `preemptive:Q`.
     preemption: Option<Box<Preemption>>,
 }
 
-/// The core of a worker, by the way that its RPCs come.
 #[derive(Debug)]
 pub(crate) enum Way {
     Ring(Core<Ring>),
@@ -82,7 +79,7 @@ pub(crate) enum Way {
     Stealing(Core<Stealing>),
 }
 
-/// Evaluates an expression with the core of whichever way it is.
+/// Evaluates an expression with the core, whichever its way.
 macro_rules! with_core {
     ($way:expr, $core:ident => $call:expr) => {
         match $way {
@@ -105,12 +102,10 @@ impl Worker {
         Self { inner: RefCell::new(Inner { way, preemption: None }) }
     }
 
-    /// Takes over what concerns a worker.
     pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
         with_core!(&mut self.inner.get_mut().way, core => core.configure(config, watch));
     }
 
-    /// What it samples, from here on.
     pub(crate) fn set_meter(&mut self, meter: Meter) {
         with_core!(&mut self.inner.get_mut().way, core => core.set_meter(meter));
     }
@@ -119,13 +114,13 @@ impl Worker {
         self.inner.get_mut().preemption = Some(Box::new(preemption));
     }
 
-    /// Waits for the next RPC; `None` once the server stops. Under `preemptive:Q` such RPCs are not
-    /// preempted, as the worker does not know where their handlers end.
+    /// Waits for the next RPC; `None` once the server stops. Under `preemptive:Q` these RPCs are
+    /// not preempted, as the worker cannot see where their handlers end.
     #[must_use]
     pub fn wait_for_rpc(&self) -> Option<Rpc<'_>> {
         let mut idle_since = None;
         loop {
-            // Asked first, for there may always be a next one.
+            // First, since there may always be a next RPC.
             if with_core!(&self.inner.borrow().way, core => core.is_stopped()) {
                 with_core!(&mut self.inner.borrow_mut().way, core => core.finish());
                 return None;
@@ -143,14 +138,13 @@ impl Worker {
         self.try_begin().map(|begun| self.rpc(begun))
     }
 
-    /// Begins the next RPC, if there is one.
     pub(crate) fn try_begin(&self) -> Option<Begun> {
         let no_service = |_: &[u8], _: &mut Reply<'_>| ();
         with_core!(&mut self.inner.borrow_mut().way, core => {
             core.end_later();
             core.pull(&no_service);
             let begun = core.begin(&no_service);
-            // What needs no worker has answers too: handshakes, refusals.
+            // Handshakes and refusals need answers, but no worker.
             if begun.is_none() {
                 core.settle();
             }
@@ -158,15 +152,13 @@ impl Worker {
         })
     }
 
-    /// What the papers' calls are for an RPC that was begun.
     pub(crate) fn rpc(&self, begun: Begun) -> Rpc<'_> {
         Rpc { worker: self, begun: Some(begun), is_answered: false }
     }
 
     /// Sends the reply to an RPC whose buffer was freed ([`Rpc::free`]), or whose reply was
-    /// [taken](Rpc::later). From the worker's own thread, where it takes no lock and no allocation.
-    /// What was [written](LaterReply::write) before comes first, and then goes by way of the
-    /// worker's mailbox.
+    /// [taken](Rpc::later). On the worker's own thread this takes no lock and no allocation. After
+    /// [`LaterReply::write`] the reply follows what was written, through the worker's mailbox.
     pub fn send(&self, to: LaterReply, reply: &[u8]) {
         let left = match to.written() {
             [] => with_core!(&mut self.inner.borrow_mut().way, core => core.end_now(to, reply)),
@@ -177,7 +169,7 @@ impl Worker {
         }
     }
 
-    /// Runs a turn of the engine, where this worker is the engine too, without beginning an RPC.
+    /// Runs a turn of the engine, if this worker is inline, without beginning an RPC.
     pub(crate) fn attend(&self) {
         let no_service = |_: &[u8], _: &mut Reply<'_>| ();
         with_core!(&mut self.inner.borrow_mut().way, core => {
@@ -194,8 +186,6 @@ impl Worker {
     }
 
     /// Serves every RPC with `service` until the server stops.
-    ///
-    /// The loops of a worker are compiled in this crate, once for all services.
     pub fn run(mut self, service: &dyn Service) {
         let Inner { way, preemption } = self.inner.get_mut();
         match (way, preemption) {
@@ -205,22 +195,20 @@ impl Worker {
         }
     }
 
-    /// As [`run`](Self::run), never in runs: each RPC may be handed on.
+    /// As [`run`](Self::run), but not in runs: each RPC may go to a pool.
     pub(crate) fn run_one_by_one(mut self, service: &dyn Service) {
         with_core!(&mut self.inner.get_mut().way, core => core.run(service));
     }
 
-    /// Whether the server has stopped.
     pub(crate) fn is_stopped(&mut self) -> bool {
         with_core!(&self.inner.get_mut().way, core => core.is_stopped())
     }
 
-    /// Gives back what it has.
     pub(crate) fn finish(&mut self) {
         with_core!(&mut self.inner.get_mut().way, core => core.finish());
     }
 
-    /// Gives back what it has once the server has stopped; whether it has stopped.
+    /// Gives back what it has if the server has stopped. Returns whether it has.
     pub(crate) fn finish_if_stopped(&mut self) -> bool {
         let is_stopped = self.is_stopped();
         if is_stopped {
@@ -229,7 +217,7 @@ impl Worker {
         is_stopped
     }
 
-    /// Sends the replies that were given since; how many.
+    /// Sends later replies that have been given. Returns their number.
     pub(crate) fn send_given(&mut self) -> usize {
         with_core!(&mut self.inner.get_mut().way, core => {
             let ended = core.end_later();
@@ -238,21 +226,21 @@ impl Worker {
         })
     }
 
-    /// As [`turn`](Self::turn), never in runs: each RPC may be handed on.
+    /// As [`turn`](Self::turn), but not in runs: each RPC may go to a pool.
     pub(crate) fn turn_one_by_one(&mut self, service: &dyn Service) -> usize {
         with_core!(&mut self.inner.get_mut().way, core => core.turn(service))
     }
 
-    /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For
-    /// callers that have their own loop.
+    /// Serves dispatched RPCs, at most some dozens, and returns their number. For callers with
+    /// their own loop.
     ///
-    /// An inline worker also runs one turn of its engine; under `preemptive:Q` one for each
-    /// quantum. Every RPC that is begun ends before the call returns.
+    /// An inline worker also runs one turn of its engine; under `preemptive:Q` one each quantum.
+    /// Every RPC begun ends before the call returns.
     ///
     /// # Cost
     ///
-    /// No allocation, no lock, no system call. One clock read with an inline engine, and one for
-    /// each RPC that has a deadline.
+    /// No allocation, lock or system call. One clock read with an inline engine, and one for each
+    /// RPC with a deadline.
     pub fn turn(&mut self, service: &dyn Service) -> usize {
         let Inner { way, preemption } = self.inner.get_mut();
         match (way, preemption) {
@@ -265,7 +253,7 @@ impl Worker {
 
 /// An RPC that a worker has begun: its payload in the receive buffer, and the room for its reply.
 ///
-/// Dropping it frees the buffer (the papers' `free_buffer`). If it was not answered, its client
+/// Dropping it frees the buffer (the papers' `free_buffer`). If it was not answered, the client
 /// gets [`Fault::Unanswered`].
 #[derive(Debug)]
 pub struct Rpc<'w> {
@@ -281,14 +269,14 @@ impl Rpc<'_> {
         self.begun.as_ref().map_or(&[], |begun| begun.held.lease.payload(begun.arrival.bytes as usize))
     }
 
-    /// What the NIC knows of the RPC: client, size, slots, time of arrival.
+    /// The NIC's record of the RPC: client, size, slots, time of arrival.
     #[must_use]
     pub fn arrival(&self) -> Arrival {
         self.begun.as_ref().map_or_else(Arrival::default, |begun| begun.arrival)
     }
 
-    /// Sends the reply. Later replies to the same RPC are ignored, as the client may have read the
-    /// first one already.
+    /// Sends the reply. Further replies to the same RPC are ignored, as the client may have read
+    /// the first.
     pub fn rpc_send(&mut self, reply: &[u8]) {
         self.answer(|out| {
             out.write(reply);
@@ -301,8 +289,8 @@ impl Rpc<'_> {
     ///
     /// # Errors
     ///
-    /// [`LaterError`]: the server was not configured for it. The client gets [`Fault::Unanswered`]
-    /// then, unless the RPC was answered before.
+    /// [`LaterError`]: the server was not configured for it. The client then gets
+    /// [`Fault::Unanswered`], unless the RPC was answered before.
     pub fn later(mut self) -> Result<LaterReply, LaterError> {
         if self.is_answered {
             return Err(LaterError::Taken);
@@ -315,12 +303,12 @@ impl Rpc<'_> {
         })
     }
 
-    /// Frees the buffer (the papers' `free_buffer`), as in Fig. 4 before the reply is built and
-    /// sent; what is returned sends the reply. The core's credit goes back too, so it is given the
+    /// Frees the buffer (the papers' `free_buffer`), in Fig. 4 before the reply is built; the
+    /// returned value sends the reply. The core's credit goes back too, so the core may get the
     /// next RPC meanwhile.
     ///
-    /// Over `udp://` with an engine on another thread the buffer goes back with the reply, as the
-    /// room for that reply goes the same way.
+    /// Over `udp://` with an engine on another thread the buffer goes back only with the reply,
+    /// which takes the same way.
     ///
     /// # Errors
     ///

@@ -1,30 +1,28 @@
-//! Waiting for another thread, which may need the core that the wait is spent on.
+//! Waiting for another thread, which may need this core.
 //!
-//! A thread that yields learns from how long that took who shares its core. Where no other thread
-//! ran, the core is this one's and polling is best. Where one ran and gave the core back, the two
-//! take turns, and both get on sooner the sooner each gives way. Where one ran for as long as the
-//! scheduler lets it, it computes, and a thread that yields to it often gets no time at all.
+//! The duration of a yield shows how the core is shared. If no other thread ran, polling is best.
+//! If one ran and gave the core back, the two take turns, and both benefit if each yields soon. If
+//! one ran for as long as the scheduler allows, it computes, and a thread that yields to it may get
+//! no time.
 
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 
-/// How long a wait polls before it yields: with the core to itself; where two threads take turns,
-/// which costs each of them a switch; and beside one that computes.
+/// How long a wait polls before it yields: alone; with a thread that takes turns; with one that
+/// computes.
 const ALONE: Span = Span::from_us(20);
 const IN_TURNS: Span = Span::from_ns(300);
 const BESIDE_OTHERS: Span = Span::from_us(200);
-/// A yield that nobody used takes less than this; one in which another thread ran takes more, for
-/// two switches.
+/// A longer yield took two switches: another thread ran.
 const SWITCHED: Span = Span::from_ns(1000);
-/// One that waits for something too has given the core back within this time.
+/// A thread that also waits gives the core back within this time.
 const GIVEN_BACK: Span = Span::from_ms(1);
 
-/// Yields, as often as past yields say that it serves.
+/// Yields as often as past yields have proved useful.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Yielding {
     clock: Clock,
     patience: Span,
-    /// When it yielded last.
     yielded_ticks: u64,
 }
 
@@ -39,13 +37,12 @@ impl Yielding {
         Self { clock: Clock::new(), patience: ALONE, yielded_ticks: 0 }
     }
 
-    /// Whether the last yield said that another thread takes turns with this one.
     #[inline(always)]
     pub(crate) fn takes_turns(&self) -> bool {
         self.patience < ALONE
     }
 
-    /// Spends a moment of a wait that has lasted for `silence`: polls on, or yields.
+    /// Polls or yields once, in a wait that has lasted for `silence`.
     #[inline]
     pub(crate) fn rest(&mut self, silence: Span) {
         if silence < self.patience || self.elapsed(self.yielded_ticks) < self.patience {
@@ -55,7 +52,6 @@ impl Yielding {
         }
     }
 
-    /// Yields if the wait that began at `since_ticks` has lasted long enough.
     #[inline]
     pub(crate) fn wait_since(&mut self, since_ticks: u64) {
         if self.elapsed(since_ticks.max(self.yielded_ticks)) >= self.patience {
@@ -63,7 +59,6 @@ impl Yielding {
         }
     }
 
-    /// The time, as waits count it.
     #[inline]
     pub(crate) fn ticks(&self) -> u64 {
         self.clock.ticks()
@@ -82,7 +77,6 @@ impl Yielding {
     }
 }
 
-/// How long to poll after a yield that took so long.
 fn patience_after(yielded_for: Span) -> Span {
     if yielded_for < SWITCHED {
         ALONE

@@ -1,5 +1,5 @@
-//! A client of several servers: an RPC goes to one of them, and to another one when that is refused
-//! or safe.
+//! A client of several servers: an RPC goes to one of them, and to another one when the first
+//! refuses it or a repetition is safe.
 //!
 //! ```text
 //!   submit ──▶ rpcs: taken in, kept ──▶ which server (nebula_requester::Servers) ──▶ connection ──▶ its link
@@ -9,8 +9,8 @@
 //!   members ──▶ servers join and leave       connection ──▶ made again, by a thread, after it was lost
 //! ```
 //!
-//! The machines of `nebula-nic` decide; here are the bytes and the connections. As with one server,
-//! nothing happens between two calls.
+//! The machines of `nebula-nic` decide; this module has the bytes and the connections. Nothing
+//! happens between two calls.
 
 mod member;
 mod members;
@@ -41,16 +41,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long others are waited for once one server is connected.
 const GRACE: Span = Span::from_ms(100);
-/// How often connections, members and health checks are looked after.
+/// How often it checks connections, members and health.
 const LOOK_EVERY: Span = Span::from_ms(1);
-/// How long a call polls before it sleeps: about what waking up takes.
+/// How long a call polls before it sleeps: about the cost of a wake-up.
 const SPIN: Span = Span::from_us(20);
-/// Polls of a call that spins before it lets others run between polls.
+/// Polls of a spinning call before it yields between polls.
 const SPINS: u32 = 2048;
 
-/// A client of several servers.
 #[derive(Debug)]
 pub(crate) struct Balanced<L> {
     rpcs: Rpcs,
@@ -59,14 +57,11 @@ pub(crate) struct Balanced<L> {
     maker: Maker,
     members: Option<Members>,
     watch: Watch,
-    /// When connections and members are looked after again.
     look_at: Timestamp,
-    /// The connection that is polled first.
     first: usize,
-    /// Readable while something waits at any connection, for a client that sleeps.
+    /// Readable while any connection has something to receive, for a client that sleeps.
     epoll: Option<OwnedFd>,
-    /// Whether servers over shared memory have been asked for wake-ups: then one that is connected
-    /// later is asked too.
+    /// Whether servers over shared memory have been asked for wake-ups; later ones are asked too.
     is_armed: Cell<bool>,
     health: Option<HealthCheck>,
     call_timeout: Span,
@@ -74,17 +69,14 @@ pub(crate) struct Balanced<L> {
 }
 
 impl<L: Connection> Balanced<L> {
-    /// The deadline of each RPC; [`Span::MAX`] for none.
     pub(super) const fn deadline(&self) -> Span {
         self.maker.config.deadline
     }
 
-    /// Whether one of the servers is reached over shared memory.
     pub(super) fn has_local(&self) -> bool {
         self.connections.iter().any(|member| matches!(member.endpoint, Some(Endpoint::Shm(_))))
     }
 
-    /// Connects to the servers that there are.
     pub(super) fn connect(endpoints: Endpoints, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError> {
         let name = endpoints.to_string();
         let system = |cause: std::io::Error| ConnectError::System { endpoint: name.clone(), cause };
@@ -110,7 +102,7 @@ impl<L: Connection> Balanced<L> {
         Ok(balanced)
     }
 
-    /// A client over these connections, none of which is made again; `time` is their clock.
+    /// A client over these connections, which it never makes again; `time` is their clock.
     pub(super) fn over(servers: Vec<(Endpoint, L)>, time: &Time, config: &ClientConfig) -> Result<Self, ConnectError> {
         let given = servers.len();
         let mut balanced = Self::new(config, Rest::Polls, time)?;
@@ -140,7 +132,7 @@ impl<L: Connection> Balanced<L> {
         })
     }
 
-    /// Waits until one is connected, and a moment for the others.
+    /// Waits until one server is connected, and [`GRACE`] for the others.
     fn wait_for_one(&mut self) -> Result<(), ConnectError> {
         let (begun, mut error) = (self.now(), None);
         loop {
@@ -163,9 +155,6 @@ impl<L: Connection> Balanced<L> {
         Timestamp::from_ps(self.watch.now_ps())
     }
 
-    // -- servers that come and go --
-
-    /// A server joins, as far as there is room.
     fn join(&mut self, listed: Listed) {
         let standing = listed.standing(self.maker.config.zone.as_deref());
         let endpoint = listed.endpoint;
@@ -178,7 +167,6 @@ impl<L: Connection> Balanced<L> {
             self.connections.push(connection);
         }
         self.rpcs.shut.insert(number);
-        // Where it fails, it is tried again like any other.
         let _ = self.connections[at].begin(&self.maker);
     }
 
@@ -203,7 +191,7 @@ impl<L: Connection> Balanced<L> {
         }
     }
 
-    /// Servers that are to leave get nothing more, once another one is connected.
+    /// Servers that are to leave get no more RPCs, once another one is connected.
     fn take_leave(&mut self) {
         if !self.connections.iter().any(|connection| connection.look().is_some() && !connection.is_to_leave) {
             return;
@@ -215,7 +203,7 @@ impl<L: Connection> Balanced<L> {
         }
     }
 
-    /// Looks after connections, members and health checks, now and then.
+    /// Checks connections, members and health every [`LOOK_EVERY`].
     fn look_after(&mut self, now: Timestamp) {
         if now < self.look_at {
             return;
@@ -231,7 +219,6 @@ impl<L: Connection> Balanced<L> {
         self.take_leave();
     }
 
-    /// Looks after one connection. Why it has not come up.
     fn attend(&mut self, server: usize) -> Option<Unmade> {
         let (now, number) = (self.now(), number(server));
         let connection = &mut self.connections[server];
@@ -245,14 +232,13 @@ impl<L: Connection> Balanced<L> {
         match connection.come() {
             Some(Came::Up) => {
                 if let (Some(epoll), Some(socket)) = (&self.epoll, connection.look().and_then(L::socket)) {
-                    // It fails where there is no memory: then its answers are found when others
-                    // come.
+                    // Without memory for this, its answers are found when others come.
                     let _ = epoll::add(epoll, socket, EventData::new_u64(server as u64), EventFlags::IN);
                 }
                 if self.is_armed.get() {
                     connection.look().into_iter().for_each(L::arm);
                 }
-                // Its welcome was a word from it.
+                // Its welcome was a sign of life.
                 self.rpcs.servers.find(number);
                 self.rpcs.shut.remove(number);
             }
@@ -261,7 +247,7 @@ impl<L: Connection> Balanced<L> {
                 return Some(unmade);
             }
             None if connection.is_down() && self.rpcs.servers.rests_until(number) <= now => {
-                // No thread could be started: later, then.
+                // No thread could start: try again later.
                 let error = connection.begin(&self.maker);
                 error.into_iter().for_each(|_| self.rpcs.servers.lose(now, number));
             }
@@ -270,7 +256,6 @@ impl<L: Connection> Balanced<L> {
         None
     }
 
-    /// Asks a server how it is, when that is due.
     fn ask(&mut self, now: Timestamp, server: usize) {
         let Some(HealthCheck { every, request, .. }) = &self.health else { return };
         let connection = &mut self.connections[server];
@@ -279,7 +264,7 @@ impl<L: Connection> Balanced<L> {
         }
         connection.ask_at = now + *every;
         if connection.asked.is_some() {
-            // It has not answered the one before.
+            // It has not answered the check before.
             self.rpcs.servers.lose(now, number(server));
             return;
         }
@@ -289,8 +274,7 @@ impl<L: Connection> Balanced<L> {
         }
     }
 
-    /// Has `greeting` ask every server, now and whenever a connection is made; whether it was
-    /// content with any.
+    /// As [`Client::greet`](crate::Client::greet).
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         self.maker.add_greeting(greeting.clone());
         let (now, mut is_content) = (self.now(), false);
@@ -309,8 +293,8 @@ impl<L: Connection> Balanced<L> {
         is_content
     }
 
-    /// Takes the answers to health checks where no RPC is outstanding whose end would be taken
-    /// otherwise: a caller that never polls is to learn that a server is well again.
+    /// Takes the answers to health checks while no RPC is outstanding, so that a caller that never
+    /// polls learns that a server has recovered.
     fn hear_health(&mut self, now: Timestamp) {
         if self.rpcs.outstanding() > 0 {
             return;
@@ -322,8 +306,6 @@ impl<L: Connection> Balanced<L> {
             }
         }
     }
-
-    // -- RPCs --
 
     pub(super) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
         let now = self.now();
@@ -346,7 +328,6 @@ impl<L: Connection> Balanced<L> {
         Err(error)
     }
 
-    /// Sends a copy of an RPC.
     fn send(&mut self, now: Timestamp, outgoing: Outgoing) -> Result<(), SubmitError> {
         self.rpcs.begin_copy(outgoing);
         let connection = &mut self.connections[usize::from(outgoing.server)];
@@ -371,7 +352,6 @@ impl<L: Connection> Balanced<L> {
         }
     }
 
-    /// Sends what the machines have decided to send, and takes back what they have.
     fn send_all(&mut self, now: Timestamp) {
         while let Some(outgoing) = self.rpcs.outgoing.pop_front() {
             if let Err(error) = self.send(now, outgoing) {
@@ -413,7 +393,6 @@ impl<L: Connection> Balanced<L> {
         self.rpcs.take_ended()
     }
 
-    /// The next RPC that has ended at a server, and is over by that.
     fn poll_one(&mut self, now: Timestamp, server: usize) -> Option<End> {
         let Self { connections, rpcs, health, .. } = self;
         let connection = &mut connections[server];
@@ -480,8 +459,7 @@ impl<L: Connection> Balanced<L> {
         self.links().for_each(L::flush);
     }
 
-    /// Over UDP alone it sleeps; where answers come over shared memory it yields the core for a
-    /// moment.
+    /// Sleeps if all answers come over UDP; over shared memory it yields the core for a moment.
     pub(super) fn wait(&mut self, timeout: Span) {
         self.flush();
         let timeout = self.due().map_or(timeout, |due| due.min(timeout));
@@ -497,7 +475,7 @@ impl<L: Connection> Balanced<L> {
         let nanos = timeout.min(Span::from_secs(3600)).as_ps().div_ceil(1000);
         let (tv_sec, tv_nsec) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         let timeout = Timespec { tv_sec: tv_sec.try_into().unwrap_or(0), tv_nsec: tv_nsec.try_into().unwrap_or(0) };
-        // An interrupted wait has waited.
+        // An interrupted wait counts as a wait.
         let _ = poll(&mut sockets, Some(&timeout));
     }
 
@@ -505,8 +483,6 @@ impl<L: Connection> Balanced<L> {
         let bytes = call(self, request, options)?;
         Ok(self.rpcs.reply(bytes))
     }
-
-    // -- of a client that sleeps --
 
     pub(super) fn arm(&self) {
         self.is_armed.set(true);
@@ -526,12 +502,11 @@ impl<L: Connection> Balanced<L> {
         self.epoll.as_ref().map(AsFd::as_fd)
     }
 
-    /// How long until something is to be done that no answer says.
     pub(super) fn due(&mut self) -> Option<Span> {
         let now = self.now();
         let of_links = self.links().filter_map(L::due).min();
         let of_rpcs = Rpcs::until(now, self.rpcs.due());
-        // A connection that is being made says nothing when it is.
+        // A connection in the making does not announce that it is ready.
         let is_coming = self.connections.iter().any(Member::is_coming);
         let of_health = self.health.as_ref().map(|health| health.every);
         [of_links, of_rpcs, is_coming.then_some(LOOK_EVERY), of_health].into_iter().flatten().min()
@@ -545,8 +520,6 @@ impl<L: Connection> Balanced<L> {
     pub(super) fn paced_for(&mut self) -> Option<Span> {
         self.links().filter_map(L::paced_for).min()
     }
-
-    // -- what is known --
 
     fn links(&mut self) -> impl Iterator<Item = &mut L> {
         self.connections.iter_mut().filter_map(Member::link)
@@ -570,17 +543,14 @@ impl<L: Connection> Balanced<L> {
         self.links().for_each(L::bind_to_server);
     }
 
-    /// The strictest of those that are connected; zero where none is.
     pub(super) fn slo(&self) -> Span {
         self.up().map(L::slo).filter(|&slo| slo > Span::ZERO).min().unwrap_or_default()
     }
 
-    /// What each takes that is connected.
     pub(super) fn rpc_bytes_max(&self) -> u32 {
         self.up().map(L::rpc_bytes_max).min().unwrap_or(0)
     }
 
-    /// The longest reply of any that is connected.
     pub(super) fn reply_bytes_max(&self) -> Option<u32> {
         self.up().map(L::reply_bytes_max).max().flatten()
     }
@@ -590,7 +560,6 @@ impl<L: Connection> Balanced<L> {
     }
 }
 
-/// What a server has answered to a health check.
 fn say_health(
     rpcs: &mut Rpcs,
     now: Timestamp,
@@ -605,7 +574,7 @@ fn say_health(
             rpcs.servers.set_health(server, is_well);
         }
         Err(ServerEnd::Lost) => rpcs.servers.lose(now, server),
-        // It is there, and has more to do than it can.
+        // It is alive, and overloaded.
         Err(ServerEnd::Answered | ServerEnd::Refused) => rpcs.servers.find(server),
         Err(ServerEnd::Withdrawn) => {}
     }
@@ -616,14 +585,13 @@ const fn number(server: usize) -> u16 {
     server as u16
 }
 
-/// A number by which all clients know a server, whatever their lists look like.
+/// A number by which all clients know a server, whatever their lists.
 fn name_of(endpoint: &Endpoint) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(endpoint.to_string().as_bytes());
     hasher.finish()
 }
 
-/// How long a call has waited.
 pub(super) struct Patience {
     started: Timestamp,
     spins: u32,

@@ -1,4 +1,4 @@
-//! What a client needs of a connection, to one server or to several.
+//! The operations of a connection, to one server or to several.
 
 use super::error::{CallError, ConnectError, SubmitError};
 use super::ticket::{Completion, Ticket};
@@ -9,18 +9,14 @@ use nebula_nic::Span;
 use std::fmt;
 use std::os::fd::BorrowedFd;
 
-/// Whether a client may sleep, and is woken then. A client over UDP may anyhow.
+/// Whether a client may sleep and needs wake-ups. A client over UDP may sleep without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// It polls.
     Polls,
-    /// It sleeps: the server is told.
     Sleeps,
 }
 
-/// A connection.
 pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
-    /// Connects to one server.
     fn connect_to(endpoint: Endpoint, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError>;
 
     fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError>;
@@ -37,8 +33,8 @@ pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
 
     fn set_keys(&mut self, keys: &Keys);
 
-    /// Speaks with this run of the server alone, as over shared memory; of several servers with one
-    /// run over each connection.
+    /// Binds to this run of the server, as over shared memory; with several servers, to one run
+    /// each.
     fn bind_to_server(&mut self);
 
     fn outstanding(&self) -> u32;
@@ -51,30 +47,25 @@ pub(super) trait Connection: Sized + Send + fmt::Debug + 'static {
 
     fn ring_bytes(&self) -> usize;
 
-    /// Calls `visit` with every RPC that has ended.
     fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>));
 
-    /// Over shared memory: asks the server for a wake-up. All that is outstanding has to be looked
-    /// at after this.
+    /// Over shared memory: asks the server for a wake-up. The caller must look at all outstanding
+    /// RPCs afterwards.
     fn arm(&self);
 
-    /// Needs no wake-up any more.
     fn disarm(&self);
 
-    /// Over shared memory: takes off the socket what has woken the client.
     fn take_wake_ups(&mut self);
 
-    /// Whether something is readable there from time to time although nobody sleeps: then it is
-    /// watched only while somebody does.
+    /// Whether the socket is readable at times although no task sleeps: then it is watched only
+    /// while one does.
     fn is_watched_on_request(&self) -> bool;
 
-    /// What is readable once the client is to look for answers.
     fn socket(&self) -> Option<BorrowedFd<'_>>;
 
-    /// How long until something is to be done that no answer says: a deadline, a retransmission.
+    /// How long until something is due without an answer: a deadline, a retransmission.
     fn due(&mut self) -> Option<Span>;
 
-    /// Whether there is room for an RPC, as far as can be told before its length is known.
     #[cfg(feature = "tower")]
     fn has_room(&mut self) -> bool;
 

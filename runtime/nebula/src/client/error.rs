@@ -25,22 +25,22 @@ pub enum ConnectError {
         /// How many there may be.
         max: u16,
     },
-    /// One-sided operations are made on one server.
+    /// One-sided operations need a single server.
     #[error("one-sided operations are made on one server: name one endpoint, or set ClientConfig::one_sided to false")]
     OneSidedOfSeveral,
-    /// The endpoint is that of a server.
+    /// The endpoint names no server: it is a server's own.
     #[error("{endpoint} does not say where the server is: connect to xdp://INTERFACE/ADDRESS:PORT")]
     XdpPeer {
         /// The endpoint.
         endpoint: String,
     },
-    /// Packets go through the server, and no client has it answer requests.
+    /// Packets pass through the server, and it answers no requests.
     #[error("{endpoint} is a server that packets go through: no client connects to it")]
     PacketsOnly {
         /// The endpoint.
         endpoint: String,
     },
-    /// What came from the server is not Nebula's protocol.
+    /// The server's bytes are not Nebula's protocol.
     #[error(
         "{endpoint} is for clients of other protocols, such as memcached's: name an endpoint that Nebula's clients use"
     )]
@@ -61,7 +61,7 @@ pub enum ConnectError {
         endpoint: String,
         /// How long the client waited: the configured `call_timeout`.
         waited: Span,
-        /// What the client knows about the cause.
+        /// The likely cause.
         hint: Hint,
     },
     /// The server refuses this client: the keys or the versions differ.
@@ -72,7 +72,7 @@ pub enum ConnectError {
         /// Why.
         hint: Hint,
     },
-    /// The server is on another machine and there is no key: everybody on the path could read and
+    /// The server is on another machine and there is no key: anyone on the path could read and
     /// forge the RPCs.
     #[error(
         "{endpoint} is another machine: give the server's key (ClientConfig::key, --key-file), or accept an open network \
@@ -95,7 +95,7 @@ pub enum ConnectError {
         /// The server's user id.
         uid: u32,
     },
-    /// The peer does not speak this protocol, or ended during the handshake.
+    /// The peer does not speak this protocol, or it ended during the handshake.
     #[error(
         "the process at shm://{name} does not speak this protocol, or ended during the handshake: try again, or look what serves there"
     )]
@@ -150,17 +150,17 @@ pub enum ConnectError {
     Hedge(#[from] HedgeConfigError),
 }
 
-/// What a client knows about a server that did not accept it.
+/// Why a server did not accept a client, as far as the client knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hint {
-    /// Nothing.
+    /// Unknown.
     Nothing,
     /// The server accepts only clients with its key.
     KeyWanted,
     /// The server has no key.
     NoKey,
-    /// Nothing. The server may have another key.
+    /// Unknown. The server may have another key.
     OtherKey,
     /// The server speaks another version.
     Version,
@@ -185,8 +185,8 @@ impl std::fmt::Display for Hint {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// All slots hold outstanding RPCs. Over UDP also when the window is full: as much is on its
-    /// way as network and server can take.
+    /// All slots hold outstanding RPCs. Over UDP also: the window is full, which is as much as
+    /// network and server can take.
     #[error("there is no room: take answers with poll() first")]
     Full,
     /// The request is longer than the server takes.
@@ -197,8 +197,7 @@ pub enum SubmitError {
         /// The longest that the server takes.
         max: u32,
     },
-    /// Over UDP: the replies of the server that answered may be longer than this client has room
-    /// for.
+    /// Over UDP: the server's replies may be longer than this client has room for.
     #[error(
         "the server's replies have up to {server} bytes and this client has room for {client}: \
          connect with ClientConfig::reply_bytes_max of {server} or more"
@@ -209,7 +208,7 @@ pub enum SubmitError {
         /// The longest reply that the client has room for, in bytes.
         client: u32,
     },
-    /// Over UDP: the client waits for grants and the server that answered gives none.
+    /// Over UDP: the client waits for grants and the server gives none.
     #[error("the server grants no packets, and under homa a client waits for grants: connect with FlowKind::Window")]
     NoGrants,
     /// The client makes no one-sided operations.
@@ -228,8 +227,8 @@ pub enum SubmitError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server refused it at once, because it would have missed the SLO or there was no room. It
-    /// was not executed.
+    /// The server refused it at once: it would have missed the SLO, or there was no room. It was
+    /// not executed.
     #[error("NACK: {reason}")]
     Nack {
         /// Why.
@@ -238,8 +237,8 @@ pub enum CallError {
     /// It was begun, perhaps executed, and has no reply.
     #[error(transparent)]
     Fault(Fault),
-    /// The server refused a one-sided operation. Of a write that is longer than a block, other
-    /// blocks may have been written.
+    /// The server refused a one-sided operation. Other blocks of a longer write may have been
+    /// written.
     #[error("one-sided operation refused: {refusal}")]
     Refused {
         /// Why.
@@ -251,8 +250,8 @@ pub enum CallError {
     /// No answer arrived in time. It is unknown whether the RPC was or will be executed.
     #[error("no answer in time")]
     TimedOut,
-    /// Over UDP: it is older than what the server remembers. It is unknown whether it was executed;
-    /// it will not be executed again.
+    /// Over UDP: it is older than the server's memory. It is unknown whether it was executed; it
+    /// will not be executed again.
     #[error(
         "older than what the server remembers: it is unknown whether it was executed, and it will not be executed again"
     )]
@@ -276,7 +275,7 @@ pub enum CallError {
     /// It was not sent.
     #[error(transparent)]
     NotSent(SubmitError),
-    /// This process is a fork of the one that submitted it, which gets the answer. It is unknown
+    /// This process is a fork of the one that submitted it and that gets the answer. It is unknown
     /// here whether it was executed.
     #[error("this process is a fork of the one that submitted the RPC: its answer comes there")]
     Forked,
@@ -290,15 +289,13 @@ pub enum CallError {
 /// A handler runs at most once for each RPC, so `Yes` also means that it will not run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Executed {
-    /// The service has had it. The handler ran to its end, or until it panicked. A service of
-    /// bursts ([`Service::serve_burst`](crate::Service::serve_burst)) was called with it, whether
-    /// or not it took it.
+    /// The handler ran to its end, or until it panicked. A service of bursts
+    /// ([`Service::serve_burst`](crate::Service::serve_burst)) was called with it, whether or not
+    /// it took it.
     Yes,
-    /// No handler has seen it, or one that did nothing but [refuse](crate::Reply::refuse) it; and
-    /// none will.
+    /// No handler has seen it or will, except one that only [refused](crate::Reply::refuse) it.
     No,
-    /// Nobody can tell: it was executed, will be, or neither. Repeat it only where that does no
-    /// harm.
+    /// It was executed, will be, or neither. Repeat it only if that does no harm.
     Unknown,
 }
 
@@ -317,7 +314,7 @@ impl CallError {
     /// ```
     #[must_use]
     pub const fn was_executed(&self) -> Executed {
-        // Without a wildcard, here and below: who adds a variant has to say what it means.
+        // Without a wildcard, here and below: the author of a variant must decide.
         match self {
             Self::Nack { reason } => was_executed_of(*reason),
             Self::Fault(fault) => match fault {
@@ -333,16 +330,15 @@ impl CallError {
                 | SubmitError::ServerGone
                 | SubmitError::Forked => Executed::No,
             },
-            // Other blocks of it may have been.
             Self::Refused { .. } => Executed::Unknown,
-            // A client that cancels an RPC does not wait to hear whether it was begun.
+            // The client does not learn whether a cancelled RPC was begun.
             Self::Cancelled | Self::ServerGone | Self::TimedOut | Self::Stale | Self::Forked | Self::Protocol => {
                 Executed::Unknown
             }
         }
     }
 
-    /// The end of an RPC that was refused; `None` for a reason that does not exist.
+    /// The end of a refused RPC; a protocol error for an unknown reason.
     pub(crate) fn refused(reason: Option<NackReason>) -> Self {
         match reason {
             None => Self::Protocol,
@@ -354,7 +350,6 @@ impl CallError {
     }
 }
 
-/// Whether an RPC that is refused for this reason was executed.
 const fn was_executed_of(reason: NackReason) -> Executed {
     match reason {
         NackReason::BufferFull

@@ -1,5 +1,5 @@
-//! A connection over either transport, or one to each of several servers: what clients of one
-//! thread and of many tasks are built on.
+//! A connection over any transport, or one to each of several servers: the base of
+//! [`Client`](crate::Client) and of `AsyncClient`.
 
 use super::balanced::Balanced;
 use super::balanced::{Greeting, greet};
@@ -26,7 +26,7 @@ pub(super) enum Link {
     Shm(ShmClient),
     Udp(Box<UdpClient>),
     Balanced(Box<Balanced<Link>>),
-    /// Over either, with operations beside the RPCs.
+    /// Over either, with operations on the same connection.
     OneSided(Box<OneSided<Link>>),
 }
 
@@ -42,7 +42,6 @@ impl Link {
         }
     }
 
-    /// The same connection, for operations too.
     pub(super) fn with_operations(mut self, config: &ClientConfig) -> Result<Self, ConnectError> {
         let regions = match &mut self {
             Self::Shm(shm) => shm.take_regions(),
@@ -53,13 +52,12 @@ impl Link {
         Ok(Self::OneSided(Box::new(OneSided::new(self, mapped, config))))
     }
 
-    /// The operations, where there may be any.
     #[inline]
     pub(super) fn operations(&mut self) -> Option<&mut OneSided<Self>> {
         if let Self::OneSided(operations) = self { Some(operations) } else { None }
     }
 
-    /// A connection over networks of the caller's, and their clock.
+    /// Connections over networks of the caller's, and their clock.
     pub(super) fn over(
         servers: Vec<(SocketAddr, Environment)>,
         config: &ClientConfig,
@@ -82,19 +80,15 @@ impl Link {
         }
     }
 
-    /// Has `greeting` ask the server, or each of several whenever a connection to it is made;
-    /// whether it was content.
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         match self {
             Self::Balanced(balanced) => balanced.greet(greeting),
             Self::OneSided(operations) => operations.carrier.greet(greeting),
-            // Answers of others would be lost.
             link if link.outstanding() > 0 => false,
             link => greet(link, &*greeting),
         }
     }
 
-    /// The deadline of each RPC; [`Span::MAX`] for none.
     pub(super) fn deadline(&self) -> Span {
         match self {
             Self::Shm(shm) => shm.deadline(),
@@ -104,8 +98,7 @@ impl Link {
         }
     }
 
-    /// How long the client waits for an RPC with these options, where a server cannot read it in a
-    /// header: over UDP it can. `None`: without limit.
+    /// The time limit that a request must carry itself: over UDP the header has it.
     pub(super) fn waits_for(&self, options: &Options) -> Option<Span> {
         let waits = options.deadline.unwrap_or(Span::MAX).min(self.deadline());
         let is_told = waits != Span::MAX
@@ -127,9 +120,8 @@ impl Link {
     }
 }
 
-/// What most polls do, for a caller in whose registers what they find is to stay.
+/// The part of most polls: its results are to stay in the caller's registers.
 impl Link {
-    /// As [`ShmClient::glance`].
     #[inline(always)]
     pub(super) fn glance(&mut self) -> Glance {
         match self {
@@ -138,7 +130,6 @@ impl Link {
         }
     }
 
-    /// As [`ShmClient::taken`]; none over other transports.
     #[inline(always)]
     pub(super) fn taken(&self, bytes: u32) -> &[u8] {
         match self {
@@ -147,7 +138,6 @@ impl Link {
         }
     }
 
-    /// As [`ShmClient::poll_otherwise`].
     #[inline(never)]
     pub(super) fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
         match self {
@@ -157,8 +147,7 @@ impl Link {
     }
 }
 
-// A call more is nothing there, and the way over shared memory stays short where it is compiled
-// into the caller.
+// Not inlined: a further call costs nothing here, and keeps the path over shared memory short.
 impl Link {
     #[inline(never)]
     fn submit_elsewhere(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {

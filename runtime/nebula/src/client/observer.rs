@@ -1,4 +1,4 @@
-//! Who watches a server of this machine, and asks it nothing.
+//! A connection that only reads a server's status page.
 
 use super::error::ConnectError;
 use super::ring::{self, Ring};
@@ -6,8 +6,8 @@ use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
 use crate::status::StatusReader;
 use crate::transport::shm::handshake::{Hello, SLOTS_MIN, VERSION};
 
-/// A connection to a `shm://` server for its status page alone. To the engines of the server it is
-/// nobody: it is no client, and costs them nothing.
+/// A connection to a `shm://` server for its status page alone. It is no client: it costs the
+/// server's engines nothing.
 ///
 /// # Examples
 ///
@@ -34,8 +34,8 @@ impl Observer {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`]: nobody serves there, it is another user's, it speaks another version. A
-    /// server over `udp://` shares no page.
+    /// [`ConnectError`]: no server, another user's, or another version. A server over `udp://`
+    /// shares no page.
     pub fn connect(endpoint: impl IntoEndpoint) -> Result<Self, ConnectError> {
         let endpoint = endpoint.into_endpoint()?;
         let Endpoint::Shm(name) = &endpoint else {
@@ -47,13 +47,13 @@ impl Observer {
         Ok(Self { ring, status })
     }
 
-    /// The server's counters.
+    /// The reader of the server's counters.
     #[must_use]
     pub fn status(&self) -> &StatusReader {
         &self.status
     }
 
-    /// Whether the server is gone. The page stays as it was then.
+    /// Whether the server is gone. The page keeps its last state.
     ///
     /// # Cost
     ///

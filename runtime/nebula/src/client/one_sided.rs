@@ -1,13 +1,13 @@
-//! One-sided operations of a client, beside its RPCs on the same connection: reads, writes and
-//! swaps of memory that the server registered.
+//! One-sided operations of a client, on the connection of its RPCs: reads, writes and swaps of
+//! memory that the server registered.
 //!
 //! ```text
 //!   read, write, swap ──▶ mapped? ─ yes: loads and stores, at once ──────────────▶ ended ──▶ poll
 //!                            └─ no: blocks of 64 B ──▶ connection ──▶ engine ──▶ absorb ──┘
 //! ```
 //!
-//! An operation of several blocks ends when all of them are answered. Blocks are sent as far as
-//! there is room, the others by the next poll.
+//! An operation ends when all its blocks are answered. Blocks are sent as far as there is room, the
+//! rest by the next poll.
 
 mod mapped;
 mod operation;
@@ -24,45 +24,35 @@ use operation::{Absorbed, Operation};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// In the ticket of an operation, and in the token of a block.
+/// The bit that marks the ticket of an operation and the token of a block.
 const OPERATION: u64 = Ticket::ONE_SIDED;
-/// In the token of a block: the block, above the place of its operation.
+/// In the token of a block: its index, above the place of its operation.
 const BLOCK_SHIFT: u32 = 24;
-/// The longest operation, in bytes.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
-/// Polls of a client that waits before it lets others run between polls.
+/// Polls of a waiting client before it yields between polls.
 const SPINS: u32 = 2048;
-/// How long it sleeps at most between two looks.
 const NAP: Span = Span::from_us(100);
 
-/// A connection that carries operations too.
 pub(crate) trait Carrier: Connection {
-    /// The most payload bytes of what fits one packet.
     fn packet_bytes(&self) -> u32;
 
-    /// As [`poll`](Connection::poll), compiled into the caller.
     fn poll_next(&mut self) -> Option<Completion<'_>>;
 
-    /// Sends an operation of one packet, whose answer comes under `token`.
     fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError>;
 
-    /// Waits until an answer may have come, for `timeout` at most.
     fn wait_for(&mut self, timeout: Span);
 }
 
-/// A connection, and the operations that are outstanding on it.
 #[derive(Debug)]
 pub(crate) struct OneSided<C> {
     pub(super) carrier: C,
     mapped: Vec<Mapped>,
     operations: Box<[Operation]>,
     free: Vec<u32>,
-    /// Operations of which some blocks are still to be sent.
     waiting: VecDeque<u32>,
     ended: VecDeque<u32>,
-    /// The operation whose bytes the caller has.
+    /// The operation whose bytes the caller borrows.
     handed: Option<u32>,
-    /// Blocks under way.
     blocks: u32,
     number: u64,
     wait: Wait,
@@ -70,7 +60,6 @@ pub(crate) struct OneSided<C> {
 }
 
 impl<C: Carrier> OneSided<C> {
-    /// Operations over `carrier`, and on `mapped` memory.
     pub(crate) fn new(carrier: C, mapped: Vec<Mapped>, config: &ClientConfig) -> Self {
         let slots = config.slots.next_power_of_two();
         Self {
@@ -88,7 +77,7 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// Begins an operation on `region`; `data` is what it writes.
+    /// Begins an operation on `region` that writes `data`, if it writes.
     #[inline]
     pub(crate) fn begin(&mut self, region: RegionId, wanted: Wanted, data: &[u8]) -> Result<Ticket, SubmitError> {
         let bytes = wanted.bytes(data);
@@ -119,7 +108,6 @@ impl<C: Carrier> OneSided<C> {
         Ok(ticket)
     }
 
-    /// The next RPC or operation that has ended.
     #[inline]
     pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
         if let Some(place) = self.next_ended() {
@@ -154,7 +142,7 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// The operation that ended first and was not handed out; the one before is forgotten.
+    /// The operation that ended first. The one handed out before becomes free.
     #[inline]
     fn next_ended(&mut self) -> Option<u32> {
         self.take_back();
@@ -163,7 +151,6 @@ impl<C: Carrier> OneSided<C> {
         Some(place)
     }
 
-    /// What was handed out is not needed any more.
     #[inline]
     fn take_back(&mut self) {
         if let Some(place) = self.handed.take() {
@@ -171,7 +158,6 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// Sends blocks of what waits, as far as there is room.
     #[inline]
     fn send(&mut self) {
         while let Some(&place) = self.waiting.front()
@@ -182,8 +168,8 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// Sends the blocks of an operation that are still to be sent; whether there was room for all.
-    /// One that comes to an end by that is queued.
+    /// Sends the remaining blocks of an operation, which an error may end. Returns whether all had
+    /// room.
     #[inline]
     fn send_blocks(&mut self, place: u32) -> bool {
         let operation = &mut self.operations[place as usize];
@@ -207,7 +193,6 @@ impl<C: Carrier> OneSided<C> {
         true
     }
 
-    /// Calls `visit` with whatever has ended.
     pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
         loop {
             let blocks = self.blocks;
@@ -215,23 +200,22 @@ impl<C: Carrier> OneSided<C> {
                 visit(completion);
                 continue;
             }
-            // A block of an operation may have ended, and not the operation.
+            // A block may have ended without its operation.
             if self.blocks == blocks && self.ended.is_empty() {
                 return;
             }
         }
     }
 
-    /// Ends an operation with [`CallError::Cancelled`], once its blocks under way are answered;
-    /// whether it was outstanding.
+    /// Ends an operation once its blocks in flight are answered. Returns whether it was
+    /// outstanding.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
         if !ticket.is_one_sided() {
             return self.carrier.cancel(ticket);
         }
         let place = self.place(ticket);
         let operation = &mut self.operations[place];
-        // One that is over waits to be handed out. What waits to be sent ends when its turn comes,
-        // and finds nothing left to send.
+        // One that is over waits to be handed out; one that waits to send ends at its turn.
         let is_outstanding = operation.ticket == ticket && operation.is_open() && !operation.is_over();
         if is_outstanding {
             operation.fail(CallError::Cancelled);
@@ -239,25 +223,22 @@ impl<C: Carrier> OneSided<C> {
         is_outstanding
     }
 
-    /// The place of an operation.
     fn place(&self, ticket: Ticket) -> usize {
         usize::try_from(ticket.0 & (self.operations.len() as u64 - 1)).unwrap_or(0)
     }
 
-    /// RPCs and operations that have not been handed out.
     #[inline]
     pub(crate) fn outstanding(&self) -> u32 {
         let operations = self.operations.len() - self.free.len() - usize::from(self.handed.is_some());
         self.carrier.outstanding() - self.blocks + u32::try_from(operations).unwrap_or(u32::MAX)
     }
 
-    /// Waits for the only outstanding operation.
     pub(crate) fn finish(&mut self, ticket: Ticket) -> Result<&[u8], CallError> {
         let others = self.outstanding();
         if others != 1 {
             return Err(CallError::Outstanding { rpcs: others });
         }
-        // Whatever is polled for below is taken back at once.
+        // `take_back` frees whatever the polls below hand out.
         let place = self.place(ticket);
         self.operations[place].keep();
         let (mut spins, mut until) = (0_u32, None);
@@ -281,14 +262,12 @@ impl<C: Carrier> OneSided<C> {
         }
     }
 
-    /// The place of the operation, if a poll says that it has ended. What earlier ones left behind
-    /// is dropped.
+    /// The place of the operation, if a poll returns its end. Drops the ends of abandoned ones.
     fn find_end(&mut self, ticket: Ticket) -> Option<u32> {
         let ended = self.poll()?.ticket;
         if ended == ticket { self.handed } else { None }
     }
 
-    /// Waits as the connection does, unless something has ended.
     pub(crate) fn wait(&mut self, timeout: Span) {
         if self.ended.is_empty() {
             self.carrier.wait_for(timeout);
@@ -296,14 +275,12 @@ impl<C: Carrier> OneSided<C> {
     }
 }
 
-/// All blocks of an operation wait to be sent once more.
 #[cold]
 fn queue_again(operation: &mut Operation, waiting: &mut VecDeque<u32>, place: u32) {
     operation.is_waiting = true;
     waiting.push_back(place);
 }
 
-/// The place of an operation, and which of its blocks.
 fn parts(token: Ticket) -> (u32, u32) {
     #[expect(clippy::cast_possible_truncation, reason = "as they were put together")]
     let (low, high) = (token.0 as u32 & ((1 << BLOCK_SHIFT) - 1), (token.0 >> BLOCK_SHIFT) as u32);

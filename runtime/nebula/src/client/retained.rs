@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// The requests outstanding, by ticket; empty unless the retry policy sends again.
+/// By ticket; `None` unless the retry policy sends again.
 #[derive(Debug)]
 pub(crate) struct Retained {
     requests: Option<BTreeMap<u64, Vec<u8>>>,
-    /// Buffers to use again.
     spare: Vec<Vec<u8>>,
 }
 

@@ -1,5 +1,5 @@
-//! The client's end of the ring: which positions are in use, where the next RPC is written, which
-//! answers have arrived.
+//! The client's end of the ring: positions in use, where the next RPC is written, which answers
+//! have arrived.
 
 use crate::client::error::{ConnectError, SubmitError};
 use crate::config::client::ClientConfig;
@@ -21,45 +21,40 @@ use rustix::net::{RecvFlags, recv};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// What became of an RPC whose slots are not free yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum State {
-    /// Sent; the ring alone knows of it.
+    /// In the ring only.
     #[default]
     Sent,
-    /// Sent; the requester knows of it too, since it has a deadline or may be sent again.
+    /// The requester has it too, for its deadline or a repetition.
     Tracked,
-    /// Nobody waits for its answer any more.
     Forsaken,
-    /// Its answer was taken.
     Over,
 }
 
-/// An RPC in the ring, by its first slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) token: u64,
-    /// Its number, where the requester gave it one.
+    /// Its number, if the requester gave it one.
     pub(crate) tid: TransferId,
     pub(crate) span: u16,
     pub(crate) state: State,
 }
 
-/// What one look at the oldest RPC has found.
+/// Result of one look at the oldest RPC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
-    /// A reply in one slot, to an RPC that the ring alone knows of; it was taken.
+    /// A reply in one slot to a [`State::Sent`] RPC; it was taken.
     Reply { token: u64, bytes: u32 },
     /// It is not answered.
     Pending,
-    /// There is no RPC in the ring.
+    /// The ring is empty.
     Empty,
     /// Another answer.
     Other,
 }
 
-/// An answer that has come: to the RPC at `position`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) position: u32,
@@ -67,76 +62,63 @@ pub(crate) struct Answered {
     pub(crate) header: SlotHeader,
 }
 
-/// Polls without an answer between two looks at the clock. Few, as a caller that yields between
-/// polls may wait for milliseconds each.
+/// Polls between two looks at the clock. Few, as a caller that yields may wait milliseconds for
+/// each.
 const POLLS_PER_CLOCK: u32 = 8;
-/// Least time between two looks at the socket, against the 0.2 µs that one costs.
+/// Least time between two looks at the socket, which cost 0.2 µs each.
 const PS_PER_LOOK: u64 = 50_000_000;
-/// Wake-ups taken off the socket at once: more than fit one.
+/// Wake-ups taken off the socket at once: more than it holds.
 const WAKE_UPS_MAX: u32 = 1024;
 /// Most polls of the oldest slot between two looks at another one.
 const ROVE_EVERY_MAX: u32 = 64;
-/// Most RPCs that are over and passed by one such look.
 const OVER_PASSED_MAX: u32 = 256;
 
-/// The ring, and the socket that says whether the server lives.
+/// The ring, and the socket that shows whether the server lives.
 ///
-/// It is the table of the RPCs outstanding too: those from position `oldest` to `next`, in the
-/// order that they were sent in.
+/// It is also the table of outstanding RPCs: from position `oldest` to `next`, in the order sent.
 #[derive(Debug)]
 pub(crate) struct Ring {
     memory: SharedMemory,
     geometry: Geometry,
     socket: OwnedFd,
-    /// Where the next RPC is written.
     next: u32,
     /// The oldest RPC whose slots are not free; `next` if there is none.
     oldest: u32,
-    /// Slots that may be in use: all, and none once the server is gone.
+    /// Slots that may be in use; zero once the server is gone.
     room: u32,
-    /// By slot.
     entries: Box<[Entry]>,
-    /// Looks at the oldest slot since the last answer.
     polls: u32,
-    /// Times that nothing was found to do.
     idles: u32,
-    /// The RPC that is looked at next, out of turn.
     rover: u32,
     rove_every: u32,
     is_gone: bool,
-    /// Whether the server wakes this client.
     may_sleep: bool,
-    /// Whether the server reads the mark of an RPC that is taken back.
+    /// Whether the server reads the mark of a cancelled RPC.
     tells_cancels: bool,
     clock: Clock,
     looked_ticks: u64,
     call_timeout: Duration,
-    /// The RPC that was the oldest when nothing had come, and since when it is.
+    /// The oldest RPC at the last look without an answer, and since when it is the oldest.
     waited_for: u32,
     waited_ticks: u64,
     yielding: Yielding,
 }
 
-/// What a server granted.
 pub(crate) struct Connected {
     pub(crate) ring: Ring,
     pub(crate) welcome: Welcome,
     pub(crate) status: ReadOnlyMemory,
-    /// Memory of the server's that may be mapped.
     pub(crate) regions: Vec<(Mappable, OwnedFd)>,
 }
 
-/// How long a server may take to answer a hello.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Connects to the server of `name` and maps the ring that it grants. A client that may sleep is
-/// woken by the server.
+/// Maps the ring that the server `name` grants. The server wakes a client that may sleep.
 pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Connected, ConnectError> {
     let &ClientConfig { slots, domain, one_sided: maps, .. } = config;
     connect_saying(name, Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false, maps })
 }
 
-/// As [`connect`], with any hello.
 pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, ConnectError> {
     let may_sleep = hello.sleeps;
     let system = |cause: std::io::Error| ConnectError::System { endpoint: format!("shm://{name}"), cause };
@@ -160,7 +142,7 @@ pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, Conn
     let [memory, status] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| unclear())?;
     let mut memory = SharedMemory::open(memory, shared_bytes(welcome.geometry, may_sleep))?;
     let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
-    // One descriptor a client: the socket.
+    // The socket is the only descriptor that a client keeps.
     memory.close_fd();
     let regions =
         (0..welcome.regions).map(|_| receive_region(&socket).ok_or_else(unclear)).collect::<Result<_, _>>()?;
@@ -168,7 +150,6 @@ pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, Conn
     Ok(Connected { ring, welcome, status, regions })
 }
 
-/// A region that the server lets this client map.
 fn receive_region(socket: &OwnedFd) -> Option<(Mappable, OwnedFd)> {
     if !wait_readable(socket, ANSWER_WITHIN) {
         return None;
@@ -236,7 +217,6 @@ impl Ring {
         Slots::new(self.memory.words(), self.geometry)
     }
 
-    /// Whether `span` slots are free for the next RPC.
     #[inline(always)]
     pub(crate) fn has_room(&self, span: u32) -> bool {
         self.next.wrapping_sub(self.oldest) + span <= self.room
@@ -248,7 +228,6 @@ impl Ring {
         &mut self.entries[position as usize & mask]
     }
 
-    /// Why there is no room.
     #[cold]
     pub(crate) fn refusal(&mut self) -> SubmitError {
         if self.looks_gone() { SubmitError::ServerGone } else { SubmitError::Full }
@@ -256,8 +235,8 @@ impl Ring {
 
     /// Where the next RPC goes.
     ///
-    /// An empty ring is used from its first slot again: with few RPCs outstanding both sides touch
-    /// few lines, however long the ring is.
+    /// An empty ring starts again at its first slot: with few RPCs outstanding both sides touch few
+    /// lines, however long the ring is.
     #[inline(always)]
     fn place(&mut self) -> u32 {
         if self.next == self.oldest && self.next & (self.geometry.slots - 1) != 0 {
@@ -267,7 +246,6 @@ impl Ring {
         self.next
     }
 
-    /// Gives an RPC the next `entry.span` slots, which must be free; returns the position.
     #[inline(always)]
     fn begin(&mut self, entry: Entry) -> u32 {
         let position = self.place();
@@ -276,8 +254,8 @@ impl Ring {
         position
     }
 
-    /// Sends an RPC of one packet of `bytes` bytes in one slot, which must be free: `put` writes
-    /// it.
+    /// Sends an RPC of one packet of `bytes` bytes, which `put` writes, in one slot, which must be
+    /// free.
     #[inline(always)]
     pub(crate) fn send_whole(&mut self, token: u64, bytes: usize, sizes: u64, put: impl FnOnce(&[AtomicU64])) {
         let position = self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
@@ -287,8 +265,8 @@ impl Ring {
         publish_whole(line, first_word(Mark::Request, position, 1), sizes);
     }
 
-    /// As [`send_whole`](Self::send_whole), where `put` says its sizes once it has written it, or
-    /// that it is not to be sent.
+    /// As [`send_whole`](Self::send_whole); `put` returns the sizes of what it wrote, or `None` to
+    /// send nothing.
     #[inline(always)]
     pub(crate) fn send_put(&mut self, token: u64, put: impl FnOnce(&[AtomicU64]) -> Option<u64>) -> Option<()> {
         let position = self.place();
@@ -298,7 +276,7 @@ impl Ring {
         Some(())
     }
 
-    /// Sends an RPC in `entry.span` slots, which must be free: as many packets as it needs.
+    /// Sends an RPC in `entry.span` slots, which must be free, in as many packets as it needs.
     pub(crate) fn send(&mut self, entry: Entry, request: &[u8], key_hash: u32) {
         let position = self.begin(entry);
         #[expect(clippy::cast_possible_truncation, reason = "the length was compared with a u32")]
@@ -314,7 +292,6 @@ impl Ring {
         }
     }
 
-    /// Sends a one-sided operation in one slot, which must be free.
     pub(crate) fn send_operation(&mut self, token: u64, message: &[u8]) {
         let position = self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
         #[expect(clippy::cast_possible_truncation, reason = "a block and what says where")]
@@ -324,8 +301,8 @@ impl Ring {
         slots.publish(position, SlotHeader { mark: Mark::Operation, pkt_idx: 0, span: 1, rpc_bytes, extra: 0 });
     }
 
-    /// One look at the oldest RPC: a reply of at most `most` bytes in one slot is copied to the
-    /// start of `into`, which has room for some bytes more, and its slots are free.
+    /// Copies a reply of at most `most` bytes in the oldest slot to `into`, which has room for some
+    /// bytes more, and frees the slot.
     #[inline(always)]
     pub(crate) fn take_oldest(&mut self, into: &mut [u8], most: u32) -> Next {
         let position = self.oldest;
@@ -334,7 +311,7 @@ impl Ring {
         }
         let slots = self.slots();
         let line = slots.line(position);
-        // Acquire: pairs with the Release of the worker that has published it.
+        // Acquire: pairs with the Release of the worker that publishes the reply.
         let first = line[0].load(Ordering::Acquire);
         if first != first_word(Mark::Reply, position, 1) {
             return if is_request(first, position) { Next::Pending } else { Next::Other };
@@ -353,18 +330,16 @@ impl Ring {
         Next::Reply { token, bytes }
     }
 
-    /// Looks at the oldest slot between two at another one.
     #[inline(always)]
     pub(crate) fn rove_every(&self) -> u32 {
         self.rove_every
     }
 
-    /// An RPC whose answer has come.
+    /// Returns an RPC whose answer has come.
     ///
-    /// Answers mostly come in the order of the requests, so the oldest slot is looked at. With
-    /// several workers they do not: so every now and then another slot is looked at too, the more
-    /// often the more that finds. A look at a slot that is not answered yet costs the server a line
-    /// transfer.
+    /// Answers mostly come in the order of the requests, so this looks at the oldest slot. Several
+    /// workers reorder answers, so it sometimes looks at another slot, more often the more that
+    /// finds. A look at an unanswered slot costs the server a line transfer.
     #[inline]
     pub(crate) fn next_answer(&mut self) -> Option<Answered> {
         if self.oldest == self.next {
@@ -390,8 +365,7 @@ impl Ring {
     #[inline(never)]
     fn rove(&mut self) -> Option<Answered> {
         self.rover = self.behind(self.rover);
-        // Behind an RPC that takes long, most may be over: those are passed at once, for nobody
-        // need look at their slots.
+        // Behind a long RPC most may be over: they are skipped without a look at their slots.
         for _ in 0..OVER_PASSED_MAX {
             if self.entry(self.rover).state != State::Over {
                 break;
@@ -405,8 +379,8 @@ impl Ring {
         found
     }
 
-    /// The RPC sent after the one at `position`; behind the last, and behind one that is free by
-    /// now, the oldest.
+    /// The RPC sent after the one at `position`; the oldest after the last one and after a freed
+    /// one.
     fn behind(&mut self, position: u32) -> u32 {
         let outstanding = self.next.wrapping_sub(self.oldest);
         let ahead = position.wrapping_sub(self.oldest);
@@ -414,7 +388,7 @@ impl Ring {
         if behind < outstanding { self.oldest.wrapping_add(behind) } else { self.oldest }
     }
 
-    /// Gives back the slots of the RPC at `position`, whose answer was taken.
+    /// Frees the slots of the RPC at `position`, whose answer was taken.
     #[inline(always)]
     pub(crate) fn end(&mut self, position: u32) {
         self.entry(position).state = State::Over;
@@ -427,8 +401,7 @@ impl Ring {
         }
     }
 
-    /// Tells the server that the RPC with this token is taken back, if it can be told and has not
-    /// answered.
+    /// Marks this RPC as cancelled, if the server reads that and has not answered.
     pub(crate) fn cancel(&self, token: u64) {
         let mut position = self.oldest;
         while self.tells_cancels && position != self.next {
@@ -441,7 +414,7 @@ impl Ring {
         }
     }
 
-    /// Calls `visit` with the RPCs in the ring, the oldest first, until it says to stop.
+    /// Calls `visit` with the RPCs in the ring, the oldest first, until it returns `false`.
     pub(crate) fn visit(&mut self, mut visit: impl FnMut(&mut Entry) -> bool) {
         let mut position = self.oldest;
         while position != self.next {
@@ -458,7 +431,6 @@ impl Ring {
         self.slots().load(position, into);
     }
 
-    /// Whether the server is gone; asks the kernel only now and then.
     #[inline(always)]
     pub(crate) fn looks_gone(&mut self) -> bool {
         self.idles = self.idles.wrapping_add(1);
@@ -468,7 +440,6 @@ impl Ring {
         self.is_gone
     }
 
-    /// Asks the kernel, and says whether the server is gone.
     pub(crate) fn is_gone_by_now(&mut self) -> bool {
         self.ask();
         self.is_gone
@@ -488,18 +459,16 @@ impl Ring {
         }
     }
 
-    /// Asks the kernel whether the server is gone.
     fn ask(&mut self) {
-        // A server sends nothing after its welcome: anything to read is the end. To a client that
-        // may sleep it sends wake-ups; those are for the thread that sleeps, and stay where they
-        // are.
+        // A server sends nothing after its welcome, so anything to read is the end. Only a client
+        // that may sleep gets wake-ups, which stay for the sleeping thread.
         let watched = if self.may_sleep { PollFlags::empty() } else { PollFlags::IN };
         let mut fds = [PollFd::new(&self.socket, watched)];
         self.is_gone = matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0);
         self.room = if self.is_gone { 0 } else { self.geometry.slots };
     }
 
-    /// Takes the server's wake-ups off the socket. Whether the server is gone.
+    /// Takes the server's wake-ups off the socket. Returns whether the server is gone.
     pub(crate) fn take_wake_ups(&mut self) -> bool {
         for _ in 0..WAKE_UPS_MAX {
             match recv(&self.socket, &mut [0; 8], RecvFlags::DONTWAIT) {
@@ -512,33 +481,28 @@ impl Ring {
         self.is_gone
     }
 
-    /// What is readable once the server has woken this client, or is gone.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Asks the server for a wake-up when it has answered next. All slots must be looked at after
-    /// this.
+    /// Asks for a wake-up at the next answer. The caller must look at all slots afterwards.
     pub(crate) fn arm(&self) {
         if self.may_sleep {
             SleepWord::new(sleep_word(&self.memory, self.geometry)).arm();
         }
     }
 
-    /// Needs no wake-up any more.
     pub(crate) fn disarm(&self) {
         if self.may_sleep {
             SleepWord::new(sleep_word(&self.memory, self.geometry)).disarm();
         }
     }
 
-    /// The oldest RPC in the ring.
     pub(crate) fn oldest(&self) -> u32 {
         self.oldest
     }
 
-    /// An RPC whose answer has come, from `position` on, which moves behind it. A look at each of
-    /// them.
+    /// Returns an answer from `position` on and moves `position` behind it. Looks at each RPC.
     pub(crate) fn next_answer_from(&mut self, position: &mut u32) -> Option<Answered> {
         while position.wrapping_sub(self.oldest) < self.next.wrapping_sub(self.oldest) {
             let entry = *self.entry(*position);
@@ -552,7 +516,7 @@ impl Ring {
     }
 }
 
-/// Waiting for one answer. The ring lets others run meanwhile.
+/// Counts the polls and the time of a wait for one answer. The ring yields the core meanwhile.
 pub(crate) struct Idle {
     polls: u32,
     until: Option<Instant>,
@@ -564,7 +528,7 @@ impl Idle {
         Self { polls: 0, until: None, timeout }
     }
 
-    /// Whether the time is over; reads the clock only after many polls.
+    /// Whether the time is over. Reads the clock only after many polls.
     pub(crate) fn is_over(&mut self) -> bool {
         if self.polls < 2048 {
             return false;

@@ -21,42 +21,38 @@ use nebula_sys::sync::AtomicU64;
 use std::collections::VecDeque;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other
-/// slots, whether the server is there. Fewer while answers come out of order.
+/// Polls without a result before other slots, deadlines and the server are checked.
 const MISSES_PER_LOOK: u32 = 4;
-/// Shorter waits leave the core to nobody else: that takes some microseconds.
+/// Shorter waits do not yield the core, which takes some microseconds.
 const YIELD_FROM: Span = Span::from_us(10);
 
-/// What a first look has found.
+/// Result of a first look.
 #[derive(Clone, Copy, Debug)]
 pub enum Glance {
-    /// The reply to this RPC, of so many bytes.
+    /// The reply to this RPC, and its bytes.
     Reply(Ticket, u32),
     /// Nothing has come.
     Nothing,
-    /// There may be more: another answer than a short reply, or time has passed.
+    /// There may be more: not a short reply, or time has passed.
     Otherwise,
 }
 
 /// A client over shared memory.
 ///
-/// An RPC in its ring is known by its position there: nothing else is kept of it. Only one that has
-/// a deadline, or that may be sent again after a NACK, is the requester's too.
+/// Its ring is the only record of an RPC. Only an RPC with a deadline, or one that may be sent
+/// again after a NACK, is in the requester too.
 #[derive(Debug)]
 pub(crate) struct ShmClient {
     ring: Ring,
     mark: ForkMark,
-    /// Requests shorter than this go the short way: one packet, one slot, known to the ring alone.
-    /// 0 where none may.
+    /// Requests shorter than this go the short way: one packet in one slot, unknown to the
+    /// requester.
     whole_end: usize,
-    /// Replies of up to so many bytes come back in one slot.
     whole_reply_max: u32,
-    /// RPCs outstanding that the ring alone knows of.
+    /// Outstanding RPCs that only the ring has.
     sent: u32,
-    /// Polls that found nothing.
     misses: u32,
-    // -- deadlines and retries, touched only where there are any --
-    /// Of each RPC, unless its options have an earlier one.
+    /// The longest wait for an RPC; [`Span::MAX`] without limit.
     deadline: Span,
     requester: Requester,
     snid: NodeId,
@@ -65,24 +61,20 @@ pub(crate) struct ShmClient {
     /// Deadlines or back-offs are in use, and so is the clock.
     is_timed: bool,
     retained: Retained,
-    /// Tickets that ended otherwise than by an answer in the ring.
+    /// Tickets that ended without an answer in the ring.
     ended: VecDeque<(Ticket, CallError)>,
-    /// Tries that wait for room in the ring.
     resends: VecDeque<(u64, Outbound)>,
     reply: Vec<u8>,
     next_ticket: u64,
     rpc_bytes_max: u32,
-    /// Room for a reply.
     reply_bytes_max: u32,
-    /// The longest reply that the server says it sends.
+    /// The longest reply that the server announces.
     server_reply_bytes_max: Option<u32>,
     slo: Span,
-    /// Memory of the server's that was not taken to be mapped yet.
     regions: Vec<(Mappable, OwnedFd)>,
 }
 
 impl ShmClient {
-    /// Connects to the server of `name`.
     pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Self, ConnectError> {
         let mark =
             ForkMark::new().map_err(|cause| ConnectError::System { endpoint: format!("shm://{name}"), cause })?;
@@ -90,7 +82,7 @@ impl ShmClient {
         ring.set_call_timeout(config.call_timeout.into());
         let geometry = ring.geometry();
         let said = Some(welcome.reply_bytes_max).filter(|&bytes| bytes > 0);
-        // Slots are whole: what the server finds room for in them is taken.
+        // Rounded up to whole slots, which the server may fill.
         let whole_slots = || said.map_or(1, |said| geometry.packets(said)).saturating_mul(geometry.mtu_bytes);
         let reply_bytes_max = config.reply_bytes_max.unwrap_or_else(whole_slots);
         let reply_bytes_max = reply_bytes_max.max(if config.one_sided { ROOM_BYTES } else { 0 });
@@ -139,16 +131,15 @@ impl ShmClient {
         }
     }
 
-    /// As [`submit_keyed`](Self::submit_keyed), of a request with `tail` behind it; `None` if it
-    /// cannot go the short way now.
+    /// As [`submit_keyed`](Self::submit_keyed), with `tail` appended; `None` if the short way is
+    /// closed.
     #[inline(always)]
     pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         let put = |words: &[AtomicU64]| store_bytes_and(words, request, tail);
         self.submit_whole(request.len() + tail.len(), key_hash, put)
     }
 
-    /// Submits a request of `bytes` bytes the short way, if it may go that way and there is room:
-    /// `put` writes it.
+    /// Submits a request of `bytes` bytes, which `put` writes, the short way if possible.
     #[inline(always)]
     fn submit_whole(&mut self, bytes: usize, key_hash: u32, put: impl FnOnce(&[AtomicU64])) -> Option<Ticket> {
         if bytes >= self.whole_end || !self.ring.has_room(1) || self.mark.is_forked() {
@@ -161,8 +152,8 @@ impl ShmClient {
         Some(Ticket(token))
     }
 
-    /// As [`submit_whole`](Self::submit_whole), of a request that `put` writes whose length it
-    /// returns. Nothing is sent where that is `None`.
+    /// As [`submit_whole`](Self::submit_whole), where `put` returns the length, or `None` to send
+    /// nothing.
     #[inline(always)]
     pub(crate) fn submit_put(
         &mut self,
@@ -182,7 +173,7 @@ impl ShmClient {
 
     #[inline(never)]
     pub(crate) fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        // The ring is the parent's: both would write where the other does.
+        // The ring is the parent's, which writes there too.
         if self.mark.is_forked() {
             return Err(SubmitError::Forked);
         }
@@ -191,7 +182,7 @@ impl ShmClient {
             return Err(SubmitError::TooLarge { bytes: request.len(), max: self.rpc_bytes_max });
         };
         let span = self.span(bytes);
-        // What waits to be sent again goes first, or it might wait without limit.
+        // Retries go first, or they might wait without limit.
         if !self.ring.has_room(span) || !self.resends.is_empty() {
             return Err(self.ring.refusal());
         }
@@ -205,7 +196,6 @@ impl ShmClient {
         Ok(Ticket(token))
     }
 
-    /// Sends a one-sided operation, whose answer comes under `token`.
     pub(crate) fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
         if self.mark.is_forked() {
             return Err(SubmitError::Forked);
@@ -218,17 +208,15 @@ impl ShmClient {
         Ok(())
     }
 
-    /// Memory of the server's that this client may map.
     pub(crate) fn take_regions(&mut self) -> Vec<(Mappable, OwnedFd)> {
         std::mem::take(&mut self.regions)
     }
 
-    /// Payload of a slot.
     pub(crate) fn packet_bytes(&self) -> u32 {
         self.ring.geometry().mtu_bytes
     }
 
-    /// Makes an RPC the requester's too; its number there.
+    /// Gives an RPC to the requester too. Returns its number there.
     fn track(&mut self, token: u64, bytes: u32, options: Options) -> Result<TransferId, SubmitError> {
         let (now, call) = (self.now(), Call { bytes, key_hash: options.key_hash, server: 0, token });
         let begun = match options.deadline {
@@ -238,8 +226,8 @@ impl ShmClient {
         begun.map(|packets| packets.tid()).map_err(|_| SubmitError::Full)
     }
 
-    /// Ends an RPC before its answer, which is ignored when it comes; its slots come free then. The
-    /// server is told, by the mark of its slot.
+    /// Ends an RPC; its answer is ignored and frees its slots. A mark in the slot notifies the
+    /// server.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
         let is_outstanding = match self.requester.find(ticket.0) {
             Some(place) => self.requester.end(place).is_some(),
@@ -255,8 +243,6 @@ impl ShmClient {
         is_outstanding
     }
 
-    /// Ignores the answer to an RPC that the ring alone knows of; `false` if there is none with
-    /// this token.
     fn forsake(&mut self, token: u64) -> bool {
         let mut is_found = false;
         self.ring.visit(|entry| {
@@ -279,8 +265,8 @@ impl ShmClient {
         }
     }
 
-    /// The first half of [`poll`](Self::poll): all that most polls do, and what it finds are
-    /// numbers, which stay in registers. The second is [`poll_otherwise`](Self::poll_otherwise).
+    /// The first half of [`poll`](Self::poll), enough for most polls. Its results are numbers,
+    /// which stay in registers.
     #[inline(always)]
     pub(crate) fn glance(&mut self) -> Glance {
         if self.mark.is_forked() {
@@ -296,25 +282,23 @@ impl ShmClient {
                 let is_look_due = self.misses.is_multiple_of(MISSES_PER_LOOK.min(self.ring.rove_every()));
                 if is_look_due { Glance::Otherwise } else { Glance::Nothing }
             }
-            // An RPC that waits for its next try is not in the ring.
+            // A retry that waits is not in the ring.
             Next::Empty if self.ended.is_empty() && !self.is_timed => Glance::Nothing,
             Next::Empty | Next::Other => Glance::Otherwise,
         }
     }
 
-    /// The reply of `bytes` bytes that was taken last.
+    /// The last reply, of `bytes` bytes.
     #[inline(always)]
     pub(crate) fn taken(&self, bytes: u32) -> &[u8] {
         &self.reply[..bytes as usize]
     }
 
-    /// The second half of [`poll`](Self::poll), where [`glance`](Self::glance) asks for it.
     #[inline(never)]
     pub(crate) fn poll_otherwise(&mut self) -> Option<Completion<'_>> {
         if self.mark.is_forked() { self.poll_forked() } else { self.poll_all() }
     }
 
-    /// In a fork of the process every RPC is over, and the ring is not looked at.
     #[cold]
     #[inline(never)]
     fn poll_forked(&mut self) -> Option<Completion<'_>> {
@@ -325,7 +309,6 @@ impl ShmClient {
         Some(Completion { ticket, result: Err(error) })
     }
 
-    /// Looks at whatever may have come.
     fn poll_all(&mut self) -> Option<Completion<'_>> {
         if let Some(answered) = self.ring.next_answer() {
             let (ticket, result) = self.take(answered)?;
@@ -334,7 +317,6 @@ impl ShmClient {
         self.poll_idle()
     }
 
-    /// Nothing has come: deadlines, back-offs, and whether the server is still there.
     fn poll_idle(&mut self) -> Option<Completion<'_>> {
         if self.is_timed {
             self.keep_time();
@@ -346,7 +328,7 @@ impl ShmClient {
         Some(Completion { ticket, result: Err(error) })
     }
 
-    /// Calls `visit` with every RPC that has ended. A look at each that is outstanding.
+    /// Calls `visit` with every RPC that has ended. Looks at each outstanding one.
     pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
         if self.mark.is_forked() {
             while let Some(completion) = self.poll_forked() {
@@ -368,36 +350,31 @@ impl ShmClient {
         }
     }
 
-    /// Asks the server for a wake-up; all that is outstanding has to be looked at after this.
     pub(crate) fn arm(&self) {
         self.ring.arm();
     }
 
-    /// Needs no wake-up any more.
     pub(crate) fn disarm(&self) {
         self.ring.disarm();
     }
 
-    /// Takes wake-ups off the socket. If the server is gone, every RPC ends.
     pub(crate) fn take_wake_ups(&mut self) {
         if self.ring.take_wake_ups() {
             self.give_up_all(Some(&CallError::ServerGone));
         }
     }
 
-    /// What is readable once the server has woken this client, or is gone.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.ring.socket()
     }
 
-    /// Whether a short request can be sent, or can be told why not.
+    /// Whether a short request can be sent, or would fail at once.
     #[cfg(feature = "tower")]
     pub(crate) fn has_room(&mut self) -> bool {
         let span = self.span(0);
         (self.ring.has_room(span) && self.resends.is_empty()) || self.ring.looks_gone() || self.mark.is_forked()
     }
 
-    /// How long until a deadline or a back-off is over.
     pub(crate) fn due(&self) -> Option<Span> {
         if !self.is_timed || self.requester.outstanding() == 0 {
             return None;
@@ -435,7 +412,6 @@ impl ShmClient {
         self.ring.geometry().bytes()
     }
 
-    /// Waits for as long as something else has the core, or a moment.
     pub(crate) fn wait(&self, timeout: Span) {
         if timeout < YIELD_FROM { std::hint::spin_loop() } else { std::thread::yield_now() }
     }
@@ -450,8 +426,7 @@ impl ShmClient {
         if self.is_timed { Timestamp::from_ps(self.clock.now_ps()) } else { Timestamp::ZERO }
     }
 
-    /// Takes an answer out of the ring: the ticket it ends, with the bytes of its reply, which lie
-    /// in `self.reply`.
+    /// Takes an answer out of the ring, and its reply into `self.reply`.
     fn take(&mut self, answered: Answered) -> Option<(Ticket, Result<usize, CallError>)> {
         let Answered { position, entry, header } = answered;
         let ended = match entry.state {
@@ -467,15 +442,13 @@ impl ShmClient {
         ended
     }
 
-    /// The result that an answer says.
     fn result(&mut self, position: u32, header: SlotHeader) -> Result<usize, CallError> {
         match header.mark {
             Mark::Reply if header.rpc_bytes <= self.reply_bytes_max => {
                 self.copy_reply(position, header.rpc_bytes);
                 Ok(header.rpc_bytes as usize)
             }
-            // The slots carry whole packets: the server may have found room for more than was
-            // provisioned.
+            // The slots carry whole packets: the server may have found more room than configured.
             Mark::Reply => Err(CallError::Fault(Fault::ReplyTooLarge)),
             Mark::Fault => Err(CallError::Fault(Fault::from_code(header.extra))),
             Mark::Nack => Err(CallError::refused(nack(RpcKey::default(), header).nack_reason())),
@@ -483,7 +456,6 @@ impl ShmClient {
         }
     }
 
-    /// Takes the answer to an RPC that the requester knows of, which decides what it ends.
     fn take_tracked(
         &mut self,
         position: u32,
@@ -494,7 +466,7 @@ impl ShmClient {
         if header.mark == Mark::Nack {
             return self.take_nack(nack(rpc, header));
         }
-        // It counts as answered, whatever the answer says.
+        // Any answer counts as a reply.
         let Outcome::Reply { token, .. } = self.requester.handle_packet(self.now(), Header::reply(rpc, 0, 0)) else {
             return None;
         };
@@ -502,7 +474,6 @@ impl ShmClient {
         Some((Ticket(token), self.result(position, header)))
     }
 
-    /// Copies a reply of `bytes` bytes, whose first packet lies at `position`, to `self.reply`.
     fn copy_reply(&mut self, position: u32, bytes: u32) {
         let mtu = self.ring.geometry().mtu_bytes as usize;
         for (at, part) in (0..).zip(self.reply[..bytes as usize].chunks_mut(mtu)) {
@@ -538,12 +509,11 @@ impl ShmClient {
         self.resend();
     }
 
-    /// How long an RPC is waited for at most; [`Span::MAX`] without limit.
     pub(crate) const fn deadline(&self) -> Span {
         self.deadline
     }
 
-    /// Ends every RPC that is outstanding, with `error` where it is to be reported.
+    /// Ends every outstanding RPC, and reports `error` if there is one.
     #[cold]
     fn give_up_all(&mut self, error: Option<&CallError>) {
         let (ring, ended) = (&mut self.ring, &mut self.ended);
@@ -569,11 +539,10 @@ impl ShmClient {
         }
     }
 
-    /// Sends kept requests again, as far as there is room in the ring.
     fn resend(&mut self) {
         while let Some((token, packets)) = self.resends.front() {
             let token = *token;
-            // One that is over by other ways is not kept any more.
+            // The request of an RPC that has ended otherwise is gone.
             if let Some(request) = self.retained.request(token) {
                 let (tid, span) = (packets.tid(), self.span(packets.rpc_bytes()));
                 if !self.ring.has_room(span) {
@@ -588,7 +557,6 @@ impl ShmClient {
 }
 
 impl Caller for ShmClient {
-    /// Bytes of the reply, which lies in `reply`.
     type Place = usize;
     type Patience = ring::Idle;
 
@@ -623,14 +591,12 @@ impl Caller for ShmClient {
     }
 }
 
-/// An RPC in the ring, and in the requester where that gave it a number.
 fn entry(token: u64, tid: Option<TransferId>, span: u32) -> Entry {
     let state = if tid.is_some() { State::Tracked } else { State::Sent };
     // A span has 12 bits.
     Entry { token, tid: tid.unwrap_or_default(), span: u16::try_from(span).unwrap_or(u16::MAX), state }
 }
 
-/// The NACK that lies in a slot.
 fn nack(rpc: RpcKey, header: SlotHeader) -> Header {
     Header { kind: Kind::Nack, snid: rpc.snid, tid: rpc.tid, rpc_bytes: 0, pkt_idx: 0, key_hash: header.extra }
 }

@@ -9,9 +9,8 @@
 //!                            server ── wakes a client that sleeps: socket ────┘
 //! ```
 //!
-//! There is no task and no thread of the library's that a call goes through: a call submits in the
-//! task that awaits it, and takes its answer there if that comes soon. The driver's thread looks
-//! after those that sleep.
+//! No library task or thread is on the path of a call: it submits in the task that awaits it, and
+//! takes its answer there if that comes soon. The driver's thread serves the calls that sleep.
 
 mod call;
 mod calls;
@@ -35,24 +34,23 @@ use shared::{Shared, WhenFull};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How long a call polls before it sleeps: about what waking up takes.
+/// How long a call polls before it sleeps: about the cost of a wake-up.
 const POLL_FOR: Span = Span::from_us(20);
 
 /// A connection to a server, or to several, for many tasks.
 ///
-/// It is cheap to clone, and its clones share the connection. Any executor will do, and none is
-/// needed by the library: a call is a [`Future`] that uses nothing but its task's
-/// [`Waker`](std::task::Waker).
+/// Cloning is cheap, and clones share the connection. Any executor works: a call is a [`Future`]
+/// that uses nothing but its task's [`Waker`](std::task::Waker).
 ///
-/// A call polls for its answer for 20 µs, or [what is set](Self::poll_for), and lets other tasks
-/// run in between. Then its task sleeps: a server over shared memory is told to wake this process
-/// with its next answer, and over UDP the kernel does that. One thread for all such clients of a
-/// process waits for that. Clients without calls cost no time at all.
+/// A call polls for its answer for 20 µs, or [as set](Self::poll_for), and lets other tasks run in
+/// between. Then its task sleeps until the server (over shared memory) or the kernel (over UDP)
+/// wakes this process. One thread of the process waits for all its clients. Clients without calls
+/// cost no time.
 ///
-/// As many calls are outstanding as the client has [room](ClientConfig::slots) for. Further ones
-/// wait for room, in their order, unless they are to be [refused](Self::refuse_when_full). With the
-/// feature `tower` a client is a `tower_service::Service`, and `tower`'s layers apply. No call
-/// takes longer than [`call_timeout`](ClientConfig::call_timeout).
+/// The client has [room](ClientConfig::slots) for a number of outstanding calls. Further ones wait
+/// for room in order, unless they are [refused](Self::refuse_when_full). No call takes longer than
+/// [`call_timeout`](ClientConfig::call_timeout). With the feature `tower` a client is a
+/// `tower_service::Service`.
 ///
 /// # Examples
 ///
@@ -86,7 +84,7 @@ pub struct AsyncClient {
 }
 
 impl AsyncClient {
-    /// Connects to the server at `endpoint`. This blocks the thread until the server has answered.
+    /// Connects to the server at `endpoint`. Blocks the thread until the server has answered.
     ///
     /// # Errors
     ///
@@ -95,8 +93,8 @@ impl AsyncClient {
         Self::connect_with(endpoint, ClientConfig::default())
     }
 
-    /// As [`connect`](Self::connect), with the caller's configuration. [`wait`](ClientConfig::wait)
-    /// means nothing here.
+    /// As [`connect`](Self::connect), with your configuration; [`wait`](ClientConfig::wait) has no
+    /// effect.
     ///
     /// # Errors
     ///
@@ -108,10 +106,10 @@ impl AsyncClient {
         Ok(Self { shared, full: WhenFull::Wait, poll_for })
     }
 
-    /// A client of several servers over networks of the caller's, in the order of their numbers. It
-    /// returns before they have answered.
+    /// Connects to several servers over networks of the caller's, in the order of their numbers.
+    /// Returns before they have answered.
     ///
-    /// Its clock is the first one's, and no thread looks after its tasks: the caller does, by
+    /// Its clock is the first network's. No thread serves its tasks: the caller does, with
     /// [`attend`](Self::attend).
     ///
     /// # Errors
@@ -127,28 +125,25 @@ impl AsyncClient {
         Ok(Self { shared, full: WhenFull::Wait, poll_for })
     }
 
-    /// Does for the tasks that sleep what is to be done now: takes what has come, sends what is
-    /// due, wakes those that can go on. Returns how long until it is to be called again although
-    /// nothing has come; `None` for not at all.
+    /// Takes answers, sends what is due and wakes the sleeping tasks that can continue. Returns how
+    /// long until the next call is needed even if nothing arrives; `None` for never.
     ///
-    /// A thread of the library's does that for every client but those [over networks of the
-    /// caller's](Self::connect_all_over), where it is to be called also when something has come,
-    /// and after calls were polled.
+    /// Only a client [over networks of the caller's](Self::connect_all_over) needs this; call it
+    /// also after arrivals and after polling calls. A thread of the library does it for others.
     pub fn attend(&self) -> Option<Span> {
         self.shared.attend_in()
     }
 
-    /// Sets how long a call of this handle, and of its clones, polls before its task sleeps; 20 µs
-    /// unless set. Zero is the cheapest where answers take longer than that; [`Span::MAX`] never
-    /// sleeps.
+    /// Sets how long a call of this handle and its clones polls before its task sleeps; 20 µs by
+    /// default. Zero is the cheapest if answers take longer; [`Span::MAX`] never sleeps.
     #[must_use]
     pub fn poll_for(mut self, span: impl Into<Span>) -> Self {
         self.poll_for = self.shared.ticks_of(span.into());
         self
     }
 
-    /// Calls of this handle, and of its clones, end with
-    /// [`SubmitError::Full`](crate::SubmitError::Full) where there is no room, instead of waiting.
+    /// Calls of this handle and its clones that find no room end with
+    /// [`SubmitError::Full`](crate::SubmitError::Full) instead of waiting.
     #[must_use]
     pub fn refuse_when_full(mut self) -> Self {
         self.full = WhenFull::Refuse;
@@ -158,20 +153,18 @@ impl AsyncClient {
     /// Sends `request`; the future's output is the reply, or [`CallError`](crate::CallError). A
     /// NACK is retried as configured.
     ///
-    /// The request may be borrowed or owned: what owns it is needed where the future has to be
-    /// `'static`.
+    /// The request may be borrowed; own it where the future has to be `'static`.
     ///
     /// # Cost
     ///
-    /// A lock twice, held for as long as a copy of the request, or of the replies that have come.
-    /// One allocation for the reply, none with [`Call::into_buffer`]. Over shared memory no system
-    /// call unless the task sleeps.
+    /// Two locks, each held for a copy of the request or of the replies that have come. One
+    /// allocation for the reply, none with [`Call::into_buffer`]. Over shared memory no system call
+    /// unless the task sleeps.
     pub fn call<R: AsRef<[u8]> + Unpin>(&self, request: R) -> Call<R> {
         self.call_with(request, Options::default())
     }
 
-    /// As [`call`](Self::call), with the hash of the key that the request is about, for the policy
-    /// `key-hash`.
+    /// As [`call`](Self::call), with the hash of the request's key for the policy `key-hash`.
     pub fn call_keyed<R: AsRef<[u8]> + Unpin>(&self, request: R, key_hash: u32) -> Call<R> {
         self.call_with(request, Options::default().key_hash(key_hash))
     }
@@ -186,30 +179,23 @@ impl AsyncClient {
         self.shared.with(|state| state.set_keys(keys));
     }
 
-    /// Speaks with this run of the server alone: once another one answers at its address, every RPC
-    /// ends as one whose server is gone.
     pub(crate) fn bind_to_server(&self) {
         self.shared.with(|state| state.bind_to_server());
     }
 
-    /// Has `greeting` ask the server, or each of several whenever a connection to it is made;
-    /// whether it was content. This blocks the thread.
     pub(crate) fn greet(&self, greeting: Arc<super::balanced::Greeting>) -> bool {
         self.shared.with(|state| state.greet(greeting))
     }
 
-    /// How long an RPC with these options is waited for, where the server is to be told in the
-    /// request.
+    /// The time limit that the request must carry to the server.
     pub(crate) fn waits_for(&self, options: &Options) -> Option<Span> {
         self.shared.with(|state| state.link().waits_for(options))
     }
 
-    /// Whether it was configured with a deadline of each RPC.
     pub(crate) fn is_timed(&self) -> bool {
         self.shared.with(|state| state.link().deadline()) != Span::MAX
     }
 
-    /// Whether it was connected to more than one.
     pub(crate) fn has_several_servers(&self) -> bool {
         self.shared.with(|state| matches!(state.link(), Link::Balanced(_)))
     }
@@ -238,7 +224,7 @@ impl AsyncClient {
         self.shared.with(|state| state.link().rpc_bytes_max())
     }
 
-    /// The longest reply that the server says it sends, in bytes; `None` when it does not say.
+    /// The longest reply that the server announces, in bytes; `None` if it announces none.
     #[must_use]
     pub fn reply_bytes_max(&self) -> Option<u32> {
         self.shared.with(|state| state.link().reply_bytes_max())

@@ -1,5 +1,5 @@
-//! A client over UDP, or over datagrams in TCP: what is sent stays here until it is answered, and
-//! is sent again until then.
+//! A client over UDP, or over datagrams in TCP: it keeps each request and sends it again until it
+//! is answered.
 //!
 //! ```text
 //! submit ──▶ rpcs, by place ──queue──▶ outbox: messages into datagrams ──▶ wire
@@ -9,9 +9,9 @@
 //! poll  ◀── done ◀── session: whose answer is it ◀── seal ◀── wire
 //! ```
 //!
-//! The machines of `nebula-nic` decide; here are the bytes. Nothing happens between two calls: each
-//! [`poll`](UdpClient::poll) that finds no finished RPC sends what waits, takes in all that has
-//! come, and looks at the clock.
+//! The machines of `nebula-nic` decide; this module has the bytes. Nothing happens between two
+//! calls: a [`poll`](UdpClient::poll) that finds no finished RPC sends, receives, and looks at the
+//! clock.
 
 mod done;
 mod handshake;
@@ -38,28 +38,26 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How long a call polls before it sleeps: about what waking up takes.
+/// How long a call polls before it sleeps: about the cost of a wake-up.
 const SPIN: Span = Span::from_us(20);
-/// Polls of a call that spins before it lets others run between polls.
+/// Polls of a spinning call before it yields between polls.
 const SPINS: u32 = 2048;
-/// Refusals of the kernel's, and the time, from which on nobody serves there.
+/// A server counts as absent after so many of the kernel's refusals, over at least this time.
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: Span = Span::from_ms(100);
 
-/// A client over datagrams.
 #[derive(Debug)]
 pub(crate) struct UdpClient {
     wire: Box<dyn Wire>,
     session: Session,
     call_timeout: Span,
     wait: Wait,
-    /// Since when nothing has come, in turns that found nothing.
     silent_ticks: Option<u64>,
     yielding: Yielding,
 }
 
 impl UdpClient {
-    /// Connects to the `server` at `endpoint` through the kernel, and waits for the welcome.
+    /// Connects to the `server` at `endpoint` through the kernel, and waits for its welcome.
     pub(crate) fn connect(
         endpoint: &Endpoint,
         server: SocketAddr,
@@ -77,7 +75,6 @@ impl UdpClient {
         }
     }
 
-    /// A client that has yet to be welcomed.
     pub(crate) fn connect_over(
         server: SocketAddr,
         environment: Environment,
@@ -145,7 +142,6 @@ impl UdpClient {
         Ok(ticket)
     }
 
-    /// Sends a one-sided operation, whose answer comes under `token`.
     #[inline]
     pub(crate) fn submit_operation(&mut self, token: Ticket, message: &[u8]) -> Result<(), SubmitError> {
         if self.session.is_forked() {
@@ -158,7 +154,7 @@ impl UdpClient {
         Ok(())
     }
 
-    /// Payload of a packet, as the server says; the least that there is before it has answered.
+    /// Payload bytes of a packet; the least possible until the server has answered.
     pub(crate) fn packet_bytes(&self) -> u32 {
         self.session.mtu.bytes()
     }
@@ -179,7 +175,6 @@ impl UdpClient {
         Some((taken.ticket, taken.result))
     }
 
-    /// Sends what waits, takes in what has come, and keeps the time.
     fn turn(&mut self) {
         self.session.done.begin_batch();
         if self.session.is_quiet() || self.session.is_forked() {
@@ -209,7 +204,6 @@ impl UdpClient {
         self.let_others_run(!is_first);
     }
 
-    /// Gives the core away where nothing has come for long.
     #[inline]
     fn let_others_run(&mut self, has_come: bool) {
         if has_come {
@@ -235,13 +229,12 @@ impl UdpClient {
         let now = self.session.tick();
         let due = self.session.poll_timeout().map_or(Span::MAX, |due| due - now).min(timeout);
         if due > Span::ZERO {
-            // Rounded up, or the last microsecond would be spent in turns.
+            // Rounded up, or the client would spend the last microsecond in turns.
             let slept = self.wire.wait(Some(Duration::from_nanos(due.as_ps().div_ceil(1000))), None);
             self.session.note(slept);
         }
     }
 
-    /// Sends what waits, and calls `visit` with every RPC that has ended.
     pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
         loop {
             let mut found = false;
@@ -255,24 +248,21 @@ impl UdpClient {
         }
     }
 
-    /// What is readable while datagrams wait.
     pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.wire.descriptor()
     }
 
-    /// How long until something is to be sent, or is over.
     pub(crate) fn due(&mut self) -> Option<Span> {
         let due = self.session.poll_timeout()?;
         Some(due - self.session.tick())
     }
 
-    /// Whether a request can be taken in.
     #[cfg(feature = "tower")]
     pub(crate) fn has_room(&mut self) -> bool {
         self.session.has_room()
     }
 
-    /// How long nothing can be taken in, although nothing is outstanding.
+    /// How long pacing refuses every request, although nothing is outstanding.
     pub(crate) fn paced_for(&mut self) -> Option<Span> {
         let until = self.session.flights.paced_until();
         Some(until - self.session.tick()).filter(|&span| span > Span::ZERO)
@@ -321,7 +311,6 @@ impl UdpClient {
     }
 }
 
-/// How long a call has waited.
 pub(crate) struct Patience {
     started: Timestamp,
     spins: u32,
@@ -368,7 +357,6 @@ impl Caller for UdpClient {
     }
 }
 
-/// The kernel's network to `server`.
 fn machine(endpoint: &Endpoint, server: SocketAddr, config: &ClientConfig) -> std::io::Result<Environment> {
     let bytes = config.datagram_bytes.map(usize::from);
     if let Endpoint::Tcp(_) = endpoint {
@@ -383,7 +371,7 @@ fn machine(endpoint: &Endpoint, server: SocketAddr, config: &ClientConfig) -> st
     Environment::machine(bytes.into_iter().fold(wire, KernelWire::datagram_bytes))
 }
 
-/// Without a key only within this machine, unless told so.
+/// Without a key a client connects only within this machine, unless configured as insecure.
 fn check_open(endpoint: &Endpoint, server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
     let is_fine = server.ip().is_loopback() || !config.keys.is_empty() || config.insecure;
     if is_fine { Ok(()) } else { Err(ConnectError::Open { endpoint: endpoint.to_string() }) }

@@ -1,5 +1,4 @@
-//! Why a server cannot be started: what its configuration, its endpoint or the machine does not
-//! allow.
+//! Why a server cannot start: its configuration, its endpoint or the machine does not allow it.
 
 use crate::endpoint::{Endpoint, EndpointError};
 use nebula_nic::schedule::ManagerConfigError;
@@ -9,7 +8,7 @@ use nebula_sys::shared::SharedError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The decision log could not be written to its end: what was decided after that is in no log.
+/// The decision log could not be written to its end: later decisions are missing.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("cannot write the decision log {}: {cause}", path.display())]
 pub struct LogError {
@@ -26,10 +25,10 @@ pub enum ServeError {
     /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// There is no domain to be served.
+    /// No domain was added.
     #[error("there is no domain to serve: add one with Domains::host")]
     NoDomains,
-    /// Another server has the endpoint, and has had it for a tenth of a second.
+    /// Another server has the endpoint, and still had it after a tenth of a second.
     #[error("{endpoint} is being served already: stop that server or choose another endpoint")]
     Taken {
         /// The endpoint asked for.
@@ -43,8 +42,8 @@ pub enum ServeError {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// The address can be reached from other machines and there is no key: everybody would be
-    /// served, unauthenticated.
+    /// Other machines can reach the address and there is no key: every client would be served,
+    /// unauthenticated.
     #[error(
         "{endpoint} can be reached from other machines: give a key (ServerConfig::key, --key-file), or accept an open network \
          (ServerConfig::insecure, --insecure)"
@@ -53,13 +52,13 @@ pub enum ServeError {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// The endpoint is that of a client.
+    /// The endpoint is for clients.
     #[error("{endpoint} names the server of a client: serve at xdp://INTERFACE:PORT")]
     XdpPeer {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// By the caller's clock only protocols of others are spoken at an endpoint of the kernel's.
+    /// With the caller's clock, an endpoint of the kernel needs another protocol.
     #[error(
         "{endpoint} by the caller's clock needs Server::framing: give it, or use Server::open or Server::open_over"
     )]
@@ -67,7 +66,7 @@ pub enum ServeError {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// Protocols of others are not spoken over shared memory, or in sealed datagrams.
+    /// Other protocols are not spoken over shared memory, or in sealed datagrams.
     #[error("{endpoint} cannot speak a protocol of others: give tcp:// or udp:// without keys")]
     Framing {
         /// The endpoint asked for.
@@ -78,7 +77,7 @@ pub enum ServeError {
         "a shm:// server cannot sleep until an RPC arrives, as its clients do not wake it: use the adaptive idle policy"
     )]
     BlockOverShm,
-    /// Under the policy, threads look for work where others leave it.
+    /// Under the policy threads search for work, so that none can sleep until something arrives.
     #[error(
         "under {policy} threads look for work where others leave it and cannot sleep until an RPC arrives: use the adaptive idle policy"
     )]
@@ -131,7 +130,7 @@ pub enum ServeError {
         /// The most.
         max: u32,
     },
-    /// Later replies under a policy that gives workers no further RPCs meanwhile.
+    /// Later replies under a policy that gives a worker no further RPCs meanwhile.
     #[error(
         "replies are given later, by a pool too, under jbsq:N and single-queue, not under {policy} or a custom policy: use one of those, or no later_max and \
          pool_threads of 0"
@@ -172,8 +171,8 @@ pub enum ServeError {
         /// Engines asked for.
         engines: u16,
     },
-    /// More threads that poll than cores, where
-    /// [`oversubscribe`](crate::ServerConfig::oversubscribe) is `false`.
+    /// More polling threads than cores, with [`oversubscribe`](crate::ServerConfig::oversubscribe)
+    /// set to `false`.
     #[error(
         "{} threads ({workers} workers, {engines} engines) would poll on the {cores} cores that this process may use: take fewer workers, or ask for more \
          threads than cores (oversubscribe, --oversubscribe)", .workers + .engines
@@ -186,7 +185,7 @@ pub enum ServeError {
         /// Cores that this process may use.
         cores: usize,
     },
-    /// Several engines, and groups.
+    /// Several engines together with groups.
     #[error("under {policy} a server has an engine a group, not {engines}: leave `engines` at 1")]
     EnginesAndGroups {
         /// Engines asked for.
@@ -204,13 +203,13 @@ pub enum ServeError {
         /// Workers asked for.
         workers: u16,
     },
-    /// Several engines over one network interface of the caller's.
+    /// Several engines over one network of the caller's.
     #[error("a server over the caller's network has 1 engine, not {engines}: each needs its own socket")]
     EnginesOverOneWire {
         /// Engines asked for.
         engines: u16,
     },
-    /// A server of requests where packets go through.
+    /// Requests at an endpoint that only passes packets on.
     #[error("{endpoint} is not served by requests: use Server::serve_packets")]
     PacketsNotAsked {
         /// The endpoint asked for.
@@ -222,18 +221,18 @@ pub enum ServeError {
         /// Its name.
         name: String,
     },
-    /// More tenants than the NIC counts, or none but the others.
+    /// More tenants than the NIC supports, or none but the others.
     #[error("a server has 1 to {max} tenants with a name, and * for all others")]
     Tenants {
         /// The most.
         max: usize,
     },
-    /// Tenants over UDP, where nobody can be known without a key.
+    /// Tenants over UDP without keys, which identify them.
     #[error(
         "a tenant over udp:// or tcp:// is the owner of a key: give keys with names (ServerConfig::keys, --key-file)"
     )]
     TenantsWithoutKeys,
-    /// A tenant over shared memory that is no user.
+    /// A tenant over shared memory that is not a user id.
     #[error("a tenant over shm:// is a user id, not {name}")]
     TenantOverShm {
         /// Its name.

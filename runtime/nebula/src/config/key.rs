@@ -1,12 +1,11 @@
-//! The keys of `udp://`: what server and clients share, so that nobody else can take part.
+//! The keys of `udp://`, which server and clients share and others lack.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// The key that a server and its clients share: 32 bytes. Its memory is overwritten when it is
-/// dropped.
+/// The key that a server and its clients share: 32 bytes. Dropping it overwrites its memory.
 ///
 /// # Examples
 ///
@@ -34,12 +33,12 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// When the kernel returns none.
+    /// If the kernel returns no random bytes.
     pub fn random() -> std::io::Result<Self> {
         crate::net::random_bytes().map(Self)
     }
 
-    /// The key as hexadecimal digits, as it is parsed. They are as secret as the key.
+    /// The key as hexadecimal digits, which parse to the same key. They are as secret as the key.
     #[must_use]
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -89,11 +88,11 @@ impl std::str::FromStr for Key {
     }
 }
 
-/// Keys with names, as a key file has them: the first is spoken with, all are accepted.
+/// Named keys, as in a key file: the first is used to send, all are accepted.
 ///
-/// A line is a name and a key; a line of a key alone has no name. What follows a `#` and empty
-/// lines count for nothing. Keys of one name belong to one owner: a client may change from one to
-/// the other, and stays the client that it was. So a key is changed without a lost RPC:
+/// A line is a name and a key, or a key alone, which has no name. `#` begins a comment; empty lines
+/// are ignored. Keys of one name belong to one owner: a client may change from one to another and
+/// stays the same client. So a key is replaced without losing an RPC:
 ///
 /// 1. the server's file gains the new key under the old one's name;
 /// 2. the clients' files get the new key as their first;
@@ -116,17 +115,16 @@ pub struct Keys {
     named: Vec<(String, Key)>,
 }
 
-/// Keys of a file at most, and bytes: a thousand lines.
+/// The most keys of a file, and bytes: a thousand lines.
 const KEYS_MAX: usize = 1024;
 const FILE_BYTES_MAX: u64 = 256 << 10;
-/// Bytes of a name.
 const NAME_BYTES_MAX: usize = 64;
 
 /// A text that is not a list of keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
-    /// A line's key is none.
+    /// A key is not well-formed.
     #[error("line {line}: {error}")]
     Key {
         /// Counted from 1.
@@ -140,7 +138,7 @@ pub enum KeysError {
         /// Counted from 1.
         line: usize,
     },
-    /// The same key twice: it would not be known whose it is.
+    /// The same key twice: its owner would be ambiguous.
     #[error("line {line}: this key is in a line before it")]
     Twice {
         /// Counted from 1.
@@ -172,7 +170,7 @@ pub enum KeyFileError {
         /// The file.
         path: PathBuf,
     },
-    /// It is no file of keys, but a device, a folder, or far too long.
+    /// It is a device or a folder, or far too long.
     #[error("{} is no key file: a regular file of up to {FILE_BYTES_MAX} bytes is wanted", path.display())]
     NoFile {
         /// The file.
@@ -193,12 +191,12 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`KeyFileError`]: it cannot be read, others can read it, it is no regular file or too long,
-    /// or its text is no list of keys.
+    /// [`KeyFileError`]: it cannot be read, others can read it, it is no regular file, too long, or
+    /// its text is not a list of keys.
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self, KeyFileError> {
         let path = path.as_ref();
         let cannot = |cause| KeyFileError::Read { path: path.to_owned(), cause };
-        // Opening a pipe that nobody writes into would wait without limit.
+        // Opening a pipe without a writer would block forever.
         if !std::fs::metadata(path).map_err(cannot)?.is_file() {
             return Err(KeyFileError::NoFile { path: path.to_owned() });
         }
@@ -210,8 +208,7 @@ impl Keys {
         if about.permissions().mode() & 0o077 != 0 {
             return Err(KeyFileError::Open { path: path.to_owned() });
         }
-        // As long as it may become from here on, so that no part of it is left where a buffer was
-        // too short.
+        // As long as the text, since a buffer that grows would leave parts of the keys in memory.
         let mut text = Zeroizing::new(String::with_capacity(usize::try_from(about.len()).unwrap_or(0) + 1));
         file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(cannot)?;
         text.parse().map_err(|error| KeyFileError::Text { path: path.to_owned(), error })

@@ -1,8 +1,7 @@
-//! Which threads a server has, as its policy and `inline` decide.
+//! Which threads a server has, by its policy and `inline`.
 
 use nebula_nic::Policy;
 
-/// How a server's engine and workers are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Threaded,
@@ -21,19 +20,16 @@ impl Kind {
         }
     }
 
-    /// Whether all threads can sleep until something comes: none looks for work where others leave
-    /// it.
+    /// Whether all threads can sleep until something arrives: none searches for work.
     pub(crate) fn sleeps(self) -> bool {
         matches!(self, Self::Threaded | Self::Inline)
     }
 
-    /// Whether the engine has its own thread.
     pub(crate) fn has_engine(self) -> bool {
         matches!(self, Self::Threaded | Self::Stealing)
     }
 }
 
-/// How many groups a server has whose workers are parted; 1 for all others.
 pub(crate) fn groups_of(policy: Policy) -> u16 {
     match policy {
         Policy::Altocumulus(groups) => groups.get(),

@@ -1,4 +1,4 @@
-//! `altocumulus:G`: when and how much the groups of workers hand to one another.
+//! `altocumulus:G`: when and how many RPCs the groups of workers hand to one another.
 
 use derive_setters::Setters;
 use nebula_nic::Span;

@@ -1,4 +1,4 @@
-//! The configuration of a server: its fields, their defaults, and the sizes that follow from them.
+//! The configuration of a server: fields, defaults, and the sizes that follow from them.
 
 use std::path::PathBuf;
 
@@ -19,32 +19,31 @@ use crate::rpc::region::Registered;
 use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
 
-/// When the server refuses RPCs because the queue is long: its admission control.
+/// Admission control: when a long queue makes the server refuse RPCs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// The receive buffer and the queue are sized from the SLO. An RPC that would miss the SLO gets
-    /// a NACK at once.
+    /// The SLO sizes the receive buffer and the queue. An RPC that would miss the SLO gets a NACK
+    /// at once.
     SloBounded,
-    /// The receive buffer has a fixed size, and no RPC is refused before it is full. The queue then
-    /// grows under overload as it does with a buffer for each connection. For comparisons.
+    /// The receive buffer has a fixed size, and no RPC is refused before it is full. Under overload
+    /// the queue grows as with a buffer for each connection. For comparisons.
     Unbounded {
         /// Size of the receive buffer, in bytes.
         recv_buffer_bytes: u64,
     },
 }
 
-/// What a thread of the server does while it has no work.
+/// How a thread of the server waits without work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdlePolicy {
-    /// It polls all the time. The lowest latency, for a whole core.
+    /// It polls all the time: the lowest latency, for a whole core.
     Spin,
     /// It polls for a while, then yields between polls, then sleeps between polls. An idle server
     /// uses almost no processor time. The first RPC after more than 5 ms of silence waits up to 0.1
     /// ms longer.
     Adaptive,
     /// It polls for 20 µs, then sleeps until something arrives. An idle server uses no processor
-    /// time. The first RPC after a silence waits until the thread is awake, some 10 µs. Over
-    /// `udp://` only.
+    /// time. The first RPC after a silence waits some 10 µs for the thread. Not over `shm://`.
     Block,
 }
 
@@ -69,60 +68,58 @@ pub enum IdlePolicy {
 pub struct ServerConfig {
     /// How RPCs are given to workers. Default: JBSQ(2).
     pub policy: Policy,
-    /// A policy of the caller's own. While there is one, `policy` must be the default one and
-    /// decides nothing. Default: none.
+    /// A custom policy. With one, `policy` must be at its default and is not used. Default: none.
     pub custom_policy: Option<CustomPolicy>,
     /// The latency that 99 % of the RPCs must keep, from arrival to reply. The receive buffer and
     /// the queue are sized from it. Default: 100 µs.
     #[setters(into)]
     pub slo: Span,
-    /// The messaging domain: clients of another are refused, and the decision log says it. Default:
-    /// 0.
+    /// The messaging domain: clients of another are refused, and the decision log names it.
+    /// Default: 0.
     pub domain: u8,
     /// Worker threads. Default: 1.
     pub workers: u16,
     /// Engines, among which clients are divided evenly; each has its own queue, and its share of
-    /// the workers, of the receive buffer and of what is remembered. For more RPCs than one engine
-    /// can take; see [`flows`](Self::flows). Default: 1.
+    /// the workers, of the receive buffer and of the memory of executed RPCs. For more RPCs than
+    /// one engine can take; see [`flows`](Self::flows). Default: 1.
     pub engines: u16,
     /// Whether each engine and its worker run on one thread, which takes one worker an engine.
     /// Under `mcs-lock` it changes nothing: there the workers take turns as the engine.
     ///
-    /// `None`, the default, is one thread where each engine has one worker, unless
-    /// [`pin`](Self::pin) names more cores than there are workers. While a handler runs on such a
-    /// thread nothing is taken in and nothing refused: say `Some(false)` where handlers take long
-    /// beside the SLO and there is a core for the engine. Workers of the caller's own
-    /// ([`Server::open`](crate::Server::open)) have an engine thread unless it is said.
+    /// `None`, the default, is one thread if each engine has one worker, unless [`pin`](Self::pin)
+    /// names more cores than there are workers. While a handler runs on such a thread, the server
+    /// accepts and refuses nothing: set `Some(false)` if handlers take long compared with the SLO
+    /// and the engine can have a core. Workers from [`Server::open`](crate::Server::open) have an
+    /// engine thread by default.
     pub inline: Option<bool>,
-    /// Whether the server may have more threads that poll, workers and engines, than this process
-    /// may use cores. With `false` such a server does not start
+    /// Whether the server may have more polling threads, workers and engines, than this process may
+    /// use cores. With `false` such a server does not start
     /// ([`ServeError::Oversubscribed`](crate::ServeError::Oversubscribed)). Default: `true`, since
-    /// who sets the number of workers in a program knows why; the program `nebula` asks for
-    /// `--oversubscribe`.
+    /// a program sets its workers deliberately; the program `nebula` asks for `--oversubscribe`.
     pub oversubscribe: bool,
-    /// RPCs that an inline worker serves at most before it sends their answers and looks for more,
-    /// 1 to 32. Fewer where others share its thread ([`Domains`](crate::Domains)). Default: 32.
+    /// The most RPCs that an inline worker serves before it sends their answers and looks for more,
+    /// 1 to 32. Fewer if domains share its thread ([`Domains`](crate::Domains)). Default: 32.
     pub turn_rpcs_max: u32,
     /// Whether the payload of a worker's next RPC is fetched while it serves the one before.
     /// Default: on.
     pub steering: Steering,
     /// The longest request, in bytes. A longer one gets a NACK. Default: 64 KiB.
     pub rpc_bytes_max: u32,
-    /// Over `shm://`: payload that one slot of a client's ring holds at least, in bytes, up to 1
-    /// MiB. A slot is whole cache lines with 16 bytes of header, so that it holds 48, 112, 176…
-    /// bytes. Default: 576, which holds a value of 512 B with its key in one packet.
+    /// Over `shm://`: the least payload of one slot of a client's ring, in bytes, up to 1 MiB. A
+    /// slot is a multiple of a cache line with 16 bytes of header: it holds 48, 112, 176… bytes.
+    /// Default: 576, which holds a value of 512 B with its key in one packet.
     pub mtu_bytes: u32,
     /// Over `udp://`: payload of one packet, in bytes, a multiple of 64. Default: 1,088, which with
     /// all headers fits the smallest MTU that IPv6 allows.
     pub packet_bytes: u32,
-    /// The longest reply that the service sends, in bytes. The server tells every client as it
-    /// connects, and a client with less room is refused then, before any handler runs. Over
-    /// `udp://` a longer reply becomes [`Fault::ReplyTooLarge`](crate::Fault).
+    /// The longest reply that the service sends, in bytes. The server announces it to every client
+    /// that connects, and refuses a client with less room, before any handler runs. Over `udp://` a
+    /// longer reply becomes [`Fault::ReplyTooLarge`](crate::Fault).
     ///
-    /// `None`, the default: the server does not say. Over `shm://` each client then provisions the
-    /// room that it thinks it needs, and a reply that does not fit is known only after the handler
+    /// `None`, the default: the server announces nothing. Over `shm://` each client then provisions
+    /// the room that it expects to need, and a reply that does not fit fails only after the handler
     /// has run. Over `udp://` a reply has at most [`rpc_bytes_max`](Self::rpc_bytes_max) bytes, or
-    /// 64 KiB where that is less.
+    /// 64 KiB if that is less.
     pub reply_bytes_max: Option<u32>,
     /// Over `udp://`: finished RPCs that the server remembers, of all clients together, so that
     /// none is executed twice. It remembers at least as many as fit the receive buffer. Default:
@@ -136,15 +133,15 @@ pub struct ServerConfig {
     /// replaced while the server runs
     /// ([`RunningServer::set_keys`](crate::RunningServer::set_keys)). Default: none.
     pub keys: Keys,
-    /// Clients that have one share of the server together while there is not room for all, and what
-    /// it weighs: owners of keys over `udp://`, user ids over `shm://`. A tenant gets at least its
-    /// part by weight, or what it asks for if that is less; its clients share that evenly. At most
-    /// 15 and `*` for all others, fixed while the server runs. Default: none; then all clients
-    /// share evenly.
+    /// Groups of clients that each have one share of the server under overload, with the weight of
+    /// the share: owners of keys over `udp://`, user ids over `shm://`. A tenant gets at least its
+    /// part by weight, or its demand if that is less; its clients share that evenly. At most 15 and
+    /// `*` for all others, fixed while the server runs. Default: none; then all clients share
+    /// evenly.
     #[setters(into)]
     pub tenants: Vec<Tenant>,
-    /// Over `udp://`: whether to serve other machines without a key. Then everybody who reaches the
-    /// address is served, and everybody on the path can read and change the RPCs. Default: `false`.
+    /// Over `udp://`: whether to serve other machines without a key. Then anyone who reaches the
+    /// address is served, and anyone on the path can read and change the RPCs. Default: `false`.
     pub insecure: bool,
     /// The expected mean service time of an RPC, until it has been measured. The receive buffer is
     /// sized from it. Default: 500 ns.
@@ -153,17 +150,17 @@ pub struct ServerConfig {
     /// The expected mean length of a request, in bytes. The receive buffer is sized from it.
     /// Default: 576.
     pub rpc_bytes_mean: u32,
-    /// The most that the receive buffer takes, in bytes, however long the SLO is. The longest RPC
-    /// fits it twice in any case. Where the SLO asks for more, RPCs are refused for lack of room
-    /// before they would miss it. Default: 64 MiB.
+    /// The largest receive buffer, in bytes, however long the SLO is. The longest RPC fits it twice
+    /// in any case. If the SLO needs more, RPCs are refused for lack of room before they would miss
+    /// it. Default: 64 MiB.
     pub recv_buffer_bytes_max: u64,
     /// How long an RPC of several packets may take to arrive, counted from its first packet. Then
     /// it gets a NACK. `None`, the default, is 10 ms over `shm://` and 500 ms over `udp://`.
     #[setters(into)]
     pub reassembly_timeout: Option<Span>,
     /// When the receive buffer is searched for room behind a slow RPC: before an RPC is refused,
-    /// after it as in the paper, or ahead of need. Ahead, RPCs are also taken one by one instead of
-    /// several at once, which costs time. Default: [`ScrubMode::OnFull`].
+    /// after it as in the paper, or ahead of need. Ahead of need, RPCs are also accepted singly
+    /// instead of in bursts, which costs time. Default: [`ScrubMode::OnFull`].
     pub scrub: ScrubMode,
     /// When RPCs are refused because the queue is long. Default: when they would miss the SLO.
     pub queueing: Queueing,
@@ -177,51 +174,51 @@ pub struct ServerConfig {
     /// its end. Default: 16.
     pub suspended_max: u16,
     /// RPCs of a worker that may wait for [later](crate::Reply::later) replies at once, under
-    /// `jbsq:N` and `single-queue`: a worker is given as many more, up to 64 in all. More of them
-    /// wait at a worker then instead of in the common queue, so set no more than is needed. `None`,
-    /// the default, is what the service says ([`Service::later_max`](crate::Service::later_max)),
-    /// or none: handlers reply at once.
+    /// `jbsq:N` and `single-queue`: a worker is given as many more, up to 64 in all. These wait at
+    /// the worker instead of in the common queue, so set no more than needed. `None`, the default,
+    /// is the service's own number ([`Service::later_max`](crate::Service::later_max)), or none:
+    /// handlers reply at once.
     pub later_max: Option<u16>,
-    /// Threads of the pool that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to, all
-    /// workers' together; with 0 they run where they arrive. Takes `jbsq:N` or `single-queue`, and
-    /// [`Server::serve`](crate::Server::serve). `None`, the default, is one where the service has
-    /// such RPCs; under `darc`, which keeps cores free of them, it is 0.
+    /// Threads of the pool that runs the RPCs of [`Class::Worker`](crate::Class::Worker) of all
+    /// workers; with 0 they run where they arrive. Needs `jbsq:N` or `single-queue`, and
+    /// [`Server::serve`](crate::Server::serve). `None`, the default, is one if the service has such
+    /// RPCs; under `darc`, which keeps cores free of them, it is 0.
     pub pool_threads: Option<u16>,
-    /// RPCs that the pool takes on at once, waiting and running; fewer where the SLO wants fewer,
-    /// by what they take. Each keeps its worker's credit as one that waits for a
-    /// [later](Self::later_max) reply, beside those. Default: 32.
+    /// RPCs that the pool accepts at once, waiting and running; fewer if the SLO needs that, by
+    /// their measured service time. Each keeps its worker's credit like one with a
+    /// [later](Self::later_max) reply, in addition to those. Default: 32.
     pub pool_max: u16,
-    /// Under `darc`: RPCs that make one sample of how long each type takes and how frequent it is;
-    /// from the first one on, cores are reserved. Default: 50,000.
+    /// Under `darc`: RPCs in one sample of the service time and frequency of each type; cores are
+    /// reserved from the first sample on. Default: 50,000.
     pub type_window: u32,
-    /// Under `darc`: the types of RPCs. `None`, the default, is what the service says
-    /// ([`Service::rpc_type`](crate::Service::rpc_type)); with
-    /// [`Server::open`](crate::Server::open), where there is none, all RPCs are of one type.
+    /// Under `darc`: the types of RPCs. `None`, the default, asks the service
+    /// ([`Service::rpc_type`](crate::Service::rpc_type)); without one
+    /// ([`Server::open`](crate::Server::open)) all RPCs are of one type.
     pub rpc_types: Option<RpcTypes>,
     /// Under `preemptive:Q`: the stack of each handler, in bytes. Default: 256 KiB.
     pub stack_bytes: usize,
     /// Under `altocumulus:G`: how groups hand RPCs to one another.
     pub migration: MigrationConfig,
-    /// What threads do while they have no work. Default: [`IdlePolicy::Adaptive`].
+    /// How threads without work wait. Default: [`IdlePolicy::Adaptive`].
     pub idle: IdlePolicy,
     /// Cores that threads are pinned to: first the engines' threads, then the workers'. Default:
     /// empty, nothing is pinned.
     #[setters(into)]
     pub pin: Vec<usize>,
-    /// Over `shm://`: user ids that may connect beside the server's own. Default: none.
+    /// Over `shm://`: user ids that may connect in addition to the server's own. Default: none.
     #[setters(into)]
     pub allowed_uids: Vec<u32>,
     /// Memory that clients read and write by one-sided operations: the first is region 0, the next
     /// one 1. See [`Server::register`](crate::Server::register). Default: none.
     pub regions: Vec<Registered>,
-    /// Whether workers sample one RPC in 64 for the [status page](crate::StatusReader): its time of
-    /// waiting, of service, and in all. It takes an RPC less than 2 % of its instructions. Default:
+    /// Whether workers sample one RPC in 64 for the [status page](crate::StatusReader): its times
+    /// of waiting, service and both. This costs an RPC less than 2 % of its instructions. Default:
     /// `true`.
     pub metrics: bool,
-    /// A file that every decision of the NIC is written to, for replay. Under `altocumulus:G` each
-    /// group appends its number to the name. It costs far more time than the decisions. A server
-    /// whose log cannot be begun does not start ([`ServeError::Log`](crate::ServeError::Log)); one
-    /// whose log cannot be written any more goes on without, and says so
+    /// A file for every decision of the NIC, for replay. Under `altocumulus:G` each group appends
+    /// its number to the name. It costs far more time than the decisions. A server that cannot
+    /// begin its log does not start ([`ServeError::Log`](crate::ServeError::Log)); one that cannot
+    /// continue it goes on without, and reports that
     /// ([`RunningServer::log_error`](crate::RunningServer::log_error),
     /// [`stop_with_log`](crate::RunningServer::stop_with_log),
     /// [`join`](crate::RunningServer::join)). Default: none.
@@ -277,14 +274,12 @@ impl Default for ServerConfig {
     }
 }
 
-/// The part of the SLO that an RPC may spend waiting and in service; the rest is for the way there
-/// and back and for the machine's own pauses.
+/// The part of the SLO for waiting and service; the rest is for the network and machine pauses.
 const SLO_SHARE_PERCENT: u64 = 70;
 
 impl ServerConfig {
     /// So many [engines](Self#structfield.engines), each inline with its one worker: Dagger's
-    /// dispatch threads, each with its own queue and its share of the clients, which are dealt out
-    /// in turn and stay.
+    /// dispatch threads, each with its own queue. Clients are assigned to them in turn and stay.
     #[must_use]
     pub fn flows(self, flows: u16) -> Self {
         self.engines(flows).workers(flows).inline(true)
@@ -296,12 +291,10 @@ impl ServerConfig {
         self.keys(key.into())
     }
 
-    /// How its engine and workers are joined.
     pub(crate) fn kind(&self) -> Kind {
         Kind::of(self.policy, self.is_inline())
     }
 
-    /// How many groups its workers are parted into; 1 under policies without groups.
     pub(crate) fn groups(&self) -> u16 {
         groups_of(self.policy)
     }
@@ -311,24 +304,22 @@ impl ServerConfig {
         self.groups().max(self.engines)
     }
 
-    /// Whether all threads can sleep until something comes: none looks for work where others leave
-    /// it, as groups do.
+    /// Whether all threads can sleep until something arrives: none searches for work, as groups do.
     pub(crate) fn sleeps(&self) -> bool {
         self.groups() == 1 && self.kind().sleeps()
     }
 
-    /// Engines with their own threads.
     pub(crate) fn engine_threads(&self) -> usize {
         if self.kind().has_engine() { self.parts().into() } else { 0 }
     }
 
-    /// Whether each engine is its worker too, as was said or [chosen](Self::with_threads_chosen).
+    /// Whether each engine is its worker too, as configured or [chosen](Self::with_threads_chosen).
     pub(crate) fn is_inline(&self) -> bool {
         self.inline.unwrap_or(false)
     }
 
-    /// Whether RPCs may be served as they come, before any is queued. Those of a run end together,
-    /// and so none that is preempted or answered later.
+    /// Whether to serve RPCs on arrival. Those of a run end together: none is preempted or answered
+    /// later.
     pub(crate) fn may_serve_at_once(&self) -> bool {
         self.is_inline() && !matches!(self.policy, Policy::Preemptive(_)) && self.laters() == 0
     }
@@ -341,25 +332,24 @@ impl ServerConfig {
         }
     }
 
-    /// As above, whether or not anything is refused for it.
+    /// As [`queue_bound`](Self::queue_bound) under [`Queueing::SloBounded`].
     pub(crate) fn slo_bound(&self, service: Span) -> u32 {
         let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
-        // At least two a core: with fewer, steering has nothing to fetch ahead.
+        // At least two a worker: with fewer, steering has nothing to fetch ahead.
         let bound = queue_bound_for_slo(slo, service, u32::from(self.workers)).unwrap_or(0);
-        // What lies in the workers' own queues waits too.
+        // RPCs in the workers' own queues wait too.
         let elsewhere = u32::from(self.workers) * (self.given_max() - PER_CORE_BOUND);
         bound.saturating_sub(elsewhere).max(2 * u32::from(self.workers))
     }
 
-    /// RPCs that a pool of `threads` threads takes on when one takes `service`, so that the next
-    /// keeps the SLO.
+    /// RPCs that a pool of `threads` threads accepts when one takes `service`, to keep the SLO.
     pub(crate) fn pool_bound(&self, service: Span, threads: u16) -> u32 {
         let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
         let bound = queue_bound_for_slo(slo, service, threads.into()).unwrap_or(0);
         bound.max(2 * u32::from(threads)).min(self.pool_max.into())
     }
 
-    /// RPCs that a worker has at most, beyond which they wait in the arrival queue.
+    /// The most RPCs of a worker; further ones wait in the arrival queue.
     fn given_max(&self) -> u32 {
         match &self.custom_policy {
             Some(policy) => policy.dispatcher(self.workers, 0).bound().max(PER_CORE_BOUND),
@@ -368,7 +358,6 @@ impl ServerConfig {
         }
     }
 
-    /// Slots of the receive buffer.
     fn slots(&self) -> Result<u32, ServeError> {
         let slots = match self.queueing {
             Queueing::Unbounded { recv_buffer_bytes } => recv_buffer_bytes / u64::from(SLOT_BYTES),
@@ -379,7 +368,7 @@ impl ServerConfig {
                 (rpcs * u64::from(slots_of(self.rpc_bytes_mean))).min(most)
             }
         };
-        // Room for the longest RPC twice, or one of them could lock out every other.
+        // Room for the longest RPC twice, or one could block all others.
         let slots = slots.max(2 * u64::from(slots_of(self.rpc_bytes_max)));
         u32::try_from(slots)
             .ok()
@@ -387,7 +376,6 @@ impl ServerConfig {
             .ok_or(ServeError::BufferTooLarge { slots })
     }
 
-    /// Bytes of the ring of replies.
     pub(crate) fn retained_bytes(&self) -> usize {
         self.retention_bytes.max(4 * self.reply_bound() as usize)
     }
@@ -397,20 +385,17 @@ impl ServerConfig {
         self.reply_bytes_max.unwrap_or(self.rpc_bytes_max.max(REPLY_BYTES_UNSAID))
     }
 
-    /// The back end of this server.
     pub(crate) fn backend(&self, sources: Option<Sources>) -> Result<Backend, ServeError> {
         let config = self.backend_config_for(sources)?;
         Ok(Backend::try_with(config, self.dispatcher(&config))?)
     }
 
-    /// As [`backend_config`](Self::backend_config), with the shares of a transport that knows
-    /// better than by the client's number whose they are.
+    /// With the shares of a transport that knows the owners of RPCs better than by client number.
     pub(crate) fn backend_config_for(&self, sources: Option<Sources>) -> Result<BackendConfig, ServeError> {
         let config = self.backend_config()?;
         Ok(sources.map_or(config, |sources| config.sources(sources)))
     }
 
-    /// What decides which worker gets an RPC.
     pub(crate) fn dispatcher(&self, config: &BackendConfig) -> Dispatcher {
         match &self.custom_policy {
             Some(policy) => policy.dispatcher(config.cores, config.seed),
@@ -424,40 +409,37 @@ impl ServerConfig {
         Sources { shift: 0, bits: u8::try_from(clients.trailing_zeros()).unwrap_or(SOURCE_BITS_MAX) }
     }
 
-    /// What the NIC does of the policy. RPCs that take turns at their workers keep their credit
-    /// while they are suspended: a worker is given one to run and one behind it beside those.
+    /// Suspended RPCs keep their worker's credit, which gets one to run and one behind it in
+    /// addition.
     fn nic_policy(&self) -> Policy {
         match self.policy {
             Policy::Preemptive(_) => Policy::Jbsq(u32::from(self.suspended_max) + 2),
-            // As is that of RPCs whose replies are given later.
+            // RPCs with later replies keep it too.
             Policy::Jbsq(bound) => Policy::Jbsq(bound + self.laters()),
             Policy::SingleQueue if self.laters() > 0 => Policy::Jbsq(1 + self.laters()),
             policy => policy,
         }
     }
 
-    /// Threads of the pool, where the service has use for one.
     pub(crate) fn pool_threads_or_default(&self) -> u16 {
         self.pool_threads.unwrap_or(u16::from(self.policy != Policy::Darc))
     }
 
-    /// Types of RPCs that are told apart.
     fn types(&self) -> u8 {
         self.rpc_types.as_ref().filter(|_| self.policy == Policy::Darc).map_or(1, RpcTypes::types)
     }
 
-    /// The same with room for what a pool has taken on.
+    /// The same with room for the RPCs in a pool.
     pub(crate) fn with_pool(mut self) -> Self {
         self.later_max = Some(self.later_max.unwrap_or(0).saturating_add(self.pool_max));
         self
     }
 
-    /// RPCs of a worker that may wait for later replies.
     pub(crate) fn laters(&self) -> u32 {
         self.later_max.unwrap_or(0).into()
     }
 
-    /// Whether replies can be given later as often as asked for.
+    /// Whether the policy allows so many later replies.
     fn check_laters(&self) -> Result<(), ServeError> {
         let beside = match (&self.custom_policy, self.policy) {
             _ if self.laters() == 0 => return Ok(()),
@@ -469,7 +451,6 @@ impl ServerConfig {
         if self.laters() > max { Err(ServeError::Later { got: self.laters(), max }) } else { Ok(()) }
     }
 
-    /// What the back end is built with.
     pub(crate) fn backend_config(&self) -> Result<BackendConfig, ServeError> {
         if u32::from(self.suspended_max) > SUSPENDED_MAX {
             return Err(ServeError::Suspended { got: self.suspended_max });
@@ -503,15 +484,14 @@ impl ServerConfig {
             .slot_order(SlotOrder::FirstWhenEmpty)
             .scrub(self.scrub)
             .reassembler_entries(entries)
-            // While the table is more than half full: so that who begins RPCs and does not end them
-            // leaves room for others.
+            // Once the table is half full: a client that leaves RPCs incomplete leaves room for
+            // others.
             .incomplete_per_peer(entries / 4)
             .reassembly_timeout(self.reassembly_timeout.unwrap_or(Span::from_ms(10))))
     }
 }
 
-/// Over UDP, the longest reply of a server that does not say how long its replies are, unless
-/// requests may be longer.
+/// Over UDP, the longest reply of a server that announces none, unless requests may be longer.
 const REPLY_BYTES_UNSAID: u32 = 64 * 1024;
 
 #[cfg(test)]

@@ -1,22 +1,19 @@
-//! Tenants: clients that have one share of a server together, and the weight of that share.
+//! Tenants: groups of clients that share a server by weight.
 
 use super::error::ServeError;
 use super::key::is_name;
 use nebula_nic::{TENANTS_MAX, Tenants};
 
-/// The bits of a client's number at the NIC that say which tenant it is of.
+/// The bits of a client's number at the NIC that hold its tenant.
 pub(crate) const TENANT_SHIFT: u8 = 28;
-/// All of them.
 pub(crate) const TENANT_MASK: u32 = u32::MAX << TENANT_SHIFT;
 const _: () = assert!(TENANTS_MAX <= 1 << (32 - TENANT_SHIFT), "each has a number in these bits");
-/// The name of all clients that no other tenant has.
 const OTHERS: &str = "*";
 
-/// Clients that have one share of a server together while there is not room for all, and what it
-/// weighs.
+/// A group of clients that has one share of a server under overload, and the weight of the share.
 ///
 /// Over `udp://` a tenant is the owner of a key: the name in the key file. Over `shm://` it is a
-/// user id. The clients of all others are one tenant, of weight 1 or that of the name `*`.
+/// user id. All other clients are one tenant, of weight 1 or that of the name `*`.
 ///
 /// # Examples
 ///
@@ -32,7 +29,7 @@ pub struct Tenant {
     weight: u8,
 }
 
-/// What is no tenant.
+/// A text that is not a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a tenant is NAME=WEIGHT: the name of a key or *, and 1 to 255")]
 pub struct TenantError;
@@ -42,20 +39,20 @@ impl Tenant {
     ///
     /// # Errors
     ///
-    /// [`TenantError`]: a name that no key can have and that is not `*`, or a weight of 0.
+    /// [`TenantError`]: a name that is neither `*` nor one that a key can have, or a weight of 0.
     pub fn try_new(name: impl Into<String>, weight: u8) -> Result<Self, TenantError> {
         let name = name.into();
         let is_one = !name.is_empty() && (name == OTHERS || is_name(&name));
         if is_one && weight > 0 { Ok(Self { name, weight }) } else { Err(TenantError) }
     }
 
-    /// Whose clients they are.
+    /// The owner of its keys, a user id, or `*`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What their share weighs.
+    /// The weight of its share.
     #[must_use]
     pub const fn weight(&self) -> u8 {
         self.weight
@@ -77,12 +74,10 @@ pub(crate) fn named(tenants: &[Tenant]) -> impl Iterator<Item = &Tenant> {
     tenants.iter().filter(|tenant| tenant.name != OTHERS)
 }
 
-/// The same by user id.
 pub(crate) fn by_uid(tenants: &[Tenant]) -> Vec<u32> {
     named(tenants).filter_map(|tenant| tenant.name.parse().ok()).collect()
 }
 
-/// What the NIC is told of them.
 pub(crate) fn weights(tenants: &[Tenant]) -> Tenants {
     if tenants.is_empty() {
         return Tenants::ONE;
@@ -92,7 +87,6 @@ pub(crate) fn weights(tenants: &[Tenant]) -> Tenants {
     Tenants::new(TENANT_SHIFT, &weights)
 }
 
-/// Whether there can be such tenants, and clients can be known to be theirs.
 pub(crate) fn check(tenants: &[Tenant], is_udp: bool, has_keys: bool) -> Result<(), ServeError> {
     let is_twice = |index: usize| tenants[..index].iter().any(|other| other.name == tenants[index].name);
     if let Some(index) = (0..tenants.len()).find(|&index| is_twice(index)) {

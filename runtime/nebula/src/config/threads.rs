@@ -1,4 +1,4 @@
-//! The threads of a server that poll, and how many cores there are for them.
+//! The polling threads of a server, and the cores available for them.
 
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;
@@ -14,8 +14,8 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// Those of the calling thread: what its affinity mask allows, and a cgroup's CPU quota (v1 and
-    /// v2), rounded down, at least one.
+    /// Those of the calling thread: its affinity mask and its cgroup's CPU quota (v1 and v2),
+    /// rounded down, at least one.
     #[must_use]
     pub fn of_this_process() -> Self {
         let allowed = allowed_cores().len();
@@ -40,7 +40,6 @@ impl fmt::Display for Cores {
     }
 }
 
-/// Why a server has these threads and no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Asked,
@@ -51,7 +50,7 @@ enum Why {
     Lock,
 }
 
-/// The threads of a server that poll, why it has them, and how many cores there are. Displayed, one
+/// The polling threads of a server, the reason for them, and the number of cores. Displays as one
 /// line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
@@ -69,7 +68,7 @@ impl Threads {
         Self { engines: config.engine_threads(), workers: config.workers.into(), kind, why, cores }
     }
 
-    /// How many there are: workers, and engines with their own threads.
+    /// The number of workers, and of engines with their own threads.
     #[must_use]
     pub fn number(&self) -> usize {
         self.engines + self.workers
@@ -81,7 +80,7 @@ impl Threads {
         self.engines
     }
 
-    /// The cores that there are for them.
+    /// The cores that this process may use.
     #[must_use]
     pub fn cores(&self) -> Cores {
         self.cores
@@ -89,7 +88,7 @@ impl Threads {
 
     /// # Errors
     ///
-    /// There are more than cores.
+    /// There are more threads than cores.
     pub(crate) fn check(&self) -> Result<(), ServeError> {
         let cores = self.cores.number();
         if self.number() <= cores {
@@ -124,7 +123,6 @@ impl fmt::Display for Threads {
     }
 }
 
-/// A number of things.
 fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
@@ -157,20 +155,19 @@ impl ServerConfig {
         }
     }
 
-    /// The threads that a server whose workers are the caller's has beside them.
+    /// The threads of a server whose workers are the caller's, workers included.
     pub(crate) fn threads_of_own(&self) -> Threads {
         Threads::of(self, if self.inline.is_some() { Why::Asked } else { Why::OwnWorkers })
     }
 
-    /// The same, with what was not said about its threads chosen, and the reason.
+    /// Chooses what the configuration leaves open about the threads. Returns the reason too.
     pub(crate) fn with_threads_chosen(mut self) -> (Self, Threads) {
         let threads = self.threads();
         self.inline.get_or_insert(self.is_inline_by_default());
         (self, threads)
     }
 
-    /// Whether engines are their workers too unless it is said: each has one worker, and no core is
-    /// named for an engine.
+    /// Each engine has one worker, and no core is named for an engine.
     fn is_inline_by_default(&self) -> bool {
         self.has_one_worker_each() && self.pin.len() <= usize::from(self.workers)
     }

@@ -7,11 +7,11 @@ use std::str::FromStr;
 
 /// The address of a server.
 ///
-/// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64
+/// `shm://NAME` is shared memory between processes of one machine and one user; `NAME` is 1 to 64
 /// letters, digits, `-`, `_` or `.`. `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6
 /// address in brackets; a server with port 0 gets a free one. `tcp://ADDRESS:PORT` is TCP, for
-/// networks that pass no UDP, and for servers that speak a [protocol of others](crate::Framing), to
-/// which no [`Client`](crate::Client) connects.
+/// networks that block UDP, and for servers that speak [other protocols](crate::Framing), to which
+/// no [`Client`](crate::Client) connects.
 ///
 /// # Examples
 ///
@@ -33,13 +33,13 @@ pub enum Endpoint {
     Tcp(SocketAddr),
     /// UDP on a network interface, past the kernel's network stack.
     Xdp(XdpAddress),
-    /// Packets that go through a server between these two interfaces. No client connects to it, and
-    /// no text is read as it: such a server is [asked for](crate::Server::serve_packets).
+    /// Packets that pass through a server between these two interfaces. No client connects to it,
+    /// and no text parses as it: [`Server::serve_packets`](crate::Server::serve_packets) makes it.
     Packets([String; 2]),
 }
 
-/// Where a server is on a network interface: `INTERFACE:PORT` for the server itself,
-/// `INTERFACE/ADDRESS:PORT` for a client, whose interface that is.
+/// A server on a network interface: `INTERFACE:PORT` for the server itself,
+/// `INTERFACE/ADDRESS:PORT` for a client with that interface.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct XdpAddress {
     /// The interface of this machine.
@@ -51,7 +51,7 @@ pub struct XdpAddress {
 }
 
 impl XdpAddress {
-    /// The longest name of an interface: Linux's.
+    /// Linux's bound.
     const INTERFACE_BYTES_MAX: usize = 15;
 
     fn read(text: &str) -> Option<Self> {
@@ -99,18 +99,18 @@ pub enum EndpointError {
     /// The name is empty, too long or holds other characters.
     #[error("endpoint {0:?}: the name must be 1 to 64 letters, digits, '-', '_' or '.'")]
     Name(String),
-    /// What stands behind the endpoint is no parameter of a server.
+    /// The text after the endpoint is not a parameter of a server.
     #[error("endpoint {0:?}: expected ?weight=1 to 65535, &zone=NAME or both behind it, each once")]
     Parameter(String),
-    /// A name to be looked up, where this cannot be done.
+    /// A name to be resolved, without the feature `dns`.
     #[error("endpoint {0:?}: names are looked up with the feature `dns` of the crate `nebula`, which is not built in")]
     WithoutDns(String),
-    /// A name to be looked up that is not written like one.
+    /// A malformed `dns://` or `srv://` name.
     #[error("endpoint {0:?}: expected dns://NAME:PORT or srv://NAME")]
     DnsName(String),
 }
 
-/// The longest name, in bytes: with the prefix it still fits a Unix socket's 108 bytes.
+/// Bytes: with the prefix it still fits a Unix socket's 108 bytes.
 const NAME_BYTES_MAX: usize = 64;
 
 impl FromStr for Endpoint {

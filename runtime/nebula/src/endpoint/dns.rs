@@ -1,5 +1,4 @@
-//! Servers by name: `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, what its SRV
-//! records say.
+//! Servers by name: `dns://NAME:PORT` is a name's addresses, `srv://NAME` its SRV records.
 
 use super::address::{Endpoint, EndpointError};
 use super::listed::Listed;
@@ -16,29 +15,26 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// However short the life of a record is, it is not asked for more often.
+/// Least time between two queries, however short the records' life.
 const LIFE_MIN: Duration = Duration::from_secs(1);
-/// A server that does not answer is given up after this.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The servers that a name stands for, over UDP. It is asked again when the records' life is over.
+/// The servers of a name, over UDP. The name is resolved again when its records expire.
 #[derive(Debug)]
 pub struct Dns {
     question: Question,
-    /// Asked instead of those that this machine is configured with.
+    /// The name server, instead of those that this machine is configured with.
     server: Option<SocketAddr>,
     asks: Option<Asks>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Question {
-    /// The addresses of this name, with this port.
     Address(String, u16),
-    /// What the SRV records of this name say.
     Service(String),
 }
 
-/// What asks: made when it is first needed, by the thread that needs it.
+/// The resolver, made on first use by the thread that uses it.
 struct Asks {
     runtime: tokio::runtime::Runtime,
     resolver: TokioResolver,
@@ -68,7 +64,7 @@ impl FromStr for Dns {
 }
 
 impl Dns {
-    /// Asks this name server, instead of those that the machine is configured with.
+    /// Sets the name server, instead of those that this machine is configured with.
     #[must_use]
     pub fn server(mut self, server: SocketAddr) -> Self {
         self.server = Some(server);
@@ -117,7 +113,6 @@ impl Asks {
         lookup.map(|lookup| lookup.as_lookup().clone()).map_err(|error| error.to_string())
     }
 
-    /// The servers that an address record says.
     fn servers(&self, name: &str, port: u16) -> Result<(Vec<Endpoint>, Instant), String> {
         let lookup = self.addresses(name)?;
         let addresses = lookup.answers().iter().filter_map(|record| match &record.data {
@@ -128,8 +123,8 @@ impl Asks {
         Ok((addresses.map(Endpoint::Udp).collect(), lookup.valid_until()))
     }
 
-    /// The servers that SRV records say: all of the best priority, by their weights. One of weight
-    /// 0 gets as little as whole numbers allow: 1.
+    /// The servers of the SRV records: all of the best priority, by weight. Weight 0 counts as 1,
+    /// the least possible.
     fn services(&self, name: &str) -> Result<(Vec<Listed>, Instant), String> {
         let lookup = self.runtime.block_on(self.resolver.srv_lookup(name)).map_err(|error| error.to_string())?;
         let services = || {
@@ -179,7 +174,6 @@ mod tests {
     use hickory_resolver::proto::rr::{Name, Record, RecordType};
     use std::net::{Ipv4Addr, UdpSocket};
 
-    /// A name server of three names, until the test ends.
     fn name_server() -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let at = socket.local_addr().unwrap();

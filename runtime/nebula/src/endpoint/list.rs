@@ -1,4 +1,4 @@
-//! Several servers, as they are written.
+//! Several servers, as text.
 
 use super::address::{Endpoint, EndpointError};
 use super::listed::Listed;
@@ -6,12 +6,12 @@ use super::resolve::{EndpointFile, Resolve};
 use std::fmt;
 use std::str::FromStr;
 
-/// Where the servers of a service are: endpoints, and what finds more of them.
+/// The servers of a service: endpoints, and resolvers that find more of them.
 ///
-/// As text with commas between them: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT` and
-/// `xdp://INTERFACE/ADDRESS:PORT`, with a [weight and a zone](Listed) where there are any;
-/// `file://PATH`, a file of endpoints, one a line, that is read again each second; with the feature
-/// `dns`, `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, what its SRV records say.
+/// As text, separated by commas: `shm://NAME`, `udp://ADDRESS:PORT`, `tcp://ADDRESS:PORT` and
+/// `xdp://INTERFACE/ADDRESS:PORT`, each with an optional [weight and zone](Listed); `file://PATH`,
+/// a file of endpoints, one a line, read again each second; with the feature `dns`,
+/// `dns://NAME:PORT`, the addresses of a name, and `srv://NAME`, its SRV records.
 ///
 /// # Examples
 ///
@@ -24,7 +24,6 @@ use std::str::FromStr;
 pub struct Endpoints {
     pub(crate) fixed: Vec<Listed>,
     pub(crate) resolvers: Vec<Box<dyn Resolve>>,
-    /// As it was written.
     names: Vec<String>,
 }
 
@@ -77,7 +76,7 @@ impl<R: Resolve> From<R> for Endpoints {
 }
 
 impl Endpoints {
-    /// The endpoint, if it is one that is always the same.
+    /// The endpoint, if there is one and no resolver.
     pub(crate) fn only(&self) -> Option<&Endpoint> {
         match (&self.fixed[..], self.resolvers.is_empty()) {
             ([only], true) => Some(&only.endpoint),

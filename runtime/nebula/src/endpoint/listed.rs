@@ -1,4 +1,4 @@
-//! A server as a list has it: its endpoint, what it weighs, and its zone.
+//! A server in a list: its endpoint, weight and zone.
 
 use super::address::{Endpoint, EndpointError};
 use nebula_requester::Standing;
@@ -6,11 +6,11 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
-/// A server of several: its endpoint, its share of the RPCs, and where it stands.
+/// A server among several: its endpoint, weight and zone.
 ///
-/// As text the endpoint, and behind it `?weight=3&zone=a` or one of both: a weight from 1 to
-/// 65,535, 1 unless given; and a zone, named as `shm://` endpoints are, which is compared with the
-/// client's ([`ClientConfig::zone`](crate::ClientConfig::zone)).
+/// As text, the endpoint and then `?weight=3&zone=a` or one of both. The weight is 1 to 65,535, by
+/// default 1. The zone is named as `shm://` endpoints are, and compared with the client's
+/// ([`ClientConfig::zone`](crate::ClientConfig::zone)).
 ///
 /// # Examples
 ///
@@ -22,20 +22,18 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Listed {
-    /// Where it is.
+    /// Its endpoint.
     pub endpoint: Endpoint,
-    /// Its share of the RPCs, against those of the others.
+    /// Its share of the RPCs, relative to the others.
     pub weight: NonZeroU16,
-    /// Its zone, if it is of one.
+    /// Its zone, if any.
     pub zone: Option<String>,
 }
 
-/// The longest name of a zone, in bytes.
 const ZONE_BYTES_MAX: usize = 64;
 
 impl Listed {
-    /// What a client of `zone` knows of it beforehand. Far is what says another zone than the
-    /// client's.
+    /// The standing of the server at a client of `zone`. A server of another zone is far.
     pub(crate) fn standing(&self, zone: Option<&str>) -> Standing {
         let is_far = self.zone.is_some() && zone.is_some() && self.zone.as_deref() != zone;
         Standing::default().weight(self.weight.get()).far(is_far)
@@ -69,7 +67,6 @@ impl FromStr for Listed {
     }
 }
 
-/// Whether a zone can have this name.
 fn is_zone(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !name.is_empty() && name.len() <= ZONE_BYTES_MAX && name.chars().all(is_plain)

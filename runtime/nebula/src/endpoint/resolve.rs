@@ -1,12 +1,11 @@
-//! What finds the servers of a service: a file, or what the caller knows.
+//! Resolvers, which find the servers of a service: a file, or the caller's own.
 
 use super::address::EndpointError;
 use super::listed::Listed;
 use nebula_nic::Span;
 use std::path::{Path, PathBuf};
 
-/// Finds the servers of a service, and again later. A thread that does nothing else calls it, so
-/// that it may block.
+/// Finds the servers of a service, repeatedly. A separate thread calls it, so it may block.
 ///
 /// # Examples
 ///
@@ -32,16 +31,16 @@ pub trait Resolve: Send + 'static {
     ///
     /// # Errors
     ///
-    /// [`ResolveError`]. A client that has servers keeps them, and asks again a second later.
+    /// [`ResolveError`]. A client keeps the servers that it has, and asks again a second later.
     fn resolve(&mut self) -> Result<Resolved, ResolveError>;
 }
 
-/// What a [`Resolve`] has found.
+/// The result of a [`Resolve`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The servers, with what each weighs and its zone.
+    /// The servers, with their weights and zones.
     pub endpoints: Vec<Listed>,
-    /// How long they are those: then it is asked again. [`Span::MAX`] without limit.
+    /// How long this is valid: then the client asks again. [`Span::MAX`] means forever.
     pub valid_for: Span,
 }
 
@@ -64,10 +63,10 @@ pub enum ResolveError {
         path: PathBuf,
         /// The line, from 1 on.
         line: usize,
-        /// What is wrong.
+        /// Why.
         cause: EndpointError,
     },
-    /// What was found is no endpoint.
+    /// A server that was found has no valid endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
     /// There are none.
@@ -76,7 +75,7 @@ pub enum ResolveError {
         /// Where they were looked for.
         name: String,
     },
-    /// The name system gave no answer, or said that there is no such name.
+    /// The name system gave no answer, or there is no such name.
     #[error("cannot look {name} up: {cause}")]
     Name {
         /// The name.
@@ -86,18 +85,17 @@ pub enum ResolveError {
     },
 }
 
-/// How long a file's servers are believed: then it is read again.
 const FILE_VALID_FOR: Span = Span::from_secs(1);
 
-/// The endpoints in a file, one a line, each with a [weight and a zone](Listed) where it has any;
-/// lines that are empty or begin with `#` are left out. It is read again each second.
+/// The endpoints in a file, one a line, each with an optional [weight and zone](Listed). Empty
+/// lines and lines that begin with `#` are ignored. The file is read again each second.
 #[derive(Clone, Debug)]
 pub struct EndpointFile {
     path: PathBuf,
 }
 
 impl EndpointFile {
-    /// That of this path.
+    /// The endpoints in the file at `path`.
     #[must_use]
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self { path: path.as_ref().to_owned() }

@@ -1,9 +1,7 @@
-//! Stations 8 to 10, in real time: what joins the engine and its workers, and the engine's turn.
-//! Slots come back over rings.
+//! Stations 8 to 10, in real time: the connection of engine and workers, and the engine's turn.
 //!
-//! With workers on separate threads, a completion queue is a ring from the engine to the worker,
-//! and the way back is a ring of freed slots. With `inline` there is no ring: the worker asks the
-//! engine itself.
+//! A worker with its own thread has a ring as completion queue, and a ring for freed slots back to
+//! the engine. With `inline` there is no ring: the worker calls the engine.
 //!
 //! Next: [`reply`](crate::rpc::reply).
 
@@ -12,7 +10,7 @@ use crate::nic::transport::Transport;
 use nebula_nic::Timestamp;
 
 impl<T: Transport> Engine<T> {
-    /// One turn of an engine whose workers have separate threads. Returns whether it did anything.
+    /// One turn of an engine whose workers have their own threads. Returns whether it did anything.
     pub(crate) fn turn(&mut self) -> bool {
         let now = self.begin_turn();
         let freed = self.collect_freed(now);
@@ -29,7 +27,6 @@ impl<T: Transport> Engine<T> {
         !is_idle
     }
 
-    /// Runs turns until the server stops and its workers have ended.
     pub(crate) fn run(mut self) {
         while !self.is_over() {
             self.turn();
@@ -37,8 +34,7 @@ impl<T: Transport> Engine<T> {
         self.finish();
     }
 
-    /// Takes back what workers have freed and writes the last status; the thread that stops the
-    /// server closes the connections.
+    /// Frees what workers have served. The thread that stops the server closes the connections.
     pub(crate) fn finish(&mut self) {
         let now = self.begin_turn();
         self.collect_freed(now);

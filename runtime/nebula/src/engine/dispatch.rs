@@ -9,8 +9,8 @@ use crate::rpc::service::Service;
 use nebula_nic::{Arrival, Dispatch, Timestamp};
 
 impl<T: Transport> Engine<T> {
-    /// Tells the back end the type of each RPC that has become whole, where the policy asks for it;
-    /// `service` is that of the worker on this thread.
+    /// Gives the back end the type of each complete RPC, under a policy with types; `service` is
+    /// that of the worker on this thread.
     // Not inlined: the function that serves runs would share its registers with it.
     #[inline(never)]
     pub(crate) fn sort(&mut self, now: Timestamp, service: Option<&dyn Service>) {
@@ -19,7 +19,6 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Hands RPCs to the workers, which have their own threads, until no worker has credit.
     #[inline]
     pub(super) fn hand_out(&mut self) {
         while let Some(dispatch) = self.next_dispatch() {
@@ -27,7 +26,6 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// The worker's completion queue has one RPC more.
     #[inline]
     fn deliver(&mut self, dispatch: Dispatch) {
         let held = Held { given: self.now(), ..self.take_payload(&dispatch.arrival) };
@@ -39,7 +37,6 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// The next RPC that a core has credit for.
     #[inline(always)]
     pub(crate) fn next_dispatch(&mut self) -> Option<Dispatch> {
         let dispatch = self.intake.backend.poll_dispatch()?;
@@ -49,11 +46,11 @@ impl<T: Transport> Engine<T> {
         Some(dispatch)
     }
 
-    /// The payload of an RPC that was dispatched: from now on its core's.
+    /// The payload of a dispatched RPC, which belongs to its core from now on.
     #[inline(always)]
     pub(crate) fn take_payload(&mut self, arrival: &Arrival) -> Held {
         let mut held = self.intake.payloads.take(arrival);
-        // What has not waited was read in this turn, and was not taken back then.
+        // An RPC that has not waited was read in this turn, and was not cancelled then.
         if arrival.arrived < self.now() {
             held.is_taken_back = self.transport.is_taken_back(arrival.rpc);
         }

@@ -1,11 +1,10 @@
-//! `altocumulus:G`, in real time: what an engine does about the other groups' engines.
+//! `altocumulus:G`, in real time: how the engines of groups cooperate.
 //!
-//! Each engine publishes how many RPCs wait, in its own cache line. Once per period it asks its
-//! `Manager` which groups should take the newest of
-//! them, and sends notifications with the leases of their slots over SPSC rings. Payloads stay: the
-//! receiver's worker reads the origin's region. The slots go back to the origin, which counts the
-//! RPC as its own until then. No RPC moves twice. Bounds on foreign RPCs and on RPCs that are away
-//! keep every ring from overflowing.
+//! Each engine publishes its queue's length in its own cache line. Once per period it asks its
+//! `Manager` which groups should take its newest waiting RPCs, and sends them notifications with
+//! the leases of the slots over SPSC rings. Payloads stay: the receiver's worker reads the origin's
+//! region. The origin counts the RPC as its own until the slots come back. No RPC moves twice.
+//! Bounds on foreign RPCs and on RPCs that are away keep every ring from overflowing.
 
 use super::turn::Engine;
 use crate::nic::ingress::Intake;
@@ -15,7 +14,7 @@ use nebula_nic::{Adoption, GroupId, Timestamp};
 use std::sync::atomic::Ordering;
 
 impl<T: Transport> Engine<T> {
-    /// Acts on what the other groups' engines have sent. Returns the messages.
+    /// Handles the messages of other groups' engines. Returns their number.
     #[inline]
     pub(super) fn collect_messages(&mut self, now: Timestamp) -> usize {
         let Self { intake, transport, .. } = self;
@@ -59,8 +58,8 @@ impl<T: Transport> Engine<T> {
         count
     }
 
-    /// Publishes the length of the queue and, once a period, hands RPCs to the groups that the
-    /// manager names.
+    /// Publishes the queue's length and, once a period, hands RPCs to the groups that the manager
+    /// chooses.
     #[inline]
     pub(super) fn hand_over(&mut self, now: Timestamp) {
         let Intake { backend, neighbors: Some(neighbors), payloads, recorder, .. } = &mut self.intake else { return };
@@ -80,7 +79,7 @@ impl<T: Transport> Engine<T> {
         };
         let batch = manager.batch();
         let migrations = manager.decide(now, waiting, published);
-        // Where the queue is below the threshold, nothing is read and nothing can follow.
+        // Below the threshold nothing is read and no RPC moves.
         if let Some(recorder) = recorder.as_mut().filter(|_| is_logged) {
             recorder.manage(now, waiting, read, migrations);
         }
@@ -98,7 +97,6 @@ impl<T: Transport> Engine<T> {
                     neighbor.send();
                 }
             }
-            // The last message may have fewer.
             neighbor.send();
         }
         neighbors.publish(backend.queue_depth());

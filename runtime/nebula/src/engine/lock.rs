@@ -1,8 +1,6 @@
-//! Stations 2 to 7 and 10 under `mcs-lock`: no thread is the engine. Workers stand in line at a
-//! lock, and the one whose turn it is runs one turn of the engine for itself.
-//!
-//! It gives back what it has served, reads the rings and comes for the head of the queue: one hold
-//! of the lock an RPC.
+//! Stations 2 to 7 and 10 under `mcs-lock`: no thread is the engine. Workers queue at a lock, and
+//! its holder runs one turn of the engine: it frees what it has served, reads the rings and takes
+//! the head of the queue. So each RPC takes the lock once.
 
 use super::turn::Engine;
 use crate::nic::transport::Transport;
@@ -10,11 +8,10 @@ use crate::rpc::job::{Job, Served};
 use nebula_nic::CoreId;
 
 impl<T: Transport> Engine<T> {
-    /// One turn on behalf of `core`: takes back what it has served, and gives it the next RPC.
+    /// One turn on behalf of `core`: frees what it has served, and gives it the next RPC.
     #[inline]
     pub(crate) fn turn_for(&mut self, core: CoreId, freed: Option<Served>, has_rested: bool) -> Option<Job> {
-        // While workers serve, nobody need look at the rings: a long time between two turns is no
-        // gap then.
+        // While workers serve, rings may stay unread: a long time between two turns is no gap then.
         let counters = self.intake.backend.counters();
         if has_rested || counters.dispatched > counters.freed {
             self.pace.has_rested(self.now());
@@ -34,7 +31,7 @@ impl<T: Transport> Engine<T> {
         dispatch.map(|dispatch| Job { held: self.take_payload(&dispatch.arrival), dispatch })
     }
 
-    /// Takes back what a worker has served that does not come for the next RPC at once.
+    /// Frees what a worker has served that does not take the next RPC at once.
     pub(crate) fn take_back(&mut self, freed: Served) {
         self.pace.has_rested(self.now());
         let now = self.begin_turn();

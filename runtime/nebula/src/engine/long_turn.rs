@@ -1,60 +1,53 @@
-//! Turns of a transport whose every client costs system calls, however much it has sent: the longer
-//! a turn, the more of each client it finds.
+//! Long turns, for a transport whose clients each cost system calls, however many requests they
+//! have sent: a longer turn finds more requests of each client.
 //!
-//! A request waits unread for the rest of a turn, and is served within the next one: both together
-//! are to keep the SLO. So what a turn may serve for is the SLO less the turn before it. A burst
-//! after a short turn is served whole; under overload turns settle at what is half of the SLO, less
-//! what is kept for the client and the queue.
+//! A request waits unread for the rest of a turn, and is served in the next: both turns together
+//! must keep the SLO. So a turn may serve for the SLO minus the turn before it. A burst after a
+//! short turn is served completely; under overload turns settle at half of the SLO, minus the
+//! shares of client and queue.
 //!
-//! Where more comes than can be refused, serving has a part of each turn all the same, and what a
-//! turn does not reach waits in the kernel: what is served then is late, and not nothing.
+//! If more arrives than the engine can even refuse, serving still gets a part of each turn. The
+//! rest waits in the kernel: its RPCs are late, but some are served.
 
 use nebula_nic::Span;
 
-/// Of the SLO, in percent, what a turn and the one before it may take together: the rest is for
-/// answers under way, for the client, and for what nobody foresees.
+/// Percent of the SLO for a turn and the one before it; the rest is for answers in flight, the
+/// client, and surprises.
 const BOTH_PERCENT: u64 = 70;
-/// Of the SLO, in percent, how long after it has begun a turn serves what it reads: a longer one
-/// would leave nothing to the next.
+/// Percent of the SLO for which a turn serves: a longer one would leave nothing to the next.
 const SERVES_PERCENT: u64 = 40;
-/// Of the SLO, in percent, what a turn may serve for in any case.
+/// Percent of the SLO for which a turn may always serve.
 const LEAST_PERCENT: u64 = 10;
-/// Of the SLO, what the queue has of that: requests that were not served as they were read.
+/// The queue has the SLO divided by this, for requests that were not served when read.
 pub(super) const QUEUE_SHARE: u64 = 8;
-/// Of the mean of turns, what the last one is: with the last one alone a long turn would follow
-/// each short one.
+/// The last turn has one part in so many of the mean: alone, each short turn would lead to a long
+/// one.
 const LAST_SHARE: u64 = 4;
-/// Refusals between two looks at the clock.
 pub(super) const REFUSALS_PER_LOOK: u32 = 16;
 
-/// What a turn may take.
 #[derive(Debug)]
 pub(super) struct LongTurn {
     slo: Span,
-    /// The last turn, and a mean of the last ones.
     last: Span,
     mean: Span,
 }
 
 impl LongTurn {
-    /// Of a server with this SLO.
     pub(super) fn new(slo: Span) -> Self {
         Self { slo, last: Span::ZERO, mean: Span::ZERO }
     }
 
-    /// How long a turn may take requests in, served or refused: what is left unread grows old, so
-    /// all that is there unless that takes too long.
+    /// How long a turn may read requests, to serve or refuse them, so that none grows old unread.
     pub(super) fn ingress(&self) -> Span {
         self.percent(BOTH_PERCENT)
     }
 
-    /// How long after it has begun the next turn may serve what it reads.
+    /// How long after its beginning the next turn may serve what it reads.
     pub(super) fn serves(&self) -> Span {
         let before = self.last.max(self.mean).as_ps() + self.slo.as_ps() / QUEUE_SHARE;
         Span::from_ps(self.percent(BOTH_PERCENT).as_ps().saturating_sub(before)).min(self.percent(SERVES_PERCENT))
     }
 
-    /// What it may serve for in any case.
     pub(super) fn serves_least(&self) -> Span {
         self.percent(LEAST_PERCENT)
     }
@@ -63,8 +56,7 @@ impl LongTurn {
         Span::from_ps(self.slo.as_ps() / 100 * percent)
     }
 
-    /// A turn has taken `elapsed`; none where it found nothing: what came since then has not waited
-    /// for it.
+    /// `None` if the turn found nothing: new requests have not waited for it.
     pub(super) fn end(&mut self, elapsed: Option<Span>) {
         self.last = elapsed.unwrap_or(Span::ZERO).min(self.slo);
         let mean = self.mean.as_ps();

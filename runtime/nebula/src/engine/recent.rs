@@ -1,19 +1,16 @@
-//! What an engine knows of the last seconds: how long its turns were that did something, and how
-//! much waited.
+//! The last seconds of an engine: its busy time, and its highest queue and buffer use.
 
 use nebula_nic::{Span, Timestamp};
 
-/// Highest values are kept for a stretch of this length and the one before.
+/// Maxima are kept for a period of this length and the one before.
 const STRETCH: Span = Span::from_secs(1);
 
-/// The highest values of a stretch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Highest {
     queue_depth: u32,
     slots_used: u32,
 }
 
-/// The last seconds of an engine.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     elapsed_ps: u64,
@@ -24,20 +21,18 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// A turn begins, `elapsed` after the one before.
     #[inline(always)]
     pub(super) fn begin_turn(&mut self, elapsed: Span) {
         self.elapsed_ps = elapsed.as_ps();
     }
 
-    /// A turn has done `work` things, and leaves `waiting` RPCs.
     #[inline(always)]
     pub(super) fn end_turn(&mut self, work: usize, waiting: u32) {
         self.busy_ps += if work > 0 { self.elapsed_ps } else { 0 };
         self.current.queue_depth = self.current.queue_depth.max(waiting);
     }
 
-    /// The page is written at `now`, with `slots_used` slots held.
+    /// The page is written at `now`, with `slots_used` slots in use.
     pub(super) fn look(&mut self, now: Timestamp, slots_used: u32) {
         if now - self.since >= STRETCH {
             self.before = std::mem::take(&mut self.current);

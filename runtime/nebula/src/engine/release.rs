@@ -1,5 +1,4 @@
-//! Stations 10 and 11 at the engine: slots come back, with the credit of the core that had them,
-//! and answers go out.
+//! Stations 10 and 11 at the engine: it frees slots with their core's credit, and sends answers.
 
 use super::turn::Engine;
 use crate::nic::transport::Transport;
@@ -8,7 +7,6 @@ use crate::rpc::job::Served;
 use nebula_nic::{Freed, NodeId, Timestamp};
 
 impl<T: Transport> Engine<T> {
-    /// Takes back what a worker has done with.
     #[inline(always)]
     pub(crate) fn free(&mut self, now: Timestamp, served: Served) {
         let (core, slots) = (served.home, served.slots);
@@ -26,12 +24,11 @@ impl<T: Transport> Engine<T> {
         self.transport.ended(served.snid, served.answer);
     }
 
-    /// Sends the answer of an RPC whose slots came back before.
+    /// Sends the answer of an RPC whose slots are free already.
     pub(crate) fn send(&mut self, snid: NodeId, answer: Box<Answer>) {
         self.transport.ended(snid, Some(answer));
     }
 
-    /// Abandons RPCs that did not become whole in time.
     #[cold]
     pub(super) fn expire(&mut self, now: Timestamp) {
         self.intake.backend.handle_timeout(now);
@@ -42,7 +39,7 @@ impl<T: Transport> Engine<T> {
         self.drop_abandoned();
     }
 
-    /// Forgets a client: incomplete RPCs are dropped, complete ones run to their end.
+    /// Forgets a client: drops its incomplete RPCs; complete ones run to their end.
     pub(super) fn forget(&mut self, now: Timestamp, snid: NodeId) {
         self.intake.backend.handle_peer_gone(snid);
         if let Some(recorder) = &mut self.intake.recorder {
@@ -52,7 +49,6 @@ impl<T: Transport> Engine<T> {
         self.transport.forget(snid);
     }
 
-    /// Takes back the slots of abandoned RPCs.
     fn drop_abandoned(&mut self) {
         while let Some(abandoned) = self.intake.backend.poll_abandoned() {
             if let Some(recorder) = &mut self.intake.recorder {

@@ -1,5 +1,4 @@
-//! What an engine does while there is nothing to do: it polls, yields, sleeps, as the idle policy
-//! says.
+//! An engine without work polls, yields or sleeps, by the idle policy.
 
 use super::turn::Engine;
 use crate::config::server::IdlePolicy;
@@ -12,7 +11,6 @@ use std::time::Duration;
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 impl<T: Transport> Engine<T> {
-    /// There is work: this engine is not about to sleep any more.
     #[inline(always)]
     pub(super) fn wake_up(&mut self) {
         if std::mem::take(&mut self.rest.is_armed) {
@@ -20,8 +18,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Rests after an idle turn, as far as the policy allows; without a sleep that only packets
-    /// end, unless it may.
+    /// Rests after an idle turn, as far as the policy allows. `may_block` allows a sleep that only
+    /// packets end.
     #[inline]
     pub(crate) fn rest(&mut self, now: Timestamp, may_block: bool) {
         if self.rest.policy == IdlePolicy::Spin {
@@ -38,8 +36,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Sleeps until something comes; not at once, and never before another look for work. Whether
-    /// it is done resting.
+    /// Sleeps until something arrives, after a further look for work. Returns whether it has
+    /// rested.
     #[cold]
     fn block(&mut self, now: Timestamp, silence: Span) -> bool {
         if silence < POLLED_FOR {

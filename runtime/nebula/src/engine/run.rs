@@ -1,9 +1,8 @@
-//! Stations 7 to 11 on a core that is engine and worker in one: what waits is served at once, a run
-//! of RPCs at a time.
+//! Stations 7 to 11 on a core that is engine and worker in one: it serves what waits in runs of
+//! RPCs.
 //!
-//! The run is the unit: credit, slots and the client's ring are dealt with once for all its RPCs.
-//! In a turn replies come first; the clock and all that follows from it come after them, and an
-//! idle turn looks at the rings and at nothing else.
+//! Credit, slots and the client's ring are handled once for a whole run. Replies come first in a
+//! turn; the clock and its consequences follow. An idle turn looks at nothing but the rings.
 
 use super::long_turn::REFUSALS_PER_LOOK;
 use super::turn::{Bounds, Engine};
@@ -19,35 +18,28 @@ use crate::transport::shm::rings::Rings;
 use nebula_nic::{BurstRpc, CoreId, Run, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Rings found empty, one after the other, before an idle turn looks at more than rings: some 300
-/// ns.
+/// Consecutive empty rings before an idle turn looks at more than rings: some 300 ns.
 const IDLE_LOOKS: u32 = 64;
-/// The core of a server whose one worker is the engine.
 const CORE: CoreId = CoreId(0);
 
-/// What came of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// So many RPCs were served, or packets taken in.
     Busy(usize),
-    /// Nothing was found, and nothing but the rings was looked at.
+    /// The rings were empty, and nothing else was looked at.
     Glance,
-    /// Nothing was found anywhere.
     Idle,
 }
 
 impl Engine<Rings> {
-    /// Whether runs can be served: from one queue.
     #[inline(always)]
     pub(crate) fn serves_runs(&self) -> bool {
         self.may_serve_runs
     }
 
-    /// One turn: takes in what has come and serves what waits, at most some RPCs. One that finds
-    /// nothing may be a glance, if the caller comes again at once.
+    /// One turn. Without a result it may be a glance, if the caller comes again at once.
     #[inline]
     pub(crate) fn turn_of_runs(&mut self, service: &dyn Service, may_prefetch: bool, may_glance: bool) -> Turn {
-        // The time of the last look at the clock: some 300 ns before, or a turn.
+        // The time of the last clock read: some 300 ns, or a turn, ago.
         let worker = Worker { service, may_prefetch, served: 0, most: self.turn_rpcs_max };
         let mut sampled = Sampled { worker, meter: &mut self.meter };
         self.intake.begin_turn();
@@ -71,8 +63,7 @@ impl Engine<Rings> {
         if packets + served > 0 { Turn::Busy(served) } else { Turn::Idle }
     }
 
-    /// Packets were turned away in this turn, whose ingress is over, and `at_once` RPCs served
-    /// meanwhile.
+    /// Notes refusals in this turn, whose ingress is over, and `at_once` RPCs served meanwhile.
     #[cold]
     fn note_refusals(&mut self, at_once: u32) {
         if at_once > 0 {
@@ -82,8 +73,7 @@ impl Engine<Rings> {
         self.pace.end_ingress(now, self.intake.refusals.turned_away());
     }
 
-    /// Serves what waits, as many RPCs as are left of a turn in which `before` were served. Returns
-    /// how many.
+    /// Serves within the rest of a turn that has served `before` RPCs. Returns their number.
     #[inline(never)]
     fn serve_runs(&mut self, service: &dyn Service, may_prefetch: bool, before: u32) -> u32 {
         let mut served = before;
@@ -100,7 +90,7 @@ impl Engine<Rings> {
     fn serve_run(&mut self, run: &Run, service: &dyn Service, may_prefetch: bool) {
         let Self { intake: Intake { backend, payloads, recorder, .. }, transport: rings, clock, meter, .. } = self;
         let snid = run.burst.first.snid;
-        // A client that is gone keeps its ring while it has RPCs in flight.
+        // A departed client keeps its ring while it has RPCs in flight.
         if let Some(channel) = rings.channel_of(snid) {
             let slots = channel.slots();
             let span = if run.burst.step > 0 { run.burst.step } else { payloads.span(run.slots(0)) };
@@ -122,18 +112,16 @@ impl Engine<Rings> {
     }
 }
 
-/// What came of looking for packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polled {
     pub(crate) packets: usize,
-    /// RPCs served before any was queued.
     pub(crate) served: usize,
 }
 
 impl<T: Transport> Engine<T> {
-    /// As [`poll_packets`](Self::poll_packets); what comes while nothing waits is served at once,
-    /// as many RPCs as a turn may serve. Not while packets are turned away: then whose is served
-    /// first is not for the order of their datagrams to say.
+    /// As [`poll_packets`](Self::poll_packets), but serves packets on arrival while nothing waits,
+    /// within the turn's bound. Not while packets are refused: then the order of datagrams must not
+    /// decide which client is served first.
     pub(crate) fn poll_and_serve(&mut self, now: Timestamp, service: &dyn Service, may_prefetch: bool) -> Polled {
         if !self.may_serve_at_once || self.intake.refusals.turned_away() > 0 && !T::SENDS_AT_ONCE {
             return Polled { packets: self.poll_packets(now), served: 0 };
@@ -152,13 +140,12 @@ impl<T: Transport> Engine<T> {
     }
 }
 
-/// The worker of this thread, and how long it has served.
 struct Timed<'s> {
     worker: Worker<'s>,
     meter: &'s mut Meter,
     watch: &'s Watch,
     time_ps: u64,
-    /// Where time bounds what is served and turned away, and not a number.
+    /// Set if time bounds serving and refusing, instead of a number.
     bounds: Option<Bounds>,
 }
 
@@ -205,7 +192,6 @@ impl AtOnce for Timed<'_> {
     }
 }
 
-/// The worker of this thread, and what it samples.
 struct Sampled<'s> {
     worker: Worker<'s>,
     meter: &'s mut Meter,
@@ -228,7 +214,6 @@ impl AtOnce for Sampled<'_> {
     }
 }
 
-/// A run was served that has an RPC to be sampled.
 #[cold]
 fn note_sample(meter: &mut Meter, service: &dyn Service, run: &Run, rpcs: &[BurstRpc], began: u64) {
     if let Some(&first) = rpcs.first() {
@@ -237,7 +222,6 @@ fn note_sample(meter: &mut Meter, service: &dyn Service, run: &Run, rpcs: &[Burs
     }
 }
 
-/// The worker of this thread.
 struct Worker<'s> {
     service: &'s dyn Service,
     may_prefetch: bool,
@@ -258,7 +242,6 @@ impl AtOnce for Worker<'_> {
     }
 }
 
-/// Has `service` answer the RPCs of a run.
 #[inline(always)]
 fn serve<'r>(
     service: &dyn Service,
@@ -277,7 +260,7 @@ fn serve<'r>(
     }
 }
 
-/// One RPC alone has nothing to overlap and nothing to group, so it is not handed over as a run.
+/// A single RPC has nothing to overlap or group, so it does not become a run.
 #[inline(always)]
 fn serve_one(service: &dyn Service, request: &[u8], mut reply: Reply<'_>) {
     match catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply))) {
@@ -286,10 +269,9 @@ fn serve_one(service: &dyn Service, request: &[u8], mut reply: Reply<'_>) {
     }
 }
 
-/// Has `service` answer all `requests`: one call for all of them, so that its loop is compiled with
-/// the service and this one once for all services. One guard against panics for all of them: one
-/// that panics is answered with a fault, and the others are served. A panic before the next one is
-/// taken, in a prefetch for instance, counts as that one's: so each ends one of them.
+/// Has `service` answer all `requests` in one call, so that its loop is compiled with the service
+/// and this one once for all services. A panic becomes a fault of the request in progress, or of
+/// the next one if none is (after a panic in a prefetch). The others are served.
 #[inline(always)]
 fn serve_all(service: &dyn Service, mut requests: Requests<'_>) {
     while catch_unwind(AssertUnwindSafe(|| service.serve_burst(&mut requests))).is_err() {
@@ -304,7 +286,6 @@ fn serve_all(service: &dyn Service, mut requests: Requests<'_>) {
     }
 }
 
-/// The service has not taken them.
 #[cold]
 fn drop_the_rest(requests: &mut Requests<'_>) {
     while requests.next().is_some() {

@@ -1,4 +1,4 @@
-//! The engine, and one turn of it: when it begins, when it ends, and what that is told.
+//! The engine, and the beginning and end of its turns.
 
 use super::long_turn::{self, LongTurn};
 use super::recent::Recent;
@@ -26,124 +26,96 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 
-/// How long answers may wait for others to share a datagram with: about what sending one costs.
+/// How long answers may wait for others to share a datagram: about the cost of sending one.
 const TURN: Span = Span::from_us(8);
-/// RPCs that are served in a long turn at most, however little of the SLO they take.
 const RPCS_PER_LONG_TURN: u32 = 8192;
-/// Of the SLO, what is left to the queue where a request may wait long before it is seen, and all
-/// that waits is queued.
+/// The queue has the SLO divided by this where requests may wait long before they are read and
+/// queued.
 const QUEUE_SHARE: u64 = 4;
-/// Turns with work between two writes of the status page.
 const TURNS_PER_STATUS: u32 = 256;
-/// Least time between two writes of it where there is no work.
 const IDLE_PER_STATUS: Span = Span::from_us(50);
-/// Time that a turn may take beside its RPCs before it counts as a pause of the machine, in
-/// picoseconds.
+/// Time of a turn without its RPCs above which it counts as a pause of the machine, in picoseconds.
 const TURN_PS: u64 = 2_000_000;
-/// The same of a turn that makes system calls.
+/// The same of a turn with system calls.
 const TURN_OF_CALLS_PS: u64 = 40_000_000;
 
-/// The engine of one server, or of one group of it.
 #[derive(Debug)]
 pub(crate) struct Engine<T> {
     pub(super) transport: T,
-    /// The decider, and the memory and the log of what it decides: lent to the transport while that
-    /// is polled.
+    /// The decider, with the memory and the log of its decisions: lent to the transport during a
+    /// poll.
     pub(super) intake: Intake,
     pub(super) links: Vec<WorkerLink>,
     pub(super) pace: Pace,
     pub(super) clock: TurnClock,
     pub(super) rest: Rest,
     pub(super) report: Report,
-    /// What the worker on this thread samples of the RPCs that it serves before they are queued, or
-    /// in runs.
     pub(super) meter: Meter,
-    /// Whether the server ends when what is inside is answered, and takes nothing in any more.
     drain: Drain,
-    /// What tells the types of RPCs apart, where the policy asks for that.
+    /// Distinguishes the types of RPCs, under a policy with types.
     pub(super) types: Option<RpcTypes>,
-    /// What workers' own machines have decided, for the log.
     choices: Option<Receiver<Choice>>,
-    /// RPCs that the worker on this thread has served since the last turn.
     served: usize,
-    /// RPCs that a worker on this thread serves in a turn at most.
     pub(super) turn_rpcs_max: u32,
-    /// Whether a worker on this thread takes what waits in runs.
     pub(super) may_serve_runs: bool,
-    /// Whether it may serve what comes before that is queued.
+    /// Whether a worker on this thread may serve RPCs on arrival, before they are queued.
     pub(super) may_serve_at_once: bool,
-    /// What a turn may take, where that is a share of the SLO. Domains that share a core have short
-    /// turns.
+    /// Limits of long turns; domains that share a core have short ones.
     pub(super) long_turn: Option<LongTurn>,
     stop: Arc<AtomicBool>,
-    /// Workers that may give something back yet, after the server was stopped.
     workers: Arc<AtomicU32>,
 }
 
-/// When the turn began.
 #[derive(Debug)]
 pub(super) struct TurnClock {
     pub(super) watch: Watch,
     pub(super) started: Timestamp,
     pub(super) ticks: u64,
-    /// Since when there was nothing to do.
     pub(super) idle_since: Option<Timestamp>,
-    /// Rings found empty since anything else was looked at.
     pub(super) idle_looks: u32,
 }
 
-/// How the engine rests.
 #[derive(Debug)]
 pub(super) struct Rest {
     pub(super) policy: IdlePolicy,
-    /// What wakes this engine where it sleeps.
     pub(super) parker: Arc<Parker>,
     pub(super) is_armed: bool,
     pub(super) yielding: Yielding,
 }
 
-/// What the status page is told.
 #[derive(Debug)]
 pub(super) struct Report {
     page: StatusPage,
     turns: u32,
-    /// When the page was written last.
     written: Timestamp,
     pub(super) has_news: bool,
-    /// RPCs served by another worker than the one that they were given to.
     pub(super) stolen: u64,
-    /// RPCs whose payload was steered.
     pub(super) steered: u64,
     started_ticks: u64,
     recent: Recent,
-    /// Whether the worker is on this thread.
     is_inline: bool,
-    /// Whether this engine has no separate thread, and so no time either.
+    /// Whether this engine has no thread, and so no busy time.
     is_shared: bool,
     slo: Span,
 }
 
-/// What bounds the ingress of a long turn, in picoseconds.
+/// Bounds of the ingress of a long turn, in picoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Until when RPCs are served at once, and for how long in any case.
+    /// Until when RPCs are served on arrival, and the least time for that.
     pub(super) serves_until_ps: u64,
     pub(super) serves_least_ps: u64,
-    /// What each of them takes.
     pub(super) each_ps: u64,
-    /// Until when packets are taken in or turned away.
+    /// Until when packets are accepted or refused.
     pub(super) takes_until_ps: u64,
 }
 
-/// Whether the server drains.
 #[derive(Debug)]
 struct Drain {
     asked: Arc<AtomicBool>,
-    /// Whether this engine has begun to refuse whatever comes.
     is_on: bool,
 }
 
-/// What an engine is made of, beside its configuration.
 pub(crate) struct Parts<T> {
     pub(crate) transport: T,
     pub(crate) watch: Watch,
@@ -159,7 +131,6 @@ pub(crate) struct Parts<T> {
 }
 
 impl<T: Transport> Engine<T> {
-    /// The engine of a whole server, or of one group of it.
     pub(crate) fn try_new(
         config: &ServerConfig,
         group: Option<(Backend, Neighbors)>,
@@ -167,8 +138,8 @@ impl<T: Transport> Engine<T> {
     ) -> Result<Self, ServeError> {
         let has_long_turns = T::SENDS_AT_ONCE && config.turn_rpcs_max >= RPCS_PER_TURN;
         let queue_share = match T::SENDS_AT_ONCE {
-            // A back end of the same policy tells: little is queued where most is served as it
-            // comes.
+            // A back end of the same policy is asked: little is queued if most RPCs are served on
+            // arrival.
             true if has_long_turns && config.may_serve_at_once() && config.backend(T::SOURCES)?.takes_bursts() => {
                 long_turn::QUEUE_SHARE
             }
@@ -186,7 +157,7 @@ impl<T: Transport> Engine<T> {
         let log = |path| log(path, &backend, neighbors.as_deref(), parts.log_error);
         let recorder = config.decision_log.as_deref().map(log).transpose()?;
         let serves_at_once = config.may_serve_at_once() && backend.takes_bursts();
-        // A worker on this thread asks, and one that serves runs asks each run itself.
+        // A worker on this thread prefetches fresh RPCs; one that serves runs does so in each run.
         let serves_runs = T::SERVES_RUNS && serves_at_once;
         let notes_fresh = config.is_inline() && !serves_runs;
         let watch = parts.watch;
@@ -254,22 +225,19 @@ impl<T: Transport> Engine<T> {
         now
     }
 
-    /// Takes what has come, at most some packets of each client: the transport has each
-    /// [received](crate::nic::ingress::Intake::receive). Returns the packets.
+    /// Receives packets, at most some of each client. Returns their number.
     #[inline]
     pub(crate) fn poll_packets(&mut self, now: Timestamp) -> usize {
         self.intake.begin_turn();
         self.transport.poll(now, &mut self.intake, &mut Others)
     }
 
-    /// Calls `visit` with the payload of each RPC that arrived in this turn.
     #[inline(always)]
     pub(crate) fn for_each_fresh(&self, visit: impl FnMut(&[u8])) {
         self.intake.for_each_fresh(visit);
     }
 
-    /// Ends a turn that took `packets` in and `served` RPCs out; whether it did anything decides
-    /// about resting.
+    /// Ends a turn that took `packets` in and served `served` RPCs. A turn without either may rest.
     #[inline]
     pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
         let work = packets + served;
@@ -280,7 +248,7 @@ impl<T: Transport> Engine<T> {
         {
             self.set_queue_bound(now, bound);
         }
-        // Last, for what follows from it stands in the log with the RPCs dispatched next.
+        // Last: the log has its results together with the RPCs dispatched next.
         if let Some(due) = self.intake.backend.poll_timeout()
             && due <= now
         {
@@ -306,8 +274,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// From here on everything that comes is refused, and its client told; what has come before is
-    /// served.
+    /// From here on the engine refuses new RPCs with a NACK, and serves those accepted before.
     #[cold]
     fn begin_to_drain(&mut self, now: Timestamp) {
         if !std::mem::replace(&mut self.drain.is_on, true) {
@@ -351,7 +318,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Lists the time since the last turn as a gap, if the work of that turn does not explain it.
+    /// Adds the time since the last turn to the gaps, unless the work of that turn explains it.
     #[inline(always)]
     fn note_gap(&mut self, now: Timestamp, ticks: u64) {
         let elapsed = now - self.clock.started;
@@ -362,14 +329,12 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// The time of this turn.
     #[inline(always)]
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.started
     }
 
-    /// When an RPC ends that the worker on this thread has served: in this turn, and to the tick
-    /// where how long it took decides something.
+    /// When an RPC ends: the time of this turn, or an exact one if a policy decides by it.
     #[inline(always)]
     pub(crate) fn time_of_end(&self) -> Timestamp {
         if self.types.is_some() { self.time_by_clock() } else { self.now() }
@@ -380,37 +345,35 @@ impl<T: Transport> Engine<T> {
         Timestamp::from_ps(self.clock.watch.now_ps())
     }
 
-    /// Counts RPCs that the worker on this thread has served.
     #[inline(always)]
     pub(crate) fn count_served(&mut self, rpcs: usize) {
         self.served += rpcs;
     }
 
-    /// One of those was not served after all.
+    /// Corrects [`count_served`](Self::count_served) for an RPC that was not served after all.
     pub(crate) fn uncount_served(&mut self) {
         self.served = self.served.saturating_sub(1);
     }
 
-    /// Notes that the worker on this thread has spent time on an RPC that is not over.
+    /// Notes that the worker on this thread has spent time on an unfinished RPC.
     pub(crate) fn note_unfinished(&mut self) {
         self.pace.note_unfinished();
     }
 
-    /// For an inline worker: ends the turn that its own serving was part of.
+    /// For an inline worker: ends a turn that included its serving.
     #[inline(always)]
     pub(crate) fn end_ingress(&mut self, now: Timestamp, packets: usize) {
         let served = std::mem::take(&mut self.served);
         self.end_turn(now, packets, served);
     }
 
-    /// An inline worker is about to serve; when that is, if anyone is to know.
+    /// Returns the time at which an inline worker begins to serve; 0 if it is not needed.
     #[inline(always)]
     pub(crate) fn begin_serving(&self) -> u64 {
         if T::MAKES_SYSTEM_CALLS { self.clock.watch.now_ps() } else { 0 }
     }
 
-    /// An inline worker that [began](Self::begin_serving) at `began` has served `served` of the
-    /// RPCs that waited: all it may, or all there are.
+    /// An inline worker has served `served` of at most `most` RPCs since `began`.
     #[inline(always)]
     pub(crate) fn end_serving(&mut self, began: u64, served: usize, most: usize) {
         if T::MAKES_SYSTEM_CALLS && served > 0 {
@@ -423,7 +386,6 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// What bounds the ingress of a turn that begins now; none where that is the number of RPCs.
     #[inline(always)]
     pub(super) fn bounds_of_ingress(&self) -> Option<Bounds> {
         let (turn, began) = (self.long_turn.as_ref()?, self.clock.started);
@@ -435,20 +397,18 @@ impl<T: Transport> Engine<T> {
         })
     }
 
-    /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer
-    /// where each takes long and answers wait.
+    /// RPCs that an inline worker serves before it sends answers: fewer if each takes long.
     #[inline(always)]
     pub(crate) fn rpcs_per_turn(&self) -> usize {
         match self.intake.refusals.turned_away() {
             _ if !T::MAKES_SYSTEM_CALLS => self.turn_rpcs_max as usize,
-            // All that the bound has let in: each client's answers then go out by one call.
+            // All RPCs within the bound: each client's answers then take one system call.
             _ if self.long_turn.is_some() => RPCS_PER_LONG_TURN as usize,
             0 => self.pace.rpcs_within(TURN).min(self.turn_rpcs_max as usize),
             _ => self.rpcs_beside_refusals().min(self.turn_rpcs_max as usize),
         }
     }
 
-    /// RPCs that are served before any is queued, at most.
     #[inline(always)]
     pub(super) fn rpcs_at_once(&self) -> u32 {
         if self.long_turn.is_some() {
@@ -457,9 +417,7 @@ impl<T: Transport> Engine<T> {
         u32::try_from(self.pace.rpcs_within(TURN)).map_or(self.turn_rpcs_max, |rpcs| rpcs.min(self.turn_rpcs_max))
     }
 
-    /// As many as take as long as the ingress of this turn, much of which went into packets that
-    /// were turned away; yet not so many that what comes meanwhile waits for a large part of the
-    /// SLO.
+    /// As long as the ingress, most of which went into refusals, but a small part of the SLO.
     #[cold]
     fn rpcs_beside_refusals(&self) -> usize {
         let now = Timestamp::from_ps(self.clock.watch.now_ps());
@@ -467,9 +425,8 @@ impl<T: Transport> Engine<T> {
         self.pace.rpcs_within(TURN).max(as_long)
     }
 
-    /// Whether the server stops, and no worker with a thread of the server's is left.
     pub(crate) fn is_over(&self) -> bool {
-        // Acquire: what they gave back is seen.
+        // Acquire: sees everything that the workers gave back.
         self.stop.load(Ordering::Relaxed) && self.workers.load(Ordering::Acquire) == 0
     }
 
@@ -483,7 +440,6 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Writes down what workers' own machines have decided since the last turn.
     #[inline(always)]
     fn collect_choices(&mut self, now: Timestamp) {
         if let (Some(recorder), Some(choices)) = (&mut self.intake.recorder, &self.choices) {
@@ -491,14 +447,12 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Sends the answers that wait for it.
     #[inline(always)]
     pub(crate) fn flush(&mut self, now: Timestamp) {
         self.transport.flush(now);
     }
 }
 
-/// Begins the log of an engine.
 fn log(
     path: &Path,
     backend: &Backend,

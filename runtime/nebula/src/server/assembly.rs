@@ -1,5 +1,5 @@
-//! Who works for a server: its engine, its workers, and what they are joined by, as its
-//! [kind](crate::config::kind::Kind) says.
+//! The engine and workers of a server, and their connection, by its
+//! [kind](crate::config::kind::Kind).
 //!
 //! | policy | threads | an RPC reaches its worker |
 //! |---|---|---|
@@ -43,12 +43,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
-/// A transport that servers can be built over.
 pub(super) trait ServerTransport: Transport + Sized {
-    /// The way of a worker that is the engine too.
     fn inline(core: Core<Inline<Self>>) -> Way;
 
-    /// The way of a worker that is the engine when it is its turn.
     fn lock(core: Core<Lock<Self>>) -> Way;
 }
 
@@ -92,28 +89,24 @@ impl ServerTransport for PacketPort {
     }
 }
 
-/// A worker's ends of what joins it with the engine.
 pub(super) enum WorkerEnd {
     Ring(Ring),
     Stealing(Stealing),
 }
 
-/// The engine's ends, and the workers'.
 type Links = (Vec<WorkerLink>, Vec<WorkerEnd>);
 
-/// Where the workers of a part write what they sample.
 pub(super) struct Meters {
-    /// None where nothing is sampled.
+    /// `None` if nothing is sampled.
     pub(super) page: Option<Arc<SharedMemory>>,
     pub(super) layout: Layout,
-    /// The part, and the number of its first worker among all of the server.
+    /// The part, and the number of its first worker in the server.
     pub(super) engine: usize,
     pub(super) first: usize,
     pub(super) watch: Watch,
 }
 
 impl Meters {
-    /// That of a worker of this part.
     pub(super) fn of(&self, worker: usize) -> Meter {
         match &self.page {
             Some(page) => Meter::new(page.clone(), self.layout, (self.engine, self.first + worker), &self.watch),
@@ -122,24 +115,20 @@ impl Meters {
     }
 }
 
-/// What workers are made of.
 pub(super) struct Assembly<'a> {
     pub(super) config: &'a ServerConfig,
-    /// RPCs that the back end gives a core at most.
     pub(super) bound: u32,
     pub(super) seed: u64,
     pub(super) registry: &'a Arc<Registry>,
     pub(super) stop: &'a Arc<AtomicBool>,
-    /// What wakes the engine.
     pub(super) parker: &'a Arc<Parker>,
     pub(super) watch: &'a Watch,
     pub(super) meters: &'a Meters,
-    /// Where workers' own machines write what they decide, if there is a decision log.
+    /// Where workers' own machines log their decisions, if there is a decision log.
     pub(super) log: &'a Option<Sender<Choice>>,
 }
 
 impl Assembly<'_> {
-    /// What joins engine and workers.
     pub(super) fn links(&self) -> Result<Links, ServeError> {
         match self.config.kind() {
             Kind::Inline | Kind::Shared => Ok((Vec::new(), Vec::new())),
@@ -171,14 +160,13 @@ impl Assembly<'_> {
     }
 
     fn stealable(&self, core: CoreId, queues: &Queues) -> (WorkerLink, WorkerEnd) {
-        // One worker may have served all that the queues of all of them held.
+        // One worker may have served the queues of all workers.
         let (worker_freed, freed) = ring(self.bound as usize * queues.len());
         let thief = Thief::new(core, self.config.workers, self.seed);
         let link = WorkerLink { jobs: Jobs::Stealable(queues.clone(), core), freed, parker: None };
         (link, WorkerEnd::Stealing(Stealing::new(core, queues.clone(), thief, worker_freed, self.log.clone())))
     }
 
-    /// The workers, and the engine where it has its own thread.
     pub(super) fn workers<T: ServerTransport>(
         &self,
         ends: Vec<WorkerEnd>,

@@ -1,4 +1,4 @@
-//! Servers that packets go through.
+//! Servers that packets pass through.
 
 use super::drain::Draining;
 use super::parts::part;
@@ -15,7 +15,6 @@ use crate::worker::Worker;
 use nebula_sys::shared::SharedMemory;
 use std::sync::Arc;
 
-/// Starts a server with threads on which `run` runs the workers.
 pub(super) fn serve(
     forwarding: Forwarding,
     config: ServerConfig,
@@ -28,14 +27,13 @@ pub(super) fn serve(
     Ok(running)
 }
 
-/// Starts the engine; the workers are the caller's.
 fn open(forwarding: Forwarding, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let endpoint = Endpoint::Packets(forwarding.device.sides());
     let mut config = checked(&endpoint, config)?;
     if config.parts() > 1 {
         return Err(ServeError::EnginesOverOneWire { engines: config.parts() });
     }
-    // Every packet is one of the NIC's: no other waits for the rest of it in the receive buffer.
+    // Every packet is one of the NIC's, so none waits for the rest of it in the receive buffer.
     let frame_bytes_max = forwarding.device.frame_bytes_max();
     config.rpc_bytes_max = u32::try_from(PACKET_PREFIX_BYTES + frame_bytes_max).unwrap_or(u32::MAX);
     config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64);

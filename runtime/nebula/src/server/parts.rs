@@ -1,11 +1,11 @@
-//! The parts of a server, each an engine and its workers: the engines of a server, or the groups of
+//! The parts of a server, each an engine and its workers: several engines, or the groups of
 //! `altocumulus:G`.
 //!
 //! Each part has its own back end and receive region, and a share of the workers. Over shared
-//! memory the listener deals clients out in turn, and a client stays with its part. Over UDP each
-//! engine also has a socket and a memory of executed RPCs. The kernel gives a datagram to the
-//! engine that its client's number names, wherever it comes from, so the engine that has an RPC is
-//! the one that remembers it.
+//! memory the listener assigns clients to parts in turn, and they stay. Over UDP each engine also
+//! has a socket and a memory of executed RPCs. The kernel delivers a datagram to the engine that
+//! the client's number names, from any address, so the engine of an RPC is the one that remembers
+//! it.
 
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;
@@ -16,18 +16,16 @@ use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
 use nebula_nic::{Backend, GroupConfig, GroupId, Sources};
 use nebula_sys::udp::GROUP_MAX;
 
-/// An engine and its workers, about to be built: a whole server, or a part of it.
 pub(super) struct Part {
     /// The server's, with this part's share of it.
     pub(super) config: ServerConfig,
     pub(super) group: Option<(Backend, Neighbors)>,
 }
 
-/// Whether the workers of a server can be divided among its parts.
 pub(super) fn check_parts(config: &ServerConfig) -> Result<(), ServeError> {
     let (groups, engines, workers) = (config.groups(), config.engines, config.workers);
     if workers == 0 {
-        // The NIC's configuration refuses that, and says how many there may be.
+        // The NIC's configuration refuses that, and reports the possible numbers.
         return Ok(());
     }
     if groups > workers {
@@ -42,7 +40,7 @@ pub(super) fn check_parts(config: &ServerConfig) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Divides a server into its parts, as evenly as can be; `sources` are the transport's.
+/// Divides a server into parts, as evenly as possible; `sources` are the transport's.
 pub(super) fn part(config: &ServerConfig, sources: Option<Sources>) -> Result<Vec<Part>, ServeError> {
     let groups = config.groups();
     let configs: Vec<_> = (0..config.parts()).map(|index| share(config, index)).collect();
@@ -52,7 +50,6 @@ pub(super) fn part(config: &ServerConfig, sources: Option<Sources>) -> Result<Ve
     Ok(configs.into_iter().map(|config| Part { config, group: None }).collect())
 }
 
-/// What part `index` has of a server.
 fn share(config: &ServerConfig, index: u16) -> ServerConfig {
     let parts = config.parts();
     if parts == 1 {
@@ -73,10 +70,8 @@ fn share(config: &ServerConfig, index: u16) -> ServerConfig {
     }
 }
 
-/// The groups of a server, which hand RPCs to one another.
 fn with_neighbors(configs: Vec<ServerConfig>, groups: u16, sources: Option<Sources>) -> Result<Vec<Part>, ServeError> {
-    // One numbering for the slots of all: every group has as many as the largest needs, which is
-    // the first.
+    // All groups have as many slots as the largest, the first, so that one numbering fits all.
     let slots = configs[0].backend_config()?.slots;
     let managers = configs.iter().zip((0..).map(GroupId)).map(|(config, group)| manager(config, group, groups));
     let managers = managers.collect::<Result<Vec<_>, _>>()?;
@@ -92,7 +87,6 @@ fn with_neighbors(configs: Vec<ServerConfig>, groups: u16, sources: Option<Sourc
     parts.collect()
 }
 
-/// The manager of the group whose workers `config` has.
 fn manager(config: &ServerConfig, group: GroupId, groups: u16) -> Result<Manager, ServeError> {
     let MigrationConfig { period, bulk, concurrency, waiting_max: given, ref thresholds, .. } = config.migration;
     let fixed = || given.unwrap_or_else(|| waiting_max(config.slo_bound(config.service_mean)));

@@ -1,10 +1,10 @@
-//! The threads of a server that run what takes long, so that nothing else waits behind it.
+//! The threads of a server that run long RPCs, so that no other RPC waits behind them.
 //!
-//! An RPC of [`Class::Worker`] is handed on by the worker that it came to. It keeps its slots and
-//! that worker's credit, as one whose reply is given later, and that is what it becomes: the worker
-//! publishes the reply, and all accounting is the worker's. As many may wait here as keep the SLO
-//! by what they have been measured to take; whatever comes beyond that is refused at once. Whose
-//! that is, and whose are served first, is [`FairShare`]'s to say, as at the NIC.
+//! A worker hands an RPC of [`Class::Worker`] to the pool. The RPC keeps its slots and that
+//! worker's credit, like one with a later reply, which it becomes: the worker publishes the reply
+//! and does all accounting. As many may wait here as keep the SLO, by their measured service time;
+//! further ones are refused at once. As at the NIC, [`FairShare`] decides which ones, and which are
+//! served first.
 
 use crate::config::server::ServerConfig;
 use crate::config::tenant;
@@ -28,10 +28,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How long a thread that finds nothing polls before it sleeps.
+/// How long a thread polls for work before it sleeps.
 const POLLED_FOR: Span = Span::from_us(10);
 
-/// The pool, as its server's threads share it.
 #[derive(Debug)]
 pub(crate) struct Pool {
     config: ServerConfig,
@@ -39,20 +38,17 @@ pub(crate) struct Pool {
     threads: u16,
     state: Mutex<State>,
     came: Condvar,
-    /// RPCs in the queue, for threads that poll.
     waiting: AtomicUsize,
-    /// Where the counters are published.
     page: OnceLock<PoolPage>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Served first: of sources that have had little.
+    /// Served first: RPCs of sources that have had little.
     first: VecDeque<Job>,
     queue: VecDeque<Job>,
     share: FairShare,
     running: u32,
-    /// Threads that sleep.
     asleep: u32,
     is_closed: bool,
     bound: u32,
@@ -61,14 +57,13 @@ struct State {
     refused: u64,
 }
 
-/// An RPC that was handed on.
 #[derive(Debug)]
 struct Job {
     request: Box<[u8]>,
     later: LaterReply,
 }
 
-/// A service whose long RPCs are handed to a pool. The pool's threads end with it.
+/// A service that hands its long RPCs to a pool. The pool's threads end with it.
 pub(crate) struct Pooled {
     service: Arc<dyn Service + Send + Sync>,
     pool: Arc<Pool>,
@@ -114,9 +109,8 @@ impl Service for Pooled {
 }
 
 impl Pool {
-    /// A pool of `threads` threads that takes on as many RPCs as the configuration says, until it
-    /// has measured what they take. The clients of the server at `endpoint` share it; they may have
-    /// a protocol of `others`.
+    /// Accepts as many RPCs as configured until service times are measured. `others`: the clients
+    /// speak another protocol.
     pub(crate) fn new(config: &ServerConfig, endpoint: &Endpoint, others: bool, threads: u16) -> Self {
         let has_hosts = match endpoint {
             Endpoint::Udp(_) | Endpoint::Xdp(_) => true,
@@ -151,13 +145,11 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes the counters on the status page from here on.
     pub(super) fn publish_on(&self, memory: Arc<SharedMemory>, layout: Layout) {
         let page = self.page.get_or_init(|| PoolPage::new(memory, layout));
         page.put(&self.status_of(&self.state()));
     }
 
-    /// Publishes the counters, by the one who has the lock.
     fn publish(&self, state: &State) {
         if let Some(page) = self.page.get() {
             page.put(&self.status_of(state));
@@ -179,7 +171,6 @@ impl Pool {
         }
     }
 
-    /// Hands an RPC on, or refuses it.
     fn take_on(&self, request: &[u8], reply: &mut Reply<'_>) {
         let mut state = self.state();
         let client = reply.client().unwrap_or(NodeId(0));
@@ -190,8 +181,7 @@ impl Pool {
             self.publish(&state);
             return reply.refuse();
         }
-        // Fails only where the handler's server was not configured for it, which one with a pool
-        // is.
+        // Fails only on a server without later replies; one with a pool has them.
         let Ok(later) = reply.later() else { return };
         let job = Job { request: request.into(), later };
         if judged == Judged::First {
@@ -208,7 +198,6 @@ impl Pool {
         }
     }
 
-    /// Serves what is handed on, until the pool is closed.
     pub(crate) fn work(&self, service: &dyn Service) {
         let clock = self.clock;
         let mut answer = Answer::new(u32::MAX);
@@ -219,7 +208,6 @@ impl Pool {
         }
     }
 
-    /// The next RPC; `None` once the pool is closed and none is left.
     fn next(&self, clock: &Clock) -> Option<Job> {
         let since = clock.now_ps();
         while self.waiting.load(Ordering::Acquire) == 0 && clock.now_ps() - since < POLLED_FOR.as_ps() {
@@ -241,7 +229,6 @@ impl Pool {
         }
     }
 
-    /// An RPC has run for `took`.
     fn end(&self, took: Span) {
         let mut state = self.state();
         state.running -= 1;
@@ -253,12 +240,10 @@ impl Pool {
         self.publish(&state);
     }
 
-    /// Whether any waits or runs.
     pub(crate) fn is_busy(&self) -> bool {
         self.state().held() > 0
     }
 
-    /// Waits until none waits and none runs.
     fn drain(&self) {
         while self.is_busy() {
             std::thread::park_timeout(Duration::from_micros(50));
@@ -266,16 +251,14 @@ impl Pool {
     }
 }
 
-/// A shorter mean says that too few have been measured: handing an RPC on takes longer.
+/// A shorter mean is not trusted: handing an RPC over takes longer, so too few were measured.
 const KNOWN: Span = Span::from_ns(100);
 
 impl State {
-    /// RPCs that wait.
     fn waiting(&self) -> usize {
         self.first.len() + self.queue.len()
     }
 
-    /// RPCs that wait or run.
     fn held(&self) -> u32 {
         u32::try_from(self.waiting()).unwrap_or(u32::MAX) + self.running
     }
@@ -285,14 +268,14 @@ impl State {
     }
 }
 
-/// Runs the handler, unless nobody waits for the reply any more, and sends what comes of it.
+/// Runs the handler, unless the client has given up, and sends the result.
 fn serve(Job { request, later }: Job, service: &dyn Service, answer: &mut Answer, now_ps: u64) {
     answer.reset_for(later.capacity_bytes(), later.asker());
     if let Some(reason) = answer.is_over(|| Timestamp::from_ps(now_ps)) {
         return later.nack(reason);
     }
     let laters = Laters::of(later);
-    // Whose it is does not count: it was handed on already.
+    // The client does not matter: the RPC was accepted already.
     let may_wait = MayWait { laters: &laters, client: NodeId(0), ring: None };
     let mut reply = Reply::buffered(answer).with_laters(Some(&may_wait));
     let served = catch_unwind(AssertUnwindSafe(|| service.serve(&request, &mut reply)));
@@ -300,7 +283,7 @@ fn serve(Job { request, later }: Job, service: &dyn Service, answer: &mut Answer
         Ok(()) => reply.publish(),
         Err(_) => reply.fail(Fault::HandlerPanicked),
     }
-    // Else the handler has taken it, for later still.
+    // Otherwise the handler took it, to reply later still.
     if let Some(later) = laters.into_given() {
         send(later, answer);
     }

@@ -49,23 +49,18 @@ use std::time::{Duration, Instant};
 pub struct RunningServer {
     endpoint: Endpoint,
     stop: Arc<AtomicBool>,
-    /// Wakes the listener, where there is one.
     listener_waker: Option<Arc<OwnedFd>>,
-    /// Wake engines and workers.
     parkers: Vec<Arc<Parker>>,
     registry: Arc<Registry>,
     status: StatusReader,
-    /// The status page, and how it is laid out: for who writes into it later.
+    /// The status page and its layout, for later writers.
     page: (Arc<SharedMemory>, Layout),
     draining: Draining,
-    /// Where engines find new keys.
     key_boxes: Vec<Arc<KeyBox>>,
-    /// What is registered.
     regions: Vec<Registered>,
     log_error: FirstLogError,
     threads: Vec<JoinHandle<()>>,
     pool: Option<Arc<Pool>>,
-    /// Of packets that go through.
     packets: Option<Arc<PacketCounters>>,
     /// Workers whose threads have not ended.
     workers: Arc<AtomicU32>,
@@ -73,37 +68,35 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// The endpoint. After `udp://…:0` or `tcp://…:0`, the port that the kernel chose.
+    /// The endpoint; after `udp://…:0` or `tcp://…:0` with the port that the kernel chose.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its threads that poll, and why it has them.
+    /// Its polling threads, and why it has them.
     #[must_use]
     pub fn threads(&self) -> Threads {
         self.chosen
     }
 
-    /// They were chosen.
     pub(super) fn set_threads(&mut self, chosen: Threads) {
         self.chosen = chosen;
     }
 
-    /// The server's counters.
+    /// The reader of the server's counters.
     #[must_use]
     pub fn status(&self) -> &StatusReader {
         &self.status
     }
 
-    /// Stops taking anything in, and waits until whatever is inside is answered, for `timeout` at
-    /// most. Whether it was. Then [stop](Self::stop) the server.
+    /// Refuses new RPCs and waits until all accepted ones are answered, for `timeout` at most.
+    /// Returns whether they are. [Stop](Self::stop) the server afterwards.
     ///
-    /// Over `shm://` and `tcp://` no client can connect any more, and the endpoint is free for
-    /// another server. Of clients that are connected every further RPC is refused and its client
-    /// told; over `udp://`, where the server knows no clients, every RPC. RPCs that were taken in
-    /// before are served; those whose replies are given [later](crate::Reply::later) keep the
-    /// server waiting.
+    /// Over `shm://` and `tcp://` no client can connect any more, and another server may have the
+    /// endpoint. Connected clients, and over `udp://` all clients, get a NACK for each further RPC.
+    /// Accepted RPCs are served; those with [later](crate::Reply::later) replies keep the server
+    /// waiting.
     ///
     /// # Examples
     ///
@@ -137,32 +130,30 @@ impl RunningServer {
         }
     }
 
-    /// The counters of the pool, where long RPCs are handed to one.
+    /// The counters of the pool, if long RPCs have one.
     #[must_use]
     pub fn pool(&self) -> Option<PoolStatus> {
         self.pool.as_ref().map(|pool| pool.status())
     }
 
-    /// What counts the packets that go through the server, where
-    /// [such](crate::Server::serve_packets) do.
+    /// The counters of the packets that [pass through](crate::Server::serve_packets) the server, if
+    /// any do.
     #[must_use]
     pub fn packets(&self) -> Option<Arc<PacketCounters>> {
         self.packets.clone()
     }
 
-    /// Its packets are counted here.
     pub(super) fn set_packets(&mut self, packets: Arc<PacketCounters>) {
         self.packets = Some(packets);
     }
 
-    /// Its long RPCs are handed to this one.
     pub(crate) fn set_pool(&mut self, pool: Arc<Pool>) {
         self.pool = Some(pool);
     }
 
     /// Replaces the keys of a `udp://` or `tcp://` server that was started with keys. Each engine
-    /// takes them over in its next turn; a client whose key is not among them gets no more answers.
-    /// Without any key, and for a server that was started without, nothing changes.
+    /// applies them in its next turn; a client whose key is not among them gets no more answers.
+    /// Without keys, and for a server started without, nothing changes.
     ///
     /// # Examples
     ///
@@ -178,20 +169,20 @@ impl RunningServer {
     /// ```
     pub fn set_keys(&self, keys: &Keys) {
         self.key_boxes.iter().for_each(|key_box| key_box.put(keys.clone()));
-        // An engine that sleeps is to know at once whom it must not answer any more.
+        // A sleeping engine must learn at once which clients it may no longer answer.
         self.parkers.iter().for_each(|parker| parker.wake());
     }
 
-    /// Refuses every one-sided operation that names `region` from here on; whether the server has
-    /// such a region. Clients that have mapped it keep the memory until they disconnect, and no
-    /// other is given it.
+    /// Refuses every one-sided operation on `region` from here on. Returns whether there is such a
+    /// region. Clients that have mapped it keep the memory until they disconnect; no further client
+    /// gets it.
     pub fn revoke(&self, region: RegionId) -> bool {
         let registered = self.regions.get(region.place()).filter(|_| region.0 >> 16 == 0);
         registered.inspect(|registered| registered.revoke()).is_some()
     }
 
-    /// Why the [decision log](ServerConfig::decision_log) has ended, where it cannot be written any
-    /// more. The server goes on without.
+    /// Why the [decision log](ServerConfig::decision_log) has ended, if writing it failed. The
+    /// server goes on without it.
     #[must_use]
     pub fn log_error(&self) -> Option<&LogError> {
         self.log_error.get()
@@ -200,33 +191,31 @@ impl RunningServer {
     /// Stops the server, waits until its threads have ended, and returns its last counters. RPCs in
     /// flight end with an error at their clients.
     ///
-    /// RPCs that the pool has taken on are served; those whose replies were to be given
-    /// [later](crate::Reply::later) end unanswered.
+    /// The pool serves the RPCs that it has accepted; those with [later](crate::Reply::later)
+    /// replies end unanswered.
     ///
-    /// An RPC that a worker has answered, but not yet freed when it stops, is not counted as freed:
-    /// at most one for each worker, and those that wait for later replies.
+    /// An RPC that a worker has answered but not yet freed does not count as freed: at most one a
+    /// worker, and those with later replies.
     pub fn stop(mut self) -> Status {
         self.shut_down();
         self.status.read()
     }
 
-    /// As [`stop`](Self::stop), for a run whose decision log is evidence: also says whether the log
-    /// is whole.
+    /// As [`stop`](Self::stop), and also returns whether the decision log is complete.
     ///
-    /// Drop workers of your own ([`Server::open`](crate::Server::open)) before: the log of one that
-    /// is the engine too ends with it.
+    /// Drop your own workers ([`Server::open`](crate::Server::open)) first: the log of one that is
+    /// also the engine ends with it.
     pub fn stop_with_log(mut self) -> (Status, Result<(), LogError>) {
         self.shut_down();
         (self.status.read(), self.log_result())
     }
 
-    /// Whether the decision log is whole, after the threads have ended.
     fn log_result(&self) -> Result<(), LogError> {
         self.log_error.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Waits until [`stopper`](Self::stopper) stops the server. It goes on without its decision log
-    /// where that cannot be written any more.
+    /// Waits until [`stopper`](Self::stopper) stops the server, which goes on if its decision log
+    /// fails.
     ///
     /// # Errors
     ///
@@ -239,8 +228,7 @@ impl RunningServer {
         self.log_result()
     }
 
-    /// A flag that stops the server from another thread, such as a signal handler: set it to
-    /// `true`.
+    /// A flag that stops the server from another thread or a signal handler: set it to `true`.
     #[must_use]
     pub fn stopper(&self) -> Arc<AtomicBool> {
         self.stop.clone()
@@ -251,7 +239,7 @@ impl RunningServer {
         self.listener_waker.iter().for_each(|listener_waker| wake(listener_waker));
         self.parkers.iter().for_each(|parker| parker.wake());
         for thread in self.threads.drain(..) {
-            // A thread that panicked has already printed why.
+            // A thread that panicked has printed why.
             let _ = thread.join();
         }
         self.registry.disconnect_all();
@@ -264,10 +252,8 @@ impl Drop for RunningServer {
     }
 }
 
-/// An endpoint, and what is spoken there where that is a protocol of others.
 pub(super) type Spoken = (Endpoint, Option<Arc<dyn Framing>>);
 
-/// Starts a server with threads on which `run` runs the workers.
 pub(super) fn serve(
     endpoint: Spoken,
     config: ServerConfig,
@@ -280,7 +266,6 @@ pub(super) fn serve(
     Ok(running)
 }
 
-/// Gives each worker a thread on which `run` runs it.
 pub(super) fn run_workers(
     (mut running, workers): (RunningServer, Vec<Worker>),
     (pins, engines): (&[usize], usize),
@@ -288,7 +273,7 @@ pub(super) fn run_workers(
 ) -> Result<RunningServer, ServeError> {
     for (index, worker) in workers.into_iter().enumerate() {
         let (run, at_work) = (run.clone(), AtWork::new(&running));
-        // The first cores are those of engines with their own threads.
+        // The first cores are for engines with their own threads.
         let pin = pins.get(engines + index).copied();
         let work = Box::new(move || {
             let _at_work = at_work;
@@ -299,7 +284,7 @@ pub(super) fn run_workers(
     Ok(running)
 }
 
-/// A worker with a thread: engines end after it, for they send what it has answered.
+/// A worker with a thread. Engines end after it, since they send its answers.
 struct AtWork {
     workers: Arc<AtomicU32>,
     parkers: Vec<Arc<Parker>>,
@@ -314,13 +299,13 @@ impl AtWork {
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        // Release: what the worker gave back comes before.
+        // Release: after everything that the worker gave back.
         self.workers.fetch_sub(1, Ordering::Release);
         self.parkers.iter().for_each(|parker| parker.wake());
     }
 }
 
-/// As [`serve`], with `threads` threads that long RPCs are handed to.
+/// As [`serve`], with a pool of `threads` threads for long RPCs.
 pub(super) fn serve_pooled(
     endpoint: Spoken,
     mut config: ServerConfig,
@@ -342,7 +327,6 @@ pub(super) fn serve_pooled(
     Ok(running)
 }
 
-/// Opens an endpoint: listener and engine run, the workers are the caller's.
 pub(super) fn open(
     (endpoint, framing): Spoken,
     config: ServerConfig,
@@ -368,7 +352,7 @@ pub(super) fn open(
     }
 }
 
-/// As [`open`], of a protocol of others, by the caller's clock.
+/// As [`open`], of another protocol, with the caller's clock.
 pub(super) fn open_by(
     (endpoint, framing): Spoken,
     config: ServerConfig,
@@ -381,19 +365,17 @@ pub(super) fn open_by(
     }
 }
 
-/// A socket for each engine, to which `key` brings each datagram; without a key, each sender has
-/// one engine.
+/// A socket for each engine. Without `key`, which selects the engine, each sender has one engine.
 fn bind(address: SocketAddr, engines: u16, key: Option<GroupKey>) -> std::io::Result<Vec<Box<dyn Wire>>> {
     let boxed = |wire: KernelWire| Box::new(wire) as Box<dyn Wire>;
-    // A server of one needs no choice made by the kernel, which may not have it.
+    // One engine needs no selection by the kernel, which may lack it.
     if engines == 1 {
         return Ok(vec![boxed(KernelWire::bind(address)?)]);
     }
     Ok(KernelWire::bind_group(address, engines, key)?.into_iter().map(boxed).collect())
 }
 
-/// Opens an `xdp://` server; where the kernel does not let this process have the interface's
-/// frames, one with the kernel's sockets at the same address.
+/// If the kernel denies this process the interface's frames, uses its sockets at the same address.
 fn open_xdp(address: &XdpAddress, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let endpoint = Endpoint::Xdp(address.clone());
     if address.server.is_some() {
@@ -411,13 +393,12 @@ fn open_xdp(address: &XdpAddress, config: ServerConfig) -> Result<(RunningServer
     open_udp(&endpoint, vec![wire], &Time::Machine, &random_bytes()?, config)
 }
 
-/// Connections for each engine, each of which stays with the engine that the kernel gives it to.
+/// A listening socket for each engine, which keeps the connections that the kernel gives it.
 fn listen_for_datagrams(address: SocketAddr, config: &ServerConfig) -> std::io::Result<Vec<Box<dyn Wire>>> {
     let wires = TcpServerWire::bind_group(address, config.parts(), config.clients_max.into())?;
     Ok(wires.into_iter().map(|wire| Box::new(wire) as Box<dyn Wire>).collect())
 }
 
-/// Opens a `shm://` server: an engine or several, each with the rings of its clients.
 fn open_shm(
     name: &str,
     endpoint: Endpoint,
@@ -453,7 +434,6 @@ fn open_shm(
     Ok((running, workers))
 }
 
-/// Opens a `udp://` server over an environment of the caller's.
 pub(super) fn open_over(
     environment: Environment,
     config: ServerConfig,
@@ -467,7 +447,6 @@ pub(super) fn open_over(
     open_udp(&endpoint, vec![wire], &time, &entropy, config)
 }
 
-/// Opens a `udp://` or `tcp://` server: an engine a wire, all at one address.
 fn open_udp(
     asked: &Endpoint,
     wires: Vec<Box<dyn Wire>>,
@@ -485,7 +464,7 @@ fn open_udp(
         return Err(ServeError::Mtu { got: config.packet_bytes });
     }
     config.mtu_bytes = config.packet_bytes;
-    // Packets that are lost are asked for again, which takes round trips.
+    // Lost packets are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
     let parts = part(&config, UdpPort::SOURCES)?;
     let layout = Layout::of(&config);
@@ -520,8 +499,7 @@ fn open_udp(
     Ok((running, workers))
 }
 
-/// Opens a server that speaks a protocol of others: an engine or several, each with the connections
-/// that the kernel gives it.
+/// Opens a server of another protocol; its engines keep the connections that the kernel gives them.
 fn open_stream(
     endpoint: Endpoint,
     framing: Arc<dyn Framing>,
@@ -536,7 +514,7 @@ fn open_stream(
     if !config.insecure && !address.ip().is_loopback() {
         return Err(ServeError::Insecure { endpoint });
     }
-    // Every request is one packet: no other is to wait for the rest of it in the receive buffer.
+    // Every request is one packet, so none waits for the rest of it in the receive buffer.
     config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64).max(64);
     let parts = part(&config, StreamPort::SOURCES)?;
     let ears = claim(&endpoint, || listen(&endpoint, address, config.parts()))?;
@@ -564,8 +542,6 @@ fn open_stream(
     assemble(parts, ground, ports)
 }
 
-/// What each engine of a server that speaks a protocol of others listens with, all of them at one
-/// address.
 fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Result<Vec<Ears>> {
     if let Endpoint::Udp(_) = endpoint {
         return Ok(bind(address, engines, None)?.into_iter().map(Ears::Datagrams).collect());
@@ -573,24 +549,20 @@ fn listen(endpoint: &Endpoint, address: SocketAddr, engines: u16) -> std::io::Re
     Ok(Sockets::listen_group(address, engines)?.into_iter().map(Ears::Stream).collect())
 }
 
-/// What a server stands on, beside its transports.
 pub(super) struct Ground {
     pub(super) endpoint: Endpoint,
     pub(super) page: (Arc<SharedMemory>, Layout),
     pub(super) draining: Draining,
-    /// The rings that replies are written into.
     pub(super) registry: Arc<Registry>,
-    /// Wakes the listener, where there is one.
     pub(super) listener_waker: Option<Arc<OwnedFd>>,
     pub(super) watch: Watch,
-    /// Cores of the engines' threads.
     pub(super) pin: Vec<usize>,
     pub(super) threads: Threads,
 }
 
 /// The configuration, if this endpoint supports it.
 pub(super) fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
-    // Where workers share the engine, none of them is it alone.
+    // Workers that share the engine are never inline.
     if config.kind() == Kind::Shared {
         config.inline = Some(false);
     }
@@ -613,7 +585,7 @@ pub(super) fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<S
     }
 }
 
-/// Builds engines and workers, an engine for each transport, and starts the engines' threads.
+/// Builds an engine for each transport and its workers, and starts the engines' threads.
 pub(super) fn assemble<T: ServerTransport>(
     parts: Vec<Part>,
     ground: Ground,

@@ -4,7 +4,7 @@ use crate::config::error::ServeError;
 use nebula_sys::affinity::pin_to;
 use std::thread::JoinHandle;
 
-/// Starts a named thread, pinned where asked; waits until it is known whether that succeeded.
+/// Starts a named thread. Waits until it is pinned, if `pin` is given.
 pub(crate) fn spawn(
     name: &str,
     pin: Option<usize>,

@@ -1,8 +1,8 @@
-//! What the status page says of a whole server, in one value.
+//! The counters of a whole server, in one value.
 
 use nebula_nic::Span;
 
-/// A server's counters. Each is exact, but they are not all read at the same instant.
+/// A server's counters. Each is exact, but they are read at slightly different instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
@@ -49,18 +49,17 @@ pub struct Status {
     pub violations: u64,
     /// Under `work-stealing`: RPCs served by another worker than the one they were dispatched to.
     pub stolen: u64,
-    /// RPCs whose payload their worker had fetched before it began them. Always 0 with an inline
+    /// RPCs whose payload was fetched before their worker began them. Always 0 with an inline
     /// worker, whose copy brings every payload into its core's cache.
     pub steered: u64,
-    /// Under `altocumulus:G`: RPCs handed to another group of workers, counted by the sending
-    /// groups.
+    /// Under `altocumulus:G`: RPCs handed to another group, counted by the sending groups.
     pub migrated_out: u64,
     /// The same RPCs, counted by the receiving groups.
     pub migrated_in: u64,
-    /// Under `altocumulus:G`: decisions of a group to hand RPCs over since its queue was far longer
-    /// than every other ([`Pattern::Hill`](nebula_nic::schedule::Pattern::Hill)).
+    /// Under `altocumulus:G`: decisions to hand RPCs over because the group's queue was far longer
+    /// than all others ([`Pattern::Hill`](nebula_nic::schedule::Pattern::Hill)).
     pub migrations_hill: u64,
-    /// The same, since another queue was far shorter than every other
+    /// The same, because another queue was far shorter than all others
     /// ([`Pattern::Valley`](nebula_nic::schedule::Pattern::Valley)).
     pub migrations_valley: u64,
     /// The same, in pairs of the longest with the shortest queue, and so on
@@ -68,53 +67,52 @@ pub struct Status {
     pub migrations_pairing: u64,
     /// Over `udp://`: packets of requests that had arrived before.
     pub repeated: u64,
-    /// Over `udp://`: RPCs refused because they were older than what the server remembers.
+    /// Over `udp://`: RPCs refused because they were older than the server's memory.
     pub nacked_stale: u64,
     /// Over `udp://`: RPCs refused because their deadline was over before a worker began them.
     pub nacked_expired: u64,
     /// RPCs cancelled by their clients before a worker began them.
     pub cancelled: u64,
-    /// Over `udp://`: requests that were neither served nor refused, since refusing them would have
-    /// taken time from serving others.
+    /// Over `udp://`: requests neither served nor refused, since refusing them would have taken
+    /// time from others.
     pub unanswered: u64,
-    /// Over `udp://`: datagrams that were not even read, for the same reason.
+    /// Over `udp://`: datagrams that were not read, for the same reason.
     pub unread: u64,
-    /// One-sided operations that engines have carried out, of up to 64 bytes each. What clients do
-    /// with memory that they have mapped is not counted.
+    /// One-sided operations that engines have carried out, of up to 64 bytes each. Accesses to
+    /// mapped memory do not count.
     pub operations: u64,
     /// One-sided operations that engines have refused.
     pub operations_refused: u64,
     /// The most RPCs that waited at the end of a turn, in the last one to two seconds.
     pub queue_depth_recent: u64,
-    /// The most slots held as the page was written, in the last one to two seconds.
+    /// The most slots held when the page was written, in the last one to two seconds.
     pub slots_used_recent: u64,
-    /// RPCs of which some packets have arrived: used entries of the reassembler.
+    /// RPCs with missing packets: used entries of the reassembler.
     pub incomplete: u64,
     /// Entries of the reassembler.
     pub reassembler_entries: u64,
-    /// Time of engines' turns that did something, summed over all engines.
+    /// Time of engines' turns with work, summed over all engines.
     pub engine_busy: Span,
     /// Engines.
     pub engines: u64,
-    /// Under `darc`: plans of which cores are reserved, made so far.
+    /// Under `darc`: plans of reserved cores, made so far.
     pub darc_plans: u64,
-    /// Under `darc`: groups of types that the last plan has.
+    /// Under `darc`: groups of types in the last plan.
     pub darc_groups: u64,
     /// When the server began, in ticks of the [machine's clock](nebula_sys::clock::Clock::ticks).
     pub started_ticks: u64,
     /// When the page was written last, likewise.
     pub written_ticks: u64,
-    /// Whether the server takes nothing in any more, and ends when what is inside is answered.
+    /// Whether the server drains: it refuses new RPCs and answers those inside.
     pub is_draining: bool,
-    /// Whether each engine and its worker are one thread, so that the engine's time is the
-    /// worker's.
+    /// Whether each engine and its worker share one thread, and so the engine's time.
     pub is_inline: bool,
-    /// The latency that the server is to keep.
+    /// The latency target.
     pub slo: Span,
 }
 
 impl Status {
-    /// RPCs NACKed, for whatever reason.
+    /// RPCs NACKed, for any reason.
     #[must_use]
     pub fn nacked(&self) -> u64 {
         self.nacked_buffer_full
@@ -125,9 +123,8 @@ impl Status {
             + self.nacked_expired
     }
 
-    /// RPCs that clients have asked for: those whole in the receive buffer, those that never became
-    /// whole, and those refused before. A request that was [neither served nor
-    /// refused](Self::unanswered) counts too.
+    /// RPCs that clients have sent: completely received, never completed, or refused before.
+    /// Requests [neither served nor refused](Self::unanswered) count too.
     #[must_use]
     pub fn offered(&self) -> u64 {
         let refused = self.nacked() - self.nacked_expired;

@@ -1,17 +1,15 @@
-//! A log-linear histogram of times: sixteen buckets for each doubling, so that a bucket is at most
-//! a sixteenth wide.
+//! A log-linear histogram of times: sixteen buckets for each doubling, so that the width of a
+//! bucket is at most a sixteenth of its times.
 
 use nebula_nic::Span;
 
-/// Buckets: times up to 70 s, beyond which all are in the last one.
+/// Buckets for times up to 70 s; longer times are in the last one.
 pub(super) const BUCKETS: usize = 528;
-/// A bucket's unit is this power of two in picoseconds: about a nanosecond.
+/// log₂ of a bucket's unit in picoseconds: about a nanosecond.
 const UNIT_SHIFT: u32 = 10;
-/// Buckets of a doubling.
 const EACH: u64 = 16;
 const EACH_SHIFT: u32 = EACH.trailing_zeros();
 
-/// The bucket of a time.
 #[expect(clippy::cast_possible_truncation, reason = "at most the number of buckets")]
 #[inline(always)]
 pub(super) const fn bucket_of(ps: u64) -> usize {
@@ -24,14 +22,13 @@ pub(super) const fn bucket_of(ps: u64) -> usize {
     if bucket < BUCKETS { bucket } else { BUCKETS - 1 }
 }
 
-/// Where a bucket ends.
 const fn end_ps(bucket: usize) -> u64 {
     let next = bucket as u64 + 1;
     let units = if next < 2 * EACH { next } else { (next % EACH + EACH) << (next / EACH - 1) };
     units << UNIT_SHIFT
 }
 
-/// Times that were sampled, in buckets.
+/// Sampled times, in buckets.
 ///
 /// # Examples
 ///
@@ -65,7 +62,7 @@ impl Histogram {
         Self { counts: (0..BUCKETS).map(count).collect(), sum_ps }
     }
 
-    /// Samples.
+    /// The number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -97,19 +94,19 @@ impl Histogram {
         })
     }
 
-    /// The buckets that have samples: where each ends, and how many it has.
+    /// The buckets with samples: the end of each, and its number of samples.
     pub fn buckets(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counted.map(|(bucket, &count)| (Span::from_ps(end_ps(bucket)), count))
     }
 
-    /// Adds the samples of another.
+    /// Adds the samples of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         self.sum_ps += other.sum_ps;
     }
 
-    /// The samples that have come since `earlier`, an earlier reading of the same histogram.
+    /// The samples added since `earlier`, an earlier reading of the same histogram.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.counts.iter().zip(&earlier.counts).map(|(count, before)| count.saturating_sub(*before));

@@ -1,4 +1,4 @@
-//! Where everything stands in the status page. See `docs/PROTOCOL.md`.
+//! The layout of the status page. See `docs/PROTOCOL.md`.
 //!
 //! ```text
 //!   first engine │ gaps │ further engines │ pool and store │ worker 0 │ worker 1 │ …
@@ -8,27 +8,20 @@
 use super::histogram::BUCKETS;
 use crate::config::server::ServerConfig;
 
-/// Gaps that the page remembers.
 pub(super) const GAPS: usize = 4096;
-/// Words of an engine's counters.
 const ENGINE_WORDS: usize = 64;
-/// Words of the pool's counters and of the store's.
 pub(super) const POOL_WORDS: usize = 16;
 const SHARED_WORDS: usize = 2 * POOL_WORDS;
-/// Words of a worker's sums.
 const SUM_WORDS: usize = 16;
-/// Words of a sample.
 pub(super) const SAMPLE_WORDS: usize = 8;
-/// Samples of a worker: the latest, and behind them the slow ones.
+/// Samples of a worker: the latest, then the slow ones.
 pub(super) const SAMPLES: usize = LATEST + SLOW;
 pub(super) const LATEST: usize = 32;
 pub(super) const SLOW: usize = 32;
-/// Words of a worker.
 pub(super) const WORKER_WORDS: usize = SUM_WORDS + Kind::COUNT * BUCKETS + SAMPLES * SAMPLE_WORDS;
-/// Of this arrangement: a reader that knows another one reads nothing.
+/// A reader of another revision reads nothing.
 const REVISION: u64 = 1;
 
-/// Where each counter of an engine stands.
 #[derive(Clone, Copy)]
 pub(super) enum Field {
     Packets,
@@ -62,7 +55,7 @@ pub(super) enum Field {
     Steered,
     Unanswered,
     Unread,
-    // The layout of the page stands between.
+    // The word of the layout is between.
     QueueDepthRecent = 32,
     SlotsUsedRecent,
     Incomplete,
@@ -82,16 +75,12 @@ pub(super) enum Field {
     Pairings,
 }
 
-/// Where each sum of a worker stands.
 #[derive(Clone, Copy)]
 pub(super) enum Sum {
-    /// RPCs served, as of the latest sample.
     Served,
-    /// What serving them took, estimated from the samples.
+    /// Time to serve them, estimated from the samples.
     BusyPs,
-    /// Samples.
     Sampled,
-    /// Its engine.
     Engine,
     /// Samples of slow RPCs written.
     Slow,
@@ -101,7 +90,6 @@ pub(super) enum Sum {
     Service,
 }
 
-/// What a histogram is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Latency,
@@ -121,12 +109,10 @@ impl Kind {
     }
 }
 
-/// Where a gap's two words stand.
 pub(super) fn gap_word(number: u64) -> usize {
     ENGINE_WORDS + 2 * usize::try_from(number % GAPS as u64).unwrap_or(0)
 }
 
-/// How many engines and workers a page has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) engines: u16,
@@ -134,15 +120,12 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The word that says it.
     pub(super) const WORD: usize = 31;
 
-    /// That of a server.
     pub(crate) fn of(config: &ServerConfig) -> Self {
         Self { engines: config.parts(), workers: config.workers }
     }
 
-    /// Bytes of the page.
     pub(crate) const fn bytes(self) -> usize {
         self.worker_at(self.workers as usize) * 8
     }
@@ -151,41 +134,36 @@ impl Layout {
         REVISION << 32 | (self.workers as u64) << 16 | self.engines as u64
     }
 
-    /// The layout that a page says it has, if it has room for that.
+    /// The layout in a page's word, if the page has room for it.
     #[expect(clippy::cast_possible_truncation, reason = "16 bits each")]
     pub(super) fn from_word(word: u64, bytes: usize) -> Option<Self> {
         let layout = Self { engines: word as u16, workers: (word >> 16) as u16 };
         (word >> 32 == REVISION && layout.engines > 0 && layout.bytes() <= bytes).then_some(layout)
     }
 
-    /// Where a counter of an engine stands: those behind the first have theirs behind the gaps.
+    /// The first engine's counters are before the gaps, the others' behind.
     pub(super) const fn engine_word(self, engine: usize, field: Field) -> usize {
         let at = if engine == 0 { 0 } else { engine * ENGINE_WORDS + 2 * GAPS };
         at + field as usize
     }
 
-    /// Where the pool's counters begin.
     pub(super) const fn pool_at(self) -> usize {
         self.engines as usize * ENGINE_WORDS + 2 * GAPS
     }
 
-    /// Where the store's counters begin.
     pub(super) const fn store_at(self) -> usize {
         self.pool_at() + POOL_WORDS
     }
 
-    /// Where a worker begins.
     pub(super) const fn worker_at(self, worker: usize) -> usize {
         self.pool_at() + SHARED_WORDS + worker * WORKER_WORDS
     }
 }
 
-/// Where a histogram of a worker begins, from where the worker does.
 pub(super) const fn histogram_at(kind: Kind) -> usize {
     SUM_WORDS + kind as usize * BUCKETS
 }
 
-/// Where a worker's samples begin, from where the worker does.
 pub(super) const SAMPLES_AT: usize = SUM_WORDS + Kind::COUNT * BUCKETS;
 
 const _: () = assert!((Field::Unread as usize) < Layout::WORD && (Field::OperationsRefused as usize) < ENGINE_WORDS);

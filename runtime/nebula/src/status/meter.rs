@@ -1,10 +1,9 @@
 //! A worker's end of the status page: it samples one RPC in 64, and counts in memory that only it
 //! writes.
 //!
-//! RPCs are counted down to the next sample. The distance is random, 64 on average, so that no
-//! pattern of the load meets it: every RPC is as likely to be sampled, slow or fast. Only then the
-//! clock is read, before and behind the handler. Of RPCs that are served in one go, each took as
-//! long as the others.
+//! A random distance, 64 on average, leads to the next sample, so that no pattern of the load
+//! coincides with it: slow and fast RPCs are equally likely. The clock is read only for a sample,
+//! around the handler. All RPCs of one run count as equally long.
 
 use super::histogram::bucket_of;
 use super::layout::{Kind, Layout, Sum, WORKER_WORDS, histogram_at};
@@ -17,24 +16,20 @@ use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// Distances between two samples are 1 to this, so half of it on average.
+/// Distances are 1 to this, so half of it on average.
 const DISTANCE_MAX: u32 = 128;
-/// Samples between two looks at the service's own counters.
+/// Samples between two looks at the service's counters.
 const SAMPLES_PER_STORE: u64 = 16;
-/// Rests between two looks at them.
+/// Rests between two looks at the service's counters.
 const RESTS_PER_STORE: u32 = 64;
-/// A slow sample is one slower than all of late: by how much the bound falls with each sample, as a
-/// power of two.
+/// The bound of slow samples falls with each sample by this power of two.
 const SLOW_FADES: u32 = 10;
 
-/// One RPC of those that were served in one go, and when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
-    /// The first of them.
     pub(crate) arrival: Arrival,
-    /// How many there were.
     pub(crate) rpcs: u32,
-    /// From the number of one to that of the next.
+    /// The difference of the numbers of two consecutive RPCs.
     pub(crate) step: u32,
     pub(crate) given_ps: u64,
     pub(crate) is_steered: bool,
@@ -42,17 +37,16 @@ pub(crate) struct Served {
     pub(crate) ended_ps: u64,
 }
 
-/// A worker's meter.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// RPCs until the next sample, less one; below 0 when it is due.
+    /// RPCs until the next sample, minus one; negative if it is due.
     left: i32,
     distance: u32,
     random: u32,
     slow_ps: u64,
     rests: u32,
     watch: Watch,
-    /// The page, and where in it; none where nothing is measured.
+    /// `None` if nothing is measured.
     page: Option<Page>,
 }
 
@@ -60,7 +54,6 @@ pub(crate) struct Meter {
 struct Page {
     memory: Arc<SharedMemory>,
     at: usize,
-    /// Where the service's counters go, from the one worker that writes them.
     store_at: Option<usize>,
 }
 
@@ -69,7 +62,6 @@ struct Page {
 struct Words<'a>(&'a [AtomicU64; WORKER_WORDS]);
 
 impl Words<'_> {
-    /// Adds to a word; what it is then.
     #[inline(always)]
     fn add(self, at: usize, value: u64) -> u64 {
         let sum = self.0[at].load(Ordering::Relaxed).wrapping_add(value);
@@ -85,11 +77,6 @@ impl Words<'_> {
 }
 
 impl Page {
-    /// The worker's words.
-    ///
-    /// # Panics
-    ///
-    /// Never: the page was laid out for the worker.
     #[inline(always)]
     fn words(&self) -> Words<'_> {
         Words(self.memory.words()[self.at..].first_chunk().expect("the page has room for every worker"))
@@ -106,7 +93,6 @@ impl Page {
 }
 
 impl Meter {
-    /// The meter of worker `worker` of all, which `engine` gives RPCs to.
     pub(crate) fn new(
         memory: Arc<SharedMemory>,
         layout: Layout,
@@ -116,12 +102,11 @@ impl Meter {
         let store_at = (worker == 0).then(|| layout.store_at());
         let page = Page { memory, at: layout.worker_at(worker), store_at };
         page.words().0[Sum::Engine as usize].store(engine as u64, Ordering::Relaxed);
-        // Any seed but 0; that of the worker, so that workers do not sample in step.
+        // Any seed but 0, different for each worker so that they do not sample in step.
         let random = u32::try_from(worker).unwrap_or(0).wrapping_mul(0x9E37_79B9) | 1;
         Self { page: Some(page), ..Self::off(random, watch) }
     }
 
-    /// A meter that measures nothing.
     pub(crate) fn none(watch: &Watch) -> Self {
         Self { left: i32::MAX, ..Self::off(1, watch) }
     }
@@ -130,7 +115,7 @@ impl Meter {
         Self { left: 0, distance: 1, random, slow_ps: 0, rests: 0, watch: watch.clone(), page: None }
     }
 
-    /// Counts `rpcs` RPCs, at most a burst; whether one of them is to be sampled.
+    /// Counts `rpcs` RPCs, at most a burst. Returns whether to sample one of them.
     #[inline(always)]
     #[must_use]
     pub(crate) fn is_due(&mut self, rpcs: u32) -> bool {
@@ -138,13 +123,12 @@ impl Meter {
         self.left < 0
     }
 
-    /// When it is.
     #[inline(always)]
     pub(crate) fn now_ps(&self) -> u64 {
         self.watch.now_ps()
     }
 
-    /// Samples RPCs of a run that began at `begun_ps` and has ended; `arrival` is the first one's.
+    /// Samples RPCs of a run from `begun_ps` until now; `arrival` is that of the first.
     #[cold]
     #[inline(never)]
     pub(crate) fn sample_run(&mut self, run: &Run, arrival: Arrival, begun_ps: u64) {
@@ -153,7 +137,7 @@ impl Meter {
         self.sample(Served { arrival, rpcs, step, given_ps, is_steered: false, begun_ps, ended_ps });
     }
 
-    /// Samples the RPCs that are due, among those served last.
+    /// Samples the due RPCs among those served last.
     #[cold]
     #[inline(never)]
     pub(crate) fn sample(&mut self, served: Served) {
@@ -161,7 +145,6 @@ impl Meter {
             0 | 1 => served.ended_ps.saturating_sub(served.begun_ps),
             rpcs => served.ended_ps.saturating_sub(served.begun_ps) / u64::from(rpcs),
         };
-        // How many RPCs of these came before the sampled one.
         let mut before = u32::try_from(self.left.wrapping_add_unsigned(served.rpcs)).unwrap_or(0);
         while self.left < 0 {
             let Some(page) = &self.page else {
@@ -186,8 +169,7 @@ impl Meter {
         self.random % DISTANCE_MAX + 1
     }
 
-    /// Writes down what the service counts, once in a while; called behind
-    /// [`sample`](Self::sample).
+    /// Writes the service's counters once in a while; called after [`sample`](Self::sample).
     #[cold]
     #[inline(never)]
     pub(crate) fn note_store(&self, service: &dyn Service) {
@@ -199,7 +181,7 @@ impl Meter {
         }
     }
 
-    /// The worker is about to rest: writes down what the service counts, once in a while.
+    /// As [`note_store`](Self::note_store), when the worker is about to rest.
     pub(crate) fn note_rest(&mut self, service: &dyn Service) {
         self.rests = self.rests.wrapping_add(1);
         if let Some(page) = self.page.as_ref().filter(|_| self.rests.is_multiple_of(RESTS_PER_STORE)) {
@@ -207,14 +189,12 @@ impl Meter {
         }
     }
 
-    /// The same at the end.
     pub(crate) fn note_end(&self, service: &dyn Service) {
         self.page.iter().for_each(|page| page.put_store(service.store()));
     }
 }
 
-/// Writes a sample, which began `before` RPCs behind the first; as slow as one has to be to count
-/// as slow is returned.
+/// Writes a sample, `before` RPCs after the first. Returns the new bound for slow samples.
 fn count(words: Words<'_>, served: &Served, (each_ps, before): (u64, u32), slow_ps: u64) -> u64 {
     let Arrival { mut rpc, bytes, arrived, .. } = served.arrival;
     rpc.tid.0 = rpc.tid.0.wrapping_add(before.wrapping_mul(served.step));
@@ -245,9 +225,8 @@ fn count(words: Words<'_>, served: &Served, (each_ps, before): (u64, u32), slow_
 }
 
 impl Served {
-    /// An RPC that was served alone.
     pub(crate) fn one(arrival: Arrival, given: Timestamp, is_steered: bool, begun_ps: u64, ended_ps: u64) -> Self {
-        // One that a worker has come for itself was not given before.
+        // An RPC that its worker took by itself was not given before.
         let given_ps = if given == Timestamp::ZERO { begun_ps } else { given.as_ps() };
         Self { arrival, rpcs: 1, step: 0, given_ps, is_steered, begun_ps, ended_ps }
     }

@@ -1,5 +1,4 @@
-//! The engine's end of the status page: it writes its counters after a number of turns, and when it
-//! becomes idle.
+//! The engine's end of the status page: writes its counters.
 
 use super::layout::{Field, Layout, gap_word};
 use nebula_nic::schedule::PatternCounts;
@@ -8,17 +7,14 @@ use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
 
-/// The server's end of the page.
 #[derive(Debug)]
 pub(crate) struct StatusPage {
     memory: Arc<SharedMemory>,
     layout: Layout,
-    /// Which engine's counters these are.
     section: usize,
     gaps: u64,
 }
 
-/// What the engine knows beside its back end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extra {
     pub(crate) queue_bound: u32,
@@ -41,27 +37,24 @@ pub(crate) struct Extra {
     pub(crate) slo: Span,
 }
 
-/// What a transport counts on which packets come again, late or never.
+/// Counters of a transport whose packets may be repeated, late or lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NetworkCounters {
-    /// Packets of requests that had come before.
     pub(crate) repeated: u64,
     pub(crate) stale: u64,
     pub(crate) expired: u64,
     pub(crate) cancelled: u64,
-    /// Requests that were neither served nor answered for lack of time.
     pub(crate) unanswered: u64,
-    /// Datagrams of which nothing was read, for the same reason.
+    /// Datagrams not read, and before them requests neither served nor refused, for lack of time.
     pub(crate) unread: u64,
     /// One-sided operations carried out, and refused.
     pub(crate) operations: u64,
     pub(crate) operations_refused: u64,
-    /// RPCs of several packets refused to keep room for those of one.
+    /// RPCs of several packets refused to keep room for single packets.
     pub(crate) crowded: u64,
 }
 
 impl StatusPage {
-    /// The page of engine `section`.
     pub(crate) fn new(memory: Arc<SharedMemory>, layout: Layout, section: usize) -> Self {
         let page = Self { memory, layout, section, gaps: 0 };
         page.memory.words()[Layout::WORD].store(layout.to_word(), Ordering::Relaxed);
@@ -72,7 +65,6 @@ impl StatusPage {
         self.memory.words()[self.layout.engine_word(self.section, field)].store(value, Ordering::Relaxed);
     }
 
-    /// Writes the counters.
     pub(crate) fn publish(&self, backend: &Backend, extra: Extra) {
         let counters = backend.counters();
         let put = |field, value: u64| self.put(field, value);
@@ -127,8 +119,7 @@ impl StatusPage {
         }
     }
 
-    /// Adds a gap to the list; the oldest falls off. Of several engines the first one's gaps are
-    /// listed.
+    /// Adds a gap to the list, in place of the oldest. Only the first engine's gaps are listed.
     pub(crate) fn add_gap(&mut self, from_ticks: u64, to_ticks: u64) {
         if self.section > 0 {
             return;
@@ -137,8 +128,7 @@ impl StatusPage {
         self.memory.words()[at].store(from_ticks, Ordering::Relaxed);
         self.memory.words()[at + 1].store(to_ticks, Ordering::Relaxed);
         self.gaps += 1;
-        // Release: pairs with the Acquire of a reader's load; the entry is written before it
-        // counts.
+        // Release: a reader that sees the number (Acquire) sees the entry.
         self.memory.words()[Field::Gaps as usize].store(self.gaps, Ordering::Release);
     }
 }

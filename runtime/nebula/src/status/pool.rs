@@ -1,4 +1,4 @@
-//! The counters of a server's pool of worker threads.
+//! The counters of a server's pool of threads.
 
 use nebula_nic::Span;
 
@@ -8,15 +8,15 @@ use nebula_nic::Span;
 pub struct PoolStatus {
     /// Its threads.
     pub threads: u16,
-    /// RPCs that it takes on at once, waiting and running: as many as keep the SLO.
+    /// RPCs that it accepts at once, waiting and running: as many as keep the SLO.
     pub bound: u32,
     /// RPCs that wait or run.
     pub held: u32,
     /// RPCs whose handlers have returned.
     pub served: u64,
-    /// RPCs that were refused because it had as many as it takes on.
+    /// RPCs refused because as many were held.
     pub refused: u64,
-    /// What an RPC takes of a thread: the mean, where enough were served.
+    /// Mean service time of an RPC, once enough were served.
     pub service: Option<Span>,
 }
 
@@ -26,7 +26,7 @@ impl PoolStatus {
         [self.threads.into(), self.bound.into(), self.held.into(), self.served, self.refused, service_ps]
     }
 
-    /// Back from the words of the status page; `None` where there is no pool.
+    /// Reads the words of the status page; `None` without a pool.
     pub(crate) fn from_words(word: impl Fn(usize) -> u64) -> Option<Self> {
         let small = |at| u32::try_from(word(at)).unwrap_or(u32::MAX);
         let threads = u16::try_from(word(0)).ok().filter(|&threads| threads > 0)?;

@@ -1,4 +1,4 @@
-//! The readers' end of the status page: it loads, and can do nothing else.
+//! The readers' end of the status page, which can only load.
 
 use super::counters::Status;
 use super::histogram::Histogram;
@@ -20,23 +20,23 @@ pub struct Gap {
     pub to_ps: u64,
 }
 
-/// What one worker has done.
+/// The counters of one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreStatus {
     /// The worker's number among all of the server.
     pub worker: u16,
     /// The engine that gives it RPCs.
     pub engine: u16,
-    /// RPCs served, as of the latest sample: up to 128 fewer than there were.
+    /// RPCs served, as of the latest sample: up to 128 fewer than really.
     pub served: u64,
-    /// What its handlers took, estimated from the samples.
+    /// Time in its handlers, estimated from the samples.
     pub busy: Span,
     /// From an RPC's arrival to its end, of one RPC in 64.
     pub latency: Histogram,
     /// From an RPC's arrival to its beginning, of the same RPCs.
     pub waiting: Histogram,
-    /// From an RPC's beginning to its end, of the same RPCs. Of RPCs that were served in one go it
-    /// is their mean.
+    /// From an RPC's beginning to its end, of the same RPCs. For RPCs served in one run, their
+    /// mean.
     pub service: Histogram,
 }
 
@@ -52,7 +52,7 @@ impl StatusReader {
         Self { memory: Arc::new(memory), bytes }
     }
 
-    /// That of the page; `None` while no engine has begun.
+    /// The page's layout; `None` while no engine has begun.
     fn layout(&self) -> Option<Layout> {
         Layout::from_word(self.memory.load(Layout::WORD)?, self.bytes)
     }
@@ -61,7 +61,7 @@ impl StatusReader {
         self.memory.load(at).unwrap_or(0)
     }
 
-    /// Of several engines: the sum of counters, and the largest or the least of other values.
+    /// Of several engines: the sum of counters, and the maximum or minimum of other values.
     fn get(&self, layout: Layout, field: Field) -> u64 {
         let each = (0..usize::from(layout.engines)).map(|engine| self.word(layout.engine_word(engine, field)));
         match field {
@@ -73,7 +73,7 @@ impl StatusReader {
         }
     }
 
-    /// The counters as the server last wrote them: at most some thousand RPCs ago, or when it last
+    /// The counters as the server last wrote them: some thousand RPCs ago at most, or when it last
     /// became idle.
     #[must_use]
     pub fn read(&self) -> Status {
@@ -131,7 +131,7 @@ impl StatusReader {
         }
     }
 
-    /// What each worker has done.
+    /// The counters of each worker.
     #[must_use]
     pub fn cores(&self) -> Vec<CoreStatus> {
         let Some(layout) = self.layout() else { return Vec::new() };
@@ -173,8 +173,8 @@ impl StatusReader {
         })
     }
 
-    /// Some RPCs of late, the slowest first: of each worker the latest that were sampled, and the
-    /// slowest of some thousand samples.
+    /// Recent RPCs, the slowest first: of each worker the latest samples, and the slowest of some
+    /// thousand.
     #[must_use]
     pub fn samples(&self) -> Vec<RpcSample> {
         let Some(layout) = self.layout() else { return Vec::new() };
@@ -188,15 +188,14 @@ impl StatusReader {
         samples
     }
 
-    /// What the service says of what it stores; `None` where it stores nothing, or has not been
-    /// asked yet.
+    /// The counters of the service's store; `None` if it has none, or they are not written yet.
     #[must_use]
     pub fn store(&self) -> Option<StoreCounters> {
         let at = self.layout()?.store_at();
         StoreCounters::from_words(|word| self.word(at + word))
     }
 
-    /// The counters of the pool, where long RPCs are handed to one.
+    /// The counters of the pool, if long RPCs have one.
     #[must_use]
     pub fn pool(&self) -> Option<PoolStatus> {
         let at = self.layout()?.pool_at();
@@ -209,8 +208,7 @@ impl StatusReader {
         self.memory.load(Field::Gaps as usize).unwrap_or(0)
     }
 
-    /// The gaps from number `since` on, oldest first, as far as the page still lists them: the
-    /// latest 4,095.
+    /// The gaps from number `since` on, oldest first, of the latest 4,095, which the page lists.
     #[must_use]
     pub fn gaps(&self, since: u64, clock: Clock) -> Vec<Gap> {
         let seen = self.gaps_seen();

@@ -1,16 +1,14 @@
-//! Samples of single RPCs, with the times that the server knows of their way: the latest, and the
-//! slowest of late.
+//! Samples of single RPCs, with the times that the server knows: the latest, and recent slow ones.
 
 use super::layout::{LATEST, SAMPLE_WORDS, SAMPLES, SAMPLES_AT, SLOW};
 use nebula_nic::{NodeId, RpcKey, Span, TransferId};
 use nebula_sys::sync::{AtomicU64, Ordering};
 
 /// One RPC and its times at the [stations](nebula_nic) that the server sees, in picoseconds of the
-/// server's own clock: in another process only their differences say something.
+/// server's own clock: another process can use only their differences.
 ///
-/// The client knows when it began the RPC and when it took the reply (stations 1 and 11). An engine
-/// reads its clock once a turn, so that stations 2 to 6 have one time, that of the turn in which
-/// the RPC became whole.
+/// Stations 1 and 11 are at the client. An engine reads its clock once a turn, so stations 2 to 6
+/// have one time: the turn in which the RPC became complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcSample {
     /// The client, and its number for the RPC.
@@ -19,7 +17,7 @@ pub struct RpcSample {
     pub worker: u16,
     /// Bytes of the request.
     pub bytes: u32,
-    /// RPCs that were served in one go with it.
+    /// RPCs served in one run with it.
     pub run: u32,
     /// Stations 2 to 6: it has arrived and waits.
     pub arrived_ps: u64,
@@ -75,24 +73,22 @@ impl RpcSample {
     }
 }
 
-/// Where a worker's sample number `number` goes, from where the worker begins.
 #[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
 pub(super) const fn latest_at(number: u64) -> usize {
     SAMPLES_AT + (number % LATEST as u64) as usize * SAMPLE_WORDS
 }
 
-/// The same of its slow samples.
 #[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
 pub(super) const fn slow_at(number: u64) -> usize {
     SAMPLES_AT + (LATEST + (number % SLOW as u64) as usize) * SAMPLE_WORDS
 }
 
-/// Writes a sample: its first word is 0 while it is written, and says `number` once it is whole.
+/// Writes a sample. Its first word is 0 meanwhile, and `number` + 1 once it is complete.
 pub(super) fn write(words: &[AtomicU64], at: usize, number: u64, sample: RpcSample) {
     let Some([first, others @ ..]) = words.get(at..).and_then(<[AtomicU64]>::first_chunk::<SAMPLE_WORDS>) else {
         return;
     };
-    // Release of each word: a reader that sees it sees the 0 before.
+    // Release of each word: a reader that sees it also sees the 0 before.
     first.store(0, Ordering::Release);
     for (word, value) in others.iter().zip(sample.to_words()) {
         word.store(value, Ordering::Release);
@@ -100,7 +96,6 @@ pub(super) fn write(words: &[AtomicU64], at: usize, number: u64, sample: RpcSamp
     first.store(number + 1, Ordering::Release);
 }
 
-/// Reads the samples of a worker: those that are whole.
 pub(super) fn read(worker: u16, load: impl Fn(usize) -> Option<u64>) -> Vec<RpcSample> {
     (0..SAMPLES).filter_map(|place| read_one(worker, SAMPLES_AT + place * SAMPLE_WORDS, &load)).collect()
 }
@@ -111,7 +106,7 @@ fn read_one(worker: u16, at: usize, load: &impl Fn(usize) -> Option<u64>) -> Opt
     for (index, word) in words.iter_mut().enumerate() {
         *word = load(at + 1 + index)?;
     }
-    // Written over meanwhile: it is none.
+    // Overwritten meanwhile: not a sample.
     (load(at) == Some(number)).then(|| RpcSample::from_words(worker, words))
 }
 

@@ -1,5 +1,4 @@
-//! Counters of what a service stores, and of the pool: neither is the engine's, so each is written
-//! by whom it belongs to.
+//! Counters of the service's store and of the pool. Their owners write them, not the engine.
 
 use super::layout::Layout;
 use super::pool::PoolStatus;
@@ -8,7 +7,6 @@ use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
 
-/// Where the pool writes its counters: always by who has its lock.
 #[derive(Debug)]
 pub(crate) struct PoolPage {
     memory: Arc<SharedMemory>,
@@ -32,7 +30,7 @@ const WORDS: usize = 10;
 impl StoreCounters {
     pub(super) fn to_words(self) -> [u64; WORDS] {
         let Self { hits, misses, sets, deletes, evictions, expired, items, bytes_used, bytes_max } = self;
-        // The first word says that there are any.
+        // The first word marks that there are counters.
         [1, hits, misses, sets, deletes, evictions, expired, items, bytes_used, bytes_max]
     }
 

@@ -1,4 +1,4 @@
-//! One of several servers, and the connection to it, which is made again after it was lost.
+//! One of several servers, and the connection to it, which is made again after a loss.
 
 use crate::client::connection::{Connection, Rest};
 use crate::client::error::{CallError, ConnectError};
@@ -11,19 +11,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A call over a connection: its reply.
+/// A call over a connection, which returns the reply.
 pub type AskOne<'c> = dyn FnMut(&[u8]) -> Result<Vec<u8>, CallError> + 'c;
 
-/// Asks a server something over a new connection, by the function that it gets; whether the
-/// connection is to be used.
+/// Calls a server over a new connection with the given function. Returns whether to use the
+/// connection.
 pub type Greeting = dyn Fn(&mut AskOne<'_>) -> bool + Send + Sync;
 
-/// How connections are made.
 #[derive(Clone)]
 pub(super) struct Maker {
     pub(super) config: ClientConfig,
     pub(super) rest: Rest,
-    /// Each is to one run of its server.
+    /// Binds each connection to one run of its server.
     pub(super) is_bound: bool,
     greetings: Vec<Arc<Greeting>>,
 }
@@ -34,16 +33,14 @@ impl fmt::Debug for Maker {
     }
 }
 
-/// Why there is no connection.
 #[derive(Debug)]
 pub(super) enum Unmade {
     Failed(ConnectError),
-    /// A greeting said no.
     Unfit,
 }
 
 impl Maker {
-    /// What follows a NACK is decided for all servers together.
+    /// Connections do not retry after a NACK: the client decides that for all servers together.
     pub(super) fn new(config: &ClientConfig, rest: Rest) -> Self {
         let config = ClientConfig { retry: RetryPolicy::GiveUp, ..config.clone() };
         Self { config, rest, is_bound: false, greetings: Vec::new() }
@@ -62,7 +59,6 @@ impl Maker {
         if fits { Ok(link) } else { Err(Unmade::Unfit) }
     }
 
-    /// Makes one in a thread that ends with it: it may take as long as a call.
     fn begin<L: Connection>(&self, endpoint: Endpoint) -> std::io::Result<JoinHandle<Result<L, Unmade>>> {
         let maker = self.clone();
         let builder = std::thread::Builder::new().name("nebula-connect".to_owned());
@@ -70,7 +66,6 @@ impl Maker {
     }
 }
 
-/// Whether the greeting is content with the server.
 pub(crate) fn greet<L: Connection>(link: &mut L, greeting: &Greeting) -> bool {
     greeting(&mut |request| link.call(request, Options::default()).map(<[u8]>::to_vec))
 }
@@ -82,25 +77,20 @@ enum State<L> {
     Coming(JoinHandle<Result<L, Unmade>>),
 }
 
-/// One of several servers.
 #[derive(Debug)]
 pub(super) struct Member<L> {
     /// `None` over a network of the caller's: the connection is never made again.
     pub(super) endpoint: Option<Endpoint>,
     state: State<L>,
-    /// The places of the RPCs that are outstanding here, by their tickets modulo the slots.
+    /// The places of the RPCs outstanding here, by their tickets modulo the slots.
     places: Box<[u32]>,
-    /// An RPC was lost here: the connection is given up once nothing is outstanding.
+    /// An RPC was lost here: the connection closes once nothing is outstanding.
     is_lost: bool,
-    /// Its server is none of those that there are to be.
     pub(super) is_to_leave: bool,
-    /// The health check that is outstanding.
     pub(super) asked: Option<Ticket>,
-    /// When the next one is due.
     pub(super) ask_at: Timestamp,
 }
 
-/// A connection that has come up, or has failed to.
 #[derive(Debug)]
 pub(super) enum Came {
     Up,
@@ -114,7 +104,6 @@ impl<L: Connection> Member<L> {
         Self { endpoint, state: State::Down, places, is_lost, is_to_leave, asked: None, ask_at: Timestamp::ZERO }
     }
 
-    /// One that has been made.
     pub(super) fn up(link: L, slots: u32) -> Self {
         Self { state: State::Up(Box::new(link)), ..Self::new(None, slots) }
     }
@@ -139,7 +128,7 @@ impl<L: Connection> Member<L> {
         matches!(self.state, State::Coming(_))
     }
 
-    /// Begins to make the connection, if there is none. What the system says where it cannot.
+    /// Begins to connect, if there is no connection. Returns the system's error.
     pub(super) fn begin(&mut self, maker: &Maker) -> Option<std::io::Error> {
         let endpoint = self.endpoint.clone().filter(|_| self.is_down())?;
         match maker.begin(endpoint) {
@@ -151,19 +140,17 @@ impl<L: Connection> Member<L> {
         }
     }
 
-    /// Whether the greeting is content with the server; `None` while there is no connection.
     pub(super) fn greet(&mut self, greeting: &Greeting, maker: &Maker) -> Option<bool> {
         let endpoint = self.endpoint.clone();
         let link = self.link()?;
         if link.outstanding() == 0 {
             return Some(greet(link, greeting));
         }
-        // Answers of others would be lost: another connection is made for this.
+        // This connection would lose the answers of others, so another one is made.
         let other = endpoint.map(|endpoint| maker.make::<L>(endpoint));
         Some(other.is_some_and(|other| other.is_ok()))
     }
 
-    /// What has become of one that was begun, if that is known.
     pub(super) fn come(&mut self) -> Option<Came> {
         if !matches!(&self.state, State::Coming(thread) if thread.is_finished()) {
             return None;
@@ -181,12 +168,11 @@ impl<L: Connection> Member<L> {
         })
     }
 
-    /// An RPC was lost here.
     pub(super) fn lose(&mut self) {
         self.is_lost = self.endpoint.is_some();
     }
 
-    /// Gives a lost connection up once nothing is outstanding; whether it has.
+    /// Closes a lost connection once nothing is outstanding. Returns whether it has.
     pub(super) fn give_up(&mut self) -> bool {
         let gives_up = self.is_lost && self.look().is_some_and(|link| link.outstanding() == 0);
         if gives_up {
@@ -200,8 +186,8 @@ impl<L: Connection> Member<L> {
     }
 }
 
-/// The place of an RPC by its ticket at a server: tickets of outstanding RPCs differ modulo the
-/// slots, of which there is a power of two.
+/// The place of an RPC by its ticket at a server. Tickets of outstanding RPCs differ modulo
+/// `slots`, a power of two.
 #[expect(clippy::cast_possible_truncation, reason = "the low bits")]
 pub(super) fn slot(ticket: Ticket, slots: usize) -> usize {
     ticket.0 as usize & (slots - 1)

@@ -1,4 +1,4 @@
-//! Which servers there are, by those who know: each is asked by a thread, as often as it wants.
+//! The list of servers. A thread asks each resolver, as often as the resolver wants.
 
 use crate::endpoint::{Listed, Resolve, ResolveError, Resolved};
 use nebula_nic::Span;
@@ -6,21 +6,16 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// How soon one is asked again that gave no answer.
 const AGAIN: Duration = Duration::from_secs(1);
-/// No resolver is asked more often.
 const EVERY_MIN: Span = Span::from_ms(100);
 
-/// The servers that are known, and those who know more.
 #[derive(Debug)]
 pub(super) struct Members {
     fixed: Vec<Listed>,
-    /// What each resolver said last.
     found: Vec<Vec<Listed>>,
-    /// Resolvers that have said nothing yet.
     silent: Vec<bool>,
     news: Receiver<(usize, Result<Vec<Listed>, ResolveError>)>,
-    /// The threads end when these are gone.
+    /// The threads end when these are dropped.
     _alive: Vec<Sender<()>>,
     error: Option<ResolveError>,
 }
@@ -39,7 +34,7 @@ impl Members {
         Ok(Self { fixed, found: vec![Vec::new(); count], silent: vec![true; count], news, _alive: alive, error: None })
     }
 
-    /// The servers, once all that know of some have said so, or have failed to for `patience`.
+    /// The servers, once every resolver has answered, or none has for `patience`.
     pub(super) fn first(&mut self, patience: Duration) -> Result<Vec<Listed>, Option<ResolveError>> {
         while self.silent.contains(&true)
             && let Ok(news) = self.news.recv_timeout(patience)
@@ -50,17 +45,15 @@ impl Members {
         if endpoints.is_empty() { Err(self.error.take()) } else { Ok(endpoints) }
     }
 
-    /// The servers, if there is news of them.
     pub(super) fn changed(&mut self) -> Option<Vec<Listed>> {
         let mut has_changed = false;
         while let Ok(news) = self.news.try_recv() {
             has_changed |= self.note(news);
         }
-        // Where nobody is left, those that were are better than none.
+        // Outdated servers are better than none.
         has_changed.then(|| self.all()).filter(|endpoints| !endpoints.is_empty())
     }
 
-    /// Whether that is news.
     fn note(&mut self, (number, found): (usize, Result<Vec<Listed>, ResolveError>)) -> bool {
         self.silent[number] = false;
         match found {
@@ -72,11 +65,9 @@ impl Members {
         }
     }
 
-    /// All, each once, in their order.
     fn all(&self) -> Vec<Listed> {
         let mut all: Vec<Listed> = Vec::new();
         for endpoint in self.fixed.iter().chain(self.found.iter().flatten()) {
-            // What is said of it first counts.
             if !all.iter().any(|known| known.endpoint == endpoint.endpoint) {
                 all.push(endpoint.clone());
             }
@@ -85,7 +76,6 @@ impl Members {
     }
 }
 
-/// Asks a resolver until nobody wants to know any more.
 fn ask(
     number: usize,
     mut resolver: Box<dyn Resolve>,

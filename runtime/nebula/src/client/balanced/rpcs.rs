@@ -1,5 +1,5 @@
-//! The RPCs of a client of several servers, and where each goes next. What is decided here is sent
-//! by [`Balanced`](super::Balanced).
+//! The RPCs of a client of several servers, and where each goes next. [`Balanced`](super::Balanced)
+//! sends what this module decides.
 
 use crate::client::error::{CallError, Executed, SubmitError};
 use crate::client::ticket::Ticket;
@@ -10,26 +10,21 @@ use nebula_requester::{OUTSTANDING_MAX, another};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// An RPC that has not ended.
 #[derive(Debug, Default)]
 struct Entry {
-    /// Its number; `None` while nobody has the place.
     ticket: Option<u64>,
-    /// Kept, since another server may get it. The buffer is the next RPC's.
+    /// Kept for another server. The next RPC uses the buffer again.
     request: Vec<u8>,
     options: Options,
     attempts: Attempts,
     begun: Timestamp,
-    /// When its deadline is over.
     until: Option<Timestamp>,
-    /// Where it is outstanding, and its ticket there.
+    /// The servers where it is outstanding, and its ticket there.
     copies: [Option<(u16, Ticket)>; 2],
-    /// What it ends with unless an answer comes: that nobody knows whether it was executed, if that
-    /// is so of any copy.
+    /// Its end unless an answer arrives: that its execution is unknown, if any copy's is.
     error: Option<CallError>,
 }
 
-/// A copy of an RPC that is to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     pub(super) place: u32,
@@ -39,32 +34,26 @@ pub(super) struct Outgoing {
 #[derive(Debug)]
 pub(super) struct Rpcs {
     pub(super) servers: Servers,
-    /// Servers that get no RPCs: there is no connection, or they have yet to say that they are
-    /// well.
+    /// Servers that get no RPCs: without a connection, or not yet known to be healthy.
     pub(super) shut: ServerSet,
     failover: Failover,
     hedging: Option<Hedging>,
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// When something is to be done about an RPC: its next try, or its second copy.
     timers: BinaryHeap<Reverse<(Timestamp, u64)>>,
-    /// To be sent.
     pub(super) outgoing: VecDeque<Outgoing>,
-    /// To be taken back.
     pub(super) withdrawn: Vec<(u16, Ticket)>,
-    /// Over without an answer.
     ended: VecDeque<(Ticket, CallError)>,
-    /// The reply that came last.
     reply: Vec<u8>,
     rounds: u64,
 }
 
-/// The end of an RPC; bytes of its reply, which lies in [`Rpcs::reply`].
+/// The end of an RPC, with the bytes of its reply in [`Rpcs::reply`].
 pub(super) type End = (Ticket, Result<usize, CallError>);
 
 impl Rpcs {
     pub(super) fn new(config: &ClientConfig, seed: u64) -> Result<Self, HedgeConfigError> {
-        // More are refused by each connection.
+        // Connections refuse more than that.
         let slots = config.slots.min(OUTSTANDING_MAX);
         Ok(Self {
             servers: Servers::new(config.balance, seed),
@@ -96,7 +85,6 @@ impl Rpcs {
         !self.free.is_empty()
     }
 
-    /// Takes an RPC in: its place.
     pub(super) fn begin(&mut self, now: Timestamp, request: &[u8], options: Options) -> Result<u32, SubmitError> {
         let place = self.free.pop().ok_or(SubmitError::Full)?;
         self.rounds += 1;
@@ -113,44 +101,40 @@ impl Rpcs {
         Ok(place)
     }
 
-    /// The server that gets an RPC first; `None` if each is left alone.
+    /// The server that gets an RPC first; `None` if every server is excluded.
     pub(super) fn first(&mut self, now: Timestamp, place: u32) -> Option<u16> {
         let key_hash = self.entries[place as usize].options.key_hash;
         self.servers.pick(now, key_hash, self.shut)
     }
 
-    /// The ticket of an RPC that was taken in.
     pub(super) fn ticket(&self, place: u32) -> Ticket {
         Ticket(self.entries[place as usize].ticket.unwrap_or(0))
     }
 
-    /// The request, with the options that it is sent with now.
     pub(super) fn request(&self, now: Timestamp, place: u32) -> (&[u8], Options) {
         let Entry { request, options, until, .. } = &self.entries[place as usize];
         (request, Options { deadline: until.map(|until| until - now), ..*options })
     }
 
-    /// A copy is about to be sent.
     pub(super) fn begin_copy(&mut self, Outgoing { place, server }: Outgoing) {
         self.servers.begin(server);
         self.entries[place as usize].attempts.begin(server);
     }
 
-    /// A copy has been sent, under this ticket at its server.
     pub(super) fn sent(&mut self, now: Timestamp, Outgoing { place, server }: Outgoing, there: Ticket) {
         let entry = &mut self.entries[place as usize];
         let is_first = entry.copies == [None, None];
         if let Some(free) = entry.copies.iter_mut().find(|copy| copy.is_none()) {
             *free = Some((server, there));
         }
-        // A second copy, only of the first try: what has failed over has been delayed already.
+        // Only the first try is hedged: a failover has been delayed already.
         if is_first && entry.begun == now && entry.options.idempotent {
             let delay = self.hedging.as_mut().and_then(Hedging::begin);
             self.timers.extend(delay.zip(entry.ticket).map(|(delay, ticket)| Reverse((now + delay, ticket))));
         }
     }
 
-    /// A copy could not be sent. The next server that gets it, or nothing follows.
+    /// A copy could not be sent. Returns the server that gets it next, if any.
     pub(super) fn not_sent(&mut self, now: Timestamp, outgoing: Outgoing, error: &SubmitError) -> Option<u16> {
         let error = CallError::NotSent(error.clone());
         self.servers.end(now, outgoing.server, server_end(&error));
@@ -160,7 +144,6 @@ impl Rpcs {
         }
     }
 
-    /// Gives a place back.
     pub(super) fn forget(&mut self, place: u32) {
         let entry = &mut self.entries[place as usize];
         entry.ticket = None;
@@ -169,8 +152,6 @@ impl Rpcs {
         self.free.push(place);
     }
 
-    /// Something has come from `server` under `there`, the ticket of an RPC at `place` unless that
-    /// is over.
     pub(super) fn copy_ended(
         &mut self,
         now: Timestamp,
@@ -202,16 +183,16 @@ impl Rpcs {
         }
     }
 
-    /// A copy has ended with `error`: the end of its RPC, if it is over.
+    /// A copy has ended with `error`. Returns the end of its RPC, if it is over.
     pub(super) fn failed(&mut self, now: Timestamp, place: u32, error: CallError) -> Option<End> {
         let end = copy_end(&error);
         let entry = &mut self.entries[place as usize];
-        // What somebody may have executed stays so, whatever others say later.
+        // An RPC that may have been executed stays so, whatever other servers answer.
         if entry.error.as_ref().is_none_or(|before| before.was_executed() == Executed::No) {
             entry.error = Some(error);
         }
         let is_late = entry.until.is_some_and(|until| until <= now);
-        // Another copy may be executed: its end is the RPC's, and not that this one was impossible.
+        // Another copy may be executed: its end is the RPC's, not this impossibility.
         let waits = end == CopyEnd::Impossible && entry.copies.iter().any(Option::is_some);
         match self.after(now, place, end) {
             After::Waits => None,
@@ -234,7 +215,6 @@ impl Rpcs {
         self.failover.after(&mut self.servers, now, (attempts, options.key_hash), end, self.shut)
     }
 
-    /// The RPC is over, without a reply.
     fn gave_up(&mut self, place: u32) -> End {
         let error = self.entries[place as usize].error.take();
         (self.over(place), Err(error.unwrap_or(CallError::NotSent(SubmitError::ServerGone))))
@@ -246,7 +226,6 @@ impl Rpcs {
         ticket
     }
 
-    /// An end that no answer has brought.
     pub(super) fn take_ended(&mut self) -> Option<End> {
         let (ticket, error) = self.ended.pop_front()?;
         Some((ticket, Err(error)))
@@ -258,7 +237,6 @@ impl Rpcs {
         }
     }
 
-    /// Ends an RPC with this error, if it is outstanding.
     pub(super) fn cancel(&mut self, ticket: Ticket, error: CallError) -> bool {
         let place = self.place(ticket.0);
         if let Some(place) = place {
@@ -268,7 +246,7 @@ impl Rpcs {
         place.is_some()
     }
 
-    /// Ends an RPC without a word.
+    /// Ends an RPC without reporting it.
     pub(super) fn abandon(&mut self, ticket: Ticket) {
         let place = self.place(ticket.0);
         place.into_iter().for_each(|place| self.forget(place));
@@ -280,12 +258,10 @@ impl Rpcs {
         (self.entries[place as usize].ticket == Some(ticket)).then_some(place as u32)
     }
 
-    /// When the next RPC is to be tried again, or copied.
     pub(super) fn due(&self) -> Option<Timestamp> {
         self.timers.peek().map(|&Reverse((at, _))| at)
     }
 
-    /// Tries RPCs again, or sends second copies, whose time has come.
     pub(super) fn keep_time(&mut self, now: Timestamp) {
         while let Some(&Reverse((at, ticket))) = self.timers.peek()
             && at <= now
@@ -328,13 +304,11 @@ impl Rpcs {
         }
     }
 
-    /// How long until `due`, at least.
     pub(super) fn until(now: Timestamp, due: Option<Timestamp>) -> Option<Span> {
         due.map(|due| due - now)
     }
 }
 
-/// What the end of an RPC says of its server.
 pub(super) fn server_end(error: &CallError) -> ServerEnd {
     match error {
         CallError::Fault(_) | CallError::Expired | CallError::Refused { .. } => ServerEnd::Answered,
@@ -345,7 +319,6 @@ pub(super) fn server_end(error: &CallError) -> ServerEnd {
     }
 }
 
-/// What the end of an RPC's copy says of the RPC.
 fn copy_end(error: &CallError) -> CopyEnd {
     match error {
         CallError::Fault(_) | CallError::Forked => CopyEnd::Answered,

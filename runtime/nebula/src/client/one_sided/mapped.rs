@@ -1,4 +1,4 @@
-//! Memory of the server's that this process has mapped: operations are loads and stores.
+//! Memory of the server that this process has mapped: operations are loads and stores.
 
 use super::operation::{WHOLE_TRIES, Wanted};
 use crate::client::error::ConnectError;
@@ -8,7 +8,6 @@ use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
 use nebula_sys::window;
 use std::os::fd::OwnedFd;
 
-/// A region that is mapped.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     pub(super) region: RegionId,
@@ -22,7 +21,6 @@ enum Memory {
 }
 
 impl Mapped {
-    /// Maps what a server has sent.
     pub(crate) fn open(mappable: Mappable, fd: OwnedFd) -> Result<Self, ConnectError> {
         let Mappable { region, bytes, may_write } = mappable;
         let bytes = usize::try_from(bytes).map_err(|_| SharedError::Size { bytes: usize::MAX })?;
@@ -36,14 +34,12 @@ impl Mapped {
         Ok(Self { region, memory })
     }
 
-    /// Whether it can be carried out here: the engine says why not.
     #[inline]
     pub(super) fn may(&self, wanted: Wanted) -> bool {
         let reads = matches!(wanted, Wanted::Read { .. } | Wanted::Whole { .. });
         reads || matches!(self.memory, Memory::Writable(_))
     }
 
-    /// Does it: `data` is what is written, `result` the room for what is read.
     #[inline]
     pub(super) fn carry_out(&self, wanted: Wanted, data: &[u8], result: &mut [u8]) -> Result<(), AccessRefusal> {
         let at = usize::try_from(wanted.at()).map_err(|_| AccessRefusal::Bounds)?;
@@ -86,7 +82,7 @@ impl Memory {
         }
     }
 
-    /// The version goes before the bytes.
+    /// Reads the version, then the bytes, into `result`.
     fn read_whole(&self, version_at: u64, at: usize, result: &mut [u8]) -> Result<(), AccessRefusal> {
         let version_at = usize::try_from(version_at).map_err(|_| AccessRefusal::Bounds)?;
         if !version_at.is_multiple_of(8) {

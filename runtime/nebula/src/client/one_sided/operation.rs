@@ -1,18 +1,16 @@
-//! One operation, and what has become of its blocks.
+//! One operation, and the state of its blocks.
 
 use crate::client::error::CallError;
 use crate::client::ticket::{Completion, Ticket};
 use nebula_nic::{ACCESS_BYTES, Access, AccessKind, AccessRefusal, BLOCK_BYTES, RegionId};
 
-/// Bytes of an answer before what was read, and of a version.
+/// Bytes of an answer's status, and of a version.
 const WORD: usize = 8;
 const BLOCK: usize = BLOCK_BYTES as usize;
-/// The longest message.
 const MESSAGE_BYTES: usize = ACCESS_BYTES + BLOCK;
-/// Times that an object of which blocks are of different versions is read before it counts as torn.
+/// Reads of an object whose blocks differ in version before it counts as torn.
 pub(super) const WHOLE_TRIES: u32 = 64;
 
-/// What an operation is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Read { at: u64, bytes: u32 },
@@ -22,7 +20,6 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// Bytes of memory that it touches, the version aside.
     pub(crate) const fn bytes(self, data: &[u8]) -> usize {
         match self {
             Self::Read { bytes, .. } | Self::Whole { bytes, .. } => bytes as usize,
@@ -46,54 +43,46 @@ impl Wanted {
         }
     }
 
-    /// Bytes of what `bytes` bytes of it bring.
     #[inline]
     const fn result_bytes(self, bytes: usize) -> usize {
         if matches!(self, Self::Write { .. }) { 0 } else { self.lead() + bytes }
     }
 
-    /// Bytes of its result before what was read.
     const fn lead(self) -> usize {
         if matches!(self, Self::Whole { .. }) { WORD } else { 0 }
     }
 }
 
-/// What an answer has brought an operation to.
 pub(super) enum Absorbed {
-    /// More of it is under way, or waits to be sent.
     Open,
-    /// All of it has to be sent again.
+    /// All blocks must be sent again.
     Again,
     Over,
 }
 
-/// An operation at its place. Its buffer is used again by the next there.
+/// An operation at its place. The next one there uses its buffer again.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) ticket: Ticket,
     region: RegionId,
     wanted: Wanted,
-    /// What it writes; or its result.
     buffer: Vec<u8>,
     bytes: usize,
-    /// Bytes of a block, and of the first those before the operation's.
+    /// Bytes of a block, and those in the first block before the operation's.
     block_bytes: usize,
     skip: usize,
-    /// The next block to be sent, and the end of all.
     next: u32,
     end: u32,
-    /// Blocks under way.
     under_way: u32,
     version: Option<u64>,
     is_torn: bool,
     tries: u32,
     error: Option<CallError>,
     is_open: bool,
-    /// It is one block, whose answer is handed out where it lies.
+    /// It is one block, whose answer is handed out in place.
     pub(super) is_short: bool,
     /// Bytes of that answer, unless it is a refusal.
     answer_bytes: usize,
-    /// It is in the queue of those of which blocks are to be sent.
     pub(super) is_waiting: bool,
     message: [u8; MESSAGE_BYTES],
 }
@@ -125,7 +114,6 @@ impl Default for Operation {
 }
 
 impl Operation {
-    /// Begins an operation that is cut into blocks, each of which fits a packet.
     #[inline]
     pub(super) fn begin(&mut self, ticket: Ticket, (region, wanted): (RegionId, Wanted), data: &[u8], packet: u32) {
         (self.ticket, self.region, self.wanted) = (ticket, region, wanted);
@@ -145,8 +133,7 @@ impl Operation {
         }
     }
 
-    /// Cuts it into blocks of `bytes` bytes, from the multiple of that before its first byte on,
-    /// and makes room for the result.
+    /// Cuts it into blocks of `bytes` bytes, aligned to that size, and makes room for the result.
     #[inline(never)]
     fn cut(&mut self, bytes: usize) {
         (self.block_bytes, self.skip) = (bytes, skip(self.wanted, bytes));
@@ -155,7 +142,6 @@ impl Operation {
         self.try_again();
     }
 
-    /// Its result is to be kept here.
     pub(super) fn keep(&mut self) {
         if std::mem::take(&mut self.is_short) {
             self.block_bytes = BLOCK;
@@ -165,7 +151,7 @@ impl Operation {
         }
     }
 
-    /// Makes room for the result; what it writes lies there already.
+    /// Makes room for the result; a write's bytes are in `buffer` already.
     fn make_room(&mut self) {
         if !matches!(self.wanted, Wanted::Write { .. }) {
             self.buffer.clear();
@@ -177,7 +163,6 @@ impl Operation {
         (self.next, self.version, self.is_torn) = (0, None, false);
     }
 
-    /// Where in the operation a block begins, and its length.
     fn range(&self, block: u32) -> (usize, usize) {
         let (skip, block) = (self.skip, block as usize);
         let from = (block * self.block_bytes).saturating_sub(skip);
@@ -185,7 +170,6 @@ impl Operation {
         (from, to.saturating_sub(from))
     }
 
-    /// The next block, and its message.
     #[inline]
     pub(super) fn next_block(&mut self) -> Option<(u32, &[u8])> {
         if self.next >= self.end {
@@ -195,7 +179,7 @@ impl Operation {
         let access = Access {
             kind: self.wanted.kind(),
             region: self.region,
-            // One that wraps is refused by the server: it is beyond any region.
+            // An address that wraps is beyond any region: the server refuses it.
             at: self.wanted.at().saturating_add(from as u64),
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         };
@@ -208,13 +192,12 @@ impl Operation {
         Some((self.next, &self.message[..end]))
     }
 
-    /// The next block was sent.
     pub(super) fn sent(&mut self) {
         self.next += 1;
         self.under_way += 1;
     }
 
-    /// Sends no more of it: it ends with `error`, or the one before.
+    /// Sends no more of it: it ends with `error`, or with an earlier one.
     pub(super) fn fail(&mut self, error: CallError) {
         self.error.get_or_insert(error);
         self.next = self.end;
@@ -228,13 +211,11 @@ impl Operation {
         self.under_way == 0 && self.next >= self.end
     }
 
-    /// The end of an operation of one block, whose answer came; `None` where the block is to be
-    /// sent again.
+    /// The end of a one-block operation by its answer; `None` if the block must be sent again.
     #[inline]
     pub(super) fn end_short<'a>(&mut self, answer: Result<&'a [u8], CallError>) -> Option<Result<&'a [u8], CallError>> {
         (self.under_way, self.is_open) = (0, false);
         match answer {
-            // What nearly all are.
             Ok(answer) if answer.len() == self.answer_bytes && answer[0] == 0 && self.error.is_none() => {
                 Some(Ok(&answer[WORD..]))
             }
@@ -256,7 +237,7 @@ impl Operation {
         Some(result)
     }
 
-    /// Whether an object that was torn is read once more: all blocks of it are to be sent then.
+    /// Whether to read a torn object again; if so, all its blocks are to be sent.
     fn may_try_again(&mut self) -> bool {
         self.tries += 1;
         let may = self.tries < WHOLE_TRIES;
@@ -266,16 +247,14 @@ impl Operation {
         may
     }
 
-    /// Takes the answer to a block.
     pub(super) fn absorb(&mut self, block: u32, result: Result<&[u8], CallError>) -> Absorbed {
         self.under_way -= 1;
-        // One that is over anyhow needs no more answers, but they have to come before its place is
-        // used again.
+        // After an error its answers are useless, but must arrive before its place is used again.
         let result = result.and_then(|answer| self.take(block, answer));
         if let Err(error) = result {
             self.fail(error);
         }
-        // What waits to be sent is ended there.
+        // One that waits to be sent ends there.
         if !self.is_over() || self.is_waiting {
             return Absorbed::Open;
         }
@@ -306,8 +285,8 @@ impl Operation {
         Ok(())
     }
 
-    /// What was read of a block of `bytes` bytes, behind the version where one was asked for;
-    /// `None` where the object was being written.
+    /// The bytes read of a block of `bytes` bytes, after the version if one was asked for; `None`
+    /// if the object was being written.
     #[inline]
     fn check<'a>(&self, bytes: usize, answer: &'a [u8]) -> Result<Option<&'a [u8]>, CallError> {
         let (status, read) = answer.split_at_checked(WORD).ok_or(CallError::Protocol)?;
@@ -321,7 +300,6 @@ impl Operation {
         if read.len() == self.wanted.result_bytes(bytes) { Ok(Some(read)) } else { Err(CallError::Protocol) }
     }
 
-    /// Begins an operation that is carried out at once: the room for its result.
     #[inline]
     pub(super) fn begin_at_once(&mut self, ticket: Ticket, wanted: Wanted, bytes: usize) -> &mut [u8] {
         (self.ticket, self.wanted, self.bytes) = (ticket, wanted, bytes);
@@ -348,13 +326,11 @@ impl Operation {
     }
 }
 
-/// Bytes of the first of blocks of `block_bytes` before those of the operation.
 #[inline(always)]
 fn skip(wanted: Wanted, block_bytes: usize) -> usize {
     usize::try_from(wanted.at() % block_bytes as u64).unwrap_or(0)
 }
 
-/// Why an answer is not a result.
 fn refusal(code: u8) -> CallError {
     AccessRefusal::from_code(code).map_or(CallError::Protocol, |refusal| CallError::Refused { refusal })
 }

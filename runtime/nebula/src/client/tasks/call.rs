@@ -1,4 +1,4 @@
-//! One call, as the future that its task waits for.
+//! One call, as the future that its task awaits.
 
 use super::calls::CallId;
 use super::shared::{Shared, State, Submitted, WhenFull};
@@ -8,21 +8,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Looks of a call that is the only one, before its task lets others run.
+/// Looks of the only call before its task yields.
 const LOOKS: u32 = 16;
 
 /// A call of an [`AsyncClient`](crate::AsyncClient): the reply, or why there is none.
 ///
-/// Nothing is sent before it is polled first. It then polls for its answer for some time, letting
-/// other tasks run in between, and sleeps.
+/// Its first poll sends the request. It then polls for its answer for some time, letting other
+/// tasks run in between, and sleeps.
 ///
 /// # Cancellation
 ///
 /// It may be dropped at any time. An RPC that has not been sent is not executed then. One that has
-/// been sent is [cancelled](crate::Client::cancel): over UDP the server is told and does not begin
-/// the RPC if it has not yet; over shared memory the RPC is executed, and its slots are free when
-/// it is answered. Nothing else is lost: no answer goes to another call, and the next call that
-/// waits for room gets it.
+/// been sent is [cancelled](crate::Client::cancel): the server does not begin it if it has not yet,
+/// and its slots become free when it is answered. No answer goes to another call, and the next call
+/// that waits for room gets it.
 #[derive(Debug)]
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Call<R> {
@@ -30,7 +29,7 @@ pub struct Call<R> {
     request: R,
     options: Options,
     full: WhenFull,
-    /// How long it polls before it sleeps, in ticks.
+    /// In ticks.
     poll_for: u64,
     progress: Progress,
     reply: Vec<u8>,
@@ -39,9 +38,7 @@ pub struct Call<R> {
 #[derive(Clone, Copy, Debug)]
 enum Progress {
     Fresh,
-    /// It waits for room.
     Queued(CallId),
-    /// It waits for its answer since then, in ticks.
     Sent(CallId, u64),
     Over,
 }
@@ -51,8 +48,8 @@ impl<R> Call<R> {
         Self { client, request, options, full, poll_for, progress: Progress::Fresh, reply: Vec::new() }
     }
 
-    /// Has the reply written into `buffer`, which comes back as the reply. A caller that does this
-    /// with the last reply allocates nothing for the next one.
+    /// Has the reply written into `buffer`, which comes back as the reply. A caller that passes the
+    /// last reply allocates nothing.
     pub fn into_buffer(mut self, buffer: Vec<u8>) -> Self {
         self.reply = buffer;
         self
@@ -101,15 +98,12 @@ impl<R: AsRef<[u8]> + Unpin> Future for Call<R> {
     }
 }
 
-/// What a task does next.
 enum Step {
     Over(Result<Vec<u8>, CallError>),
-    /// It lets others run, and comes again.
     Yield,
     Sleep(CallId),
 }
 
-/// Sends the request, if there is room.
 fn send(
     state: &mut State,
     call: Option<CallId>,
@@ -122,7 +116,7 @@ fn send(
     match state.submit(call, request, options, full, reply) {
         Submitted::Sent(call, now) => {
             *progress = Progress::Sent(call, now);
-            // With several, others may have something to send with it.
+            // With several, other tasks may have something to send with it.
             if state.calls.outstanding() == 1 { look(state, call).unwrap_or(Step::Yield) } else { Step::Yield }
         }
         Submitted::Waits(call) => {
@@ -133,7 +127,6 @@ fn send(
     }
 }
 
-/// Looks for the answer.
 fn wait(state: &mut State, call: CallId, since: u64, poll_for: u64) -> Step {
     if let Some(over) = look(state, call) {
         return over;
@@ -143,7 +136,7 @@ fn wait(state: &mut State, call: CallId, since: u64, poll_for: u64) -> Step {
     if now.saturating_sub(since) < poll_for { Step::Yield } else { Step::Sleep(call) }
 }
 
-/// The end of the call, if a few looks show it. It may have been found by another task.
+/// The end of the call, if a few looks show it or another task has found it.
 fn look(state: &mut State, call: CallId) -> Option<Step> {
     let looks = if state.calls.outstanding() <= 1 { LOOKS } else { 1 };
     for _ in 0..looks {
@@ -151,7 +144,7 @@ fn look(state: &mut State, call: CallId) -> Option<Step> {
         if let Some(result) = state.calls.take_ended(call) {
             return Some(Step::Over(result));
         }
-        // A look costs the server a transfer of the line that it answers in.
+        // Each look costs the server a transfer of the line with the answer.
         std::hint::spin_loop();
     }
     None

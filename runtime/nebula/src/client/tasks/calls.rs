@@ -1,4 +1,4 @@
-//! The calls of a client's tasks: which wait for room, which for an answer, which have ended.
+//! The calls of a client's tasks: waiting for room, waiting for an answer, or ended.
 
 use crate::client::error::CallError;
 use crate::client::ticket::Ticket;
@@ -10,73 +10,59 @@ use std::task::Waker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallId(u32);
 
-/// What a call waits for.
 #[derive(Debug)]
 enum Phase {
-    /// The place is free.
     Free,
-    /// For room.
     Queued,
-    /// For its answer.
     Outstanding(Ticket),
-    /// For its task to come.
     Ended(Result<(), CallError>),
 }
 
 #[derive(Debug)]
 struct Entry {
     phase: Phase,
-    /// When it has waited as long as it may, in ticks.
     until: u64,
-    /// Wakes the task, where that does not look for itself.
+    /// Wakes the task, unless that polls by itself.
     waker: Option<Waker>,
-    /// The reply, once it has one.
     reply: Vec<u8>,
-    /// Tells the call from those that had its number before.
+    /// Differs from that of earlier calls with the same number.
     stamp: u64,
 }
 
-/// The calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     entries: Vec<Entry>,
     free: Vec<u32>,
     by_ticket: HashMap<u64, u32, BuildHasherDefault<TicketHasher>>,
-    /// Those that wait for room, the first one first, by number and stamp; some may have gone.
+    /// Calls that wait for room in order, by number and stamp; some may have gone.
     waiting: VecDeque<(u32, u64)>,
-    /// How many of those have not gone.
     queued: usize,
-    /// Calls whose tasks are to be woken.
     asleep: usize,
-    /// Tasks that have no call yet and are to be woken when there is room.
+    /// Tasks without a call to be woken when there is room.
     ready: Vec<Waker>,
     stamps: u64,
-    /// No call has waited as long as it may before this.
+    /// No call times out before this.
     expiry: Option<u64>,
 }
 
 impl Calls {
-    /// Calls that wait for answers.
     pub(super) fn outstanding(&self) -> usize {
         self.by_ticket.len()
     }
 
-    /// Whether any task is to be woken.
     pub(super) fn has_sleepers(&self) -> bool {
         self.asleep > 0 || !self.ready.is_empty()
     }
 
-    /// Whether a call waits for room that is to go before `call`.
+    /// Whether another call waits for room ahead of `call`.
     pub(super) fn goes_behind(&mut self, call: Option<CallId>) -> bool {
         self.first_waiting().is_some_and(|first| Some(first) != call)
     }
 
-    /// Whether any waits for room.
     pub(super) fn has_queued(&self) -> bool {
         self.queued > 0 || !self.ready.is_empty()
     }
 
-    /// A task that has no call yet is to be woken when there is room.
     #[cfg(feature = "tower")]
     pub(super) fn wake_when_ready(&mut self, waker: &Waker) {
         if !self.ready.iter().any(|known| known.will_wake(waker)) {
@@ -84,7 +70,6 @@ impl Calls {
         }
     }
 
-    /// The call that waits for room first.
     fn first_waiting(&mut self) -> Option<CallId> {
         while let Some(&(place, stamp)) = self.waiting.front() {
             let entry = &self.entries[place as usize];
@@ -96,7 +81,6 @@ impl Calls {
         None
     }
 
-    /// A call that begins now.
     fn begin(&mut self, phase: Phase, until: u64, reply: Vec<u8>) -> CallId {
         self.stamps += 1;
         let entry = Entry { phase, until, waker: None, reply, stamp: self.stamps };
@@ -109,10 +93,9 @@ impl Calls {
         CallId(u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// A call waits for room, behind those that do.
     pub(super) fn queue(&mut self, until: u64, reply: Vec<u8>) -> CallId {
         let call = self.begin(Phase::Queued, until, reply);
-        // Many may have gone while none had its turn.
+        // Remove calls that went before their turn, if they are many.
         if self.waiting.len() > 2 * self.queued + 16 {
             let entries = &self.entries;
             self.waiting.retain(|&(place, stamp)| {
@@ -125,7 +108,6 @@ impl Calls {
         call
     }
 
-    /// A call is sent under `ticket`: a new one, or one that has waited for room.
     pub(super) fn sent(&mut self, call: Option<CallId>, ticket: Ticket, until: u64, reply: &mut Vec<u8>) -> CallId {
         let call = match call {
             None => self.begin(Phase::Outstanding(ticket), until, std::mem::take(reply)),
@@ -139,7 +121,7 @@ impl Calls {
         call
     }
 
-    /// The RPC of `ticket` has ended. The waker of its task, where that is to be woken.
+    /// The RPC of `ticket` has ended. Returns the waker of its task, if that sleeps.
     pub(super) fn end(&mut self, ticket: Ticket, result: Result<&[u8], CallError>) -> Option<Waker> {
         let place = self.by_ticket.remove(&ticket.0)?;
         let entry = &mut self.entries[place as usize];
@@ -150,7 +132,7 @@ impl Calls {
         self.take_waker(CallId(place))
     }
 
-    /// The result of a call that has ended, which is over then.
+    /// The result of a call that has ended. This frees the call.
     pub(super) fn take_ended(&mut self, call: CallId) -> Option<Result<Vec<u8>, CallError>> {
         let entry = &mut self.entries[call.0 as usize];
         let Phase::Ended(result) = &mut entry.phase else { return None };
@@ -160,8 +142,7 @@ impl Calls {
         Some(result.map(|()| reply))
     }
 
-    /// The call is over. The ticket that it had, if it was outstanding; and its waker, which is not
-    /// to be dropped under a lock.
+    /// Returns the ticket of an outstanding call, and its waker, not to be dropped under a lock.
     pub(super) fn forget(&mut self, call: CallId) -> (Option<Ticket>, Option<Waker>) {
         let waker = self.take_waker(call);
         let phase = std::mem::replace(&mut self.entries[call.0 as usize].phase, Phase::Free);
@@ -172,8 +153,7 @@ impl Calls {
         (Some(ticket), waker)
     }
 
-    /// The task is to be woken when the call goes on. What it was to be woken by before, which is
-    /// not to be dropped under a lock.
+    /// `waker` wakes the task from now on. Returns the one before, not to be dropped under a lock.
     pub(super) fn sleep(&mut self, call: CallId, waker: &Waker) -> Option<Waker> {
         let slot = &mut self.entries[call.0 as usize].waker;
         if slot.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -184,15 +164,15 @@ impl Calls {
         before
     }
 
-    /// The task is awake. What it was to be woken by.
+    /// The task is awake. Returns its waker.
     pub(super) fn take_waker(&mut self, call: CallId) -> Option<Waker> {
         let waker = self.entries[call.0 as usize].waker.take();
         self.asleep -= usize::from(waker.is_some());
         waker
     }
 
-    /// There may be room: adds to `woken` the call that waits for it first, unless it has been
-    /// woken already; or, if none waits, the tasks that have no call yet.
+    /// Adds to `woken` the first call that waits for room, unless it is awake, or all tasks without
+    /// a call.
     #[inline]
     pub(super) fn make_room(&mut self, woken: &mut Vec<Waker>) {
         if self.queued > 0 {
@@ -203,13 +183,12 @@ impl Calls {
         }
     }
 
-    /// When the next call may have waited as long as it may.
     pub(super) fn expiry(&self) -> Option<u64> {
         self.expiry
     }
 
-    /// Ends the calls that have waited as long as they may at `now`: calls `expired` with their
-    /// tickets, where they have been sent, and their wakers.
+    /// Ends the calls that time out at `now`; `expired` gets their tickets, if sent, and their
+    /// wakers.
     pub(super) fn expire(&mut self, now: u64, mut expired: impl FnMut(Option<Ticket>, Option<Waker>)) {
         if self.expiry.is_none_or(|expiry| now < expiry) {
             return;
@@ -239,7 +218,7 @@ impl Calls {
     }
 }
 
-/// Tickets are numbers in a row: the bits that a table looks at have to differ, and need no more.
+/// Tickets are consecutive: a multiplication makes the bits differ that the table uses.
 #[derive(Debug, Default)]
 struct TicketHasher(u64);
 
@@ -262,7 +241,6 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// What is known of a call.
     #[derive(Debug, PartialEq, Eq)]
     enum Known {
         Queued,
@@ -270,7 +248,6 @@ mod tests {
         Ended,
     }
 
-    /// The table, and the obvious model of it.
     #[derive(Default)]
     struct Pair {
         calls: Calls,
@@ -369,7 +346,6 @@ mod tests {
                 pair.asleep.dedup();
                 pair.check();
             }
-            // In the end all have waited for too long.
             let (mut expired, mut woken) = (0, 0);
             pair.calls.expire(now + 10, |_, waker| {
                 expired += 1;

@@ -1,8 +1,8 @@
-//! The thread that sleeps for the clients of many tasks, and looks after one that something has
-//! come for.
+//! The thread that sleeps for the asynchronous clients of a process, and attends to one when
+//! something has arrived.
 //!
-//! There is one for all such clients of a process, while there are any. It sleeps in `epoll` on a
-//! descriptor of each, until the earliest time that one of them has asked for. Clients that nothing
+//! It exists while there are such clients. It sleeps in `epoll` on a descriptor of each until the
+//! earliest time that one of them asked for. Idle clients cost it nothing.
 //! comes for cost it nothing.
 
 use nebula_nic::Span;
@@ -17,34 +17,27 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A client, as the driver knows it.
 pub(super) trait Attended: Send + Sync {
-    /// Takes what has come. Returns when to come again although nothing has come, in ticks of the
-    /// clock.
+    /// Takes what has arrived. Returns when to attend again in any case, in ticks of the clock.
     fn attend(&self) -> Option<u64>;
 }
 
-/// What the driver watches a client's descriptor for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// Whatever comes.
     Always,
-    /// The first that comes after [`Registration::watch_once`].
     OnRequest,
 }
 
-/// The number under which the driver is woken itself.
+/// The event number of the driver's own wake-up.
 const OWN: u64 = u64::MAX;
-/// Clients attended to between two calls of the kernel.
+/// Clients attended to per system call.
 const EVENTS: usize = 64;
 
-/// The process's driver, while there are clients.
 static CURRENT: Mutex<Option<Arc<Driver>>> = Mutex::new(None);
 
 #[derive(Debug)]
 struct Driver {
     epoll: OwnedFd,
-    /// Wakes the thread.
     parker: OwnedFd,
     mark: ForkMark,
     clients: Mutex<Clients>,
@@ -52,16 +45,14 @@ struct Driver {
 
 #[derive(Debug, Default)]
 struct Clients {
-    /// By number.
     list: Vec<Option<Weak<dyn Attended>>>,
     free: Vec<u32>,
-    /// When who has asked to be attended to, not yet known to the thread.
     asked: Vec<(u64, u32)>,
     registered: u32,
     is_over: bool,
 }
 
-/// A client's place at the driver. The driver forgets the client when it is dropped.
+/// A client's place at the driver, which forgets the client on drop.
 #[derive(Debug)]
 pub(super) struct Registration {
     driver: Arc<Driver>,
@@ -73,10 +64,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Registration {
-    /// A place at the process's driver, which is started if there is none.
+    /// A place at the process's driver, which this starts if there is none.
     pub(super) fn new() -> io::Result<Self> {
         let mut current = locked(&CURRENT);
-        // In a fork of the process, the thread is missing.
+        // A fork of the process lacks the thread.
         let driver = match current.take().filter(|driver| !driver.mark.is_forked()) {
             Some(driver) => driver,
             None => start()?,
@@ -86,7 +77,6 @@ impl Registration {
         Ok(Self { driver, number })
     }
 
-    /// Says who is attended to, and which descriptor tells that something has come.
     pub(super) fn attach(
         &self,
         client: Weak<dyn Attended>,
@@ -95,15 +85,13 @@ impl Registration {
     ) -> io::Result<()> {
         locked(&self.driver.clients).list[self.number as usize] = Some(client);
         let flags = match watch {
-            // An edge: what was not taken off is no reason to come again, and the end of the other
-            // side is one once.
+            // Edge-triggered: unread bytes and a closed peer are reported only once.
             Watch::Always => EventFlags::IN | EventFlags::RDHUP | EventFlags::ET,
             Watch::OnRequest => EventFlags::ONESHOT,
         };
         Ok(epoll::add(&self.driver.epoll, descriptor, EventData::new_u64(self.number.into()), flags)?)
     }
 
-    /// Attends to the client once something has come, or has come already.
     pub(super) fn watch_once(&self, descriptor: BorrowedFd<'_>) {
         if self.is_forked() {
             return;
@@ -113,7 +101,6 @@ impl Registration {
         let _ = epoll::modify(&self.driver.epoll, descriptor, data, EventFlags::IN | EventFlags::ONESHOT);
     }
 
-    /// Attends to the client at `ticks` of the clock.
     pub(super) fn attend_at(&self, ticks: u64) {
         if self.is_forked() {
             return;
@@ -122,15 +109,13 @@ impl Registration {
         self.driver.wake();
     }
 
-    /// Ceases to watch a descriptor, which is about to be closed.
     pub(super) fn detach(&self, descriptor: BorrowedFd<'_>) {
         if !self.is_forked() {
             let _ = epoll::delete(&self.driver.epoll, descriptor);
         }
     }
 
-    /// Whether the driver, and what it watches, are those of the process that this one is a fork
-    /// of, and to be left alone.
+    /// Whether this process is a fork and the driver is the parent's, to be left alone.
     fn is_forked(&self) -> bool {
         self.driver.mark.is_forked()
     }
@@ -168,7 +153,6 @@ impl Clients {
     }
 }
 
-/// Starts a driver.
 fn start() -> io::Result<Arc<Driver>> {
     let driver = Arc::new(Driver {
         epoll: epoll::create(CreateFlags::CLOEXEC)?,
@@ -187,7 +171,6 @@ impl Driver {
         let _ = rustix::io::write(&self.parker, &1_u64.to_ne_bytes());
     }
 
-    /// Attends to clients until there are none.
     fn run(&self) {
         let clock = Clock::new();
         let mut timers = Timers::default();
@@ -196,7 +179,7 @@ impl Driver {
             let timeout = timers.first().map(|due| until(clock, due));
             let come = match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
                 Ok((come, _)) => &*come,
-                // A signal, or no memory: what waits is found the next time.
+                // A signal, or no memory: the next wait finds it.
                 Err(Errno::INTR | _) => &[],
             };
             for event in come {
@@ -218,19 +201,17 @@ impl Driver {
 
     fn attend(&self, number: u32, timers: &mut Timers) {
         let client = locked(&self.clients).list.get(number as usize).cloned().flatten();
-        // The client may be dropped here, which takes the lock: so the lock is not held.
+        // Not under the lock: dropping the client takes it.
         if let Some(client) = client.and_then(|client| client.upgrade()) {
             timers.set(number, client.attend());
         }
     }
 }
 
-/// When clients are to be attended to although nothing comes: one time each.
+/// When to attend to clients without an arrival: one time each.
 #[derive(Debug, Default)]
 struct Timers {
-    /// By time, then by number.
     list: BTreeSet<(u64, u32)>,
-    /// By number.
     due: Vec<Option<u64>>,
 }
 
@@ -239,7 +220,6 @@ impl Timers {
         self.list.first().map(|&(due, _)| due)
     }
 
-    /// The time of a client, in place of the one before.
     fn set(&mut self, number: u32, due: Option<u64>) {
         let at = number as usize;
         if self.due.len() <= at {
@@ -254,14 +234,13 @@ impl Timers {
         self.list.extend(due.map(|due| (due, number)));
     }
 
-    /// The same, unless that one is earlier.
+    /// As [`set`](Self::set), unless the time before is earlier.
     fn set_earlier(&mut self, number: u32, due: u64) {
         if self.due.get(number as usize).copied().flatten().is_none_or(|before| due < before) {
             self.set(number, Some(due));
         }
     }
 
-    /// A client whose time has come, which has none then.
     fn take_due(&mut self, now: u64) -> Option<u32> {
         let &(_, number) = self.list.first().filter(|(due, _)| *due <= now)?;
         self.set(number, None);
@@ -269,7 +248,7 @@ impl Timers {
     }
 }
 
-/// How long until `due`, rounded up, so that it is over when the wait is.
+/// How long until `due`, rounded up, so that `due` is over after the wait.
 fn until(clock: Clock, due: u64) -> Timespec {
     let left = Span::from_ps(clock.ps(due.saturating_sub(clock.ticks())));
     let nanos = left.as_ps().div_ceil(1000);

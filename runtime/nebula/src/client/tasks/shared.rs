@@ -1,11 +1,10 @@
-//! What the tasks of a client share: the connection, the calls, and the rule by which none of them
-//! sleeps beside its answer.
+//! The state that the tasks of a client share: the connection, the calls, and the rule that no task
+//! sleeps while its answer waits.
 //!
-//! **The rule.** While a task is to be woken, something comes for the client for each answer that
-//! nobody has seen: the server has been asked for a wake-up, over UDP the socket is watched, or the
-//! driver is about to look. A thread that is about to leave a task asleep asks first, and looks at
-//! all that is outstanding after that. Tasks that poll for themselves change nothing about it: they
-//! may be stopped at any moment.
+//! **The rule.** While a task sleeps, each unseen answer triggers an event for the client: the
+//! server has been asked for a wake-up, the UDP socket is watched, or the driver is about to look.
+//! A thread that leaves a task asleep first asks for that, and then looks at all outstanding RPCs.
+//! Polling tasks do not count: they may be stopped at any moment.
 
 use super::calls::{CallId, Calls};
 use super::driver::{Attended, Registration, Watch};
@@ -24,11 +23,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
-/// How soon a call that waits for room tries again where nothing is outstanding that would make
-/// room.
+/// How soon a call that waits for room tries again if nothing outstanding would make room.
 const RETRY_ROOM: Span = Span::from_ms(1);
 
-/// The client of several tasks.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -39,32 +36,24 @@ pub(super) struct Shared {
 pub(super) struct State {
     link: Link,
     pub(super) calls: Calls,
-    /// `None` over a network of the caller's, who attends to the client.
+    /// `None` over networks of the caller's, who attends to the client.
     registration: Option<Registration>,
-    /// Whether something comes for the client as soon as an RPC has been answered.
     is_watched: bool,
-    /// When the driver comes at the latest.
     planned: u64,
     clock: Clock,
-    /// How long a call may wait, in ticks.
     patience: u64,
-    /// Tasks to be woken once the lock is free.
     woken: Vec<Waker>,
-    /// Wakers that are not needed any more: to drop one may run code of an executor's.
+    /// Wakers to be dropped once the lock is free: that may run code of an executor.
     stale: Vec<Waker>,
 }
 
-/// What became of a call that was to be sent.
 #[derive(Debug)]
 pub(super) enum Submitted {
-    /// It is on its way since then, in ticks.
     Sent(CallId, u64),
-    /// It waits for room.
     Waits(CallId),
     Refused(SubmitError),
 }
 
-/// What a call does where there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WhenFull {
     Wait,
@@ -83,7 +72,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Of servers over a network of the caller's, who also [attends](Attended::attend) to it.
+    /// Connects over networks of the caller's, who also [attends](Attended::attend) to the client.
     pub(super) fn over(
         servers: Vec<(SocketAddr, Environment)>,
         config: &ClientConfig,
@@ -108,7 +97,6 @@ impl Shared {
         Arc::new(Self { state: Mutex::new(state), clock })
     }
 
-    /// Has `act` do something with the state, and then wakes the tasks that can go on.
     #[inline]
     pub(super) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,13 +107,12 @@ impl Shared {
         result
     }
 
-    /// Ticks of the clock for `span`.
     pub(super) fn ticks_of(&self, span: Span) -> u64 {
         self.clock.ticks_of(span.as_ps())
     }
 }
 
-/// Wakes the tasks that can go on, with the lock free: an executor may do anything meanwhile.
+/// Wakes tasks with the lock free: an executor may do anything meanwhile.
 #[cold]
 fn wake(mut state: MutexGuard<'_, State>) {
     let (mut woken, mut stale) = SPARE.take();
@@ -138,7 +125,6 @@ fn wake(mut state: MutexGuard<'_, State>) {
 }
 
 thread_local! {
-    /// Room for wakers, to use again.
     static SPARE: Cell<(Vec<Waker>, Vec<Waker>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
@@ -158,7 +144,6 @@ impl State {
         &self.link
     }
 
-    /// Has `greeting` ask the server, or each of several; whether it was content. This blocks.
     pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
         self.link.greet(greeting)
     }
@@ -171,7 +156,6 @@ impl State {
         self.link.set_keys(keys);
     }
 
-    /// Sends a call, or has it wait for room: a new one, or one that has waited.
     pub(super) fn submit(
         &mut self,
         call: Option<CallId>,
@@ -202,7 +186,7 @@ impl State {
 
     fn try_submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
         match self.submit_now(request, options) {
-            // There may be room by now.
+            // A look may make room.
             Err(SubmitError::Full) => {
                 self.look();
                 self.submit_now(request, options)
@@ -226,13 +210,11 @@ impl State {
         let id = self.calls.sent(call, ticket, now.saturating_add(self.patience), reply);
         if call.is_some() {
             self.stale.extend(self.calls.take_waker(id));
-            // There may be room for the next one too.
             self.calls.make_room(&mut self.woken);
         }
         Submitted::Sent(id, now)
     }
 
-    /// Takes what has been answered, as far as a cheap look shows it.
     #[inline]
     pub(super) fn look(&mut self) {
         let Self { link, calls, woken, .. } = self;
@@ -249,7 +231,6 @@ impl State {
         }
     }
 
-    /// Some have ended: there may be room, and there may be nobody left to be woken.
     fn found(&mut self) {
         self.calls.make_room(&mut self.woken);
         if self.is_watched && !self.calls.has_sleepers() {
@@ -258,7 +239,6 @@ impl State {
         }
     }
 
-    /// Takes all that has been answered, after a look at each RPC that is outstanding.
     fn look_at_all(&mut self) {
         let Self { link, calls, woken, .. } = self;
         link.take_all(&mut |Completion { ticket, result }| woken.extend(calls.end(ticket, result)));
@@ -272,7 +252,6 @@ impl State {
             if !self.calls.goes_behind(None) && self.link.has_room() {
                 return true;
             }
-            // There may be room by now.
             self.look();
         }
         self.calls.wake_when_ready(waker);
@@ -280,13 +259,12 @@ impl State {
         false
     }
 
-    /// Has `waker` woken when the call goes on, and sees to it that something will wake it.
+    /// Has `waker` woken when the call goes on, and ensures that an event will cause that.
     pub(super) fn sleep(&mut self, call: CallId, waker: &Waker) {
         self.stale.extend(self.calls.sleep(call, waker));
         self.rest();
     }
 
-    /// A task is about to sleep.
     fn rest(&mut self) {
         if !self.is_watched {
             self.watch();
@@ -299,7 +277,6 @@ impl State {
         }
     }
 
-    /// Something comes for the client from now on.
     fn watch(&mut self) {
         self.is_watched = true;
         self.link.arm();
@@ -309,7 +286,6 @@ impl State {
         }
     }
 
-    /// Ends calls that have waited as long as they may.
     pub(super) fn expire(&mut self, now: u64) {
         let Self { link, calls, woken, .. } = self;
         calls.expire(now, |ticket, waker| {
@@ -320,7 +296,6 @@ impl State {
         });
     }
 
-    /// When something is to be done although nothing has come; the end of time for never.
     fn due(&mut self) -> u64 {
         let now = self.now();
         let after = |span: Span| now.saturating_add(self.clock.ticks_of(span.as_ps()));
@@ -334,7 +309,6 @@ impl State {
         [due, may_send, self.calls.expiry()].into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
-    /// Nobody waits for the call any more.
     pub(super) fn forget(&mut self, call: CallId) {
         let (ticket, waker) = self.calls.forget(call);
         self.stale.extend(waker);
@@ -342,14 +316,13 @@ impl State {
             self.link.cancel(ticket);
             self.look();
         }
-        // It may have been woken since there is room, which is the next one's then.
+        // The call may have been woken for room, which the next one gets.
         self.found();
     }
 }
 
 impl Shared {
-    /// As [`attend`](Attended::attend): how long until it is to be done again although nothing has
-    /// come.
+    /// As [`attend`](Attended::attend), with the time until the next one.
     pub(super) fn attend_in(&self) -> Option<Span> {
         let due = self.attend()?;
         let ticks = due.saturating_sub(self.clock.ticks());

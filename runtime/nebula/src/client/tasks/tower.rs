@@ -1,15 +1,14 @@
-//! A client as a service of `tower`, so that its layers apply: limits, time-outs, retries, load
-//! shedding.
+//! A client as a service of `tower`, for its layers: limits, time-outs, retries, load shedding.
 
 use super::{AsyncClient, Call};
 use crate::client::error::CallError;
 use std::task::{Context, Poll};
 use tower_service::Service;
 
-/// The request and the response are bytes.
+/// Requests and responses are bytes.
 ///
-/// The client is ready while there is room for another RPC. Nothing is reserved by that: where
-/// another handle takes the room before the call is made, the call waits for room.
+/// The client is ready while there is room for another RPC, but reserves none: if another handle
+/// takes it first, the call waits for room.
 ///
 /// # Examples
 ///

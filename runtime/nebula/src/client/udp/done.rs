@@ -5,12 +5,9 @@ use crate::client::ticket::Ticket;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Where a reply lies.
 #[derive(Debug)]
 enum Payload {
-    /// Among those of one packet.
     Packed(Range<usize>),
-    /// In a separate buffer.
     Own(Vec<u8>),
 }
 
@@ -21,7 +18,6 @@ struct Ended {
     result: Result<Payload, CallError>,
 }
 
-/// An RPC that is handed out; its reply is [there](Done::bytes) until the next.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) ticket: Ticket,
@@ -29,19 +25,15 @@ pub(super) struct Taken {
     pub(super) result: Result<Slice, CallError>,
 }
 
-/// A reply that is handed out.
 #[derive(Debug)]
 pub(crate) struct Slice(Option<Range<usize>>);
 
-/// The queue. Replies of one packet lie one behind another in one buffer, which is reused when the
-/// queue is empty.
+/// The queue. One-packet replies share a buffer, which is reused when the queue is empty.
 #[derive(Debug)]
 pub(super) struct Done {
     queue: VecDeque<Ended>,
     packed: Vec<u8>,
-    /// The long reply that is handed out.
     current: Vec<u8>,
-    /// Buffers to use again.
     spare: Vec<Vec<u8>>,
 }
 
@@ -66,7 +58,7 @@ impl Done {
         u32::try_from(self.queue.len()).unwrap_or(u32::MAX)
     }
 
-    /// The reply returned last is not needed any more, if the queue is empty.
+    /// Frees the last reply, if the queue is empty.
     #[inline]
     pub(super) fn begin_batch(&mut self) {
         if self.queue.is_empty() {
@@ -74,7 +66,6 @@ impl Done {
         }
     }
 
-    /// One with a reply of one packet.
     #[inline]
     pub(super) fn push_packed(&mut self, ticket: Ticket, place: u32, reply: &[u8]) {
         let start = self.packed.len();
@@ -83,18 +74,16 @@ impl Done {
         self.queue.push_back(Ended { ticket, place, result });
     }
 
-    /// One with a long reply; a buffer for the next at its place comes back.
+    /// Queues an RPC with a long reply. Returns a buffer for the next RPC at its place.
     pub(super) fn push_long(&mut self, ticket: Ticket, place: u32, reply: Vec<u8>) -> Vec<u8> {
         self.queue.push_back(Ended { ticket, place, result: Ok(Payload::Own(reply)) });
         self.spare.pop().unwrap_or_default()
     }
 
-    /// One without a reply.
     pub(super) fn push_error(&mut self, ticket: Ticket, place: u32, error: CallError) {
         self.queue.push_back(Ended { ticket, place, result: Err(error) });
     }
 
-    /// Hands out the next.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Taken> {
         let Ended { ticket, place, result } = self.queue.pop_front()?;
@@ -110,7 +99,6 @@ impl Done {
         Some(Taken { ticket, place, result })
     }
 
-    /// The reply that was handed out last.
     #[inline]
     pub(super) fn bytes(&self, slice: Slice) -> &[u8] {
         slice.0.map_or(&self.current[..], |range| &self.packed[range])

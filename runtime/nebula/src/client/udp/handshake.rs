@@ -1,5 +1,5 @@
-//! The client's handshake: it sends hellos until a welcome arrives, and again when the server it
-//! knew is gone.
+//! The client's handshake: it sends hellos until a welcome arrives, and again when the server seems
+//! to be gone.
 
 use crate::client::error::Hint;
 use crate::rpc::recipient::{Cover, KeyId};
@@ -9,37 +9,33 @@ use nebula_nic::{Mtu, NodeId, Span, Timestamp};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 
-/// Between two hellos, at first and at most.
+/// Between two hellos, first and longest.
 const PAUSE_FIRST: Span = Span::from_ms(20);
 const PAUSE_MAX: Span = Span::from_secs(1);
-/// After a welcome, nothing gives rise to doubt for so many times as long as it took to come, but
-/// for times between these two: who plays an old frame to a client again and again slows it down by
-/// a ninth at most.
+/// After a welcome the client has no doubts for so many times its round trip, within these limits:
+/// an attacker who replays old frames slows the client down by a ninth at most.
 const TRUST_TIMES: u64 = 8;
 const TRUST_MIN: Span = Span::from_ms(20);
 const TRUST_MAX: Span = Span::from_secs(1);
 
-/// What the server has granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Admitted {
     pub(super) domain: u8,
     pub(super) incarnation: u64,
     pub(super) snid: NodeId,
     token: u64,
-    /// The longest datagram that the server takes.
     pub(super) datagram_bytes: u16,
     pub(super) rpc_bytes_max: u32,
-    /// 0 when the server does not say.
+    /// 0 if the server does not announce it.
     pub(super) reply_bytes_max: u32,
-    /// Packets that it takes before it has granted any; 0 when it grants none.
+    /// Packets that it takes before a grant; 0 if it grants none.
     pub(super) unscheduled_packets: u32,
     pub(super) mtu: Mtu,
     pub(super) slo: Span,
 }
 
 impl Admitted {
-    /// The header of this client's frames, which says that it takes datagrams of `datagram_bytes`;
-    /// they are sealed with `key`.
+    /// The header of this client's frames: its longest datagram, and the key that seals them.
     #[inline]
     pub(super) fn frame(&self, datagram_bytes: u16, key: KeyId) -> Frame {
         let &Self { domain, incarnation, snid, token: word, .. } = self;
@@ -47,13 +43,13 @@ impl Admitted {
         Frame { kind: FrameKind::Client, domain, incarnation, snid, datagram_bytes, word, cover }
     }
 
-    /// What the check of the server's frames to this client begins with.
+    /// Start value of the check of the server's frames to this client.
     #[inline]
     pub(super) fn secret(&self) -> u32 {
         Cover::of_token(self.token, KeyId::default()).secret
     }
 
-    /// Whether a frame or a refusal is for the client that was granted this.
+    /// Whether a frame or a refusal belongs to this grant.
     #[inline]
     pub(super) fn is_of(&self, incarnation: u64, snid: NodeId) -> bool {
         self.incarnation == incarnation && self.snid == snid
@@ -63,31 +59,26 @@ impl Admitted {
 #[derive(Clone, Copy, Debug)]
 struct Asking {
     since: Timestamp,
-    /// The latest hello.
     said: Timestamp,
     next: Timestamp,
     pause: Span,
     echo: u64,
-    /// Hellos that were said, since it was asked on.
     hellos: u32,
 }
 
-/// Where a client stands with its server.
 #[derive(Debug)]
 pub(super) struct Handshake {
-    /// The messaging domain that it asks for.
     domain: u8,
     admitted: Option<Admitted>,
     asking: Option<Asking>,
     secret: [u8; 16],
     asked: u64,
-    /// Until then nothing gives rise to doubt: the server has just said that all is well.
+    /// The client has no doubts until then, after a welcome.
     trusted_until: Timestamp,
     pub(super) hint: Hint,
 }
 
 impl Handshake {
-    /// Outside, about to say hello.
     pub(super) fn new(now: Timestamp, secret: [u8; 16], domain: u8) -> Self {
         let mut handshake = Self {
             domain,
@@ -102,13 +93,11 @@ impl Handshake {
         handshake
     }
 
-    /// What was granted, while it is valid.
     #[inline]
     pub(super) fn open(&self) -> Option<&Admitted> {
         if self.asking.is_none() { self.admitted.as_ref() } else { None }
     }
 
-    /// What was granted, valid or not.
     #[inline]
     pub(super) fn admitted(&self) -> Option<&Admitted> {
         self.admitted.as_ref()
@@ -119,7 +108,6 @@ impl Handshake {
         self.asking.is_some()
     }
 
-    /// Begins to say hello, under the name that it had.
     pub(super) fn ask(&mut self, now: Timestamp) {
         self.asked += 1;
         let mut hasher = SipHasher24::new_with_key(&self.secret);
@@ -128,29 +116,24 @@ impl Handshake {
             Some(Asking { since: now, said: now, next: now, pause: PAUSE_FIRST, echo: hasher.finish(), hellos: 0 });
     }
 
-    /// How long it has been asking.
     pub(super) fn asked_for(&self, now: Timestamp) -> Span {
         self.asking.map_or(Span::ZERO, |asking| now - asking.since)
     }
 
-    /// Asks on as if it had begun just now.
     pub(super) fn ask_on(&mut self, now: Timestamp) {
         if let Some(asking) = &mut self.asking {
             (asking.since, asking.hellos) = (now, 0);
         }
     }
 
-    /// Hellos without an answer.
     pub(super) fn hellos(&self) -> u32 {
         self.asking.map_or(0, |asking| asking.hellos)
     }
 
-    /// When the next hello is due.
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
         self.asking.map(|asking| asking.next)
     }
 
-    /// The hello that is due.
     pub(super) fn poll_hello(&mut self, now: Timestamp, datagram_bytes: u16) -> Option<Hello> {
         let (snid, token) = self.admitted.map_or((NodeId(0), 0), |admitted| (admitted.snid, admitted.token));
         let asking = self.asking.as_mut().filter(|asking| asking.next <= now)?;
@@ -160,7 +143,7 @@ impl Handshake {
         Some(Hello { domain: self.domain, echo: asking.echo, snid, token, datagram_bytes })
     }
 
-    /// Takes a welcome that answers the hello. Returns what was granted before.
+    /// Takes a welcome that answers the hello. Returns the grant before it.
     pub(super) fn handle_welcome(&mut self, now: Timestamp, welcome: &Welcome) -> Option<Option<Admitted>> {
         let mtu = Mtu::try_new(welcome.mtu_bytes).ok()?;
         let asking = self.asking.filter(|asking| asking.echo == welcome.echo && self.domain == welcome.domain)?;
@@ -185,23 +168,23 @@ impl Handshake {
         Some(self.admitted.replace(admitted))
     }
 
-    /// Takes the refusal of a frame under the grant, which may be old or another's: it ends
-    /// nothing, but the client asks whether the server is still the one that it knew.
+    /// Such a refusal may be old or forged. It only makes the client ask whether the server is the
+    /// same.
     pub(super) fn handle_refusal(&mut self, now: Timestamp, refused: &Refused) {
         if self.admitted.is_some_and(|admitted| admitted.is_of(refused.incarnation, refused.snid)) {
             self.doubt(now);
         }
     }
 
-    /// Asks whether all is as it was, unless the server has said so just now.
+    /// Asks whether the grant is still valid, unless the server has just confirmed it.
     pub(super) fn doubt(&mut self, now: Timestamp) {
         if self.asking.is_none() && now >= self.trusted_until {
             self.ask(now);
         }
     }
 
-    /// Asks on a connection that has just been made, because the one before it has broken; a little
-    /// later, if the server has just answered.
+    /// Asks on a new connection after a broken one; a little later, if the server has just
+    /// answered.
     pub(super) fn ask_again(&mut self, now: Timestamp) {
         if self.asking.is_some() {
             return;
@@ -212,15 +195,14 @@ impl Handshake {
         }
     }
 
-    /// Takes the refusal of a hello that the server could not open. It repeats what the hello began
-    /// with behind its header: `lead` where that is sealed.
+    /// Takes the refusal of a hello that the server could not open. It repeats the first bytes of
+    /// the hello's body: `lead` if that is sealed.
     pub(super) fn handle_unopened(&mut self, refused: &Refused, lead: Option<u64>) {
         if self.asking.is_some_and(|asking| refused.echo == lead.unwrap_or(asking.echo)) {
             self.note(refused.reason);
         }
     }
 
-    /// Remembers why the server does not answer as it should.
     pub(super) fn note(&mut self, reason: Reason) {
         self.hint = match reason {
             Reason::Version => Hint::Version,

@@ -1,4 +1,4 @@
-//! What comes in: whether it is the server's, and whose answer it is.
+//! Datagrams that arrive: is one the server's, and which RPC does it answer?
 
 use super::handshake::Admitted;
 use super::rpc::Phase;
@@ -14,8 +14,7 @@ use nebula_requester::{Download, FlowKind, Outcome};
 use std::net::SocketAddr;
 
 impl Session {
-    /// Takes a datagram in. Anybody may have sent it: what is not the server's, and for this
-    /// client, is ignored and counted.
+    /// Anyone may have sent the datagram: it is ignored unless it is the server's for this client.
     #[inline]
     pub(super) fn receive(&mut self, from: SocketAddr, datagram: &mut [u8]) {
         if from != self.server {
@@ -29,8 +28,8 @@ impl Session {
         }
     }
 
-    /// What the check of a plain datagram of this kind begins with: nothing that is not welcomed
-    /// yet could be known to both sides.
+    /// Start value of a plain datagram's check: 0 before the welcome, as the two sides share
+    /// nothing yet.
     #[inline]
     fn secret(&self, datagram: &[u8]) -> u32 {
         let is_granted = match datagram.get(KIND_AT) {
@@ -64,8 +63,7 @@ impl Session {
         }
     }
 
-    /// A frame of long ago is a copy that somebody kept: numbers of RPCs come again. Or the
-    /// server's clock was stopped: then a welcome says so.
+    /// A replayed frame, whose numbers may be in use again, or a server whose clock was stopped.
     #[cold]
     fn receive_old(&mut self) {
         self.ignored += 1;
@@ -96,8 +94,7 @@ impl Session {
         }
     }
 
-    /// What cannot be opened may at least say why a server does not let this client in, if it
-    /// repeats what this client has sent.
+    /// It may still be a refusal of this client, if it repeats bytes of its hello.
     #[cold]
     fn receive_strange(&mut self, datagram: &mut [u8]) {
         self.ignored += 1;
@@ -106,7 +103,7 @@ impl Session {
         }
         let refused = match Seal::Plain.open(datagram, 0) {
             Ok((frame, body)) => Refused::read(&frame, body),
-            // The layout of a refusal is the same in every version; how it is closed may not be.
+            // Every version has the same layout of a refusal, but perhaps not the same seal.
             Err(FrameError::Version(_)) => Refused::of_another_version(datagram),
             Err(_) => None,
         };
@@ -139,7 +136,7 @@ impl Session {
         }
     }
 
-    /// What was taken back and is answered need not be taken back again.
+    /// An answered RPC needs no further cancel.
     #[cold]
     fn end_unwanted(&mut self, message: &Message<'_>) {
         if let Message::Reply { tid, .. } | Message::Nack { tid, .. } | Message::Fault { tid, .. } = *message {
@@ -147,7 +144,6 @@ impl Session {
         }
     }
 
-    /// The place of the RPC whose try is of that number, if it is not over.
     #[inline]
     fn live(&mut self, tid: TransferId) -> Option<u32> {
         let place = self.requester.place(tid);
@@ -197,7 +193,6 @@ impl Session {
         self.rpcs[place as usize].reply = self.done.push_long(ticket, place, reply);
     }
 
-    /// Takes a packet of a long reply of which more is to come.
     #[inline(never)]
     fn take_part(&mut self, place: u32, offset_bytes: u32, packets: u32, pkt_idx: u32, payload: &[u8]) {
         let now = self.now;
@@ -235,14 +230,13 @@ impl Session {
         match self.requester.handle_packet(self.now, nack) {
             Outcome::GaveUp { reason, .. } => self.fail(place, CallError::refused(reason)),
             Outcome::Redirect { outbound, .. } => self.try_again(outbound.tid()),
-            // It waits, and if it ends meanwhile then without having been executed.
+            // Until the retry the RPC counts as not executed.
             Outcome::Retry { .. } => self.rpcs[place as usize].try_as(tid),
             _ => self.ignored += 1,
         }
     }
 
-    /// More of a long request may be sent. A server that grants more than there is grants what
-    /// there is.
+    /// More of a long request may be sent. A grant may exceed the request.
     #[inline(never)]
     fn handle_grant(&mut self, tid: TransferId, packets: u32) {
         let Some(place) = self.live(tid) else { return };
@@ -283,10 +277,8 @@ impl Session {
     }
 }
 
-/// The most bytes of a message but its payload.
 const MESSAGE_BYTES_MAX: usize = crate::transport::udp::message::REQUEST_BYTES;
 
-/// The name of an RPC of this client's, as its requester knows it.
 #[inline(always)]
 fn rpc_key(tid: TransferId) -> RpcKey {
     RpcKey { snid: NodeId(0), tid }

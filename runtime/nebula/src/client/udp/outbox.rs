@@ -1,4 +1,4 @@
-//! Messages into datagrams, and datagrams onto the wire.
+//! Puts messages into datagrams, and datagrams onto the wire.
 
 use super::handshake::Admitted;
 use crate::net::Wire;
@@ -8,7 +8,6 @@ use crate::transport::udp::seal::Seal;
 use crate::transport::udp::train::Train;
 use std::net::SocketAddr;
 
-/// What goes out to the server.
 #[derive(Debug)]
 pub(super) struct Outbox {
     server: SocketAddr,
@@ -17,7 +16,7 @@ pub(super) struct Outbox {
     /// The longest datagram that this client sends or takes.
     pub(super) datagram_bytes: u16,
     frame: Option<Frame>,
-    /// The longest that the server takes too.
+    /// The longest datagram that the server takes too.
     segment: usize,
 }
 
@@ -27,12 +26,10 @@ impl Outbox {
         Self { server, seal, train, datagram_bytes, frame: None, segment: 0 }
     }
 
-    /// Bytes of a datagram that are no messages.
     pub(super) fn overhead_bytes(&self) -> usize {
         self.seal.lead_bytes() + self.seal.tail_bytes()
     }
 
-    /// Messages go out under `admitted` from here on.
     #[inline]
     pub(super) fn begin(&mut self, admitted: &Admitted) {
         let frame = admitted.frame(self.datagram_bytes, self.seal.first());
@@ -41,7 +38,7 @@ impl Outbox {
         self.train.begin(frame, self.segment);
     }
 
-    /// Puts a message into a datagram; what does not fit any more is sent.
+    /// Puts a message into a datagram. Sends the datagram first if the message does not fit.
     #[inline(always)]
     pub(super) fn push(&mut self, wire: &mut dyn Wire, message: &Message<'_>) {
         if !self.train.push(message) {
@@ -49,7 +46,7 @@ impl Outbox {
         }
     }
 
-    /// The same of a request, or of a one-sided operation.
+    /// As [`push`](Self::push), of a request or of a one-sided operation.
     #[inline(always)]
     pub(super) fn push_request(&mut self, wire: &mut dyn Wire, request: &Request<'_>, is_operation: bool) {
         if !self.train.push_by(request.len(), |room| request.encode(is_operation, room)) {
@@ -68,7 +65,7 @@ impl Outbox {
         }
     }
 
-    /// Gives the wire what has been put together. What it does not take is lost, as on any network.
+    /// Sends the datagrams. What the wire does not take is lost, as on any network.
     #[inline]
     pub(super) fn depart(&mut self, wire: &mut dyn Wire) {
         if let Some((bytes, segment)) = self.train.close(&mut self.seal) {
@@ -76,7 +73,6 @@ impl Outbox {
         }
     }
 
-    /// Sends one datagram.
     pub(super) fn send_alone(&mut self, wire: &mut dyn Wire, datagram: &[u8]) {
         let _ = wire.send(self.server.into(), datagram, datagram.len());
     }

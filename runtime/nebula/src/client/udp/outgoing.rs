@@ -1,5 +1,5 @@
-//! What goes out: requests, packets that are missing, what is wanted of replies, and what is not
-//! wanted any more.
+//! Messages to the server: requests, packets that are missing, requests for missing replies, and
+//! cancels.
 
 use super::rpc::Phase;
 use super::session::Session;
@@ -10,14 +10,12 @@ use crate::transport::udp::message::{Message, Wants};
 use nebula_requester::FlowKind;
 
 impl Session {
-    /// Whether something waits to be sent and may be.
     #[inline]
     pub(super) fn has_to_send(&self) -> bool {
         let has_rpcs = !(self.queue.is_empty() && self.begun.is_empty()) && self.flights.room(self.now) > 0;
         (has_rpcs || self.unwanted.has_due()) && self.handshake.open().is_some()
     }
 
-    /// Sends what waits, as far as the window allows.
     pub(super) fn transmit(&mut self, wire: &mut dyn Wire) {
         let Some(admitted) = self.handshake.open() else { return };
         self.outbox.begin(admitted);
@@ -35,7 +33,6 @@ impl Session {
         self.note(flushed);
     }
 
-    /// Sends what is due of the RPC at `place`.
     #[inline]
     fn send_rpc(&mut self, wire: &mut dyn Wire, place: u32) {
         let rpc = &mut self.rpcs[place as usize];
@@ -53,8 +50,8 @@ impl Session {
                 self.outbox.push_request(wire, &rpc.packet(self.mtu, 0, wants), rpc.is_operation);
                 self.flights.sent(self.now, place, 1);
             }
-            // Of several packets it would be an RPC to the server: it was made for a longer packet
-            // than the server takes by now.
+            // It was cut for longer packets than the server takes now; several would make it an
+            // RPC.
             _ if rpc.is_operation => self.end_with(place, CallError::Protocol),
             Phase::Upload(_) => self.send_burst(wire, place, is_overdue),
             Phase::InServer => {
@@ -66,7 +63,6 @@ impl Session {
         }
     }
 
-    /// Sends the next packets of a long request, or asks again which have come.
     #[inline(never)]
     fn send_burst(&mut self, wire: &mut dyn Wire, place: u32, is_overdue: bool) {
         let rpc = &mut self.rpcs[place as usize];
@@ -95,18 +91,16 @@ impl Session {
         self.flights.sent(self.now, place, in_flight.max(1));
     }
 
-    /// Nothing of a long request may be sent: more is not granted, and the rest is on its way, or
-    /// has come.
+    /// No more packets of a long request are granted, and the rest is in flight or has arrived.
     fn wait_for_grant(&mut self, place: u32, in_flight: u32) {
         match in_flight {
             0 => self.flights.waits(self.now, place),
-            // An acknowledgment with news has stopped the time.
+            // An acknowledgment with news has stopped the timer.
             _ if !self.flights.is_awaited(place) => self.flights.expects(self.now, place, in_flight),
             _ => {}
         }
     }
 
-    /// Asks for what is missing of a long reply.
     #[inline(never)]
     fn pull(&mut self, wire: &mut dyn Wire, place: u32) {
         let rpc = &mut self.rpcs[place as usize];

@@ -1,47 +1,37 @@
-//! What a client keeps of an RPC until it is answered.
+//! The record of an RPC until it is answered.
 
 use crate::client::ticket::Ticket;
 use crate::transport::udp::message::{NO_BUDGET, Request, Wants};
 use nebula_nic::{Mtu, Span, Timestamp, TransferId};
 use nebula_requester::{Download, Upload};
 
-/// How far an RPC is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Its only packet is the request.
     #[default]
     Single,
-    /// Its packets are on their way.
     Upload(Upload),
-    /// The server has all of them.
     InServer,
-    /// The first packet of a long reply has come.
     Download(Download),
 }
 
-/// An RPC at its place. Its buffers are used again by the next there.
+/// An RPC at its place. The next one there uses its buffers again.
 #[derive(Debug)]
 pub(super) struct Rpc {
     pub(super) ticket: Ticket,
     pub(super) tid: TransferId,
     pub(super) key_hash: u32,
     pub(super) budget_us: u32,
-    /// 0 while this try of it has not been sent.
+    /// 0 until this try has been sent.
     pub(super) stamp_ns: u64,
     pub(super) deadline: Timestamp,
     pub(super) request: Vec<u8>,
     pub(super) reply: Vec<u8>,
     pub(super) phase: Phase,
-    /// Packets of the request that the server has granted.
     pub(super) granted: u32,
     pub(super) is_live: bool,
-    /// It is in a queue of those to be sent.
     pub(super) is_queued: bool,
-    /// It is sent again because nothing came in time.
     pub(super) is_overdue: bool,
-    /// It is a one-sided operation, of one packet.
     pub(super) is_operation: bool,
-    /// Its end is not handed out yet.
     pub(super) is_undelivered: bool,
 }
 
@@ -75,7 +65,7 @@ impl Rpc {
         self.try_as(tid);
     }
 
-    /// Begins a try of it, under a new number.
+    /// Begins a try under a new number.
     #[inline]
     pub(super) fn try_as(&mut self, tid: TransferId) {
         (self.tid, self.stamp_ns, self.phase, self.is_overdue) = (tid, 0, Phase::Single, false);
@@ -86,8 +76,8 @@ impl Rpc {
         self.stamp_ns != 0
     }
 
-    /// It goes out for the first time under this number: its stamp is the server's time, and it
-    /// knows how many packets it has.
+    /// For the first transmission under this number: stamps it with the server's time, counts
+    /// packets.
     #[inline]
     pub(super) fn stamp(&mut self, now: Timestamp, server_ns: u64, mtu: Mtu) {
         self.stamp_ns = server_ns;
@@ -103,7 +93,6 @@ impl Rpc {
         u32::try_from(self.request.len()).unwrap_or(u32::MAX)
     }
 
-    /// One packet of the request.
     #[inline]
     pub(super) fn packet(&self, mtu: Mtu, pkt_idx: u32, wants: Wants) -> Request<'_> {
         let &Self { tid, key_hash, budget_us, stamp_ns, .. } = self;
@@ -114,7 +103,6 @@ impl Rpc {
         Request { tid, rpc_bytes: self.bytes(), pkt_idx, wants, key_hash, budget_us, stamp_ns, payload }
     }
 
-    /// Writes a packet of a long reply where it belongs.
     pub(super) fn write(&mut self, offset_bytes: u32, payload: &[u8]) {
         let (from, to) = (offset_bytes as usize, offset_bytes as usize + payload.len());
         if self.reply.len() < to {
@@ -128,7 +116,7 @@ impl Rpc {
     }
 }
 
-/// What a server is told of a deadline; so long that it does not fit is none.
+/// The deadline as the server receives it; none if it is too long for the field.
 fn budget_us(left: Span) -> u32 {
     u32::try_from(left.as_ps() / 1_000_000).unwrap_or(NO_BUDGET)
 }

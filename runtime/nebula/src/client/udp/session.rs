@@ -25,25 +25,20 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
-/// Without a frame for so long, the server's time is asked for before more is sent.
+/// After so long without a frame the client asks for the server's time before it sends.
 const SILENCE: Span = Span::from_secs(10);
 
-/// The longest reply when the client was told nothing.
 const REPLY_BYTES_MAX: u32 = 1 << 20;
-/// Packets of an RPC: as many as a message can number.
 const PACKETS_MAX: u32 = 1 << 16;
-/// Time-outs where a connection says by itself that something is lost: TCP's (RFC 6298 §2), as what
-/// is sent again only waits behind what it repeats.
+/// Over a reliable stream: TCP's (RFC 6298 §2), as a repetition only queues behind the original.
 const STREAM_RTT: RttConfig =
     RttConfig { rto_min: Span::from_ms(200), rto_max: Span::from_secs(1), rto_first: Span::from_secs(1) };
-/// Requests that wait at most to be sent together.
+/// The most requests that wait to be sent together.
 const QUEUED_MAX: usize = 64;
-/// The same of one-sided operations. All of them that come together are answered together, as no
-/// worker takes turns with them: with fewer in each datagram train the server answers the first
-/// while the client makes the next.
+/// As [`QUEUED_MAX`], of one-sided operations. The server answers those of one datagram train
+/// together: with shorter trains it answers the first while the client makes the next.
 const OPERATIONS_QUEUED_MAX: usize = 32;
 
-/// Everything of a client over UDP but its wire.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) server: SocketAddr,
@@ -52,15 +47,12 @@ pub(super) struct Session {
     pub(super) now: Timestamp,
     pub(super) requester: Requester,
     pub(super) flights: Retransmit,
-    /// By place.
     pub(super) rpcs: Box<[Rpc]>,
-    /// Places whose RPC waits to be sent, and before them those of which more is to be sent, or the
-    /// same again.
+    /// Places of RPCs to be sent for the first time; those in `begun` go before them.
     pub(super) queue: VecDeque<u32>,
     pub(super) begun: VecDeque<u32>,
-    /// RPCs and operations that waited when they were sent last.
+    /// Length of `queue` at the last transmission.
     pub(super) sent_together: usize,
-    /// What the server is told to drop.
     pub(super) unwanted: Unwanteds,
     pub(super) done: Done,
     pub(super) outbox: Outbox,
@@ -68,25 +60,19 @@ pub(super) struct Session {
     pub(super) server_time: ServerTime,
     pub(super) mtu: Mtu,
     pub(super) reply_bytes_max: u32,
-    /// Requests of fewer bytes are taken in: one more than the longest, or 0 where replies may be
-    /// longer than there is room for, the server grants nothing to a client that waits for it, or
-    /// is gone.
+    /// Requests of fewer bytes are accepted: one more than the longest, or 0 if the server is gone,
+    /// grants nothing to a client that waits for grants, or sends replies too long for this client.
     request_bytes_end: u64,
-    /// Whether this client speaks with one run of the server, and with none that follows it.
+    /// Whether this client is bound to one run of the server.
     is_bound: bool,
-    /// Whether that one is gone.
     is_gone: bool,
-    /// The last frame of the server's.
     pub(super) heard: Timestamp,
-    /// Refusals of the kernel's since then.
     pub(super) refusals: u32,
     is_lossless: bool,
     transmissions_max: u32,
-    /// Whether the connection has broken: what was on its way is lost.
+    /// Whether the connection has broken, which loses the packets in flight.
     is_broken: bool,
-    /// Whether what came was no datagram: something else is spoken there.
     speaks_otherwise: bool,
-    /// Datagrams and messages that were for nobody here.
     pub(super) ignored: u64,
     slots: u32,
     next_ticket: u64,
@@ -106,8 +92,7 @@ impl Session {
         let reply_bytes_max = config.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX).max(answer_bytes_max);
         let [salt, secret, first] = [0, 1, 2].map(|what| derived(entropy, what).to_le_bytes());
         let [a, b, c, d, ..] = first;
-        // A packet's payload is the server's to say. The number that a client has is in the frame,
-        // not here.
+        // A packet's payload is the server's to set. The client's number is in the frame.
         let bounds = RequesterConfig::new(NodeId(0), config.slots).deadline(config.deadline).retry(config.retry_here());
         let bounds = bounds.first_tid(TransferId(u32::from_le_bytes([a, b, c, d])));
         let requester = Requester::try_new(bounds.reply_bytes_max(reply_bytes_max))?;
@@ -157,8 +142,8 @@ impl Session {
         })
     }
 
-    /// Whether this process is a fork of the one that made the client. Then nothing may be sent:
-    /// nonces and numbers are the parent's, and so are the answers. What is outstanding ends.
+    /// Whether this is a fork, which must not send: nonces, numbers and answers are the parent's.
+    /// Ends its outstanding RPCs.
     #[inline]
     pub(super) fn is_forked(&mut self) -> bool {
         let is_forked = self.mark.is_forked();
@@ -168,15 +153,13 @@ impl Session {
         is_forked
     }
 
-    /// Replaces the keys, where there are any.
     pub(super) fn set_keys(&mut self, keys: &Keys) {
         self.outbox.seal.set_keys(keys);
     }
 
-    /// Reads the clock.
     #[inline]
     pub(super) fn tick(&mut self) -> Timestamp {
-        // Readings of two cores may differ a little; the machines want time that never goes back.
+        // Readings on two cores may differ a little; the machines need time that never goes back.
         self.now = self.now.max(Timestamp::from_ps(self.watch.now_ps()));
         self.now
     }
@@ -191,7 +174,6 @@ impl Session {
         self.requester.outstanding() + self.done.len()
     }
 
-    /// Whether nothing is awaited.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.requester.outstanding() == 0 && self.unwanted.is_empty() && !self.handshake.is_asking()
@@ -230,36 +212,31 @@ impl Session {
             .map_or(u32::MAX, |admitted| admitted.rpc_bytes_max.min(admitted.mtu.bytes().saturating_mul(PACKETS_MAX)))
     }
 
-    /// The longest reply that the server says it sends.
     pub(super) fn server_reply_bytes_max(&self) -> Option<u32> {
         self.handshake.admitted().map(|admitted| admitted.reply_bytes_max).filter(|&bytes| bytes > 0)
     }
 
-    /// The longest reply of the server and the room for it, where there is too little.
+    /// The server's longest reply and the room for it, if there is too little room.
     pub(super) fn reply_room(&self) -> Option<(u32, u32)> {
         let longest = self.server_reply_bytes_max()?;
         (longest > self.reply_bytes_max).then_some((longest, self.reply_bytes_max))
     }
 
-    /// Whether the client waits for grants and the server gives none.
     pub(super) fn lacks_grants(&self) -> bool {
         let grants_none = self.handshake.admitted().is_some_and(|admitted| admitted.unscheduled_packets == 0);
         grants_none && self.flights.flow().kind() == FlowKind::Homa
     }
 
-    /// The length of a request, if one of that length is taken in.
     #[inline]
     fn request_bytes(&self, bytes: usize) -> Option<u32> {
         if (bytes as u64) < self.request_bytes_end { u32::try_from(bytes).ok() } else { None }
     }
 
-    /// Speaks with this run of the server alone: once another answers, every RPC ends with
-    /// [`SubmitError::ServerGone`].
+    /// Once another run of the server answers, every RPC ends with [`SubmitError::ServerGone`].
     pub(super) fn bind_to_server(&mut self) {
         self.is_bound = true;
     }
 
-    /// Why a request of that length is not taken in.
     #[cold]
     fn refusal(&self, bytes: usize) -> SubmitError {
         match self.reply_room() {
@@ -274,7 +251,6 @@ impl Session {
         self.done.buffer_bytes() + self.rpcs.iter().map(Rpc::buffer_bytes).sum::<usize>()
     }
 
-    /// Takes a request in: it is numbered, kept and queued.
     #[inline]
     pub(super) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
         let place = self.take_in(request, options)?;
@@ -284,7 +260,6 @@ impl Session {
         Ok(ticket)
     }
 
-    /// Takes a one-sided operation in, which ends under `ticket`.
     #[inline]
     pub(super) fn submit_operation(&mut self, ticket: Ticket, message: &[u8]) -> Result<(), SubmitError> {
         let place = self.take_in(message, Options::default())?;
@@ -293,7 +268,6 @@ impl Session {
         Ok(())
     }
 
-    /// The place of a request that was taken in.
     #[inline]
     fn take_in(&mut self, request: &[u8], options: Options) -> Result<u32, SubmitError> {
         let Some(bytes) = self.request_bytes(request.len()) else { return Err(self.refusal(request.len())) };
@@ -314,14 +288,12 @@ impl Session {
         Ok(place)
     }
 
-    /// Whether a request can be taken in.
     #[cfg(feature = "tower")]
     pub(super) fn has_room(&mut self) -> bool {
         self.mark.is_forked() || (self.outstanding() < self.slots && !self.is_backed_up())
     }
 
-    /// Whether as much waits as may be sent, or what is sent next has to wait: overload is for the
-    /// caller to know, and not to be queued here.
+    /// Whether more must not be queued: the caller should see an overload.
     #[inline]
     fn is_backed_up(&mut self) -> bool {
         if self.handshake.open().is_none() {
@@ -332,13 +304,11 @@ impl Session {
             return self.flights.paced_until() > now;
         }
         let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
-        // One may wait where only losses have made the window small: they are over sooner than an
-        // overload.
+        // One may wait if only losses have shrunk the window: they end sooner than an overload.
         waiting >= self.flights.room(self.now) && (waiting > 0 || self.flights.flow().is_refused())
     }
 
-    /// Numbers an RPC, at a place whose last one has been handed out, so that no two tickets there
-    /// are alive.
+    /// Numbers an RPC, at a place without an undelivered one: no two tickets there are alive.
     #[inline]
     fn begin(&mut self, call: Call, within: Span) -> Result<Outbound, TableFull> {
         let outbound = self.number(call, within)?;
@@ -358,8 +328,7 @@ impl Session {
     #[cold]
     fn begin_elsewhere(&mut self, mut place: u32, call: Call, within: Span) -> Result<Outbound, TableFull> {
         loop {
-            // Each try takes the next place in turn, and one of them is free: no more are
-            // outstanding, with those not handed out, than fit.
+            // Some place is free: no more RPCs are outstanding or undelivered than fit.
             let next = self.number(call, within);
             self.requester.end(place);
             let outbound = next?;
@@ -370,8 +339,7 @@ impl Session {
         }
     }
 
-    /// After a long silence nobody knows the server's time any more, or whether it is the same
-    /// server.
+    /// After a long silence, asks for the server's time and whether it is the same server.
     #[inline]
     fn refresh(&mut self) {
         if self.outstanding() == 0 && self.now - self.heard > SILENCE && !self.handshake.is_asking() {
@@ -388,7 +356,6 @@ impl Session {
         }
     }
 
-    /// What has been begun goes before what is sent for the first time.
     pub(super) fn enqueue_on(&mut self, place: u32) {
         let rpc = &mut self.rpcs[place as usize];
         if !rpc.is_queued {
@@ -397,15 +364,13 @@ impl Session {
         }
     }
 
-    /// Whether the request that was submitted should not wait for more: it is alone, or there is a
-    /// batch.
+    /// Whether to send the new request at once: it is alone, or there is a batch.
     #[inline]
     pub(super) fn is_to_send_at_once(&self) -> bool {
         self.is_alone() || self.queue.len() >= QUEUED_MAX
     }
 
-    /// The same of an operation. Behind others that went out together the first is not alone for
-    /// long.
+    /// The same of an operation. After several sent together the first is not alone for long.
     #[inline]
     pub(super) fn is_operation_to_send_at_once(&self) -> bool {
         (self.sent_together <= 1 && self.is_alone()) || self.queue.len() >= OPERATIONS_QUEUED_MAX
@@ -416,13 +381,12 @@ impl Session {
         self.requester.outstanding() == 1 && self.done.is_empty()
     }
 
-    /// The end of the RPC at `place` has been handed out.
     #[inline]
     pub(super) fn handed_out(&mut self, place: u32) {
         self.rpcs[place as usize].is_undelivered = false;
     }
 
-    /// The RPC at `place` is over; the requester knows.
+    /// The RPC at `place` is over, and the requester has ended it.
     #[inline]
     pub(super) fn ended(&mut self, place: u32) -> Ticket {
         self.flights.ended(place);
@@ -431,13 +395,13 @@ impl Session {
         rpc.ticket
     }
 
-    /// Ends the RPC at `place` without a reply; the requester knows.
+    /// Ends the RPC at `place` without a reply, after the requester has.
     pub(super) fn fail(&mut self, place: u32, error: CallError) {
         let ticket = self.ended(place);
         self.done.push_error(ticket, place, error);
     }
 
-    /// Ends the RPC at `place` without a reply.
+    /// Ends the RPC at `place` and its entry in the requester, without a reply.
     pub(super) fn end_with(&mut self, place: u32, error: CallError) {
         self.requester.end(place);
         self.fail(place, error);
@@ -459,7 +423,7 @@ impl Session {
         true
     }
 
-    /// As [`cancel`](Self::cancel), for one whose end nobody waits for.
+    /// As [`cancel`](Self::cancel), without reporting the end.
     pub(super) fn abandon(&mut self, ticket: Ticket) {
         if self.cancel(ticket) {
             let taken = std::iter::from_fn(|| self.done.take());
@@ -468,7 +432,6 @@ impl Session {
         }
     }
 
-    /// Deadlines, back-offs, what is lost, and hellos.
     #[inline]
     pub(super) fn keep_time(&mut self, wire: &mut dyn Wire) {
         if self.requester.poll_timeout().is_some_and(|due| due <= self.now) {
@@ -497,7 +460,6 @@ impl Session {
         }
     }
 
-    /// Queues another try of a refused RPC.
     pub(super) fn try_again(&mut self, tid: TransferId) {
         let place = self.requester.place(tid);
         self.rpcs[place as usize].try_as(tid);
@@ -519,8 +481,8 @@ impl Session {
 
     #[cold]
     fn keep_asking(&mut self, wire: &mut dyn Wire) {
-        // Over a connection nothing but hellos is sent until one is answered: they are given up as
-        // RPCs are elsewhere.
+        // Over a connection only hellos are sent until one is answered: they are given up like
+        // RPCs.
         let is_given_up = self.is_lossless && self.refusals > 0 && self.handshake.hellos() >= self.transmissions_max;
         if is_given_up || self.handshake.asked_for(self.now) >= self.hello_timeout {
             self.handshake.ask_on(self.now);
@@ -538,7 +500,8 @@ impl Session {
         }
     }
 
-    /// Ends the RPCs for which `end`, told whether each has been sent, says how.
+    /// Ends the RPCs for which `end` returns an error; its argument is whether the RPC has been
+    /// sent.
     fn lose(&mut self, end: impl Fn(bool) -> Option<CallError>) {
         for place in 0..self.slots {
             let rpc = &self.rpcs[place as usize];
@@ -548,14 +511,13 @@ impl Session {
         }
     }
 
-    /// The server that had what was sent is gone; what was not waits for its successor.
+    /// The server that got the sent RPCs is gone; the others wait for its successor.
     #[cold]
     pub(super) fn lose_server(&mut self) {
         self.lose(|is_sent| is_sent.then_some(CallError::ServerGone));
         self.unwanted.clear();
     }
 
-    /// The server has let this client in.
     #[cold]
     pub(super) fn enter(&mut self, before: Option<Admitted>) {
         let Some(&admitted) = self.handshake.admitted() else { return };
@@ -585,7 +547,6 @@ impl Session {
         }
     }
 
-    /// Sends again what was on its way.
     fn send_again(&mut self) {
         for place in 0..self.slots {
             let rpc = &mut self.rpcs[place as usize];
@@ -596,10 +557,8 @@ impl Session {
         }
     }
 
-    /// When [`keep_time`](Self::keep_time) has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
-        // The requester may still list the deadline of an RPC that is over; with nothing awaited,
-        // nobody would take it off the list.
+        // The requester may still list the deadline of a finished RPC, which no call would remove.
         if self.is_quiet() {
             return None;
         }
@@ -615,8 +574,8 @@ impl Session {
         due.into_iter().flatten().min()
     }
 
-    /// Takes what the kernel says: datagrams that nobody takes are counted; after a connection has
-    /// broken, nobody knows whether it is the same server. Any other error is as good as a loss.
+    /// A broken connection makes the client ask whether the server is the same; other errors are
+    /// losses.
     #[inline]
     pub(super) fn note(&mut self, result: io::Result<()>) {
         if let Err(error) = result {

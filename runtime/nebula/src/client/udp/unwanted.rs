@@ -1,40 +1,30 @@
-//! RPCs whose answers are not wanted any more: what the server is to be told, and told again, since
-//! a cancel has no answer and may be lost.
+//! RPCs to cancel at the server. A cancel is repeated, since it has no answer and may be lost.
 
 use nebula_nic::{Span, Timestamp, TransferId};
 use std::collections::VecDeque;
 
-/// How long after one it is said once more: twice at most, or until the server has answered the
-/// RPC.
+/// Pauses before each repetition, unless the server answers the RPC first.
 const AGAIN: [Span; 2] = [Span::from_ms(1), Span::from_ms(8)];
-/// RPCs of which it is said more than once, at a time.
 const REPEATED_MAX: usize = 64;
 
-/// An RPC that the server is to drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unwanted {
     pub(super) tid: TransferId,
     pub(super) stamp_ns: u64,
-    /// How often it was said.
     said: u8,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Unwanteds {
-    /// To be said now.
     due: VecDeque<Unwanted>,
-    /// To be said again, and when.
     later: VecDeque<(Timestamp, Unwanted)>,
 }
 
 impl Unwanteds {
-    /// An RPC is not wanted any more.
     pub(super) fn add(&mut self, tid: TransferId, stamp_ns: u64) {
         self.due.push_back(Unwanted { tid, stamp_ns, said: 0 });
     }
 
-    /// Whether something is to be said now.
     #[inline]
     pub(super) fn has_due(&self) -> bool {
         !self.due.is_empty()
@@ -44,12 +34,10 @@ impl Unwanteds {
         self.due.is_empty() && self.later.is_empty()
     }
 
-    /// When something is to be said again.
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
         self.later.iter().map(|&(at, _)| at).min()
     }
 
-    /// What is to be said again becomes due.
     #[inline]
     pub(super) fn keep_time(&mut self, now: Timestamp) {
         let Self { due, later } = self;
@@ -61,7 +49,6 @@ impl Unwanteds {
         });
     }
 
-    /// The next one to be said.
     pub(super) fn pop(&mut self, now: Timestamp) -> Option<Unwanted> {
         let unwanted = self.due.pop_front()?;
         let again = AGAIN.get(usize::from(unwanted.said)).filter(|_| self.later.len() < REPEATED_MAX);
@@ -69,13 +56,11 @@ impl Unwanteds {
         Some(unwanted)
     }
 
-    /// The server has answered an RPC.
     pub(super) fn answered(&mut self, tid: TransferId) {
         self.due.retain(|unwanted| unwanted.tid != tid);
         self.later.retain(|(_, unwanted)| unwanted.tid != tid);
     }
 
-    /// The server that was to know is gone.
     pub(super) fn clear(&mut self) {
         self.due.clear();
         self.later.clear();
