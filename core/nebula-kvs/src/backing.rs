@@ -1,4 +1,4 @@
-//! A store's memory in a file: what the file begins with, and whether it fits.
+//! A store's memory in a file: its header, and whether it fits.
 //!
 //! ```text
 //! page 0    magic | version | layout | home buckets | extra buckets | log bytes | segment granules | mode | check
@@ -27,9 +27,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// "NEBULAKV".
 const MAGIC: u64 = u64::from_be_bytes(*b"NEBULAKV");
-/// Changes with what the words mean.
+/// Changes with the meaning of the words.
 const VERSION: u64 = 1;
 const PAGE_BYTES: u64 = 4096;
 
@@ -41,17 +40,17 @@ const BEGUN: u64 = 0;
 const IN_USE: u64 = 1;
 const CLEAN: u64 = 2;
 
-/// The file that a store's memory is in, and the right to it.
+/// The file of a store's memory, and the lock on it.
 pub(crate) struct Home {
     /// Keeps the file locked.
     _file: File,
-    /// The store's header, mapped once more: it is marked clean when the store is dropped.
+    /// The store's header, mapped again: it is marked clean when the store is dropped.
     header: WordRegion,
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // Release: whatever was written before is in the memory that the next process finds clean.
+        // Release: all earlier writes are in the memory that the next process finds clean.
         self.header.words()[CONDITION].store(CLEAN, Ordering::Release);
     }
 }
@@ -85,14 +84,13 @@ impl Named<'_> {
     }
 }
 
-/// What of the layout the geometry does not say; another program's may differ.
+/// The layout besides the geometry; another program's may differ.
 fn layout() -> u64 {
     let sizes = [BUCKET_WORDS, GRANULE_BYTES, META_WORDS, STATE_WORDS, cfg!(target_endian = "big") as usize];
     let hash = KeyHash::of(b"nebula").0;
     sizes.iter().fold(hash, |mixed, &size| KeyHash::of(&[mixed.to_le_bytes(), size.to_le_bytes()].concat()).0)
 }
 
-/// The words before the check.
 fn geometry(config: &StoreConfig) -> [(&'static str, u64); CHECK] {
     let (homes, extra_buckets) = Index::buckets_of(config);
     let cut = Cut::of(config.log_bytes, config.mode);
@@ -113,7 +111,6 @@ fn check_of(words: &[u64]) -> u64 {
     KeyHash::of(&bytes).0
 }
 
-/// Bytes of each part.
 fn parts(config: &StoreConfig) -> [usize; 3] {
     [STATE_WORDS, Index::words_of(config), Log::words_of(Cut::of(config.log_bytes, config.mode))].map(|words| words * 8)
 }
@@ -145,7 +142,6 @@ fn take(file: File, regions: [WordRegion; 3], was_clean: bool) -> Result<Mapped,
     Ok(Mapped { regions, home: Home { _file: file, header }, was_clean })
 }
 
-/// Creates the file of an empty store.
 pub(crate) fn create(path: &Path, config: &StoreConfig) -> Result<Mapped, StoreError> {
     let named = Named(path);
     let boot = boot(&named)?;
@@ -179,7 +175,7 @@ pub(crate) fn open(path: &Path, config: &StoreConfig) -> Result<Mapped, StoreErr
     take(file, regions, condition == CLEAN)
 }
 
-/// Whether the header fits; in which condition the memory was left.
+/// Checks the header; returns the condition in which the memory was left.
 fn check(named: &Named<'_>, words: &[AtomicU64], config: &StoreConfig) -> Result<u64, StoreError> {
     let word = |at: usize| words[at].load(Ordering::Acquire);
     if word(0) != MAGIC {

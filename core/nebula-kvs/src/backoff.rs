@@ -1,20 +1,17 @@
-//! How a thread waits for another thread's short critical section.
+//! The wait for another thread's short critical section.
 
 use nebula_sys::sync::{spin_loop, thread};
 
-/// Spins before the thread yields its core: some microseconds, longer than any section takes while
-/// its thread runs.
+/// Spins before the thread yields its core: some microseconds, longer than any section takes.
 const SPINS_MAX: u32 = 256;
 
-/// A wait that spins while the other thread is likely running, and yields the core once it likely
-/// is not.
+/// Spins while the other thread is likely running, then yields the core.
 #[derive(Default)]
 pub(crate) struct Backoff {
     spins: u32,
 }
 
 impl Backoff {
-    /// Waits for a moment.
     #[cold]
     pub(crate) fn wait(&mut self) {
         if self.spins < SPINS_MAX {

@@ -17,22 +17,17 @@ use nebula_sys::{
     sync::{AtomicU64, Ordering, fence, spin_loop},
 };
 
-/// Words per bucket.
 pub(crate) const BUCKET_WORDS: usize = 8;
-/// A bucket: one cache line.
 pub(crate) type Bucket = [AtomicU64; BUCKET_WORDS];
 
-/// Bits of a position that an entry stores.
 pub(crate) const POSITION_BITS: u32 = 46;
-/// Above the tag's bits.
 const TAG_SHIFT: u32 = 48;
 /// The item was read once since it was written, or carried over and not read since.
 const READ_ONCE: u64 = 1 << POSITION_BITS;
-/// It was read more than once.
 const READ_OFTEN: u64 = 2 << POSITION_BITS;
 const VERSION_MASK: u64 = u32::MAX as u64;
 const HELD: u64 = 1;
-/// Times that `try_hold` looks: some hundred nanoseconds.
+/// The tries of `try_hold`: some hundred nanoseconds.
 const TRIES: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// A tag and a position, or empty.
@@ -59,25 +54,25 @@ impl Entry {
         self.0 & READ_OFTEN != 0
     }
 
-    /// Whether the item was read: 0 not, 1 once, 2 more often.
+    /// 0 if the item was not read, 1 if once, 2 if more often.
     #[inline]
     pub(crate) fn reads(self) -> u64 {
         self.0 >> POSITION_BITS & 3
     }
 
-    /// The same entry, of an item that was read once more.
+    /// The entry after one more read.
     #[inline]
     pub(crate) fn read(self) -> Self {
         let reads = if self.reads() == 0 { READ_ONCE } else { READ_OFTEN };
         Self(self.0 & !(READ_ONCE | READ_OFTEN) | reads)
     }
 
-    /// The same entry, of an item that was read as often as any.
+    /// The entry with the most reads.
     pub(crate) fn read_often(self) -> Self {
         self.read().read()
     }
 
-    /// The same reads, less one, of the item at another place.
+    /// The entry of the item at another place, with one read less.
     pub(crate) fn carried_to(self, position: u64) -> Self {
         let tag = self.0 >> TAG_SHIFT << TAG_SHIFT;
         let place = position & ((1 << POSITION_BITS) - 1);
@@ -90,13 +85,12 @@ impl Entry {
     }
 }
 
-/// Loads entry `slot` of a bucket.
 #[inline(always)]
 pub(crate) fn entry(bucket: &Bucket, slot: usize) -> Entry {
     Entry(bucket[slot].load(Ordering::Relaxed))
 }
 
-/// The entries of a bucket, in order, with their slots 1..=7.
+/// The entries of a bucket with their slots 1..=7.
 #[inline(always)]
 pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
     (1..BUCKET_WORDS).map(|slot| (slot, entry(bucket, slot)))
@@ -104,43 +98,40 @@ pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
 
 /// The entries of a bucket that have `tag`.
 ///
-/// Compares all seven tags before it returns the first result, without a branch that depends on
-/// them: the matching slot is random, and a mispredicted branch costs more than seven comparisons.
+/// Compares all seven tags without a branch before it returns the first result: the matching slot
+/// is random, and a mispredicted branch costs more than seven comparisons.
 #[inline(always)]
 pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u16) -> impl Iterator<Item = (usize, Entry)> {
-    // Word 0 is no entry, whatever it holds.
     search::words_with_tag(bucket, tag).except(0).map(|slot| (slot, entry(bucket, slot)))
 }
 
-/// Records that the item of `entry` was read, unless the entry has changed since. Readers may: it
-/// is no part of what a version covers.
+/// Records that the item of `entry` was read, unless the entry has changed since. Readers may call
+/// it: the version does not cover reads.
 #[cold]
 pub(crate) fn mark_read(word: &AtomicU64, entry: Entry) {
-    // Relaxed: a hint for who evicts. An entry that is replaced meanwhile stays as it is.
+    // Relaxed: a hint for eviction.
     let _ = word.compare_exchange(entry.0, entry.read().0, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// The number of the next extra bucket in the chain.
 #[inline]
 pub(crate) fn next_extra(bucket: &Bucket) -> Option<usize> {
     let link = bucket[0].load(Ordering::Relaxed) >> 32;
     (link > 0).then(|| index_of(link - 1))
 }
 
-/// Ends a chain behind `bucket`.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn cut(bucket: &Bucket) {
     bucket[0].fetch_and(VERSION_MASK, Ordering::Relaxed);
 }
 
-/// Frees a bucket whose holder is gone, in memory that nobody else uses; whether it was held.
+/// Frees a bucket whose holder is gone, in memory without other users; returns whether it was held.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn mend(home: &Bucket) -> bool {
     home[0].fetch_and(!HELD, Ordering::Relaxed) & HELD != 0
 }
 
-/// Begins an optimistic read: the word to pass to [`is_unchanged`], or `None` while a writer holds
-/// the bucket.
+/// Begins an optimistic read: the word for [`is_unchanged`]; `None` while a writer holds the
+/// bucket.
 #[inline(always)]
 pub(crate) fn begin_read(home: &Bucket) -> Option<u64> {
     // Acquire: pairs with the Release store in `Held::drop`; the entries and items published under
@@ -149,8 +140,8 @@ pub(crate) fn begin_read(home: &Bucket) -> Option<u64> {
     (word & HELD == 0).then_some(word)
 }
 
-/// Ends an optimistic read: whether everything read since [`begin_read`] belongs to one version.
-/// Call after `fence(Acquire)`.
+/// Ends an optimistic read: whether all reads since [`begin_read`] are of one version. After
+/// `fence(Acquire)`.
 #[inline(always)]
 pub(crate) fn is_unchanged(home: &Bucket, begun: u64) -> bool {
     home[0].load(Ordering::Relaxed) == begun
@@ -164,14 +155,12 @@ pub(crate) struct Held<'a> {
     has_changed: bool,
 }
 
-/// Waits until the bucket is free, then locks it.
 #[inline]
 pub(crate) fn hold(home: &Bucket) -> Held<'_> {
     let mut backoff = Backoff::default();
     loop {
         let word = home[0].load(Ordering::Relaxed);
-        // Acquire: pairs with the Release store in `Held::drop`; the previous holder's changes are
-        // visible.
+        // Acquire: pairs with the Release in `Held::drop`; the last holder's changes are visible.
         let taken = word & HELD == 0
             && home[0].compare_exchange_weak(word, word | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if taken {
@@ -184,8 +173,7 @@ pub(crate) fn hold(home: &Bucket) -> Held<'_> {
     }
 }
 
-/// Locks the bucket where nobody else writes: no atomic read-modify-write, which only other writers
-/// need.
+/// Locks the bucket where no other thread writes, without an atomic read-modify-write.
 #[inline]
 pub(crate) fn hold_alone(home: &Bucket) -> Held<'_> {
     let word = home[0].load(Ordering::Relaxed);
@@ -217,12 +205,12 @@ impl<'a> Held<'a> {
         self.home
     }
 
-    /// Sets an entry of the bucket or of its chain.
     #[inline]
     pub(crate) fn set(&mut self, entry: &AtomicU64, to: Entry) {
         self.has_changed = true;
-        // A reader's `mark_read` comes directly behind what it read, so a store suffices: one that
-        // it did not read follows the mark. Loom does not know that of a read-modify-write.
+        // A reader's `mark_read` comes directly after its load of the entry, so a store suffices:
+        // if the reader misses the store, its mark comes first. Loom does not know that of a
+        // read-modify-write.
         #[cfg(not(loom))]
         entry.store(to.0, Ordering::Relaxed);
         #[cfg(loom)]
@@ -235,8 +223,8 @@ impl<'a> Held<'a> {
         self.has_changed = true;
     }
 
-    /// Links extra bucket number `extra` after `last`, a bucket of this chain. A link, once set,
-    /// never changes.
+    /// Links extra bucket `extra` after `last`, a bucket of this chain. A link never changes
+    /// afterwards.
     pub(crate) fn link(&mut self, last: &Bucket, extra: usize) {
         let link = (extra as u64 + 1) << 32;
         if std::ptr::eq(last, self.home) {

@@ -1,4 +1,4 @@
-//! The sizes of a store, and its behavior when they are reached.
+//! The sizes of a store, and its behavior when it is full.
 
 use crate::eviction::Eviction;
 use crate::hash::KeyHash;
@@ -24,29 +24,29 @@ use nebula_sys::mem::{MemError, Pages};
 pub struct StoreConfig {
     /// Buckets of 64 B with seven entries each; rounded up to a power of two.
     pub buckets: usize,
-    /// Bytes of the log; rounded up to whole segments in [`Mode::Cache`], at most by a 32nd where
+    /// Bytes of the log; rounded up to whole segments in [`Mode::Cache`], at most by a 32nd if
     /// there are 64 of them.
     pub log_bytes: usize,
     /// What happens when the store is full.
     pub mode: Mode,
     /// Buckets reserved for the chains of [`Mode::Store`]; unused in [`Mode::Cache`].
     pub extra_buckets: usize,
-    /// The page size to ask for; smaller pages are used where the machine does not grant it.
+    /// The page size to ask for; smaller pages are used if the machine does not grant it.
     pub pages: Pages,
 }
 
-/// How a [`Store`](crate::Store) works, beside its sizes.
+/// The options of a [`Store`](crate::Store) besides its sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// What goes when a cache is full.
+    /// The items to evict when a cache is full.
     pub eviction: Eviction,
-    /// How the callers hash keys. A store that finds an item in its log asks it: one that evicts
-    /// what is not read, or that adopts memory.
+    /// The hash of the callers' keys. A store calls it for items that it finds in its log: when it
+    /// evicts unread items, or adopts memory.
     pub hash_of: fn(&[u8]) -> KeyHash,
 }
 
 impl Default for StoreOptions {
-    /// Evicts the oldest, and hashes as [`Store::hash`](crate::Store::hash) does.
+    /// Evicts the oldest items, and hashes as [`Store::hash`](crate::Store::hash) does.
     fn default() -> Self {
         Self { eviction: Eviction::default(), hash_of: KeyHash::of }
     }
@@ -54,8 +54,8 @@ impl Default for StoreOptions {
 
 impl StoreConfig {
     /// Sizes a cache for `items` items of `key_bytes` and `value_bytes` each: at least one bucket
-    /// per item, as in NEBULA's evaluation (2 M buckets, 1.6 M pairs), and a log that does not wrap
-    /// before all of them are stored.
+    /// per item, as in NEBULA's evaluation (2 M buckets, 1.6 M pairs), and a log that holds all of
+    /// them before it wraps.
     ///
     /// Also reserves a sixteenth of the buckets for chains, for callers that change the mode: far
     /// more than uniform hashes need.
@@ -77,9 +77,8 @@ impl StoreConfig {
     /// Sizes a cache of items with metadata, of `key_bytes` and `value_bytes` each, such that index
     /// and log together take at most `memory_bytes`, and at least the smallest store.
     ///
-    /// A bucket has some three to five of such items, so that of its seven entries one is mostly
-    /// free. Items may have other sizes: where they are shorter on average, buckets fill up before
-    /// the log does.
+    /// A bucket gets some three to five such items, so that mostly one of its seven entries is
+    /// free. If items are shorter on average, buckets fill up before the log does.
     ///
     /// # Examples
     ///
@@ -121,7 +120,7 @@ pub enum StoreError {
     /// Memory allocation failed.
     #[error("cannot allocate the store's {what}")]
     Memory {
-        /// What the memory was for: `index` or `log`.
+        /// The part of the store: `index` or `log`.
         what: &'static str,
         /// The cause.
         #[source]
@@ -150,7 +149,7 @@ pub enum StoreError {
     /// The file of the store's memory could not be used.
     #[error("cannot {step} {path}")]
     File {
-        /// What was attempted.
+        /// The failed step.
         step: &'static str,
         /// The file.
         path: String,
@@ -164,18 +163,18 @@ pub enum StoreError {
         /// The file.
         path: String,
     },
-    /// The file does not begin as a store's memory does.
+    /// The file does not begin like a store's memory.
     #[error("{path} is no store's memory; name another file")]
     NotAStore {
         /// The file.
         path: String,
     },
-    /// Another version of this program has left the memory, or it was damaged, or never finished.
+    /// Another version of this program has left the memory, or it is damaged or incomplete.
     #[error("the memory in {path} cannot be adopted: {why}; remove the file to begin with an empty store")]
     Unfit {
         /// The file.
         path: String,
-        /// What does not fit.
+        /// The reason.
         why: &'static str,
     },
     /// The store in the file has other sizes.
@@ -183,11 +182,11 @@ pub enum StoreError {
     Geometry {
         /// The file.
         path: String,
-        /// What differs.
+        /// The size that differs.
         what: &'static str,
-        /// What was asked for.
+        /// The size asked for.
         expected: u64,
-        /// What the file has.
+        /// The size in the file.
         got: u64,
     },
     /// More bytes of log than positions can address.
@@ -198,8 +197,8 @@ pub enum StoreError {
     },
 }
 
-/// Entries hold 46 bits of a position, each 32 bytes; half of them must cover a lap, and a lap may
-/// be rounded up to twice the log.
+/// Entries hold 46 bits of a position in granules of 32 bytes; half of them must cover a lap, and a
+/// lap may be rounded up to twice the log.
 pub(crate) const LOG_BYTES_MAX: usize = 1 << 48;
 pub(crate) const BUCKETS_MAX: usize = 1 << 40;
 pub(crate) const EXTRA_BUCKETS_MAX: usize = u32::MAX as usize;

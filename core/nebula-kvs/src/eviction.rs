@@ -1,41 +1,37 @@
-//! What a full cache keeps, and the pass over the oldest segment that keeps it.
+//! The eviction of a full cache, and the pass over the oldest segment that keeps read items.
 
 use crate::stripe::SEGMENTS_MAX;
 use nebula_sys::sync::{AtomicBool, AtomicU64, Ordering};
 
-/// What goes when a [`Mode::Cache`](crate::Mode::Cache) is full.
+/// The items that go when a [`Mode::Cache`](crate::Mode::Cache) is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eviction {
     /// The oldest items, read or not. Readers write nothing.
     #[default]
     Oldest,
     /// The oldest items that were not read. A reader notes the first and the second read of an item
-    /// in its entry; a SET carries some of the oldest items that were read over to the log's tail,
-    /// and takes a read off each.
+    /// in its entry; a SET carries some of the oldest read items over to the log's tail, and takes
+    /// one read off each.
     Unread,
 }
 
-/// Of a segment's granules, in eighths, those that may be items that were carried over: the rest is
-/// left for new ones.
+/// The eighths of a segment's granules that carried items may take: the rest is for new ones.
 const CARRIED_EIGHTHS: u64 = 7;
 
-/// How far a pass runs ahead of the tail: it is over by the time that half of the tail's segment is
-/// written.
+/// How far a pass runs ahead of the tail: it ends when half of the tail's segment is written.
 const AHEAD: u64 = 2;
 /// Granules that a pass looks at for a SET of the smallest item, and for each granule of a SET.
 /// With `CARRIED_EIGHTHS` eight would do.
 const STEP_GRANULES: u64 = 64;
 const STEP_FACTOR: u64 = 10;
 
-/// The pass over the items of the segment that the tail will enter next. One thread at a time takes
-/// it further; the others go on.
+/// The pass over the items of the segment that the tail will enter next. One thread at a time
+/// advances it; the others continue without it.
 pub(crate) struct Pass {
     is_held: AtomicBool,
-    /// Where the pass began: the start of a segment.
+    /// The start of its segment.
     began: AtomicU64,
-    /// The next item to look at.
     cursor: AtomicU64,
-    /// Granules carried over from this segment.
     carried: AtomicU64,
     /// For each segment, the end of its last item when the tail left it.
     ends: [AtomicU64; SEGMENTS_MAX],
@@ -53,38 +49,33 @@ impl Pass {
         }
     }
 
-    /// Records that the tail has left `segment`, whose last item ends at `end`.
     pub(crate) fn close(&self, segment: usize, end: u64) {
         self.ends[segment % SEGMENTS_MAX].store(end, Ordering::Relaxed);
     }
 
-    /// The end of the last item of `segment`, as recorded last.
     pub(crate) fn end(&self, segment: usize) -> u64 {
         self.ends[segment % SEGMENTS_MAX].load(Ordering::Relaxed)
     }
 
-    /// The right to take the pass further, unless another thread has it.
+    /// The right to advance the pass, unless another thread has it.
     pub(crate) fn try_hold(&self) -> Option<HeldPass<'_>> {
-        // Acquire: pairs with the Release of `HeldPass::drop`; what the holder before has noted is
-        // visible.
+        // Acquire: pairs with the Release of `HeldPass::drop`; the last holder's notes are visible.
         let is_taken = self.is_held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        // Lazily: one that is made and dropped would give the right back.
+        // Lazily: dropping an unused one would give the right back.
         is_taken.then(|| HeldPass { pass: self })
     }
 }
 
-/// The right to take a pass further.
 pub(crate) struct HeldPass<'a> {
     pass: &'a Pass,
 }
 
 impl HeldPass<'_> {
-    /// Whether the pass is over the segment that begins at `start`.
+    /// Whether this is the pass over the segment that begins at `start`.
     pub(crate) fn is_over(&self, start: u64) -> bool {
         self.pass.began.load(Ordering::Relaxed) == start
     }
 
-    /// Begins a pass over the segment that begins at `start`.
     pub(crate) fn begin(&self, start: u64) {
         self.pass.began.store(start, Ordering::Relaxed);
         self.pass.cursor.store(start, Ordering::Relaxed);
@@ -99,7 +90,6 @@ impl HeldPass<'_> {
         self.pass.cursor.store(cursor, Ordering::Relaxed);
     }
 
-    /// Whether the pass may carry `granules` more out of a segment of `segment_granules`.
     pub(crate) fn has_room_for(&self, granules: u64, segment_granules: u64) -> bool {
         self.pass.carried.load(Ordering::Relaxed) + granules <= segment_granules * CARRIED_EIGHTHS / 8
     }

@@ -13,13 +13,8 @@ impl<P: Probe> Store<P> {
     /// Looks up each of `keys`, in order and in groups of [`GROUP`]: prefetches all buckets,
     /// prefetches all items, then reads.
     ///
-    /// `item_bytes` is how many bytes of key and value to prefetch. After each GET, `served`
-    /// receives the key's index, whether it was found, and the sink with its value.
-    ///
-    /// # Cost
-    ///
-    /// The cost of as many calls of [`get`](Self::get), with their cache misses overlapped; no
-    /// allocation.
+    /// `item_bytes` is how many bytes of key and value to prefetch. After each GET, `served` gets
+    /// the key's index, whether it was found, and the sink with its value. No allocation.
     ///
     /// # Examples
     ///
@@ -54,7 +49,7 @@ impl<P: Probe> Store<P> {
     }
 
     /// Prefetches the buckets, then the items, of at most [`GROUP`] keys, and returns their hashes;
-    /// further keys are ignored.
+    /// ignores further keys.
     ///
     /// For loops that [`get_each`](Self::get_each) does not fit, such as a mix of GET and SET.
     #[inline]

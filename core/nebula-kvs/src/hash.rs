@@ -1,4 +1,4 @@
-//! A key's hash, and what its bits are used for.
+//! A key's hash, and the use of its bits.
 //!
 //! ```text
 //! bit 63 ........................... 16 | 15 ............ 0
@@ -12,8 +12,8 @@ use rapidhash::v3::rapidhash_v3;
 
 /// The hash of a key.
 ///
-/// A separate type, so that a server can compute it once and pass it to every step of a request:
-/// prefetch of the bucket, prefetch of the item, and the operation itself.
+/// A server computes it once and passes it to every step of a request: prefetch of the bucket,
+/// prefetch of the item, and the operation.
 ///
 /// # Examples
 ///
@@ -26,27 +26,21 @@ use rapidhash::v3::rapidhash_v3;
 pub struct KeyHash(pub u64);
 
 impl KeyHash {
-    /// Hashes `key` with a fixed seed: the same bytes give the same hash in every run and on every
-    /// machine.
-    ///
-    /// # Cost
-    ///
-    /// Two multiplications for a key of up to 16 bytes.
+    /// Hashes `key` with a fixed seed, the same in every run and on every machine: two
+    /// multiplications for a key of up to 16 bytes.
     #[inline]
     #[must_use]
     pub fn of(key: &[u8]) -> Self {
         Self(rapidhash_v3(key))
     }
 
-    /// The tag of the key's entry, 1..=65535. Zero marks an empty entry, so a hash with tag 0 gets
-    /// tag 1.
+    /// The tag of the key's entry, 1..=65535. Zero marks an empty entry: a hash with tag 0 gets 1.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the lowest 16 bits")]
     pub(crate) fn tag(self) -> u16 {
         (self.0 as u16).max(1)
     }
 
-    /// The bits that choose the bucket.
     #[inline]
     pub(crate) fn bucket(self) -> u64 {
         self.0 >> 16

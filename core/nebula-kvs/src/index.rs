@@ -11,7 +11,6 @@ use nebula_sys::{
     sync::{AtomicUsize, Ordering},
 };
 
-/// Home buckets first, extra buckets after them, in one region.
 pub(crate) struct Index {
     region: WordRegion,
     home_mask: u64,
@@ -20,7 +19,6 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Words of an index of `config`'s size.
     pub(crate) fn words_of(config: &StoreConfig) -> usize {
         let (homes, extra_buckets) = Self::buckets_of(config);
         (homes + extra_buckets) * BUCKET_WORDS
@@ -32,20 +30,19 @@ impl Index {
         (config.buckets.max(1).next_power_of_two(), extra_buckets)
     }
 
-    /// Words of this process alone.
     pub(crate) fn try_new(config: &StoreConfig) -> Result<WordRegion, StoreError> {
         let region = WordRegion::new(Self::words_of(config), config.pages);
         region.map_err(|cause| StoreError::Memory { what: "index", cause })
     }
 
-    /// The index in `region`: all zeros, or what a store has left there.
+    /// The index in `region`: all zeros, or as another store has left it.
     pub(crate) fn of(region: WordRegion, config: &StoreConfig) -> Self {
         let (homes, extra_buckets) = Self::buckets_of(config);
         Self { region, home_mask: homes as u64 - 1, extra_buckets, extra_buckets_used: AtomicUsize::new(0) }
     }
 
-    /// Counts the extra buckets that are linked, in an index that a store has left; cuts a chain
-    /// where a link leads nowhere, or to a bucket of another chain.
+    /// Counts the linked extra buckets in an index that a store has left; cuts a chain at a link
+    /// that leads nowhere, or to a bucket of another chain.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn adopt(&self) {
         let mut is_linked = vec![false; self.extra_buckets];
@@ -66,19 +63,17 @@ impl Index {
         self.extra_buckets_used.store(used, Ordering::Relaxed);
     }
 
-    /// The bucket of `hash`.
     #[inline]
     pub(crate) fn home(&self, hash: KeyHash) -> &Bucket {
         &self.buckets()[index_of(hash.bucket() & self.home_mask)]
     }
 
-    /// The words of the index, and the position of `hash`'s bucket in them.
+    /// The number of the first word of `hash`'s bucket.
     #[inline]
     pub(crate) fn home_word(&self, hash: KeyHash) -> usize {
         index_of(hash.bucket() & self.home_mask) * BUCKET_WORDS
     }
 
-    /// `home` and the extra buckets chained to it.
     #[inline]
     pub(crate) fn chain<'a>(&'a self, home: &'a Bucket) -> impl Iterator<Item = &'a Bucket> {
         std::iter::successors(Some(home), |bucket| bucket::next_extra(bucket).map(|extra| self.extra(extra)))
@@ -97,13 +92,11 @@ impl Index {
         self.extra_buckets_used.load(Ordering::Relaxed)
     }
 
-    /// All buckets: home buckets, then extra buckets.
     #[inline]
     pub(crate) fn buckets(&self) -> &[Bucket] {
         self.region.words().as_chunks().0
     }
 
-    /// The home buckets.
     pub(crate) fn homes(&self) -> &[Bucket] {
         &self.buckets()[..index_of(self.home_mask) + 1]
     }

@@ -2,7 +2,6 @@
 
 const _: () = assert!(usize::BITS == 64, "positions and sizes are 64 bits wide");
 
-/// Converts a count of things in memory to an index.
 #[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits, as asserted above")]
 #[inline]
 pub(crate) const fn index_of(number: u64) -> usize {

@@ -1,9 +1,9 @@
-//! One item of the log: how it is read and written. [`Shape`] says what it consists of.
+//! One item of the log: reading and writing it. [`Shape`] has its parts.
 //!
 //! An item without metadata is one granule of 32 bytes, or a whole number of 64-byte lines that
 //! starts on a line boundary. So it never occupies more lines than its bytes need: 16 B/512 B takes
 //! nine lines, and two items of 16 B/8 B share one. MICA stores the key's hash in the item too;
-//! Nebula never reads it there, and without it the small item fits half a line.
+//! Nebula does not need it, and without it the small item fits half a line.
 
 use crate::{
     index_of::index_of,
@@ -24,44 +24,39 @@ const LINE_GRANULES: u64 = 2;
 const _: () = assert!(GRANULE_BYTES * 2 == 64);
 
 impl Shape {
-    /// Granules that the item takes in the log.
     #[inline]
     pub(crate) fn granules(self) -> u64 {
         let granules = self.words().div_ceil(GRANULE_WORDS) as u64;
         if granules == 1 { 1 } else { granules.next_multiple_of(LINE_GRANULES) }
     }
 
-    /// Granules that the item takes in the log with metadata. In a cache memory counts for more
-    /// than lines: they may be an odd number.
+    /// Granules that the item takes in the log with metadata: in a cache maybe an odd number.
     pub(crate) fn granules_extended(self, mode: Mode) -> u64 {
         let granules = (self.words() + META_WORDS).div_ceil(GRANULE_WORDS) as u64;
         if granules == 1 || mode == Mode::Cache { granules } else { granules.next_multiple_of(LINE_GRANULES) }
     }
 }
 
-/// The first position at or after `position` where an item of `granules` may start: one that takes
-/// whole lines starts on one.
+/// The first position from `position` on for an item of `granules`: whole lines start on a line.
 #[inline]
 pub(crate) fn align(position: u64, granules: u64) -> u64 {
     if granules.is_multiple_of(LINE_GRANULES) { position.next_multiple_of(LINE_GRANULES) } else { position }
 }
 
-/// Bits of the header's field `value_bytes` above the longest value: with either, the length is one
-/// that no value has, so that a GET of plain items needs no further comparison to notice them.
+/// Bits of the header's field `value_bytes` above the longest value. No value has such a length, so
+/// a GET of plain items notices them without a further comparison.
 ///
-/// Metadata follows the value, in the last words of the item's space.
+/// This one: metadata is in the last words of the item's space.
 const EXTENDED: usize = 1 << 23;
-/// A value is being written over the one before. Only who adopts the memory of a process that ended
-/// in between meets it.
+/// A value is being overwritten. Seen only in the memory of a process that ended meanwhile.
 const WRITING: usize = 1 << 22;
 
 const _: () = assert!(VALUE_BYTES_MAX < WRITING);
 
-/// The header word of an item. It is a single word, so it is never torn; but in recycled memory it
-/// can have any value.
+/// The header word of an item. A word is never torn, but in recycled memory it has any value.
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
-    /// With the bits above in `value_bytes`; [`Header::shape`] is without them.
+    /// With the bits above in `value_bytes`, which [`Header::shape`] removes.
     pub(crate) raw: Shape,
     granules: u64,
 }
@@ -74,19 +69,17 @@ impl Header {
         Some(Self { raw: shape, granules: word >> 32 })
     }
 
-    /// The sizes of key and value.
     #[inline]
     pub(crate) fn shape(self) -> Shape {
         Shape { value_bytes: self.raw.value_bytes & !(EXTENDED | WRITING), ..self.raw }
     }
 
-    /// Whether metadata follows.
     #[inline]
     pub(crate) fn is_extended(self) -> bool {
         self.raw.value_bytes & EXTENDED != 0
     }
 
-    /// The same header of a value of `value_bytes`, with metadata.
+    /// The same header with metadata and a value of `value_bytes`.
     fn extended(self, value_bytes: usize) -> Self {
         Self { raw: Shape { value_bytes: value_bytes | EXTENDED, ..self.raw }, ..self }
     }
@@ -101,16 +94,14 @@ impl Header {
         self.raw.key_bytes as u64 | (self.raw.value_bytes as u64) << 8 | self.granules << 32
     }
 
-    /// Says that the value under this header is about to change, to whom the memory may come if
-    /// this process ends in between.
+    /// Marks the value as incomplete, for a process that adopts the memory if this one ends.
     #[inline]
     fn begin_writing(self, item: &[AtomicU64]) {
         item[0].store(self.word() | (WRITING as u64) << 8, Ordering::Relaxed);
-        // The words of the value follow; a process that ends between them leaves the mark.
+        // The words of the value follow; a process that ends among them leaves the mark.
         fence(Ordering::Release);
     }
 
-    /// Says that the value is whole.
     #[inline]
     fn end_writing(self, item: &[AtomicU64]) {
         item[0].store(self.word(), Ordering::Release);
@@ -122,14 +113,12 @@ impl Header {
         shape.words() as u64 <= self.granules * GRANULE_WORDS as u64
     }
 
-    /// Whether an item of `shape` with metadata fits into the space of this one.
     #[inline]
     pub(crate) fn has_room_for_extended(self, shape: Shape) -> bool {
         (shape.words() + META_WORDS) as u64 <= self.granules * GRANULE_WORDS as u64
     }
 
-    /// The value and, where it has some, the metadata of an item with or without it; `None` where
-    /// the header is invalid, as it may be in recycled memory.
+    /// The value and any metadata of an item; `None` if the header is invalid (recycled memory).
     pub(crate) fn value_and_meta(self, item: &[AtomicU64]) -> Option<(&[AtomicU64], Option<&[AtomicU64]>)> {
         let shape = self.shape();
         let value = Self { raw: shape, ..self }.value(item)?;
@@ -141,8 +130,7 @@ impl Header {
         (shape.words() + META_WORDS <= end).then_some((value, Some(meta)))
     }
 
-    /// The words of the value, or `None` where the header is invalid, as it may be in recycled
-    /// memory.
+    /// The words of the value; `None` if the header is invalid, as it may be in recycled memory.
     #[inline(always)]
     pub(crate) fn value(self, item: &[AtomicU64]) -> Option<&[AtomicU64]> {
         let plausible = self.raw.value_bytes <= VALUE_BYTES_MAX;
@@ -157,13 +145,13 @@ pub(crate) fn header_if_key(item: &[AtomicU64], key: &[u8]) -> Option<Header> {
     (header.raw.key_bytes == key.len() && copy::eq_bytes(&item[HEADER_WORDS..], key)).then_some(header)
 }
 
-/// Fills one granule with an item of no key, which leads a walk over the log to the next.
+/// Fills one granule with an item without key, which leads a walk over the log to the next.
 pub(crate) fn write_gap(item: &[AtomicU64]) {
     item[0].store(1 << 32, Ordering::Relaxed);
 }
 
-/// The granules and the key, copied to `to`, of the item that starts at `item[0]`, if it is whole:
-/// no value was being written when its process ended, and all of it fits its granules.
+/// The granules and the key, copied to `to`, of the item that starts at `item[0]`, if it is
+/// complete: no value was being written when its process ended, and all of it fits its granules.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn whole<'a>(item: &[AtomicU64], to: &'a mut [u8; KEY_BYTES_MAX]) -> Option<(u64, &'a [u8])> {
     let header = Header::load(item)?;
@@ -184,7 +172,6 @@ pub(crate) fn key_of<'a>(item: &[AtomicU64], to: &'a mut [u8; KEY_BYTES_MAX]) ->
     Some((header.granules, key))
 }
 
-/// The granules of the item that starts at `item[0]`.
 pub(crate) fn granules(item: &[AtomicU64]) -> u64 {
     Header::load(item).map_or(0, |header| header.granules)
 }
@@ -196,19 +183,16 @@ pub(crate) fn value(item: &[AtomicU64]) -> Option<(&[AtomicU64], usize)> {
     Some((value, header.shape().value_bytes))
 }
 
-/// The metadata of the item that starts at `item[0]`, if it has some.
 pub(crate) fn stamped(item: &[AtomicU64]) -> Option<Stamped> {
     let header = Header::load(item)?;
     let (_, meta) = header.value_and_meta(item)?;
     Some(Stamped::load(meta?, header.shape().value_bytes))
 }
 
-/// Whether the item that starts at `item[0]` has metadata.
 pub(crate) fn is_extended(item: &[AtomicU64]) -> bool {
     Header::load(item).is_some_and(Header::is_extended)
 }
 
-/// Writes a complete item to the start of `item`.
 #[inline]
 pub(crate) fn write(item: &[AtomicU64], key: &[u8], value: &[u8]) {
     let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
@@ -217,7 +201,6 @@ pub(crate) fn write(item: &[AtomicU64], key: &[u8], value: &[u8]) {
     copy::store_bytes(&item[shape.value_word()..], value);
 }
 
-/// Writes a complete item with metadata to the start of `item`.
 pub(crate) fn write_extended(item: &[AtomicU64], granules: u64, key: &[u8], value: &[u8], meta: &Words) {
     let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
     let header = Header { raw: shape, granules }.extended(value.len());
@@ -238,8 +221,7 @@ pub(crate) fn overwrite(item: &[AtomicU64], header: Header, value: &[u8]) {
     header.end_writing(item);
 }
 
-/// Replaces the value and the metadata of the item under `header` by ones that it [has room
-/// for](Header::has_room_for_extended).
+/// The same with metadata, which it [has room for](Header::has_room_for_extended).
 pub(crate) fn overwrite_extended(item: &[AtomicU64], header: Header, value: &[u8], meta: &Words) {
     let header = header.extended(value.len());
     header.begin_writing(item);
@@ -249,7 +231,6 @@ pub(crate) fn overwrite_extended(item: &[AtomicU64], header: Header, value: &[u8
 }
 
 impl Header {
-    /// Replaces the metadata of an item that has some.
     pub(crate) fn store_meta(self, item: &[AtomicU64], meta: &Words) {
         let end = index_of(self.granules) * GRANULE_WORDS;
         for (word, to) in item[end - META_WORDS..end].iter().zip(meta) {

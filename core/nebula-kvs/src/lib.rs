@@ -1,19 +1,18 @@
-//! A key-value store modeled on MICA: a bucketed index over a circular log, which any core may read
-//! and write.
+//! A key-value store modeled on MICA: an index over a circular log; any core may read and write.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`Store`] | GET, SET, DELETE, and the operations on items with metadata; [`StoreConfig`] sizes it, [`ValueSink`] receives values |
 //! | `hash`, `index`, `bucket` | from a key to its entry: hash, one line of seven tagged entries, chains of extra lines |
-//! | `log`, `item`, `meta` | from an entry to its item: circular log, 64-byte-aligned items, what some have behind their value |
-//! | `runs`, `eviction` | space that is used again: free runs of a full store, and what a full cache keeps |
-//! | `backing`, `snapshot` | what outlives the process: its memory in a file, or its items |
+//! | `log`, `item`, `meta` | from an entry to its item: circular log, 64-byte-aligned items, the metadata of some |
+//! | `runs`, `eviction` | reuse of space: free runs of a full store, eviction of a full cache |
+//! | `backing`, `snapshot` | memory in a file and snapshots, which outlive the process |
 //! | [`Partition`] | a store divided over threads, each of which alone writes its part |
 //! | [`touch`] | the memory that each operation touches, described once, for simulators |
 //! | [`protocol`] | the message formats of the service: requests and replies |
 //!
 //! ```text
-//!  key ─hash─▶ bucket [ version | e1 .. e7 ]      entry = tag 16 | position 48
+//!  key ─hash─▶ bucket [ version | e1 .. e7 ]      entry = tag 16 | reads 2 | position 46
 //!                                 │
 //!                                 ▼ position
 //!  log  ░░░░░░│head ... item ... item ... tail│░░░░░░   item = header | key | value
@@ -26,17 +25,16 @@
 //! [`touch`] and [`protocol`] exist on every target; the store itself, the feature `store` (on by
 //! default), needs Linux.
 //!
-//! **Invariant:** space is used again only when no reader can take it for the item that it held.
-//! *Enforced by* loom (`tests/loom_reuse.rs`, `tests/loom_carry.rs`).
+//! **Invariant:** space is reused only when no reader can take it for its previous item. *Enforced
+//! by* loom (`tests/loom_reuse.rs`, `tests/loom_carry.rs`).
 //!
 //! **Invariant:** a process that adopts the memory of a killed one finds complete values. *Enforced
 //! by* `tests/killed.rs`.
 //!
-//! **Invariant:** an operation touches the memory that [`touch`] describes, and no more. *Enforced
-//! by* `tests/touch.rs`.
+//! **Invariant:** an operation touches only what [`touch`] describes. *Enforced by*
+//! `tests/touch.rs`.
 //!
-//! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced
-//! by* its dependencies.
+//! **Invariant:** this crate depends on no NIC, engine or runtime. *Enforced by* its dependencies.
 //!
 //! # Examples
 //!

@@ -1,4 +1,4 @@
-//! The circular log: where items are stored, and how space is found for the next one.
+//! The circular log: where items are stored, and how the next one gets its space.
 //!
 //! ```text
 //!            head                tail
@@ -9,17 +9,16 @@
 //! are an address in the log, and every position from the head to the tail is valid. The log is
 //! divided into segments; the tail enters a segment only after
 //!
-//! 1. the head has moved past what the segment held one lap ago, so that readers no longer take it
-//!    for valid, and
-//! 2. every writer that was inside has left (its [pin](crate::stripe::Pins) is gone).
+//! 1. the head has moved past the segment's items of the last lap: readers discard them; and
+//! 2. every writer inside has left (its [pin](crate::stripe::Pins) is gone).
 //!
 //! So a writer, however long it stalls, never overwrites another writer's item. Writers do not wait
 //! for readers either, since a reader checks the head *after* it has copied. MICA checks the
 //! distance to the tail instead, which moves with each append; the head moves once per segment, so
 //! its line stays in every reader's L1.
 //!
-//! In [`Mode::Store`](crate::Mode) the log is one segment: nothing is recycled, nothing pinned.
-//! Space that items leave is used again ([`runs`](crate::runs)).
+//! In [`Mode::Store`](crate::Mode) the log is one segment, without recycling and pins. The space of
+//! removed items is reused ([`runs`](crate::runs)).
 //!
 //! Departs: MICA wraps item by item; whole segments give up one segment's capacity (of at most 64)
 //! for the guarantee above.
@@ -44,7 +43,7 @@ use nebula_sys::{
 const SEGMENT_BYTES_ROOMY: usize = 2 << 20;
 const SEGMENT_BYTES_MIN: usize = 128;
 
-/// How a log is divided into segments.
+/// The division of a log into segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// A power of two.
@@ -53,7 +52,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// At most 64 segments, at least two, and of `SEGMENT_BYTES_ROOMY` where the log allows; rounds
+    /// At most 64 segments, at least two, of `SEGMENT_BYTES_ROOMY` if the log allows; rounds
     /// `log_bytes` up to whole segments.
     pub(crate) fn of(log_bytes: usize, mode: Mode) -> Self {
         let granules = |bytes: usize| bytes.div_ceil(GRANULE_BYTES) as u64;
@@ -76,7 +75,7 @@ impl Cut {
         self.segment_granules
     }
 
-    /// The most bytes, up to `log_bytes`, that are whole segments.
+    /// The most bytes of whole segments, up to `log_bytes`.
     pub(crate) fn whole(log_bytes: usize, mode: Mode) -> usize {
         let cut = Self::of(log_bytes, mode);
         let segment_bytes = index_of(cut.segment_granules) * GRANULE_BYTES;
@@ -85,9 +84,9 @@ impl Cut {
 
     /// The most granules that an item may have.
     ///
-    /// In a segment that is recycled, one granule stays free, so that the tail is never on a
-    /// segment boundary, where it would be ambiguous whether the next segment is open; and items of
-    /// more than one granule end on whole lines.
+    /// In a segment that is recycled, one granule stays free: on a segment boundary, the tail would
+    /// not show whether the next segment is open. Items of more than one granule end on whole
+    /// lines.
     fn item_granules_max(self, mode: Mode) -> u64 {
         match mode {
             Mode::Store => self.segment_granules,
@@ -118,7 +117,6 @@ const LINE_WORDS: usize = 8;
 #[repr(align(64))]
 struct OwnLine(AtomicU64);
 
-/// The circular log.
 pub(crate) struct Log {
     region: WordRegion,
     mode: Mode,
@@ -127,8 +125,7 @@ pub(crate) struct Log {
     segment_bits: u32,
     /// The lowest valid position; the start of a segment. Moves once per segment.
     head: OwnLine,
-    /// The position of the next item. On a segment boundary only when that segment has just been
-    /// opened.
+    /// The position of the next item. On a segment boundary only after that segment was opened.
     tail: OwnLine,
     pins: Pins,
     pass: Pass,
@@ -150,44 +147,39 @@ impl From<u64> for Window {
 }
 
 impl Window {
-    /// Whether what was written at `position`, of which an entry stores 46 bits, is still there.
+    /// Whether the item at `position`, of which an entry stores 46 bits, is still there.
     #[inline]
     pub(crate) fn contains(self, position: u64) -> bool {
         self.age_order(position).cast_signed() >= 0
     }
 
-    /// Positions in the window, from the oldest on, in this order.
+    /// Orders the positions in the window, the oldest first.
     #[inline]
     pub(crate) fn age_order(self, position: u64) -> u64 {
         position.wrapping_sub(self.head) << (64 - POSITION_BITS)
     }
 }
 
-/// The segment that the tail enters next, as it was written a lap ago.
+/// The segment that the tail enters next, with its items of a lap ago.
 pub(crate) struct Victim {
     /// The position of its first item.
     pub(crate) start: u64,
     /// The end of its last item.
     pub(crate) end: u64,
-    /// The granules of a segment.
     pub(crate) granules: u64,
 }
 
-/// Space for one item, and the right to write it.
 pub(crate) struct Reserved<'a> {
     pub(crate) position: u64,
-    /// Held until the item is written.
     _pin: Option<Pin<'a>>,
 }
 
 impl Log {
-    /// Words of a log that is cut so: behind it a line that tells a later process where the log's
-    /// head is.
+    /// Words of a log with this division, and a line with the log's head for a later process.
     pub(crate) fn words_of(cut: Cut) -> usize {
         cut.log_bytes() / 8 + LINE_WORDS
     }
 
-    /// Words of this process alone.
     pub(crate) fn try_new(log_bytes: usize, mode: Mode, pages: Pages) -> Result<WordRegion, StoreError> {
         let region = WordRegion::new(Self::words_of(Cut::of(log_bytes, mode)), pages);
         region.map_err(|cause| StoreError::Memory { what: "log", cause })
@@ -216,7 +208,7 @@ impl Log {
         }
     }
 
-    /// Where a later process finds the head: at or beyond where it is for this one.
+    /// The head for a later process: at or beyond this process's.
     fn head_told(&self) -> Option<&AtomicU64> {
         self.region.words().get(self.cut.log_bytes() / 8)
     }
@@ -227,7 +219,6 @@ impl Log {
         }
     }
 
-    /// The positions that are valid at this moment.
     #[inline(always)]
     pub(crate) fn window(&self) -> Window {
         Window { head: self.head.0.load(Ordering::Relaxed) }
@@ -239,24 +230,21 @@ impl Log {
         self.region.words().get(self.word(position)..).unwrap_or(&[])
     }
 
-    /// The words of the log.
     pub(crate) fn words(&self) -> &[AtomicU64] {
         self.region.words()
     }
 
-    /// The word of the log at `position`.
     #[inline(always)]
     pub(crate) fn word(&self, position: u64) -> usize {
         index_of(self.granule(position)) * GRANULE_WORDS
     }
 
-    /// Bits of a position that say where in the log.
+    /// The bits of a position within a lap.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn lap_bits(&self) -> u32 {
         self.lap_bits
     }
 
-    /// The pages that the log was granted.
     pub(crate) fn pages(&self) -> Pages {
         self.region.pages()
     }
@@ -266,13 +254,11 @@ impl Log {
         index_of(self.cut.item_granules_max(self.mode)) * GRANULE_BYTES
     }
 
-    /// Bytes that it has for items.
     pub(crate) fn bytes(&self) -> usize {
         self.cut.log_bytes()
     }
 
-    /// Bytes that items have or have had: of a cache that has wrapped all of them, and none that
-    /// are free to be used again.
+    /// Bytes that items have or had, without those free for reuse; all of a cache that has wrapped.
     pub(crate) fn bytes_used(&self) -> usize {
         let tail = self.tail.0.load(Ordering::Relaxed);
         let granules = match self.mode {
@@ -283,13 +269,12 @@ impl Log {
         if has_wrapped { self.bytes() } else { (index_of(granules) * GRANULE_BYTES).min(self.bytes()) }
     }
 
-    /// How many times the tail has wrapped.
     pub(crate) fn wraps(&self) -> u64 {
         (self.tail.0.load(Ordering::Relaxed) >> self.lap_bits).saturating_sub(1)
     }
 
     /// Pins the item at `position` if it is still valid: it stays in place and its memory is not
-    /// recycled. One writer alone recycles nothing while it writes.
+    /// recycled. A single writer needs no pin, since it recycles nothing while it writes.
     #[inline]
     pub(crate) fn pin(&self, position: u64) -> Option<PinnedItem<'_>> {
         let is_recycled = self.mode == Mode::Cache && self.writers == Writers::Many;
@@ -306,7 +291,7 @@ impl Log {
         }
     }
 
-    /// Of the free runs first, then of the tail, at last of runs that are joined.
+    /// From the free runs first, then from the tail, at last from joined runs.
     fn reserve_once(&self, granules: u64) -> Result<Reserved<'_>, LogFull> {
         let reserved = |position| Reserved { position, _pin: None };
         if self.runs.granules() >= granules
@@ -342,8 +327,7 @@ impl Log {
         }
         let tail = self.tail.0.load(Ordering::Relaxed);
         if let Some(begin) = held.join(tail) {
-            // Fails where another thread has taken of the tail meanwhile. Release: as for a run
-            // that is taken.
+            // Fails if another thread has moved the tail. Release: as for a run that is taken.
             if self.tail.0.compare_exchange(tail, begin, Ordering::Release, Ordering::Relaxed).is_err() {
                 held.free(begin, tail - begin);
             }
@@ -355,8 +339,8 @@ impl Log {
         self.reserve_at_end(granules)
     }
 
-    /// Frees the space of an item of which the caller, who holds its bucket, has removed the entry.
-    /// In a [`Mode::Cache`] it comes back when its segment does.
+    /// Frees the space of an item whose entry the caller, holding its bucket, has removed. In a
+    /// [`Mode::Cache`] its segment's recycling frees it.
     #[inline]
     pub(crate) fn free(&self, position: u64, granules: u64) {
         if self.mode == Mode::Store {
@@ -373,8 +357,7 @@ impl Log {
         }
     }
 
-    /// Reserves `granules` at the tail of a [`Mode::Cache`], unless its segment has no room for
-    /// them.
+    /// Reserves `granules` at the tail of a [`Mode::Cache`], if its segment has room for them.
     pub(crate) fn try_reserve(&self, granules: u64) -> Option<Reserved<'_>> {
         self.reserve_here(granules).ok()
     }
@@ -385,16 +368,14 @@ impl Log {
         loop {
             let tail = self.tail.0.load(Ordering::Relaxed);
             let position = item::align(tail, granules);
-            // Pin before the tail moves, so that a thread that comes to recycle this segment sees
-            // the pin.
+            // Pin before the tail moves, so that a thread that recycles this segment sees the pin.
             let pin = (self.writers == Writers::Many).then(|| self.pins.pin(self.segment(tail)));
             if position + granules >= self.segment_start(tail) + self.cut.segment_granules {
                 return Err(tail);
             }
             // Relaxed: the order comes from the pin. The thread that opened this segment accessed
-            // its pins before it moved the tail here, and a thread that recycles it will access
-            // them after it has seen the tail elsewhere. So `pin` comes after the former and before
-            // the latter.
+            // its pins before it moved the tail here; a thread that recycles it accesses them after
+            // it has seen the tail elsewhere. So `pin` comes between the two.
             let next = position + granules;
             if self.move_tail(tail, next) {
                 // Release fence: pairs with a reader's Acquire fence. A reader that sees any word
@@ -402,7 +383,7 @@ impl Log {
                 // predecessor.
                 fence(Ordering::Release);
                 if position != tail {
-                    // Who walks over the segment later finds an item in every granule.
+                    // A walk over the segment later finds an item in every granule.
                     item::write_gap(self.item(tail));
                 }
                 return Ok(Reserved { position, _pin: pin });
@@ -410,7 +391,6 @@ impl Log {
         }
     }
 
-    /// Moves the tail from `tail` to `next`, unless another writer has moved it.
     #[inline(always)]
     fn move_tail(&self, tail: u64, next: u64) -> bool {
         if self.writers == Writers::One {
@@ -420,12 +400,11 @@ impl Log {
         self.tail.0.compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// The pass over the segment that the tail enters next.
     pub(crate) fn pass(&self) -> &Pass {
         &self.pass
     }
 
-    /// The segment that the tail enters next, if it holds items that are still valid.
+    /// The segment that the tail enters next, if it has valid items.
     pub(crate) fn victim(&self) -> Option<Victim> {
         let opened = self.segment_after(self.tail.0.load(Ordering::Relaxed));
         let start = opened - (1 << self.lap_bits);
@@ -434,19 +413,17 @@ impl Log {
         is_valid.then_some(Victim { start, end, granules: self.cut.segment_granules })
     }
 
-    /// Whether no writer is inside the segment of `position`.
     pub(crate) fn is_drained(&self, position: u64) -> bool {
         self.pins.is_drained(self.segment(position))
     }
 
-    /// How far the tail is into its segment.
     pub(crate) fn tail_granules(&self) -> u64 {
         let tail = self.tail.0.load(Ordering::Relaxed);
         tail - self.segment_start(tail)
     }
 
     /// Moves the tail from `tail`'s segment to the next. Every thread that finds the segment full
-    /// performs all steps; each step is idempotent.
+    /// performs all steps; each is idempotent.
     #[cold]
     fn open_segment_after(&self, tail: u64) {
         let opened = self.segment_after(tail);
@@ -471,7 +448,7 @@ impl Log {
         }
     }
 
-    /// Takes over what a store has left in the region: the head that it told.
+    /// Takes over the head that a store has left in the region.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn adopt_head(&self) {
         let told = self.head_told().map_or(0, |head| head.load(Ordering::Relaxed));
@@ -480,8 +457,8 @@ impl Log {
         self.tail.0.store(head, Ordering::Relaxed);
     }
 
-    /// The position of which an entry stores the low bits, if an item of `granules` there lies
-    /// whole in the log and in the lap from the head on.
+    /// The position whose low bits an entry stores, if an item of `granules` there lies completely
+    /// in the log and in the lap from the head on.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn position_of(&self, stored: u64, granules: u64) -> Option<u64> {
         let head = self.head.0.load(Ordering::Relaxed);
@@ -494,8 +471,8 @@ impl Log {
             .then_some(position)
     }
 
-    /// Takes over the items that a store has left: `items` are their positions and granules, in
-    /// order. What lies between them is free.
+    /// Takes over the items that a store has left, given by positions and granules in order. The
+    /// space between them is free.
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn adopt_items(&self, items: impl Iterator<Item = (u64, u64)>) {
         let mut end = self.head.0.load(Ordering::Relaxed);
@@ -530,7 +507,6 @@ impl Log {
     }
 }
 
-/// An item that stays in place as long as this value lives.
 pub(crate) struct PinnedItem<'a> {
     pub(crate) words: &'a [AtomicU64],
     _pin: Option<Pin<'a>>,
@@ -570,7 +546,7 @@ mod tests {
     #[test]
     fn positions_are_valid_from_reservation_until_their_segment_is_recycled() {
         // Three segments (not a power of two) of four granules: an item of two granules leaves
-        // space for one more granule.
+        // space for one more.
         let log = log(3 * 128, Mode::Cache);
         let positions: Vec<u64> = (0..30).map(|_| log.reserve(2).unwrap().position).collect();
         for (i, &position) in positions.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Metadata of an item: what a cache's clients keep beside a value, in three words behind it.
+//! Metadata of an item: three words behind its value, for a cache's clients.
 //!
 //! ```text
 //! word 0   flags 32 | expires 32
@@ -6,49 +6,40 @@
 //! word 2   last access 32 | generation 24 | stale 1, won 1, fetched 1
 //! ```
 //! Times are whole seconds of the caller's clock. The generation is the store's when the item was
-//! written; a flush begins the next one, so that all items of earlier ones are gone at once.
+//! written; a flush begins the next one and so removes all older items at once.
 
 use nebula_sys::sync::{AtomicU64, Ordering};
 
-/// Words of metadata.
 pub(crate) const META_WORDS: usize = 3;
-/// Metadata as it stands in the log.
 pub(crate) type Words = [u64; META_WORDS];
 
-/// Generations are numbered modulo this.
 pub(crate) const GENERATIONS: u32 = 1 << 24;
 
 const FETCHED: u64 = 1;
 const WON: u64 = 2;
 const STALE: u64 = 4;
 
-/// What a store knows of an item beside its key and value.
-///
-/// An item that [`Store::set`](crate::Store::set) stored for a key that had none has no metadata:
-/// its numbers are all 0.
+/// The metadata of an item: all 0 if [`Store::set`](crate::Store::set) stored it for a new key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// The client's flags.
     pub flags: u32,
     /// When it expires, in seconds of the caller's clock; 0: never.
     pub expires: u32,
-    /// The CAS number: changes with each store of the value, and no two stores get the same one; 0:
-    /// none.
+    /// The CAS number: different after each store of any value; 0: none.
     pub cas: u64,
-    /// When it was last read or, if never, written, in seconds. Brought up to date at most once a
-    /// minute.
+    /// When it was last read or, if never, written, in seconds. Updated at most once a minute.
     pub last_access: u32,
     /// Whether it was read since it was written, before this operation.
     pub is_fetched: bool,
     /// Whether a client has declared it stale.
     pub is_stale: bool,
-    /// Whether a client was told that it is to fetch the value again.
+    /// Whether a client has been asked to fetch the value again.
     pub is_won: bool,
     /// The value's length in bytes.
     pub value_bytes: u32,
 }
 
-/// Metadata and the generation it belongs to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamped {
     pub(crate) meta: Meta,
@@ -85,7 +76,7 @@ impl Stamped {
         [u64::from(flags) | u64::from(expires) << 32, cas, last]
     }
 
-    /// Whether the item is there at `now`, in generation `generation`.
+    /// Whether the item exists at `now`, in generation `generation`.
     pub(crate) fn is_live(&self, generation: u32, now: u32) -> bool {
         self.generation == generation && (self.meta.expires == 0 || now < self.meta.expires)
     }

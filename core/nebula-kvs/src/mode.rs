@@ -1,6 +1,6 @@
 //! Whether a full store evicts or refuses.
 
-/// What a store does when it is full.
+/// The behavior of a full store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It evicts: a full bucket drops its oldest entry, and the log overwrites its oldest items.
@@ -9,8 +9,8 @@ pub enum Mode {
     /// It refuses: a full bucket chains to extra buckets, and SET fails once these or the log are
     /// full. Nothing is lost.
     ///
-    /// The space of items that were deleted, have expired, or moved because they grew is used
-    /// again, for items of any size once free neighbors are joined. Items do not move to make room:
-    /// free space may lie scattered between them, too little in each place.
+    /// The space of items that were deleted, have expired, or moved because they grew is reused,
+    /// for items of any size once free neighbors are joined. Items do not move to make room: free
+    /// space may be scattered in pieces too small for an item.
     Store,
 }

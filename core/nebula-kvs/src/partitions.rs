@@ -1,11 +1,8 @@
-//! Partitions, as MICA has them: keys are divided over stores by their hash, and one thread alone
-//! writes each of them.
+//! Partitions, as in MICA: keys are divided over stores by hash, and one thread writes each store.
 //!
-//! # Source
-//!
-//! H. Lim et al., "MICA: A Holistic Approach to Fast In-Memory Key-Value Storage", NSDI 2014,
-//! section 3.1: partitions that one core reads and writes (EREW), that one core writes and all read
-//! (CREW), and data that all read and write (CRCW), which is [`Store`].
+//! Source: H. Lim et al., "MICA: A Holistic Approach to Fast In-Memory Key-Value Storage", NSDI
+//! 2014, section 3.1: partitions that one core reads and writes (EREW), that one core writes and
+//! all read (CREW), and data that all read and write (CRCW), which is [`Store`].
 
 use crate::config::{StoreConfig, StoreError, StoreOptions};
 use crate::hash::KeyHash;
@@ -15,20 +12,20 @@ use crate::store::Store;
 use crate::store::set::{SetError, SetOutcome};
 use std::{cell::Cell, marker::PhantomData, sync::Arc};
 
-/// Who may read a partition. Only the thread that has it writes it.
+/// The readers of a partition. Only its own thread writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// All threads that have a partition: concurrent reads, exclusive writes (MICA's CREW).
+    /// All threads with a partition: concurrent reads, exclusive writes (MICA's CREW).
     Crew,
-    /// Only the thread that has it: exclusive reads, exclusive writes (MICA's EREW).
+    /// Only its own thread: exclusive reads, exclusive writes (MICA's EREW).
     Erew,
 }
 
-/// The partition of a key, below the number of partitions: what steers RPCs about the key to the
-/// thread that has its partition.
+/// The partition of a key, below the number of partitions. It steers RPCs about the key to the
+/// thread of its partition.
 pub type PartitionOf = fn(KeyHash, u16) -> u16;
 
-/// The key is of a partition that this thread may not read or write.
+/// The key belongs to a partition that this thread may not read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the key is of partition {of}, and partition {asked} was asked; steer its requests by the key's hash")]
 pub struct OtherPartition {
@@ -42,18 +39,16 @@ pub struct OtherPartition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartitionSetError {
-    /// The key is of another partition.
+    /// The key belongs to another partition.
     #[error(transparent)]
     Other(#[from] OtherPartition),
-    /// As for any store.
+    /// The store refused it.
     #[error(transparent)]
     Set(#[from] SetError),
 }
 
-/// One of the partitions of a store: what a thread writes.
-///
-/// It can be moved to a thread but not shared between two, so that nobody else writes: an update in
-/// place needs no atomic read-modify-write.
+/// One partition of a store, for the thread that writes it. It can move to a thread, but two cannot
+/// share it: so an update in place needs no atomic read-modify-write.
 ///
 /// # Examples
 ///
@@ -89,16 +84,12 @@ struct All {
 }
 
 impl Partition {
-    /// Creates `partitions` partitions, each an equal share of `config`. As hashes do not divide
-    /// keys equally, one may be full while others are not.
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::try_new`].
+    /// Creates `partitions` partitions, each an equal share of `config`. Hashes do not divide keys
+    /// equally, so one may be full while others are not.
     ///
     /// # Panics
     ///
-    /// Without any partition.
+    /// If `partitions` is 0.
     pub fn divide(
         config: StoreConfig,
         access: Access,
@@ -108,8 +99,7 @@ impl Partition {
         assert!(partitions > 0, "no partition");
         let share = |whole: usize| (whole / usize::from(partitions)).max(1);
         let config = StoreConfig {
-            // Rounded down here, as a store rounds up: together they take no more than was asked
-            // for.
+            // Rounded down, since a store rounds up: together they take no more than was asked for.
             buckets: 1 << share(config.buckets).ilog2(),
             log_bytes: share(config.log_bytes),
             extra_buckets: share(config.extra_buckets),
@@ -134,15 +124,11 @@ impl Partition {
         (self.all.partition_of)(hash, self.partitions()).min(self.partitions() - 1)
     }
 
-    /// As [`Store::get`]: reads the key's partition, where this thread may.
+    /// Like [`Store::get`], in the key's partition.
     ///
     /// # Errors
     ///
-    /// [`OtherPartition`] under [`Access::Erew`].
-    ///
-    /// # Cost
-    ///
-    /// As [`Store::get`], and a division of the hash.
+    /// [`OtherPartition`] under [`Access::Erew`], if it is not this one.
     #[inline]
     pub fn get(&self, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Result<bool, OtherPartition> {
         let store = match self.all.access {
@@ -152,38 +138,31 @@ impl Partition {
         Ok(store.get(hash, key, sink))
     }
 
-    /// As [`Store::set`], in this partition.
+    /// Like [`Store::set`], in this partition. Takes none of the atomic read-modify-writes that
+    /// exclude other writers, except for the list of free space in
+    /// [`Mode::Store`](crate::Mode::Store).
     ///
     /// # Errors
     ///
     /// [`PartitionSetError`]; nothing has changed then.
-    ///
-    /// # Cost
-    ///
-    /// As [`Store::set`], without the atomic read-modify-writes by which writers of a store exclude
-    /// one another. In [`Mode::Store`](crate::Mode::Store) the list of free space keeps its own.
     #[inline]
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, PartitionSetError> {
         Ok(self.own(hash)?.set(hash, key, value)?)
     }
 
-    /// As [`Store::delete`], in this partition.
-    ///
-    /// # Errors
-    ///
-    /// [`OtherPartition`].
+    /// Like [`Store::delete`], in this partition.
     #[inline]
     pub fn delete(&self, hash: KeyHash, key: &[u8]) -> Result<bool, OtherPartition> {
         Ok(self.own(hash)?.delete(hash, key))
     }
 
-    /// As [`Store::prefetch_bucket`].
+    /// Like [`Store::prefetch_bucket`].
     #[inline]
     pub fn prefetch_bucket(&self, hash: KeyHash) {
         self.store_of(hash).prefetch_bucket(hash);
     }
 
-    /// As [`Store::prefetch_entry`].
+    /// Like [`Store::prefetch_entry`].
     #[inline]
     pub fn prefetch_entry(&self, hash: KeyHash, item_bytes: usize) {
         self.store_of(hash).prefetch_entry(hash, item_bytes);
@@ -205,7 +184,6 @@ impl Partition {
         &self.all.stores[usize::from(self.of(hash))]
     }
 
-    /// This partition, if the key is of it.
     #[inline]
     fn own(&self, hash: KeyHash) -> Result<&Store, OtherPartition> {
         let of = self.of(hash);

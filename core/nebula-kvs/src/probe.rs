@@ -1,12 +1,9 @@
-//! Observes the memory that the store touches, for the test that checks it against
-//! [`touch`](crate::touch).
+//! Observes the memory that the store touches, for the test of [`touch`](crate::touch).
 
 use crate::touch::{Access, Structure};
 use std::ops::RangeInclusive;
 
-/// Called on each access to the store's memory, as it happens.
-///
-/// The store is generic over its probe, so that [`NoProbe`], the default, costs nothing.
+/// Called on each access to the store's memory. [`NoProbe`], the default, costs nothing.
 pub trait Probe {
     /// Blocks `blocks` of `what` are read or written.
     fn touch(&self, what: Structure, blocks: RangeInclusive<u32>, access: Access);

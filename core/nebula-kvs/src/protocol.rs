@@ -1,7 +1,6 @@
 //! The message formats of the key-value service: requests and replies.
 //!
-//! Nothing here depends on the NIC: a request or a reply is the payload of one RPC, which supplies
-//! its length. All numbers are little-endian.
+//! A request or a reply is the payload of one RPC, which has its length. Numbers are little-endian.
 //!
 //! ```text
 //! request  op 1 | key_bytes 1 | reserved 2 | value_bytes 4 | key | value      GET of a 16 B key: 24 B; SET of 16 B/8 B: 32 B
@@ -9,8 +8,8 @@
 //! ```
 //!
 //! Decoding accepts any bytes and borrows from them; encoding writes into the caller's buffer.
-//! Neither allocates. Reserved bytes must be zero, so that older peers refuse, and do not misread,
-//! a later version that gives them a meaning.
+//! Neither allocates. Reserved bytes must be zero, so that an older peer refuses a later version
+//! that gives them a meaning.
 
 pub mod scan;
 
@@ -120,16 +119,12 @@ pub enum Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads a request from the whole payload of an RPC.
+    /// Reads a request from the payload of an RPC. O(1): key and value are borrowed, not read.
     ///
     /// # Errors
     ///
     /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have
     /// written.
-    ///
-    /// # Cost
-    ///
-    /// O(1): the key and the value are borrowed, not read.
     #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
         let (header, body) = split_header(bytes)?;
@@ -168,8 +163,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer is too
-    /// short; nothing is written then.
+    /// [`ProtocolError`] if the key or the value is outside its limits, or the buffer is too short;
+    /// nothing is written then.
     #[inline]
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         let (key, value) = (self.key(), self.value());
@@ -214,15 +209,15 @@ pub enum Status {
     Full = 2,
     /// The request could not be decoded.
     Malformed = 3,
-    /// The key is of a partition that the worker does not have: the RPC did not carry the
+    /// The key belongs to another worker's partition: the RPC did not carry the
     /// [hash](steering_hash) of its key.
     OtherPartition = 4,
-    /// A replicated store does not know, and will not, whether the write is or will be executed:
-    /// read the key, or repeat a write that does no harm.
+    /// A replicated store cannot tell whether the write is or will be executed: read the key, or
+    /// repeat an idempotent write.
     Unknown = 5,
 }
 
-/// The hash of a key that an RPC about it carries, for the policy `key-hash`: the low half of
+/// The hash that an RPC about a key carries for the policy `key-hash`: the low half of
 /// [`KeyHash`](crate::KeyHash).
 #[cfg(feature = "store")]
 #[inline]
@@ -285,8 +280,7 @@ impl<'a> Reply<'a> {
         Ok(Self { status, value })
     }
 
-    /// The header of a reply whose value of `value_bytes` bytes is written separately, for instance
-    /// directly from the store.
+    /// The header of a reply whose value of `value_bytes` bytes the caller writes separately.
     #[inline]
     #[must_use]
     pub fn header(status: Status, value_bytes: u32) -> [u8; HEADER_BYTES] {
@@ -304,7 +298,7 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] when the value exceeds its limit, or the buffer is too short; nothing is
+    /// [`ProtocolError`] if the value exceeds its limit, or the buffer is too short; nothing is
     /// written then.
     #[inline]
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
@@ -318,7 +312,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// One word, so that it is built in a register and not byte by byte in memory.
+/// One word, built in a register and not byte by byte in memory.
 #[inline]
 fn header(first: [u8; 4], value_bytes: u32) -> [u8; HEADER_BYTES] {
     (u64::from(u32::from_le_bytes(first)) | u64::from(value_bytes) << 32).to_le_bytes()

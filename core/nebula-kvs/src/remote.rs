@@ -1,5 +1,5 @@
-//! GET by reads of another's memory: a bucket, then the item that it leads to. For a client that
-//! reads the store's memory without asking the server; of how it reads, this knows nothing.
+//! GET by remote reads of a store's memory: a bucket, then its item. For a client that reads
+//! without asking the server; the caller does the reading.
 //!
 //! ```text
 //! memory   map 64 B … 4 KiB | index | log | head of a cache's log
@@ -22,11 +22,11 @@
 //! 4  where the log begins | 5  its length | 6  where the log's head is; 0 where nothing is recycled | 7  0
 //! ```
 //!
-//! An item with metadata, or one that changes each time, takes an RPC to the server.
+//! An item with metadata, or one that changes at each try, takes an RPC to the server.
 //!
-//! Each read but that of the head comes with the version of the home bucket. The item belongs to
-//! the entry if the version is that under which the bucket was read; in a cache whose segments are
-//! recycled, if the head has not passed it either.
+//! Each read except that of the head comes with the version of the home bucket. The item belongs to
+//! the entry if that version is the bucket's; in a cache whose segments are recycled, the head must
+//! not have passed it either.
 
 use crate::bucket::{BUCKET_WORDS, Entry, POSITION_BITS};
 use crate::hash::KeyHash;
@@ -37,19 +37,18 @@ use crate::shape::{Shape, VALUE_BYTES_MAX};
 
 /// Bytes of a map.
 pub const MAP_BYTES: usize = 64;
-/// Where the index begins.
+/// The beginning of the index.
 pub(crate) const INDEX_AT: u64 = 4096;
 const BUCKET_BYTES: u64 = BUCKET_WORDS as u64 * 8;
-/// "NEBKVMAP".
 const MAGIC: u64 = u64::from_be_bytes(*b"NEBKVMAP");
-/// Changes with what the words of bucket, item or map mean.
+/// Changes with the meaning of the words of bucket, item or map.
 const VERSION: u64 = 1;
-/// Extra buckets that a GET reads before the server is to be asked.
+/// Extra buckets that a GET reads before it asks the server.
 const LINKS_MAX: u32 = 64;
-/// Times that a GET begins again before the server is to be asked.
+/// Restarts of a GET before it asks the server.
 const TRIES: u32 = 64;
 
-/// Where a store's parts lie in its memory.
+/// The places of a store's parts in its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteMap {
     home_mask: u64,
@@ -57,7 +56,7 @@ pub struct RemoteMap {
     log_at: u64,
     log_bytes: u64,
     lap_bits: u32,
-    /// Where the head of the log is told; a store that recycles nothing has none.
+    /// The place of the log's head; a store that recycles nothing has none.
     head_at: Option<u64>,
 }
 
@@ -70,7 +69,7 @@ impl RemoteMap {
         Self { home_mask: homes - 1, extra_buckets: extra, log_at, log_bytes, lap_bits, head_at }
     }
 
-    /// The map's bytes, which stand at the beginning of the memory.
+    /// The map's bytes, for the beginning of the memory.
     #[must_use]
     pub fn encode(&self) -> [u8; MAP_BYTES] {
         let kind = VERSION << 32 | u64::from(self.lap_bits);
@@ -83,7 +82,7 @@ impl RemoteMap {
         bytes
     }
 
-    /// Reads a map; `None` where the bytes are not one of this version.
+    /// Reads a map; `None` if the bytes are not one of this version.
     #[must_use]
     pub fn decode(bytes: &[u8; MAP_BYTES]) -> Option<Self> {
         let word = |nth: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * nth + byte]));
@@ -91,7 +90,7 @@ impl RemoteMap {
         let is_map = word(0) == MAGIC && word(1) >> 32 == VERSION && word(2).checked_add(1)?.is_power_of_two();
         let head_at = Some(word(6)).filter(|&at| at > 0);
         let (home_mask, extra_buckets, log_at, log_bytes) = (word(2), word(3), word(4), word(5));
-        // What lies beyond the memory is refused as it is read; sums are not to wrap before.
+        // Sums must not wrap; reads beyond the memory are refused later.
         let is_small = [home_mask, extra_buckets, log_at, log_bytes].iter().all(|&number| number < 1 << 48);
         (is_map && is_small).then_some(Self { home_mask, extra_buckets, log_at, log_bytes, lap_bits, head_at })
     }
@@ -100,7 +99,7 @@ impl RemoteMap {
         INDEX_AT + number * BUCKET_BYTES
     }
 
-    /// Where an item lies, and how much of `bytes` bytes of it.
+    /// The place of an item, and how many of `bytes` bytes lie in the log.
     fn item_at(&self, position: u64, bytes: usize) -> Option<(u64, u32)> {
         let from = (position & ((1 << self.lap_bits) - 1)) * GRANULE_BYTES as u64;
         let left = self.log_bytes.checked_sub(from).filter(|&left| left >= GRANULE_BYTES as u64)?;
@@ -108,11 +107,11 @@ impl RemoteMap {
     }
 }
 
-/// What a GET is to do next.
+/// The next step of a GET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteStep {
     /// Read `bytes` bytes from `at` on in one piece, under the version word at `version_at`, and
-    /// hand in the version and the bytes.
+    /// pass in the version and the bytes.
     Whole {
         /// Where the version word is.
         version_at: u64,
@@ -121,7 +120,7 @@ pub enum RemoteStep {
         /// How many.
         bytes: u32,
     },
-    /// Read the 8 bytes at this offset and hand them in.
+    /// Read the 8 bytes at this offset and pass them in.
     Word {
         /// Where.
         at: u64,
@@ -130,7 +129,7 @@ pub enum RemoteStep {
     Found,
     /// There is no such key.
     Absent,
-    /// The server has to be asked: the item has metadata, or it changed each time.
+    /// Ask the server: the item has metadata, or it changed at each try.
     Ask,
 }
 
@@ -143,7 +142,7 @@ enum Phase {
     Head,
 }
 
-/// One GET. Its buffers are used again by the next.
+/// One GET. The next one reuses its buffers.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteGet {
     key: Vec<u8>,
@@ -154,17 +153,14 @@ pub struct RemoteGet {
     version: Option<u64>,
     home_at: u64,
     bucket: [u64; BUCKET_WORDS],
-    /// The position of the item.
     position: u64,
     item_bytes: usize,
-    /// Extra buckets read since the GET began.
     links: u32,
     tries: u32,
 }
 
 impl RemoteGet {
-    /// Begins a GET of `key`. Of an item, `item_bytes` are read at first; one that is longer takes
-    /// another read.
+    /// Begins a GET of `key`. The first read of an item has `item_bytes`; a longer item takes two.
     pub fn begin(&mut self, map: &RemoteMap, hash: KeyHash, key: &[u8], item_bytes: usize) -> RemoteStep {
         self.key.clear();
         self.key.extend_from_slice(key);
@@ -189,7 +185,7 @@ impl RemoteGet {
         RemoteStep::Whole { version_at: self.home_at, at, bytes }
     }
 
-    /// What was read belongs to no version, or to another.
+    /// The bytes read belong to no version, or to another: starts again.
     pub fn again(&mut self) -> RemoteStep {
         self.tries += 1;
         if self.tries > TRIES { RemoteStep::Ask } else { self.start() }
@@ -212,8 +208,7 @@ impl RemoteGet {
         }
     }
 
-    /// The item of the next entry from `slot` on that has the key's tag; behind the last one, the
-    /// chain.
+    /// The item of the next entry from `slot` on with the key's tag; then the chain.
     fn next_entry(&mut self, map: &RemoteMap, slot: usize) -> RemoteStep {
         let tag = u64::from(KeyHash(self.hash).tag());
         for slot in slot..BUCKET_WORDS {
@@ -226,7 +221,7 @@ impl RemoteGet {
         }
         match self.bucket[0] >> 32 {
             0 => RemoteStep::Absent,
-            // A chain that leads nowhere, or round in circles, is not one that a store makes.
+            // A store never makes a chain that leads nowhere or in circles.
             link if link <= map.extra_buckets && self.links < LINKS_MAX => {
                 self.links += 1;
                 self.phase = Phase::Bucket;
@@ -243,7 +238,7 @@ impl RemoteGet {
         if shape.key_bytes != self.key.len() || body.get(..shape.key_bytes) != Some(&self.key[..]) {
             return self.next_entry(map, slot + 1);
         }
-        // With metadata, or while the value is written over, the length is one that no value has.
+        // With metadata, or while the value is being overwritten, no value has such a length.
         if shape.value_bytes > VALUE_BYTES_MAX {
             return RemoteStep::Ask;
         }
@@ -266,8 +261,7 @@ impl RemoteGet {
         }
     }
 
-    /// Takes the word that [`RemoteStep::Word`] asked for: the head of the log, read after the
-    /// item.
+    /// Takes the word that [`RemoteStep::Word`] asked for: the log's head, read after the item.
     pub fn take_word(&mut self, head: u64) -> RemoteStep {
         if Window::from(head).contains(self.position) { RemoteStep::Found } else { self.again() }
     }

@@ -1,22 +1,22 @@
-//! Free space between the items of a [`Mode::Store`](crate::Mode::Store): runs of granules that
-//! deleted, expired and moved items left.
+//! Free space between the items of a [`Mode::Store`](crate::Mode::Store): runs of granules of
+//! deleted, expired and moved items.
 //!
 //! ```text
-//! word 0   an item of no key              so that nobody finds one here
+//! word 0   an item without key            so that no lookup finds one here
 //! word 1   1 + position of the next run of its class; 0: none
 //! word 2   granules
 //! ```
-//! Runs are in lists by size, in their own memory: no size up to 64 granules shares a list, longer
-//! ones do with those up to twice as long. A run is one granule, or even-aligned and of an even
-//! number, as items are. Neighbors are joined only when no list and no tail has room, and enough
-//! was freed since to be worth the walk; a run that ends at the tail goes back to it then.
+//! Runs are in lists by size, in their own memory: each size up to 64 granules has its own, longer
+//! ones share one up to twice the size. A run is one granule, or even-aligned and of an even
+//! number, as items are. Neighbors are joined only when neither lists nor tail have room, and
+//! enough was freed to be worth the walk; then a run that ends at the tail goes back to it.
 //!
-//! **Invariant:** nobody finds an item in a run. A run is freed by a writer that holds the bucket
-//! of the item and has removed its entry. **Invariant:** who takes a run writes into it after the
-//! version of that bucket has moved, and every reader that sees a word of what is written sees the
-//! version too: the right to the lists goes from the one to the other, and a fence stands before
-//! the words. So a reader that began with the old entry finds its bucket changed, and does not take
-//! the new item for its own.
+//! **Invariant:** no lookup finds an item in a run. A writer frees a run only while it holds the
+//! item's bucket and has removed its entry. **Invariant:** a thread that takes a run writes into it
+//! after the version of that bucket has moved, and every reader that sees one of these words sees
+//! the version too: the lock on the lists passes from the one thread to the other, and a fence
+//! comes before the words. So a reader that began with the old entry finds its bucket changed, and
+//! does not take the new item for the old.
 
 use crate::backoff::Backoff;
 use crate::index_of::index_of;
@@ -27,33 +27,30 @@ use nebula_sys::sync::{AtomicBool, AtomicU64, Ordering, fence};
 const EXACT: usize = 33;
 /// And of runs up to 2⁴³ granules.
 const CLASSES: usize = EXACT + 42;
-/// Runs of a list of several sizes that are looked at for one that is long enough.
+/// Runs that are looked at for a long enough one, in a list of several sizes.
 const TRIES: usize = 16;
 
 const NEXT: usize = 1;
 const GRANULES: usize = 2;
 const _: () = assert!(GRANULES < GRANULE_WORDS);
 
-/// Free runs of a log.
 pub(crate) struct Runs {
     is_held: AtomicBool,
-    /// Granules in all runs: whether it is worth looking.
+    /// Granules in all runs: shows whether a search is worth it.
     granules: AtomicU64,
-    /// Runs in all lists, and how many were freed since neighbors were joined.
+    /// Runs in all lists, and runs freed since neighbors were last joined.
     runs: AtomicU64,
     freed: AtomicU64,
     /// For each class, 1 + the position of its first run.
     heads: Vec<AtomicU64>,
 }
 
-/// The list of runs of `granules`.
 fn class_of(granules: u64) -> usize {
     let lines = index_of(granules / 2);
     if lines < EXACT { lines } else { EXACT + lines.ilog2() as usize - EXACT.ilog2() as usize }
 }
 
 impl Runs {
-    /// No runs; `is_used` says whether there will be any.
     pub(crate) fn new(is_used: bool) -> Self {
         let zero = || AtomicU64::new(0);
         let classes = if is_used { CLASSES } else { 0 };
@@ -61,7 +58,6 @@ impl Runs {
         Self { is_held: AtomicBool::new(false), granules: zero(), runs: zero(), freed: zero(), heads }
     }
 
-    /// Granules in all runs.
     #[inline]
     pub(crate) fn granules(&self) -> u64 {
         self.granules.load(Ordering::Relaxed)
@@ -78,7 +74,6 @@ impl Runs {
     }
 }
 
-/// The right to the lists of free runs.
 pub(crate) struct HeldRuns<'a> {
     runs: &'a Runs,
     words: &'a [AtomicU64],
@@ -93,8 +88,7 @@ impl HeldRuns<'_> {
         self.word(position, GRANULES).load(Ordering::Relaxed)
     }
 
-    /// Adds a run of which the caller has removed the entry. Splits it where it begins or ends
-    /// within a line.
+    /// Adds a run whose entry the caller has removed; splits it where it begins or ends in a line.
     pub(crate) fn free(&self, mut position: u64, mut granules: u64) {
         if granules > 1 && position % 2 == 1 {
             self.push(position, 1);
@@ -120,7 +114,7 @@ impl HeldRuns<'_> {
         self.runs.freed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes a run of exactly `granules`, of a longer one its beginning.
+    /// Takes a run of exactly `granules`, or the beginning of a longer one.
     pub(crate) fn take(&self, granules: u64) -> Option<u64> {
         let first = class_of(granules);
         let position = (first..CLASSES).find_map(|class| self.unlink(class, granules))?;
@@ -150,18 +144,14 @@ impl HeldRuns<'_> {
         None
     }
 
-    /// Whether enough was freed since the last time to be worth joining neighbors.
+    /// Whether enough was freed since the last time.
     pub(crate) fn is_worth_joining(&self) -> bool {
         let [freed, runs] = [&self.runs.freed, &self.runs.runs].map(|count| count.load(Ordering::Relaxed));
         freed > 0 && freed >= runs / 8
     }
 
-    /// Joins neighbors and returns the run that ends at `tail`, if one does: it is in no list any
-    /// more.
-    ///
-    /// # Cost
-    ///
-    /// Sorts all runs.
+    /// Joins neighbors, sorting all runs, and returns the run that ends at `tail`, if there is one,
+    /// without keeping it in a list.
     pub(crate) fn join(&self, tail: u64) -> Option<u64> {
         let mut runs = self.empty();
         runs.sort_unstable();
@@ -186,7 +176,6 @@ impl HeldRuns<'_> {
         at_tail
     }
 
-    /// Takes every run out of its list.
     fn empty(&self) -> Vec<(u64, u64)> {
         let mut runs = Vec::new();
         for head in &self.runs.heads {

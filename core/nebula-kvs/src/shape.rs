@@ -1,11 +1,11 @@
-//! What an item consists of: a header word, the key, the value.
+//! The parts of an item: a header word, the key, the value.
 //!
 //! ```text
 //! word 0   key_bytes 8 | value_bytes 22, being written 1, has metadata 1 | granules 32
 //! then     key, padded with zeros to 8 bytes
 //! then     value, padded with zeros to 8 bytes
 //! then     room up to `granules` × 32 bytes, into which the value may grow in place
-//! at last  three words of metadata, in items that have some
+//! at last  three words of metadata, in some items
 //! ```
 //! Nothing here reads memory: [`touch`](crate::touch) needs the sizes where there is no store.
 
@@ -18,7 +18,6 @@ pub(crate) const HEADER_WORDS: usize = 1;
 
 const _: () = assert!(KEY_BYTES_MAX < 1 << 8 && VALUE_BYTES_MAX < 1 << 24);
 
-/// The sizes of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) key_bytes: usize,
@@ -26,7 +25,6 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The word at which the value begins, counted from the start of the item.
     #[inline(always)]
     pub(crate) fn value_word(self) -> usize {
         HEADER_WORDS + self.key_bytes.div_ceil(8)

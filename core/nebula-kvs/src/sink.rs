@@ -5,8 +5,8 @@ use nebula_sys::{copy, sync::AtomicU64};
 /// Receives the value of a GET.
 ///
 /// The value is still in the log, where other cores may be changing it. So `write` copies it, and
-/// the store then checks whether the copy is consistent. If not, the store calls `write` again or
-/// reports a miss. Hence the rules:
+/// the store then checks that the copy is consistent; if not, it calls `write` again or reports a
+/// miss. Hence the rules:
 ///
 /// - each call **replaces** the result of the previous one;
 /// - the result counts only if GET then returns true;
@@ -26,8 +26,7 @@ impl ValueSink for Vec<u8> {
     }
 }
 
-/// A sink that writes to the caller's buffer and stores the length. Of a value that is too long, it
-/// stores only the length.
+/// Writes the value to the caller's buffer and stores its length; if too long, only the length.
 ///
 /// # Examples
 ///

@@ -1,5 +1,4 @@
-//! Items as bytes in a file: what a snapshot consists of, and how it is read whatever the bytes
-//! are.
+//! A snapshot: a store's items as bytes in a file. Reading it accepts any bytes.
 //!
 //! ```text
 //! file     "NEBSNAP\0" 8 | version 4: 1 | 0 4 | chunks | end
@@ -19,9 +18,8 @@ use std::io::{self, ErrorKind, Read, Write};
 
 const MAGIC: [u8; 8] = *b"NEBSNAP\0";
 const VERSION: u32 = 1;
-/// A chunk is written once it has this many bytes; it has one item more at most.
+/// A chunk is written once it has this many bytes; it has at most one item more.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Longer chunks are not read.
 const CHUNK_BYTES_MAX: usize = CHUNK_BYTES + (2 << 20);
 const ITEM_BYTES: usize = 8;
 const META_BYTES: usize = META_WORDS * 8;
@@ -33,7 +31,7 @@ pub enum SnapshotError {
     /// The file could not be read or written.
     #[error("cannot read or write the snapshot: {0}")]
     Io(#[from] io::Error),
-    /// The file does not begin as a snapshot does.
+    /// The file does not begin like a snapshot.
     #[error("this is no snapshot of a store")]
     NotASnapshot,
     /// The snapshot is of another version.
@@ -42,7 +40,7 @@ pub enum SnapshotError {
         /// Its version.
         got: u32,
     },
-    /// Bytes differ from those that were written.
+    /// Bytes differ from those written.
     #[error("chunk {chunk} of the snapshot is damaged: take another snapshot")]
     Damaged {
         /// The chunk, from 0.
@@ -59,31 +57,29 @@ pub enum SnapshotError {
     Store {
         /// The item, from 0.
         item: u64,
-        /// Why.
+        /// The reason.
         #[source]
         cause: SetError,
     },
 }
 
-/// What a snapshot held, or holds.
+/// The contents of a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Items in it.
+    /// Its items.
     pub items: u64,
-    /// Of those, items that had expired when it was loaded.
+    /// Items of those that had expired when it was loaded.
     pub expired: u64,
     /// Its bytes.
     pub bytes: u64,
 }
 
-/// One item of a snapshot.
 pub(crate) struct Kept<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) value: &'a [u8],
     pub(crate) stamped: Option<Stamped>,
 }
 
-/// Writes items in chunks.
 pub(crate) struct Writer<W> {
     to: W,
     chunk: Vec<u8>,
@@ -100,7 +96,7 @@ impl<W: Write> Writer<W> {
         Ok(Self { to, chunk: Vec::new(), in_chunk: 0, written })
     }
 
-    /// Adds an item whose value `fill` writes into the room that it is given.
+    /// Adds an item; `fill` writes its value.
     pub(crate) fn add(&mut self, key: &[u8], words: Option<Words>, value_bytes: usize, fill: impl FnOnce(&mut [u8])) {
         let key_bytes = u8::try_from(key.len()).unwrap_or(u8::MAX);
         let value_length = u32::try_from(value_bytes).unwrap_or(u32::MAX);
@@ -114,8 +110,7 @@ impl<W: Write> Writer<W> {
         self.in_chunk += 1;
     }
 
-    /// Writes the chunk if it is long enough. Separate from [`add`](Self::add), which is called
-    /// while a bucket is held.
+    /// Writes the chunk if it is long enough. Not in [`add`](Self::add), which holds a bucket.
     pub(crate) fn write_if_long(&mut self) -> Result<(), SnapshotError> {
         if self.chunk.len() >= CHUNK_BYTES { self.write_chunk() } else { Ok(()) }
     }
@@ -155,7 +150,7 @@ fn chunk_head(bytes: u32, items: u32) -> [u8; 8] {
     head
 }
 
-/// Reads a snapshot to its end and gives each item to `take`, after the check of its chunk.
+/// Reads a snapshot to its end and passes each item to `take`, after the check of its chunk.
 pub(crate) fn read(
     mut from: impl Read,
     mut take: impl FnMut(Kept<'_>) -> Result<(), SetError>,
@@ -196,7 +191,7 @@ pub(crate) fn read(
     Ok(read)
 }
 
-/// Reads a chunk that its check matches; how many items it has.
+/// Reads a chunk whose check matches; returns its number of items.
 fn read_chunk(from: &mut impl Read, index: u64, chunk: &mut Vec<u8>) -> Result<u32, SnapshotError> {
     let cut = |error| if_cut(error, SnapshotError::Cut { chunk: index });
     let mut head = [0; 12];
@@ -212,7 +207,6 @@ fn read_chunk(from: &mut impl Read, index: u64, chunk: &mut Vec<u8>) -> Result<u
     if check == number(&head[8..]) { Ok(items) } else { Err(SnapshotError::Damaged { chunk: index }) }
 }
 
-/// Reads the end, which says how many items there were.
 fn read_end(from: &mut impl Read, index: u64, items: u64) -> Result<(), SnapshotError> {
     let mut end = [0; 12];
     from.read_exact(&mut end).map_err(|error| if_cut(error, SnapshotError::Cut { chunk: index }))?;
@@ -224,12 +218,11 @@ fn if_cut(error: io::Error, cut: SnapshotError) -> SnapshotError {
     if error.kind() == ErrorKind::UnexpectedEof { cut } else { error.into() }
 }
 
-/// The number of four bytes.
 fn number(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
 
-/// The first item of a chunk, and what is behind it.
+/// The first item of a chunk, and the bytes behind it.
 fn split(chunk: &[u8]) -> Option<(Kept<'_>, &[u8])> {
     let (head, rest) = chunk.split_at_checked(ITEM_BYTES)?;
     let (key_bytes, has_meta, value_bytes) = (usize::from(head[0]), head[1], number(&head[4..]) as usize);

@@ -1,8 +1,7 @@
-//! What the whole store knows beside its items: CAS numbers, the time that it was told, and
-//! flushes.
+//! The state of the whole store besides its items: CAS numbers, the callers' time, and flushes.
 //!
-//! These are words of memory that a later process may adopt together with the items. No operation
-//! on items without metadata writes them.
+//! A later process may adopt these words together with the items. No operation on items without
+//! metadata writes them.
 
 use crate::config::StoreError;
 use crate::meta::GENERATIONS;
@@ -11,31 +10,29 @@ use nebula_sys::{
     sync::{AtomicU64, Ordering},
 };
 
-/// Words of the region: two lines that say whose memory it is, where it is a file's, one for what
-/// is mostly read, one for the CAS number.
+/// Words of the region: two lines for a file's header, one for words that are mostly read, one for
+/// the CAS number.
 pub(crate) const STATE_WORDS: usize = 32;
 const GENERATION: usize = 16;
 const CLOCK: usize = 17;
 const FLUSH_AT: usize = 18;
 const CAS: usize = 24;
 
-/// The store's own words.
 pub(crate) struct State {
     region: WordRegion,
 }
 
 impl State {
-    /// Words of this process alone.
     pub(crate) fn try_new() -> Result<WordRegion, StoreError> {
         WordRegion::new(STATE_WORDS, Pages::Base).map_err(|cause| StoreError::Memory { what: "state", cause })
     }
 
-    /// The state in `region`: all zeros, or what a store has left there.
+    /// The state in `region`: all zeros, or as a store has left it.
     pub(crate) fn of(region: WordRegion) -> Self {
         Self { region }
     }
 
-    /// Items with CAS number `cas` exist: later ones get higher numbers.
+    /// Notes that items have CAS number `cas`: later ones get higher numbers.
     pub(crate) fn note_cas(&self, cas: u64) {
         self.word(CAS).fetch_max(cas, Ordering::Relaxed);
     }
@@ -44,7 +41,7 @@ impl State {
         &self.region.words()[at]
     }
 
-    /// A number that no earlier store of an item got, above zero.
+    /// A number above zero that no earlier store of an item got.
     pub(crate) fn next_cas(&self) -> u64 {
         self.word(CAS).fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -54,14 +51,12 @@ impl State {
         low(self.word(CLOCK).load(Ordering::Relaxed))
     }
 
-    /// The generation of items that are stored now.
     #[inline]
     pub(crate) fn generation(&self) -> u32 {
         low(self.word(GENERATION).load(Ordering::Relaxed))
     }
 
-    /// Takes note of the caller's time; true if a flush was to happen by then, and this call is the
-    /// one that began the next generation.
+    /// Notes the caller's time. Returns whether a flush was due and this call began a generation.
     #[inline]
     pub(crate) fn is_flush_due(&self, now: u32) -> bool {
         self.clock() < now && self.advance(now)
@@ -78,13 +73,13 @@ impl State {
         }
     }
 
-    /// Begins the next generation: items of earlier ones are gone.
+    /// Begins the next generation, which removes all items of earlier ones.
     pub(crate) fn begin_generation(&self) {
         let next = |generation: u64| Some((generation + 1) % u64::from(GENERATIONS));
         let _ = self.word(GENERATION).fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 
-    /// The next generation begins at `at`; 0: at no time.
+    /// Lets the next generation begin at `at`; 0: never.
     pub(crate) fn flush_at(&self, at: u32) {
         self.word(FLUSH_AT).store(u64::from(at), Ordering::Relaxed);
     }

@@ -4,13 +4,11 @@ use nebula_sys::mem::Pages;
 
 /// Counts since the store was created.
 ///
-/// Each count is exact. Counts taken while other threads use the store may belong to slightly
-/// different moments.
+/// Each count is exact. While other threads use the store, the counts differ slightly in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Entries in the index. In [`Mode::Cache`](crate::Mode::Cache) some may point to items that
-    /// the log has since overwritten; [`Store::items_live`](crate::Store::items_live) excludes
-    /// those.
+    /// the log has overwritten; [`Store::items_live`](crate::Store::items_live) excludes those.
     pub items: u64,
     /// SETs of a key that had no item.
     pub inserted: u64,
@@ -22,15 +20,14 @@ pub struct Stats {
     pub deleted: u64,
     /// Entries evicted: the oldest of a full bucket, or one whose item the log had overwritten.
     pub evicted: u64,
-    /// Items removed because they had expired, or were flushed. One that is overwritten, or
-    /// evicted, is not counted here.
+    /// Items removed because they expired or were flushed, not those overwritten or evicted.
     pub expired: u64,
     /// Items carried over because they were read, with
     /// [`Eviction::Unread`](crate::Eviction::Unread).
     pub carried: u64,
     /// Bytes of the log.
     pub log_bytes: usize,
-    /// Those that items have; of a cache whose log has wrapped, all.
+    /// Bytes of the log that items have; of a cache whose log has wrapped, all.
     pub log_bytes_used: usize,
     /// Times that the log's tail has wrapped.
     pub log_wraps: u64,

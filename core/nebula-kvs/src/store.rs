@@ -1,4 +1,4 @@
-//! The store: its parts, prefetches and counters. Each operation has its module.
+//! The store: its parts, prefetches and counters. Each operation has a module.
 
 #[cfg(not(any(loom, miri)))]
 pub(crate) mod adopt;
@@ -20,7 +20,6 @@ pub(crate) mod snapshot;
 
 #[cfg(not(any(loom, miri)))]
 use crate::backing::Home;
-/// No file outlives a model of a process.
 #[cfg(any(loom, miri))]
 type Home = ();
 
@@ -48,8 +47,8 @@ use nebula_sys::{
 /// A key-value store that any thread may read and write.
 ///
 /// **Readers** never write shared memory and never wait for each other: they copy, then check that
-/// the copy is consistent. **Writers** of one bucket exclude each other. A writer that is preempted
-/// in its critical section of some tens of nanoseconds blocks the other writers of that bucket.
+/// the copy is consistent. **Writers** of one bucket exclude each other: a writer that is preempted
+/// in its critical section of some tens of nanoseconds blocks the others.
 ///
 /// Every operation takes the key's [`hash`](Store::hash), so that a server computes it once for the
 /// prefetches and the operation. With the hash of another key, GET finds nothing, and SET stores
@@ -74,12 +73,12 @@ pub struct Store<P = NoProbe> {
     reclaimed_at: AtomicU32,
     mode: Mode,
     writers: Writers,
-    /// What the entry of an item that was just stored has beside tag and position: that it was
-    /// read, where nobody asks.
+    /// The entry of a newly stored item besides tag and position: marked as read if the store does
+    /// not evict by reads.
     fresh: Entry,
-    /// How keys are hashed, for who finds an item in the log.
+    /// The hash of keys, for items found in the log.
     hash_of: fn(&[u8]) -> KeyHash,
-    /// The file that the memory is in, if it is to outlive the process.
+    /// The file of the memory, if it is to outlive the process.
     _home: Option<Home>,
     probe: P,
 }
@@ -89,20 +88,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when memory allocation fails or a size exceeds what an entry can address.
-    ///
-    /// # Cost
-    ///
-    /// Maps the memory; pages are filled on first access.
+    /// [`StoreError`] if memory allocation fails or a size exceeds what an entry can address.
     pub fn try_new(config: StoreConfig) -> Result<Self, StoreError> {
         Self::try_with_probe(config, NoProbe)
     }
 
-    /// As [`try_new`](Self::try_new), with `options`.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_new`](Self::try_new).
+    /// Like [`try_new`](Self::try_new), with `options`.
     ///
     /// # Examples
     ///
@@ -116,7 +107,7 @@ impl Store {
         Self::assemble(config, options, Writers::Many, NoProbe)
     }
 
-    /// A store that one thread at a time writes, which the caller sees to.
+    /// A store that one thread at a time writes, which the caller ensures.
     pub(crate) fn try_alone(config: StoreConfig, options: StoreOptions) -> Result<Self, StoreError> {
         Self::assemble(config, options, Writers::One, NoProbe)
     }
@@ -131,10 +122,6 @@ impl Store {
 
 impl<P: Probe> Store<P> {
     /// Creates an empty store that reports each access to its memory to `probe`.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_new`](Store::try_new).
     pub fn try_with_probe(config: StoreConfig, probe: P) -> Result<Self, StoreError> {
         Self::assemble(config, StoreOptions::default(), Writers::Many, probe)
     }
@@ -147,7 +134,7 @@ impl<P: Probe> Store<P> {
         Ok(Self::of([state, index, log], &config, options, writers, None, probe))
     }
 
-    /// A store in the three regions: its state, its index, its log.
+    /// A store in three regions: state, index, log.
     fn of(
         [state, index, log]: [WordRegion; 3],
         config: &StoreConfig,
@@ -177,16 +164,14 @@ impl<P: Probe> Store<P> {
         &self.probe
     }
 
-    /// First stage: hints that the bucket of `hash` will be accessed soon.
+    /// First stage: prefetches the bucket of `hash`.
     #[inline(always)]
     pub fn prefetch_bucket(&self, hash: KeyHash) {
         prefetch::read(self.index.words(), self.index.home_word(hash));
     }
 
-    /// Second stage, once the bucket is in the cache: hints that the item of `hash` will be
-    /// accessed soon, with `item_bytes` bytes of key and value.
-    ///
-    /// Uses the first entry with a matching tag, valid or not: a hint need not be right.
+    /// Second stage, once the bucket is in the cache: prefetches the item of `hash`, with
+    /// `item_bytes` bytes of key and value. Uses the first entry with a matching tag, valid or not.
     #[inline(always)]
     pub fn prefetch_entry(&self, hash: KeyHash, item_bytes: usize) {
         let home = self.index.home(hash);
@@ -195,11 +180,7 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// The store's counters.
-    ///
-    /// # Cost
-    ///
-    /// Reads some counters of each of a few threads.
+    /// The store's counters, summed over a few threads.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let count = |event| self.counters.total(event);
@@ -223,11 +204,8 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Counts the keys that a GET would find.
-    ///
-    /// # Cost
-    ///
-    /// Reads the whole index: some tens of milliseconds for 2 M buckets.
+    /// Counts the keys that a GET would find. Cost: reads the whole index: some tens of
+    /// milliseconds for 2 M buckets.
     #[must_use]
     pub fn items_live(&self) -> usize {
         let window = self.log.window();
@@ -236,8 +214,8 @@ impl<P: Probe> Store<P> {
         entries.filter(|&(_, entry)| is_live(entry)).count()
     }
 
-    /// The item of `entry`, if it looks valid and its key is `key`. Only checking the head
-    /// *afterwards* makes this certain.
+    /// The item of `entry`, if it looks valid and has this `key`. Certain after a check of the
+    /// head.
     #[inline(always)]
     fn item_if_key(&self, window: Window, entry: Entry, key: &[u8]) -> Option<(Header, &[AtomicU64])> {
         if !window.contains(entry.position()) {
@@ -250,19 +228,17 @@ impl<P: Probe> Store<P> {
         Some((header, item))
     }
 
-    /// The entry of an item that was just stored.
     #[inline]
     fn entry(&self, hash: KeyHash, position: u64) -> Entry {
         Entry(Entry::new(hash.tag(), position).0 | self.fresh.0)
     }
 
-    /// Whether the store keeps what is read.
+    /// Whether eviction keeps items that are read.
     #[inline]
     fn keeps_read(&self) -> bool {
         self.fresh == Entry::EMPTY
     }
 
-    /// The log's window, for a first check.
     #[inline(always)]
     fn window(&self) -> Window {
         self.probe.touch(Structure::LogHead, 0..=0, Read);

@@ -3,13 +3,12 @@
 use nebula_sys::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Stripes per counter. With more threads than stripes, threads share; every counter stays exact,
-/// as each change is one atomic addition.
+/// since each change is one atomic addition.
 #[cfg(not(loom))]
 pub(crate) const STRIPES: usize = 16;
 #[cfg(loom)]
 pub(crate) const STRIPES: usize = 1;
 
-/// The stripe of the calling thread.
 #[cfg(not(loom))]
 #[inline]
 pub(crate) fn stripe() -> usize {
@@ -20,15 +19,13 @@ pub(crate) fn stripe() -> usize {
     STRIPE.with(|stripe| *stripe)
 }
 
-/// Loom supports few threads, and each stripe multiplies the interleavings: the threads share one
-/// stripe.
+/// Loom supports few threads, and each stripe multiplies the interleavings.
 #[cfg(loom)]
 #[inline]
 pub(crate) fn stripe() -> usize {
     0
 }
 
-/// What a store counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Event {
     Inserted,
@@ -38,7 +35,7 @@ pub(crate) enum Event {
     Evicted,
     Carried,
     Expired,
-    /// An item was written that has metadata.
+    /// An item with metadata was written.
     Extended,
 }
 const EVENTS: usize = 8;
@@ -47,7 +44,6 @@ const EVENTS: usize = 8;
 #[repr(align(64))]
 struct CountersOfStripe([AtomicU64; EVENTS]);
 
-/// Counts of events since the store was created.
 #[derive(Default)]
 pub(crate) struct Counters([CountersOfStripe; STRIPES]);
 
@@ -57,21 +53,21 @@ impl Counters {
         self.0[stripe()].0[event as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// As [`count`](Self::count), where one thread at a time counts.
+    /// Like [`count`](Self::count), if one thread at a time counts.
     #[inline]
     pub(crate) fn count_alone(&self, event: Event) {
         let count = &self.0[0].0[event as usize];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// As [`count`](Self::count), after what this thread has counted before.
+    /// Like [`count`](Self::count), ordered after this thread's earlier counts.
     pub(crate) fn count_after(&self, event: Event) {
         // Release fence: pairs with the Acquire fence of `total_before`.
         fence(Ordering::Release);
         self.count(event);
     }
 
-    /// As [`total`](Self::total), before what this thread reads later.
+    /// Like [`total`](Self::total), ordered before this thread's later reads.
     pub(crate) fn total_before(&self, event: Event) -> u64 {
         let total = self.total(event);
         fence(Ordering::Acquire);
@@ -88,7 +84,6 @@ impl Counters {
     }
 }
 
-/// Maximum number of segments of the log.
 #[cfg(not(loom))]
 pub(crate) const SEGMENTS_MAX: usize = 64;
 #[cfg(loom)]
@@ -97,13 +92,12 @@ pub(crate) const SEGMENTS_MAX: usize = 4;
 #[repr(align(64))]
 struct PinsOfStripe([AtomicU32; SEGMENTS_MAX]);
 
-/// For each segment of the log, how many writers are inside.
+/// For each segment of the log, the number of writers inside.
 ///
 /// A writer pins a segment, then reads the log's head; the thread that recycles the segment moves
-/// the head, then checks whether the pins have drained. Both access the pin with a
-/// read-modify-write, and those on one word have a total order. Either the recycler's comes later
-/// and sees the pin, or the writer's comes later and, through Acquire and Release on the word, sees
-/// the head.
+/// the head, then checks that the pins have drained. Both access the pin with a read-modify-write,
+/// and those on one word have a total order. Either the recycler comes later and sees the pin, or
+/// the writer comes later and, through Acquire and Release on the word, sees the head.
 pub(crate) struct Pins(Box<[PinsOfStripe]>);
 
 impl Pins {
@@ -112,18 +106,16 @@ impl Pins {
         Self((0..STRIPES).map(|_| stripe()).collect())
     }
 
-    /// Pins `segment` until the result is dropped.
     #[inline]
     pub(crate) fn pin(&self, segment: usize) -> Pin<'_> {
         let count = &self.0[stripe()].0[segment % SEGMENTS_MAX];
-        // Acquire: pairs with the Release of `is_drained`; a head that was moved before is visible.
-        // Release: so that a thread that later recycles the segment, and accesses this word, is
-        // ordered after this thread's reads of the tail.
+        // Acquire: pairs with the Release of `is_drained`; an earlier move of the head is visible.
+        // Release: a thread that later recycles the segment, and accesses this word, comes after
+        // this thread's reads of the tail.
         count.fetch_add(1, Ordering::AcqRel);
         Pin { count }
     }
 
-    /// Whether no writer is inside `segment`.
     pub(crate) fn is_drained(&self, segment: usize) -> bool {
         // AcqRel on a read-modify-write that changes nothing: Acquire pairs with the Release of
         // `Pin::drop`, Release with the Acquire of `pin`.

@@ -1,12 +1,11 @@
 //! The memory that each operation touches, in blocks of 64 bytes: for simulators, and as the
-//! specification of each operation's cost.
+//! specification of the operation's cost.
 //!
-//! [`touches`] gives the description; a test checks the store itself against it through a
-//! [`Probe`](crate::Probe). It covers the common case: an item in its home bucket, no other entry
-//! with the same tag, no concurrent change. It leaves out what happens once per segment of the log
-//! (moving the head, checking whether the pins have drained), items with metadata, what eviction by
-//! reads adds, a store's lists of free runs, and the counters behind [`Stats`](crate::Stats), which
-//! are local to the thread.
+//! [`touches`] describes it; a test compares the store with it through a [`Probe`](crate::Probe).
+//! It covers the common case: an item in its home bucket, no other entry with the same tag, no
+//! concurrent change. It leaves out work that occurs once per segment of the log (moving the head,
+//! checking that the pins have drained), items with metadata, eviction by reads, the lists of free
+//! runs, and the counters behind [`Stats`](crate::Stats), which are local to the thread.
 //!
 //! A block that an operation first reads and later writes is listed for both; a block that it
 //! writes first is listed once.
@@ -19,11 +18,10 @@ use std::ops::{Range, RangeInclusive};
 pub enum Structure {
     /// The key's bucket. One block; a miss in every cache, with uniform keys.
     Bucket,
-    /// The log's head. One block for the whole store, written once per segment: resident in every
-    /// core's L1.
+    /// The log's head. One block for the store, written once per segment: resident in each core's
+    /// L1.
     LogHead,
-    /// The pins of the calling thread's stripe. A few blocks that no other thread touches: resident
-    /// in its L1.
+    /// The pins of the calling thread's stripe: a few blocks, resident in its L1.
     SegmentPin,
     /// The log's tail. One block for the whole store, written by every append of any core.
     LogTail,
@@ -90,11 +88,7 @@ impl Op {
     ];
 }
 
-/// The touches of `op`, in the order of their first occurrence.
-///
-/// # Cost
-///
-/// No allocation.
+/// The touches of `op`, in the order of their first occurrence, without allocation.
 ///
 /// # Examples
 ///
@@ -128,7 +122,6 @@ pub fn touches(op: Op, mode: Mode, key_bytes: usize, value_bytes: usize) -> impl
     runs.into_iter().flatten().flat_map(Run::touches)
 }
 
-/// Accesses to adjacent blocks.
 #[derive(Clone)]
 struct Run {
     what: Structure,
@@ -152,8 +145,8 @@ impl Run {
         Self::of(what, 0..=0, 0..1, access)
     }
 
-    /// Only the first waits for the previous touch: the addresses of the others follow from the
-    /// same value.
+    /// Only the first waits for the previous touch: the others' addresses follow from the same
+    /// value.
     fn touches(self) -> impl Iterator<Item = Touch> {
         let Self { what, blocks, words, access, depends_on_previous } = self;
         let first = *blocks.start();
@@ -166,17 +159,15 @@ impl Run {
     }
 }
 
-/// Words per block.
 const BLOCK_WORDS: usize = 8;
 
 impl Shape {
-    /// The words of the value.
     #[inline]
     fn value(self) -> Range<usize> {
         self.value_word()..self.words()
     }
 
-    /// The blocks that an update in place writes: the header's, and the value's where they differ.
+    /// The blocks that an update in place writes: the header's, and the value's if another.
     #[inline]
     pub(crate) fn blocks_overwritten(self) -> [Option<RangeInclusive<u32>>; 2] {
         let value = blocks(self.value());
@@ -190,7 +181,7 @@ impl Shape {
     }
 }
 
-/// The blocks of an item that hold its words `words`.
+/// The blocks of an item's words `words`.
 #[inline]
 pub(crate) fn blocks(words: Range<usize>) -> RangeInclusive<u32> {
     let block = |word: usize| u32::try_from(word / BLOCK_WORDS).unwrap_or(u32::MAX);
@@ -206,8 +197,7 @@ mod tests {
         let writes = |op| touches(op, Mode::Cache, 16, 512).filter(|touch| touch.access == Access::Write);
         let whole =
             |op, what| writes(op).filter(|touch| touch.what == what).map(|touch| touch.whole).collect::<Vec<_>>();
-        // Header word, key and value are 67 words: 8 blocks and 3 words of a ninth; the value
-        // begins at word 3.
+        // Header, key and value are 67 words: 8 blocks and 3 words; the value begins at word 3.
         let [middle, edge] = [true, false];
         let of_value = [[edge].as_slice(), &[middle; 7], &[edge]].concat();
         assert_eq!(whole(Op::SetInPlace, Structure::LogItem), of_value);

@@ -1,21 +1,18 @@
 //! Station 3: *should this RPC be admitted?*
 //!
-//! An RPC that would wait longer than the SLO allows is refused as soon as its first packet
-//! arrives: its sender can try another server at once, and the RPCs already waiting still meet
-//! their SLO. The bound is a number of waiting RPCs; [`sizing`](crate::sizing) derives it from an
-//! SLO.
-//!
-//! Only the packet that would start an RPC is judged. Later packets of an admitted RPC always pass,
-//! so a queue may exceed its bound by the RPCs that were being reassembled.
+//! An RPC that would wait longer than the SLO allows is refused when its first packet arrives: its
+//! sender can try another server at once, and the RPCs already waiting still meet their SLO. The
+//! bound is a number of waiting RPCs; [`sizing`](crate::sizing) derives it from an SLO. Later
+//! packets of an admitted RPC always pass, so a queue may exceed its bound by the RPCs that were
+//! being reassembled.
 //!
 //! Departs: the paper refuses when the buffer is full, and sizes the buffer so that this happens
 //! when the SLO is lost. Here the service time is measured at run time, so the bound on the queue
 //! follows it, and the buffer only bounds bytes.
 //!
-//! Which source is refused first is [`fair_share`](crate::fair_share)'s to say.
-//!
-//! A policy with a queue per core divides the bound: each queue is judged alone, against the bound
-//! divided by the number of cores, rounded up.
+//! [`fair_share`](crate::fair_share) decides which source is refused first. Under a policy with a
+//! queue per core, each queue is judged alone, against the bound divided by the number of cores,
+//! rounded up.
 //!
 //! Next: station 4, [`recv_buffer`](crate::recv_buffer).
 
@@ -30,10 +27,9 @@ use crate::verdict::NackReason;
 #[derive(Clone, Copy, Debug)]
 pub struct Admission {
     bound: u32,
-    /// As many may wait before it depends on the source whether another is admitted.
+    /// RPCs that may wait before admission depends on the source.
     open: u32,
-    /// As many may wait without a look at the source: all that are open, or none while room is
-    /// kept.
+    /// RPCs that may wait without a look at the source: `open`, or 0 while room is kept.
     quick: u32,
     bound_per_core: u32,
     cores: u16,
@@ -54,7 +50,7 @@ impl Admission {
         Self { bound, open, quick: open, bound_per_core, cores, bound_max }
     }
 
-    /// The same, where it is up to `share` who is admitted when room is short.
+    /// Lets `share` decide who is admitted when room is short.
     #[must_use]
     pub const fn sharing(self, share: &FairShare) -> Self {
         let open = share.open_here(self.bound);
@@ -68,14 +64,13 @@ impl Admission {
         self.keep(is_kept);
     }
 
-    /// Room is kept, or is not any more: which source an RPC is of matters even where there is room
-    /// for all.
+    /// Notes whether room is kept: then the source of an RPC matters even with room for all.
     #[inline(always)]
     pub(crate) fn keep(&mut self, is_kept: bool) {
         self.quick = if is_kept { 0 } else { self.open };
     }
 
-    /// How many RPCs may wait in the shared queue before it is looked at whose they are.
+    /// RPCs that may wait in the shared queue before their source is looked at.
     #[inline(always)]
     pub(crate) const fn quick(&self) -> u32 {
         self.quick
@@ -102,8 +97,7 @@ impl Admission {
         if share.room(now, snid, (waiting, bound), 1) == 0 { Some(NackReason::QueueBound) } else { None }
     }
 
-    /// How many of `rpcs` RPCs of `snid`, one after the other, the shared queue may take in before
-    /// one is refused.
+    /// How many of the next `rpcs` RPCs of `snid` the shared queue admits before one is refused.
     #[must_use]
     #[inline(always)]
     pub fn room(&self, now: Timestamp, (queue, share): (&ArrivalQueue, &FairShare), snid: NodeId, rpcs: u32) -> u32 {
@@ -114,8 +108,7 @@ impl Admission {
         share.room(now, snid, (waiting, self.bound), rpcs)
     }
 
-    /// How many RPCs may wait in the shared queue before it depends on the source whether another
-    /// is admitted.
+    /// RPCs that may wait in the shared queue before admission depends on the source.
     #[must_use]
     #[inline(always)]
     pub const fn open(&self) -> u32 {

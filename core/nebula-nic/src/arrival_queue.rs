@@ -1,13 +1,11 @@
 //! Station 6: *which complete RPCs wait for a core, and in which order?*
 //!
-//! A notification of an RPC (where its payload is, and how long) waits here; the payload stays in
+//! The notification of an RPC (where its payload is, and how long) waits here; the payload stays in
 //! its slots. Central policies with one queue use a ring, with one entry for all RPCs of a
-//! [burst](crate::burst). Policies that choose a core at arrival use one list per core, all in one
-//! pool, and a bitmap of the cores that have both work and credit, so that finding one never scans
-//! the cores.
-//!
-//! Beside the ring there is a second one, of RPCs that are served first while sources
-//! [share](crate::fair_share) the room.
+//! [burst](crate::burst). A second ring has the RPCs that are served first while sources
+//! [share](crate::fair_share) the room. Policies that choose a core at arrival use one list per
+//! core, all in one pool, and a bitmap of the cores that have both work and credit, so that finding
+//! one never scans the cores.
 //!
 //! Next: station 7, [`dispatch`](crate::dispatch).
 
@@ -20,26 +18,21 @@ use crate::verdict::{Arrival, halves, pair};
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// The RPCs that wait for a core.
-///
-/// # Cost
-///
-/// Every operation O(1), but [`peek_shared`](Self::peek_shared); no allocation after construction.
+/// The RPCs that wait for a core. Cost: every operation is O(1) except
+/// [`peek_shared`](Self::peek_shared); no allocation after construction.
 #[derive(Clone, Debug)]
 pub struct ArrivalQueue {
     shared: Ring,
-    /// RPCs that are served before those of `shared`; without places where there are none such.
+    /// RPCs that are served before those of `shared`; without places where no RPC is.
     first: Ring,
-    /// RPCs of the shared queue that wait elsewhere than in `shared`: in `first`, or [by
-    /// type](crate::schedule::ByType).
+    /// RPCs of the shared queue that wait in `first` or [by type](crate::schedule::ByType).
     beside: u32,
     cores: CoreLists,
     waiting_max: u32,
 }
 
 impl ArrivalQueue {
-    /// A queue for `capacity` RPCs and the cores below `cores`, with storage for what the policy
-    /// uses.
+    /// A queue for `capacity` RPCs and the cores below `cores`, stored as the policy needs it.
     #[must_use]
     pub fn new(capacity: u32, cores: u16, queues: Queues) -> Self {
         let (shared, each) = match queues {
@@ -51,7 +44,7 @@ impl ArrivalQueue {
         Self { shared: Ring::new(shared), first: Ring::new(0), beside: 0, cores: lists, waiting_max: 0 }
     }
 
-    /// The same, where up to `rpcs` RPCs of the shared queue may be served before the others of it.
+    /// Lets up to `rpcs` RPCs of the shared queue be served before its others.
     #[must_use]
     pub(crate) fn with_first(self, rpcs: u32) -> Self {
         let rpcs = if self.shared.entries.is_empty() { 0 } else { rpcs };
@@ -71,7 +64,7 @@ impl ArrivalQueue {
         self.waiting_max
     }
 
-    /// RPCs waiting at `placement`; `u32::MAX` if it names no queue, since nothing fits there.
+    /// RPCs waiting at `placement`; `u32::MAX` if it names no queue, where nothing fits.
     #[must_use]
     #[inline]
     pub fn waiting_at(&self, placement: Placement) -> u32 {
@@ -102,27 +95,27 @@ impl ArrivalQueue {
         }
     }
 
-    /// Appends an RPC to those that are served before the others of the shared queue.
+    /// Appends an RPC to those that are served first.
     #[inline(never)]
     pub(crate) fn push_first_alone(&mut self, arrival: &Arrival) {
         self.first.push_one(arrival);
         self.beside += 1;
     }
 
-    /// Places for what the next RPCs of the shared queue differ in, of at most a burst; empty when
-    /// it is full. Nothing is queued before [`push_burst`](Self::push_burst).
+    /// Places for the sizes and hashes of the next RPCs of the shared queue, at most a burst; empty
+    /// when it is full. Nothing is queued before [`push_burst`](Self::push_burst).
     #[inline(always)]
     pub fn places(&mut self) -> &mut [BurstRpc] {
         self.shared.places()
     }
 
-    /// What was written to the [`places`](Self::places).
+    /// The words written to the [`places`](Self::places).
     pub(crate) fn written(&self) -> &[BurstRpc] {
         &self.shared.rpcs[self.shared.place(self.shared.first.wrapping_add(self.shared.len))..]
     }
 
-    /// Appends a burst of `rpcs` RPCs, which lie in consecutive slots, to the shared queue; what
-    /// they differ in was written to the first [`places`](Self::places). Returns it as a run.
+    /// Appends a burst of `rpcs` RPCs, which lie in consecutive slots, to the shared queue, and
+    /// returns it as a run. Their words were written to the first [`places`](Self::places).
     ///
     /// # Panics
     ///
@@ -133,21 +126,20 @@ impl ArrivalQueue {
         Run { burst: *burst, rpcs, first_slot, arrived, at }
     }
 
-    /// RPCs of the next burst that may be [served first](Self::push_first): those that there are
-    /// places for in one piece.
+    /// How many RPCs of the next burst can be [served first](Self::push_first): there are places
+    /// for them in one piece.
     pub(crate) fn first_places(&mut self) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "at most a burst")]
         let places = self.first.places().len() as u32;
         places
     }
 
-    /// As [`push_burst`](Self::push_burst), to be served before what waits in the shared queue, and
-    /// behind what was pushed so before.
+    /// Like [`push_burst`](Self::push_burst), to be served before the shared queue and behind
+    /// earlier ones of this kind.
     #[cold]
     #[inline(never)]
     pub(crate) fn push_first(&mut self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> Run {
-        // They were written behind the shared queue's last one, and stay there as long as the run
-        // is looked at.
+        // They were written behind the shared queue's last RPC, and stay while the run is read.
         let at = self.shared.place(self.shared.first.wrapping_add(self.shared.len));
         let written = &self.shared.rpcs[at..at + rpcs as usize];
         self.first.places()[..rpcs as usize].copy_from_slice(written);
@@ -171,9 +163,9 @@ impl ArrivalQueue {
         if self.first.len > 0 { self.pop_first(most) } else { self.shared.pop_run(most) }
     }
 
-    /// As [`pop_run`](Self::pop_run), of those that are served first. What they differ in is copied
-    /// to places of the shared queue, for [`rpcs_of`](Self::rpcs_of): there is one at least, since
-    /// what waits here is not there.
+    /// Like [`pop_run`](Self::pop_run), from those that are served first. Their words are copied to
+    /// places of the shared queue, for [`rpcs_of`](Self::rpcs_of): one place is free, since these
+    /// RPCs take none there.
     #[cold]
     #[inline(never)]
     fn pop_first(&mut self, most: u32) -> Option<Run> {
@@ -188,14 +180,14 @@ impl ArrivalQueue {
         Some(Run { at, ..run })
     }
 
-    /// What the RPCs of a run differ in; it stays until something is pushed.
+    /// The words in which the RPCs of a run differ; they stay until something is pushed.
     #[must_use]
     #[inline(always)]
     pub fn rpcs_of(&self, run: &Run) -> &[BurstRpc] {
         &self.shared.rpcs[run.at as usize..(run.at + run.rpcs) as usize]
     }
 
-    /// Records how many RPCs wait after dispatch: no core has taken them, or none has credit.
+    /// Records how many RPCs wait after dispatch, when no core has taken them.
     #[inline]
     pub fn note_waiting(&mut self) {
         self.waiting_max = self.waiting_max.max(self.waiting());
@@ -214,11 +206,7 @@ impl ArrivalQueue {
         self.first.pop()
     }
 
-    /// The RPC `ahead` places after the head of the shared queue.
-    ///
-    /// # Cost
-    ///
-    /// O(bursts before it).
+    /// The RPC `ahead` places after the head of the shared queue. Cost: O(bursts before it).
     #[must_use]
     #[inline]
     pub fn peek_shared(&self, ahead: usize) -> Option<Arrival> {
@@ -226,17 +214,17 @@ impl ArrivalQueue {
         if ahead < first { self.first.peek(ahead) } else { self.shared.peek(ahead - first) }
     }
 
-    /// An RPC of the shared queue waits by its type, and not here.
+    /// An RPC of the shared queue waits by its type.
     pub(crate) fn note_elsewhere(&mut self) {
         self.beside += 1;
     }
 
-    /// One of those waits no more.
+    /// An RPC that waited by its type was taken.
     pub(crate) fn note_taken_elsewhere(&mut self) {
         self.beside -= 1;
     }
 
-    /// Takes the tail of the shared queue, if `may_leave` permits it; none that is served first.
+    /// Takes the tail of the shared queue, if `may_leave` permits; never one served first.
     #[inline]
     pub fn pop_newest_shared(&mut self, may_leave: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
         self.shared.pop_newest(may_leave)
@@ -262,15 +250,14 @@ impl ArrivalQueue {
     }
 }
 
-/// What is queued with one push: the RPCs of a burst, or one RPC. Whole words, for the reason that
-/// [`PackedArrival`] has.
+/// The RPCs of one push. Whole words, for the same reason as in [`PackedArrival`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     /// Sender and number of the first RPC.
     rpc: u64,
     /// The first slot of the first RPC, and the slots of each.
     slots: u64,
-    /// How many RPCs are left, and from one's number to the next one's.
+    /// How many RPCs are left, and the difference between their numbers.
     run: u64,
     arrived: u64,
 }
@@ -287,7 +274,7 @@ impl Entry {
         }
     }
 
-    /// Its first `rpcs` RPCs; what they differ in lies at `at`.
+    /// Its first `rpcs` RPCs, whose words lie at `at`.
     #[inline(always)]
     fn run(&self, rpcs: u32, at: u32) -> Run {
         let ((snid, tid), (start, slots_each), (_, step)) = (halves(self.rpc), halves(self.slots), halves(self.run));
@@ -311,7 +298,7 @@ impl Entry {
     }
 }
 
-/// A ring of bursts whose length is a power of two, and beside it one of what their RPCs differ in.
+/// A ring of bursts whose length is a power of two, and one of their RPCs' words.
 #[derive(Clone, Debug)]
 struct Ring {
     entries: Box<[Entry]>,
@@ -331,13 +318,12 @@ impl Ring {
         Self { entries, rpcs, head: 0, bursts: 0, first: 0, len: 0 }
     }
 
-    /// A place in either ring.
     #[inline(always)]
     fn place(&self, at: u32) -> usize {
         at as usize & self.entries.len().wrapping_sub(1)
     }
 
-    /// Places behind the last RPC: as many as there are in one piece, at most [`BURST_MAX`].
+    /// Places behind the last RPC, those in one piece, at most [`BURST_MAX`].
     #[inline(always)]
     fn places(&mut self) -> &mut [BurstRpc] {
         let at = self.place(self.first.wrapping_add(self.len));
@@ -346,8 +332,7 @@ impl Ring {
         &mut self.rpcs[at..end]
     }
 
-    /// Appends an entry for as many RPCs as were written to the first [`places`](Self::places).
-    /// Returns where they lie.
+    /// Appends an entry for the RPCs in the first [`places`](Self::places); returns where they lie.
     #[inline(always)]
     fn push(&mut self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> u32 {
         assert!(
@@ -379,7 +364,6 @@ impl Ring {
         Some(run.arrival(0, self.rpcs[run.at as usize]))
     }
 
-    /// Takes at most `most` RPCs of the first burst.
     #[inline(always)]
     fn pop_run(&mut self, most: u32) -> Option<Run> {
         if self.len == 0 {
@@ -397,8 +381,7 @@ impl Ring {
         }
         self.bursts -= u32::from(is_whole);
         self.len -= run.rpcs;
-        // An empty ring restarts at its first place: at low load, only one line of it is used and
-        // stays in the cache.
+        // An empty ring restarts at its first place: at low load only one line of it is used.
         let goes_on = self.len > 0;
         self.head = if goes_on { self.head.wrapping_add(u32::from(is_whole)) } else { 0 };
         self.first = if goes_on { self.first.wrapping_add(run.rpcs) } else { 0 };
@@ -415,7 +398,6 @@ impl Ring {
         Some(newest)
     }
 
-    /// Looks at the bursts before it: O(those).
     #[inline]
     fn peek(&self, ahead: usize) -> Option<Arrival> {
         let ahead = u32::try_from(ahead).ok().filter(|&ahead| ahead < self.len)?;
@@ -432,7 +414,6 @@ impl Ring {
     }
 }
 
-/// "No node" in the lists of the pool.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -448,7 +429,6 @@ struct List {
     len: u32,
 }
 
-/// A queue per core, all in one pool.
 #[derive(Clone, Debug)]
 struct CoreLists {
     pool: Box<[Node]>,

@@ -1,5 +1,4 @@
-//! The back end of the NIC: stations 3 to 7 and the freeing of station 10, joined in the order of
-//! the path.
+//! The NIC's back end: stations 3 to 7 and the freeing of station 10, in the order of the path.
 //!
 //! This file only composes; each decision is made by its station. One back end serves one messaging
 //! domain and is never shared between threads: for more throughput, use more back ends.
@@ -34,12 +33,12 @@ use group::Foreign;
 ///
 /// It has four kinds of methods:
 ///
-/// - **A.** `handle_*` report events: a packet arrived ([`handle_packet`](Self::handle_packet)), a
-///   core is done ([`handle_free`](Self::handle_free)), time has passed
+/// - **A.** `handle_*` report events and return the decision: a packet arrived
+///   ([`handle_packet`](Self::handle_packet)), several did ([`handle_burst`](Self::handle_burst)),
+///   a core is done ([`handle_free`](Self::handle_free)), time has passed
 ///   ([`handle_timeout`](Self::handle_timeout)), a peer is gone
-///   ([`handle_peer_gone`](Self::handle_peer_gone)). [`handle_burst`](Self::handle_burst) reports
-///   several packets at once, [`handle_type`](Self::handle_type) what type a complete RPC is of.
-///   The decision about that packet or those slots is returned.
+///   ([`handle_peer_gone`](Self::handle_peer_gone)), the type of a complete RPC is known
+///   ([`handle_type`](Self::handle_type)).
 /// - **B.** `poll_*` return what follows: [`poll_dispatch`](Self::poll_dispatch),
 ///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for the
 ///   latest time of the next call. Where cores fetch their RPCs themselves, call
@@ -50,8 +49,7 @@ use group::Foreign;
 ///
 /// After each A and C, drain in this order:
 ///
-/// 1. [`poll_abandoned`](Self::poll_abandoned) until `None` (only a timeout and a lost peer give
-///    any);
+/// 1. [`poll_abandoned`](Self::poll_abandoned) until `None` (after a timeout or a lost peer);
 /// 2. [`poll_dispatch`](Self::poll_dispatch) until `None`: each result goes to its core's
 ///    [`Frontend`](crate::Frontend);
 /// 3. [`poll_timeout`](Self::poll_timeout): wake up by then.
@@ -59,19 +57,15 @@ use group::Foreign;
 /// Where the policy [tells types apart](Self::tells_types), report the types of [complete
 /// RPCs](Self::untyped) before step 2.
 ///
-/// A payload must be in its slots before its dispatch is passed on: carry out a [`Verdict::Write`]
-/// before step 2. The slots of a dispatch belong to the core until it frees them. `now` must not
-/// decrease from one call to the next; if it does, RPCs merely time out late.
+/// Carry out a [`Verdict::Write`] before step 2, so that a payload is in its slots before its
+/// dispatch is passed on. The slots of a dispatch belong to the core until it frees them. `now`
+/// must not decrease; if it does, RPCs merely time out late.
 ///
 /// The same calls in the same order make the same decisions, on every machine.
 ///
-/// A server can have several, one for each group of its cores: [`try_group`](Self::try_group)
-/// builds one of those. Slots are numbered over the whole server, those of group `g` from `g` times
-/// the slots of one, in all that goes in and comes out.
-///
-/// # Cost
-///
-/// O(1) for each call unless stated otherwise, and no allocation after construction.
+/// A server can have one for each group of its cores, built by [`try_group`](Self::try_group).
+/// Slots are numbered over the whole server: those of group `g` begin at `g` times the slots of one
+/// group. Cost: O(1) for each call unless stated otherwise, and no allocation after construction.
 ///
 /// # Examples
 ///
@@ -98,33 +92,26 @@ use group::Foreign;
 #[derive(Clone, Debug)]
 pub struct Backend<D: CentralDispatch = Dispatcher> {
     config: BackendConfig,
-    /// The longest RPC that fits one packet and may be admitted: every other RPC takes the general
-    /// path.
+    /// The longest RPC of one packet that may be admitted; all others take the general path.
     one_packet_bytes_max: u32,
     /// Whether all RPCs wait in one queue and are alike, so that placement need not be computed.
     has_one_queue: bool,
-    /// Whether an RPC of one packet for that queue is decided about as a burst of one. Not where
-    /// each RPC that begins looks for room.
+    /// Whether an RPC of one packet for that queue is treated as a burst of one. Not under
+    /// [`ScrubMode::Ahead`], where each RPC looks for room.
     takes_singles: bool,
-    // -- admission --
     admission: Admission,
     share: FairShare,
-    // -- slots --
     buffer: RecvBuffer,
-    // -- reassembly --
     reassembler: Reassembler,
     nacked: NackMemory,
-    // -- queue and dispatch --
     queue: ArrivalQueue,
     dispatch: D,
-    /// By core: the first slot of the run that it serves, and how many RPCs that has; none while it
-    /// serves no run.
+    /// By core: the first slot and the number of RPCs of the run that it serves; 0 RPCs for none.
     runs: Box<[(Slot, u32)]>,
-    // -- RPCs of other groups, if there are several --
+    // RPCs of other groups, if there are several groups.
     foreign: Option<Box<Foreign>>,
-    // -- RPCs by type, if the policy tells them apart --
+    // RPCs by type, if the policy has types.
     by_type: Option<Box<ByType>>,
-    // -- counters --
     counters: Counters,
 }
 
@@ -140,8 +127,8 @@ impl Backend {
 }
 
 impl<D: CentralDispatch> Backend<D> {
-    /// A back end with a policy supplied by the caller, for the configuration's cores; the
-    /// configuration's policy is not used.
+    /// A back end with the caller's policy, for the configuration's cores; the configuration's
+    /// policy is ignored.
     pub fn try_with(config: BackendConfig, dispatch: D) -> Result<Self, ConfigError> {
         config.validate()?;
         if !(1..=JBSQ_BOUND_MAX).contains(&dispatch.bound()) {
@@ -177,10 +164,9 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// Decides about one packet.
     ///
-    /// An RPC of one packet is not looked up among those being reassembled: if a peer sends two
-    /// RPCs under one number, they are treated as two RPCs. Likewise, a packet that arrives again
-    /// after its RPC was complete begins another RPC; transports that duplicate packets must
-    /// filter.
+    /// An RPC of one packet is not looked up among those being reassembled: two of them under one
+    /// number are two RPCs. Likewise, a packet that arrives again after its RPC was complete begins
+    /// another RPC; transports that duplicate packets must filter.
     #[inline(always)]
     pub fn handle_packet(&mut self, now: Timestamp, header: Header) -> Verdict {
         self.counters.packets += 1;
@@ -196,49 +182,43 @@ impl<D: CentralDispatch> Backend<D> {
         if self.takes_singles { self.handle_shared(now, &header) } else { self.handle_placed(now, &header) }
     }
 
-    /// Whether RPCs can be decided about in bursts: where all wait in one queue, none is handed to
-    /// another group, and not each of them counts as an input by itself ([`ScrubMode::Ahead`]).
+    /// Whether RPCs can be decided about in bursts: all wait in one queue, none is handed to
+    /// another group, and no RPC counts as an input by itself ([`ScrubMode::Ahead`]).
     #[must_use]
     #[inline]
     pub fn takes_bursts(&self) -> bool {
         self.has_one_queue && self.foreign.is_none() && self.config.scrub != ScrubMode::Ahead
     }
 
-    /// The longest RPC of one packet that may be admitted, in bytes: the RPCs of a burst are no
-    /// longer.
+    /// The longest RPC of one packet that may be admitted, in bytes; bursts have no longer ones.
     #[must_use]
     #[inline]
     pub const fn one_packet_bytes_max(&self) -> u32 {
         self.one_packet_bytes_max
     }
 
-    /// Places for what the RPCs of a burst differ in: write them, then pass how many to
+    /// Places for the sizes and hashes of a burst's RPCs: write them, then pass how many to
     /// [`handle_burst`](Self::handle_burst). At most [`BURST_MAX`]; none while the queue is full.
     ///
-    /// The words are written where they will wait, and not copied there: a wide load of words that
-    /// were just written one by one waits until they, and all stores before them, have drained to
-    /// the cache.
+    /// The words are written where they will wait, since copying them would stall: a wide load of
+    /// words just written one by one waits until all stores before it have drained to the cache.
     #[inline(always)]
     pub fn burst_places(&mut self) -> &mut [BurstRpc] {
         self.queue.places()
     }
 
     /// Decides about a burst of `rpcs` RPCs, whose sizes were written to
-    /// [`burst_places`](Self::burst_places): takes in its first RPCs, as many as there is room for
-    /// in the queue and behind the last slots given out.
+    /// [`burst_places`](Self::burst_places): takes in the first ones, up to the room in the queue
+    /// and behind the last slots given out.
     ///
-    /// The others have not arrived as far as the back end knows. Pass the next one to
+    /// The others count as not arrived. Pass the next one to
     /// [`handle_packet`](Self::handle_packet), which searches for room and says why there is none.
+    /// Cost: that of one RPC.
     ///
     /// # Panics
     ///
-    /// Where the back end does not [take bursts](Self::takes_bursts). With debug assertions, if one
-    /// of the RPCs takes another number of slots than `slots_each`: it would be given too few or
-    /// too many.
-    ///
-    /// # Cost
-    ///
-    /// That of one RPC.
+    /// Where the back end does not [take bursts](Self::takes_bursts). With debug assertions, if an
+    /// RPC needs another number of slots than `slots_each`.
     #[inline(always)]
     pub fn handle_burst(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
         assert!(self.takes_bursts(), "a burst needs one queue for all cores");
@@ -255,19 +235,14 @@ impl<D: CentralDispatch> Backend<D> {
     }
 
     /// The run that [`handle_burst`](Self::handle_burst) and then [`poll_run`](Self::poll_run)
-    /// would give an idle core, for a core that serves it at once: nothing is changed until
+    /// would give an idle core that serves it at once. Nothing changes until
     /// [`handle_run_served`](Self::handle_run_served), so that the replies come before the
-    /// bookkeeping. `None` where something waits, where the core has an RPC outstanding, where not
-    /// all of the burst may wait for every sender, or where the slots behind the last ones given
-    /// out are too few for it.
+    /// bookkeeping. `None` if something waits, if the core has an RPC outstanding, if not all of
+    /// the burst may wait, or if the slots behind the last ones given out are too few.
     ///
     /// # Panics
     ///
-    /// As those.
-    ///
-    /// # Cost
-    ///
-    /// Some comparisons.
+    /// Like [`handle_burst`](Self::handle_burst) and [`poll_run`](Self::poll_run).
     #[must_use]
     #[inline(always)]
     pub fn plan_run(&self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
@@ -281,8 +256,8 @@ impl<D: CentralDispatch> Backend<D> {
         Some(self.queue.first_run(burst, first_slot, now, rpcs))
     }
 
-    /// A core has served the run that was [planned](Self::plan_run) for it, with no call in
-    /// between: its RPCs have arrived, were dispatched and are freed.
+    /// A core has served its [planned](Self::plan_run) run, with no call in between: the RPCs count
+    /// as arrived, dispatched and freed.
     #[inline(always)]
     pub fn handle_run_served(&mut self, core: CoreId, run: &Run) {
         let rpcs = u64::from(run.rpcs);
@@ -296,7 +271,6 @@ impl<D: CentralDispatch> Backend<D> {
         self.dispatch.handle_freed(core);
     }
 
-    /// Gives a core a run of RPCs, on one credit.
     #[inline(always)]
     fn give_run(&mut self, core: CoreId, run: &Run) {
         self.dispatch.handle_dispatched(core);
@@ -306,27 +280,23 @@ impl<D: CentralDispatch> Backend<D> {
         self.counters.dispatched += u64::from(run.rpcs);
     }
 
-    /// The caller that puts a burst together has looked at each size already: this is for tests.
+    /// For debug assertions: a caller that forms a burst has checked each size already.
     fn is_of_one_kind(&self, burst: &Burst, rpcs: u32) -> bool {
         let longest = self.one_packet_bytes_max;
         let fits = |rpc: &BurstRpc| slots_of(rpc.bytes()) == burst.slots_each && rpc.bytes() <= longest;
         self.queue.written()[..rpcs as usize].iter().all(fits)
     }
 
-    /// The next RPCs for `core`, which serves each to its end before it begins another: at most
-    /// `most`, all of one burst. None while the core has an RPC outstanding.
+    /// The next RPCs for `core`, which serves each to its end before the next: at most `most`, all
+    /// of one burst. None while the core has an RPC outstanding.
     ///
-    /// They take one credit together, and [`handle_run_freed`](Self::handle_run_freed) gives it
-    /// back. A log has a dispatch and a free for each of them, in turns: what happens where a core
-    /// takes the head of the queue whenever it is idle.
+    /// They take one credit together, which [`handle_run_freed`](Self::handle_run_freed) gives
+    /// back. A log has a dispatch and a free for each in turn, as if the core took the head of the
+    /// queue whenever it is idle. Cost: that of one RPC.
     ///
     /// # Panics
     ///
     /// If there is no such core, or where the back end does not [take bursts](Self::takes_bursts).
-    ///
-    /// # Cost
-    ///
-    /// That of one RPC.
     #[inline(always)]
     pub fn poll_run(&mut self, core: CoreId, most: u32) -> Option<Run> {
         assert!(self.takes_bursts() && core.0 < self.config.cores, "a run needs one queue and a core");
@@ -340,19 +310,16 @@ impl<D: CentralDispatch> Backend<D> {
         Some(run)
     }
 
-    /// What the RPCs of a run differ in. It stays until the next packet or burst.
+    /// The words in which the RPCs of a run differ. They stay until the next packet or burst.
     #[must_use]
     #[inline(always)]
     pub fn rpcs_of(&self, run: &Run) -> &[BurstRpc] {
         self.queue.rpcs_of(run)
     }
 
-    /// Takes back the slots of a run that `core` has served, and the core's credit. Refused, and
-    /// counted, like [`handle_free`](Self::handle_free)'s.
-    ///
-    /// # Cost
-    ///
-    /// That of one RPC, where each takes one slot; otherwise O(RPCs).
+    /// Takes back the slots of a run that `core` has served, and the core's credit. Refuses and
+    /// counts like [`handle_free`](Self::handle_free). Cost: that of one RPC if each takes one
+    /// slot; otherwise O(RPCs).
     #[inline(always)]
     pub fn handle_run_freed(&mut self, core: CoreId, run: &Run) -> Freed {
         let given = self.runs.get_mut(core.index()).filter(|given| **given == (run.first_slot, run.rpcs));
@@ -368,13 +335,10 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// Takes back the slots of an RPC that `core` has served, and the core's credit.
     ///
-    /// Refused and counted, with nothing changed, if `core` was not given exactly these slots or
-    /// has freed them already. For an RPC of another group only the credit is taken back, and the
-    /// result names the group that owns the slots.
-    ///
-    /// # Cost
-    ///
-    /// O(slots of the RPC / 64), and for another group's O(RPCs that a core may have outstanding).
+    /// Refused and counted, with nothing changed, if `core` does not hold exactly these slots. For
+    /// an RPC of another group only the credit is taken back, and the result names the group that
+    /// owns the slots. Cost: O(slots of the RPC / 64); for another group's O(RPCs that a core may
+    /// have outstanding).
     #[inline(always)]
     pub fn handle_free(&mut self, core: CoreId, slots: SlotRange) -> Freed {
         if self.config.scrub == ScrubMode::Ahead {
@@ -407,8 +371,8 @@ impl<D: CentralDispatch> Backend<D> {
         ready
     }
 
-    /// The head of the shared queue for `core`, which fetches it; `None` if the core has no credit,
-    /// or nothing waits in that queue.
+    /// The head of the shared queue for `core`, which fetches it; `None` if the core has no credit
+    /// or nothing waits there.
     ///
     /// For runtimes without a central dispatcher: cores take turns at the back end, for example
     /// behind a lock. The lock decides which core is first; the policy only counts credit.
@@ -420,20 +384,15 @@ impl<D: CentralDispatch> Backend<D> {
         arrival.map(|arrival| self.give(core, arrival))
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest incomplete RPC is abandoned
-    /// then.
+    /// When [`handle_timeout`](Self::handle_timeout) is due to abandon the oldest incomplete RPC.
     #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.reassembler.oldest().map(|since| since + self.config.reassembly_timeout)
     }
 
-    /// Abandons the RPCs whose first packet arrived at least a `reassembly_timeout` ago. Calling it
-    /// early has no effect.
-    ///
-    /// # Cost
-    ///
-    /// O(RPCs abandoned).
+    /// Abandons the RPCs whose first packet arrived at least a `reassembly_timeout` ago: an early
+    /// call has no effect. Cost: O(RPCs abandoned).
     pub fn handle_timeout(&mut self, now: Timestamp) {
         let Self { reassembler, buffer, counters, .. } = self;
         reassembler.abandon_expired(now, self.config.reassembly_timeout, |slots| {
@@ -441,11 +400,7 @@ impl<D: CentralDispatch> Backend<D> {
         });
     }
 
-    /// Abandons the incomplete RPCs of a peer that is gone; complete ones still run.
-    ///
-    /// # Cost
-    ///
-    /// O(RPCs being reassembled).
+    /// Abandons the incomplete RPCs of a lost peer; complete ones run. O(RPCs being reassembled).
     pub fn handle_peer_gone(&mut self, snid: NodeId) {
         let Self { reassembler, buffer, counters, .. } = self;
         reassembler.abandon_peer(snid, |slots| {
@@ -459,9 +414,8 @@ impl<D: CentralDispatch> Backend<D> {
         self.reassembler.poll_abandoned()
     }
 
-    /// From now on, NACKs RPCs that find `waiting` others waiting; 0 refuses every RPC.
-    ///
-    /// A bound above the capacity of the arrival queue is reduced to it.
+    /// From now on, NACKs RPCs that find `waiting` others waiting, at most the capacity of the
+    /// arrival queue; 0 refuses every RPC.
     pub fn set_queue_bound(&mut self, waiting: u32) {
         self.admission.set_bound(&self.share, waiting);
     }
@@ -473,10 +427,9 @@ impl<D: CentralDispatch> Backend<D> {
         self.admission.open()
     }
 
-    /// Whether another RPC of `snid` would be refused for lack of room in the queue, and nothing
-    /// else would follow from it: then nothing is missed if it is not
-    /// [reported](Self::handle_packet). Not known, and so `false`, where each core has its own
-    /// queue.
+    /// Whether another RPC of `snid` would be refused for lack of room in the queue, without any
+    /// other effect: then it need not be [reported](Self::handle_packet). Always `false` where each
+    /// core has its own queue.
     #[must_use]
     #[inline]
     pub fn refuses(&self, now: Timestamp, snid: NodeId) -> bool {
@@ -486,14 +439,14 @@ impl<D: CentralDispatch> Backend<D> {
     }
 
     /// Whether packets of RPCs that have begun may come from `snid`. Rarely true where none will:
-    /// by a hash, as [`Reassembler::may_hold`].
+    /// it compares hashes, as [`Reassembler::may_hold`].
     #[must_use]
     #[inline]
     pub fn may_have_begun(&self, snid: NodeId) -> bool {
         self.reassembler.may_hold(snid)
     }
 
-    /// What its sources have had.
+    /// The room that each source has had.
     #[must_use]
     pub fn share(&self) -> &FairShare {
         &self.share
@@ -506,17 +459,14 @@ impl<D: CentralDispatch> Backend<D> {
         self.queue.waiting()
     }
 
-    /// The most RPCs that have waited at once when [`poll_dispatch`](Self::poll_dispatch) had no
-    /// core for them.
+    /// The most RPCs that waited when [`poll_dispatch`](Self::poll_dispatch) had no core for them.
     #[must_use]
     pub fn queue_depth_max(&self) -> u32 {
         self.queue.waiting_max()
     }
 
-    /// The RPC that will be dispatched after `ahead` others, if one queue holds them; `None` when
-    /// each core has its own.
-    ///
-    /// Lets a runtime prefetch what the next RPCs need while it serves this one.
+    /// The RPC that will be dispatched after `ahead` others, for prefetching; `None` when each core
+    /// has its own queue.
     #[must_use]
     #[inline]
     pub fn peek_waiting(&self, ahead: usize) -> Option<Arrival> {
@@ -542,7 +492,7 @@ impl<D: CentralDispatch> Backend<D> {
         &self.buffer
     }
 
-    /// The number of its first slot: 0 but for a group that others come before.
+    /// The number of its first slot: not 0 in a group that follows others.
     #[must_use]
     #[inline]
     pub const fn first_slot(&self) -> u32 {
@@ -562,12 +512,8 @@ impl<D: CentralDispatch> Backend<D> {
         self.reassembler.len()
     }
 
-    /// What an incomplete RPC lacks, for the acknowledgment that its sender asks for; `None` if it
-    /// is not being reassembled.
-    ///
-    /// # Cost
-    ///
-    /// O(packets of the RPC).
+    /// The packets that an incomplete RPC lacks, for an acknowledgment; `None` if it is not being
+    /// reassembled. Cost: O(packets of the RPC).
     #[must_use]
     pub fn missing(&self, rpc: RpcKey) -> Option<Missing> {
         self.reassembler.missing(rpc)
@@ -598,16 +544,12 @@ impl<D: CentralDispatch> Backend<D> {
         self.buffer.reset_slots_used_max();
     }
 
-    // -- the fast path: RPCs of one packet --
-
-    /// Under a policy that places RPCs.
     #[inline(never)]
     fn handle_placed(&mut self, now: Timestamp, header: &Header) -> Verdict {
         let placement = self.dispatch.place(header, &self.queue);
         self.handle_whole(now, header, placement)
     }
 
-    /// An RPC of one packet, for the shared queue: a burst of one.
     #[inline(always)]
     fn handle_shared(&mut self, now: Timestamp, header: &Header) -> Verdict {
         let Header { rpc_bytes: bytes, key_hash, .. } = *header;
@@ -635,10 +577,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    // -- steps common to all RPCs --
-
-    /// Slots for the RPC that begins with this packet and will wait at `placement`, or the reason
-    /// to refuse it.
+    /// Slots for the RPC that begins with this packet, or the reason to refuse it.
     #[inline(always)]
     fn admit(&mut self, now: Timestamp, header: &Header, placement: Placement) -> Result<SlotRange, NackReason> {
         let Self { admission, queue, share, .. } = self;
@@ -653,7 +592,6 @@ impl<D: CentralDispatch> Backend<D> {
         range.ok_or(NackReason::BufferFull)
     }
 
-    /// Slots by what the looks of the inputs before have found.
     #[inline(never)]
     fn alloc_ahead(&mut self, slots: u32) -> Option<SlotRange> {
         let is_stopped = self.buffer.is_stopped(slots);
@@ -675,7 +613,6 @@ impl<D: CentralDispatch> Backend<D> {
         if has_found && self.config.scrub == ScrubMode::OnFull { self.buffer.alloc(slots) } else { None }
     }
 
-    /// Dispatches an RPC from a core's own queue, or by its type.
     #[inline(never)]
     fn poll_ready(&mut self) -> Option<Dispatch> {
         if self.by_type.is_some() {

@@ -1,9 +1,9 @@
-//! Several RPCs, decided about at once: consecutive RPCs of one sender, each of one packet.
+//! Several RPCs decided about at once: consecutive RPCs of one sender, each of one packet.
 //!
-//! What is the same for all of them is decided once: one comparison with the bound of the queue,
-//! one mask of slots, one entry of the queue with a count. A packet that is a whole RPC is a burst
-//! of one, so there is one machine: a burst decides exactly as its RPCs one after the other would,
-//! and a decision log has a line for each of them.
+//! Their common properties are decided once: one comparison with the queue bound, one mask of
+//! slots, one entry of the queue with a count. A packet that is a whole RPC is a burst of one. A
+//! burst decides exactly as its RPCs one after the other would, and a decision log has a line for
+//! each.
 //!
 //! ```text
 //!   burst_places ─▶ handle_burst ─▶ bound, slots, one entry ─▶ poll_run ─▶ the core serves ─▶ handle_run_freed
@@ -19,19 +19,18 @@ use crate::verdict::Arrival;
 /// The most RPCs of a burst, and of a run.
 pub const BURST_MAX: u32 = 64;
 
-/// What the RPCs of a burst have in common.
+/// The common properties of a burst's RPCs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
     /// The first of them.
     pub first: RpcKey,
-    /// From the number of one to that of the next.
+    /// The difference between consecutive RPCs' numbers.
     pub step: u32,
     /// Slots of the receive buffer that each takes.
     pub slots_each: u32,
 }
 
-/// What the RPCs of a burst differ in, in one word: payload bytes in the low half, the hash of the
-/// key in the high one.
+/// One RPC's payload bytes (low half) and hash of the key (high half), in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BurstRpc(pub u64);
 
@@ -51,7 +50,7 @@ impl BurstRpc {
         self.0 as u32
     }
 
-    /// The hash of the key that it is about.
+    /// Consecutive RPCs of a burst in consecutive slots, taken in together or served on one credit.
     #[must_use]
     #[inline(always)]
     pub const fn key_hash(self) -> u32 {
@@ -63,7 +62,7 @@ impl BurstRpc {
 /// core serves one after the other on one credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// What they have in common; `first` is the first of the run.
+    /// Their common properties; `first` is the first of the run.
     pub burst: Burst,
     /// How many there are.
     pub rpcs: u32,
@@ -71,7 +70,7 @@ pub struct Run {
     pub first_slot: Slot,
     /// When their last packets arrived.
     pub arrived: Timestamp,
-    /// Where what they differ in lies in the queue.
+    /// Where their words lie in the queue.
     pub(crate) at: u32,
 }
 
@@ -90,7 +89,7 @@ impl Run {
         SlotRange::new(self.first_slot.0 + index * self.burst.slots_each, self.burst.slots_each)
     }
 
-    /// All that is known of it.
+    /// The arrival of the RPC after `index` others, whose word is `rpc`.
     #[must_use]
     #[inline(always)]
     pub const fn arrival(&self, index: u32, rpc: BurstRpc) -> Arrival {

@@ -1,6 +1,6 @@
 //! Station 9: *which RPC does the core begin?*
 //!
-//! The completion queue of a core: the RPCs that the back end has given it and that it has not
+//! The completion queue of a core has the RPCs that the back end has given it and that it has not
 //! begun, in order. Its length is the dispatch bound, since the back end gives no more.
 //!
 //! Next: station 10, [`release`](crate::release).
@@ -8,8 +8,7 @@
 use crate::dispatch::JBSQ_BOUND_MAX;
 use crate::verdict::{Arrival, PackedArrival};
 
-/// Places in the ring: as many as the largest bound of a policy, so that a masked index needs no
-/// check.
+/// As many as the largest bound of a policy, so that a masked index needs no check.
 const PLACES: usize = JBSQ_BOUND_MAX as usize;
 
 const _: () = assert!(PLACES.is_power_of_two(), "an index is masked to the places");

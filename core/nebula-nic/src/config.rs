@@ -1,4 +1,4 @@
-//! The configuration of a back end: every bound is a field, and one line of text holds them all.
+//! The configuration of a back end: every bound is a field.
 
 use crate::core_set::CORES_MAX;
 use crate::dispatch::{JBSQ_BOUND_MAX, Policy, PolicyName};
@@ -46,24 +46,22 @@ pub struct BackendConfig {
     pub cores: u16,
     /// Which core serves which RPC.
     pub policy: Policy,
-    /// The name of the policy, if it belongs to another crate; `policy` is not used then.
+    /// The name of the policy, if it belongs to another crate; then `policy` is ignored.
     pub custom: Option<PolicyName>,
     /// An RPC that finds this many waiting is NACKed.
     pub queue_bound: u32,
-    /// Which clients share a share of the queue when there is not room for all: those of equal bits
-    /// are refused alike. By default all are one source.
+    /// The bits of a client's number that identify its source: sources share the queue when room is
+    /// short. By default all clients are one source.
     pub sources: Sources,
-    /// Tenants among which what is admitted is parted by weight, before it is among sources. By
-    /// default there is one.
+    /// Tenants share the queue by weight, before the sources of each do. By default there is one.
     pub tenants: Tenants,
-    /// Under `darc`: types of RPCs, 1 to [`TYPES_MAX`]. Type 0 is the common one, of all RPCs that
-    /// are of no other. 1 by default.
+    /// Under `darc`: types of RPCs, 1 to [`TYPES_MAX`]. Type 0 is common: all RPCs of no other
+    /// type. 1 by default.
     pub types: u8,
-    /// Under `darc`: RPCs that make one sample of what the types take. 50,000 by default, as
+    /// Under `darc`: RPCs in one sample of the types' service times. 50,000 by default, as
     /// published.
     pub type_window: u32,
-    /// Places in the arrival queue: at least as many as admission can admit (see
-    /// [`rpcs_waiting_max`](Self::rpcs_waiting_max)).
+    /// Places in the arrival queue: at least [`rpcs_waiting_max`](Self::rpcs_waiting_max).
     pub queue_capacity: u32,
     /// When to look for free slots beyond a slow RPC.
     pub scrub: ScrubMode,
@@ -119,7 +117,7 @@ impl BackendConfig {
     }
 
     /// Sets the slots of the receive buffer, and [`queue_capacity`](Self::queue_capacity) to the
-    /// same number of RPCs: more never fit.
+    /// same number of RPCs.
     #[must_use]
     pub const fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;
@@ -148,8 +146,7 @@ impl BackendConfig {
         self
     }
 
-    /// Sets how many RPCs of one peer can be reassembled at once while more than half of the
-    /// entries are in use.
+    /// Sets how many RPCs of one peer can be reassembled while over half of the entries are in use.
     #[must_use]
     pub const fn incomplete_per_peer(mut self, rpcs: u32) -> Self {
         self.incomplete_per_peer = rpcs;
@@ -170,7 +167,7 @@ impl BackendConfig {
         self
     }
 
-    /// Sets which bits of a client's number say whose share of the queue is its.
+    /// Sets the bits of a client's number that identify its source.
     #[must_use]
     pub const fn sources(mut self, sources: Sources) -> Self {
         self.sources = sources;
@@ -191,7 +188,7 @@ impl BackendConfig {
         self
     }
 
-    /// Sets how many RPCs make one sample of what the types take, under `darc`.
+    /// Sets how many RPCs are in one sample of the types' service times, under `darc`.
     #[must_use]
     pub const fn type_window(mut self, rpcs: u32) -> Self {
         self.type_window = rpcs;
@@ -232,15 +229,14 @@ impl BackendConfig {
         slots_of(self.rpc_bytes_max)
     }
 
-    /// The most RPCs that can wait at once: as many as there are slots; or, if fewer, those that
-    /// the bound admits plus those that complete after it was reached.
+    /// The most RPCs that can wait at once: the slots or, if fewer, those that the bound admits
+    /// plus those that complete after it was reached.
     #[must_use]
     pub const fn rpcs_waiting_max(&self) -> u32 {
         let bound = self.queue_bound.saturating_add(self.bound_slack());
         if bound < self.slots { bound } else { self.slots }
     }
 
-    /// The highest bound for which the arrival queue has places.
     #[must_use]
     pub(crate) const fn queue_bound_max(&self) -> u32 {
         if self.queue_capacity >= self.slots {
@@ -250,8 +246,7 @@ impl BackendConfig {
         }
     }
 
-    /// By how much the waiting RPCs can exceed the bound: RPCs admitted earlier, and the rounding
-    /// up of each core's share.
+    /// How far the waiting RPCs can exceed the bound: RPCs admitted earlier, each core's rounding.
     const fn bound_slack(&self) -> u32 {
         self.reassembler_entries.saturating_add(self.cores as u32)
     }
@@ -346,7 +341,7 @@ pub enum ConfigError {
         /// Entries asked for.
         got: u32,
     },
-    /// A policy of another crate, and nothing that makes its state.
+    /// A policy of another crate without a factory for its state.
     #[error(
         "custom:{name} is a policy of another crate: give its factory, as to Backend::try_with or replay_text_with"
     )]
@@ -354,7 +349,7 @@ pub enum ConfigError {
         /// Its name.
         name: PolicyName,
     },
-    /// A policy that gives a core more than it has places for, or nothing.
+    /// A policy that gives a core more RPCs than it has places for, or none.
     #[error("a policy with a bound of {got} RPCs a core is not possible: give a bound from 1 to {JBSQ_BOUND_MAX}")]
     DispatchBound {
         /// The bound of the policy.
@@ -390,18 +385,17 @@ pub enum ConfigError {
     },
 }
 
-/// The part of the queue's places that RPCs served first may take: 1 / 4, as of the RPCs.
+/// RPCs served first may take a quarter of the queue's places, as of the RPCs.
 const FIRST_PLACES_SHIFT: u32 = 2;
 
 impl BackendConfig {
-    /// How RPCs are told apart by type, where the policy does.
+    /// The configuration of the types, if the policy distinguishes them.
     pub(crate) fn darc(&self) -> Option<DarcConfig> {
         let is_typed = self.policy == Policy::Darc && self.custom.is_none();
         is_typed.then(|| DarcConfig::new(self.types, self.cores).window(self.type_window))
     }
 
-    /// RPCs that may be served before the others of the shared queue; none where there is one
-    /// source alone.
+    /// RPCs that may be served before the others of the shared queue; none with a single source.
     pub(crate) const fn first_places(&self) -> u32 {
         if self.sources.bits == 0 { 0 } else { self.queue_capacity >> FIRST_PLACES_SHIFT }
     }

@@ -1,8 +1,8 @@
 //! A set of cores as a bitmap, with a fast search for its lowest member.
 //!
-//! Up to 64 cores are one word. Up to 4,096 are two levels of words: bit `i` of the top says that
-//! leaf `i` is not empty, so two trailing-zero counts find the lowest core, and no scan grows with
-//! the number of cores.
+//! Up to 64 cores are one word, up to 4,096 two levels: bit `i` of the top says that leaf `i` is
+//! not empty. Two trailing-zero counts find the lowest core, and no scan grows with the number of
+//! cores.
 
 use crate::id::CoreId;
 use alloc::boxed::Box;

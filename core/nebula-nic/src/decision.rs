@@ -1,8 +1,8 @@
 //! Every decision as one line of text, so that runtime, simulator and hardware can be compared.
 //!
-//! A back end that gets the same inputs makes the same decisions. So a log of both, recorded in the
-//! runtime, can be replayed through another back end, in a simulator, or against hardware, and the
-//! first difference is the bug.
+//! A back end that gets the same inputs makes the same decisions. So the runtime's log of both can
+//! be replayed through another back end, in a simulator, or against hardware, and the first
+//! difference is the bug.
 //!
 //! A log is text, one line per input, after a line with the configuration ([`BackendConfig`]'s text
 //! form). `#` begins a comment.
@@ -43,10 +43,10 @@
 //! | `begin context=N`, `resume context=N` | the RPC that gets the core |
 //! | `runs`, `suspended` | whether the RPC continues |
 //!
-//! Times are picoseconds. The decisions of a line are first the one about the input, then what was
-//! abandoned, then what was dispatched. A log may leave pending decisions to a later line, as an
-//! engine that processes packets in batches does: a replay asks for as much as the log has.
-//! `poll -> -` says that nothing was pending, and a replay checks that too.
+//! Times are picoseconds. A line has first the decision about the input, then the abandoned RPCs,
+//! then the dispatches. A log may leave pending decisions to a later line, as an engine that
+//! processes packets in batches does: a replay asks for as much as the log has. `poll -> -` says
+//! that nothing was pending, which a replay checks too.
 //!
 //! Decisions outside the back end have their lines in the same log: `steal` belongs to a [`Thief`],
 //! `turn` to [`Turns`]. The lines of each core are in order; those of different cores, which decide
@@ -55,9 +55,9 @@
 //!
 //! In the runtime's logs a worker under `mcs-lock` that finds nothing leaves no `pull`; a `steal`
 //! has the time of the engine's next turn; a `turn` has the worker's own time; `type N` comes
-//! before anything is dispatched after that RPC, and an RPC's time is that of its `free` less that
-//! of its dispatch, so that a replay learns what the server has learned. A manager whose queue is
-//! below its threshold reads nothing, changes nothing and leaves no line.
+//! before any dispatch that follows that RPC. An RPC's service time is the time of its `free` less
+//! that of its dispatch, so that a replay learns what the server learned. A manager whose queue is
+//! below its threshold leaves no line: it reads and changes nothing.
 
 mod beside;
 mod decides;

@@ -6,19 +6,19 @@
 //! *outstanding* RPCs are those given to it and not freed, including the one in service; a core
 //! with fewer than the bound has credit.
 //!
-//! [`Policy`] lists them, each with its queues and who gets what. Policies that are *distributed*,
-//! or decide again after the dispatch (`work-stealing`, `preemptive:Q`, `darc`, `altocumulus:G`),
-//! stand there for what the NIC does of them; the rest is [`schedule`](crate::schedule)'s. A policy
-//! of another crate is a [`CustomPolicy`].
+//! [`Policy`] lists the policies. Of those that are *distributed*, or decide again after the
+//! dispatch (`work-stealing`, `preemptive:Q`, `darc`, `altocumulus:G`), only the NIC's part is
+//! here; the rest is in [`schedule`](crate::schedule). A policy of another crate is a
+//! [`CustomPolicy`].
 //!
 //! With a queue per core, a core is given at most [`PER_CORE_BOUND`] RPCs and the others wait at
-//! the NIC, in their core's queue. So the payload of the next RPC is steered in the same way under
-//! every policy except `single-queue`.
+//! the NIC, in their core's queue. So the next RPC's payload is steered alike under every policy
+//! except `single-queue`.
 //!
 //! **To add a policy**: one file in `dispatch/` with the trait (or with [`Choose`], if it gives
-//! each core a queue), its `mod` line, and its line in the table at `policies!` below. The
-//! simulator, the runtime, the program, its help and errors, and the tests follow from the table.
-//! `docs/EXTENDING.md` has the recipe, which a test applies verbatim.
+//! each core a queue), its `mod` line, and its line in the table at `policies!` below. Simulator,
+//! runtime, program, help, errors and tests follow from the table. `docs/EXTENDING.md` has the
+//! recipe, which a test applies verbatim.
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
@@ -66,18 +66,16 @@ pub enum Availability {
     Simulated,
 }
 
-/// What is done with the state of a policy whose type is known when this is compiled: see
-/// [`Policy::with_state`].
+/// Uses the state of a policy as a concrete type: see [`Policy::with_state`].
 pub trait WithState {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Is called with the state.
     fn call<D: CentralDispatch>(self, state: D) -> Self::Output;
 }
 
-/// The table of policies: enum [`Policy`], what is known of each, and enum [`Dispatcher`] that does
-/// what the policy says.
+/// The table of policies: enum [`Policy`], its properties, and enum [`Dispatcher`] with the state.
 macro_rules! policies {
     ($($(#[$doc:meta])* $variant:ident $(($argument:ident))? = $text:literal, $spelling:literal, $availability:ident,
         |$bound_of:pat_param| $bound:expr, [$($sample:literal),+], $state:ty, |$shape:pat_param| $new:expr;)+) => {
@@ -100,11 +98,10 @@ macro_rules! policies {
             /// The spellings of the policies.
             pub const SPELLINGS: &[&str] = &[$($spelling),+];
 
-            /// One spelling of each policy at least, with an argument where it has one: what tests
-            /// go through.
+            /// At least one spelling of each policy, with any argument: tests go through them.
             pub const SAMPLES: &[&str] = &[$($($sample),+),+];
 
-            /// How the policies are spelled that the runtime serves.
+            /// The spellings of the policies that the runtime serves.
             #[must_use]
             pub fn served() -> Vec<&'static str> {
                 let all = [$(($spelling, Availability::$availability)),+];
@@ -128,8 +125,8 @@ macro_rules! policies {
                 }
             }
 
-            /// Hands `with` the policy's state for the cores below `cores`, as its concrete type
-            /// and not as a [`Dispatcher`].
+            /// Calls `with` with the policy's state for the cores below `cores`, as its concrete
+            /// type and not as a [`Dispatcher`].
             pub fn with_state<W: WithState>(self, cores: u16, seed: u64, with: W) -> W::Output {
                 match self {
                     $(policies!(@pattern $variant $(($argument))? argument) => {
@@ -166,7 +163,7 @@ macro_rules! policies {
             }
         }
 
-        /// The state of any policy: a built-in one's, or that of a [`CustomPolicy`].
+        /// The state of any policy, built-in or [`CustomPolicy`].
         #[derive(Clone, Debug)]
         pub enum Dispatcher {
             $(#[doc = concat!("`", $spelling, "`")] $variant($state),)+

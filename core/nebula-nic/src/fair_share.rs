@@ -1,7 +1,7 @@
 //! Station 3, too: *whose RPC is refused when there is not room for all?*
 //!
-//! The sources that have taken most of the room lately are refused first, so that one that asks for
-//! less than its share is served whatever the others send.
+//! The sources that have recently taken most of the room are refused first. So a source that asks
+//! for less than its share is served whatever the others send.
 //!
 //! ```text
 //!   waiting    0 ─────────────────────────── open ─────────────────────────────── bound
@@ -9,23 +9,22 @@
 //!                                            │ the fewer places are left, the less       │
 //! ```
 //!
-//! The last eighth of the room, or the second half where there are tenants, is kept for sources
-//! that have had fewer RPCs admitted than the mean source, of the last 1,024 to 2,048. It is kept
-//! only while several sources have met a queue that is short of room, in the last second: one that
-//! is alone may fill the queue up to its bound.
+//! The last eighth of the room, or the second half if there are tenants, is kept for sources that
+//! have had fewer RPCs admitted than the mean source, among the last 1,024 to 2,048. It is kept
+//! only while several sources have met a queue short of room within the last second: a single
+//! source may fill the queue up to its bound.
 //!
-//! While room is kept, RPCs of a source that has had less than a quarter of what the mean source
-//! has had are also served first: all such sources together have had less than a quarter, so the
-//! others wait a third longer at most.
+//! While room is kept, RPCs of a source that has had less than a quarter of the mean are also
+//! served first. All such sources together have had less than a quarter, so the others wait at most
+//! a third longer.
 //!
-//! What counts is what was admitted while other RPCs waited, and not what waits: a queue may be
-//! filled and served to its end in turn, and then the first comer has it all each time. An RPC that
-//! finds nothing waiting takes no room from anyone, and costs nothing here.
+//! RPCs count when they are admitted while others wait. Counting those in the queue would not do: a
+//! queue that is filled and then served to its end would each time be all the first comer's. An RPC
+//! that finds nothing waiting takes no room from any source and is not counted.
 //!
-//! A source is what a range of bits in the client's number says ([`Sources`]): each client by
-//! itself, or the host of a client, if the transport gives out numbers that say so. There is a
-//! counter for each value of those bits, so memory and time are the same for any number of sources.
-//! Two sources with equal bits share a share. All sources of a tenant weigh the same;
+//! A source is a range of bits in the client's number ([`Sources`]): one client, or a client's host
+//! if the transport numbers clients so. Each value of those bits has a counter, so memory and time
+//! do not depend on the number of sources. Sources of one tenant have equal shares;
 //! [tenants](Tenants) have weights.
 
 mod tenants;
@@ -38,28 +37,25 @@ use alloc::boxed::Box;
 use alloc::vec;
 use tenants::Shares;
 
-/// The part of the room that is kept: 1 / 8. It is what light sources may have waiting beyond the
-/// others' RPCs.
+/// The kept part of the room, 1 / 8: light sources may have that many more RPCs waiting.
 const KEPT_SHIFT: u32 = 3;
-/// The same where there are several tenants: 1 / 2. What a core serves in a turn comes free at
-/// once, and the first comer would have it all; where the kept part is an eighth, a tenant of
-/// weight 3 of 5 that asks after another gets 37 % (`udp_tenants`).
+/// The same if there are several tenants: 1 / 2. The slots that a core frees in one turn would all
+/// go to the first comer; with an eighth, a tenant of weight 3 of 5 that asks later gets 37 %
+/// (`udp_tenants`).
 const KEPT_FOR_TENANTS_SHIFT: u32 = 1;
-/// How long room is kept after another source was last seen: long against the time between two RPCs
-/// of a client that asks for few.
+/// How long room is kept after another source was last seen: long compared with the time between
+/// two RPCs of a client that asks for few.
 const KEPT_FOR: Span = Span::from_ms(1000);
-/// A source that has had less than this part of what the mean source has had is served first: 1
-/// / 4.
+/// A source that has had less than 1 / 4 of the mean source's RPCs is served first.
 const FIRST_PART: u32 = 4;
-/// RPCs admitted in a round. What was admitted in this round and the one before decides who is
-/// light: enough that one in a hundred is told from one in ten.
+/// RPCs admitted in a round. This round and the one before decide which sources are light: enough
+/// RPCs to distinguish one in a hundred from one in ten.
 const ROUND: u32 = 1024;
-/// No place.
 const NOWHERE: u32 = u32::MAX;
 
 const _: () = assert!(ROUND <= u16::MAX as u32, "a source's RPCs of a round are counted in 16 bits");
 
-/// Which bits of a client's number say whose it is.
+/// The bits of a client's number that identify its source.
 ///
 /// # Examples
 ///
@@ -72,9 +68,9 @@ const _: () = assert!(ROUND <= u16::MAX as u32, "a source's RPCs of a round are 
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sources {
-    /// How many bits lie below them.
+    /// The number of bits below them.
     pub shift: u8,
-    /// How many there are, at most [`SOURCE_BITS_MAX`]; 0: all clients are one source.
+    /// Their number, at most [`SOURCE_BITS_MAX`]; 0: all clients are one source.
     pub bits: u8,
 }
 
@@ -82,7 +78,7 @@ pub struct Sources {
 pub const SOURCE_BITS_MAX: u8 = 16;
 
 impl Sources {
-    /// All clients are one source: what is refused does not depend on who sends it.
+    /// All clients are one source: admission does not depend on the sender.
     pub const ONE: Self = Self { shift: 0, bits: 0 };
 
     /// The source of a client.
@@ -92,24 +88,21 @@ impl Sources {
         snid.0.unbounded_shr(self.shift as u32) & ((1 << self.bits) - 1)
     }
 
-    /// Whether there can be such bits.
     pub(crate) const fn is_possible(self) -> bool {
         self.bits <= SOURCE_BITS_MAX && self.shift as u32 + self.bits as u32 <= 32
     }
 }
 
-/// What a source has had.
+/// The RPCs that a source has had.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
-    /// The round that `now` counts.
     round: u32,
-    /// RPCs admitted in that round, and in the one before it.
+    /// RPCs admitted in `round`, and in the one before it.
     now: u16,
     before: u16,
 }
 
 impl Use {
-    /// The same, seen from `round`.
     #[inline(always)]
     const fn at(self, round: u32) -> Self {
         let age = round.wrapping_sub(self.round);
@@ -124,41 +117,35 @@ impl Use {
     }
 }
 
-/// RPCs of a round, and the sources that they came from or that were refused in it.
+/// RPCs of a round, and the number of sources that sent them or were refused.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     rpcs: u32,
     sources: u32,
 }
 
-/// What the sources of a queue have had, and so whom it still has room for.
-///
-/// # Cost
-///
-/// Every operation O(1), but [`room`](Self::room); no allocation after construction.
+/// The RPCs that the sources of a queue have had, and which sources it therefore has room for.
+/// Cost: every operation is O(1) except [`room`](Self::room); no allocation after construction.
 #[derive(Clone, Debug)]
 pub struct FairShare {
-    /// The bits of a number that say the source.
     shift: u32,
     mask: u32,
-    /// A round that ends with fewer RPCs is counted quickly: all rounds, unless tenants are counted
-    /// too.
+    /// A round of fewer RPCs is counted the quick way: all rounds, unless tenants are counted too.
     quick: u32,
     uses: Box<[Use]>,
-    /// Counts from 2 on, so that an untouched counter is of no round.
+    /// Starts at 2, so that an untouched counter is of no round.
     round: u32,
     now: Round,
     before: Round,
-    /// The source that was the last to meet a queue short of room.
+    /// The last source that met a queue short of room.
     last: u32,
-    /// Until then room is kept.
     kept_until: Timestamp,
-    /// What tenants have had, where there are several.
+    /// The tenants' RPCs, if there are several tenants.
     shares: Option<Box<Shares>>,
 }
 
 impl FairShare {
-    /// Nobody has had anything.
+    /// No source has had anything.
     ///
     /// # Panics
     ///
@@ -173,12 +160,11 @@ impl FairShare {
         Self { shift, mask, quick: ROUND, uses, round: 2, now, before, last, kept_until, shares: None }
     }
 
-    /// The same among tenants, if there are several: by weight among them, and evenly among the
-    /// sources of each.
+    /// Shares among tenants by weight, if there are several, and evenly among the sources of each.
     ///
     /// # Panics
     ///
-    /// If there can be no such tenants: see [`Tenants::new`].
+    /// If the tenants are invalid: see [`Tenants::new`].
     #[must_use]
     pub fn with_tenants(self, tenants: Tenants) -> Self {
         assert!(tenants.are_possible(), "{tenants:?} are no bits of a number and weights from 1");
@@ -188,14 +174,13 @@ impl FairShare {
         Self { quick: 0, shares: Some(Box::new(Shares::new(tenants))), ..self }
     }
 
-    /// How many RPCs may wait before it depends on the source whether another is admitted: all but
-    /// what is kept of `bound`.
+    /// RPCs that may wait before admission depends on the source: `bound` without the kept part.
     #[must_use]
     pub const fn open(bound: u32) -> u32 {
         Self::open_but(bound, KEPT_SHIFT)
     }
 
-    /// The same for this one's tenants.
+    /// The same with the part that is kept for this one's tenants.
     #[must_use]
     pub const fn open_here(&self, bound: u32) -> u32 {
         Self::open_but(bound, if self.shares.is_some() { KEPT_FOR_TENANTS_SHIFT } else { KEPT_SHIFT })
@@ -203,7 +188,7 @@ impl FairShare {
 
     const fn open_but(bound: u32, kept_shift: u32) -> u32 {
         let kept = bound >> kept_shift;
-        // Of few places one is kept; of one place none.
+        // At least one place of two or more is kept.
         if kept > 0 || bound < 2 { bound - kept } else { bound - 1 }
     }
 
@@ -219,7 +204,6 @@ impl FairShare {
         self.uses[self.source(snid) as usize]
     }
 
-    /// As [`Sources::of`].
     #[inline(always)]
     const fn source(&self, snid: NodeId) -> u32 {
         snid.0.wrapping_shr(self.shift) & self.mask
@@ -234,8 +218,7 @@ impl FairShare {
         self.count_over(snid, rpcs);
     }
 
-    /// As [`handle_admitted`](Self::handle_admitted), where the round may end with them, or tenants
-    /// are counted.
+    /// Where the round may end with these RPCs, or tenants are counted.
     #[inline(never)]
     fn count_over(&mut self, snid: NodeId, rpcs: u32) {
         let left = ROUND - self.now.rpcs;
@@ -266,7 +249,7 @@ impl FairShare {
     #[expect(clippy::cast_possible_truncation, reason = "at most a round")]
     fn count(&mut self, snid: NodeId, rpcs: u32) {
         let used = &mut self.uses[(snid.0.wrapping_shr(self.shift) & self.mask) as usize];
-        // Without a branch, so that the first RPC of a source in a round costs what the others do.
+        // Without a branch, so that a source's first RPC in a round costs as much as others.
         let is_new = used.round != self.round;
         self.now.sources += u32::from(is_new);
         *used = used.at(self.round);
@@ -275,12 +258,8 @@ impl FairShare {
     }
 
     /// How many of `most` RPCs of `snid` would be admitted, one after the other, to a queue of
-    /// `bound` places in which `waiting` wait: at most to the end of the round, and one at least if
-    /// it has room.
-    ///
-    /// # Cost
-    ///
-    /// O(RPCs that are admitted).
+    /// `bound` places in which `waiting` wait. At most as many as end the round; at least one if
+    /// there is room for it. Cost: O(RPCs that are admitted).
     #[must_use]
     #[inline(never)]
     pub fn room(&self, now: Timestamp, snid: NodeId, (waiting, bound): (u32, u32), most: u32) -> u32 {
@@ -304,9 +283,10 @@ impl FairShare {
         (0..free).find(|&more| !is_light(more)).unwrap_or(free)
     }
 
-    /// Whether an RPC of `snid` is admitted to a queue that is kept elsewhere, a scheduler's in
-    /// software for instance, and where it goes; it is counted. The queue has `bound` places, and
-    /// `waiting` wait there.
+    /// Decides about an RPC of `snid` for a queue that is kept elsewhere, such as a scheduler's in
+    /// software, and counts it. The queue has `bound` places, of which `waiting` are taken. Cost:
+    /// that of [`room`](Self::room) for one RPC, when fewer places are left than are
+    /// [open](Self::open).
     ///
     /// # Examples
     ///
@@ -322,11 +302,6 @@ impl FairShare {
     /// assert_eq!(share.judge(now, NodeId(1), (15, 16)), Judged::Refused);
     /// assert_eq!(share.judge(now, NodeId(2), (15, 16)), Judged::First);
     /// ```
-    ///
-    /// # Cost
-    ///
-    /// As [`room`](Self::room) of one RPC, where fewer places are left than are [open](Self::open)
-    /// to anyone.
     pub fn judge(&mut self, now: Timestamp, snid: NodeId, (waiting, bound): (u32, u32)) -> Judged {
         if waiting >= self.open_here(bound) {
             self.note(now, snid);
@@ -335,22 +310,20 @@ impl FairShare {
             }
         }
         let is_first = self.is_kept(now) && self.served_first(snid, waiting > 0, 1).0;
-        // One that finds nothing waiting takes no room from anyone.
+        // An RPC that finds nothing waiting takes no room from any source.
         if waiting > 0 {
             self.handle_admitted(snid, 1);
         }
         if is_first { Judged::First } else { Judged::Last }
     }
 
-    /// Whether room is kept: some RPCs may be [served first](Self::served_first).
     #[inline(always)]
     pub(crate) fn is_kept(&self, now: Timestamp) -> bool {
         now < self.kept_until
     }
 
-    /// Of `most` RPCs of `snid`, admitted one after the other, with none waiting or others
-    /// (`is_behind`): whether the first is to be served before those of other sources, and how many
-    /// of them are to be served as it is.
+    /// Of `most` RPCs of `snid`, admitted one after the other behind others or not (`is_behind`):
+    /// whether the first is served before other sources' RPCs, and how many are served like it.
     #[inline(never)]
     pub(crate) fn served_first(&self, snid: NodeId, is_behind: bool, most: u32) -> (bool, u32) {
         let most = most.min(ROUND - self.now.rpcs);
@@ -361,27 +334,27 @@ impl FairShare {
             let counted = if is_behind { more } else { more.saturating_sub(1) };
             u64::from((own + counted + 1) * FIRST_PART) * u64::from(sources) < u64::from(all + counted)
         };
-        // Each that is admitted takes its source further from it.
+        // Each RPC admitted makes its source heavier.
         if is_first(0) { (true, (1..most).find(|&more| !is_first(more)).unwrap_or(most)) } else { (false, most) }
     }
 
-    /// Of `most` RPCs of `snid`, admitted one after the other to a queue in which `waiting` wait,
-    /// those before room begins to be kept because of them; `open` may wait before room is short.
+    /// How many of `most` RPCs of `snid`, admitted behind `waiting` others, come before room begins
+    /// to be kept because of them; up to `open` may wait before room is short.
     #[inline(never)]
     pub(crate) fn until_kept(&self, snid: NodeId, (waiting, open): (u32, u32), most: u32) -> u32 {
         let begins = self.last != NOWHERE && self.last != self.source(snid);
         if begins { most.min((open + 1).saturating_sub(waiting).max(1)) } else { most }
     }
 
-    /// Whether the source of `snid` has had less than half of what the mean source has had.
+    /// Whether the source of `snid` has had less than half of the mean source's RPCs.
     #[must_use]
     pub fn is_light(&self, snid: NodeId) -> bool {
         let sources = self.now.sources.max(self.before.sources);
         u64::from(self.used_by(snid)) * u64::from(2 * sources) < u64::from(self.now.rpcs + self.before.rpcs)
     }
 
-    /// Whether [`note`](Self::note) need not be told of another RPC of `snid` now: it knows already
-    /// that there are several sources, and of this one.
+    /// Whether [`note`](Self::note) can be skipped for another RPC of `snid` now: this source and
+    /// that there are several are already noted.
     #[must_use]
     #[inline]
     pub fn is_noted(&self, now: Timestamp, snid: NodeId) -> bool {
@@ -389,8 +362,8 @@ impl FairShare {
         is_counted && (self.last == self.source(snid) || now + KEPT_FOR / 2 < self.kept_until)
     }
 
-    /// An RPC of `snid` has met a queue with as many waiting as is [open](Self::open) to anyone, or
-    /// more, whether or not it is admitted.
+    /// Notes that an RPC of `snid`, admitted or not, has met a queue with at least as many waiting
+    /// as are [open](Self::open).
     #[inline(never)]
     pub fn note(&mut self, now: Timestamp, snid: NodeId) {
         let source = self.source(snid);
@@ -404,7 +377,7 @@ impl FairShare {
     }
 }
 
-/// What [`FairShare::judge`] says of an RPC.
+/// The decision of [`FairShare::judge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// There is no room, or none for its source.
@@ -415,8 +388,7 @@ pub enum Judged {
     First,
 }
 
-/// Whether a source that has had `own` of `all` RPCs of so many sources may take one of `left`
-/// places of `bound`.
+/// Whether a source with `own` of `all` RPCs may take one of `left` places of `bound`.
 #[inline(always)]
 fn is_light(own: u32, (all, sources): (u32, u32), (left, bound): (u32, u32)) -> bool {
     let kept = bound - FairShare::open(bound);
@@ -470,7 +442,7 @@ mod tests {
         share.note(NOW, HEAVY);
         assert_eq!(share.room(NOW, HEAVY, (60, BOUND), 9), 0);
         assert_eq!(share.room(NOW + KEPT_FOR, HEAVY, (60, BOUND), 9), 4);
-        // It is told of others twice as often as it forgets them.
+        // Others are noted twice as often as they are forgotten.
         assert!(share.is_noted(NOW, LIGHT) && !share.is_noted(NOW + KEPT_FOR / 2, LIGHT));
     }
 

@@ -1,4 +1,4 @@
-//! Packets that go through a server: *may this one leave, or is one of its flow before it still
+//! Packets that a server forwards: *may this one leave, or is an earlier one of its flow still
 //! being served?*
 //!
 //! ```text
@@ -6,10 +6,9 @@
 //! end     ─▶ over; the first that are over leave, in the order of their arrivals
 //! ```
 //!
-//! A policy such as JBSQ gives the packets of one flow to several cores, which may be done with a
-//! later one first. Here it waits for those before it, so that a flow leaves as it came and is yet
-//! served by all cores. Flows are told apart by a hash: those with equal hashes keep one order
-//! together.
+//! A policy such as JBSQ gives the packets of one flow to several cores, which may finish a later
+//! one first. Here it waits for those before it, so that a flow is served by all cores and yet
+//! leaves in its order. Flows are distinguished by a hash: those with equal hashes share one order.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -27,10 +26,8 @@ impl Ticket {
     }
 }
 
-/// No packet.
 const NONE: u32 = u32::MAX;
 
-/// A packet, or a free place.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// The next packet of the flow, or the next free place.
@@ -46,7 +43,6 @@ enum State {
     Over,
 }
 
-/// The packets of a flow that are inside, the first and the last.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     first: u32,
@@ -55,12 +51,8 @@ struct Flow {
 
 /// Keeps the order of flows through a server that serves their packets in any order.
 ///
-/// After each [`handle_end`](Self::handle_end), call [`poll`](Self::poll) until `None`: what it
-/// returns leaves, in that order.
-///
-/// # Cost
-///
-/// O(1) a packet, and no allocation after construction.
+/// After each [`handle_end`](Self::handle_end), call [`poll`](Self::poll) until `None`: packets
+/// leave in the order that it returns. O(1) a packet, and no allocation after construction.
 ///
 /// # Examples
 ///
@@ -84,13 +76,12 @@ pub struct FlowOrder {
     inside: u32,
     /// By the low bits of the flow's hash.
     flows: Box<[Flow]>,
-    /// The flow of which a packet may be due.
+    /// The flow whose first packet may have ended.
     due: u32,
 }
 
 impl FlowOrder {
-    /// For `packets_max` packets at once, and `flows` orders: as many flows as are told apart,
-    /// rounded up to a power of two.
+    /// An order for `packets_max` packets at once, and `flows` flows, rounded up to a power of two.
     ///
     /// # Panics
     ///
@@ -110,8 +101,8 @@ impl FlowOrder {
         }
     }
 
-    /// A packet of the flow with this hash has come, and is served. `None` where as many as there
-    /// may be are inside: it is not noted then, and its order not kept.
+    /// A packet of the flow with this hash has arrived. `None` if `packets_max` packets are inside:
+    /// then its order is not kept.
     #[inline]
     pub fn handle_arrival(&mut self, flow_hash: u32) -> Option<Ticket> {
         let place = self.free;
@@ -131,8 +122,7 @@ impl FlowOrder {
         Some(Ticket(place))
     }
 
-    /// A packet has been served, or dropped. Whether it was being served: otherwise nothing is
-    /// changed.
+    /// A packet has been served or dropped. `false`, without effect, if it was not being served.
     #[inline]
     pub fn handle_end(&mut self, ticket: Ticket) -> bool {
         let entry = self.entries.get_mut(ticket.index()).filter(|entry| entry.state == State::Served);

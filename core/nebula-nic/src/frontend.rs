@@ -41,8 +41,8 @@ pub struct Frontend {
 }
 
 impl Frontend {
-    /// The front end of `core`, which is given at most `bound` RPCs:
-    /// [`CentralDispatch::bound`](crate::CentralDispatch::bound) of the back end's policy.
+    /// The front end of `core`, which gets at most `bound` RPCs: the
+    /// [bound](crate::CentralDispatch::bound) of the back end's policy.
     ///
     /// # Panics
     ///
@@ -56,7 +56,7 @@ impl Frontend {
     ///
     /// # Panics
     ///
-    /// If the core has its bound of RPCs already.
+    /// If the core has as many RPCs as its bound.
     #[inline(always)]
     pub fn handle_dispatch(&mut self, dispatch: Dispatch) -> Steer {
         let ahead = self.outstanding();
@@ -73,9 +73,9 @@ impl Frontend {
         Some(Begin { arrival, steer_next: self.steer_next() })
     }
 
-    /// The RPC that would be begun next, whose payload should be fetched while the one before it is
-    /// served; `None` if there is none or steering is off. For software, which learns of an RPC
-    /// only when it looks: the one that was given while another is served.
+    /// The RPC that would begin next, whose payload should be fetched now; `None` if there is none
+    /// or steering is off. For software, which learns only by looking that an RPC was given while
+    /// it serves another.
     #[must_use]
     #[inline(always)]
     pub fn steer_next(&self) -> Option<Arrival> {

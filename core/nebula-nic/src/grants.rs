@@ -1,4 +1,4 @@
-//! The receiver's side of Homa: *which messages may go on, and how far?*
+//! The receiver's side of Homa: *which messages may continue, and how far?*
 //!
 //! ```text
 //! packets ─▶ messages: how much of each is missing ─▶ the shortest of each sender, the shortest of those first
@@ -6,14 +6,14 @@
 //! grants  ◀───────────────── as many messages at once as it overcommits ─────┘
 //! ```
 //!
-//! The first packets of a message come unasked. All others the receiver grants: so no more is on
-//! the way to it than one round trip carries for each message that it has granted, and short
-//! messages do not wait for long ones. It grants to several messages at once, since a sender may
-//! have nothing to send at the moment: overcommitment.
+//! A sender sends the first packets of a message unasked; the receiver grants all others. So at
+//! most one round trip's packets of each granted message are on the way, and short messages do not
+//! wait for long ones. The receiver grants to several messages at once (overcommitment), since a
+//! sender may have nothing to send at the moment.
 //!
-//! A message that was granted packets and sends none is passed over, so that who does not send
-//! keeps nobody from sending. A message that waits long asks, and each time it goes on by a packet
-//! at least, whatever is shorter.
+//! A message that was granted packets and sends none is passed over, so that it does not keep
+//! others from sending. The sender of a message that waits long asks, and each time gets at least
+//! one more packet granted, even if shorter messages wait.
 //!
 //! Departs: packets are counted, not bytes, and there are no priorities in the network.
 
@@ -24,38 +24,35 @@ use alloc::vec::Vec;
 /// Bounds of [`Grants`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrantsConfig {
-    /// Packets of a message that come unasked.
+    /// Packets of a message that may be sent unasked.
     pub unscheduled: u32,
-    /// Packets of a message that are granted and have not come, at most: what a round trip carries.
+    /// Packets of a message granted and not arrived, at most: as many as a round trip carries.
     pub ahead: u32,
-    /// Messages that are granted something at once. 1 grants to the shortest alone.
+    /// Messages with grants at once. 1: only the shortest.
     pub overcommitment: u32,
-    /// Incomplete messages that are known. A packet of a further one is not
-    /// [noted](Grants::handle_packet), and its message is granted nothing.
+    /// Incomplete messages that are known. The packets of others are not
+    /// [noted](Grants::handle_packet), and they get no grants.
     pub messages_max: u32,
-    /// A message of which nothing has come for so long, although it was granted something, is
-    /// passed over until something comes.
+    /// A message with grants that is silent for longer is passed over until something arrives.
     pub patience: Span,
 }
 
 impl Default for GrantsConfig {
-    /// Four messages at once: what more are granted waits in switches, which here know no
-    /// priorities.
+    /// Four messages at once: more would wait in switches, which here have no priorities.
     fn default() -> Self {
         Self { unscheduled: 8, ahead: 8, overcommitment: 4, messages_max: 256, patience: Span::from_ms(1) }
     }
 }
 
-/// A message may be sent up to here.
+/// How far a message may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The message.
     pub rpc: RpcKey,
-    /// Packets granted, from the first on.
+    /// Packets granted, counted from the first.
     pub packets: u32,
 }
 
-/// What has come of a message.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     rpc: RpcKey,
@@ -64,17 +61,17 @@ struct Message {
     granted: u32,
     /// Its place in the order of first packets.
     number: u64,
-    /// The last packet, or the last grant after that.
+    /// The time of the last packet, or of the last grant after it.
     since: Timestamp,
 }
 
 impl Message {
-    /// The shortest first; of two the one that came first.
+    /// The shortest first; of equal ones the older.
     fn order(&self) -> (u32, u64) {
         (self.packets - self.received, self.number)
     }
 
-    /// Whether it was granted something and has sent nothing for longer than `patience`.
+    /// Whether it has grants and has sent nothing for longer than `patience`.
     fn is_silent(&self, now: Timestamp, patience: Span) -> bool {
         self.granted > self.received && now > self.since + patience
     }
@@ -82,16 +79,11 @@ impl Message {
 
 /// Grants of one receiver.
 ///
-/// Tell it of every packet that is new, [`forget`](Self::forget) messages that are given up, and
-/// drain [`poll_grant`](Self::poll_grant) after that. Times must not decrease.
+/// Report every new packet, [`forget`](Self::forget) messages that are given up, and drain
+/// [`poll_grant`](Self::poll_grant) after each. Times must not decrease. Cost: a packet
+/// O(messages); a grant O(messages × overcommitment). No allocation.
 ///
-/// # Cost
-///
-/// A packet O(messages); a grant O(messages × overcommitment). No allocation.
-///
-/// # Source
-///
-/// Homa, SIGCOMM 2018, §3.3 and §3.5: shortest remaining first, one message a sender, and
+/// Source: Homa, SIGCOMM 2018, §3.3 and §3.5: shortest remaining first, one message a sender, and
 /// overcommitment.
 ///
 /// # Examples
@@ -113,13 +105,13 @@ impl Message {
 pub struct Grants {
     config: GrantsConfig,
     messages: Vec<Message>,
-    /// Places of those that are granted something, in their order.
+    /// The places in `messages` of those that get grants, in their order.
     chosen: Vec<usize>,
     next: u64,
 }
 
 impl Grants {
-    /// Nothing has come.
+    /// No message has arrived.
     #[must_use]
     pub fn new(config: GrantsConfig) -> Self {
         let config = GrantsConfig { overcommitment: config.overcommitment.max(1), ..config };
@@ -131,8 +123,8 @@ impl Grants {
         }
     }
 
-    /// A packet of a message of `packets` packets has come that had not come before. Whether the
-    /// message is known, or was until now.
+    /// A new packet of a message of `packets` packets has arrived. Returns whether the message is
+    /// known, or was until this packet.
     pub fn handle_packet(&mut self, now: Timestamp, rpc: RpcKey, packets: u32) -> bool {
         let Some(place) = self.place(rpc).or_else(|| self.begin(now, rpc, packets)) else { return false };
         let message = &mut self.messages[place];
@@ -145,10 +137,10 @@ impl Grants {
     }
 
     /// The sender of a message of `packets` packets asks how far it may go; `received` of them have
-    /// come. It is granted a packet more at least, unless what it was granted is still to come.
+    /// arrived. It gets at least one more packet, unless granted ones are still to come.
     ///
-    /// One that is not known is from now on, if there is room. Else it goes on by a packet each
-    /// time it asks.
+    /// An unknown message becomes known if there is room; otherwise it advances by a packet with
+    /// each ask.
     pub fn handle_ask(&mut self, now: Timestamp, rpc: RpcKey, packets: u32, received: u32) -> Grant {
         let Some(place) = self.place(rpc).or_else(|| self.begin(now, rpc, packets)) else {
             return Grant { rpc, packets: packets.min(self.config.unscheduled.max(received.saturating_add(1))) };
@@ -168,13 +160,8 @@ impl Grants {
         }
     }
 
-    /// Of the messages that are passed over because they were granted packets and sent none, the
-    /// one of which nothing has come for longest: where there is no room for another message, it is
-    /// the one to forget.
-    ///
-    /// # Cost
-    ///
-    /// O(messages).
+    /// Of the messages that are passed over, the one that has been silent longest: forget it to
+    /// make room for another. Cost: O(messages).
     #[must_use]
     pub fn silent(&self, now: Timestamp) -> Option<RpcKey> {
         let silent = self.messages.iter().filter(|message| message.is_silent(now, self.config.patience));
@@ -187,8 +174,7 @@ impl Grants {
         self.messages.len()
     }
 
-    /// The next grant: of the messages that are granted something at once, the shortest whose bound
-    /// has moved.
+    /// The next grant: to the shortest of the chosen messages whose bound has moved.
     pub fn poll_grant(&mut self, now: Timestamp) -> Option<Grant> {
         self.choose(now);
         let ahead = self.config.ahead;
@@ -216,8 +202,7 @@ impl Grants {
         Some(self.messages.len() - 1)
     }
 
-    /// Chooses whom to grant: of those that are not granted to their end, the shortest of each
-    /// sender, and of those the shortest.
+    /// Chooses the messages that get grants: each sender's shortest, and of those the shortest.
     fn choose(&mut self, now: Timestamp) {
         let Self { config, messages, chosen, .. } = self;
         chosen.clear();

@@ -1,5 +1,4 @@
-//! Hashing of keys, and the generator behind every random choice: both fixed by a seed, the same on
-//! every machine.
+//! Hashing of keys, and the generator of random choices: fixed by a seed, equal on all machines.
 
 /// Spreads every bit of `key` over the word (the finalizer of SplitMix64, a bijection).
 #[must_use]
@@ -10,7 +9,7 @@ pub const fn mix(key: u64) -> u64 {
     key ^ (key >> 31)
 }
 
-/// Maps a well-mixed word to `0..below`, by multiplication and not by division.
+/// Maps a well-mixed word to `0..below` without a division.
 #[must_use]
 #[inline]
 pub const fn reduce(mixed: u64, below: u32) -> u32 {
@@ -22,7 +21,7 @@ pub const fn reduce(mixed: u64, below: u32) -> u32 {
 pub struct Rng(u64);
 
 impl Rng {
-    /// The numbers of this seed.
+    /// The generator of this seed.
     #[must_use]
     #[inline]
     pub const fn new(seed: u64) -> Self {

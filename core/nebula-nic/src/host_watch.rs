@@ -1,11 +1,11 @@
-//! Beside the path: *how does the NIC learn that a core has written a line for it?*
+//! Next to the path: *how does the NIC learn that a core has written a line for it?*
 //!
-//! On a coherent interconnect there is no doorbell. The NIC either keeps the line in its cache, is
-//! told by an **invalidation** when a core writes it, and then reads it: a message and a read for
-//! each line, and nothing while nobody writes. Or it **polls**: it reads the lines of a flow again
-//! and again, several at a time, whether or not they were written. Invalidations are for a flow
-//! with few lines, polling is for one with many. [`HostWatch`] decides which of the two a flow
-//! uses, by the lines that came in windows of a fixed length:
+//! On a coherent interconnect there is no doorbell. In one way the NIC keeps the line in its cache,
+//! gets an **invalidation** when a core writes it, and then reads it: a message and a read for each
+//! line, and nothing while no core writes. In the other way it **polls**: it reads the lines of a
+//! flow again and again, several at a time, written or not. Invalidations suit a flow with few
+//! lines, polling one with many. [`HostWatch`] chooses by the lines that came in windows of a fixed
+//! length:
 //!
 //! ```text
 //!                    polls_from lines or more in this window: at once
@@ -14,12 +14,10 @@
 //!                    fewer than polls_until in a whole window: at its end
 //! ```
 //!
-//! Two thresholds, so that a flow between them stays as it is. It reads nothing itself: who does
-//! tells it of each line, and asks.
+//! A flow between the two thresholds stays as it is. The caller reads, reports each line, and asks.
 //!
-//! Source: Dagger (ASPLOS 2021): invalidations where the throughput is low, polling where it is
-//! high. At which rate it changes over is not published, so both thresholds and the window are
-//! parameters.
+//! Source: Dagger (ASPLOS 2021): invalidations at low throughput, polling at high. The rate between
+//! them is not published, so thresholds and window are parameters.
 
 use crate::time::{Span, Timestamp};
 
@@ -32,14 +30,14 @@ pub enum Watching {
     Polling,
 }
 
-/// When a flow is watched in which way.
+/// When a flow changes its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostWatchConfig {
     /// The length of a window.
     pub window: Span,
-    /// With as many lines in a window, the flow is polled.
+    /// With this many lines in a window, the flow is polled.
     pub polls_from: u32,
-    /// With fewer lines than this in a whole window, it is polled no longer.
+    /// With fewer lines in a whole window, it is no longer polled.
     pub polls_until: u32,
 }
 
@@ -49,20 +47,20 @@ pub enum HostWatchConfigError {
     /// A window of length 0 holds no line.
     #[error("a window of 0 holds no line: give a longer one, such as 10us")]
     NoWindow,
-    /// The flow would never be watched by invalidations, or change its way with each window.
+    /// The flow would never be watched by invalidations, or would change its way with each window.
     #[error(
         "polling from {polls_from} lines a window until fewer than {polls_until} is not possible: give 1 or more of each, and more of the first"
     )]
     Thresholds {
-        /// Requested lines from which a flow is polled.
+        /// The lines from which a flow is polled.
         polls_from: u32,
-        /// Requested lines below which it is polled no longer.
+        /// The lines below which it is no longer polled.
         polls_until: u32,
     },
 }
 
 impl HostWatchConfig {
-    /// Checks that both ways can be reached and left.
+    /// Checks that each way can be reached from the other.
     ///
     /// # Errors
     ///
@@ -81,11 +79,7 @@ impl HostWatchConfig {
 
 /// The way in which one flow is watched, and the count that decides it.
 ///
-/// Time never goes back from one call to the next. The first window begins at time 0.
-///
-/// # Cost
-///
-/// Every operation O(1); no allocation.
+/// Time must not decrease. The first window begins at time 0. All is O(1), without allocation.
 ///
 /// # Examples
 ///
@@ -111,20 +105,14 @@ impl HostWatchConfig {
 pub struct HostWatch {
     config: HostWatchConfig,
     watching: Watching,
-    /// When the current window began.
     begun: Timestamp,
-    /// Lines since then.
+    /// Lines in the current window.
     lines: u32,
-    /// How often the way has changed.
     changes: u64,
 }
 
 impl HostWatch {
     /// A flow watched by invalidations, without a line so far.
-    ///
-    /// # Errors
-    ///
-    /// As [`HostWatchConfig::validate`].
     pub const fn try_new(config: HostWatchConfig) -> Result<Self, HostWatchConfigError> {
         match config.validate() {
             Ok(()) => {
@@ -135,22 +123,21 @@ impl HostWatch {
         }
     }
 
-    /// How the flow is watched, as of the last call that was told the time.
+    /// How the flow is watched, as of the last call with a time.
     #[must_use]
     #[inline]
     pub const fn watching(&self) -> Watching {
         self.watching
     }
 
-    /// How often the way has changed.
+    /// How often the way of watching has changed.
     #[must_use]
     #[inline]
     pub const fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// A core has written a line. Returns how the NIC learns of it; the next one may be learned of
-    /// in another way.
+    /// A core has written a line. Returns how the NIC learns of this line.
     #[inline]
     pub fn handle_line(&mut self, now: Timestamp) -> Watching {
         self.end_windows(now);
@@ -162,8 +149,8 @@ impl HostWatch {
         found
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due: the end of the window, if it may end
-    /// the polling.
+    /// When [`handle_timeout`](Self::handle_timeout) is due: while polling, at the end of the
+    /// window.
     #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
@@ -182,7 +169,7 @@ impl HostWatch {
         if over == 0 {
             return;
         }
-        // After the window that the lines were in, the others that are over had none.
+        // The windows after the one of the lines had none.
         if self.lines < self.config.polls_until || over > 1 {
             self.set(Watching::Invalidations);
         }

@@ -1,10 +1,9 @@
 //! Every decision of a microsecond-scale RPC NIC, as plain state machines.
 //!
-//! No I/O, no clock, no threads, no payload bytes, and no randomness except from a seed: time,
-//! packet headers and cores are arguments, decisions are results. A runtime carries them out in
-//! real time, a simulator in simulated time, and hardware can be compared with them one by one.
-//! Nothing is allocated after construction; every bound is a field of the configuration and says
-//! what happens at the bound.
+//! No I/O, clock, threads or payload bytes, and no randomness except from a seed: time, packet
+//! headers and cores are arguments, decisions are results. A runtime carries them out in real time,
+//! a simulator in simulated time; hardware can be compared with them one by one. Every bound is a
+//! field of the configuration, which says what happens at the bound.
 //!
 //! The modules are in the order of the path that one RPC takes. Open [`backend`] first.
 //!
@@ -23,11 +22,11 @@
 //! | 11 | the reply or the NACK is matched with its request | `nebula-requester` |
 //!
 //! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and
-//! knows which RPCs arrived before. Where a coherent interconnect connects NIC and cores,
-//! [`host_watch`] decides how the NIC learns of what a core has written. Remote reads and writes of
-//! registered memory go past all stations: [`one_sided`] decides about them. Packets that a server
-//! hands on leave in the [order of their flows](flow_order). A receiver of large messages [grants]
-//! their packets.
+//! recognizes RPCs that arrived before. Where a coherent interconnect connects NIC and cores,
+//! [`host_watch`] decides how the NIC learns of a core's writes. [`one_sided`] decides about remote
+//! reads and writes of registered memory, which pass no station. Packets that a server forwards
+//! leave in the [order of their flows](flow_order). A receiver of large messages [grants] their
+//! packets.
 //!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one
 //! core, `Requester` of the crate `nebula-requester` stations 1 and 11. [`decision`] logs their
@@ -35,15 +34,13 @@
 //!
 //! # Invariants
 //!
-//! - This crate never sees payload bytes, a clock, a file or a thread. *Enforced by* `no_std` and
-//!   the types.
+//! - This crate sees no payload byte, clock, file or thread. *Enforced by* `no_std` and the types.
 //! - Nothing is allocated per RPC. *Enforced by* `tests/no_allocation.rs`.
-//! - No header, index, size or freed range is trusted: what disagrees is refused and counted.
+//! - No header, index, size or freed range is trusted: an invalid one is refused and counted.
 //!   *Enforced by* the models in `tests/`, over all short histories and long random ones.
 //! - A decision costs the same for 16 and for 10,000 clients, and for 16 and for 64 cores.
 //!   *Enforced by* counting the instructions of `examples/instructions.rs`.
-//! - The same calls in the same order make the same decisions. *Enforced by* replaying decision
-//!   logs.
+//! - Equal calls in equal order make equal decisions. *Enforced by* replaying decision logs.
 //! - A one-sided operation gets no byte outside its region. *Enforced by* `tests/one_sided.rs`.
 //! - Every policy keeps its bound, gives each RPC once and in order, and lets no RPC wait while a
 //!   core that may serve it has credit. *Enforced by* `tests/dispatch_conformance.rs`.
@@ -115,13 +112,13 @@ pub mod steering;
 pub mod completion;
 pub mod release;
 
-// -- beside the path: operations without a core --
+// // -- next to the path: operations without a core --
 pub mod one_sided;
 
-// -- beside the path: who may send how much --
+// // -- next to the path: who may send how much --
 pub mod grants;
 
-// -- beside the path: packets that are served and go on --
+// // -- next to the path: packets that are served and forwarded --
 pub mod flow_order;
 
 // -- the machines that join them --

@@ -1,13 +1,13 @@
 //! Station 5, too: *has this RPC been refused already?*
 //!
-//! One packet of an RPC causes its NACK while the others are still in flight. If one of those were
-//! admitted as the start of the RPC, it would hold slots for packets that never come again, and
-//! under overload such orphans would fill the buffer. So the keys of refused RPCs are kept for a
-//! while, and their other packets are dropped.
+//! One packet of an RPC causes its NACK while the others are still in flight. If another were
+//! admitted as the start of the RPC, it would hold slots for packets that never come again; under
+//! overload such orphans would fill the buffer. So the keys of refused RPCs are kept for a while,
+//! and their other packets are dropped.
 //!
-//! The memory is a direct-mapped array: one key may evict another, in which case an orphan is
-//! possible and times out. A key is forgotten when all its packets have arrived, when its lifetime
-//! has passed, or with its peer, so that a peer that restarts with the same numbers is served.
+//! The memory is a direct-mapped array: one key may evict another, and a possible orphan times out.
+//! A key is forgotten when all its packets have arrived, when its lifetime has passed, or with its
+//! peer, so that a peer that restarts with the same numbers is served.
 //!
 //! Departs: the papers do not say what happens to the other packets of a refused RPC.
 

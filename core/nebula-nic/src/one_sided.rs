@@ -1,11 +1,9 @@
-//! Beside the stations: *may this one-sided operation touch the memory it names, and where does
-//! that lie?*
+//! Next to the stations: *may this one-sided operation touch its memory, and where is that?*
 //!
 //! A remote read, write or compare-and-swap names a region that the server registered. It involves
-//! no admission, no slots, no dispatch and no worker: the NIC decides from its table of regions
-//! alone, and either refuses or says which bytes are meant. Nothing outside the region is ever
-//! said, whatever the operation asks for: offsets that wrap, regions that were revoked, domains and
-//! rights are all looked at here.
+//! no admission, slots, dispatch or worker: the NIC decides from its table of regions alone, and
+//! either refuses or names the bytes. It never names bytes outside the region: this module checks
+//! offsets that wrap, revoked regions, domains and rights.
 //!
 //! ```text
 //! operation ─▶ known region? ─▶ its domain? ─▶ rights? ─▶ inside? ─▶ offset and length
@@ -13,8 +11,8 @@
 //!
 //! # Source
 //!
-//! soNUMA (ASPLOS 2014): operations of cache blocks against a context's segment, checked by the
-//! NIC. SABRes (MICRO 2016): a version word tells whether an object was read in one piece.
+//! soperatioperations of cache blocks against a context's segment, checked by the NIC. SABRes
+//! (MICRO 2016): a version word tells whether an object was read in one piece.
 //!
 //! Departs: a region is named by its number instead of by a context and a virtual address, so no
 //! page table is walked.

@@ -1,8 +1,8 @@
 //! Station 1: *which packets carry this RPC?*
 //!
-//! The client numbers the RPC and splits it into packets of one MTU. Each header carries the size
-//! of the whole RPC, so the first packet to arrive, whichever it is, tells the receiver how many
-//! slots to take. The caller handles the payload: packet `i` carries the bytes from `i * MTU` on.
+//! The client numbers the RPC and splits it into packets of one MTU. Each header has the size of
+//! the whole RPC, so whichever packet arrives first tells the receiver how many slots to take. The
+//! caller handles the payload: packet `i` has the bytes from `i * MTU` on.
 //!
 //! Next: station 2, [`wire`](crate::wire).
 

@@ -1,16 +1,14 @@
 //! Station 5: *which RPC does this packet belong to?*
 //!
-//! RPCs of more than one packet are matched by (source node, transfer id) in a table with a fixed
-//! number of entries, the papers' CAM. An RPC of one packet does not need it. Packets arrive in any
-//! order: the first to arrive, whatever its index, creates the entry, since each header carries the
-//! RPC's size.
+//! RPCs of several packets are matched by (source node, transfer id) in a table with a fixed number
+//! of entries, the papers' CAM. Packets arrive in any order: the first one, whatever its index,
+//! creates the entry, since each header has the RPC's size. A packet that disagrees with its entry
+//! is refused.
 //!
-//! An entry is small because the packets it has seen are not stored in it: they are one bit each in
-//! a second bitvector over the slots of the receive buffer, at the slot where the packet's payload
-//! begins. A packet that disagrees with its entry is refused and never trusted.
-//!
-//! Entries stay in place in a pool; an open-addressed index finds them. They are linked by age, so
-//! the oldest is known at once and an RPC whose packets stop arriving can be abandoned.
+//! Packets seen are not stored in the entry: each is one bit in a second bitvector over the slots
+//! of the receive buffer, where the packet's payload begins. Entries stay in place in a pool; an
+//! open-addressed index finds them. They are linked by age, so that the oldest is known at once and
+//! can be abandoned.
 //!
 //! Departs: the papers' link loses nothing, so every RPC completes. Where peers can end at any
 //! moment, an RPC that does not complete in time is abandoned and its slots are freed.
@@ -36,7 +34,7 @@ use shares::Shares;
 /// An RPC of which some packets have not arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Incomplete {
-    /// Which RPC.
+    /// Its key.
     pub rpc: RpcKey,
     /// Its slots.
     pub slots: SlotRange,
@@ -57,7 +55,6 @@ pub enum Part {
     Last(Incomplete),
 }
 
-/// "No entry" in lists and index.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,12 +78,8 @@ impl List {
     const EMPTY: Self = Self { front: NONE, back: NONE };
 }
 
-/// The bounded table of incomplete RPCs.
-///
-/// # Cost
-///
-/// Expected O(1) for each packet, no allocation: the index is at most half full, and its hash
-/// depends on the seed.
+/// The bounded table of incomplete RPCs. Cost: expected O(1) for each packet, no allocation: the
+/// index is at most half full, and its hash depends on the seed.
 ///
 /// # Examples
 ///
@@ -105,8 +98,7 @@ pub struct Reassembler {
     mtu: Mtu,
     seed: u64,
     entries: Box<[Entry]>,
-    /// Entry numbers at the place of their hash or after it; the length is a power of two, at least
-    /// twice the entries.
+    /// Entry numbers at their hash's place or after it; a power of two, at least twice the entries.
     index: Box<[u32]>,
     arrived: Arrived,
     shares: Shares,
@@ -139,9 +131,8 @@ impl Reassembler {
         }
     }
 
-    /// Limits each peer to `rpcs` entries while more than half of them are in use.
-    ///
-    /// Peers are distinguished by one of 256 hash values: two with the same value share one limit.
+    /// Limits each peer to `rpcs` entries while more than half of them are in use. Two peers with
+    /// the same hash, of 256, share one limit.
     #[must_use]
     pub fn per_peer(mut self, rpcs: u32) -> Self {
         self.shares = Shares::limited(rpcs, self.seed);
@@ -175,8 +166,7 @@ impl Reassembler {
         self.free == NONE
     }
 
-    /// Whether an RPC of a peer may be being reassembled. With [limits](Self::per_peer) it mostly
-    /// is then.
+    /// Whether an RPC of a peer may be in reassembly; mostly exact with [limits](Self::per_peer).
     #[must_use]
     pub fn may_hold(&self, snid: NodeId) -> bool {
         self.live > 0 && self.shares.may_hold(snid)
@@ -188,11 +178,7 @@ impl Reassembler {
         self.live as usize > self.entries.len() / 2 && self.shares.is_used_up(snid)
     }
 
-    /// What an RPC lacks; `None` if it is not being reassembled.
-    ///
-    /// # Cost
-    ///
-    /// O(packets of the RPC).
+    /// The packets that an RPC lacks; `None` if it is not being reassembled. O(packets of the RPC).
     #[must_use]
     pub fn missing(&self, rpc: RpcKey) -> Option<Missing> {
         let number = self.index[self.find(rpc)?];
@@ -232,9 +218,9 @@ impl Reassembler {
         Ok(Part::Last(rpc))
     }
 
-    /// Takes consecutive packets of an RPC of which more than those are missing, the first of them
-    /// `header`'s. `false`, and nothing is changed, if [`handle_packet`](Self::handle_packet) would
-    /// not take each of them, or would complete the RPC.
+    /// Takes consecutive packets of an RPC, the first of them `header`'s. `false`, and nothing
+    /// changes, if [`handle_packet`](Self::handle_packet) would refuse one of them, or if they
+    /// would complete the RPC.
     #[must_use]
     pub fn take_packets(&mut self, header: &Header, packets: u32) -> bool {
         let Some(place) = self.find(header.rpc()) else { return false };
@@ -252,8 +238,7 @@ impl Reassembler {
     ///
     /// # Panics
     ///
-    /// If the table [is full](Self::is_full), or the RPC has only one packet or no packet with that
-    /// index.
+    /// If the table [is full](Self::is_full), the RPC has one packet, or none with that index.
     pub fn start(&mut self, now: Timestamp, rpc: Incomplete, pkt_idx: u32) {
         let packets = self.mtu.packets(rpc.bytes);
         assert!(packets > 1 && pkt_idx < packets, "an RPC of one packet needs no entry");
@@ -281,19 +266,15 @@ impl Reassembler {
         self.entries.get(self.by_age.front as usize).map(|entry| entry.since)
     }
 
-    /// Abandons every RPC whose first packet arrived at least `timeout` ago; passes their slots to
-    /// `release`.
+    /// Abandons the RPCs that began at least `timeout` ago; passes their slots to `release`.
     pub fn abandon_expired(&mut self, now: Timestamp, timeout: Span, mut release: impl FnMut(SlotRange)) {
         while self.oldest().is_some_and(|since| since + timeout <= now) {
             release(self.abandon(self.by_age.front));
         }
     }
 
-    /// Abandons every RPC of a node that is gone; passes their slots to `release`.
-    ///
-    /// # Cost
-    ///
-    /// O(RPCs being reassembled).
+    /// Abandons the RPCs of a node that is gone; passes their slots to `release`. Cost: O(RPCs
+    /// being reassembled).
     pub fn abandon_peer(&mut self, snid: NodeId, mut release: impl FnMut(SlotRange)) {
         let mut number = self.by_age.front;
         while number != NONE {
@@ -314,7 +295,6 @@ impl Reassembler {
         Some(Abandoned { rpc: rpc.rpc, slots: rpc.slots })
     }
 
-    /// Moves an entry from the table to the abandoned ones.
     fn abandon(&mut self, number: u32) -> SlotRange {
         let rpc = self.entries[number as usize].rpc;
         if let Some(place) = self.find(rpc.rpc) {
@@ -328,8 +308,7 @@ impl Reassembler {
         rpc.slots
     }
 
-    /// Removes the entry at `place` from the index and the list by age; its number is then the
-    /// caller's.
+    /// Removes the entry at `place` from index and list; the caller then owns its number.
     fn remove(&mut self, place: usize) {
         let number = self.index[place] as usize;
         self.index_remove(place);
@@ -352,7 +331,7 @@ impl Reassembler {
         self.free = number;
     }
 
-    // -- the index: linear probing, deletion by moving later entries back --
+    // The index: linear probing, deletion by moving later entries back.
 
     #[inline]
     fn home(&self, rpc: RpcKey) -> usize {
@@ -361,7 +340,6 @@ impl Reassembler {
         hash & (self.index.len() - 1)
     }
 
-    /// The position of the RPC's entry number in the index.
     fn find(&self, rpc: RpcKey) -> Option<usize> {
         let mask = self.index.len() - 1;
         let mut place = self.home(rpc);

@@ -1,7 +1,7 @@
 //! Station 4: *where does the payload go?*
 //!
-//! One circular array of 64 B slots holds the payload of *every* peer; it is sized from the SLO and
-//! not from the number of peers. This module decides which slots; it never sees the bytes.
+//! One circular array of 64 B slots holds the payload of *every* peer; the SLO decides its size,
+//! not the number of peers. This module chooses slots and never sees the bytes.
 //!
 //! ```text
 //!   slot   0         8         16        24        32
@@ -12,12 +12,12 @@
 //! `head` advances towards `tail` through slots that are known to be free; `tail` is the next slot
 //! that might be used. RPCs end in any order: freeing clears their bits, and `tail` skips clear
 //! bits when `head` needs the room. A slow RPC stops `tail`. Then *scrubbing* searches the
-//! bitvector for the next run that is long enough, and `head` continues there; the slow RPC stays
-//! where it is and meets `tail` again a lap later.
+//! bitvector for the next run that is long enough, and `head` continues there; `tail` meets the
+//! slow RPC again a lap later.
 //!
-//! In addition to the papers' bit per slot (`used`), there is a second one, `follows`, for every
-//! slot of an RPC except its first; and for the first slot, the core that holds the RPC. So a freed
-//! range can be checked against exactly one RPC of exactly that core.
+//! Besides the papers' bit per slot (`used`) there is a second one, `follows`, for every slot of an
+//! RPC except its first, and for the first slot the holder of the RPC. So a freed range is checked
+//! against exactly one RPC of exactly that holder.
 //!
 //! Departs: `tail` moves when `head` needs room, a word of bits at a time, and not at each free.
 //! Which slots an RPC gets is the same in both cases, since the run of free slots after `head` is
@@ -45,12 +45,12 @@ pub enum ScrubMode {
     OnFull,
     /// After replying with a NACK, as in the paper: later RPCs use the room.
     AfterNack,
-    /// Ahead of need: each packet that begins an RPC and each free looks at three words of bits,
-    /// and what they show is used some inputs later, as in hardware, whose decisions wait for no
-    /// search. A NACK is sent where no look has found the room yet.
+    /// Ahead of need, as in hardware, whose decisions wait for no search: each packet that begins
+    /// an RPC and each free looks at three words of bits, and their runs count some inputs later. A
+    /// NACK is sent if no look has found the room yet.
     Ahead,
-    /// Never: a slow RPC holds up all slots from its own to the head until it ends. For comparison,
-    /// to measure what scrubbing is worth.
+    /// Never: a slow RPC blocks all slots from its own to the head until it ends. For measuring
+    /// what scrubbing is worth.
     Off,
 }
 
@@ -77,8 +77,7 @@ pub enum Holder {
     Core(CoreId),
     /// Another group of cores, to which the RPC was handed over.
     Group(GroupId),
-    /// The core that serves the run of RPCs that begins there: none of them is held, or freed, by
-    /// itself.
+    /// The core that serves the run of RPCs that begins there, which is held and freed as a whole.
     Run(CoreId),
 }
 
@@ -91,7 +90,7 @@ impl Holder {
     /// Codes from here on are runs; codes below are cores.
     const RUNS: u16 = 1 << 14;
 
-    /// A distinct code for each holder that exists, and one code for all that do not.
+    /// A distinct code for each holder that exists; one code for all others.
     #[inline]
     const fn code(self) -> u16 {
         match self {
@@ -107,8 +106,7 @@ impl Holder {
 
 const _: () = assert!(CORES_MAX <= Holder::RUNS && CORES_MAX <= Holder::NOBODY - Holder::GROUPS);
 
-/// The bits of 64 slots, side by side: an RPC of up to 64 slots usually touches one cache line of
-/// them.
+/// The bits of 64 slots, adjacent: an RPC of up to 64 slots usually touches one cache line of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     used: u64,
@@ -132,7 +130,7 @@ impl Word {
 /// The most slots of one buffer: 64 GiB of payload.
 pub const SLOTS_MAX: u32 = 1 << 30;
 
-/// Which slots of the receive buffer are free, and where the next RPC goes.
+/// The free slots of the receive buffer, and where the next RPC goes.
 ///
 /// # Invariants
 ///
@@ -159,7 +157,7 @@ pub struct RecvBuffer {
     /// The holder of the RPC that begins at a slot; the NIC if none does.
     holders: Box<[u16]>,
     order: SlotOrder,
-    /// The number of its first slot; everything in here counts from 0.
+    /// The number of its first slot. All other fields count from 0.
     first: u32,
     slots: u32,
     head: u32,
@@ -168,7 +166,7 @@ pub struct RecvBuffer {
     used: u32,
     used_max: u32,
     wraps: u64,
-    /// The last scrub found that no run of this many slots exists; any free resets this.
+    /// The last scrub found no run of this many slots; any free resets this.
     missing_run: u32,
     scan: Scan,
 }
@@ -182,8 +180,7 @@ impl RecvBuffer {
     #[must_use]
     pub fn new(slots: u32) -> Self {
         assert!((1..=SLOTS_MAX).contains(&slots), "a receive buffer has 1 to {SLOTS_MAX} slots, not {slots}");
-        // One more bit than slots, so that every search for a used slot ends at a bit that is
-        // always set.
+        // One more bit than slots, always set, where every search for a used slot ends.
         let mut words = vec![Word::default(); (slots / 64 + 1) as usize];
         words[(slots / 64) as usize].used = u64::MAX << (slots % 64);
         let (words, holders) = (words.into(), vec![Holder::NIC; slots as usize].into());
@@ -193,15 +190,14 @@ impl RecvBuffer {
         Self { words, holders, order, first, slots, head, tail, used: 0, used_max: 0, wraps: 0, missing_run, scan }
     }
 
-    /// The same, which gives slots out in another order.
+    /// Gives slots out in another order.
     #[must_use]
     pub fn in_order(mut self, order: SlotOrder) -> Self {
         self.order = order;
         self
     }
 
-    /// The same with its slots numbered from `first`: several buffers of one server then share one
-    /// numbering.
+    /// Numbers its slots from `first`, so that several buffers of one server share one numbering.
     #[must_use]
     pub fn numbered_from(mut self, first: u32) -> Self {
         self.first = first;
@@ -222,8 +218,7 @@ impl RecvBuffer {
         range.start.0.wrapping_sub(self.first) < self.slots
     }
 
-    /// The range as it is counted in here: beyond all slots, if it begins in no slot of this
-    /// buffer.
+    /// The range counted from 0: beyond all slots, if it begins outside this buffer.
     #[inline(always)]
     const fn counted(&self, range: SlotRange) -> SlotRange {
         SlotRange::new(range.start.0.wrapping_sub(self.first), range.slots)
@@ -232,13 +227,9 @@ impl RecvBuffer {
     /// Takes `slots` consecutive slots, at least 1, for one RPC; they belong to the NIC until
     /// [`give`](Self::give).
     ///
-    /// `None` when the run of free slots after `head` is too short, whatever free runs there are
-    /// elsewhere: [`scrub`](Self::scrub) finds those.
-    ///
-    /// # Cost
-    ///
-    /// O(slots / 64) amortized over a lap of `head`, no allocation; usually one word. In RTL one
-    /// cycle.
+    /// `None` if the run of free slots after `head` is too short; [`scrub`](Self::scrub) finds free
+    /// runs elsewhere. Cost: O(slots / 64) amortized over a lap of `head`, no allocation; usually
+    /// one word. In RTL one cycle.
     #[inline(always)]
     pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
         self.restart_if_empty();
@@ -253,16 +244,13 @@ impl RecvBuffer {
         Some(SlotRange::new(self.first + range.start.0, slots))
     }
 
-    /// Takes `slots_each` slots for each of at most `most` RPCs, one RPC after the other: exactly
-    /// what as many calls of [`alloc`](Self::alloc) would return, up to the first that fails or
-    /// does not go on where the one before ended.
+    /// Takes `slots_each` slots for each of at most `most` RPCs: exactly what as many calls of
+    /// [`alloc`](Self::alloc) would return, up to the first that fails or does not continue where
+    /// the one before ended.
     ///
-    /// Returns the first slot and for how many RPCs; `None` if the run of free slots after `head`
-    /// is too short for one.
-    ///
-    /// # Cost
-    ///
-    /// As `alloc` once, where each RPC takes one slot; otherwise O(RPCs).
+    /// Returns the first slot and the number of RPCs; `None` if the run of free slots after `head`
+    /// is too short for one. Cost: that of one `alloc` if each RPC takes one slot; otherwise
+    /// O(RPCs).
     #[inline(always)]
     pub fn alloc_burst(&mut self, slots_each: u32, most: u32) -> Option<(Slot, u32)> {
         self.restart_if_empty();
@@ -282,7 +270,7 @@ impl RecvBuffer {
         Some((Slot(self.first + start), rpcs))
     }
 
-    /// The first of the `slots` slots that come next, if as many are free there. None is given out.
+    /// The first of the `slots` slots that come next, if they are free. Takes none.
     #[must_use]
     #[inline(always)]
     pub fn next_for(&self, slots: u32) -> Option<Slot> {
@@ -290,8 +278,7 @@ impl RecvBuffer {
         (end - start >= slots && slots > 0).then_some(Slot(self.first + start))
     }
 
-    /// The `slots` slots from `first` on, which are those [that come next](Self::next_for), were
-    /// given out and are free again.
+    /// The `slots` slots from `first` on, [next in order](Self::next_for), were taken and are free.
     #[inline(always)]
     pub fn pass(&mut self, first: Slot, slots: u32) {
         self.restart_if_empty();
@@ -301,8 +288,8 @@ impl RecvBuffer {
         self.missing_run = u32::MAX;
     }
 
-    /// Notes that `core` serves the RPCs of a run, which [`alloc_burst`](Self::alloc_burst)
-    /// returned; `false` if they are no range of this buffer.
+    /// Notes that `core` serves a run, which [`alloc_burst`](Self::alloc_burst) returned; `false`
+    /// if it is not in this buffer.
     #[inline(always)]
     pub fn give_run(&mut self, run: &Run, core: CoreId) -> bool {
         let holder = self.holders.get_mut(run.first_slot.0.wrapping_sub(self.first) as usize);
@@ -310,11 +297,7 @@ impl RecvBuffer {
     }
 
     /// Frees the slots of a run if it is exactly one that `core` serves; otherwise changes nothing
-    /// and returns `false`.
-    ///
-    /// # Cost
-    ///
-    /// O(slots / 64) where each RPC takes one; otherwise O(RPCs).
+    /// and returns `false`. Cost: O(slots / 64) if each RPC takes one slot; otherwise O(RPCs).
     #[inline(always)]
     pub fn free_run(&mut self, run: &Run, core: CoreId) -> bool {
         let start = run.first_slot.0.wrapping_sub(self.first);
@@ -328,7 +311,7 @@ impl RecvBuffer {
         match mask {
             Some(mask) => {
                 let word = &mut self.words[(start / 64) as usize];
-                // Each is used, and neither it nor the slot behind the last one follows another.
+                // Each slot is used; neither it nor the slot behind the last follows another.
                 if !word.used & mask | word.follows & (mask | mask << 1) != 0 {
                     return false;
                 }
@@ -343,8 +326,7 @@ impl RecvBuffer {
         true
     }
 
-    /// Notes that `core` holds `range`, which [`alloc`](Self::alloc) returned; `false` if it is no
-    /// range of this buffer.
+    /// Notes that `core` holds `range`; `false` if it is not in this buffer.
     #[inline(always)]
     pub fn give(&mut self, range: SlotRange, core: CoreId) -> bool {
         let holder = self.holders.get_mut(self.counted(range).start.0 as usize);
@@ -355,17 +337,13 @@ impl RecvBuffer {
     ///
     /// # Panics
     ///
-    /// If it is no range of this buffer.
+    /// If it is not in this buffer.
     pub fn hand_over(&mut self, range: SlotRange, holder: Holder) {
         let range = self.counted(range);
         self.holders[range.start.0 as usize] = holder.code();
     }
 
-    /// Whether `range` is exactly one live RPC that `holder` holds.
-    ///
-    /// # Cost
-    ///
-    /// O(`range.slots` / 64), no allocation.
+    /// Whether `range` is exactly one live RPC that `holder` holds. Cost: O(`range.slots` / 64).
     #[must_use]
     pub fn holds(&self, range: SlotRange, holder: Holder) -> bool {
         let range = self.counted(range);
@@ -374,11 +352,7 @@ impl RecvBuffer {
     }
 
     /// Frees `range` if it is exactly one live RPC that `holder` holds; otherwise changes nothing
-    /// and returns `false`.
-    ///
-    /// # Cost
-    ///
-    /// O(`range.slots` / 64), no allocation.
+    /// and returns `false`. Cost: O(`range.slots` / 64), no allocation.
     #[inline(always)]
     pub fn free(&mut self, range: SlotRange, holder: Holder) -> bool {
         let range = self.counted(range);
@@ -386,8 +360,7 @@ impl RecvBuffer {
         if *held != holder.code() {
             return false;
         }
-        // One slot, given to a core, and not the last of its word: it suffices that the next slot
-        // is not part of it.
+        // For one slot of a core, not the last of its word, it suffices that another RPC follows.
         let first = range.start.0 % 64;
         if range.slots == 1 && holder != Holder::Nic && first != 63 {
             let word = &mut self.words[(range.start.0 / 64) as usize];
@@ -406,11 +379,8 @@ impl RecvBuffer {
 
     /// Moves `head` to the next run of `slots` free slots, wrapping once; `false` if there is none.
     ///
-    /// After `true` the next [`alloc`](Self::alloc) of at most `slots` succeeds.
-    ///
-    /// # Cost
-    ///
-    /// O(buffer / 64), no allocation; O(1) when the same search was made since the last free.
+    /// After `true` the next [`alloc`](Self::alloc) of at most `slots` succeeds. Cost: O(buffer /
+    /// 64), no allocation; O(1) when the same search was made since the last free.
     pub fn scrub(&mut self, slots: u32) -> bool {
         if slots > self.slots_free() || slots >= self.missing_run {
             return false;
@@ -463,13 +433,12 @@ impl RecvBuffer {
         self.wraps
     }
 
-    /// Whether the first slot comes next, wherever the last one given out lies.
     #[inline(always)]
     fn restarts(&self) -> bool {
         self.used == 0 && self.order == SlotOrder::FirstWhenEmpty
     }
 
-    /// Begins at the first slot again, where that is the order and nothing is held.
+    /// Begins at the first slot again, if the order asks for it and nothing is held.
     #[inline(always)]
     fn restart_if_empty(&mut self) {
         if self.restarts() {
@@ -477,8 +446,7 @@ impl RecvBuffer {
         }
     }
 
-    /// For how many of `most` RPCs there is room behind the head, or, where there is for none, at
-    /// the first slot.
+    /// How many of `most` RPCs have room behind the head or, if none has, at the first slot.
     #[cold]
     fn extend_for_burst(&mut self, slots_each: u32, most: u32) -> u32 {
         let wanted = slots_each.saturating_mul(most);
@@ -498,13 +466,12 @@ impl RecvBuffer {
         (0..rpcs).for_each(|rpc| self.mark(SlotRange::new(start + rpc * slots_each, slots_each)));
     }
 
-    /// Clears the bits of a run in `range`, if they are those of its RPCs.
     #[inline(never)]
     fn clear_run(&mut self, range: SlotRange, run: &Run) -> bool {
         if run.burst.slots_each == 1 { self.clear_singles(range) } else { self.clear_each(run) }
     }
 
-    /// Clears the bits of a range, if each of its slots is an RPC by itself.
+    /// Clears the bits of a range, if each of its slots is an RPC.
     fn clear_singles(&mut self, range: SlotRange) -> bool {
         let end = range.start.0.checked_add(range.slots).filter(|&end| range.slots > 0 && end <= self.slots);
         let are_singles = end.is_some_and(|end| {
@@ -521,8 +488,8 @@ impl RecvBuffer {
         is_run && (0..run.rpcs).all(|rpc| self.clear_range(self.counted(run.slots(rpc))))
     }
 
-    /// Advances `tail` over free slots until `slots` lie before it, or wraps `head` if all is free
-    /// up to the end.
+    /// Advances `tail` over free slots until `slots` precede it, or wraps `head` if the rest is
+    /// free.
     #[inline(never)]
     fn extend(&mut self, slots: u32) -> bool {
         self.tail = self.free_until(self.tail, self.head.saturating_add(slots));
@@ -541,8 +508,7 @@ impl RecvBuffer {
         true
     }
 
-    /// The first used slot at or after `from`, or some slot at or after `enough` up to which all
-    /// are free.
+    /// The first used slot from `from` on, or a slot from `enough` on up to which all are free.
     fn free_until(&self, from: u32, enough: u32) -> u32 {
         let mut at = from;
         loop {
@@ -557,7 +523,6 @@ impl RecvBuffer {
         }
     }
 
-    /// The first free slot at or after `from`, if it lies before `end`.
     fn next_free(&self, from: u32, end: u32) -> Option<u32> {
         let mut at = from;
         while at < end {
@@ -570,8 +535,7 @@ impl RecvBuffer {
         None
     }
 
-    /// The first slot in `from..end` that begins a run of `slots` free slots; the run may extend
-    /// past `end`.
+    /// The first slot in `from..end` that begins a run of `slots` free slots, maybe past `end`.
     fn find_run(&self, from: u32, end: u32, slots: u32) -> Option<u32> {
         let mut at = from;
         loop {
@@ -583,7 +547,6 @@ impl RecvBuffer {
         }
     }
 
-    /// Sets the bits of a free range.
     #[inline(always)]
     fn mark(&mut self, range: SlotRange) {
         if range.slots == 1 {
@@ -614,7 +577,7 @@ impl RecvBuffer {
         })
     }
 
-    /// Clears the bits of a range, if they are those of one RPC.
+    /// Clears the bits of a range, if it is one RPC.
     #[inline(never)]
     fn clear_range(&mut self, range: SlotRange) -> bool {
         let Some(end) = range.start.0.checked_add(range.slots).filter(|&end| range.slots > 0 && end <= self.slots)
@@ -647,8 +610,7 @@ impl RecvBuffer {
         is_one_rpc
     }
 
-    /// Whether `slot`, which may be the one after the last, belongs to the same RPC as the slot
-    /// before it.
+    /// Whether `slot`, maybe the one after the last, belongs to the RPC of the slot before it.
     fn follows(&self, slot: u32) -> bool {
         self.words[(slot / 64) as usize].follows >> (slot % 64) & 1 != 0
     }

@@ -1,10 +1,9 @@
 //! Station 2, too: *has this RPC arrived before?*
 //!
-//! On a network that loses packets, a client retransmits what got no answer, and the server may
-//! have executed it already. So the server remembers the state of the last RPCs, of all clients
-//! together: in the server, replied to (and where the reply is stored), NACKed, or faulted. The
-//! memory is bounded, so it forgets; RPCs that it has forgotten must not run again either. Hence
-//! the *floor*:
+//! On a network that loses packets, a client retransmits an RPC without an answer, which the server
+//! may have executed already. So the server remembers the state of the last RPCs of all clients: in
+//! the server, replied to (and where the reply is stored), NACKed, or faulted. The memory is
+//! bounded, and a forgotten RPC must not run again either. Hence the *floor*:
 //!
 //! ```text
 //!              forgotten, or never seen: refused as stale │ never seen: new
@@ -13,12 +12,11 @@
 //! ```
 //!
 //! Each RPC has a stamp, the same in every transmission. Forgetting an RPC raises the floor to its
-//! stamp, and an RPC that is not remembered and has a stamp at or below the floor is refused. An
-//! RPC in the server is never forgotten; of the others, the one that ended first is forgotten
-//! first.
+//! stamp. An RPC that is not remembered and has a stamp at or below the floor is refused. An RPC in
+//! the server is never forgotten; of the others, the one that ended first is forgotten first.
 //!
-//! It keeps nothing per client, reads no clock and holds no bytes: replies are stored in a ring of
-//! the caller's, and this module only tracks which bytes belong to which reply.
+//! It keeps nothing per client, reads no clock and holds no bytes: the caller stores replies in a
+//! ring, and this module only tracks which bytes belong to which reply.
 //!
 //! Departs: the papers' link loses nothing, so every request arrives once and nothing has to be
 //! remembered. Where datagrams are lost and sent again, the last RPCs are remembered, in memory
@@ -70,9 +68,10 @@ impl RetentionConfig {
 
 /// The bounded memory of the last RPCs and their outcomes, so that none is executed twice.
 ///
-/// For each request, call [`look`](Self::look); if it returns [`Seen::New`], decide, and report the
-/// decision at once: [`begin`](Self::begin) or [`nacked`](Self::nacked). Every RPC that began ends
-/// with exactly one `end_*`.
+/// For each request, call [`look`](Self::look). After [`Seen::New`], decide and report the decision
+/// at once: [`begin`](Self::begin) or [`nacked`](Self::nacked). Every RPC that began ends with
+/// exactly one `end_*`. Cost: expected O(1) for each call, and no allocation after construction; 76
+/// B per entry in addition to the ring of replies.
 ///
 /// # Invariants
 ///
@@ -80,11 +79,6 @@ impl RetentionConfig {
 /// - An RPC that has ended is remembered at least until [`entries`](Self::entries) −
 ///   [`in_server`](Self::in_server) others have ended after it.
 /// - The floor never decreases.
-///
-/// # Cost
-///
-/// Expected O(1) for each call, and no allocation after construction; 76 B per entry in addition to
-/// the ring of replies.
 ///
 /// # Examples
 ///
@@ -124,14 +118,12 @@ impl Retention {
     ///
     /// # Panics
     ///
-    /// With more than [`RETENTION_ENTRIES_MAX`] entries, or more than half of the address space for
-    /// replies.
+    /// With more than [`RETENTION_ENTRIES_MAX`] entries, or half of the address space for replies.
     #[must_use]
     pub fn new(config: RetentionConfig) -> Self {
         let entries = config.entries.next_power_of_two();
         assert!(entries <= RETENTION_ENTRIES_MAX, "a retention has at most 2^30 entries");
-        // Not zeros: the system would provide zeroed pages only on first access, at the cost of the
-        // first RPCs.
+        // Not zeros: the system provides zeroed pages on first access, at the first RPCs' cost.
         let none = Entry { stamp_ns: u64::MAX, ..Entry::default() };
         Self {
             entries: vec![none; entries as usize].into(),
@@ -143,9 +135,8 @@ impl Retention {
         }
     }
 
-    /// What is known of an RPC whose request has arrived with `stamp_ns`.
-    ///
-    /// While the RPC is remembered, only its key counts; the stamp decides when it is not.
+    /// The state of an RPC whose request has arrived with `stamp_ns`. The stamp counts only if the
+    /// RPC is not remembered.
     #[must_use]
     #[inline(always)]
     pub fn look(&self, key: RetentionKey, stamp_ns: u64) -> Seen {
@@ -153,8 +144,7 @@ impl Retention {
         self.recall(key).unwrap_or(if is_stale { Seen::Stale } else { Seen::New })
     }
 
-    /// The state of an RPC if it is remembered, for messages about it that carry no stamp. Never
-    /// `Some(Seen::New)`.
+    /// For messages without a stamp: the RPC's state if remembered. Never `Some(Seen::New)`.
     #[must_use]
     #[inline(always)]
     pub fn recall(&self, key: RetentionKey) -> Option<Seen> {
@@ -186,7 +176,7 @@ impl Retention {
     /// # Errors
     ///
     /// [`RetentionFull`] when every entry's RPC is in the server. Nothing has changed: do not
-    /// reply, as the NACK would not be remembered.
+    /// reply, since the NACK would not be remembered.
     pub fn nacked(&mut self, key: RetentionKey, stamp_ns: u64, reason: NackReason) -> Result<(), RetentionFull> {
         let id = self.over.pop().ok_or(RetentionFull)?;
         self.replace(id, Entry { key, stamp_ns, fate: Fate::Nacked(reason), ..Entry::default() });
@@ -196,8 +186,7 @@ impl Retention {
 
     /// Ends an RPC with a reply of `bytes`, and returns where in the ring of replies to store it.
     ///
-    /// `None` when the ring is shorter than that: nothing has changed, and the RPC must be ended in
-    /// another way.
+    /// `None`, and nothing changes, if the ring is too short: end the RPC in another way.
     ///
     /// # Panics
     ///
@@ -275,8 +264,8 @@ impl Retention {
         self.entries[id.index()].stamp_ns
     }
 
-    /// Whether another reply of `bytes` bytes would overwrite what is stored in the ring at
-    /// `start`, as of [`ReplyAt::start`], or after it.
+    /// Whether another reply of `bytes` bytes would overwrite the ring from
+    /// [`start`](ReplyAt::start) on.
     #[must_use]
     #[inline]
     pub const fn overwrites(&self, start: u64, bytes: u32) -> bool {
@@ -322,7 +311,7 @@ impl Retention {
         self.over.free()
     }
 
-    /// How many may [begin](Self::begin) before one ends.
+    /// How many RPCs may [begin](Self::begin) before one ends.
     #[must_use]
     #[inline]
     pub const fn room(&self) -> u32 {
@@ -337,14 +326,12 @@ impl Retention {
         self.over.is_empty()
     }
 
-    /// The highest stamp of a forgotten RPC, if any: an RPC that is not remembered and not later
-    /// than that is stale.
+    /// The highest stamp of a forgotten RPC, if any: an unknown RPC that is not later is stale.
     #[must_use]
     pub const fn floor_ns(&self) -> Option<u64> {
         self.floor_ns
     }
 
-    /// Reuses an entry for another RPC.
     #[inline]
     fn replace(&mut self, id: EntryId, entry: Entry) {
         debug_assert!(self.index.find(&self.entries, entry.key).is_none(), "only new RPCs are added");

@@ -2,8 +2,8 @@
 //!
 //! A central policy of [`dispatch`](crate::dispatch) decides once, in one place. The machines here
 //! decide afterwards, or in several places that learn of each other only by messages. Each makes
-//! one decision; the runtime or simulator that drives it determines the delays of its messages, and
-//! a machine only sees its arguments.
+//! one decision from its arguments; the runtime or simulator that drives it determines the delays
+//! of its messages.
 //!
 //! | policy | decider | decides |
 //! |---|---|---|

@@ -1,18 +1,14 @@
-//! How large is large enough? Queueing theory for the bounds of a back end.
+//! The bounds of a back end, by queueing theory.
 //!
-//! A receive buffer is sized from the load and the SLO, not from the number of peers. With Poisson
-//! arrivals and exponential service at `k` cores (M/M/k), `E[Nq]` RPCs wait on average. Ten times
-//! that is enough for all but the rarest moments below saturation; RPCs that do not fit then would
-//! miss their SLO anyway and are better NACKed.
+//! The load and the SLO size a receive buffer, not the number of peers. With Poisson arrivals and
+//! exponential service at `k` cores (M/M/k), `E[Nq]` RPCs wait on average. Below saturation, ten
+//! times that suffices almost always; RPCs that do not fit would miss their SLO anyway and are
+//! better NACKed.
 
 use crate::id::SLOT_BYTES;
 use crate::time::Span;
 
-/// RPCs of room per RPC that waits on average.
-///
-/// # Source
-///
-/// NEBULA's sizing rule.
+/// RPCs of room per RPC that waits on average: NEBULA's sizing rule.
 pub const QUEUE_ROOM: f64 = 10.0;
 
 /// The standard normal distribution's 99 % quantile.
@@ -48,11 +44,7 @@ pub enum SizingError {
 }
 
 /// The share of arrivals that `k` servers without a queue would refuse, at `erlangs` of offered
-/// load (Erlang B).
-///
-/// # Cost
-///
-/// O(k).
+/// load (Erlang B). O(k).
 #[must_use]
 pub fn erlang_b(k: u32, erlangs: f64) -> f64 {
     (1..=k).fold(1.0, |blocked, servers| {
@@ -78,8 +70,7 @@ pub fn erlang_c(k: u32, erlangs: f64) -> f64 {
     blocked / (1.0 - erlangs / f64::from(k) * (1.0 - blocked))
 }
 
-/// `E[Nq]`: how many RPCs wait on average at `k` cores and `erlangs` of offered load; infinite from
-/// saturation on.
+/// `E[Nq]`: mean waiting RPCs at `k` cores and `erlangs` of load; infinite from saturation on.
 ///
 /// # Examples
 ///
@@ -122,8 +113,7 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    /// Room for [`QUEUE_ROOM`] times `E[Nq]` RPCs of `rpc_bytes` payload bytes, at `utilization` of
-    /// `cores` cores.
+    /// Room for [`QUEUE_ROOM`] × `E[Nq]` RPCs of `rpc_bytes` bytes at a `utilization` of `cores`.
     pub fn new(cores: u32, utilization: f64, rpc_bytes: u32) -> Result<Self, SizingError> {
         if cores == 0 {
             return Err(SizingError::Cores);
@@ -147,19 +137,18 @@ impl Sizing {
     }
 }
 
-/// [`QUEUE_ROOM`] for each waiting RPC. The mean is first rounded to a whole RPC, as in the papers
-/// (53.91 becomes 54, and 540 RPCs of room), and is at least one.
+/// [`QUEUE_ROOM`] for each waiting RPC. The mean is first rounded to whole RPCs, at least one, as
+/// in the papers: 53.91 becomes 54, and 540 RPCs of room.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "finite and positive below saturation")]
 fn rpcs_of_room(queue_depth_mean: f64) -> u64 {
     (libm::round(queue_depth_mean).max(1.0) * QUEUE_ROOM) as u64
 }
 
-/// The most RPCs that may wait at `cores` cores so that the last of them still meets `slo`, 99
-/// times of 100.
+/// The most RPCs that may wait at `cores` cores so that the last meets `slo` 99 times of 100.
 ///
-/// An RPC that finds `q` waiting starts when the cores have completed about `q` services: after
-/// `q·S/k` on average, with a deviation of `sqrt(q)·S/k` when service times are exponential. The
-/// bound is the largest `q` with `q·S/k + 2.33·sqrt(q)·S/k ≤ SLO − S`, and at least 1.
+/// An RPC that finds `q` waiting starts after about `q` services: after `q·S/k` on average, with a
+/// deviation of `sqrt(q)·S/k` for exponential service times. The bound is the largest `q` with
+/// `q·S/k + 2.33·sqrt(q)·S/k ≤ SLO − S`, and at least 1.
 ///
 /// # Examples
 ///
@@ -180,7 +169,7 @@ pub fn queue_bound_for_slo(slo: Span, service_mean: Span, cores: u32) -> Result<
     if slo <= service_mean {
         return Err(SizingError::Slo { slo, service: service_mean });
     }
-    // In services: q + 2.33·sqrt(q) ≤ room, a square in sqrt(q).
+    // In services: q + 2.33·sqrt(q) ≤ room, quadratic in sqrt(q).
     let room = (slo - service_mean).as_ps() as f64 / service_mean.as_ps() as f64 * f64::from(cores);
     let root = (libm::sqrt(Z_P99 * Z_P99 + 4.0 * room) - Z_P99) / 2.0;
     #[expect(

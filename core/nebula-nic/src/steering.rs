@@ -1,9 +1,8 @@
 //! Station 8: *when does the payload go to the core?*
 //!
-//! With two RPCs outstanding at a core, the second waits while the first is served, and its payload
-//! can be fetched into the core's L1 meanwhile. Only that one is prefetched, so the data in use
-//! stay in the cache. The notification carries the size, so all of the payload is fetched and not
-//! only its first block.
+//! With two RPCs outstanding at a core, the payload of the second is fetched into the core's L1
+//! while the first is served. Only that one is prefetched, so the data in use stay in the cache.
+//! The notification has the size, so all blocks of the payload are fetched.
 //!
 //! Next: station 9, [`completion`](crate::completion).
 
@@ -20,19 +19,17 @@ pub enum Steering {
 /// What to do with the payload of an RPC that has just been given to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
-    /// No other RPC is ahead of it at this core: fetch at once; there is no service time to overlap
-    /// with.
+    /// No other RPC is ahead of it at this core: fetch at once.
     Now,
-    /// Another RPC is ahead of it. Hardware fetches while that one is served; a worker thread,
-    /// which does one thing at a time, fetches when it looks
-    /// ([`Frontend::steer_next`](crate::Frontend::steer_next)).
+    /// Another RPC is ahead of it. Hardware fetches while that one is served; a worker thread
+    /// fetches when it looks ([`Frontend::steer_next`](crate::Frontend::steer_next)).
     Later,
     /// Steering is off.
     Never,
 }
 
 impl Steering {
-    /// What to do with a payload that has `ahead` other RPCs before it at the core.
+    /// The decision for a payload that has `ahead` other RPCs before it at the core.
     #[must_use]
     #[inline]
     pub const fn steer(self, ahead: u32) -> Steer {

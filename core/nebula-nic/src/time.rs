@@ -1,8 +1,8 @@
 //! Time as an argument: points and lengths in whole picoseconds.
 //!
-//! Nothing in this crate reads a clock. A picosecond resolves one 64 B packet at 1 Tbps (512 ps),
-//! and a `u64` of them lasts 213 days. Arithmetic saturates at both ends, so that a late or
-//! reordered reading of the clock gives an empty span and never a huge one.
+//! A picosecond resolves one 64 B packet at 1 Tbps (512 ps), and a `u64` of them lasts 213 days.
+//! Arithmetic saturates at both ends, so that a late or reordered reading of the clock gives an
+//! empty span and never a huge one.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -41,9 +41,7 @@ impl Timestamp {
     }
 }
 
-/// A length of time in picoseconds.
-///
-/// It converts from and to [`core::time::Duration`].
+/// A length of time in picoseconds; converts from and to [`core::time::Duration`].
 ///
 /// # Examples
 ///
@@ -204,8 +202,7 @@ impl Div<u64> for Span {
 }
 
 impl From<Duration> for Span {
-    /// The same length. Anything longer than [`Span::MAX`], some 213 days, becomes [`Span::MAX`],
-    /// which every limit treats as "none".
+    /// The same length, at most [`Span::MAX`], some 213 days, which every limit treats as "none".
     #[inline]
     fn from(duration: Duration) -> Self {
         u64::try_from(duration.as_nanos()).map_or(Self::MAX, Self::from_ns)
@@ -256,8 +253,7 @@ pub struct ParseSpanError {
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// Parses `100us`, `1.5ms`, `800ns`, `2s`, `10ps`; digits finer than a picosecond are
-    /// truncated.
+    /// Parses `100us`, `1.5ms`, `800ns`, `2s`, `10ps`; truncates digits below a picosecond.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         parse_ps(text.trim()).map(Self).ok_or_else(|| ParseSpanError { text: text.into() })
     }
@@ -282,7 +278,6 @@ fn parse_ps(text: &str) -> Option<u64> {
     whole_ps.checked_add(fraction_ps(fraction, unit_ps)?)
 }
 
-/// Picoseconds of the digits after the decimal point.
 fn fraction_ps(digits: &str, unit_ps: u64) -> Option<u64> {
     let mut ps = 0;
     let mut worth_ps = unit_ps;

@@ -1,6 +1,6 @@
 //! The decisions of the back end: write, refuse or drop; dispatch to a core; report as abandoned.
 //!
-//! Small `Copy` values and no errors: a NACK is an outcome of the domain, not a fault.
+//! A NACK is an outcome of the domain, not an error.
 
 use crate::id::{CoreId, GroupId, NodeId, RpcKey, SlotRange, TransferId};
 use crate::time::Timestamp;
@@ -15,7 +15,7 @@ pub struct ParseReasonError {
     names: &'static str,
 }
 
-/// An enum of reasons with codes, spellings and their inverses from one table.
+/// An enum of reasons with codes and spellings, from one table.
 macro_rules! reasons {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal, $text:literal;)+ }) => {
         $(#[$doc])*
@@ -63,8 +63,8 @@ reasons! {
     /// Why a request is refused, as reported to its sender.
     ///
     /// A [`Backend`](crate::Backend) gives the first four, at once. The others belong to transports
-    /// that lose packets: the code that drives the back end refuses RPCs that are late or
-    /// incomplete. Only with [`Stale`](Self::Stale) is it unknown whether the RPC was executed.
+    /// that lose packets. Only with [`Stale`](Self::Stale) is it unknown whether the RPC was
+    /// executed.
     NackReason {
         /// No run of free slots is long enough.
         BufferFull = 1, "buffer-full";
@@ -74,8 +74,7 @@ reasons! {
         QueueBound = 3, "queue-bound";
         /// The RPC is longer than the configuration allows.
         TooLarge = 4, "too-large";
-        /// It is older than what the server remembers: it may have been executed, and will not be
-        /// executed now.
+        /// It is older than the server's memory: it may have been executed, and will not be now.
         Stale = 5, "stale";
         /// Its deadline has passed, and no core had begun it.
         Expired = 6, "expired";
@@ -139,13 +138,11 @@ pub enum Verdict {
     },
 }
 
-/// The notification that a complete RPC is in the receive buffer.
-///
-/// It carries where the payload is *and how long*, so that the core that gets it can prefetch all
-/// of it.
+/// The notification that a complete RPC is in the receive buffer. It has the payload's place *and
+/// length*, so that the core that gets it can prefetch all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// Which RPC.
+    /// Its key.
     pub rpc: RpcKey,
     /// The slots of its payload.
     pub slots: SlotRange,
@@ -160,17 +157,15 @@ pub struct Arrival {
 /// An [`Arrival`] as stored in a queue: whole words, written and read as such.
 ///
 /// A narrow store that is soon followed by a wider load of the same bytes cannot be forwarded from
-/// the store buffer. The load then waits until all earlier stores have drained, and in a runtime
-/// those are replies on their way to another core's cache.
+/// the store buffer: the load waits until all earlier stores have drained. In a runtime those are
+/// replies on their way to another core's cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PackedArrival([u64; 4]);
 
-/// Two numbers in one word.
 pub(crate) const fn pair(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-/// The numbers of a [`pair`].
 #[expect(clippy::cast_possible_truncation, reason = "the halves of a pair")]
 pub(crate) const fn halves(pair: u64) -> (u32, u32) {
     (pair as u32, (pair >> 32) as u32)
@@ -199,16 +194,16 @@ impl From<PackedArrival> for Arrival {
 /// A core gets an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Which core.
+    /// The core.
     pub core: CoreId,
-    /// What.
+    /// The RPC.
     pub arrival: Arrival,
 }
 
 /// An RPC that never completed, with the slots it held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abandoned {
-    /// Which RPC.
+    /// Its key.
     pub rpc: RpcKey,
     /// The slots it held; free again.
     pub slots: SlotRange,
@@ -219,11 +214,11 @@ pub struct Abandoned {
 pub enum Freed {
     /// They are free, and the core has one credit more.
     Taken,
-    /// The core has one credit more; the slots are another group's, which is to be told.
+    /// The core has one credit more; the slots belong to another group, which must get them back.
     Foreign {
-        /// Whose they are.
+        /// That group.
         origin: GroupId,
     },
-    /// They were not exactly one RPC that the core holds: nothing changed but a counter.
+    /// They were not exactly one RPC that the core holds: only a counter changed.
     Refused,
 }

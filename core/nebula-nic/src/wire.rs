@@ -1,9 +1,8 @@
 //! Station 2: *what does this packet say?*
 //!
-//! The header of a packet and its 24 bytes on the wire, and the split of an RPC into packets of at
-//! most one MTU. [`Header::decode`] accepts any bytes; anything that is not a header of this
-//! version is an error and never a panic. Later stations check whether the header agrees with other
-//! packets.
+//! The header of a packet, its 24 bytes on the wire, and the split of an RPC into packets of at
+//! most one MTU. [`Header::decode`] accepts any bytes and reports all that are not a header of this
+//! version as an error. Later stations check whether the header agrees with other packets.
 //!
 //! ```text
 //! byte  0        1     2..4    4..8  8..12  12..16     16..20   20..24       little-endian
@@ -187,20 +186,18 @@ impl Header {
     }
 }
 
-/// Slots that an RPC of `rpc_bytes` payload bytes takes: at least one, so that each RPC has its own
-/// slot.
+/// Slots that an RPC of `rpc_bytes` payload bytes takes: at least one, its own.
 #[must_use]
 #[inline]
 pub const fn slots_of(rpc_bytes: u32) -> u32 {
-    // Minus one byte, shifted, plus one slot: no overflow at `u32::MAX`, and one slot for an empty
-    // payload.
+    // Not `div_ceil`: no overflow at `u32::MAX`, and one slot for an empty payload.
     (rpc_bytes.saturating_sub(1) / SLOT_BYTES) + 1
 }
 
 /// The most payload that one packet carries: a multiple of 16 B, at least 48 B.
 ///
-/// The papers' is 64 B, so that each packet begins a slot. A slot of a ring over shared memory
-/// carries a header of 16 B beside its payload, in whole cache lines.
+/// The papers' is 64 B, so that each packet begins a slot. A slot of a ring in shared memory has a
+/// header of 16 B and its payload in whole cache lines.
 ///
 /// # Examples
 ///
@@ -227,7 +224,6 @@ pub struct MtuError {
     bytes: u32,
 }
 
-/// What an MTU is a multiple of.
 const UNIT_BYTES: u32 = 16;
 /// An RPC has at most 2^28 units, so a quotient of units is exact with this many bits.
 const UNIT_COUNT_BITS: u32 = 32 - UNIT_BYTES.ilog2();
@@ -259,11 +255,8 @@ impl Mtu {
         self.bytes
     }
 
-    /// How many packets an RPC of `rpc_bytes` payload bytes takes; without payload, one.
-    ///
-    /// # Cost
-    ///
-    /// One multiplication and a shift, whatever the MTU.
+    /// The packets of an RPC of `rpc_bytes` payload bytes; without payload, one. Takes one
+    /// multiplication and a shift.
     #[must_use]
     #[inline]
     pub const fn packets(self, rpc_bytes: u32) -> u32 {

@@ -10,25 +10,23 @@ use nebula_nic::wire::Mtu;
 pub struct RequesterConfig {
     /// The node it sends as.
     pub snid: NodeId,
-    /// The most RPCs outstanding, rounded up to a power of two; beyond,
-    /// [`Requester::begin`](super::Requester::begin) fails.
+    /// The most RPCs outstanding, rounded up to a power of two;
+    /// [`Requester::begin`](super::Requester::begin) fails beyond.
     pub outstanding: u32,
     /// Payload of one packet, of requests and replies.
     pub mtu: Mtu,
     /// The longest reply; packets of longer ones are refused.
     pub reply_bytes_max: u32,
-    /// Measured from the begin of an RPC, over all tries; [`Span::MAX`] for none.
+    /// The time of an RPC from its begin, over all tries; [`Span::MAX`] for none.
     pub deadline: Span,
-    /// What follows a NACK.
+    /// The policy after a NACK.
     pub retry: RetryPolicy,
-    /// The number of the first transfer. A random one is harder to guess for who would forge
-    /// answers. 0 unless set.
+    /// The number of the first transfer. A random one makes answers harder to forge. 0 by default.
     pub first_tid: TransferId,
 }
 
 impl RequesterConfig {
-    /// Up to `outstanding` RPCs, packets and replies of 64 B at most, no deadline, and a NACK ends
-    /// the RPC.
+    /// Up to `outstanding` RPCs, packets and replies up to 64 B, no deadline; a NACK ends the RPC.
     #[must_use]
     pub const fn new(snid: NodeId, outstanding: u32) -> Self {
         let (mtu, deadline, retry) = (Mtu::MIN, Span::MAX, RetryPolicy::GiveUp);
@@ -49,7 +47,7 @@ impl RequesterConfig {
         self
     }
 
-    /// Sets how long an RPC may take, all its tries together.
+    /// Sets the deadline of an RPC, over all its tries.
     #[must_use]
     pub const fn deadline(mut self, deadline: Span) -> Self {
         self.deadline = deadline;
@@ -63,7 +61,7 @@ impl RequesterConfig {
         self
     }
 
-    /// Sets what follows a NACK.
+    /// Sets the policy after a NACK.
     #[must_use]
     pub const fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
@@ -81,7 +79,7 @@ pub enum RequesterConfigError {
     /// Zero RPCs could be outstanding, or too many.
     #[error("a requester cannot have {got} RPCs outstanding: give 1 to {OUTSTANDING_MAX}")]
     Outstanding {
-        /// What was asked for.
+        /// The number asked for.
         got: u32,
     },
     /// A retry policy without a try.

@@ -5,10 +5,8 @@ use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 use nebula_nic::time::Timestamp;
 
-/// Entries of RPCs with an individual deadline. RPCs with the configured deadline need none: they
-/// expire in the order begun.
-///
-/// If an RPC ends earlier, its entry stays until it is due, or until room is needed.
+/// Entries of RPCs with an individual deadline; those with the configured one expire in the order
+/// begun. The entry of an RPC that ends earlier stays until it is due, or until room is needed.
 #[derive(Clone, Debug)]
 pub(super) struct Deadlines {
     heap: BinaryHeap<Reverse<(Timestamp, u32)>>,
@@ -36,7 +34,6 @@ impl Deadlines {
         self.heap.peek().map(|&Reverse((at, _))| at)
     }
 
-    /// The place of an RPC whose deadline has passed.
     pub(super) fn pop_due(&mut self, now: Timestamp, table: &Table) -> Option<usize> {
         while self.earliest().is_some_and(|at| at <= now) {
             let Reverse((at, place)) = self.heap.pop()?;
@@ -48,7 +45,6 @@ impl Deadlines {
     }
 }
 
-/// Whether the RPC at `place` is outstanding and has this deadline.
 fn is_due_at(table: &Table, place: u32, at: Timestamp) -> bool {
     let entry = table.entry(place as usize);
     entry.deadline == at && matches!(entry.state, State::Sent | State::BackOff)

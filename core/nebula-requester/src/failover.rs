@@ -1,8 +1,8 @@
 //! *An RPC has ended at one of several servers: is it over, or does another server get it?*
 //!
-//! **Invariant:** an RPC that may do harm when it is executed twice is at one server at a time, and
-//! at no further one once nobody knows whether it was executed. *Enforced by* [`Failover::after`],
-//! and by the test of all short histories below it (`tests/failover.rs`).
+//! **Invariant:** an RPC that is not idempotent is at one server at a time, and at no further one
+//! once it is unknown whether it was executed. *Enforced by* [`Failover::after`], and by the test
+//! of all short histories (`tests/failover.rs`).
 
 use super::retry::{RetryPolicy, upper_half};
 use super::servers::{Balance, ServerSet, Servers};
@@ -12,13 +12,13 @@ use nebula_nic::time::{Span, Timestamp};
 /// How an RPC, or one copy of it, has ended at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyEnd {
-    /// With an answer: there is nothing left to do.
+    /// With an answer.
     Answered,
     /// It was not executed there and will not be. Another server may execute it.
     NotExecuted,
-    /// It was not executed, and no server would: it is too long, or too late.
+    /// It was not executed, and no server would execute it: it is too long, or too late.
     Impossible,
-    /// Nobody knows whether it was executed.
+    /// It is unknown whether it was executed.
     Unknown,
 }
 
@@ -31,32 +31,32 @@ pub enum After {
     Waits,
     /// This server gets it now.
     Goes(u16),
-    /// It is tried again after this time, at any server.
+    /// After this time it is tried again, at any server.
     Rests(Span),
 }
 
-/// Where an RPC has been.
+/// The servers that an RPC has been at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
     tried: ServerSet,
     /// Copies that have not ended.
     under_way: u8,
     tries: u32,
-    /// Times that it was at all servers.
+    /// How often it has been at all servers.
     rounds: u32,
     delay: Span,
-    /// It does no harm if it is executed twice.
+    /// Executing it twice does no harm.
     is_idempotent: bool,
 }
 
 impl Attempts {
-    /// Of an RPC that has been nowhere.
+    /// The state of an RPC that has been at no server.
     #[must_use]
     pub fn new(is_idempotent: bool) -> Self {
         Self { is_idempotent, ..Self::default() }
     }
 
-    /// A copy is sent to `server`.
+    /// Notes that a copy is sent to `server`.
     pub fn begin(&mut self, server: u16) {
         self.tried.insert(server);
         self.under_way += 1;
@@ -69,7 +69,7 @@ impl Attempts {
         self.under_way
     }
 
-    /// Where it has been in this round.
+    /// The servers of this round.
     #[must_use]
     pub const fn tried(&self) -> ServerSet {
         self.tried
@@ -90,10 +90,10 @@ pub struct Failover {
 }
 
 impl Failover {
-    /// With each policy an RPC is at each server at most once, under [`Balance::KeyHash`] at that
-    /// of its key alone, then `retry` decides: [`GiveUp`](RetryPolicy::GiveUp) ends it;
+    /// Under each policy an RPC goes to each server at most once, under [`Balance::KeyHash`] only
+    /// to that of its key; then `retry` decides. [`GiveUp`](RetryPolicy::GiveUp) ends it.
     /// [`BackOff`](RetryPolicy::BackOff) waits, and all servers may get it again, `attempts` times
-    /// in all; [`AnotherServer`](RetryPolicy::AnotherServer) ends it, after `attempts` servers even
+    /// in all. [`AnotherServer`](RetryPolicy::AnotherServer) ends it, after `attempts` servers even
     /// if there are more.
     #[must_use]
     pub const fn new(retry: RetryPolicy) -> Self {
@@ -101,7 +101,7 @@ impl Failover {
         Self { retry, rng: Rng::new(seed) }
     }
 
-    /// What follows once a copy of an RPC has ended so; `without` are servers that cannot get it.
+    /// The decision after a copy of an RPC ended with `end`; the servers `without` cannot get it.
     pub fn after(
         &mut self,
         servers: &mut Servers,
@@ -128,7 +128,7 @@ impl Failover {
         }
     }
 
-    /// No server is left that might take it now.
+    /// The decision when no server is left that might take it now.
     pub fn next_round(&mut self, attempts: &mut Attempts) -> After {
         let RetryPolicy::BackOff { first, factor, attempts: rounds, .. } = self.retry else { return After::Over };
         attempts.rounds += 1;
@@ -141,9 +141,9 @@ impl Failover {
     }
 }
 
-/// A server for an RPC that has been at those `tried`. Where keys have servers, that of the key is
-/// the only one: another one, which may not have what the key stands for, gets the RPC only while
-/// that is left alone.
+/// A server for an RPC that has been at those `tried`. If keys have servers, only the key's server
+/// is possible; another one, which may lack the key's data, gets the RPC only while that server is
+/// left alone.
 pub fn another(
     servers: &mut Servers,
     now: Timestamp,
@@ -155,6 +155,6 @@ pub fn another(
         return servers.pick(now, key_hash, without).filter(|&server| !tried.contains(server));
     }
     let server = servers.pick(now, key_hash, tried.union(without));
-    // One that is full would refuse it too.
+    // A full server would refuse it too.
     server.filter(|&server| tried.is_empty() || !servers.is_full(server))
 }

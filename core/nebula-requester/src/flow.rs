@@ -1,40 +1,37 @@
-//! How much a requester may have in flight: a [window](Window) that answers and refusals move, what
-//! the receiver has [granted](nebula_nic::grants), or no bound.
+//! How much a requester may have in flight: a [window](Window) that answers and refusals move, the
+//! receiver's [grants](nebula_nic::grants), or no bound.
 
 use super::window::{Window, WindowConfig};
 use core::fmt;
 use core::str::FromStr;
 use nebula_nic::time::{Span, Timestamp};
 
-/// How far a message is.
+/// The progress of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Its packets.
     pub packets: u32,
-    /// Those that were sent, from the first on.
+    /// Those sent, counted from the first.
     pub sent: u32,
-    /// Those that the receiver has granted, from the first on; 0 where it grants nothing.
+    /// Those that the receiver has granted, counted from the first; 0 if it grants nothing.
     pub granted: u32,
 }
 
 impl Progress {
-    /// Packets that were not sent.
+    /// Packets that are not sent yet.
     #[must_use]
     pub const fn left(self) -> u32 {
         self.packets.saturating_sub(self.sent)
     }
 }
 
-/// Decides how many packets a requester may send. It is told what becomes of them.
-///
-/// No clock and no I/O: times are arguments. What a method does not concern, it ignores.
+/// Decides how many packets a requester may send. It is called with the outcome of each packet; an
+/// implementation may ignore events.
 pub trait FlowControl {
-    /// Packets of `message` that may be sent while `in_flight` packets of all messages are on their
-    /// way.
+    /// Packets of `message` that may be sent with `in_flight` packets of all messages on their way.
     fn room(&self, in_flight: u32, message: Progress) -> u32;
 
-    /// Packets of all messages together that may be sent while `in_flight` are on their way,
-    /// whatever each message may.
+    /// Packets of all messages together that may be sent while `in_flight` are on their way.
     fn room_of_all(&self, in_flight: u32) -> u32 {
         let _ = in_flight;
         u32::MAX
@@ -45,7 +42,7 @@ pub trait FlowControl {
         false
     }
 
-    /// The interval between packets, where less than one per `round_trip` may be sent.
+    /// The interval between packets, if less than one per `round_trip` may be sent.
     fn pace(&self, round_trip: Span) -> Option<Span> {
         let _ = round_trip;
         None
@@ -119,15 +116,13 @@ impl FlowControl for Window {
 }
 
 /// The sender's side of Homa: the first packets of a message go out unasked, the others when the
-/// receiver has granted them, whatever else is in flight.
+/// receiver has granted them.
 ///
 /// The receiver's side is [`Grants`](nebula_nic::grants::Grants). Once a message was refused for
 /// lack of room, one packet of each goes out unasked until something is answered: a receiver
 /// without room for the first would refuse the others.
 ///
-/// # Source
-///
-/// Homa, SIGCOMM 2018, §3.2: unscheduled bytes, then grants.
+/// Source: Homa, SIGCOMM 2018, §3.2: unscheduled bytes, then grants.
 ///
 /// # Examples
 ///
@@ -146,8 +141,7 @@ pub struct Homa {
 }
 
 impl Homa {
-    /// Messages begin with `unscheduled` packets, and with one at least: the receiver knows of none
-    /// before it.
+    /// Messages begin with `unscheduled` packets, at least one, to announce them to the receiver.
     #[must_use]
     pub const fn new(unscheduled: u32) -> Self {
         Self { unscheduled: if unscheduled == 0 { 1 } else { unscheduled }, is_refused: false }
@@ -169,8 +163,7 @@ impl FlowControl for Homa {
     }
 }
 
-/// No bound: for links that lose nothing and hold back by themselves who sends too much, or to
-/// measure what a bound is worth.
+/// No bound: for lossless links with flow control, or to measure the benefit of a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unbounded;
 
@@ -181,11 +174,7 @@ impl FlowControl for Unbounded {
     }
 }
 
-/// A flow control that was chosen when its requester was made.
-///
-/// # Cost
-///
-/// One branch more than the one that was chosen: no call through a pointer, no allocation.
+/// A flow control chosen at run time. It costs one branch: no pointer call, no allocation.
 ///
 /// # Examples
 ///
@@ -207,8 +196,8 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// One of `kind`: with this window, or with one unscheduled packet until the receiver
-    /// [says](Self::set_unscheduled) how many it takes.
+    /// A flow control of `kind`: with this window, or with one unscheduled packet until the
+    /// receiver [reports](Self::set_unscheduled) how many it takes.
     #[must_use]
     pub fn new(kind: FlowKind, window: WindowConfig) -> Self {
         match kind {
@@ -218,14 +207,14 @@ impl Flow {
         }
     }
 
-    /// Messages begin with so many packets from now on, where a receiver grants the others.
+    /// Sets the packets with which messages begin, if a receiver grants the others.
     pub fn set_unscheduled(&mut self, packets: u32) {
         if let Self::Homa(homa) = self {
             homa.unscheduled = packets.max(1);
         }
     }
 
-    /// Which one it is.
+    /// Its kind.
     #[must_use]
     pub const fn kind(&self) -> FlowKind {
         match self {
@@ -235,7 +224,7 @@ impl Flow {
         }
     }
 
-    /// The window, where there is one.
+    /// The window, if it has one.
     #[must_use]
     #[inline]
     pub const fn window(&self) -> Option<&Window> {
@@ -315,7 +304,7 @@ impl FlowControl for Flow {
     }
 }
 
-/// Which flow control, as it is written: `window`, `homa` or `none`.
+/// The kinds of flow control: `window`, `homa` or `none`.
 ///
 /// # Examples
 ///
@@ -341,7 +330,7 @@ impl FlowKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Window, Self::Homa, Self::Unbounded];
 
-    /// As it is written.
+    /// Its spelling.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -358,7 +347,7 @@ impl fmt::Display for FlowKind {
     }
 }
 
-/// A text that names no flow control.
+/// The text names no flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown flow control: expected window, homa or none")]
 pub struct FlowKindError;

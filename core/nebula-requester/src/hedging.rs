@@ -1,21 +1,19 @@
-//! *When is a second server asked, although the first may still answer?*
+//! *When does a second server get an RPC, although the first may still answer?*
 //!
-//! After a time that most RPCs do not take, and only for a small share of them: where all servers
-//! are slow, twice the load would make it worse.
+//! After a time that most RPCs do not take, and only for a small share of them: if all servers are
+//! slow, twice the load would make it worse.
 //!
-//! # Source
-//!
-//! Dean and Barroso, "The Tail at Scale" (CACM 2013), hedged requests: a second one after the 95th
-//! percentile adds some 5 % of load.
+//! Source: Dean and Barroso, "The Tail at Scale" (CACM 2013), hedged requests: a second one after
+//! the 95th percentile adds some 5 % of load.
 
 use nebula_nic::time::Span;
 
-/// When a second server is asked.
+/// When a second server gets an RPC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HedgeConfig {
-    /// After the time within which this share of the RPCs has ended, of one: 0.5 to 0.999.
+    /// After the time within which this share of the RPCs has ended: 0.5 to 0.999.
     pub quantile: f64,
-    /// Copies are at most this share of the RPCs, of one: above 0, up to 1.
+    /// Copies are at most this share of the RPCs: above 0, up to 1.
     pub budget: f64,
 }
 
@@ -26,7 +24,7 @@ impl Default for HedgeConfig {
     }
 }
 
-/// A [`HedgeConfig`] that cannot be.
+/// An invalid [`HedgeConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum HedgeConfigError {
     /// The quantile.
@@ -37,25 +35,23 @@ pub enum HedgeConfigError {
     Budget(f64),
 }
 
-/// RPCs that are looked at before the first copy is sent.
+/// RPCs observed before the first copy is sent.
 const SEEN_MIN: u32 = 64;
-/// The estimate moves by this share of itself at most, which is the reciprocal.
+/// The estimate moves by at most 1 / `STEP` of itself.
 const STEP: u64 = 16;
-/// A share of one, as numbers count it.
+/// 1 as a share.
 const ONE: u64 = 1 << 16;
 /// Copies that may be saved up.
 const SAVED_MAX: u64 = 16;
 
-/// Learns how long RPCs take, and says when to send a second copy of one.
+/// Learns how long RPCs take, and decides when to send a second copy of one.
 ///
 /// The estimate of the quantile rises by a share of itself with each RPC that took longer, and
-/// falls by a smaller one with each that did not, so that both are equal where the quantile is.
-/// O(1), no memory of single RPCs.
+/// falls by a smaller one with each other; both balance at the quantile. O(1), without memory of
+/// single RPCs.
 #[derive(Clone, Debug)]
 pub struct Hedging {
-    /// Of [`ONE`].
     quantile: u64,
-    /// Of [`ONE`].
     budget: u64,
     estimate_ps: u64,
     seen: u32,
@@ -64,11 +60,7 @@ pub struct Hedging {
 }
 
 impl Hedging {
-    /// Nothing is known yet.
-    ///
-    /// # Errors
-    ///
-    /// [`HedgeConfigError`].
+    /// No RPC observed yet.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of one")]
     pub fn try_new(config: HedgeConfig) -> Result<Self, HedgeConfigError> {
         let HedgeConfig { quantile, budget } = config;
@@ -82,14 +74,14 @@ impl Hedging {
         Ok(Self { quantile: share(quantile), budget: share(budget), estimate_ps: 0, seen: 0, saved: 0 })
     }
 
-    /// An RPC is sent for the first time: how long after it a copy may be; `None` while too little
-    /// is known.
+    /// Notes that an RPC is sent for the first time; returns the time until a copy may be sent, or
+    /// `None` while too little is known.
     pub fn begin(&mut self) -> Option<Span> {
         self.saved = (self.saved + self.budget).min(SAVED_MAX * ONE);
         (self.seen >= SEEN_MIN).then_some(Span::from_ps(self.estimate_ps))
     }
 
-    /// That time is over for one: whether a copy is sent.
+    /// That time is over for an RPC: returns whether a copy is sent.
     pub fn take(&mut self) -> bool {
         let may = self.saved >= ONE;
         if may {
@@ -98,7 +90,7 @@ impl Hedging {
         may
     }
 
-    /// An RPC has been answered, so long after it was sent first.
+    /// An RPC has been answered this long after it was first sent.
     pub fn answered(&mut self, took: Span) {
         let (took, estimate) = (took.as_ps(), self.estimate_ps);
         self.seen = self.seen.saturating_add(1);
@@ -106,7 +98,7 @@ impl Hedging {
             self.estimate_ps = took.max(STEP * ONE);
             return;
         }
-        // Two thousandths of a second are some 2^31 ps: products with ONE fit.
+        // Two milliseconds are some 2^31 ps: products with ONE fit.
         let part = |share: u64| (estimate / STEP / ONE).saturating_mul(share) + (estimate / STEP % ONE * share) / ONE;
         self.estimate_ps = if took > estimate {
             estimate.saturating_add(part(self.quantile).max(1))

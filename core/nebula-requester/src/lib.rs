@@ -1,18 +1,18 @@
 //! Every decision of a client of microsecond-scale RPC, as plain state machines.
 //!
-//! No I/O, no clock, no threads, no payload bytes, and no randomness except from a seed: time and
-//! packet headers are arguments, decisions are results. Nothing is allocated after construction.
-//! The server's decisions are [`nebula_nic`]'s, from which this crate takes time, identifiers and
-//! headers; a server needs nothing of this crate.
+//! No I/O, clock, threads or payload bytes, and no randomness except from a seed: time and packet
+//! headers are arguments, decisions are results. Nothing is allocated after construction.
+//! [`nebula_nic`] has the server's decisions; this crate takes time, identifiers and headers from
+//! it.
 //!
 //! | question | module |
 //! |---|---|
 //! | which RPC does this reply belong to, and what follows a NACK? | [`Requester`] |
 //! | which server gets the RPC? | [`Servers`] |
 //! | what does a failed try mean for the next server? | [`Failover`] |
-//! | when is a second server asked? | [`Hedging`] |
+//! | when does a second server get it? | [`Hedging`] |
 //! | how long is a round trip? | [`Rtt`] |
-//! | how much may be in flight? | [`Window`], [`Homa`], one of the two as [`FlowControl`] |
+//! | how much may be in flight? | [`FlowControl`]: [`Window`] or [`Homa`] |
 //! | what is sent again, and when? | [`Retransmit`] |
 //! | which packets of it? | [`Upload`], [`Download`] |
 //!

@@ -52,8 +52,7 @@ pub enum Outcome {
         /// Which RPC.
         token: u64,
     },
-    /// NACKed; [`Requester::poll_retry`](super::Requester::poll_retry) gives the next try from `at`
-    /// on.
+    /// NACKed; [`Requester::poll_retry`](super::Requester::poll_retry) tries again from `at` on.
     Retry {
         /// Which RPC.
         token: u64,
@@ -69,16 +68,14 @@ pub enum Outcome {
         /// The packets to send there.
         outbound: Outbound,
     },
-    /// NACKed, and the policy allows no further try, or none before the deadline; the RPC has
-    /// ended.
+    /// NACKed, and the policy allows no other try before the deadline; the RPC has ended.
     GaveUp {
         /// Which RPC.
         token: u64,
         /// Why the last try was refused; `None` if the NACK has an unknown reason.
         reason: Option<NackReason>,
     },
-    /// The packet disagrees with its reply, or with the longest reply allowed; the RPC stays
-    /// outstanding.
+    /// The packet disagrees with its reply or the longest one allowed; the RPC stays outstanding.
     Refused {
         /// Which RPC.
         token: u64,

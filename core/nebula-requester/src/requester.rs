@@ -5,16 +5,15 @@
 //! of the caller identifies the RPC, and the caller sends the headers that [`Outbound`] gives.
 //!
 //! The table is indexed by the low bits of the transfer id, so a match is one lookup. Each try of
-//! an RPC has its own number: a late packet for an earlier try has a number that is no longer in
-//! use and changes nothing. A number is reused only after its place has been used 2^32 / capacity
-//! times.
+//! an RPC has its own number: a late packet for an earlier try changes nothing. A number is reused
+//! only after its place has been used 2^32 / capacity times.
 //!
-//! Packets of a multi-packet reply are counted with one bit each; its size is that of its first
-//! packet, and packets that disagree are refused. A reply of one packet touches no bits.
+//! Packets of a multi-packet reply are counted with one bit each; the first one determines the
+//! size, and packets that disagree are refused.
 //!
-//! On networks that lose packets, [`Retransmit`](crate::Retransmit) says what to send again, and
-//! [`Upload`](crate::Upload) and [`Download`](crate::Download) which packets of it; they identify
-//! an RPC by its [place](Requester::place) in the table.
+//! On networks that lose packets, [`Retransmit`](crate::Retransmit) decides when to send again, and
+//! [`Upload`](crate::Upload) and [`Download`](crate::Download) which packets; they identify an RPC
+//! by its [place](Requester::place) in the table.
 //!
 //! Next: station 1, [`outbound`](nebula_nic::outbound), for the RPC after it.
 
@@ -31,15 +30,12 @@ use nebula_nic::wire::{Header, Kind, Mtu};
 
 /// Decides for a client: the number of an RPC, the RPC of a packet, and what follows a NACK.
 ///
-/// After [`handle_packet`](Self::handle_packet), the outcome says what to do. After
+/// [`handle_packet`](Self::handle_packet) returns what to do. After
 /// [`handle_timeout`](Self::handle_timeout) and [`handle_server_gone`](Self::handle_server_gone),
 /// drain [`poll_expired`](Self::poll_expired), then [`poll_retry`](Self::poll_retry);
-/// [`poll_timeout`](Self::poll_timeout) gives the latest time of the next call.
-///
-/// # Cost
-///
-/// O(1) for a begin and a match while numbers are freed in order; a back-off is O(log outstanding).
-/// No allocation.
+/// [`poll_timeout`](Self::poll_timeout) gives the latest time of the next call. Cost: O(1) for a
+/// begin and a match while numbers are freed in order; O(log outstanding) for a back-off or an
+/// individual deadline. No allocation.
 ///
 /// # Examples
 ///
@@ -98,15 +94,11 @@ impl Requester {
         Ok(self.outbound(place))
     }
 
-    /// As [`begin_call`](Self::begin_call), with an earlier deadline than the configured one.
+    /// Like [`begin_call`](Self::begin_call), with an earlier deadline than the configured one.
     ///
     /// # Errors
     ///
     /// If as many are outstanding as the table holds.
-    ///
-    /// # Cost
-    ///
-    /// O(log outstanding).
     pub fn begin_within(&mut self, now: Timestamp, deadline: Span, call: Call) -> Result<Outbound, TableFull> {
         let until = now + deadline.min(self.config.deadline);
         let place = self.begin_until(until, call)?;
@@ -148,11 +140,7 @@ impl Requester {
         due.into_iter().flatten().min()
     }
 
-    /// Ends the RPCs whose deadline has passed.
-    ///
-    /// # Cost
-    ///
-    /// O(RPCs ended).
+    /// Ends the RPCs whose deadline has passed. O(RPCs ended).
     pub fn handle_timeout(&mut self, now: Timestamp) {
         while let Some(place) = self.table.oldest().filter(|&place| self.table.entry(place).deadline <= now) {
             self.table.expire(place);
@@ -162,11 +150,7 @@ impl Requester {
         }
     }
 
-    /// Ends the RPCs that wait for a server that is gone, or for their next try there.
-    ///
-    /// # Cost
-    ///
-    /// O(RPCs outstanding).
+    /// Ends the RPCs that wait for a lost server, or to be tried again there. O(RPCs outstanding).
     pub fn handle_server_gone(&mut self, server: u16) {
         let mut next = self.table.oldest();
         while let Some(place) = next {
@@ -182,7 +166,7 @@ impl Requester {
         self.poll_expired_place().map(|(_, expired)| expired)
     }
 
-    /// As [`poll_expired`](Self::poll_expired), with its place.
+    /// Like [`poll_expired`](Self::poll_expired), with its place.
     pub fn poll_expired_place(&mut self) -> Option<(u32, Expired)> {
         self.table.pop_expired().map(|(place, token)| (place, Expired { token }))
     }
@@ -195,20 +179,19 @@ impl Requester {
         Some(Resend { token, server, outbound: self.outbound(place) })
     }
 
-    /// The place of the RPC with number `tid`: a number below the [`capacity`](Self::capacity),
-    /// exclusively its own while it is outstanding, whatever number its next try has.
+    /// The place of the RPC with number `tid`, below the [`capacity`](Self::capacity): its own
+    /// while it is outstanding, whatever number its next try has.
     #[must_use]
     #[inline]
     pub fn place(&self, tid: TransferId) -> u32 {
         self.table.number(tid)
     }
 
-    /// Ends the RPC at `place` at the caller's request; returns its token. `None` when there is
-    /// none.
+    /// Ends the RPC at `place` at the caller's request; returns its token, if there is one.
     ///
     /// # Panics
     ///
-    /// When there is no such place.
+    /// If there is no such place.
     pub fn end(&mut self, place: u32) -> Option<u64> {
         let entry = self.table.entry(place as usize);
         let token = matches!(entry.state, State::Sent | State::BackOff).then_some(entry.call.token)?;
@@ -216,11 +199,7 @@ impl Requester {
         Some(token)
     }
 
-    /// The place of an RPC by its token.
-    ///
-    /// # Cost
-    ///
-    /// O(RPCs outstanding).
+    /// The place of an RPC by its token. O(RPCs outstanding).
     #[must_use]
     pub fn find(&self, token: u64) -> Option<u32> {
         let mut next = self.table.oldest();
@@ -238,7 +217,7 @@ impl Requester {
     ///
     /// # Panics
     ///
-    /// When there is no such place.
+    /// If there is no such place.
     #[must_use]
     pub fn reply_missing(&self, place: u32) -> Option<(u32, u64)> {
         self.table.reply_missing(place as usize)
@@ -248,7 +227,7 @@ impl Requester {
     ///
     /// # Panics
     ///
-    /// When part of a reply has arrived: it was split differently.
+    /// If part of a reply has arrived: it was split differently.
     pub fn set_mtu(&mut self, mtu: Mtu) {
         self.config.mtu = mtu;
         self.table.resize_replies(mtu.packets(self.config.reply_bytes_max));

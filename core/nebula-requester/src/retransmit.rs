@@ -1,5 +1,5 @@
-//! Loss detection and retransmission: what was sent and not answered, when it counts as lost, and
-//! how much may be in flight.
+//! Loss detection and retransmission: which RPCs are unanswered, when they count as lost, and how
+//! much may be in flight.
 //!
 //! ```text
 //! sent ──▶ in flight ──answered──▶ over                     lists by how often sent: each in the order of sending,
@@ -7,9 +7,9 @@
 //!        overdue └───── sent again ◀── overdue ◀──────┘
 //! ```
 //!
-//! An RPC is identified by its place, the low bits of its number. It counts as lost in two cases.
-//! Its time-out, which doubles with each transmission, has passed; or something sent later has been
-//! answered, by more than the reordering margin: that detects most losses within a round trip. An
+//! An RPC is identified by its place, the low bits of its number. It counts as lost in two cases:
+//! its time-out, which doubles with each transmission, has passed; or something sent later, by more
+//! than the reordering margin, has been answered, which detects most losses within a round trip. An
 //! RPC that the server has acknowledged is not lost, however long it takes; the client asks about
 //! it from time to time.
 
@@ -29,12 +29,12 @@ pub struct RetransmitConfig {
     pub transmissions_max: u32,
     /// Bounds of the time-out.
     pub rtt: RttConfig,
-    /// What says how much may be in flight.
+    /// The flow control.
     pub flow: FlowKind,
-    /// Bounds of the window, where that says it.
+    /// Bounds of the window, if the flow control is a window.
     pub window: WindowConfig,
     /// Nothing is lost or overtaken on the way, as in a stream: an answer to something sent later
-    /// says nothing of what was sent before it, and only time-outs tell of losses.
+    /// does not indicate a loss, only time-outs do.
     pub is_lossless: bool,
 }
 
@@ -47,7 +47,7 @@ impl RetransmitConfig {
     }
 }
 
-/// What to do about an RPC that was not answered in time.
+/// The action for an RPC that was not answered in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overdue {
     /// Send it again, and call [`Retransmit::sent`].
@@ -62,7 +62,7 @@ pub enum Overdue {
     },
 }
 
-/// Minimum of the reordering margin: the time a server takes for one batch.
+/// Minimum of the reordering margin: a server's time for one batch.
 const MARGIN_MIN: Span = Span::from_us(20);
 /// How often the margin may be doubled because answers were late, not lost.
 const PATIENCE_MAX: u32 = 5;
@@ -83,7 +83,6 @@ const _: () = assert!(LISTS <= 32, "one bit of a word for each list");
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing is in flight.
     #[default]
     Idle,
     /// Sent, in the list of the entry.
@@ -98,14 +97,13 @@ struct Entry {
     since: Timestamp,
     older: u32,
     newer: u32,
-    /// Packets in flight.
     packets: u32,
     /// Transmissions since the last answer.
     transmissions: u32,
     state: State,
     list: u8,
     acks: u8,
-    /// Declared lost before its time-out, and not yet known whether correctly.
+    /// Declared lost before its time-out, perhaps wrongly.
     is_early: bool,
     /// The next answer gives a sample of the round-trip time.
     is_measured: bool,
@@ -119,14 +117,15 @@ struct List {
 
 /// The retransmission of a client's RPCs, its round-trip estimate, and its window.
 ///
-/// Call [`sent`](Self::sent) for each transmission, one of [`answered`](Self::answered),
-/// [`acked`](Self::acked), [`refused`](Self::refused) or [`ended`](Self::ended) for its outcome,
-/// and drain [`poll_overdue`](Self::poll_overdue) when [`poll_timeout`](Self::poll_timeout) says so
-/// and after answers. Times must not decrease.
+/// Call [`sent`](Self::sent) for each transmission and one of [`answered`](Self::answered),
+/// [`acked`](Self::acked), [`refused`](Self::refused) or [`ended`](Self::ended) for its outcome.
+/// Drain [`poll_overdue`](Self::poll_overdue) after answers and at
+/// [`poll_timeout`](Self::poll_timeout). Times must not decrease. Cost: O(1) for each call,
+/// whatever is in flight. No allocation.
 ///
-/// # Cost
+/// # Panics
 ///
-/// O(1) for each call, whatever is in flight. No allocation.
+/// Every method with a `place` panics if there is no such place.
 ///
 /// # Examples
 ///
@@ -159,7 +158,7 @@ pub struct Retransmit {
     answered: u32,
     transmissions_max: u32,
     is_lossless: bool,
-    /// When the latest transmission that has been answered was sent.
+    /// When the latest answered transmission was sent.
     answered_sent: Timestamp,
     patience: u32,
     patience_answers: u32,
@@ -211,7 +210,7 @@ impl Retransmit {
         self.in_flight
     }
 
-    /// Packets of all RPCs that may be sent, whatever each of them may.
+    /// Packets that may be sent, of all RPCs together.
     #[must_use]
     #[inline]
     pub fn room(&self, now: Timestamp) -> u32 {
@@ -225,21 +224,20 @@ impl Retransmit {
         if now < self.paced_until { 0 } else { self.flow.room(self.in_flight, message) }
     }
 
-    /// The earliest time at which something may be sent, if the window is less than a packet per
-    /// round trip.
+    /// The earliest time of the next transmission, if the window is below a packet a round trip.
     #[must_use]
     pub const fn paced_until(&self) -> Timestamp {
         self.paced_until
     }
 
-    /// What says how much may be in flight.
+    /// The flow control.
     #[must_use]
     #[inline]
     pub const fn flow(&self) -> &Flow {
         &self.flow
     }
 
-    /// The receiver takes so many packets of a message before it has granted any.
+    /// Sets the packets of a message that the receiver takes before it has granted any.
     pub fn set_unscheduled(&mut self, packets: u32) {
         self.flow.set_unscheduled(packets);
     }
@@ -250,23 +248,14 @@ impl Retransmit {
         &self.rtt
     }
 
-    /// Whether something is awaited of the RPC at `place`: a time-out will tell if it does not
-    /// come.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
+    /// Whether something is awaited for the RPC at `place`, with a time-out if it does not come.
     #[must_use]
     pub fn is_awaited(&self, place: u32) -> bool {
         self.entries[place as usize].state == State::Listed
     }
 
-    /// `packets` of the RPC at `place` were sent, or requested, and an answer is expected; earlier
-    /// packets of it are no longer in flight.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
+    /// `packets` of the RPC at `place` were sent, or requested, and an answer is expected; its
+    /// earlier packets are no longer in flight.
     #[inline]
     pub fn sent(&mut self, now: Timestamp, place: u32, packets: u32) {
         self.unlist(place);
@@ -274,8 +263,7 @@ impl Retransmit {
         entry.since = now;
         entry.packets = packets;
         entry.is_measured = entry.transmissions == 0 && entry.acks == 0;
-        // Several packets take longer, and do not give a comparable sample: they go into the second
-        // list.
+        // Several packets take longer, and give no comparable sample: they go into the second list.
         let doublings = entry.transmissions + u32::from(packets > 1);
         entry.transmissions += 1;
         self.in_flight += packets;
@@ -286,23 +274,14 @@ impl Retransmit {
         self.list(place, doublings.min(FLIGHT_LISTS - 1));
     }
 
-    /// As [`sent`](Self::sent), for `packets` that arrive without a request after one that has
+    /// Like [`sent`](Self::sent), for `packets` that arrive without a request after one that has
     /// arrived: they give no sample of the round trip.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
     pub fn expects(&mut self, now: Timestamp, place: u32, packets: u32) {
         self.sent(now, place, packets);
         self.entries[place as usize].is_measured = false;
     }
 
-    /// The server has acknowledged the RPC at `place`: it is no longer in flight, and its answer is
-    /// awaited.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
+    /// The server has acknowledged the RPC at `place`: no longer in flight, its answer is awaited.
     pub fn acked(&mut self, now: Timestamp, place: u32) {
         let Entry { state, packets, is_early, acks, .. } = self.entries[place as usize];
         if state == State::Idle {
@@ -319,13 +298,9 @@ impl Retransmit {
         self.list(place, FLIGHT_LISTS + u32::from(acks).min(ACKED_LISTS - 1));
     }
 
-    /// All that was sent of the RPC at `place` has come, and the receiver lets no more of it go for
-    /// now: it is to be asked after a time-out, each time after twice as long, unless it
+    /// All packets sent for the RPC at `place` have arrived, and the receiver allows no more for
+    /// now. The client asks after a time-out, which doubles each time, unless the receiver
     /// [grants](nebula_nic::grants) something before.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
     pub fn waits(&mut self, now: Timestamp, place: u32) {
         self.is_heard = true;
         self.unlist(place);
@@ -336,12 +311,7 @@ impl Retransmit {
         self.list(place, (1 + u32::from(acks)).min(FLIGHT_LISTS - 1));
     }
 
-    /// One of several expected packets for the RPC at `place` has arrived; the others may take as
-    /// long again.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
+    /// One of several packets for the RPC at `place` has arrived; the rest may take as long again.
     pub fn arrived(&mut self, now: Timestamp, place: u32) {
         let Entry { packets, state, list, .. } = self.entries[place as usize];
         if state != State::Listed || packets == 0 {
@@ -357,11 +327,7 @@ impl Retransmit {
         self.list(place, list.into());
     }
 
-    /// What was sent of the RPC at `place` is answered. More of it may be sent.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
+    /// The packets sent for the RPC at `place` are answered; more may be sent.
     #[inline]
     pub fn answered(&mut self, now: Timestamp, place: u32) {
         let Entry { packets, state, .. } = self.entries[place as usize];
@@ -377,7 +343,7 @@ impl Retransmit {
         self.ended(place);
     }
 
-    /// Takes a sample from an answer to something sent once: for other answers, it is unknown which
+    /// Takes a sample from an answer to something sent once; other answers do not show which
     /// transmission they answer.
     #[inline]
     fn measure(&mut self, now: Timestamp, place: u32) {
@@ -389,10 +355,6 @@ impl Retransmit {
     }
 
     /// The RPC at `place` was refused for lack of room.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
     pub fn refused(&mut self, now: Timestamp, place: u32) {
         let Entry { since, state, .. } = self.entries[place as usize];
         if state != State::Idle {
@@ -403,10 +365,6 @@ impl Retransmit {
     }
 
     /// Nothing more is expected for the RPC at `place`.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such place.
     #[inline]
     pub fn ended(&mut self, place: u32) {
         self.unlist(place);
@@ -440,7 +398,7 @@ impl Retransmit {
         })?;
         let place = u32::try_from(place).unwrap_or(NONE);
         let Entry { since, packets, acks, .. } = self.entries[place as usize];
-        // Nothing was on the way of one that waits for the receiver.
+        // Nothing was on the way for one that waits for the receiver.
         let is_waiting = acks > 0 && packets == 0;
         if list < FLIGHT_LISTS && !is_waiting {
             self.time_out(now, since);
@@ -457,15 +415,13 @@ impl Retransmit {
         (entry.since < self.answered_sent && entry.since + self.margin() < self.answered_sent).then_some(place)
     }
 
-    /// How much later something must have been sent so that its answer marks earlier transmissions
-    /// as lost.
+    /// How much later something must be sent for its answer to mark earlier transmissions as lost.
     fn margin(&self) -> Span {
         let quarter = self.rtt.smoothed().unwrap_or(Span::ZERO) / 4;
         quarter.max(self.rtt.variation() * 2).max(MARGIN_MIN) * (1 << self.patience)
     }
 
-    /// Lets the window grow by the answer to `packets`, if the window was used in the last round
-    /// trip.
+    /// Lets the window grow by the answer to `packets`, if it was used in the last round trip.
     #[inline]
     fn grow(&mut self, packets: u32) {
         self.flow.answered(packets, self.in_flight_max);
@@ -475,7 +431,6 @@ impl Retransmit {
         }
     }
 
-    /// Counts a time-out of what was sent at `sent`.
     fn time_out(&mut self, now: Timestamp, sent: Timestamp) {
         if self.timed_out.is_some_and(|at| sent >= at) && !self.is_heard {
             self.flow.silence();
@@ -483,7 +438,6 @@ impl Retransmit {
         (self.timed_out, self.is_heard) = (Some(now), false);
     }
 
-    /// Removes an overdue entry from its list.
     fn take(&mut self, place: u32) -> Overdue {
         let Entry { since, packets, transmissions, .. } = self.entries[place as usize];
         if packets > 0 {
@@ -514,7 +468,6 @@ impl Retransmit {
         }
     }
 
-    /// How long an entry of `list` waits.
     #[inline]
     fn wait(&self, list: u32) -> Span {
         let wait = if list < FLIGHT_LISTS {

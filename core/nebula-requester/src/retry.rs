@@ -1,4 +1,4 @@
-//! What follows a NACK: nothing, another try after a delay, or another server.
+//! The decision after a NACK: the RPC ends, is tried again later, or goes to another server.
 
 use super::config::RequesterConfigError;
 use super::table::{Entry, State, Table};
@@ -8,13 +8,13 @@ use nebula_nic::hash::Rng;
 use nebula_nic::time::{Span, Timestamp};
 use nebula_nic::verdict::NackReason;
 
-/// What follows a NACK. An RPC that [cannot pass](NackReason::may_pass) is never tried again.
+/// The policy after a NACK. An RPC that [cannot pass](NackReason::may_pass) is never tried again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryPolicy {
     /// The RPC ends.
     #[default]
     GiveUp,
-    /// The same server again after a delay that grows with each NACK.
+    /// The same server gets it again after a delay that grows with each NACK.
     BackOff {
         /// The longest delay after the first NACK; the delay is drawn from its upper half.
         first: Span,
@@ -25,7 +25,7 @@ pub enum RetryPolicy {
         /// Seed of the draw, so that clients refused together do not retry together.
         seed: u64,
     },
-    /// The next server, at once.
+    /// The next server gets it at once.
     AnotherServer {
         /// Servers to rotate through, numbered from 0.
         servers: u16,
@@ -46,14 +46,12 @@ impl RetryPolicy {
     }
 }
 
-/// What to do about one NACK.
 pub(super) enum Next {
     GiveUp,
     After(Span),
     AnotherServer(u16),
 }
 
-/// The policy, with its generator.
 #[derive(Clone, Debug)]
 pub(super) struct Retries {
     policy: RetryPolicy,
@@ -71,7 +69,7 @@ impl Retries {
         if let RetryPolicy::BackOff { first, .. } = self.policy { first } else { Span::ZERO }
     }
 
-    /// Counts the refused try and says what follows.
+    /// Counts the refused try and decides.
     pub(super) fn next(&mut self, entry: &mut Entry, reason: Option<NackReason>) -> Next {
         if !reason.is_some_and(NackReason::may_pass) {
             return Next::GiveUp;
@@ -101,9 +99,8 @@ pub(super) fn upper_half(delay: Span, draw: u64) -> Span {
     delay - Span::from_ps(share)
 }
 
-/// RPCs that wait for their next try, the earliest first.
-///
-/// If an RPC ends while it waits, its entry stays until it is due, or until room is needed.
+/// RPCs that wait for their next try, the earliest first. The entry of an RPC that ends meanwhile
+/// stays until it is due, or until room is needed.
 #[derive(Clone, Debug)]
 pub(super) struct Backoffs {
     heap: BinaryHeap<Reverse<(Timestamp, u32, u32)>>,
@@ -131,7 +128,6 @@ impl Backoffs {
         self.heap.peek().map(|&Reverse((at, ..))| at)
     }
 
-    /// The place of an RPC whose delay is over.
     pub(super) fn pop_due(&mut self, now: Timestamp, table: &Table) -> Option<usize> {
         while self.earliest().is_some_and(|at| at <= now) {
             let Reverse((_, place, tid)) = self.heap.pop()?;

@@ -5,7 +5,7 @@ use nebula_nic::time::{Span, Timestamp};
 /// Bounds of the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttConfig {
-    /// Shortest time-out: with a shorter one, pauses of the machines would be mistaken for losses.
+    /// Shortest time-out: a shorter one would mistake pauses of the machines for losses.
     pub rto_min: Span,
     /// Longest time-out.
     pub rto_max: Span,
@@ -21,13 +21,7 @@ impl Default for RttConfig {
 
 /// The smoothed time from a request to its answer, and its variation.
 ///
-/// # Cost
-///
-/// O(1), no allocation.
-///
-/// # Source
-///
-/// RFC 6298 §2, in its units: gains of 1/8 and 1/4, time-out = smoothed + 4 × variation.
+/// Source: RFC 6298 §2, in its units: gains of 1/8 and 1/4, time-out = smoothed + 4 × variation.
 ///
 /// # Examples
 ///
@@ -50,7 +44,7 @@ pub struct Rtt {
     backed_off: Timestamp,
 }
 
-/// The limit on doublings by successive time-outs: the factor is 2^this.
+/// Successive time-outs double the time-out at most this often.
 const DOUBLINGS_MAX: u32 = 10;
 
 impl Rtt {
@@ -60,8 +54,8 @@ impl Rtt {
         Self { config, smoothed: None, variation: Span::ZERO, doublings: 0, backed_off: Timestamp::ZERO }
     }
 
-    /// Takes a sample: the time of an answer to a request that was sent once. For others, it is
-    /// unknown which transmission was answered.
+    /// Takes a sample: the time of an answer to a request that was sent once. Other answers do not
+    /// show which transmission they answer.
     #[inline]
     pub fn sample(&mut self, rtt: Span) {
         self.doublings = 0;
@@ -74,9 +68,9 @@ impl Rtt {
         self.smoothed = Some(smoothed - smoothed / 8 + rtt / 8);
     }
 
-    /// What was sent at `sent` was not answered in time. Until the next sample, every time-out is
+    /// A transmission of `sent` was not answered in time. Until the next sample, every time-out is
     /// doubled (RFC 6298 §5.5): all answers may take longer than estimated, and retransmissions
-    /// give no sample. Anything sent before the last such time-out does not double it again.
+    /// give no sample. Transmissions from before the last such time-out do not double it again.
     pub fn back_off(&mut self, sent: Timestamp, now: Timestamp) {
         if sent >= self.backed_off {
             self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
@@ -105,7 +99,7 @@ impl Rtt {
         self.rto_doubled(0)
     }
 
-    /// How long to wait for an answer to what has been sent `doublings` times before.
+    /// How long to wait for an answer after `doublings` earlier transmissions.
     #[must_use]
     #[inline]
     pub fn rto_doubled(&self, doublings: u32) -> Span {

@@ -1,11 +1,10 @@
 //! *Which of several servers gets an RPC, and which is left alone for a while?*
 //!
-//! The requester's side of a service that several servers have: no clock, no sockets. The caller
-//! says what it has sent where, and how that has ended. A decision looks at each server once and
-//! allocates nothing.
+//! The requester's side of a service with several servers. The caller reports where it has sent
+//! RPCs and how they have ended. A decision looks at each server once and allocates nothing.
 //!
-//! What follows the end of an RPC at one of them is [`failover`](super::failover)'s; when to ask a
-//! second one meanwhile is [`hedging`](super::hedging)'s.
+//! [`failover`](super::failover) decides after the end of an RPC at one of them,
+//! [`hedging`](super::hedging) when a second one gets it meanwhile.
 
 mod share;
 
@@ -18,25 +17,21 @@ use nebula_nic::time::{Span, Timestamp};
 /// Servers that one client can have: a set of them is a word.
 pub const SERVERS_MAX: u16 = 64;
 
-/// How long a server is left alone after an RPC was lost there; twice as long after each further
-/// one.
+/// How long a server is left alone after an RPC was lost there; doubles with each further one.
 const REST_FIRST: Span = Span::from_ms(10);
-/// The longest rest.
 const REST_MAX: Span = Span::from_ms(5_000);
-/// A share of one, as numbers count it.
+/// 1 as a share.
 const ONE: u32 = 1 << 16;
-/// RPCs in a row that were taken back from a server, and none answered, after which it is left
-/// alone.
+/// A server is left alone after this many RPCs in a row were taken back and none answered.
 const WITHDRAWN_MAX: u32 = 8;
-/// Answers after which a server that refused is taken to have room for one RPC more.
+/// Answers after which a server that refused counts as having room for one more RPC.
 const ANSWERS_PER_STEP: u32 = 256;
-/// Outstanding RPCs that a server which refuses everything counts as.
+/// The outstanding RPCs that a server which refuses everything counts as.
 const REFUSING: u32 = 64;
-/// A near server that has refused a larger share of its latest RPCs has more than it can do: 1 / 4,
-/// some three of ten.
+/// A near server that has refused a larger share of its latest RPCs is overloaded.
 const NACKING: u32 = ONE / 4;
 
-/// What is known of a server before anything has been sent to it.
+/// The properties of a server before any RPC is sent to it.
 ///
 /// # Examples
 ///
@@ -67,18 +62,18 @@ impl Default for Standing {
 }
 
 impl Standing {
-    /// Sets its share of the RPCs, against those of the others; 1 unless set, and for 0. Under
-    /// [`Balance::PowerOfTwo`] also the RPCs that it may have outstanding before it counts as more
-    /// loaded than another.
+    /// Sets its share of the RPCs, relative to the others'; 1 by default, and for 0. Under
+    /// [`Balance::PowerOfTwo`] also the outstanding RPCs with which it counts as loaded as a server
+    /// of weight 1 with one.
     #[must_use]
     pub fn weight(mut self, weight: u16) -> Self {
         self.weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
         self
     }
 
-    /// Sets whether it is of another zone than the client. Those get RPCs only while every near
-    /// server is left alone, was tried, or has more than it can do: it has refused more than a
-    /// quarter of its latest RPCs, or has as many as when it refused one.
+    /// Sets whether it is in another zone than the client. Those servers get RPCs only while every
+    /// near one is left alone, was tried, or is overloaded: it has refused more than a quarter of
+    /// its latest RPCs, or has as many as when it refused one.
     #[must_use]
     pub const fn far(mut self, is_far: bool) -> Self {
         self.is_far = is_far;
@@ -88,29 +83,29 @@ impl Standing {
 
 /// How an RPC's server is chosen.
 ///
-/// Each goes by the servers' [weights](Standing::weight), and prefers those of the client's own
-/// [zone](Standing::far); but the keys of a server are those of it for clients of all zones.
+/// Each way respects the servers' [weights](Standing::weight), and prefers those of the client's
+/// own [zone](Standing::far); except that keys have the same server for clients of all zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Balance {
-    /// One after the other, a server of weight 3 three times as often as one of 1.
+    /// One after the other; a server of weight 3 three times as often as one of 1.
     RoundRobin,
-    /// Any, by chance.
+    /// Any, at random.
     Random,
-    /// Of two by chance the one that has fewer RPCs of this client outstanding, and has refused
-    /// fewer lately. If that has as many as when it refused one, the least loaded that has not.
+    /// Of two random ones the one with fewer outstanding RPCs of this client and fewer recent
+    /// refusals. If that has as many as when it refused one, the least loaded of those that have
+    /// not.
     #[default]
     PowerOfTwo,
-    /// The one that the key's hash says, by the servers' names: the highest of one hash for each
-    /// (rendezvous). What that one refuses goes nowhere else. Of a server that is left alone, or
-    /// has left, only its keys go elsewhere.
+    /// The one with the highest hash of its name and the key (rendezvous). An RPC that it refuses
+    /// goes nowhere else. Only the keys of a server that is left alone, or has left, go to others.
     KeyHash,
 }
 
 impl Balance {
-    /// All ways, as they are spelled.
+    /// All ways.
     pub const ALL: [Self; 4] = [Self::RoundRobin, Self::Random, Self::PowerOfTwo, Self::KeyHash];
 
-    /// As it is spelled.
+    /// Its spelling.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -130,7 +125,7 @@ impl core::str::FromStr for Balance {
     }
 }
 
-/// A text that names no [`Balance`].
+/// The text names no [`Balance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected round-robin, random, p2c or key-hash")]
 pub struct BalanceNameError;
@@ -141,7 +136,7 @@ impl core::fmt::Display for Balance {
     }
 }
 
-/// What became of an RPC at a server.
+/// How an RPC has ended at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerEnd {
     /// It was answered.
@@ -150,39 +145,39 @@ pub enum ServerEnd {
     Refused,
     /// There was no answer, or no connection.
     Lost,
-    /// Its client took it back before it ended. A server of which many in a row are taken back, and
-    /// that answers none, counts as lost.
+    /// Its client took it back before it ended. A server counts as lost once many in a row were
+    /// taken back and none answered.
     Withdrawn,
 }
 
-/// Servers, as a set of their numbers.
+/// A set of servers by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerSet(u64);
 
 impl ServerSet {
-    /// Adds one.
+    /// Adds `server`.
     pub fn insert(&mut self, server: u16) {
         self.0 |= 1 << server;
     }
 
-    /// Takes one out.
+    /// Removes `server`.
     pub fn remove(&mut self, server: u16) {
         self.0 &= !(1 << server);
     }
 
-    /// Those of both.
+    /// The servers in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether it is among them.
+    /// Whether `server` is in the set.
     #[must_use]
     pub const fn contains(self, server: u16) -> bool {
         self.0 >> server & 1 == 1
@@ -194,25 +189,24 @@ struct Server {
     /// Hash of its name; `None` while no server has this number.
     name: Option<u64>,
     standing: Standing,
-    /// By how much it is behind its share under [`Balance::RoundRobin`], in weights.
+    /// How far it is behind its share under [`Balance::RoundRobin`], in weights.
     turn: i64,
-    /// It gets no new RPCs.
     has_left: bool,
-    /// It has said that it is not to be used now.
+    /// It has reported that it is not to be used now.
     is_unwell: bool,
     outstanding: u32,
     /// The share of its latest RPCs that it refused, of [`ONE`].
     refused: u32,
-    /// RPCs lost there since it has answered.
+    /// RPCs lost there since its last answer.
     lost: u32,
-    /// RPCs taken back since it has answered.
+    /// RPCs taken back since its last answer.
     withdrawn: u32,
-    /// RPCs of this client that it had when it refused one: with as many it is full. `None` while
-    /// it has refused none.
+    /// RPCs of this client that it had when it refused one: with as many it is full. `None` before
+    /// the first refusal.
     full_at: Option<u32>,
-    /// Answers since that was found, or last moved.
+    /// Answers since `full_at` was set or last moved.
     answers: u32,
-    /// Until then it is left alone; the beginning of time for a server that is not.
+    /// Until then it is left alone.
     rests_until: Timestamp,
 }
 
@@ -223,12 +217,12 @@ impl Server {
         self.name.is_some() && !self.has_left && !self.is_unwell && is_rested
     }
 
-    /// Whether it would refuse an RPC, as far as is known.
+    /// Whether it would probably refuse an RPC.
     fn is_full(&self) -> bool {
         self.full_at.is_some_and(|full_at| self.outstanding >= full_at)
     }
 
-    /// It has answered one: perhaps it takes more than it did.
+    /// Counts an answer: now and then it may have room for more.
     fn answered(&mut self) {
         self.refused -= self.refused / 8;
         self.answers += 1;
@@ -244,7 +238,6 @@ impl Server {
         self.full_at = Some(self.outstanding.max(1));
     }
 
-    /// The load that it seems to have.
     fn load(&self) -> u32 {
         self.outstanding * 2 + self.refused * REFUSING / ONE * 2 + 1
     }
@@ -253,18 +246,18 @@ impl Server {
         self.standing.weight.get().into()
     }
 
-    /// Which of two has more to do for its weight.
+    /// Which of two is more loaded for its weight.
     fn by_load(&self, other: &Self) -> Ordering {
         let scaled = |load: u32, weight: u32| u64::from(load) * u64::from(weight);
         scaled(self.load(), other.weight()).cmp(&scaled(other.load(), self.weight()))
     }
 
-    /// Whether it has more than it can do.
+    /// Whether it is overloaded.
     fn is_nacking(&self) -> bool {
         self.refused > NACKING || self.is_full()
     }
 
-    /// The number of one that has left is free once nothing is outstanding there.
+    /// Frees the number of a server that has left once nothing is outstanding there.
     fn free_if_over(&mut self) {
         if self.has_left && self.outstanding == 0 {
             *self = Self::default();
@@ -272,7 +265,7 @@ impl Server {
     }
 
     fn lose(&mut self, now: Timestamp) {
-        // Others that were under way when it rested already say nothing new.
+        // Others that were under way when it was lost add no information.
         if self.lost > 0 && now < self.rests_until {
             return;
         }
@@ -281,7 +274,7 @@ impl Server {
     }
 }
 
-/// The servers of a client, by their numbers from 0 on.
+/// The servers of a client, numbered from 0.
 ///
 /// # Examples
 ///
@@ -309,7 +302,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// None yet; `seed` is that of all chance.
+    /// No servers yet; `seed` determines all random choices.
     #[must_use]
     pub const fn new(balance: Balance, seed: u64) -> Self {
         Self { balance, servers: Vec::new(), next: 0, rng: Rng::new(seed) }
@@ -321,14 +314,13 @@ impl Servers {
         self.balance
     }
 
-    /// The number of a server that joins, of which nothing has been heard; `None` if there are
-    /// [`SERVERS_MAX`]. `name` is a hash of its name, by which all clients agree about the keys of
-    /// a server.
+    /// Adds a server without a history and returns its number; `None` if there are [`SERVERS_MAX`].
+    /// All clients must use the same hash `name` of its name, so that they agree on its keys.
     pub fn join(&mut self, name: u64) -> Option<u16> {
         self.join_as(name, Standing::default())
     }
 
-    /// As [`join`](Self::join), of a server of which something is known.
+    /// Like [`join`](Self::join), with known properties.
     pub fn join_as(&mut self, name: u64, standing: Standing) -> Option<u16> {
         let server = Server { name: Some(name), standing, ..Server::default() };
         if let Some(free) = (0..self.count()).find(|&number| self.at(number).name.is_none()) {
@@ -342,24 +334,23 @@ impl Servers {
         })
     }
 
-    /// `server` gets no RPC any more. Once what is outstanding there has ended, its number may be
-    /// another's.
+    /// `server` gets no more RPCs. Once its last RPC has ended, another server may get its number.
     ///
     /// # Panics
     ///
-    /// When there is no such server; likewise the other methods that take one.
+    /// If there is no such server; likewise the other methods that take one.
     pub fn leave(&mut self, server: u16) {
         let server = &mut self.servers[usize::from(server)];
         server.has_left = true;
         server.free_if_over();
     }
 
-    /// Replaces what is known of `server` beforehand.
+    /// Replaces the properties of `server`.
     pub fn set_standing(&mut self, server: u16, standing: Standing) {
         self.servers[usize::from(server)].standing = standing;
     }
 
-    /// Whether the number is a server's, which may have left and still have RPCs.
+    /// Whether the number is a server's, even one that has left and still has RPCs.
     #[must_use]
     pub fn is_there(&self, server: u16) -> bool {
         self.at(server).name.is_some()
@@ -371,8 +362,7 @@ impl Servers {
         self.is_there(server) && !self.at(server).has_left
     }
 
-    /// The server for an RPC about the key with this hash, which is none of those `without`; `None`
-    /// if each of the others is left alone.
+    /// The server for the key with this hash, except those `without`; `None` if all are left alone.
     pub fn pick(&mut self, now: Timestamp, key_hash: u32, without: ServerSet) -> Option<u16> {
         let mut set = ServerSet::default();
         let open = (0..self.count()).filter(|&server| !without.contains(server) && self.at(server).is_open(now));
@@ -412,18 +402,18 @@ impl Servers {
         server.free_if_over();
     }
 
-    /// Nobody answers at `server`, where no RPC was.
+    /// `server` could not be reached, without an RPC.
     pub fn lose(&mut self, now: Timestamp, server: u16) {
         self.servers[usize::from(server)].lose(now);
     }
 
-    /// Something has come from `server` that was no RPC's end: it is there.
+    /// Something other than an RPC's end has come from `server`, so it is reachable.
     pub fn find(&mut self, server: u16) {
         let server = &mut self.servers[usize::from(server)];
         (server.lost, server.withdrawn) = (0, 0);
     }
 
-    /// What `server` says of itself: while it is not well it gets no RPCs.
+    /// Sets what `server` reports of itself: while it is not well it gets no RPCs.
     pub fn set_health(&mut self, server: u16, is_well: bool) {
         self.servers[usize::from(server)].is_unwell = !is_well;
     }
@@ -434,14 +424,14 @@ impl Servers {
         !self.at(server).is_open(now)
     }
 
-    /// Whether `server` has as many RPCs of this client as when it refused one: under
-    /// [`Balance::PowerOfTwo`] alone this is looked at.
+    /// Whether `server` has as many RPCs of this client as when it refused one; only under
+    /// [`Balance::PowerOfTwo`].
     #[must_use]
     pub fn is_full(&self, server: u16) -> bool {
         self.balance == Balance::PowerOfTwo && self.at(server).is_full()
     }
 
-    /// When `server`, where an RPC was lost or nobody answered, may be asked again.
+    /// When `server`, where an RPC was lost or which could not be reached, may be tried again.
     #[must_use]
     pub fn rests_until(&self, server: u16) -> Timestamp {
         self.at(server).rests_until

@@ -39,7 +39,6 @@ pub(super) struct Entry {
     newer: u32,
 }
 
-/// "No place" in the lists.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
@@ -65,8 +64,8 @@ impl Table {
         let reply_words = if reply_packets_max <= 1 { 0 } else { reply_packets_max.div_ceil(64) as usize };
         let mut free = vec![u64::MAX; places.div_ceil(64) as usize];
         free[0] >>= 64 - places.min(64);
-        // Numbers begin at the first and rotate through the places: the first one of a place is the
-        // next that has its low bits.
+        // Numbers begin at `first` and rotate through the places: the first of a place is the next
+        // number with its low bits.
         let first_of = |place: u32| first.0.wrapping_add(place.wrapping_sub(first.0) & (places - 1));
         let entry = |place: u32| Entry { tid: TransferId(first_of(place).wrapping_sub(places)), ..Entry::default() };
         Self {
@@ -98,7 +97,6 @@ impl Table {
         tid.0 as usize & (self.entries.len() - 1)
     }
 
-    /// [`place`](Self::place) as a number.
     #[inline]
     pub(super) fn number(&self, tid: TransferId) -> u32 {
         tid.0 & (self.capacity() - 1)
@@ -162,7 +160,6 @@ impl Table {
         entry.reply_bytes = None;
     }
 
-    /// Ends an RPC that was answered.
     #[inline]
     pub(super) fn end(&mut self, place: usize) {
         self.unlink(place);
@@ -183,7 +180,7 @@ impl Table {
         self.expired_back = number;
     }
 
-    /// Reports an RPC that has ended without an answer, by its place and its token.
+    /// Takes an RPC that has ended without an answer: its place and its token.
     pub(super) fn pop_expired(&mut self) -> Option<(u32, u64)> {
         let place = self.expired_front;
         let Entry { newer, call, .. } = *self.entries.get(place as usize)?;
@@ -198,12 +195,10 @@ impl Table {
         self.set_free(place, State::Unused);
     }
 
-    /// The oldest RPC.
     pub(super) fn oldest(&self) -> Option<usize> {
         (self.oldest != NONE).then_some(self.oldest as usize)
     }
 
-    /// The RPC begun after the one at `place`.
     pub(super) fn newer(&self, place: usize) -> Option<usize> {
         let newer = self.entries[place].newer;
         (newer != NONE).then_some(newer as usize)
@@ -214,8 +209,7 @@ impl Table {
         self.entries.get(self.oldest as usize).map(|entry| entry.deadline)
     }
 
-    /// Marks a packet of a multi-packet reply: returns how many are missing, or `None` for a
-    /// duplicate.
+    /// Marks a packet of a longer reply; returns how many are missing, or `None` for a duplicate.
     pub(super) fn mark_reply(&mut self, place: usize, bytes: u32, packets: u32, pkt_idx: u32) -> Option<u32> {
         let bits = &mut self.reply_bits[place * self.reply_words..][..self.reply_words];
         let entry = &mut self.entries[place];
@@ -234,7 +228,7 @@ impl Table {
     }
 
     /// The first packet of its reply that has not arrived, and the bits of the 64 from there on;
-    /// `None` before the first has arrived.
+    /// `None` before the first packet.
     pub(super) fn reply_missing(&self, place: usize) -> Option<(u32, u64)> {
         self.entries[place].reply_bytes?;
         let bits = &self.reply_bits[place * self.reply_words..][..self.reply_words];

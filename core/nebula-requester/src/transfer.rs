@@ -1,9 +1,8 @@
-//! RPCs of several packets: which packets to send next, and which packets of a reply to ask for.
+//! RPCs of several packets: which packets to send next, and which packets of a reply to request.
 
 use super::flow::Progress;
 use nebula_nic::outbound::{BURST_PACKETS, UNASKED_PACKETS};
 
-/// Bits of the first `packets`.
 #[inline]
 const fn first_bits(packets: u32) -> u64 {
     if packets >= 64 { u64::MAX } else { (1 << packets) - 1 }
@@ -11,12 +10,8 @@ const fn first_bits(packets: u32) -> u64 {
 
 /// A multi-packet request in transfer: bursts, each acknowledged.
 ///
-/// A burst consists of packets from the first missing one on, at most [`BURST_PACKETS`] ahead of
-/// it, so that one acknowledgment can say which of them have arrived.
-///
-/// # Cost
-///
-/// O(1) per packet, no allocation.
+/// A burst has packets from the first missing one on, at most [`BURST_PACKETS`] ahead of it, so
+/// that one acknowledgment covers them all. O(1) per packet, no allocation.
 ///
 /// # Examples
 ///
@@ -40,12 +35,10 @@ pub struct Upload {
     arrived: u64,
     /// Packets of the burst that have not been sent, from `first_missing` on.
     to_send: u64,
-    /// The last of the burst.
     last: u32,
-    /// Where a receiver grants packets: all before it were sent.
+    /// Under grants: all packets before it were sent.
     sent_end: u32,
-    /// Packets from `first_missing` on that were missing when a later one had arrived, and were not
-    /// sent since.
+    /// Packets from `first_missing` on that a later one overtook, and that were not sent since.
     overtaken: u64,
 }
 
@@ -65,8 +58,8 @@ impl Upload {
         Self { packets, first_missing: 0, arrived: 0, to_send: 0, last: 0, sent_end: 0, overtaken: 0 }
     }
 
-    /// How far it is, of which the receiver has granted `granted` packets. What has arrived counts
-    /// as sent, and under [grants](Self::begin_granted) whatever was sent.
+    /// The progress, when the receiver has granted `granted` packets. Packets that have arrived
+    /// count as sent, and under [grants](Self::begin_granted) all that were sent.
     #[must_use]
     pub const fn progress(&self, granted: u32) -> Progress {
         let arrived = self.first_missing + self.arrived.count_ones();
@@ -74,12 +67,10 @@ impl Upload {
         Progress { packets: self.packets, sent, granted }
     }
 
-    /// Begins a burst under grants: packets that the last acknowledgment has shown to be missing
-    /// although later ones have arrived, and `room` packets that were not sent yet, as far as an
-    /// acknowledgment can speak of them. Returns how many.
-    ///
-    /// Other packets may be in flight meanwhile: a grant does not wait for the acknowledgment of
-    /// those before it.
+    /// Begins a burst under grants, as far as one acknowledgment covers it: packets that the last
+    /// acknowledgment has shown to be overtaken, and `room` new ones. Returns how many. Other
+    /// packets may be in flight meanwhile: a grant does not wait for the acknowledgment of earlier
+    /// ones.
     pub fn begin_granted(&mut self, room: u32) -> u32 {
         let sent = self.sent_end.saturating_sub(self.first_missing).min(BURST_PACKETS);
         let end = sent.saturating_add(room).min(self.packets - self.first_missing);
@@ -92,7 +83,7 @@ impl Upload {
         wanted.count_ones()
     }
 
-    /// Packets that were sent under grants and are not known to have arrived.
+    /// Packets sent under grants that are not known to have arrived.
     #[must_use]
     pub const fn unacknowledged(&self) -> u32 {
         (first_bits(self.sent_end.saturating_sub(self.first_missing)) & !self.arrived).count_ones()
@@ -124,12 +115,12 @@ impl Upload {
     }
 
     /// The server has all packets before `first_missing`, and of those from there on the ones in
-    /// the bits; returns whether that is news.
+    /// the bits. Returns whether that is new.
     pub fn handle_ack(&mut self, first_missing: u32, arrived: u64) -> bool {
         if first_missing < self.first_missing || first_missing >= self.packets {
             return false;
         }
-        // What was known of packets after the first missing one stays known.
+        // Packets known to have arrived after the first missing one stay known.
         let by = first_missing - self.first_missing;
         let kept = if by >= 64 { 0 } else { self.arrived >> by };
         let known = (kept | arrived) & !1 & first_bits(self.packets - first_missing);
@@ -139,7 +130,7 @@ impl Upload {
         is_progress
     }
 
-    /// No acknowledgment in time: the last packet that was sent asks again.
+    /// There was no acknowledgment in time: the last packet sent asks again.
     #[must_use]
     pub const fn handle_timeout(&self) -> BurstPacket {
         let pkt_idx = if self.sent_end > self.last { self.sent_end - 1 } else { self.last };
@@ -148,11 +139,7 @@ impl Upload {
 }
 
 /// A multi-packet reply in transfer: the first packets arrive without a request, the others are
-/// pulled.
-///
-/// # Cost
-///
-/// O(1), no allocation.
+/// pulled. O(1), no allocation.
 ///
 /// # Examples
 ///
@@ -178,12 +165,12 @@ pub struct Download {
 pub struct Pull {
     /// The first packet.
     pub first: u32,
-    /// Which packets.
+    /// The packets.
     pub bitmap: u64,
 }
 
 impl Pull {
-    /// How many packets.
+    /// The number of packets.
     #[must_use]
     pub const fn packets(&self) -> u32 {
         self.bitmap.count_ones()
@@ -210,8 +197,8 @@ impl Download {
         pkt_idx + 1 == self.asked
     }
 
-    /// What to pull: missing and new packets, at most `room`; bit `i` of `arrived` says that packet
-    /// `first_missing + i` has arrived. `None` when the reply is complete.
+    /// The packets to pull: missing and new ones, at most `room`; bit `i` of `arrived` says that
+    /// packet `first_missing + i` has arrived. `None` if the reply is complete.
     pub fn pull(&mut self, first_missing: u32, arrived: u64, room: u32) -> Option<Pull> {
         let mut bitmap = first_bits(self.packets.saturating_sub(first_missing)) & !arrived;
         while bitmap.count_ones() > room.max(1) {
@@ -261,7 +248,7 @@ mod tests {
                 }
                 let Some((first_missing, bits)) = acknowledgment(&arrived, packets) else { return Ok(()) };
                 upload.handle_ack(first_missing, bits);
-                // An older one changes nothing.
+                // An older acknowledgment changes nothing.
                 let before = upload;
                 assert!(!upload.handle_ack(first_missing.saturating_sub(1), 0) || first_missing == 0);
                 assert_eq!(upload, before);
@@ -278,7 +265,7 @@ mod tests {
             let (mut upload, mut granted) = (Upload::new(packets), 0_u32);
             let mut arrived = BTreeSet::new();
             for _ in 0..packets * 20 {
-                // Sometimes a grant comes, sometimes an acknowledgment, sometimes the time is over.
+                // At random a grant arrives, an acknowledgment arrives, or the time is over.
                 let is_overdue = u.ratio(1, 4).unwrap_or(true);
                 let come = u32::try_from(arrived.len()).unwrap();
                 granted = granted.max((come + u.int_in_range(1..=20)?).min(packets));

@@ -1,5 +1,4 @@
-//! Congestion window: how many packets may be in flight, according to what the network and the
-//! server have accepted so far.
+//! Congestion window: the packets that may be in flight, by what network and server accepted.
 
 use nebula_nic::time::{Span, Timestamp};
 
@@ -20,26 +19,24 @@ impl Default for WindowConfig {
 
 /// The minimum when nothing is answered any more.
 const WINDOW_MIN: u32 = 2;
-/// The window is counted in fractions of a packet: with a window below one packet, one packet is
-/// sent per several round trips.
+/// The window is counted in parts of a packet: below one, one is sent per several round trips.
 const PARTS: u32 = 1024;
-/// The minimum of a window that is refused again and again: one packet per 16 round trips.
+/// The minimum after repeated refusals: one packet per 16 round trips.
 const PARTS_MIN: u32 = PARTS / 16;
-/// Below this size, a window reduced by refusals grows by 32 parts per round trip, and below one
-/// packet by 4; from this size on, by a whole packet. A refusal takes 3/10 of the window, so if a
-/// small window grew by a whole packet per round trip, every second RPC would be refused when many
-/// clients share little room.
+/// Below `SMALL` packets, a window reduced by refusals grows by 32 parts per round trip, and below
+/// one packet by 4; from there on, by a whole packet. A refusal takes 3/10 of the window, so if
+/// many clients shared little room and grew by a whole packet, every second RPC would be refused.
 const SMALL: u32 = 6;
 const SMALL_GROWTH: u32 = 32;
 const LEAST_GROWTH: u32 = 4;
-/// The share of lost packets that is tolerated without consequence: 1 / 20. BBRv2 allows 2 % in one
-/// direction; here both directions may lose, and the share is estimated from few losses. Random
-/// loss on a link is below it; loss from an overflowing queue is not.
+/// The share of lost packets that is tolerated: 1 / 20. BBRv2 allows 2 % in one direction; here
+/// both directions may lose, and the share is estimated from few losses. Random loss on a link is
+/// below it; loss from an overflowing queue is not.
 const LOSS_SHARE: u32 = 20;
-/// Losses at different times before a loss share is acted on: one datagram carries many packets,
-/// and is lost once. With fewer, three random losses in a row would weigh too much.
+/// Losses at different times before the share is acted on: with fewer, three random losses in a row
+/// would weigh too much. The packets of one datagram are lost together.
 const LOSSES_BELIEVED: u32 = 8;
-/// Windows of packets after which too few losses are forgotten.
+/// Windows of packets after which fewer losses are forgotten.
 const WINDOWS_PATIENT: u32 = 64;
 
 /// The packets that may be in flight.
@@ -47,16 +44,11 @@ const WINDOWS_PATIENT: u32 = 64;
 /// It doubles each round trip at first, then grows by one packet, and more slowly while it is
 /// small. A refusal for lack of room reduces it by 3/10, at most once per round trip, even below
 /// one packet: then packets are sent [at intervals](Self::pace). Losses reduce it by their share,
-/// if that is more than 1/20, and at most by half. Silence reduces it to two packets.
+/// if that is more than 1/20, and at most by half. Silence reduces it to two packets. O(1), no
+/// allocation.
 ///
-/// # Cost
-///
-/// O(1), no allocation.
-///
-/// # Source
-///
-/// Growth as RFC 5681 §3.1; the bound on loss as BBRv2's; windows below one packet as Swift's
-/// (SIGCOMM 2020, §3.4).
+/// Source: growth as RFC 5681 §3.1; the bound on loss as BBRv2's; windows below one packet as
+/// Swift's (SIGCOMM 2020, §3.4).
 ///
 /// # Examples
 ///
@@ -81,13 +73,13 @@ pub struct Window {
     threshold: u32,
     /// Packets answered since it grew by one.
     credit: u32,
-    /// Packets of this round whose outcome is known, the lost ones among them, and the number of
-    /// different times at which those were sent.
+    /// Packets of this round whose outcome is known, including lost ones; lost packets; and the
+    /// number of different times at which those were sent.
     counted: u32,
     lost: u32,
     losses: u32,
     lost_of: Option<Timestamp>,
-    /// A refusal of anything sent before this does not reduce it again.
+    /// Refusals of earlier transmissions do not reduce it again.
     backed_off: Option<Timestamp>,
     /// It is small because of refusals, not losses.
     is_refused: bool,
@@ -135,8 +127,8 @@ impl Window {
         (self.parts < PARTS).then(|| round_trip * u64::from(PARTS) / u64::from(self.parts))
     }
 
-    /// `packets` have been answered; in the last round trip at most `in_flight` were in flight. A
-    /// window that is not used does not grow.
+    /// `packets` have been answered; in the last round trip at most `in_flight` were in flight. An
+    /// unused window does not grow.
     #[inline]
     pub fn answered(&mut self, packets: u32, in_flight: u32) {
         self.count(packets);
@@ -201,7 +193,7 @@ impl Window {
         }
     }
 
-    /// The outcome of one window of packets is known.
+    /// Acts on the losses of one window of packets.
     fn judge(&mut self) {
         if self.losses >= LOSSES_BELIEVED {
             if self.lost.saturating_mul(LOSS_SHARE) > self.counted {
@@ -220,7 +212,7 @@ impl Window {
 
     fn shrink_to(&mut self, packets: u64) {
         let packets = u32::try_from(packets).unwrap_or(self.max).clamp(WINDOW_MIN, self.max);
-        // A loss leaves at least two; a window reduced further by refusals stays as it is.
+        // A loss leaves at least two packets; a window reduced further by refusals stays as it is.
         self.parts = self.parts.min(packets * PARTS);
         (self.threshold, self.credit) = (self.packets(), 0);
     }
@@ -301,8 +293,7 @@ mod tests {
         windows.iter_mut().for_each(|window| (window.threshold, window.is_refused) = (1, true));
         let (mut refused, mut answered, mut shares) = (0_u32, 0_u32, [0_u64; 8]);
         for now in 0..4000_u64 {
-            // A round trip: each sends what its window allows, or a packet now and then if that is
-            // less than one.
+            // A round trip: each sends its window, or a packet now and then if it is below one.
             for i in 0..8 {
                 let parts = windows[i].parts;
                 let is_sent = parts >= PARTS || now % u64::from(PARTS / parts) == i as u64 % u64::from(PARTS / parts);

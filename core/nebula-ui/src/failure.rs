@@ -20,13 +20,13 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Invalid input, said in one line.
+    /// Invalid input, as one line.
     #[must_use]
     pub fn bad_input(what: impl std::fmt::Display) -> Self {
         Self::BadInput(one_line(&what.to_string()))
     }
 
-    /// An error at run time, said in one line.
+    /// An error at run time, as one line.
     #[must_use]
     pub fn fault(what: impl std::fmt::Display) -> Self {
         Self::Fault(one_line(&what.to_string()))
@@ -54,7 +54,6 @@ impl Failure {
     }
 }
 
-/// An error's text without line breaks.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,15 +1,15 @@
-//! How Nebula's programs talk to people.
+//! The output of Nebula's programs, and values read from command lines and files.
 //!
 //! | question | module |
 //! |---|---|
-//! | what is one result made of? | [`Row`], [`Value`] |
+//! | what are the parts of one result? | [`Row`], [`Value`] |
 //! | how are figures written? | [`units`], [`text`] |
 //! | how are values read from a command line or a file? | [`words`] |
 //! | why did a command fail, and with which exit code? | [`Failure`] |
 //! | how are results printed? | `output` |
 //! | has Ctrl-C been pressed? | `signal` |
 //! | where are the other programs? | `program` |
-//! | what does a page of HTML with charts look like? | `report` |
+//! | how are charts written to a page of HTML? | `report` |
 //!
 //! `output`, `signal` and `program` need the feature `program`, and `report` the feature `report`.
 //! Without them this crate only computes.

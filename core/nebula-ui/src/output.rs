@@ -17,7 +17,7 @@ use std::io::{StdoutLock, Write};
 ///
 /// # Errors
 ///
-/// A fault: the program was started with standard output closed.
+/// A fault if the program was started with standard output closed.
 pub fn stdout() -> Result<StdoutLock<'static>, Failure> {
     if nebula_sys::stdio::stdout_was_closed() {
         return Err(Failure::fault("cannot write the results: standard output is closed"));
@@ -47,7 +47,7 @@ pub fn print_line(line: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Prints a note to standard error. Nothing happens if standard error is closed.
+/// Prints a note to standard error, if that is open.
 pub fn note(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

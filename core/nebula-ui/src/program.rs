@@ -1,9 +1,9 @@
-//! Where the other programs of Nebula are: next to this one, or on the path.
+//! Finds the other programs of Nebula: next to this one, or on the path.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The program of this name: next to the running one first, and then on `PATH`.
+/// The program of this name: next to the running one, or else on `PATH`.
 #[must_use]
 pub fn path_of(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok();

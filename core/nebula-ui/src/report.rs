@@ -2,8 +2,8 @@
 //!
 //! A page is a pure function of its data and of the command that made it. Its charts are drawn by
 //! Vega-Lite, which is in the page: they show values under the pointer, zoom, fade by a click on
-//! the legend, and are exported as SVG and PNG. A page supports light and dark mode and small
-//! screens, and conveys nothing by color alone.
+//! the legend, and export SVG and PNG. Pages support light and dark mode and small screens, and
+//! convey nothing by color alone.
 //!
 //! | module | what it makes |
 //! |---|---|
@@ -31,7 +31,7 @@ pub fn write(path: &Path, page: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::fault(format!("cannot write the report to {}: {error}", path.display())))
 }
 
-/// The line that says which command made a page, with which version, and when.
+/// A line with the command that made a page, its version, and the date.
 #[must_use]
 pub fn made_by_this_command() -> String {
     let words = std::env::args().skip(1).map(|word| {
@@ -46,21 +46,17 @@ pub fn made_by_this_command() -> String {
 }
 
 /// Writes one chart to `path` as SVG.
-///
-/// # Errors
-///
-/// As [`write()`].
 pub fn write_plot(path: &Path, figure: &page::Figure) -> Result<(), Failure> {
     std::fs::write(path, plot::to_svg(figure)?)
         .map_err(|error| Failure::fault(format!("cannot write the chart to {}: {error}", path.display())))
 }
 
 /// Checks that the directory of `path` exists, so that minutes of work do not end with an
-/// unwritable report.
+/// unwritable report. `flag` is the argument that named it.
 ///
 /// # Errors
 ///
-/// Invalid input: there is no such directory. `flag` is the argument that named it.
+/// Invalid input: there is no such directory.
 pub fn check_directory(flag: &str, path: &Path) -> Result<(), Failure> {
     match path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir()) {
         Some(missing) => Err(Failure::bad_input(format!("{flag}: there is no directory {}", missing.display()))),

@@ -87,7 +87,7 @@ impl Row {
         &self.cells
     }
 
-    /// Names and single values: those of an object, an interval and a list each have a name.
+    /// Names and single values: the parts of an object, an interval and a list have a name each.
     #[must_use]
     pub fn values(&self) -> Vec<(String, Value)> {
         let mut values = Vec::new();
@@ -95,7 +95,7 @@ impl Row {
         values
     }
 
-    /// The same for CSV, as texts.
+    /// [`values`](Self::values) as texts, for CSV.
     #[must_use]
     pub fn flat(&self) -> Vec<(String, String)> {
         self.values().into_iter().map(|(name, value)| (name, value.plain())).collect()

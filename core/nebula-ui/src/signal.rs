@@ -11,7 +11,7 @@ use crate::Failure;
 
 static IS_SET: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Whether SIGHUP is news for a server, and not its end.
+/// Whether SIGHUP is news for a server rather than its end.
 static HANGS_UP: AtomicBool = AtomicBool::new(false);
 static COME: (Mutex<Come>, Condvar) = (Mutex::new(Come { is_end: false, has_hung_up: false }), Condvar::new());
 
@@ -20,12 +20,12 @@ struct Come {
     has_hung_up: bool,
 }
 
-/// What a server is told.
+/// The meaning of a signal for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGHUP: its files have changed.
     HangUp,
-    /// It is to end.
+    /// It must end.
     End,
 }
 
@@ -38,14 +38,13 @@ pub fn catch() -> Result<(), Failure> {
     caught.map_err(|error| Failure::fault(format!("cannot catch Ctrl-C: {error}")))
 }
 
-/// As [`catch`], but SIGHUP ends nothing: [`wait`] returns it.
+/// Like [`catch`], but SIGHUP ends nothing: [`wait`] returns it.
 pub fn catch_with_hang_up() -> Result<(), Failure> {
     HANGS_UP.store(true, Ordering::Relaxed);
     catch()
 }
 
-/// Signals come to a separate thread, and not into what they interrupt, so that acting on one may
-/// lock.
+/// Signals go to a separate thread instead of interrupting others, so that acting on one may lock.
 fn listen() -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let thread = std::thread::Builder::new().name("nebula-signals".to_owned());
@@ -80,8 +79,8 @@ pub fn check() -> Result<(), Failure> {
     if has_come() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Blocks until a signal arrives. The thread does not wake up in between, so it does not disturb
-/// measurements.
+/// Blocks until a signal arrives. The thread does not wake up in between, so that it does not
+/// disturb measurements.
 pub fn wait() -> Signal {
     let mut come = come();
     loop {
@@ -92,8 +91,7 @@ pub fn wait() -> Signal {
     }
 }
 
-/// As [`wait`], but no longer than `goes_on` holds, which it asks ten times per second: then it is
-/// the end.
+/// [`wait`], or [`Signal::End`] once `goes_on` is false, which it checks ten times a second.
 pub fn wait_while(goes_on: impl Fn() -> bool) -> Signal {
     let mut come = come();
     while goes_on() {
@@ -125,7 +123,6 @@ pub fn sleep(time: Duration) -> Result<(), Failure> {
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The signal that has come, if one has.
 fn take(come: &mut Come) -> Option<Signal> {
     if come.is_end {
         return Some(Signal::End);

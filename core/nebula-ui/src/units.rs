@@ -48,8 +48,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A share of 0 to 1 in percent. A share just below 1 or just above 0 is not rounded to 100 % or 0
-/// %.
+/// A share of 0 to 1 in percent. Shares near 1 or 0 are not rounded to 100 % or 0 %.
 #[must_use]
 pub fn percent(share: f64) -> String {
     match share * 100.0 {

@@ -7,8 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 /// The name of a field: declared in the code, or read from an earlier result.
 pub type Name = Cow<'static, str>;
 
-/// A value. Unlike a JSON map of a library, an object keeps the order in which its fields were
-/// described.
+/// A value. The fields of an object keep their order, unlike in a library's JSON map.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Absent, or infinite.
@@ -36,9 +35,9 @@ impl Value {
         Self::Object(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
-    /// Flattens the value into named CSV fields, one value a field: an object `latency_ns` with
-    /// `p99` becomes `latency_ns_p99`, the ends `load_ci` become `load_lo` and `load_hi`, and a
-    /// list `busy` becomes `busy_0`, `busy_1`.
+    /// Flattens the value into CSV fields of one value each: an object `latency_ns` with `p99`
+    /// becomes `latency_ns_p99`, the ends `load_ci` become `load_lo` and `load_hi`, and a list
+    /// `busy` becomes `busy_0`, `busy_1`.
     pub(crate) fn flatten(&self, name: &str, into: &mut Vec<(String, Self)>) {
         match self {
             Self::Object(fields) => {
@@ -49,7 +48,7 @@ impl Value {
                 parts.for_each(|(value, at): (_, u32)| value.flatten(&part_of(name, &at.to_string()), into));
             }
             Self::Ends(ends) => flatten_ends(name, ends.map(Self::Number), into),
-            // Ends that nobody knows have the columns of those that are known.
+            // Unknown ends have the columns of known ones.
             Self::Null if name.ends_with(CI) => flatten_ends(name, [Self::Null, Self::Null], into),
             value => into.push((name.to_owned(), value.clone())),
         }
@@ -67,10 +66,10 @@ impl Value {
     }
 }
 
-/// What the names of intervals end in.
+/// The end of an interval's name.
 const CI: &str = "_ci";
 
-/// The name of a part: that of one of many intervals ends as that of a single one does.
+/// The name of a part; the name of an interval among several ends like that of a single one.
 fn part_of(name: &str, part: &str) -> String {
     match name.strip_suffix(CI) {
         Some(stem) => format!("{stem}_{part}{CI}"),

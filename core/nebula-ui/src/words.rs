@@ -1,4 +1,4 @@
-//! Values as people write them on a command line or in a file.
+//! Values as they are written on a command line or in a file.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Draws one of several choices with given shares in constant time: the alias method.
 //!
-//! Each choice gets a column of the mean height. The unused part of a small choice's column is
-//! filled from one larger choice. A draw picks a column, then one of the two choices in it.
+//! Each choice gets a column of the mean height. A larger choice fills the rest of a small choice's
+//! column. A draw picks a column, then one of the two choices in it.
 //
 // Source: M. D. Vose, "A linear algorithm for generating random numbers with a given distribution",
 // IEEE TSE 17(9), 1991.
@@ -45,10 +45,8 @@ impl Alias {
         (own, other)
     }
 
-    /// Draws the index of a choice.
-    ///
-    /// One random number serves both steps: multiplied by the number of columns, its high half is
-    /// the column and its low half the position within it.
+    /// Draws the index of a choice. One random number serves both steps: multiplied by the number
+    /// of columns, its high half is the column and its low half the position within it.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the high half is an index, the low half a position")]
     pub(crate) fn draw(&self, rng: &mut Rng) -> usize {

@@ -1,9 +1,9 @@
-//! When does the next RPC arrive?
+//! The arrival times of RPCs.
 //!
 //! An [`Arrivals`] names a kind of arrivals and has one spelling everywhere; [`Arrivals::at`] gives
 //! it a rate and makes an [`ArrivalProcess`], which draws one gap after another. Gaps are whole
-//! picoseconds; the rounding error of one gap is carried to the next, so that the sum of many gaps
-//! does not drift from the rate.
+//! picoseconds; the rounding error of one is carried to the next, so that the sum of many does not
+//! drift from the rate.
 //!
 //! | spelling | meaning |
 //! |---|---|
@@ -63,7 +63,7 @@ pub enum Arrivals {
     Poisson,
     /// Equal gaps: the most regular load.
     Paced,
-    /// RPCs of so many packets each: all gaps between packets are fixed except the one before an
+    /// RPCs of this many packets each. All gaps between packets are fixed, except the one before an
     /// RPC's first packet, which is exponential with the same mean. The squared CV of the gaps
     /// between RPCs is 1/packets².
     Packets(NonZeroU32),
@@ -90,7 +90,7 @@ impl Arrivals {
     }
 }
 
-/// Shows the spelling that parses to the same kind.
+/// The spelling that parses to the same kind.
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -131,14 +131,9 @@ enum Process {
 }
 
 impl ArrivalProcess {
-    /// Draws the time from one arrival to the next.
-    ///
-    /// The first gap leads from the start of the load to its first arrival.
-    ///
-    /// # Cost
-    ///
-    /// No allocation. `poisson` and `packets` take one draw and one logarithm, `paced` and `trace`
-    /// no draw; `mmpp2` and `on-off` take one more per change of state, on average at most 200 per
+    /// Draws the time from one arrival to the next, at first from the start of the load. Cost: no
+    /// allocation. `poisson` and `packets` take one draw and one logarithm, `paced` and `trace` no
+    /// draw; `mmpp2` and `on-off` take one more per change of state, on average at most 200 per
     /// gap.
     #[inline]
     pub fn next_gap(&mut self, rng: &mut Rng) -> Span {
@@ -151,12 +146,7 @@ impl ArrivalProcess {
         }
     }
 
-    /// Draws the next `gaps.len()` gaps: those that as many calls of [`next_gap`](Self::next_gap)
-    /// draw.
-    ///
-    /// # Cost
-    ///
-    /// That of the draws; the kind of arrivals is looked at once.
+    /// Draws `gaps.len()` gaps, as many calls of [`next_gap`](Self::next_gap) would, but faster.
     pub fn fill(&mut self, rng: &mut Rng, gaps: &mut [Span]) {
         match &mut self.0 {
             Process::Poisson(process) => process.fill(rng, gaps),

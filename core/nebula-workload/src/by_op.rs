@@ -1,12 +1,11 @@
-//! Latencies of each operation by itself: a scan that takes fifty times as long as a GET hides it
-//! in one distribution.
+//! Latencies of each operation: one distribution would hide GETs behind scans fifty times as long.
 
 use nebula_nic::{Span, Timestamp};
 
 use crate::operation::Op;
 use crate::recorder::{Latency, LatencyRecorder};
 
-/// A recorder for each operation; all that has no reply counts as infinite latency, as in
+/// A recorder for each operation; operations without a reply count as infinite latency, as in
 /// [`Tails`](crate::Tails).
 ///
 /// # Examples
@@ -25,11 +24,8 @@ pub struct ByOp {
 }
 
 impl ByOp {
-    /// Empty recorders that ignore operations due before `warm_until`.
-    ///
-    /// # Cost
-    ///
-    /// Allocates some 230 KB for each operation; nothing is allocated afterwards.
+    /// Empty recorders that ignore operations due before `warm_until`. Allocates some 230 KB for
+    /// each operation; nothing is allocated afterwards.
     #[must_use]
     pub fn new(warm_until: Timestamp) -> Self {
         Self { recorders: Op::ALL.map(|_| LatencyRecorder::with_warm_up_until(warm_until)) }
@@ -41,7 +37,7 @@ impl ByOp {
         self.recorders[op as usize].record(intended, latency);
     }
 
-    /// The latencies of one operation, pauses of the machine included.
+    /// The latencies of one operation, including pauses of the machine.
     #[must_use]
     pub const fn of(&self, op: Op) -> &LatencyRecorder {
         &self.recorders[op as usize]
@@ -52,13 +48,12 @@ impl ByOp {
         Op::ALL.into_iter().zip(&self.recorders).filter(|(_, recorder)| recorder.count() > 0)
     }
 
-    /// Adds what another client recorded.
+    /// Adds the records of another client.
     pub fn merge(&mut self, other: &Self) {
         self.recorders.iter_mut().zip(&other.recorders).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
-    /// Whether the p99 of each operation that has a bound is within it. One that did not occur is
-    /// within any.
+    /// Whether the p99 of each operation with a bound is within it, or the operation did not occur.
     #[must_use]
     pub fn meets(&self, slos: &[(Op, Span)]) -> bool {
         slos.iter().all(|&(op, slo)| self.of(op).count() == 0 || self.of(op).meets(slo))

@@ -1,5 +1,4 @@
-//! One column of recorded times: the CSV of a trace of service times or of arrivals, and of a log
-//! that has other columns too.
+//! A column of recorded times in CSV: a trace of service times or arrivals, or part of a log.
 //!
 //! ```text
 //! # anything
@@ -11,13 +10,11 @@
 //! - One time per line in its column, with any number of decimals (those finer than a picosecond
 //!   are truncated), or as `5.12e2`.
 //! - A first line that begins with a letter is a header. The ending of a column's name is its unit:
-//!   `_ps`, `_ns`, `_us`, `_ms`, `_s`. A name without one, and a file without a header, has
-//!   nanoseconds.
-//! - Of several columns one is named, `trace:FILE#duration_us`, with its unit where the name does
-//!   not end in it, `trace:FILE#duration=us`. Without a name it is the only one that ends in a
-//!   unit.
-//! - Empty lines, and lines that begin with `#`, are skipped, and so are spaces around a field.
-//!   Fields may be quoted.
+//!   `_ps`, `_ns`, `_us`, `_ms`, `_s`. Without a unit or a header, times are nanoseconds.
+//! - With several columns, name one, `trace:FILE#duration_us`, and its unit if the name does not
+//!   end in it, `trace:FILE#duration=us`. The default is the only column that ends in a unit.
+//! - Empty lines, lines with `#` first, and spaces around a field are skipped. Fields may be
+//!   quoted.
 
 use std::fmt;
 use std::io::{BufRead, Read};
@@ -46,13 +43,12 @@ impl Unit {
     const ALL: [(&str, Self); 6] =
         [("ps", Self::Ps), ("ns", Self::Ns), ("us", Self::Us), ("ms", Self::Ms), ("s", Self::S), ("sec", Self::S)];
 
-    /// The unit that the name of a column ends in: `duration_us`.
+    /// The unit at the end of a column's name: `duration_us`.
     fn of_name(name: &str) -> Option<Self> {
         let (_, ending) = name.rsplit_once('_')?;
         ending.parse().ok()
     }
 
-    /// Decimals down to a picosecond.
     const fn decimals(self) -> usize {
         match self {
             Self::Ps => 0,
@@ -73,12 +69,11 @@ impl Unit {
         }
     }
 
-    /// The picoseconds of a time in this unit.
     pub(crate) fn parse_ps(self, text: &str) -> Result<u128, &'static str> {
         self.parse_decimal(text).or_else(|| self.parse_float(text)).ok_or(self.expected())
     }
 
-    /// Exact where a float is not: a time since 1970 in nanoseconds has nineteen digits.
+    /// Exact, unlike a float: a time since 1970 in nanoseconds has nineteen digits.
     fn parse_decimal(self, text: &str) -> Option<u128> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
         let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -121,8 +116,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// A column by its name, with its unit where the name does not end in it: `duration_us`,
-/// `duration=us`.
+/// A column by name, and unit unless the name ends in it: `duration_us`, `duration=us`.
 ///
 /// # Examples
 ///
@@ -172,7 +166,7 @@ pub(crate) fn file_of(text: &str) -> Result<(&str, Option<Column>), WorkloadErro
     }
 }
 
-/// Where in a line its time is.
+/// The place of a line's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) index: usize,
@@ -208,10 +202,9 @@ impl Place {
     }
 }
 
-/// Reads the times of the file called `file` in this column and passes each to `take`, in
-/// picoseconds, with its line.
-///
-/// An error from `take` is reported with its line. Only one line is in memory at a time.
+/// Reads the times of this column of the file called `file`, one line in memory at a time, and
+/// passes each to `take`, in picoseconds, with its line. An error from `take` is reported with its
+/// line.
 pub(crate) fn read_lines(
     file: &str,
     column: Option<&Column>,
@@ -274,8 +267,7 @@ fn unread(file: &str, error: csv::Error) -> WorkloadError {
     WorkloadError::sample_file(file, "read", reason)
 }
 
-/// Reads the times of a file named `FILE` or `FILE#COLUMN`, and passes each to `take`, in
-/// picoseconds.
+/// Reads the times of `FILE` or `FILE#COLUMN`, and passes each to `take`, in picoseconds.
 pub(crate) fn read(
     name: &str,
     source: impl BufRead,

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// The error type of this crate; every variant says what was given and what is expected.
+/// The error type of this crate; every variant has the given value and the expected ones.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ pub enum WorkloadError {
     /// A value from the command line or a scenario that does not parse.
     #[error("{what} {text:?} is not understood: write {expected}")]
     Spelling {
-        /// The thing being spelled, such as `rate`.
+        /// The name of the value, such as `rate`.
         what: &'static str,
         /// The text as given.
         text: String,
@@ -75,7 +75,7 @@ pub enum WorkloadError {
         /// What is expected instead.
         expected: &'static str,
     },
-    /// A file of recorded times that cannot be read, or holds none.
+    /// A file of recorded times that cannot be read, or has none.
     #[error("{file:?} could not be {attempt}: {reason}")]
     SampleFile {
         /// The file name as given.
@@ -85,10 +85,10 @@ pub enum WorkloadError {
         /// The cause.
         reason: String,
     },
-    /// A spelling that names a file, in a context that opens none.
+    /// A spelling that names a file, where files cannot be opened.
     #[error("{what} {text:?} names a file, which cannot be used here: write {expected}")]
     FileNotOpened {
-        /// The thing being spelled, such as `service time`.
+        /// The name of the value, such as `service time`.
         what: &'static str,
         /// The text as given.
         text: String,
@@ -98,7 +98,7 @@ pub enum WorkloadError {
     /// A distribution whose mean is infinite: no server could sustain any rate of it.
     #[error("{what} {text:?} has no mean: {expected}")]
     NoMean {
-        /// The thing being spelled, such as `service time`.
+        /// The name of the value, such as `service time`.
         what: &'static str,
         /// The text as given.
         text: String,

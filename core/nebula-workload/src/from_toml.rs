@@ -1,19 +1,19 @@
-//! What every file in TOML needs: values by their text, and errors on one line.
+//! Shared by all files in TOML: values by their spelling, and errors on one line.
 
 use serde::{Deserialize, Deserializer, de};
 
-/// Deserializes a value from its text.
+/// Deserializes a value from its spelling.
 ///
 /// # Errors
 ///
-/// It is no text, or not one of a value.
+/// It is no text, or not the spelling of a value.
 pub fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(
     text: D,
 ) -> Result<T, D::Error> {
     String::deserialize(text)?.parse().map_err(de::Error::custom)
 }
 
-/// A duration as people write it, such as `200ns`.
+/// A duration, such as `200ns`.
 ///
 /// # Errors
 ///
@@ -22,7 +22,7 @@ pub fn span<'de, D: Deserializer<'de>>(text: D) -> Result<nebula_nic::Span, D::E
     spelled(text)
 }
 
-/// What is wrong with a TOML file, and on which line.
+/// The error in a TOML file, with its line.
 #[must_use]
 pub fn toml_reason(text: &str, error: &toml::de::Error) -> String {
     let words = error.message().split_whitespace().collect::<Vec<_>>().join(" ");

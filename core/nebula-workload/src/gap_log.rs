@@ -1,8 +1,8 @@
-//! When did the machine pause?
+//! The pauses of the machine.
 //!
 //! A [`Gap`] is a period in which a core that should have been spinning did not run: a timer tick,
 //! an interrupt, or the hypervisor taking the core away. A [`GapLog`] keeps the latest gaps,
-//! ordered and disjoint, and tells whether a request overlapped one. Logs of several processes can
+//! ordered and disjoint, and shows whether a request overlapped one. Logs of several processes can
 //! be merged if their times come from one clock.
 
 use std::collections::VecDeque;
@@ -30,22 +30,21 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Creates a gap from the pair of nanoseconds that another process sent.
+    /// The gap of a pair of nanoseconds that another process sent.
     #[must_use]
     pub fn from_ns(start_ns: u64, end_ns: u64) -> Self {
         let at = |ns| Timestamp::ZERO + Span::from_ns(ns);
         Self { start: at(start_ns), end: at(end_ns) }
     }
 
-    /// Returns the pair of nanoseconds to send to another process; the gap is widened to whole
-    /// nanoseconds.
+    /// The gap as a pair of nanoseconds for another process, widened to whole ones.
     #[must_use]
     pub fn to_ns(self) -> (u64, u64) {
         const PS_PER_NS: u64 = 1000;
         (self.start.as_ps() / PS_PER_NS, self.end.as_ps().div_ceil(PS_PER_NS))
     }
 
-    /// Returns how long the core did not run.
+    /// How long the core did not run.
     #[must_use]
     pub fn length(self) -> Span {
         self.end - self.start
@@ -56,7 +55,7 @@ impl Gap {
 ///
 /// # Invariants
 ///
-/// Gaps ascend and neither overlap nor touch: both their starts and their ends are in order.
+/// Gaps ascend and neither overlap nor touch.
 ///
 /// # Examples
 ///
@@ -81,16 +80,15 @@ pub struct GapLog {
 }
 
 impl GapLog {
-    /// Creates an empty log of the latest `capacity` gaps, at least one.
-    ///
-    /// A machine with a thousand timer ticks per second fills 65,536 entries (1 MiB) in a minute.
+    /// An empty log of the latest `capacity` gaps, at least one. A machine with a thousand timer
+    /// ticks per second fills 65,536 entries (1 MiB) in a minute.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let capacity = capacity.max(1);
         Self { gaps: VecDeque::with_capacity(capacity), capacity, forgotten: 0, complete_from: Timestamp::ZERO }
     }
 
-    /// Creates a log of all `gaps`, in any order; gaps that overlap or touch are merged.
+    /// A log of all `gaps`, in any order; gaps that overlap or touch are merged.
     #[must_use]
     pub fn from_gaps(gaps: impl IntoIterator<Item = Gap>) -> Self {
         let mut sorted: Vec<Gap> = gaps.into_iter().collect();
@@ -111,14 +109,11 @@ impl GapLog {
     }
 
     /// Appends a gap that starts no earlier than the latest one; a full log drops its oldest gap.
-    ///
-    /// A gap that overlaps or touches the latest one extends it. A gap that starts earlier than the
-    /// latest one is treated as starting with it, to keep the order; pass unordered gaps to
-    /// [`from_gaps`](Self::from_gaps).
-    ///
-    /// # Cost
-    ///
     /// O(1), no allocation.
+    ///
+    /// A gap that overlaps or touches the latest one extends it. A gap that starts earlier counts
+    /// as starting with it, to keep the order; pass unordered gaps to
+    /// [`from_gaps`](Self::from_gaps).
     pub fn push(&mut self, gap: Gap) {
         match self.gaps.back_mut() {
             Some(last) if gap.start <= last.end => last.end = last.end.max(gap.end),
@@ -136,12 +131,9 @@ impl GapLog {
         self.gaps.push_back(gap);
     }
 
-    /// Tells whether `[from, to]` overlaps a gap or the `guard` after one, in which queues drain.
-    ///
-    /// # Cost
-    ///
+    /// Whether `[from, to]` overlaps a gap or the `guard` after one, in which queues drain. Cost:
     /// O(log gaps); O(1) if no gap ended after `from - guard`, the common case for a request that
-    /// just completed.
+    /// has just completed.
     #[must_use]
     pub fn overlaps(&self, from: Timestamp, to: Timestamp, guard: Span) -> bool {
         match self.gaps.back() {
@@ -153,31 +145,30 @@ impl GapLog {
         }
     }
 
-    /// Tells whether the log still has every gap that a request which began at `from` could have
-    /// overlapped.
+    /// Whether the log still has every gap that a request from `from` on could have overlapped.
     #[must_use]
     pub fn is_complete_from(&self, from: Timestamp, guard: Span) -> bool {
         self.forgotten == 0 || self.complete_from + guard <= from
     }
 
-    /// Returns how many gaps the log has dropped because it was full.
+    /// The gaps dropped because the log was full.
     #[must_use]
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Returns the gaps in ascending order.
+    /// The gaps in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Gap> + '_ {
         self.gaps.iter().copied()
     }
 
-    /// Returns the number of gaps.
+    /// The number of gaps.
     #[must_use]
     pub fn len(&self) -> usize {
         self.gaps.len()
     }
 
-    /// Tells whether there is no gap.
+    /// Whether there is no gap.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.gaps.is_empty()

@@ -1,4 +1,4 @@
-//! How often, and for how long, did the machine pause?
+//! The frequency and length of the machine's pauses.
 
 use hdrhistogram::Histogram;
 use nebula_nic::Span;
@@ -38,7 +38,7 @@ impl Default for GapTally {
 }
 
 impl GapTally {
-    /// Creates an empty tally.
+    /// An empty tally.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "the bounds are constants")]
     pub fn new() -> Self {
@@ -64,7 +64,7 @@ impl GapTally {
         self.lengths_ns.saturating_record(length.as_ns());
     }
 
-    /// Adds the tally of another core; times and counts are then those of both cores together.
+    /// Adds the tally of another core; times and counts are then sums over both cores.
     #[expect(clippy::missing_panics_doc, reason = "all tallies have the same bounds")]
     pub fn merge(&mut self, other: &Self) {
         self.observed += other.observed;
@@ -76,7 +76,7 @@ impl GapTally {
         self.lengths_ns.add(&other.lengths_ns).expect("all tallies have the same bounds");
     }
 
-    /// Returns the counts as rates and shares.
+    /// The counts as rates and shares.
     #[must_use]
     pub fn summary(&self) -> GapSummary {
         let seconds = self.observed.as_secs_f64();

@@ -1,7 +1,7 @@
-//! The open-loop client: what is sent when, and its outcome.
+//! The open-loop client: the operations to send, and their outcomes.
 //!
-//! A state machine between a schedule and a transport; it owns neither clock nor socket. Each
-//! iteration of the client's loop sends what is due and reports what was received:
+//! A state machine between a schedule and a transport, without clock or socket. Each iteration of
+//! the client's loop sends the due operations and reports what was received:
 //!
 //! ```text
 //! while let Some((token, operation)) = generator.poll_send(now) {
@@ -11,10 +11,10 @@
 //! ```
 //!
 //! Latency counts from the time at which the *schedule* intended an operation to be sent. It
-//! includes whatever delays the send: a full transport, a full table or a late loop. So a stalled
+//! includes all delays of the send: a full transport, a full table or a late loop. So a stalled
 //! server cannot delay the very requests that would have measured the stall (coordinated omission).
 //!
-//! How late sends are is recorded as well, excluding time in which there was no room for them; see
+//! The lateness of sends is recorded too, excluding time without room for them; see
 //! [`LoadReport::generator_was_late`].
 
 use std::collections::VecDeque;
@@ -44,11 +44,9 @@ use crate::tails::Tails;
 pub struct GeneratorConfig {
     /// Operations due within this time after the schedule's start are sent but not measured.
     pub warm_up: Span,
-    /// The maximum number of outstanding operations; further ones wait, and their latency continues
-    /// to count.
+    /// The most outstanding operations; further ones wait, and their latency counts meanwhile.
     pub outstanding_max: u32,
-    /// The maximum number of completed RPCs that wait until the gaps are known (24 B each); see
-    /// [`Tails`].
+    /// The most completed RPCs that wait until the gaps are known (24 B each); see [`Tails`].
     pub pending_max: usize,
     /// How long after a gap RPCs are still excluded.
     pub guard: Span,
@@ -71,9 +69,9 @@ impl Default for GeneratorConfig {
 
 /// Sends a schedule and measures the replies.
 ///
-/// Times passed in must not decrease. Three kinds of methods:
+/// Times must not decrease. Three kinds of methods:
 ///
-/// - `poll_*`, `next_*` and `is_*` ask what to do;
+/// - `poll_*`, `next_*` and `is_*` return what to do;
 /// - `handle_*` report the outcome of an operation; each returns it, or `None` (counted) if the
 ///   token is not outstanding;
 /// - `into_report` ends the load.
@@ -115,11 +113,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Starts sending `schedule`.
-    ///
-    /// # Cost
-    ///
-    /// Allocates every table; nothing is allocated afterwards.
+    /// Starts sending `schedule`. Allocates every table; nothing is allocated afterwards.
     #[must_use]
     pub fn new(schedule: Schedule, config: GeneratorConfig) -> Self {
         let start = schedule.start();
@@ -142,13 +136,8 @@ impl Generator {
         }
     }
 
-    /// Returns an operation to send now, if one is due and the table has room.
-    ///
-    /// Blocked operations come first, in their order and with the same token.
-    ///
-    /// # Cost
-    ///
-    /// O(1), no allocation.
+    /// An operation to send now, if one is due and the table has room. Blocked operations come
+    /// first, in their order and with the same token.
     #[inline]
     pub fn poll_send(&mut self, now: Timestamp) -> Option<(Token, Operation)> {
         self.now = now;
@@ -169,12 +158,12 @@ impl Generator {
     fn unblock(&mut self, token: Token) -> Option<(Token, Operation)> {
         let entry = self.outstanding.entry_mut(token)?;
         entry.is_blocked = false;
-        // What was due after it also had to wait until this moment.
+        // Operations due after it also had to wait until this moment.
         self.held_until = Some(self.now);
         Some((token, entry.operation))
     }
 
-    /// Records that due operations must wait: their lateness is not the generator's.
+    /// Records that due operations must wait, through no lateness of the generator's.
     fn hold(&mut self) {
         if self.schedule.peek_due().is_some_and(|due| due <= self.now) {
             self.held_until = Some(self.now);
@@ -199,10 +188,8 @@ impl Generator {
         operation.at >= self.warm_until
     }
 
-    /// Takes back an operation for which the transport has no room: it stays due, and is the first
-    /// that the next poll returns.
-    ///
-    /// The caller should stop polling in this iteration, or it gets the same operation again.
+    /// Takes back an operation for which the transport has no room: it stays due, and the next poll
+    /// returns it first. So stop polling in this iteration.
     pub fn handle_blocked(&mut self, token: Token) {
         self.held_until = Some(self.now);
         match self.outstanding.entry_mut(token) {
@@ -218,10 +205,9 @@ impl Generator {
     }
 
     /// Gives up an operation for which the transport has no room, at once and unsent: infinite
-    /// latency.
-    ///
-    /// So an overload is seen where it happens. With [`handle_blocked`](Self::handle_blocked) the
-    /// operations would queue in the client instead, without limit.
+    /// latency. So an overload shows where it happens. With
+    /// [`handle_blocked`](Self::handle_blocked) operations would instead queue in the client
+    /// without limit.
     pub fn handle_refused(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
         let operation = self.complete(now, token)?.operation;
         self.record_infinite(&operation, now);
@@ -283,8 +269,8 @@ impl Generator {
     /// Ends the load at `now`: nothing more is sent.
     ///
     /// Outstanding operations are lost; operations that were due but not sent count as never sent.
-    /// Both have infinite latency: leaving out what could not even be sent would understate the
-    /// tail. Operations that are due later do not count as offered. A second stop has no effect.
+    /// Both have infinite latency, since leaving them out would understate the tail. Operations due
+    /// later do not count as offered. A second stop has no effect.
     pub fn handle_stop(&mut self, now: Timestamp) {
         if self.stopped_at.is_some() {
             return;
@@ -312,40 +298,38 @@ impl Generator {
         self.counts.never_sent += u64::from(self.is_measured(operation));
     }
 
-    /// Returns when the next operation is due, blocked operations excluded; `None` at the end of
-    /// the load.
+    /// When the next operation is due, without blocked ones; `None` at the end of the load.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         self.schedule.peek_due().filter(|_| self.stopped_at.is_none())
     }
 
-    /// Returns the number of outstanding operations, blocked ones included.
+    /// Outstanding operations, including blocked ones.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding.len()
     }
 
-    /// Tells whether every operation has been sent and has its outcome, or the load was stopped.
+    /// Whether every operation has been sent and has its outcome, or the load was stopped.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.next_due().is_none() && self.outstanding.is_empty()
     }
 
-    /// Returns the outcomes so far.
+    /// The outcomes so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Returns the latencies so far, to show progress or to settle them during the load.
+    /// The latencies so far, to show progress or to settle them during the load.
     pub fn latency_mut(&mut self) -> &mut Tails {
         &mut self.latency
     }
 
-    /// Ends the load and returns what was measured.
-    ///
-    /// Operations without an outcome are closed as by [`handle_stop`](Self::handle_stop), at the
-    /// latest time passed in. The tails must still be settled with the gaps of all processes.
+    /// Ends the load and returns the measurements. Operations without an outcome are closed as by
+    /// [`handle_stop`](Self::handle_stop), at the latest time passed in. The tails must still be
+    /// settled with the gaps of all processes.
     #[must_use]
     pub fn into_report(mut self) -> LoadReport {
         self.handle_stop(self.now);

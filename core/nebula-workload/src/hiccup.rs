@@ -1,10 +1,10 @@
 //! Detects the machine's pauses, which no server on it can avoid.
 //!
-//! A loop that only reads the clock sees it advance by tens of nanoseconds; where it advances by
+//! A loop that only reads the clock sees it advance by tens of nanoseconds; if it advances by
 //! microseconds, the core did not run. A [`GapDetector`] receives the readings, counts every step
 //! from [`COUNTED_FROM`](GapDetector::COUNTED_FROM) on, and logs those longer than a threshold. The
-//! poll loop of a client or a server can serve as such a loop if an iteration stays below the
-//! threshold: a longer iteration is counted as a gap.
+//! poll loop of a client or a server can serve if an iteration stays below the threshold: a longer
+//! iteration counts as a gap.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -40,26 +40,16 @@ impl GapDetector {
     /// The shortest step that the summary counts.
     pub const COUNTED_FROM: Span = Span::from_us(1);
 
-    /// Creates a detector that logs steps longer than `threshold` and keeps the latest
-    /// `log_capacity` of them.
-    ///
-    /// # Cost
-    ///
-    /// Allocates the log; nothing is allocated afterwards.
+    /// A detector that logs steps longer than `threshold` and keeps the latest `log_capacity` of
+    /// them. Allocates the log; nothing is allocated afterwards.
     #[must_use]
     pub fn new(threshold: Span, log_capacity: usize) -> Self {
         Self { last: None, threshold, log: GapLog::with_capacity(log_capacity), tally: GapTally::new() }
     }
 
     /// Takes the next reading of the clock and returns the gap before it, if that is longer than
-    /// the threshold.
-    ///
-    /// The first reading only starts the observation; a reading earlier than the last counts as no
-    /// step.
-    ///
-    /// # Cost
-    ///
-    /// A subtraction and two comparisons unless there is a gap.
+    /// the threshold. The first reading starts the observation; a reading earlier than the last
+    /// counts as no step.
     #[inline]
     pub fn observe(&mut self, now: Timestamp) -> Option<Gap> {
         let last = self.last.replace(now)?;
@@ -86,19 +76,19 @@ impl GapDetector {
         })
     }
 
-    /// Returns the gaps longer than the threshold.
+    /// The gaps longer than the threshold.
     #[must_use]
     pub fn log(&self) -> &GapLog {
         &self.log
     }
 
-    /// Returns the counts of all gaps, to be merged with those of other cores.
+    /// The counts of all gaps, to be merged with those of other cores.
     #[must_use]
     pub fn tally(&self) -> &GapTally {
         &self.tally
     }
 
-    /// Returns how often and for how long the core did not run.
+    /// How often and for how long the core did not run.
     #[must_use]
     pub fn summary(&self) -> GapSummary {
         self.tally.summary()

@@ -1,9 +1,8 @@
-//! Which key does an operation touch?
+//! The keys of operations.
 //!
 //! A [`Keys`] names a popularity and has one spelling everywhere; [`Keys::over`] gives it a number
-//! of keys and makes a [`KeyPicker`]. A key is an index ([`Key`]); its bytes on the wire are those
-//! that [`key_bytes`] makes of the index, the same in the loader that fills the store and in the
-//! clients that read it.
+//! of keys and makes a [`KeyPicker`]. A key is an index ([`Key`]); [`key_bytes`] makes its bytes on
+//! the wire, the same in the loader that fills the store and in the clients that read it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,9 +11,8 @@ use crate::error::WorkloadError;
 use crate::rng::{Rng, scramble};
 use crate::zipf::Zipf;
 
-/// The length of a key on the wire unless a workload specifies another.
-///
-/// Source: the key-value evaluations of NEBULA, RPCValet and MICA use 16 B keys.
+/// The length of a key on the wire unless a workload specifies another, from the key-value
+/// evaluations of NEBULA, RPCValet and MICA.
 pub const KEY_BYTES: usize = 16;
 
 /// The fewest bytes that hold any key.
@@ -35,7 +33,7 @@ pub const KEY_BYTES_MIN: usize = 8;
 pub struct Key(pub u64);
 
 impl Key {
-    /// Returns the key's 16 bytes: [`key_bytes`] of the usual length.
+    /// The key's 16 bytes: [`key_bytes`] of the usual length.
     #[must_use]
     #[inline]
     pub fn to_bytes(self) -> [u8; KEY_BYTES] {
@@ -45,7 +43,7 @@ impl Key {
     }
 }
 
-/// Fills `bytes` with the bytes of `key`; the length of `bytes` is the length of the key.
+/// Fills `bytes` with the bytes of `key`, as long as `bytes`.
 ///
 /// The index in little-endian order, then bits derived from it: two keys of equal length differ,
 /// and a store that hashes only the end of a key still sees 64 mixed bits.
@@ -93,16 +91,12 @@ impl Keys {
     /// The largest skew: the second key then has 0.1 % of the first one's share.
     pub const THETA_MAX: f64 = 10.0;
 
-    /// Creates the picker for keys `0..count`.
+    /// The picker for keys `0..count`, in O(1): nothing is computed or stored for each key.
     ///
     /// # Errors
     ///
     /// [`WorkloadError::OutOfRange`] for a `count` of 0 or above 2⁵³, and for a `theta` outside
     /// `0..=` [`THETA_MAX`](Self::THETA_MAX).
-    ///
-    /// # Cost
-    ///
-    /// O(1): nothing is computed or stored for each key.
     pub fn over(self, count: u64) -> Result<KeyPicker, WorkloadError> {
         check_count(count)?;
         Ok(KeyPicker(match self {
@@ -148,8 +142,7 @@ impl fmt::Display for Keys {
 
 /// Draws keys of one popularity from one population.
 ///
-/// Under `zipf`, the most popular key is `Key(0)`, then `Key(1)`, and so on; a store spreads them
-/// by hashing.
+/// Under `zipf`, `Key(0)` is the most popular, then `Key(1)`, and so on; stores hash them.
 ///
 /// # Examples
 ///
@@ -172,12 +165,8 @@ enum Picker {
 }
 
 impl KeyPicker {
-    /// Draws the next key.
-    ///
-    /// # Cost
-    ///
-    /// O(1), no allocation; `zipf` takes a logarithm and an exponential, and a second attempt for
-    /// fewer than 2 % of the draws.
+    /// Draws the next key in O(1), without allocation; `zipf` takes a logarithm and an exponential,
+    /// and a second attempt for fewer than 2 % of the draws.
     #[inline]
     pub fn next_key(&mut self, rng: &mut Rng) -> Key {
         Key(match &self.0 {

@@ -2,9 +2,8 @@
 //!
 //! Both follow the same schedules and use the same recorder, so that their figures are comparable.
 //! Nothing here reads a clock, sleeps, prints or asks the operating system for entropy: time is an
-//! argument, and every random draw comes from a [`Seed`].
-//!
-//! The modules are listed in the order in which a load is generated, sent and evaluated:
+//! argument, and every random draw comes from a [`Seed`]. The modules are in the order in which a
+//! load is generated, sent and evaluated:
 //!
 //! | question | module |
 //! |---|---|

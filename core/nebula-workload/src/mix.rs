@@ -1,4 +1,4 @@
-//! Which operations, in which proportions: `get=50,set=50`.
+//! The proportions of operations: `get=50,set=50`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,8 @@ use crate::error::WorkloadError;
 use crate::operation::Op;
 use crate::rng::Rng;
 
-/// The weights of the operations.
-///
-/// Weights are whole numbers and need not add up to 100; an operation that is not listed has weight
-/// 0.
+/// The weights of the operations: whole numbers, which need not add up to 100. An operation that is
+/// not listed has weight 0.
 ///
 /// # Examples
 ///
@@ -32,7 +30,7 @@ impl Mix {
     /// Only reads.
     pub const READ_ONLY: Self = Self { weights: [1, 0, 0, 0] };
 
-    /// Returns the share of `op`, in 0 to 1.
+    /// The share of `op`, in 0 to 1.
     #[must_use]
     pub fn share(&self, op: Op) -> f64 {
         f64::from(self.weights[op as usize]) / self.total() as f64
@@ -51,7 +49,7 @@ impl Mix {
         }
     }
 
-    /// Returns the sum of the weights.
+    /// The sum of the weights.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.weights.iter().map(|&weight| u64::from(weight)).sum()

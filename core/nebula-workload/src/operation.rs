@@ -8,7 +8,7 @@ use nebula_nic::Timestamp;
 use crate::error::WorkloadError;
 use crate::keys::Key;
 
-/// What an operation does to its key.
+/// The effect of an operation on its key.
 ///
 /// # Examples
 ///
@@ -34,7 +34,7 @@ impl Op {
     /// Every operation, in the order in which a mix is written.
     pub const ALL: [Self; 4] = [Self::Get, Self::Set, Self::Delete, Self::Scan];
 
-    /// Returns the spelling of the operation.
+    /// The spelling of the operation.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -76,10 +76,10 @@ impl fmt::Display for Op {
 pub struct Operation {
     /// When the operation is due; its latency counts from here, however late it is sent.
     pub at: Timestamp,
-    /// What it does.
+    /// Its effect.
     pub op: Op,
     /// The key it applies to.
     pub key: Key,
-    /// The bytes a SET writes. For others: 0, or what the trace says.
+    /// The bytes that a SET writes. For others: 0, or the trace's value.
     pub value_bytes: u32,
 }

@@ -1,13 +1,12 @@
-//! Which operations are outstanding?
+//! The outstanding operations.
 //!
-//! A table of fixed size. A token identifies a slot and the slot's generation, so that a late reply
-//! to an abandoned operation is recognized and never attributed to a later operation in the same
-//! slot.
+//! A table of fixed size. A token identifies a slot and its generation, so that a late reply to an
+//! abandoned operation is never attributed to a later operation in the same slot.
 
 use crate::operation::Operation;
 
-/// Identifies an outstanding operation, from [`Generator::poll_send`](crate::Generator::poll_send)
-/// to its outcome.
+/// Identifies an operation from [`Generator::poll_send`](crate::Generator::poll_send) to its
+/// outcome.
 ///
 /// # Examples
 ///
@@ -26,14 +25,13 @@ pub struct Token {
 }
 
 impl Token {
-    /// Returns the token as 64 bits.
+    /// The token as 64 bits.
     #[must_use]
     pub const fn to_u64(self) -> u64 {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// Returns the token with these bits, as made by [`to_u64`](Self::to_u64); any other bits
-    /// identify no operation.
+    /// The token of the bits of [`to_u64`](Self::to_u64); other bits identify no operation.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
     pub const fn from_u64(bits: u64) -> Self {
@@ -108,7 +106,7 @@ impl Outstanding {
         slot.entry.take()
     }
 
-    /// Returns the token of any outstanding operation, starting the search at slot `from`.
+    /// The token of an outstanding operation at slot `from` or later.
     pub(crate) fn next_live(&self, from: u32) -> Option<Token> {
         let slots = self.slots.iter().zip(0..).skip(from as usize);
         let mut live = slots.filter(|(slot, _)| slot.entry.is_some());

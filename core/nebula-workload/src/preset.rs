@@ -1,6 +1,6 @@
 //! The workloads that papers use to compare systems, by name.
 //!
-//! A preset is a spelling of [`ServiceTime`] with its source. Where a paper gives shares of a mean,
+//! A preset is a spelling of [`ServiceTime`] with its source. If a paper gives shares of a mean,
 //! the mean can be chosen: `bimodal-1:10us`.
 
 use crate::error::WorkloadError;
@@ -25,7 +25,7 @@ use nebula_nic::Span;
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// What it is, and its source.
+    /// Its description and source.
     pub what: &'static str,
     service: Service,
 }
@@ -34,10 +34,9 @@ pub struct Preset {
 enum Service {
     /// Measured times.
     Measured(&'static str),
-    /// Kinds of RPCs: shares in 10,000, and times in ten-thousandths of the mean; 1 µs unless
-    /// given.
+    /// Kinds of RPCs: shares in 10,000, and times in ten-thousandths of the mean.
     OfMean(&'static [(u32, u64)]),
-    /// A law of one parameter, the mean: 1 µs unless given.
+    /// A law of one parameter, the mean.
     Law(&'static str),
 }
 
@@ -141,7 +140,6 @@ impl Service {
     }
 }
 
-/// All names; those with a choice of mean are shown with one.
 fn names() -> String {
     let name =
         |preset: &Preset| if preset.has_mean() { format!("{}:MEAN", preset.name) } else { preset.name.to_owned() };

@@ -41,15 +41,14 @@ impl Rate {
         })
     }
 
-    /// Returns the rate in RPC/s.
+    /// The rate in RPC/s.
     #[must_use]
     pub const fn as_rps(self) -> f64 {
         self.0
     }
 
-    /// Returns this rate times `factor`, kept between [`MIN`](Self::MIN) and [`MAX`](Self::MAX).
-    ///
-    /// A `factor` of NaN gives [`MIN`](Self::MIN).
+    /// This rate times `factor`, kept between [`MIN`](Self::MIN) and [`MAX`](Self::MAX);
+    /// [`MIN`](Self::MIN) for NaN.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let rps = self.0 * factor;
@@ -85,7 +84,7 @@ fn split_unit(text: &str) -> (&str, f64) {
         .unwrap_or((text, 1.0))
 }
 
-/// Shows the largest unit that leaves a number of at least 1; a precision (`{:.2}`) rounds.
+/// The largest unit that leaves a number of at least 1; a precision (`{:.2}`) rounds.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, suffix) = match self.0 {

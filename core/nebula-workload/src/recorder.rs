@@ -1,13 +1,13 @@
-//! How long did each RPC take?
+//! The latencies of RPCs.
 //!
 //! A [`LatencyRecorder`] is an HDR histogram of nanoseconds with two additions. An RPC that was
-//! NACKed or lost has **infinite** latency and sorts last, so that refusing RPCs can never improve
-//! a quantile. And RPCs due before the warm-up ends are counted, but not recorded.
+//! NACKed or lost has **infinite** latency and sorts last, so that refusing RPCs never improves a
+//! quantile. RPCs due before the warm-up ends are counted, but not recorded.
 
 use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
 
-/// How long an RPC took; every finite latency is below the infinite one.
+/// The latency of an RPC; every finite one is below the infinite one.
 ///
 /// # Examples
 ///
@@ -27,7 +27,7 @@ pub enum Latency {
 }
 
 impl Latency {
-    /// Returns the span of a finite latency.
+    /// The span of a finite latency.
     #[must_use]
     pub const fn finite(self) -> Option<Span> {
         match self {
@@ -86,17 +86,14 @@ impl LatencyRecorder {
     /// How far a quantile may exceed the exact one, as a share of it.
     pub const RELATIVE_ERROR: f64 = 1e-3;
 
-    /// Creates an empty recorder that records from the first RPC on.
-    ///
-    /// # Cost
-    ///
-    /// Allocates some 230 KB; nothing is allocated afterwards.
+    /// An empty recorder that records from the first RPC on. Allocates some 230 KB; nothing is
+    /// allocated afterwards.
     #[must_use]
     pub fn new() -> Self {
         Self::with_warm_up_until(Timestamp::ZERO)
     }
 
-    /// Creates an empty recorder that ignores RPCs due before `warm_until`.
+    /// An empty recorder that ignores RPCs due before `warm_until`.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "the bounds are constants")]
     pub fn with_warm_up_until(warm_until: Timestamp) -> Self {
@@ -113,11 +110,7 @@ impl LatencyRecorder {
         }
     }
 
-    /// Records the latency of an RPC that was due at `intended`.
-    ///
-    /// # Cost
-    ///
-    /// O(1), no allocation.
+    /// Records the latency of an RPC that was due at `intended`. O(1), no allocation.
     #[inline]
     pub fn record(&mut self, intended: Timestamp, latency: Latency) {
         match latency {
@@ -148,35 +141,33 @@ impl LatencyRecorder {
         self.ignored += other.ignored;
     }
 
-    /// Returns the number of RPCs recorded, finite and infinite.
+    /// RPCs recorded, finite and infinite.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len() + self.infinite
     }
 
-    /// Returns the number of RPCs of infinite latency.
+    /// RPCs of infinite latency.
     #[must_use]
     pub fn infinite(&self) -> u64 {
         self.infinite
     }
 
-    /// Returns the number of RPCs that took longer than [`MAX`](Self::MAX).
+    /// RPCs that took longer than [`MAX`](Self::MAX).
     #[must_use]
     pub fn saturated(&self) -> u64 {
         self.saturated
     }
 
-    /// Returns the number of RPCs ignored because they belonged to the warm-up.
+    /// RPCs ignored because they belonged to the warm-up.
     #[must_use]
     pub fn ignored(&self) -> u64 {
         self.ignored
     }
 
-    /// Returns the latency that a share `q` of all RPCs do not exceed; `None` if nothing is
-    /// recorded.
-    ///
-    /// That is the latency of rank ⌈q·count⌉ in ascending order, infinite ones last. `q` is clamped
-    /// to 0..=1.
+    /// The latency that a share `q` of all RPCs do not exceed; `None` if nothing is recorded. That
+    /// is the latency of rank ⌈q·count⌉ in ascending order, infinite ones last. `q` is clamped to
+    /// 0..=1.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Latency> {
         let count = self.count();
@@ -190,12 +181,12 @@ impl LatencyRecorder {
 
     fn value_at_rank(&self, rank: u64) -> Span {
         // Half a rank below the rank: the histogram rounds up, and no rounding error of the
-        // division can reach the next rank.
+        // division reaches the next rank.
         let ns = self.histogram.value_at_quantile((rank as f64 - 0.5) / self.histogram.len() as f64);
         Span::from_ns(ns.clamp(self.min_ns, self.max_ns))
     }
 
-    /// Returns the mean of the *finite* latencies; `None` if there are none.
+    /// The mean of the *finite* latencies; `None` if there are none.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a mean of values up to 100 s")]
     pub fn mean(&self) -> Option<Span> {
@@ -203,7 +194,7 @@ impl LatencyRecorder {
         Some(Span::from_ps(ps as u64))
     }
 
-    /// Returns the minimum latency.
+    /// The minimum latency.
     #[must_use]
     pub fn min(&self) -> Option<Latency> {
         match self.histogram.len() {
@@ -212,22 +203,20 @@ impl LatencyRecorder {
         }
     }
 
-    /// Returns the maximum latency, infinite if any is.
+    /// The maximum latency, infinite if any is.
     #[must_use]
     pub fn max(&self) -> Option<Latency> {
         if self.infinite > 0 { Some(Latency::Infinite) } else { self.max_finite().map(Latency::Finite) }
     }
 
-    /// Returns the maximum finite latency.
+    /// The maximum finite latency.
     #[must_use]
     pub fn max_finite(&self) -> Option<Span> {
         (!self.histogram.is_empty()).then_some(Span::from_ns(self.max_ns))
     }
 
-    /// Returns the share of RPCs that took longer than `bound`, in 0 to 1; 0 if nothing is
-    /// recorded.
-    ///
-    /// Values in the same cell of the histogram as the bound count as not longer.
+    /// The share of RPCs that took longer than `bound`, in 0 to 1; 0 if nothing is recorded. Values
+    /// in the bound's cell of the histogram count as not longer.
     #[must_use]
     pub fn share_above(&self, bound: Span) -> f64 {
         let beyond = self.histogram.highest_equivalent(bound.as_ns().min(MAX_NS)).saturating_add(1);
@@ -236,21 +225,19 @@ impl LatencyRecorder {
         above as f64 / self.count().max(1) as f64
     }
 
-    /// Tells whether the p99 is within `slo`; false if nothing is recorded.
+    /// Whether the p99 is within `slo`; false if nothing is recorded.
     #[must_use]
     pub fn meets(&self, slo: Span) -> bool {
         self.quantile(0.99).is_some_and(|p99| p99 <= Latency::Finite(slo))
     }
 
-    /// Returns the cells of the histogram in ascending order: the maximum latency of the cell, and
-    /// its count.
-    ///
-    /// For curves; excludes infinite latencies.
+    /// The cells of the histogram in ascending order: the maximum latency of the cell, and its
+    /// count. For curves, without infinite latencies.
     pub fn cells(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         self.histogram.iter_recorded().map(|cell| (Span::from_ns(cell.value_iterated_to()), cell.count_at_value()))
     }
 
-    /// Returns the figures for tables; `None` if nothing is recorded.
+    /// The figures for tables; `None` if nothing is recorded.
     #[must_use]
     pub fn summary(&self) -> Option<LatencySummary> {
         Some(LatencySummary {

@@ -23,15 +23,14 @@ pub struct Counts {
     pub offered: u64,
     /// Operations answered, including those whose key was not found.
     pub replied: u64,
-    /// Operations answered whose key the server did not have.
+    /// Operations answered without a value, since the server did not have the key.
     pub not_found: u64,
     /// Operations refused with a NACK.
     pub nacked: u64,
-    /// Of those, operations that the generator itself had sent late: a burst after its own pause,
-    /// and not the offered load, may have caused the refusal.
+    /// Operations of those that the generator itself had sent late: a burst after its own pause may
+    /// have caused the refusal.
     pub nacked_late: u64,
-    /// Operations that the client itself refused, because it had no room for them; they were not
-    /// sent.
+    /// Operations that the client itself refused, unsent, for lack of room.
     pub refused_by_client: u64,
     /// Operations given up without an answer.
     pub lost: u64,
@@ -44,7 +43,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the operations whose outcome is known: all those offered, once a load has ended.
+    /// Operations whose outcome is known: all those offered, once a load has ended.
     #[must_use]
     pub fn settled(&self) -> u64 {
         self.replied + self.nacked + self.refused_by_client + self.lost + self.never_sent
@@ -90,45 +89,44 @@ pub struct LoadReport {
     pub counts: Counts,
     /// From the intended send to the reply.
     pub latency: Tails,
-    /// The same by operation, pauses of the machine included.
+    /// The same by operation, including pauses of the machine.
     pub by_op: ByOp,
     /// From the time an operation was due, and there was room for it, to its send.
     pub lateness: LatencyRecorder,
     /// The lateness that the p99 must not exceed; see
     /// [`generator_was_late`](Self::generator_was_late).
     pub late_after: Span,
-    /// From the end of the warm-up to the end of the schedule, or to the last reply if that came
-    /// later.
+    /// From the end of the warm-up to the end of the schedule, or to the last reply if later.
     pub duration: Span,
 }
 
 impl LoadReport {
-    /// Returns the replies per second, NACKs excluded, in RPC/s.
+    /// The replies per second, without NACKs.
     #[must_use]
     pub fn achieved_rps(&self) -> f64 {
         let seconds = self.duration.as_secs_f64();
         if seconds > 0.0 { self.counts.replied as f64 / seconds } else { 0.0 }
     }
 
-    /// Tells whether the client, and not the server, may have caused the tail.
+    /// Whether the client, and not the server, may have caused the tail: the p99 of
+    /// [`lateness`](Self::lateness) exceeds [`late_after`](Self::late_after).
     ///
-    /// The rule: the p99 of [`lateness`](Self::lateness) exceeds [`late_after`](Self::late_after).
-    /// More than 1 % of the sends were then later than that although there was room for them, so
-    /// the p99 is no longer that of the server. The latencies still count from the intended time;
-    /// they are an upper bound of the server's.
+    /// More than 1 % of the sends were then later than that although there was room, so the p99 is
+    /// not the server's. The latencies still count from the intended time: they are an upper bound
+    /// of the server's.
     #[must_use]
     pub fn generator_was_late(&self) -> bool {
         self.lateness.quantile(0.99).is_some_and(|p99| p99 > Latency::Finite(self.late_after))
     }
 
-    /// Returns the share of sends that were more than `bound` late, in 0 to 1.
+    /// The share of sends that were more than `bound` late, in 0 to 1.
     #[must_use]
     pub fn share_later_than(&self, bound: Span) -> f64 {
         self.lateness.share_above(bound)
     }
 
-    /// Adds the report of another client of the same load: rates and counts are summed; the longer
-    /// duration is kept.
+    /// Adds another client's report of the same load: sums rates and counts, keeps the longer
+    /// duration.
     pub fn merge(&mut self, other: Self) {
         self.rate_rps += other.rate_rps;
         self.counts.merge(&other.counts);

@@ -1,9 +1,9 @@
 //! Random numbers from a seed, in named streams.
 //!
-//! A run has one [`Seed`]. Each component draws from its own stream, chosen by name, so that adding
-//! a component, or drawing more often in one, does not shift the others: two dispatch policies
-//! compared under one seed get the same arrivals, the same keys and the same service times. The
-//! generator is xoshiro256++; its output is the same on every machine.
+//! A run has one [`Seed`]. Each component draws from its own stream, chosen by name, so that a
+//! further component, or more draws in one, does not shift the others: two dispatch policies
+//! compared under one seed get the same arrivals, keys and service times. The generator is
+//! xoshiro256++; its output is the same on every machine.
 
 use crate::streams::fill_exponential_alone;
 use rand_core::RngCore;
@@ -25,16 +25,14 @@ use rand_distr::{Distribution, Exp1};
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// Returns the stream called `name`, from its beginning.
+    /// The stream called `name`, from its beginning.
     #[must_use]
     pub fn stream(self, name: &str) -> Rng {
         Rng::seeded(self.derive(fnv1a(name.as_bytes())))
     }
 
-    /// Returns the seed of the replication or client number `index`.
-    ///
-    /// Two clients at half the rate, each with a replica of one seed, are independent of each other
-    /// and as repeatable as one client.
+    /// The seed of the replication or client number `index`. Two clients at half the rate, each
+    /// with a replica of one seed, are independent of each other and as repeatable as one client.
     #[must_use]
     pub fn replica(self, index: u64) -> Self {
         Self(self.derive(scramble(!index)))
@@ -59,7 +57,7 @@ impl Seed {
 #[derive(Clone, Debug)]
 pub struct Rng(pub(crate) [u64; 4]);
 
-/// Draws that are kept between a loop that draws and a loop that takes them: 1 KiB.
+/// Draws buffered between the loop that draws and the loop that uses them: 1 KiB.
 const EXPONENTIALS: usize = 128;
 
 impl Rng {
@@ -82,33 +80,23 @@ impl Rng {
         ((self.next_u64() >> 11) + 1) as f64 * UNIT_STEP
     }
 
-    /// Draws from the exponential distribution with mean 1: the time between events that occur once
-    /// per unit on average.
-    ///
-    /// # Cost
-    ///
-    /// One draw and no logarithm, except in 1 of 90 draws. At most 7.7 + 36.7, the limit of 53
-    /// random bits.
-    //
-    // Without its feature `std`, `rand_distr` uses `libm`'s logarithm and not the system's: the
+    /// Draws from the exponential distribution with mean 1: one draw and no logarithm, except in 1
+    /// of 90 draws. At most 7.7 + 36.7, the limit of 53 random bits.
+    // Without its feature `std`, `rand_distr` uses `libm`'s logarithm instead of the system's: the
     // same numbers on every machine.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         Exp1.sample(self)
     }
 
-    /// Draws as many numbers from the exponential distribution with mean 1 as there is room for:
-    /// those that as many calls of [`exponential`](Self::exponential) draw.
-    ///
-    /// # Cost
-    ///
-    /// Some 25 instructions a number, less than half of what a call takes.
+    /// Fills `draws` from the exponential distribution with mean 1, with the numbers of as many
+    /// calls of [`exponential`](Self::exponential). Takes some 25 instructions a number, less than
+    /// half of a call's.
     pub fn fill_exponential(&mut self, draws: &mut [f64]) {
         fill_exponential_alone(self, draws);
     }
 
-    /// Fills `times` with what `law` makes of as many draws from the exponential distribution with
-    /// mean 1, in their order.
+    /// Fills `times` by applying `law` to draws from the exponential distribution with mean 1.
     #[inline(always)]
     pub(crate) fn fill_by_exponential<T>(&mut self, times: &mut [T], mut law: impl FnMut(f64) -> T) {
         let mut draws = [0.0; EXPONENTIALS];
@@ -119,11 +107,8 @@ impl Rng {
         }
     }
 
-    /// Draws a number in `0..bound`, each equally likely; 0 if `bound` is 0.
-    ///
-    /// # Cost
-    ///
-    /// One draw and one multiplication; a second draw with probability below `bound` / 2⁶⁴.
+    /// Draws a number in `0..bound`, each equally likely; 0 if `bound` is 0. Takes one draw and one
+    /// multiplication; a second draw with probability below `bound` / 2⁶⁴.
     //
     // Source: D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019.
     #[inline]
@@ -162,11 +147,8 @@ impl RngCore for Rng {
 }
 
 /// One step of xoshiro256++: the number drawn, and the state after it.
-//
-// Own code, so that many streams can take their steps together: `streams`.
-//
-// Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47(4),
-// 2021.
+// Own code, so that many streams can take their steps together: `streams`. Source: D. Blackman, S.
+// Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47(4), 2021.
 #[inline(always)]
 pub(crate) const fn advance([a, b, c, d]: [u64; 4]) -> (u64, [u64; 4]) {
     let drawn = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
@@ -178,7 +160,7 @@ pub(crate) const fn advance([a, b, c, d]: [u64; 4]) -> (u64, [u64; 4]) {
 pub(crate) const fn retreat([a, b, c, d]: [u64; 4]) -> [u64; 4] {
     let d = d.rotate_right(45);
     let a = a ^ d;
-    // b and c came out as b ^ c and c ^ (b << 17): together b ^ (b << 17).
+    // b and c became b ^ c and c ^ (b << 17): together b ^ (b << 17).
     let mixed = b ^ c;
     let before = mixed ^ (mixed << 17) ^ (mixed << 34) ^ (mixed << 51);
     [a, before, b ^ before ^ a, d ^ before]

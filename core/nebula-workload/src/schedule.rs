@@ -1,9 +1,8 @@
-//! Which operation is due now?
+//! The due times of operations.
 //!
-//! A [`Schedule`] only knows when each operation is due: no reply, NACK or full queue can influence
-//! it. It is drawn from a [`Workload`] and a seed, one operation ahead, or replays the operations
-//! of a trace. Arrivals, keys and operations use separate random streams, so that a change of the
-//! mix does not change the arrivals.
+//! No reply, NACK or full queue can influence a [`Schedule`]. It is drawn from a [`Workload`] and a
+//! seed, one operation ahead, or replays the operations of a trace. Arrivals, keys and operations
+//! use separate random streams, so that a change of the mix does not change the arrivals.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -15,7 +14,7 @@ use crate::operation::{Op, Operation};
 use crate::rate::Rate;
 use crate::rng::{Rng, Seed};
 
-/// When a synthetic load ends.
+/// The end of a synthetic load.
 ///
 /// # Examples
 ///
@@ -59,11 +58,11 @@ pub struct Workload {
     pub arrivals: Arrivals,
     /// Arrivals per second, on average.
     pub rate: Rate,
-    /// Which keys are popular.
+    /// The popularity of keys.
     pub keys: Keys,
-    /// How many keys there are.
+    /// The number of keys.
     pub key_count: u64,
-    /// Which operations, in which proportions.
+    /// The proportions of operations.
     pub mix: Mix,
     /// The bytes that a SET writes.
     pub value_bytes: u32,
@@ -88,8 +87,7 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// Creates the schedule of the load from `start`, which is usually the clock's reading when the
-    /// clients begin.
+    /// The schedule of the load from `start`, usually the time at which the clients begin.
     ///
     /// # Errors
     ///
@@ -153,21 +151,15 @@ impl Schedule {
         Self { source, next, rate_rps, start, last: start }
     }
 
-    /// Returns when the next operation is due; `None` at the end of the load.
+    /// When the next operation is due; `None` at the end of the load.
     #[must_use]
     #[inline]
     pub fn peek_due(&self) -> Option<Timestamp> {
         self.next.map(|operation| operation.at)
     }
 
-    /// Takes the next operation if it is due at `now`.
-    ///
-    /// A late caller gets every operation in turn, with the time at which it *should* have been
-    /// sent.
-    ///
-    /// # Cost
-    ///
-    /// O(1), no allocation.
+    /// Takes the next operation if it is due at `now`. A late caller gets every operation in turn,
+    /// with the time at which it *should* have been sent. O(1), no allocation.
     #[inline]
     pub fn pop_due(&mut self, now: Timestamp) -> Option<Operation> {
         let operation = self.next.filter(|operation| operation.at <= now)?;
@@ -176,21 +168,19 @@ impl Schedule {
         Some(operation)
     }
 
-    /// Returns the intended rate in RPC/s: as configured, or the mean of a trace (0 if all its
-    /// times are equal).
+    /// The intended rate in RPC/s: as configured, or a trace's mean (0 if all its times are equal).
     #[must_use]
     pub fn rate_rps(&self) -> f64 {
         self.rate_rps
     }
 
-    /// Returns when the load begins.
+    /// When the load begins.
     #[must_use]
     pub fn start(&self) -> Timestamp {
         self.start
     }
 
-    /// Returns when the load ends: as configured; otherwise, when the last operation so far was
-    /// due.
+    /// When the load ends: as configured; otherwise, when the last operation so far was due.
     #[must_use]
     pub fn end(&self) -> Timestamp {
         match &self.source {
@@ -223,7 +213,7 @@ struct Synthetic {
     op_rng: Rng,
     value_bytes: u32,
     at: Timestamp,
-    /// `None` where the load ends by count.
+    /// `None` if the load ends by count.
     ends_at: Option<Timestamp>,
     remaining: u64,
 }

@@ -1,8 +1,8 @@
-//! How long does an RPC occupy its core?
+//! The time for which an RPC occupies its core.
 //!
 //! A [`ServiceTime`] is a distribution with one spelling everywhere. Its mean and squared
 //! coefficient of variation are exact, and drawing does not allocate. Times are rounded to whole
-//! picoseconds and limited to [`Span::MAX`].
+//! picoseconds, at most [`Span::MAX`].
 //!
 //! | spelling | meaning |
 //! |---|---|
@@ -95,12 +95,8 @@ enum Shape {
 }
 
 impl ServiceTime {
-    /// Draws a service time.
-    ///
-    /// # Cost
-    ///
-    /// No allocation, time independent of earlier draws. `exp` takes one draw and one logarithm;
-    /// `lognormal` draws again with probability 0.21.
+    /// Draws a service time, without allocation, in a time independent of earlier draws. `exp`
+    /// takes one draw and one logarithm; `lognormal` draws again with probability 0.21.
     #[inline]
     #[must_use]
     pub fn sample(&self, rng: &mut Rng) -> Span {
@@ -111,9 +107,8 @@ impl ServiceTime {
         }
     }
 
-    /// Draws a service time and the type of the request it is for: type 0 unless this is a mix.
-    ///
-    /// The times equal those that [`sample`](Self::sample) draws from the same stream.
+    /// Draws a service time and the type of its request: type 0 unless this is a mix. The times
+    /// equal those that [`sample`](Self::sample) draws from the same stream.
     #[inline]
     #[must_use]
     pub fn sample_typed(&self, rng: &mut Rng) -> (TypeId, Span) {
@@ -123,16 +118,12 @@ impl ServiceTime {
         }
     }
 
-    /// Draws the next `times.len()` service times and the types of their requests: those that as
-    /// many calls of [`sample_typed`](Self::sample_typed) draw.
-    ///
-    /// # Cost
-    ///
-    /// That of the draws; the distribution is looked at once.
+    /// Draws the next `times.len()` service times and the types of their requests, the same as so
+    /// many calls of [`sample_typed`](Self::sample_typed), faster.
     ///
     /// # Panics
     ///
-    /// If there is not a type for each time.
+    /// If `types` and `times` differ in length.
     pub fn fill_typed(&self, rng: &mut Rng, types: &mut [TypeId], times: &mut [Span]) {
         assert_eq!(types.len(), times.len(), "each time has a type");
         match &self.shape {
@@ -145,12 +136,9 @@ impl ServiceTime {
         }
     }
 
-    /// Draws rows of service times in whole picoseconds; each column holds what its stream alone
-    /// draws with [`sample`](Self::sample).
-    ///
-    /// # Cost
-    ///
-    /// Exponential times and those of two points are drawn in vectors, others one by one.
+    /// Draws rows of service times in whole picoseconds; each column has the numbers that its
+    /// stream alone draws with [`sample`](Self::sample). Exponential times and those of two points
+    /// are drawn in vectors, others one by one.
     #[inline(always)]
     pub fn fill_side_by_side<const N: usize, const ROWS: usize>(
         &self,
@@ -173,8 +161,7 @@ impl ServiceTime {
         }
     }
 
-    /// Returns the request types with their shares, by [`TypeId`]; one called `all` unless this is
-    /// a mix.
+    /// The request types with their shares, by [`TypeId`]; one called `all` unless this is a mix.
     #[must_use]
     pub fn types(&self) -> Vec<(String, f64)> {
         match &self.shape {
@@ -183,7 +170,7 @@ impl ServiceTime {
         }
     }
 
-    /// Returns the service time of one type; `None` for an unknown type.
+    /// The service time of one type; `None` for an unknown type.
     #[must_use]
     pub fn of_type(&self, TypeId(index): TypeId) -> Option<&Self> {
         match &self.shape {
@@ -198,48 +185,39 @@ impl ServiceTime {
         matches!(self.shape, Shape::Part(Part::Exponential(_)))
     }
 
-    /// Returns the mean in picoseconds, from the distribution and not from draws; above 0 and
-    /// finite.
+    /// The mean in picoseconds, from the distribution and not from draws; above 0 and finite.
     #[must_use]
     pub fn mean_ps(&self) -> f64 {
         self.moments.mean_ps
     }
 
-    /// Returns the squared coefficient of variation, variance / mean²: 0 for fixed times, 1 for
-    /// exponential ones.
-    ///
-    /// `None` if the variance is infinite: the mean of a run then converges too slowly for a
+    /// The squared coefficient of variation, variance / mean²: 0 for fixed times, 1 for exponential
+    /// ones. `None` if the variance is infinite: the mean of a run then converges too slowly for a
     /// confidence interval.
     #[must_use]
     pub fn scv(&self) -> Option<f64> {
         self.moments.scv()
     }
 
-    /// Creates the distribution of recorded times, read from the lines of `source`; its spelling is
-    /// `trace:name`.
-    ///
-    /// Keeps every time of the file, at 8 B each.
+    /// The distribution of recorded times, read from the lines of `source`; its spelling is
+    /// `trace:name`. Keeps every time, at 8 B each.
     ///
     /// # Errors
     ///
     /// [`WorkloadError::SampleLine`] for a line that is not a time, [`WorkloadError::SampleFile`]
-    /// for a source that cannot be read or holds no time, [`WorkloadError::Spelling`] for a name
-    /// that would not parse back, and [`WorkloadError::OutOfRange`] if all times are 0.
+    /// for a source that cannot be read or has no time, [`WorkloadError::Spelling`] for a name that
+    /// would not parse back, and [`WorkloadError::OutOfRange`] if all times are 0.
     pub fn from_samples(name: &str, source: impl BufRead) -> Result<Self, WorkloadError> {
         Self::from_part(Part::Empirical(Empirical::read(name, source)?))
     }
 
-    /// Creates the distribution of times already in memory, such as those a run just measured.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_samples`](Self::from_samples).
+    /// The distribution of times already in memory, such as those that a run has just measured.
     pub fn from_spans(name: &str, spans: impl Into<Arc<[Span]>>) -> Result<Self, WorkloadError> {
         Self::from_part(Part::Empirical(Empirical::new(name, spans.into())?))
     }
 
-    /// Creates the mix of request types of these names, shares and laws, none of which is a mix.
-    /// Its spelling does not parse back where a law's does not.
+    /// The mix of request types of these names, shares and laws, none of which is a mix. Its
+    /// spelling parses back if those of its laws do.
     ///
     /// # Errors
     ///
@@ -273,7 +251,7 @@ impl ServiceTime {
     }
 }
 
-/// Shows the spelling that parses to the same distribution.
+/// The spelling that parses to the same distribution.
 impl fmt::Display for ServiceTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.shape {

@@ -1,4 +1,4 @@
-//! A log of a service: how long each RPC took, and of which endpoint it was.
+//! A log of a service: how long each RPC took, and at which endpoint.
 
 use std::cell::Cell;
 use std::io::Read;
@@ -29,33 +29,31 @@ pub struct ServiceLog {
     endpoints: Vec<Endpoint>,
 }
 
-/// The RPCs of one endpoint; of all where the log has none.
+/// The RPCs of one endpoint, or of all if the log has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Endpoint {
-    /// Its name, empty where the log has none.
+    /// Its name; empty if the log has none.
     pub name: String,
     /// How long each of its RPCs took; never empty.
     pub times: Vec<Span>,
 }
 
-/// What the column with the endpoint is called, in logs of many makers.
+/// Names of the column with the endpoint, in logs of many makers.
 const ENDPOINT: [&str; 8] = ["endpoint", "method", "operation", "op", "rpc", "route", "path", "type"];
 
-/// The most endpoints: a column of identifiers is none.
+/// The most endpoints, so that a column of identifiers is not taken for one.
 const ENDPOINTS_MAX: usize = 64;
 
 impl ServiceLog {
     /// Reads the log called `file`: its times are in `column`, or in the only one whose name ends
-    /// in a unit.
-    ///
-    /// Keeps every time, at 8 B each.
+    /// in a unit. Keeps every time, at 8 B each.
     ///
     /// # Errors
     ///
     /// [`WorkloadError::SampleLine`] for a line without a time, [`WorkloadError::SampleFile`] for a
     /// source that cannot be read, that has no such column, no times, or more than 64 endpoints.
     pub fn read(file: &str, column: Option<&Column>, source: impl Read) -> Result<Self, WorkloadError> {
-        // The header, which tells where the endpoint is, is read before the first time is taken.
+        // The header, which has the place of the endpoint, is read before the first time is taken.
         let endpoint_at = Cell::new(None);
         let mut place = None;
         let mut endpoints: Vec<Endpoint> = Vec::new();
@@ -82,8 +80,7 @@ impl ServiceLog {
         Ok(Self { file: file.to_owned(), column: place.name, unit: place.unit, endpoints })
     }
 
-    /// The endpoints, in the order in which they first appear; one without a name where the log has
-    /// none.
+    /// The endpoints in the order in which they first appear; an unnamed one if the log has none.
     #[must_use]
     pub fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints
@@ -95,19 +92,19 @@ impl ServiceLog {
         self.endpoints.iter().map(|endpoint| endpoint.times.len()).sum()
     }
 
-    /// The column that the times were read from; empty where the file names none.
+    /// The column of the times; empty if the file names none.
     #[must_use]
     pub fn column(&self) -> &str {
         &self.column
     }
 
-    /// The unit that they were read in.
+    /// The unit of the times.
     #[must_use]
     pub const fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// The law of all times: a mix of the endpoints' where there are several.
+    /// The law of all times: a mix over the endpoints if there are several.
     ///
     /// # Errors
     ///

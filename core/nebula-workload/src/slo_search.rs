@@ -1,7 +1,7 @@
-//! Which rate still meets the SLO?
+//! The highest rate that meets the SLO.
 //!
-//! [`SloSearch`] decides which rate to probe next and reads the verdicts; it runs nothing itself.
-//! It doubles the rate until one misses the SLO (or halves it until one meets it), then bisects the
+//! [`SloSearch`] chooses the next rate to probe by the verdicts so far; it runs nothing itself. It
+//! doubles the rate until one misses the SLO (or halves it until one meets it), then bisects the
 //! bracket until it is narrow enough.
 //!
 //! On a shared machine, a probe can miss by bad luck, and sometimes meet by good luck. So a rate
@@ -14,7 +14,7 @@
 //!                        if missed, the end was luck: bisect on, below it
 //! ```
 //!
-//! So one wrong verdict, at any probe, does not change the answer. The number of probes is bounded.
+//! So one wrong verdict does not change the answer. The number of probes is bounded.
 
 use nebula_nic::Span;
 
@@ -62,7 +62,6 @@ struct Point {
 }
 
 impl Point {
-    /// Two of three probes decide.
     const VOTES: u32 = 2;
 
     fn is_missed(&self) -> bool {
@@ -96,12 +95,11 @@ pub struct SearchResult {
     pub lowest_missed_rps: Option<f64>,
     /// The number of probes made.
     pub probes: usize,
-    /// Whether the bracket is as narrow as requested; false while searching and after the last
-    /// allowed probe.
+    /// Whether the bracket is as narrow as requested; false during a search and after its last
+    /// probe.
     pub is_complete: bool,
 }
 
-/// What to do next, given the points so far.
 enum Step {
     Probe(Rate),
     Complete,
@@ -115,10 +113,8 @@ impl SloSearch {
     pub const PRECISION_MIN: f64 = 1e-4;
 
     /// Begins a search at `first`, within `limits`, for a bracket no wider than the share
-    /// `precision` of its lower end.
-    ///
-    /// `first` is clamped to the limits, `precision` raised to at least
-    /// [`PRECISION_MIN`](Self::PRECISION_MIN).
+    /// `precision` of its lower end. `first` is clamped to the limits, `precision` raised to at
+    /// least [`PRECISION_MIN`](Self::PRECISION_MIN).
     #[must_use]
     pub fn new(slo: Span, first: Rate, limits: std::ops::RangeInclusive<Rate>, precision: f64) -> Self {
         let (lowest, highest) = limits.into_inner();
@@ -142,20 +138,19 @@ impl SloSearch {
         self
     }
 
-    /// Returns the SLO searched for.
+    /// The SLO searched for.
     #[must_use]
     pub fn slo(&self) -> Span {
         self.slo
     }
 
-    /// Returns the verdict on a probe: whether its p99, NACKs counted as infinite, is within the
-    /// SLO.
+    /// The verdict on a probe: whether its p99, with NACKs as infinite, is within the SLO.
     #[must_use]
     pub fn is_met_by(&self, latency: &LatencyRecorder) -> bool {
         latency.meets(self.slo)
     }
 
-    /// Returns the rate to probe next; `None` when the search is over.
+    /// The rate to probe next; `None` when the search is over.
     #[must_use]
     pub fn next_rate(&self) -> Option<Rate> {
         match self.step() {
@@ -177,8 +172,7 @@ impl SloSearch {
     }
 
     fn step(&self) -> Step {
-        // A rate that missed once is neither met nor missed, so the same step, and with it the same
-        // rate, is chosen again.
+        // A rate that missed once is neither met nor missed, so the same rate is chosen again.
         match (self.highest_met(), self.lowest_missed()) {
             (None, None) => Step::Probe(self.first),
             (Some(met), None) if met.rate < self.highest => Step::Probe(self.limited(met.rate.scaled(2.0))),
@@ -193,8 +187,7 @@ impl SloSearch {
         self.points.iter().copied().find(Point::is_missed)
     }
 
-    /// Returns the highest point met below every point missed: a rate that meets above one that
-    /// misses is luck.
+    /// The highest point met below every point missed: one that meets above a miss is luck.
     fn highest_met(&self) -> Option<Point> {
         self.points.iter().copied().take_while(|point| !point.is_missed()).filter(Point::is_met).last()
     }
@@ -207,7 +200,7 @@ impl SloSearch {
         within(rate, self.lowest, self.highest)
     }
 
-    /// Returns the result so far.
+    /// The result so far.
     #[must_use]
     pub fn result(&self) -> SearchResult {
         let met_twice = |point: &Point| point.met >= Point::VOTES;

@@ -1,11 +1,9 @@
 //! (e^t - 1) / t and ln(1 + t) / t, continuous and accurate at t = 0.
 
-/// (e^t - 1) / t, continued at t = 0.
 pub(crate) fn expm1_ratio(t: f64) -> f64 {
     if t.abs() > SERIES_BELOW { libm::expm1(t) / t } else { 1.0 + t / 2.0 }
 }
 
-/// ln(1 + t) / t, continued at t = 0.
 pub(crate) fn log1p_ratio(t: f64) -> f64 {
     if t.abs() > SERIES_BELOW { libm::log1p(t) / t } else { 1.0 - t / 2.0 }
 }

@@ -6,10 +6,10 @@ use nebula_nic::Span;
 
 use crate::error::WorkloadError;
 
-/// A text together with what it should be and the expected syntax, for errors.
+/// A text with its kind and the expected syntax, for errors.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Spelled<'a> {
-    /// The thing being spelled, such as `service time`.
+    /// The name of the value, such as `service time`.
     pub(crate) what: &'static str,
     pub(crate) text: &'a str,
     /// Correct spellings.
@@ -25,17 +25,14 @@ impl Spelled<'_> {
         text.parse().map_err(|_| self.wrong())
     }
 
-    /// Parses a time that must not be 0.
     pub(crate) fn time_above_0(&self, text: &str) -> Result<Span, WorkloadError> {
         self.time(text).and_then(|span| if span == Span::ZERO { Err(self.wrong()) } else { Ok(span) })
     }
 
-    /// Parses a finite number.
     pub(crate) fn number(&self, text: &str) -> Result<f64, WorkloadError> {
         text.trim().parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| self.wrong())
     }
 
-    /// Splits at the first `separator`.
     pub(crate) fn pair<'t>(&self, text: &'t str, separator: char) -> Result<(&'t str, &'t str), WorkloadError> {
         let (left, right) = text.split_once(separator).ok_or_else(|| self.wrong())?;
         Ok((left.trim(), right.trim()))
@@ -59,7 +56,7 @@ impl Spelled<'_> {
     }
 }
 
-/// Shows a time as written on a command line: `1.5us`, exactly, in the largest unit that fits.
+/// Shows a time as on a command line: `1.5us`, exactly, in the largest unit that fits.
 pub(crate) struct Time(pub(crate) Span);
 
 /// Picoseconds of each unit as a power of ten, largest first.

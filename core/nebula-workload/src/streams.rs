@@ -1,5 +1,4 @@
-//! Several streams side by side: each draws the numbers that it would draw alone, and all take
-//! their steps together, in vectors.
+//! Several streams side by side, in vectors: each draws the numbers that it would draw alone.
 
 #![expect(
     clippy::needless_range_loop,
@@ -32,47 +31,40 @@ pub struct Streams<const N: usize> {
     ziggurat: Box<Ziggurat>,
 }
 
-/// One of the four words of each stream's state. With room behind it, so that the compiler makes
-/// vectors of lanes and not across words.
+/// One of the four words of each stream's state. Aligned, so that the compiler makes vectors of
+/// lanes instead of across words.
 #[repr(align(128))]
 #[derive(Clone, Copy, Debug)]
 struct Word<const N: usize>([u64; N]);
 
 /// The layers of the exponential law, from the widest on: where each ends, and above it where the
-/// layer above it ends, as the bits of two `f64`. What is drawn below the second is inside a
-/// rectangle.
-//
-// One number for both, so that the compiler loads them one by one: instructions that gather take 30
-// cycles where a processor's microcode guards them (Intel, "Gather Data Sampling", 2023), four
-// times as long as these loads.
+/// next layer up ends, as the bits of two `f64`. A draw below the second is inside a rectangle.
+// One number for both, so that the compiler loads them one by one: gather instructions take 30
+// cycles on processors with a microcode guard (Intel, "Gather Data Sampling", 2023), four times as
+// long as these loads.
 #[derive(Clone, Debug)]
 struct Ziggurat([u128; LAYERS]);
 
-/// Layers of the ziggurat.
 const LAYERS: usize = 256;
 
 impl<const N: usize> Streams<N> {
-    /// These streams, each from where it is.
+    /// These streams, each from its present state.
     #[must_use]
     pub fn new(streams: [Rng; N]) -> Self {
         let state = std::array::from_fn(|word| Word(std::array::from_fn(|lane| streams[lane].0[word])));
         Self { state, ziggurat: Box::new(Ziggurat::new()) }
     }
 
-    /// Draws rows of numbers from the exponential distribution with mean 1; each column holds what
-    /// its stream alone draws with [`Rng::exponential`].
-    ///
-    /// # Cost
-    ///
-    /// With vectors of `N` numbers some thirty instructions a row; in each row, every ninetieth
-    /// number is drawn alone.
+    /// Draws rows of numbers from the exponential distribution with mean 1; each column has the
+    /// numbers that its stream alone draws with [`Rng::exponential`]. Cost: with vectors of `N`
+    /// numbers some thirty instructions a row; every ninetieth number is drawn alone.
     #[inline(always)]
     pub fn fill_exponential(&mut self, rows: &mut [[f64; N]]) {
         let Self { state, ziggurat } = self;
         fill_exponential(state, ziggurat, rows);
     }
 
-    /// Draws rows of 64 random bits; each column holds what its stream alone draws.
+    /// Draws rows of 64 random bits; each column has the numbers that its stream alone draws.
     #[inline(always)]
     pub fn fill_bits(&mut self, rows: &mut [[u64; N]]) {
         for row in rows {
@@ -118,8 +110,7 @@ fn fill_exponential<const N: usize>(state: &mut [Word<N>; 4], ziggurat: &Ziggura
     }
 }
 
-/// The draws of one stream alone, with its state in registers. What is drawn outside of a rectangle
-/// takes the general way.
+/// The draws of one stream, its state in registers. Draws outside a rectangle take the general way.
 pub(crate) fn fill_exponential_alone(rng: &mut Rng, draws: &mut [f64]) {
     static ZIGGURAT: LazyLock<Ziggurat> = LazyLock::new(Ziggurat::new);
     let ziggurat = &*ZIGGURAT;
@@ -147,14 +138,12 @@ fn draw_outside(a: u64, b: u64, c: u64, d: u64) -> (f64, [u64; 4]) {
     (alone.exponential(), alone.0)
 }
 
-/// The layer that the ziggurat takes for 64 random bits.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "eight bits")]
 const fn layer(bits: u64) -> usize {
     bits as usize % LAYERS
 }
 
-/// The two numbers of a layer.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "each half is looked at")]
 const fn halves(layer: u128) -> (f64, f64) {
@@ -192,8 +181,7 @@ fn advance<const N: usize>([Word(a), Word(b), Word(c), Word(d)]: &mut [Word<N>; 
     drawn
 }
 
-/// The numbers that are not `within` a rectangle are drawn by their streams alone, from before this
-/// row on.
+/// Draws the numbers not `within` a rectangle again, each by its stream, from before this row on.
 #[cold]
 #[inline(never)]
 fn draw_again<const N: usize>(state: &mut [Word<N>; 4], within: &[bool; N], row: &mut [f64; N]) {
@@ -216,16 +204,15 @@ const fn put_back<const N: usize>([a, b, c, d]: &mut [Word<N>; 4], lane: usize, 
     [a.0[lane], b.0[lane], c.0[lane], d.0[lane]] = alone.0;
 }
 
-/// The number between 0 and 1 that the ziggurat makes of 64 random bits: the middle of one of 2⁵²
-/// parts.
+/// The ziggurat's number between 0 and 1 for 64 random bits: the middle of one of 2⁵² parts.
 #[inline(always)]
 fn between_0_and_1(bits: u64) -> f64 {
     f64::from_bits(bits >> 12 | 1.0_f64.to_bits()) - (1.0 - f64::EPSILON / 2.0)
 }
 
 impl Ziggurat {
-    /// Out of the draws themselves: what is drawn is the edge times a number between 0 and 1, here
-    /// the lowest one.
+    /// Computes the edges from draws: a draw is the edge times a number from 0 to 1, here the
+    /// lowest.
     fn new() -> Self {
         let edges: [f64; LAYERS] = std::array::from_fn(|layer| {
             let drawn: f64 = Exp1.sample(&mut Once(Some(layer as u64)));
@@ -237,8 +224,8 @@ impl Ziggurat {
     }
 }
 
-/// Draws these bits, and then ones: what the innermost layer, which no rectangle is inside of, asks
-/// for to accept its number.
+/// Draws these bits and then ones, so that the innermost layer, which no rectangle is inside of,
+/// accepts its number.
 struct Once(Option<u64>);
 
 impl RngCore for Once {

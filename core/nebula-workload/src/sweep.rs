@@ -5,10 +5,8 @@ use std::str::FromStr;
 use crate::error::WorkloadError;
 use crate::rate::Rate;
 
-/// The rates to offer one after the other, in the order written.
-///
-/// `a,b,c` lists them; `a..b:n` stands for `n` rates from `a` to `b`, both included, at equal
-/// steps.
+/// The rates to offer one after the other, in the order written: `a,b,c` lists them; `a..b:n` means
+/// `n` rates from `a` to `b`, inclusive, at equal steps.
 ///
 /// # Examples
 ///
@@ -24,14 +22,11 @@ use crate::rate::Rate;
 pub struct Sweep(Vec<Rate>);
 
 impl Sweep {
-    /// The maximum number of rates in a sweep: a typing error such as `1..2M:1000000` is refused,
-    /// not run for years.
+    /// The most rates in a sweep: a typing error such as `1..2M:1000000` is refused.
     pub const RATES_MAX: usize = 10_000;
 
-    /// Creates `count` rates from `first` to `last`, both included, at equal steps.
-    ///
-    /// A `count` of 1 gives only `first`; counts beyond [`RATES_MAX`](Self::RATES_MAX) are reduced
-    /// to it.
+    /// `count` rates from `first` to `last`, inclusive, at equal steps. A `count` of 1 gives only
+    /// `first`; a count beyond [`RATES_MAX`](Self::RATES_MAX) is reduced to it.
     #[must_use]
     pub fn linear(first: Rate, last: Rate, count: usize) -> Self {
         let count = count.clamp(1, Self::RATES_MAX);
@@ -43,7 +38,7 @@ impl Sweep {
         Self((0..count).map(at).collect())
     }
 
-    /// Returns the rates in order; never empty.
+    /// The rates in order; never empty.
     #[must_use]
     pub fn rates(&self) -> &[Rate] {
         &self.0

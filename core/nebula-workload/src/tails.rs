@@ -1,16 +1,16 @@
-//! Was it the server, or the machine? Each tail is recorded with and without the machine's pauses.
+//! Tails with and without the machine's pauses, to distinguish the server from the machine.
 //!
 //! [`Tails`] keeps one recorder of all RPCs (*raw*) and one without the RPCs that overlapped a gap
-//! of the machine, or began in the guard after one, while the queues it caused drain. Gaps come
-//! from timers and from the hypervisor, independent of the code under test, so the second tail is
-//! that of the software. Report it only together with the raw one and the share of RPCs kept.
+//! of the machine, or began in the guard after one, while its queues drain. Timers and the
+//! hypervisor cause gaps independently of the code under test, so the second tail is that of the
+//! software. Report it only together with the raw one and the share of RPCs kept.
 //!
 //! An RPC completes before all gaps that it overlapped are known: the server detects its own gaps,
 //! and the client hears of them even later. So completed RPCs wait in a bounded buffer until
-//! [`Tails::settle`] receives every gap up to some time. (Judging each RPC at once by the local
-//! gaps, and correcting for the peer's gaps later, does not work: a histogram does not know which
-//! of its RPCs overlapped a gap.) RPCs that do not fit into the buffer count only in the raw tail
-//! and as unjudged; the oldest go first, which favors neither fast nor slow ones.
+//! [`Tails::settle`] receives every gap up to some time. (A histogram cannot be corrected later: it
+//! does not know which of its RPCs overlapped a gap.) RPCs that do not fit into the buffer count
+//! only in the raw tail and as unjudged; the oldest go first, which favors neither fast nor slow
+//! ones.
 
 use std::collections::VecDeque;
 
@@ -48,7 +48,6 @@ pub struct Tails {
     unjudged: u64,
 }
 
-/// A completed RPC that is not judged yet.
 #[derive(Copy, Clone, Debug)]
 struct Pending {
     intended: Timestamp,
@@ -73,13 +72,9 @@ impl Tails {
     /// The usual guard: how long queues may still be draining after a gap.
     pub const GUARD: Span = Span::from_us(20);
 
-    /// Creates empty tails that ignore RPCs due before `warm_until` and hold up to `pending_max`
-    /// unjudged.
-    ///
-    /// # Cost
-    ///
-    /// Allocates 24 B for each unjudged RPC and writes to all of them, so that no page fault
-    /// disturbs the measurement; nothing is allocated afterwards.
+    /// Empty tails that ignore RPCs due before `warm_until` and keep up to `pending_max` unjudged.
+    /// Allocates 24 B for each of those and writes to all of them, so that no page fault disturbs
+    /// the measurement; nothing is allocated afterwards.
     #[must_use]
     pub fn new(warm_until: Timestamp, guard: Span, pending_max: usize) -> Self {
         let mut pending = VecDeque::from(vec![Pending::NONE; pending_max]);
@@ -129,11 +124,8 @@ impl Tails {
     ///
     /// `complete_until` is the minimum of the last readings of all detectors whose gaps are in
     /// `gaps`: a gap that is still open began at such a reading. RPCs are judged in the order in
-    /// which they were recorded; the first one that completed later ends the round.
-    ///
-    /// # Cost
-    ///
-    /// O(log gaps) for each RPC judged, no allocation.
+    /// which they were recorded, up to the first one that completed later. Cost: O(log gaps) for
+    /// each RPC judged, no allocation.
     pub fn settle(&mut self, gaps: &GapLog, complete_until: Timestamp) {
         while let Some(&rpc) = self.pending.front().filter(|rpc| rpc.done < complete_until) {
             self.pending.pop_front();
@@ -167,20 +159,19 @@ impl Tails {
         other.pending.into_iter().for_each(|rpc| self.enqueue(rpc));
     }
 
-    /// Returns the latencies of all RPCs.
+    /// The latencies of all RPCs.
     #[must_use]
     pub fn raw(&self) -> &LatencyRecorder {
         &self.raw
     }
 
-    /// Returns the latencies of the RPCs that were judged and overlapped no gap.
+    /// The latencies of the RPCs that were judged and overlapped no gap.
     #[must_use]
     pub fn gaps_excluded(&self) -> &LatencyRecorder {
         &self.gaps_excluded
     }
 
-    /// Returns the share of the judged RPCs that overlapped no gap, in 0 to 1; `None` if none is
-    /// judged.
+    /// The share of the judged RPCs that overlapped no gap, in 0 to 1; `None` if none is judged.
     #[must_use]
     pub fn share_kept(&self) -> Option<f64> {
         let kept = self.gaps_excluded.count();
@@ -188,14 +179,13 @@ impl Tails {
         (judged > 0).then(|| kept as f64 / judged as f64)
     }
 
-    /// Returns the number of RPCs that wait to be judged.
+    /// RPCs that wait to be judged.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Returns the number of RPCs that can no longer be judged: the buffer was full, or the log had
-    /// dropped their gaps.
+    /// RPCs that can no longer be judged: the buffer was full, or the log had dropped their gaps.
     #[must_use]
     pub fn unjudged(&self) -> u64 {
         self.unjudged

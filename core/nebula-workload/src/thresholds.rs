@@ -1,7 +1,5 @@
 //! Trained thresholds of `altocumulus:G` as a file: the load that they were trained for, and one
-//! row a load.
-//!
-//! The laboratory trains them; its simulator and a server read them.
+//! row a load. The laboratory trains them; its simulator and a server read them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,7 +20,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("fixed-15", include_str!("../data/thresholds/fixed-15.toml")),
 ];
 
-/// A trained table with what it was trained for.
+/// A trained table and the load that it was trained for.
 ///
 /// # Examples
 ///
@@ -85,18 +83,18 @@ impl ThresholdFile {
     ///
     /// # Panics
     ///
-    /// If the file that ships is invalid; a test reads each.
+    /// If the shipped file is invalid; a test reads each.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
         Some(Self::parse(text).unwrap_or_else(|error| panic!("data/thresholds/{name}.toml: {error}")))
     }
 
-    /// The table that the flag `--thresholds` says: the name of one that ships, or a file.
+    /// The table of the flag `--thresholds`: the name of a shipped one, or a file.
     ///
     /// # Errors
     ///
-    /// It is neither, or the file is no table; one line says so.
+    /// It is neither, or the file is no table; one line.
     pub fn find(text: &str) -> Result<Self, String> {
         if let Some(shipped) = Self::named(text) {
             return Ok(shipped);
@@ -123,7 +121,7 @@ impl ThresholdFile {
         toml::from_str(text).map_err(|error| toml_reason(text, &error))
     }
 
-    /// The thresholds that a manager uses, by load.
+    /// The thresholds for a manager, by load.
     ///
     /// # Errors
     ///

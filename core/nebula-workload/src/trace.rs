@@ -7,17 +7,17 @@
 //! ```
 //!
 //! - The header is optional; a first line that begins with `time_us` must be the whole header, or
-//!   else that of a log.
+//!   that of a log.
 //! - A log has a header with other columns too, in any order: `key`, the operation in `op`,
 //!   `operation`, `method` or `endpoint`, and the time in the only column whose name ends in a
 //!   unit, or in the one that [`TraceReader::column`] names. Its times count from the first.
-//!   `value_bytes` may be missing where nothing is set.
+//!   Without a set, `value_bytes` may be missing.
 //! - `time_us` counts from the start of the trace, in microseconds, with up to six decimals
 //!   (picoseconds). Times may repeat but must not decrease.
-//! - `op` is `get`, `set` or `delete`.
+//! - `op` is `get`, `set`, `delete` or `scan`.
 //! - `key` is the index of a key in decimal, or any other text. Text becomes a stable hash with the
 //!   top bit set, so that it never equals an index below 2⁶³.
-//! - Empty lines, and lines that begin with `#`, are skipped, and so are spaces around a field.
+//! - Empty lines, lines that begin with `#`, and spaces around a field are skipped.
 //! - Fields are not quoted: a key cannot contain a comma.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -32,14 +32,11 @@ use crate::rng::fnv1a;
 
 const HEADER: [&str; 4] = ["time_us", "op", "key", "value_bytes"];
 const PS_PER_US: u64 = 1_000_000;
-/// Decimals of a microsecond down to a picosecond.
 const DECIMALS: usize = 6;
 /// Set in the keys that are hashes of text.
 const TEXT_KEY: u64 = 1 << 63;
 
-/// Reads a trace, one operation after the other.
-///
-/// An iterator: it holds one line at a time, and ends after its first error.
+/// Reads a trace as an iterator over its operations, a line at a time; ends after its first error.
 ///
 /// # Examples
 ///
@@ -55,9 +52,7 @@ const TEXT_KEY: u64 = 1 << 63;
 #[derive(Debug)]
 pub struct TraceReader<R> {
     source: BufReader<R>,
-    /// The line being read, without its end.
     text: String,
-    /// Its number, from 1.
     line: u64,
     last: Timestamp,
     layout: Layout,
@@ -67,24 +62,22 @@ pub struct TraceReader<R> {
     has_ended: bool,
 }
 
-/// Where the fields of a line are.
 #[derive(Debug)]
 struct Layout {
     time: usize,
     op: usize,
     key: usize,
     value_bytes: Option<usize>,
-    /// Fields of a line.
     count: usize,
-    /// Of a log: the unit of its times, and the first of them in picoseconds once it is known.
+    /// In a log: the unit of its times, and the first of them in picoseconds once it is known.
     log: Option<(Unit, Option<u128>)>,
 }
 
 impl Layout {
-    /// That of `time_us,op,key,value_bytes`.
+    /// The layout of `time_us,op,key,value_bytes`.
     const PLAIN: Self = Self { time: 0, op: 1, key: 2, value_bytes: Some(3), count: 4, log: None };
 
-    /// That of a log; `None` if this is no header of one.
+    /// The layout of a log; `None` if this is no header of one.
     fn of_log(header: &str, column: Option<&Column>) -> Option<Result<Self, String>> {
         let names: Vec<String> = fields(header).map(|name| name.trim_matches('"').to_owned()).collect();
         let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(&name.to_ascii_lowercase().as_str()));
@@ -182,7 +175,7 @@ impl<R: Read> TraceReader<R> {
         Ok(operation)
     }
 
-    /// When an operation is; of a log, since its first time, which is given too.
+    /// The time of an operation; in a log since its first time, which is returned too.
     fn time(&self, text: &str) -> Result<(Timestamp, Option<u128>), WorkloadError> {
         let Some((unit, first)) = self.layout.log else {
             return parse_time(text).map(|at| (at, None)).ok_or_else(|| self.wrong(EXPECTED_TIME.into()));
@@ -194,7 +187,7 @@ impl<R: Read> TraceReader<R> {
         Ok((Timestamp::from_ps(at), Some(first)))
     }
 
-    /// Time, operation, key, and the bytes of the value where there is such a column.
+    /// Time, operation, key, and the bytes of the value if there is such a column.
     fn four_fields(&self) -> Result<(&str, &str, &str, Option<&str>), WorkloadError> {
         let Layout { time, op, key, value_bytes, count, log } = &self.layout;
         let found = fields(&self.text).count();
@@ -276,7 +269,6 @@ fn parse_key(text: &str) -> Option<Key> {
 #[derive(Debug)]
 pub struct TraceWriter<W> {
     sink: W,
-    /// Lines written, header included.
     lines: u64,
 }
 

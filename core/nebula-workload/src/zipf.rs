@@ -1,9 +1,9 @@
 //! Zipf's law in constant time and space, by rejection-inversion.
 //!
-//! The shares are p(k) ∝ h(k) with h(x) = x^-θ, for k = 1..=n. The sum of the shares is drawn as a
-//! histogram whose bar k is one wide and h(k) high, from k - ½ to k + ½, and compared with the
-//! curve h over the same interval, whose area is known: H(x) = ∫₁ˣ h. As h is convex, the curve's
-//! area over a bar is at least the bar's own.
+//! The shares are p(k) ∝ h(k) with h(x) = x^-θ, for k = 1..=n. Their sum is drawn as a histogram
+//! whose bar k is one wide and h(k) high, from k - ½ to k + ½, and compared with the curve h over
+//! the same interval, whose area is known: H(x) = ∫₁ˣ h. Since h is convex, the curve's area over a
+//! bar is at least the bar's.
 //!
 //! ```text
 //! u  uniform over the area under the curve, first bar cut to its own share exactly
@@ -12,7 +12,7 @@
 //! otherwise draw again
 //! ```
 //!
-//! The law is exact for every θ > 0, θ = 1 included: both H and H⁻¹ are written so that they are
+//! The law is exact for every θ > 0, θ = 1 included, since H and H⁻¹ are written so that they are
 //! continuous at the logarithm. Popular generators that precompute the sum of all shares work only
 //! for θ < 1 and are approximate from the third key on.
 //

@@ -1,19 +1,18 @@
-//! What an answer holds.
+//! The answer to a question.
 
 use nebula_sim::study::Row;
 
 use crate::failure::Failure;
 
-/// The answer to a question: rows, and what must be said beside them.
+/// Rows, with sentences and warnings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// A row for each point, in the order of the question.
+    /// Rows in the order of the question's points.
     pub rows: Vec<Row>,
-    /// The answer in sentences, where rows alone do not say it.
+    /// The answer in sentences, if rows alone do not give it.
     pub said: Vec<String>,
-    /// What to know before believing a row, a line each: too little simulated, or a search that
-    /// ended at its own bound.
+    /// Warnings, a line each: too little simulated, or a search that ended at its bound.
     pub notes: Vec<String>,
-    /// The first point that could not be simulated to its end; the rows are those of the others.
+    /// The first point that could not be simulated to its end; the rows are the others'.
     pub failure: Option<Failure>,
 }

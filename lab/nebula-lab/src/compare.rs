@@ -1,8 +1,4 @@
 //! `compare`: one workload, many systems and policies.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `plan` | the points: each system at each load, validated before the first run |
 
 mod plan;
 
@@ -42,12 +38,12 @@ pub struct Question {
     effort: EffortArgs,
 }
 
-/// The answer, and what its rows were made from.
+/// The answer, and the results behind its rows.
 #[derive(Debug)]
 pub struct Comparison {
     /// Its rows.
     pub answer: Answer,
-    /// For charts.
+    /// The results, for charts.
     pub found: Vec<Found>,
     /// The conditions, in one line.
     pub setting: String,
@@ -56,11 +52,11 @@ pub struct Comparison {
 }
 
 impl Question {
-    /// The question in these words: flags and their values, as after `nebula compare`.
+    /// The question in these words: flags and values, as after `nebula compare`.
     ///
     /// # Errors
     ///
-    /// Invalid input: the first unknown or invalid word, and what there is instead.
+    /// Invalid input: the first unknown or invalid word, and the valid ones.
     pub fn parse(words: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, Failure> {
         Ok(parsed("compare", words)?.0)
     }
@@ -69,16 +65,12 @@ impl Question {
     ///
     /// # Errors
     ///
-    /// Invalid input: the first system or load that cannot be simulated, before any is.
+    /// Invalid input: the first system or load that cannot be simulated, before any run.
     pub fn ask(&self, progress: &dyn Progress) -> Result<Comparison, Failure> {
         self.ask_on(&self.effort.workers()?, progress)
     }
 
-    /// [`ask`](Self::ask), on these workers.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`ask`](Self::ask).
+    /// [`ask`](Self::ask) on these workers.
     pub fn ask_on(&self, workers: &Workers, progress: &dyn Progress) -> Result<Comparison, Failure> {
         let plan = plan::Plan::of(self)?;
         let measured = studies::measure(workers, &plan.points, self.effort.seed(), progress)?;

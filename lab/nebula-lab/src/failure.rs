@@ -1,4 +1,4 @@
-//! Why a question has no answer, in one line.
+//! The reason why a question has no answer, in one line.
 
 /// Why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,20 +12,19 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Invalid input, told in one line.
+    /// Invalid input, as one line.
     #[must_use]
     pub fn bad_input(what: impl std::fmt::Display) -> Self {
         Self::BadInput(one_line(&what.to_string()))
     }
 
-    /// An error at run time, told in one line.
+    /// An error at run time, as one line.
     #[must_use]
     pub fn fault(what: impl std::fmt::Display) -> Self {
         Self::Fault(one_line(&what.to_string()))
     }
 }
 
-/// An error's text without line breaks.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

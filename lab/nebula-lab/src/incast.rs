@@ -69,20 +69,20 @@ struct Network {
 }
 
 impl Question {
-    /// The question in these words: flags and their values, as after `nebula incast`.
+    /// The question in these words: flags and values, as after `nebula incast`.
     ///
     /// # Errors
     ///
-    /// Invalid input: the first unknown or invalid word, and what there is instead.
+    /// Invalid input: the first unknown or invalid word, and the valid ones.
     pub fn parse(words: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, Failure> {
         Ok(parsed("incast", words)?.0)
     }
 
-    /// A row for each flow control.
+    /// A row per flow control.
     ///
     /// # Errors
     ///
-    /// Invalid input: what cannot be simulated, before anything is.
+    /// Invalid input: a scenario that cannot be simulated, before any run.
     pub fn ask(&self, progress: &dyn Progress) -> Result<Answer, Failure> {
         let effort = self.effort.of_incast();
         effort.validate()?;
@@ -103,23 +103,19 @@ impl Question {
         Ok(answer)
     }
 
-    /// The seed of all draws.
+    /// The seed of all random draws.
     #[must_use]
     pub fn seed(&self) -> Seed {
         self.effort.seed()
     }
 
-    /// The flow controls that are asked about.
+    /// The flow controls to compare.
     #[must_use]
     pub fn flows(&self) -> &[FlowKind] {
         &self.flow
     }
 
-    /// What is simulated under `flow`.
-    ///
-    /// # Errors
-    ///
-    /// Invalid input.
+    /// The scenario under `flow`, if it can be simulated.
     pub fn incast(&self, flow: FlowKind) -> Result<Incast, Failure> {
         let size = |name: &str, bytes: u64| {
             u32::try_from(bytes).map_err(|_| Failure::bad_input(format!("--{name}: {bytes} bytes are too many")))
@@ -146,7 +142,7 @@ impl Question {
     }
 }
 
-/// What was found in `world`, simulated or not. The fields are described in docs/LABORATORY.md.
+/// The row of a scenario, simulated or not, as `world` says; docs/LABORATORY.md has the fields.
 #[must_use]
 pub fn row(world: &'static str, incast: &Incast, found: &IncastEstimate) -> Row {
     let dropped = found.dropped;

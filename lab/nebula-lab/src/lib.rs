@@ -1,8 +1,7 @@
 //! The laboratory's questions in words.
 //!
-//! A question is what `nebula simulate`, `compare`, `size` and `reproduce` ask, as the flags of the
-//! command line. The program, a study's file and Python parse the same words with the same code, so
-//! they accept the same, refuse the same, and give the same answer.
+//! A question is what `nebula simulate`, `compare`, `size`, `incast` and `reproduce` ask, as flags.
+//! The program, a study's file and Python read the same words by the same code.
 //!
 //! | question | module |
 //! |---|---|

@@ -1,8 +1,7 @@
-//! Policies of a caller: a function chooses the core.
+//! A caller's policies: a function chooses the core.
 //!
-//! Dispatch is carried out by the same state machines as that of Nebula's own policies, through
-//! [`CustomPolicy`]; only the choice is the caller's. A choice that cannot be carried out ends the
-//! question with a fault.
+//! [`CustomPolicy`] carries the dispatch out, with the state machines of Nebula's policies; only
+//! the choice is the caller's. An impossible choice ends the question with a fault.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,34 +12,32 @@ use crate::Failure;
 
 /// Chooses cores.
 pub trait Decide: Send + Sync {
-    /// The core for an RPC; `load` has a number for each core, `key` is the RPC's key or else its
-    /// flow, `draw` a random number.
+    /// The core for an RPC. `load` has a number per core, `key` is the RPC's key or else its flow,
+    /// `draw` is a random number.
     ///
     /// # Errors
     ///
-    /// What ends the question, in words.
+    /// The reason to end the question.
     fn decide(&self, load: &[u32], key: u64, draw: u64) -> Result<i64, String>;
 }
 
-/// When a policy decides, and what the loads are then.
+/// When a policy decides, and the loads that it sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// As an RPC comes: it joins the queue of the core. A load is the RPCs that wait for the core
-    /// or are given to it.
+    /// An RPC arrives and joins a core's queue. A load counts the core's RPCs, waiting or given.
     Arrival,
-    /// As a core has room: the core takes the first RPC of the queue that all share. A load is the
-    /// RPCs given to the core, at most this many.
+    /// When a core has room; it takes the first RPC of the shared queue. A load counts the RPCs
+    /// given to the core, at most this many.
     Room(u32),
 }
 
-/// A policy of a caller's.
+/// A caller's policy.
 #[derive(Clone)]
 pub struct OwnPolicy {
     policy: CustomPolicy,
     faults: Faults,
 }
 
-/// The first choice that could not be carried out.
 #[derive(Clone, Debug, Default)]
 struct Faults(Arc<Mutex<Option<String>>>);
 
@@ -51,12 +48,12 @@ impl Faults {
 }
 
 impl OwnPolicy {
-    /// A policy called `custom:NAME`.
+    /// A policy named `custom:NAME`.
     ///
     /// # Errors
     ///
-    /// Invalid input: a name of other characters than `a` to `z`, `0` to `9` and `-`, or of more
-    /// than 31; no room for an RPC at a core, or for more than 64.
+    /// Invalid input: a name with characters other than `a` to `z`, `0` to `9` and `-`, or with
+    /// more than 31; room for 0, or more than 64, RPCs at a core.
     pub fn new(name: &str, when: When, decide: Arc<dyn Decide>) -> Result<Self, Failure> {
         if let When::Room(bound) = when
             && !(1..=64).contains(&bound)
@@ -74,7 +71,6 @@ impl OwnPolicy {
         &self.policy
     }
 
-    /// The choice that could not be carried out, if there was one.
     pub(crate) fn fault(&self) -> Option<Failure> {
         let told = self.faults.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         told.map(Failure::fault)
@@ -87,18 +83,16 @@ impl std::fmt::Debug for OwnPolicy {
     }
 }
 
-/// The cores of a server.
 #[derive(Clone)]
 struct Own {
     when: When,
     decide: Arc<dyn Decide>,
     faults: Faults,
     name: String,
-    /// Given to each core and not freed.
+    /// RPCs given to each core and not freed.
     outstanding: Vec<u32>,
-    /// Cores with room.
     with_room: usize,
-    /// What a choice is told, rewritten for each.
+    /// The loads that a choice sees, rewritten for each.
     load: Vec<u32>,
     rng: Rng,
 }
@@ -110,8 +104,7 @@ impl Own {
         Self { when, decide, faults, name, with_room: idle.len(), load: idle.clone(), outstanding: idle, rng }
     }
 
-    /// The choice, if it is one of the cores; otherwise the question ends, and this core is taken
-    /// until then.
+    /// The choice, if it is possible; otherwise `instead`, and a fault that ends the question.
     fn choice(&self, chosen: Result<i64, String>, instead: usize, is_possible: impl Fn(usize) -> bool) -> CoreId {
         let cores = self.outstanding.len();
         let core = match chosen {

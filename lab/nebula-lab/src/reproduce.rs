@@ -1,10 +1,7 @@
-//! `reproduce`: published results beside reproduced ones.
+//! `reproduce`: published results next to reproduced ones.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | `pick` | selecting entries by their ids |
-//! | `comparison` | one value, published and reproduced, from a run or from the JSON of an earlier run |
-//! | `rows` | comparisons as tables, JSON and CSV |
+//! `pick` selects entries by their ids, `comparison` is one value, published and reproduced, and
+//! `rows` has comparisons as tables, JSON and CSV.
 
 mod comparison;
 mod pick;
@@ -59,25 +56,25 @@ impl From<Effort> for reproduce::Effort {
 }
 
 impl Question {
-    /// The question in these words: ids, flags and their values, as after `nebula reproduce`.
+    /// The question in these words: ids, flags and values, as after `nebula reproduce`.
     ///
     /// # Errors
     ///
-    /// Invalid input: the first unknown or invalid word, and what there is instead.
+    /// Invalid input: the first unknown or invalid word, and the valid ones.
     pub fn parse(words: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, Failure> {
         Ok(parsed("reproduce", words)?.0)
     }
 
-    /// The entries that are meant, in the order of the list.
+    /// The selected entries, in the order of the list.
     ///
     /// # Errors
     ///
-    /// Invalid input: an id of no entry.
+    /// Invalid input: an unknown id.
     pub fn entries(&self) -> Result<Vec<Entry>, Failure> {
         pick::entries(&self.ids)
     }
 
-    /// Runs the entries, one after the other; results are in their order.
+    /// Runs the entries one after the other; results are in their order.
     ///
     /// # Errors
     ///
@@ -93,11 +90,7 @@ impl Question {
         self.entries()?.into_iter().map(one).collect()
     }
 
-    /// Runs the entries; a row for each value.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`reproduced`](Self::reproduced).
+    /// Runs the entries; gives a row per value.
     pub fn ask(&self, progress: &dyn Progress) -> Result<Answer, Failure> {
         let found = self.reproduced(progress)?;
         let rows = found.iter().flat_map(|(_, found)| &found.rows).map(|one| row(&Comparison::of(one))).collect();

@@ -1,18 +1,11 @@
 //! `simulate`: a server under each policy or design and load, with confidence intervals.
 //!
-//! There are two levels. At the queueing level, service times are given. At the block level, each
-//! block that an RPC touches goes through the simulated memory of a `--machine`, and service times
-//! are a result.
+//! At the queueing level service times are given. At the block level each block that an RPC touches
+//! goes through the simulated memory of a `--machine`, and service times are a result.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | `question` | the flags of both levels |
-//! | `level` | which flags belong to which level |
-//! | `words` | value syntax of this question only: reactions to a NACK, balancers |
-//! | `queueing` | the flags of the queueing level |
-//! | `plan` | its operating points, validated before the first run |
-//! | `tenants` | messaging domains that share cores: other rows, and a file of their description |
-//! | `blocks` | the block level, with files of the same names |
+//! `question` has the flags of both levels, `level` refuses those of the wrong one, `words` has
+//! value syntax; `queueing` has the flags of the queueing level and `plan` its points; `tenants`
+//! has tenants that share cores, `blocks` the block level.
 
 mod level;
 mod plan;
@@ -30,27 +23,27 @@ use crate::own::OwnPolicy;
 use crate::{Answer, Failure, Progress, Workers, studies};
 pub use question::Question;
 
-/// The answer, and what its rows were made from.
+/// The answer, and the results behind its rows.
 #[derive(Debug)]
 pub struct Simulation {
     /// Its rows.
     pub answer: Answer,
-    /// For charts.
+    /// The results, for charts.
     pub of: Simulated,
 }
 
 /// Each RPC of a run.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// The point: its policy.
+    /// The name of the point: its policy.
     pub name: String,
-    /// The share of capacity that is offered; `None` for a closed loop.
+    /// The share of capacity offered; `None` for a closed loop.
     pub load: Option<f64>,
-    /// In the order in which they were sent.
+    /// The RPCs in the order of sending.
     pub rpcs: Vec<TracedRpc>,
 }
 
-/// What was simulated.
+/// The results of a simulation.
 #[derive(Debug)]
 pub enum Simulated {
     /// Points of the queueing level.
@@ -62,20 +55,20 @@ pub enum Simulated {
 }
 
 impl Simulation {
-    /// A row for each replication of each point of the queueing level.
+    /// A row per replication of each point of the queueing level.
     ///
     /// # Errors
     ///
-    /// Invalid input: another level was asked about.
+    /// Invalid input: the question has another level.
     pub fn replications(&self) -> Result<Vec<Row>, Failure> {
         Ok(self.queueing("--per-replication")?.iter().flat_map(Found::replication_rows).collect())
     }
 
-    /// A row for each cell of the latency's distribution, of each point of the queueing level.
+    /// A row per cell of the latency's distribution, for each point of the queueing level.
     ///
     /// # Errors
     ///
-    /// Invalid input: another level was asked about.
+    /// Invalid input: the question has another level.
     pub fn histogram(&self) -> Result<Vec<Row>, Failure> {
         Ok(self.queueing("--histogram")?.iter().flat_map(Found::histogram_rows).collect())
     }
@@ -95,16 +88,12 @@ impl Question {
     ///
     /// # Errors
     ///
-    /// Invalid input: the first point that cannot be simulated, before any is.
+    /// Invalid input: the first point that cannot be simulated, before any run.
     pub fn ask(&self, progress: &dyn Progress) -> Result<Simulation, Failure> {
         self.ask_on(&self.effort.workers()?, progress)
     }
 
-    /// [`ask`](Self::ask), on these workers.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`ask`](Self::ask).
+    /// [`ask`](Self::ask) on these workers.
     pub fn ask_on(&self, workers: &Workers, progress: &dyn Progress) -> Result<Simulation, Failure> {
         let is_queueing = self.machine.is_none() && self.queueing.tenants.is_none() && self.queueing.tiers.is_none();
         if !self.own.policies.is_empty() && !is_queueing {
@@ -122,12 +111,11 @@ impl Question {
         }
     }
 
-    /// Each RPC of one run of each point: of the first replication, with as many RPCs as it has at
-    /// least.
+    /// Each RPC of the first replication of each point, as long as the effort without growth.
     ///
     /// # Errors
     ///
-    /// Invalid input: another level, a search, or a policy whose RPCs are not served by one core.
+    /// Invalid input: another level, a search, or a policy whose RPCs change their core.
     pub fn trace(&self) -> Result<Vec<Trace>, Failure> {
         if self.machine.is_some() || self.queueing.tenants.is_some() {
             return Err(Failure::bad_input("a trace is of the queueing level: remove --machine or --tenants"));

@@ -1,8 +1,8 @@
 //! `size`: room for a receive buffer and tables.
 //!
-//! Without `--service`, it applies the papers' rule for exponential service times. With a service
-//! and an SLO, it uses a formula if one is exact, and simulates otherwise. With a rate, cores are
-//! the answer; of a [server that runs](Running), rate and service are what was measured.
+//! Without `--service` it applies the papers' rule for exponential service times. With a service
+//! and an SLO it uses a formula if one is exact, and simulates otherwise. With a rate it finds the
+//! number of cores. For a [running server](Running), rate and service are measured.
 
 mod planner;
 mod question;
@@ -19,15 +19,15 @@ use crate::words::parsed;
 use crate::{Answer, Failure, Progress, Workers};
 use question::{with_sizing, with_sizing_shown};
 
-/// The load at which on average 54 RPCs wait for the papers' 64 cores.
+/// The load at which 54 RPCs wait on average for the papers' 64 cores.
 const LOAD: f64 = 0.984_375;
 
 impl Question {
-    /// The question in these words: flags and their values, as after `nebula size`.
+    /// The question in these words: flags and values, as after `nebula size`.
     ///
     /// # Errors
     ///
-    /// Invalid input: the first unknown or invalid word, and what there is instead.
+    /// Invalid input: the first unknown or invalid word, and the valid ones.
     pub fn parse(words: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, Failure> {
         Ok(parsed("size", words)?.0)
     }
@@ -41,8 +41,7 @@ impl Question {
         self.ask_on(&self.effort.workers()?, progress)
     }
 
-    /// What the server that runs keeps, and what one of its load needs. Its service times and its
-    /// rate are taken where the question has none.
+    /// A running server's capacity and needs; the question's service and rate replace its own.
     ///
     /// # Errors
     ///
@@ -51,11 +50,7 @@ impl Question {
         running::answer(self, running, &self.effort.workers()?, progress)
     }
 
-    /// [`ask`](Self::ask), on these workers.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`ask`](Self::ask).
+    /// [`ask`](Self::ask) on these workers.
     pub fn ask_on(&self, workers: &Workers, progress: &dyn Progress) -> Result<Answer, Failure> {
         match (&self.service, self.rate) {
             (_, Some(rate)) => planner::answer(self, rate, workers, progress),

@@ -1,4 +1,4 @@
-//! Runs studies: points on threads, and validation before the first run.
+//! Runs points on threads, after validation.
 
 use nebula_nic::{Policy, Span};
 use nebula_sim::study::fields::Fields;
@@ -11,7 +11,7 @@ use crate::{Answer, Failure, Progress};
 /// The results of all points, and the first failure if any failed.
 #[derive(Debug)]
 pub struct Measured {
-    /// In the order of the points, without those that failed.
+    /// The results of the points that did not fail, in order.
     pub found: Vec<Found>,
     /// A queue that grew without limit.
     pub failure: Option<Failure>,
@@ -28,12 +28,11 @@ impl Measured {
     }
 }
 
-/// Runs all points; results are in the order of the points.
+/// Runs all points. If a queue grows without limit, its failure comes with the others' results.
 ///
 /// # Errors
 ///
-/// Invalid input. If the queue of one point grows without limit, the other points still run: the
-/// failure comes with their results.
+/// Invalid input.
 pub fn measure(
     executor: &impl Executor,
     points: &[Point],
@@ -53,8 +52,7 @@ pub fn measure(
     Ok(measured)
 }
 
-/// Rejects an unbounded queue past saturation: the result would only depend on the length of the
-/// run.
+/// Rejects an unbounded queue past saturation, whose result would depend on the run's length only.
 ///
 /// # Errors
 ///
@@ -73,8 +71,7 @@ pub fn check_saturation(system: &System, load: &Load) -> Result<(), Failure> {
     }
 }
 
-/// The default time for which a core holds the lock of `mcs-lock`: the transfer of a cache line
-/// that two other cores touch in between.
+/// The default hold time of `mcs-lock`: a transfer of a line that two other cores touched.
 const LOCK_HANDOFF: Span = Span::from_ns(150);
 
 /// The cost of the lock, for policies that have one.

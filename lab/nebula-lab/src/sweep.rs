@@ -1,17 +1,8 @@
 //! `sweep`: a question at every point of a grid.
 //!
-//! A [`Study`] names a question, the words that are fixed, and the words that vary. Its [`Point`]s
-//! are asked one thread each; what is known already comes from a [`Cache`]. A point that fails
-//! keeps its row, with the error, and the others go on. Rows are in the order of the points, on any
-//! worker, so the same study has the same bytes on any number of workers.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `kind` | the question of a study |
-//! | `study` | a study's file: its question, its axes and their ranges |
-//! | `point` | one point: its words, and the answer |
-//! | `result` | an answer that is kept: as a row, and as a line of JSON |
-//! | `cache` | results by the content of what was asked |
+//! A [`Study`] names a question, its fixed words, and the words that vary. One thread asks each of
+//! its [`Point`]s, unless a [`Cache`] has the result. A point that fails keeps its row, with the
+//! error. Rows are in the order of the points, and the workers do not change a byte.
 //!
 //! # Examples
 //!
@@ -51,13 +42,12 @@ pub use point::Point;
 pub use result::PointResult;
 pub use study::Study;
 
-/// The results of all points, in their order, from the cache or asked on `threads` threads, or one
-/// a core.
+/// The results of all points, in order, from the cache or asked on `threads` threads (one a core if
+/// `None`). A point that fails is a result.
 ///
 /// # Errors
 ///
-/// Threads that cannot be started, and a cache that cannot be written. A point that fails is a
-/// result.
+/// Threads cannot be started, or the cache cannot be written.
 pub fn run(
     points: &[Point],
     cache: &Cache,

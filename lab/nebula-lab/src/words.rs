@@ -1,13 +1,8 @@
 //! Flags and value syntax shared by several questions.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | `effort` | the amount of simulation, and the number of threads |
-//! | `values` | shares, loads and the SLO |
-//! | `parse` | a question from its words, and the error in one line |
-//!
-//! `nebula-ui` has those that the other programs read too: numbers, bytes, service times, arrivals
-//! and mixes.
+//! `effort` has the amount of simulation and of threads, `values` shares, loads and the SLO,
+//! `parse` reads a question. `nebula-ui` has the syntax that other programs share: numbers, bytes,
+//! service times, arrivals and mixes.
 
 mod effort;
 mod parse;

@@ -1,20 +1,20 @@
-//! Where a question is simulated.
+//! The threads that simulate a question.
 
 use nebula_sim::study::{Executor, OneThread, Threads};
 
 use crate::failure::Failure;
 
-/// Where a question is simulated. The answer does not depend on it.
+/// The threads that simulate a question; its answer does not depend on them.
 #[derive(Debug)]
 pub enum Workers {
-    /// On a separate pool of threads, replications side by side.
+    /// On a separate pool of threads, replications in parallel.
     Threads(Threads),
-    /// On the caller's thread, for those who ask many questions side by side.
+    /// On the caller's thread, for callers that ask many questions in parallel.
     Caller,
 }
 
 impl Workers {
-    /// As many threads, or one per core.
+    /// `count` threads, or one per core.
     ///
     /// # Errors
     ///
@@ -23,7 +23,6 @@ impl Workers {
         Ok(Self::Threads(Threads::try_new(count)?))
     }
 
-    /// Runs `work`, with its replications here.
     pub(crate) fn install<R: Send>(&self, work: impl Fn() -> R + Send + Sync) -> R {
         match self {
             Self::Threads(threads) => threads.install(work),

@@ -1,9 +1,7 @@
 //! The requests and results of the memory system.
 
-/// A cache block of [`Block::BYTES`] bytes, identified by its address divided by 64. 32 bits reach
-/// 256 GB.
-///
-/// The last number, [`u32::MAX`], marks an empty line and is not a block.
+/// A cache block of [`Block::BYTES`] bytes, by its address divided by 64; 32 bits reach 256 GB. The
+/// last number, [`u32::MAX`], marks an empty line and is no block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Block(pub u32);
 
@@ -11,7 +9,6 @@ impl Block {
     /// Bytes of one block.
     pub const BYTES: u32 = 64;
 
-    /// Marks an entry of a set without a block.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     /// The block that holds the byte at `address`; `None` past the last block.
@@ -34,8 +31,7 @@ impl Block {
 /// The number of labels; a [`Label`] is below it.
 pub const LABELS: usize = 8;
 
-/// The label under which an access is counted: a number below [`LABELS`], whose meaning the caller
-/// chooses.
+/// The label of an access, below [`LABELS`]; the caller chooses its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub u8);
 
@@ -52,7 +48,6 @@ impl Label {
         self.0 as usize
     }
 
-    /// The label as bits of a line.
     #[inline(always)]
     pub(crate) const fn code(self) -> u16 {
         assert!((self.0 as usize) < LABELS, "a label is below LABELS");
@@ -65,7 +60,7 @@ impl Label {
 pub enum Level {
     /// The core's own L1.
     L1,
-    /// The last-level cache; also when a block was allocated there without a fetch.
+    /// The last-level cache, also for a block allocated there without a fetch.
     Llc,
     /// The NIC's cache: three mesh traversals for a core, none for the NIC itself.
     Nic,

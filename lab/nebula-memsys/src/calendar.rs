@@ -1,33 +1,29 @@
 //! A link or bus as a row of time slots, each as long as one block's transfer.
 //!
-//! A reservation takes the first free slot at or after the requested time. Reservations are made in
-//! advance (a block that comes from memory reaches its core later than a block that is requested
-//! afterwards and comes from a cache). With a single "busy until" time, the earlier transfer would
-//! have to wait for the later one; with slots, it fills the gap before it.
+//! A reservation takes the first free slot at or after the requested time. Reservations are not
+//! made in the order of their times: a block from memory reaches its core later than one requested
+//! afterwards from a cache. With one "busy until" time the earlier transfer would wait for the
+//! later one; with slots it fills the gap before it.
 //!
-//! Slots are bits in a ring of windows; each window records which time interval it represents, so
-//! nothing has to be swept. A transfer that finds its slot free starts at once, even in the middle
-//! of the slot: throughput never exceeds one transfer per slot, and a wait may be too short by less
-//! than one slot.
+//! Slots are bits in a ring of windows, each with the interval it represents, so nothing is swept.
+//! A transfer whose slot is free starts at once, even within the slot: throughput never exceeds one
+//! transfer per slot, and a wait may be too short by less than a slot.
 
 use std::ops::Range;
 
-/// Slots per window: the bits of a word.
 const SLOTS: u64 = u64::BITS as u64;
 
-/// Windows in the ring, a power of two: with 64 slots each, the ring reaches 512 transfers ahead of
-/// its oldest.
+/// Windows in the ring, a power of two: it reaches 512 transfers ahead of its oldest.
 const WINDOWS: usize = 8;
 
-/// The length of a slot, and what follows from it: the same for all links of a network.
+/// The length of a slot with derived values, the same for all links of a network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SlotLength {
     /// 0 if transfers take no time and nothing is reserved.
     slot_ps: u64,
-    /// How far ahead of the present a transfer may be.
     reach_ps: u64,
-    /// 2⁶⁴ / `slot_ps`, rounded up: dividing by `slot_ps` becomes one multiplication, exact for all
-    /// times below 2⁶⁴ / `slot_ps`. 0 if a slot is not longer than the unit of time.
+    /// 2⁶⁴ / `slot_ps`, rounded up, which makes the division by `slot_ps` a multiplication, exact
+    /// for times below 2⁶⁴ / `slot_ps`. 0 unless a slot is longer than the unit of time.
     reciprocal: u64,
 }
 
@@ -37,7 +33,6 @@ impl SlotLength {
         Self { slot_ps, reach_ps: slot_ps * (SLOTS * (WINDOWS as u64 - 1)), reciprocal }
     }
 
-    /// Whether slots are longer than the unit of time.
     pub(crate) const fn is_long(&self) -> bool {
         self.reciprocal != 0
     }
@@ -48,33 +43,29 @@ impl SlotLength {
         now_ps + self.reach_ps
     }
 
-    /// The slot that contains `at_ps`.
     #[inline(always)]
     const fn slot_at(&self, at_ps: u64) -> u64 {
         if self.is_long() { self.long_slot_at(at_ps) } else { at_ps }
     }
 
-    /// As [`slot_at`](Self::slot_at), where slots [are long](Self::is_long).
+    /// [`slot_at`](Self::slot_at) for slots that [are long](Self::is_long).
     #[inline(always)]
     const fn long_slot_at(&self, at_ps: u64) -> u64 {
         ((at_ps as u128 * self.reciprocal as u128) >> 64) as u64
     }
 
-    /// The start of `slot`.
     #[inline(always)]
     const fn start_ps(&self, slot: u64) -> u64 {
         slot * self.slot_ps
     }
 }
 
-/// 64 slots: which interval they represent, and which of them are taken.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     epoch: u64,
     taken: u64,
 }
 
-/// Which slots are taken.
 #[derive(Debug, Clone)]
 pub(crate) struct Ring {
     windows: [Window; WINDOWS],
@@ -85,14 +76,14 @@ impl Ring {
     pub(crate) const EMPTY: Self = Self { windows: [Window { epoch: 0, taken: 0 }; WINDOWS], newest: 0 };
 
     /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start. A
-    /// transfer after [`limit_ps`](SlotLength::limit_ps) is not reserved: the ring would have to
-    /// move past the present, and earlier transfers would wait for slots that nothing uses.
+    /// transfer after [`limit_ps`](SlotLength::limit_ps) is not reserved: the ring would move past
+    /// the present, and earlier transfers would wait for unused slots.
     #[inline(always)]
     pub(crate) fn reserve_near(&mut self, length: &SlotLength, at_ps: u64, limit_ps: u64) -> u64 {
         self.reserve_slot(length, length.slot_at(at_ps), at_ps, limit_ps)
     }
 
-    /// As [`reserve_near`](Self::reserve_near), where slots [are long](SlotLength::is_long).
+    /// [`reserve_near`](Self::reserve_near) for slots that [are long](SlotLength::is_long).
     #[inline(always)]
     pub(crate) fn reserve_long(&mut self, length: &SlotLength, at_ps: u64, limit_ps: u64) -> u64 {
         self.reserve_slot(length, length.long_slot_at(at_ps), at_ps, limit_ps)
@@ -100,8 +91,7 @@ impl Ring {
 
     #[inline(always)]
     fn reserve_slot(&mut self, length: &SlotLength, slot: u64, at_ps: u64, limit_ps: u64) -> u64 {
-        // Usually the slot is free, in an interval that the ring already covers or that is newer
-        // than all.
+        // Usually the slot is free, and its interval is covered by the ring or newer than all.
         let epoch = slot / SLOTS;
         let window = &mut self.windows[index(epoch)];
         if window.epoch == epoch {
@@ -120,13 +110,13 @@ impl Ring {
         self.reserve_later(length, slot, at_ps, limit_ps)
     }
 
-    /// Reserves a slot after `slot`, which is taken and whose interval a window represents.
+    /// Reserves a slot after `slot`, which is taken and covered by a window.
     #[inline(never)]
     fn reserve_next(&mut self, length: &SlotLength, slot: u64, at_ps: u64, limit_ps: u64) -> u64 {
         let epoch = slot / SLOTS;
         let window = &mut self.windows[index(epoch)];
         let free = !window.taken >> (slot % SLOTS);
-        // The ring may have left an interval whose window nothing has used since.
+        // The ring may have left an interval whose window is unused since.
         if free == 0 || at_ps > limit_ps || self.newest >= epoch + WINDOWS as u64 || length.slot_ps == 0 {
             return self.reserve_later(length, slot, at_ps, limit_ps);
         }
@@ -152,12 +142,12 @@ impl Ring {
         at_ps.max(length.start_ps(self.take(slot)))
     }
 
-    /// Takes the first free slot from `slot` on, if there is one in the same interval.
+    /// Takes the first free slot from `slot` on in the same interval, if any.
     #[inline(always)]
     fn take_near(&mut self, slot: u64) -> Option<u64> {
         let epoch = slot / SLOTS;
         let window = &mut self.windows[index(epoch)];
-        // The ring may have left an interval whose window nothing has used since.
+        // The ring may have left an interval whose window is unused since.
         if window.epoch != epoch || self.newest >= epoch + WINDOWS as u64 {
             return None;
         }
@@ -175,7 +165,7 @@ impl Ring {
         Some(slot)
     }
 
-    /// Takes `slot` if it is in an interval that is newer than all.
+    /// Takes `slot` if its interval is newer than all.
     #[inline(always)]
     fn take_new(&mut self, slot: u64) -> bool {
         let epoch = slot / SLOTS;
@@ -187,14 +177,13 @@ impl Ring {
         is_new
     }
 
-    /// Takes each of `slots` slots from `from` on, which are free.
     #[inline(always)]
     fn take_run(&mut self, from: u64, slots: u64) {
         let (mut slot, end) = (from, from + slots);
         while slot < end {
             let (epoch, first) = (slot / SLOTS, slot % SLOTS);
             let here = (end - slot).min(SLOTS - first);
-            // The ring has left these: others are taken for them.
+            // The ring has left these: takes others instead.
             if epoch < self.oldest() {
                 for slot in slot..end {
                     self.take(slot);
@@ -206,8 +195,8 @@ impl Ring {
         }
     }
 
-    /// Takes the first free slot from `from` on. Slots before the ring count as taken: throughput
-    /// is exact, however far ahead reservations are.
+    /// Takes the first free slot from `from` on. Slots before the ring count as taken, so
+    /// throughput is exact however far ahead reservations are.
     #[inline]
     fn take(&mut self, from: u64) -> u64 {
         let mut slot = from.max(self.oldest() * SLOTS);
@@ -222,14 +211,13 @@ impl Ring {
         }
     }
 
-    /// The first run of consecutive free slots in `from..until`.
     #[inline(always)]
     fn free_run(&self, from: u64, until: u64) -> Option<Range<u64>> {
-        // Usually all of them are in one interval that the ring covers.
+        // Usually all are in one interval that the ring covers.
         let (epoch, first) = (from / SLOTS, from % SLOTS);
         let window = &self.windows[index(epoch)];
         if from < until && (until - 1) / SLOTS == epoch && window.epoch == epoch {
-            // The bits from the first slot on, and beyond the last one they are all taken.
+            // Bits from the first slot on; those beyond the last one are taken.
             let taken = (window.taken >> first) | (u64::MAX << (until - 1 - from) << 1);
             let start = from + u64::from((!taken).trailing_zeros());
             let end = start + u64::from((taken >> ((start - from) % SLOTS)).trailing_zeros());
@@ -238,8 +226,8 @@ impl Ring {
         self.free_run_beyond(from, until)
     }
 
-    /// A slot from `from` on, before which no run of `slots` free slots begins. Of long runs it
-    /// looks at three slots, and at those of one window.
+    /// A slot from `from` on before which no run of `slots` free slots begins. It checks at most
+    /// three slots of a run, and one window.
     #[inline(always)]
     fn run_not_before(&self, from: u64, slots: u64) -> u64 {
         let (epoch, first) = (from / SLOTS, from % SLOTS);
@@ -247,7 +235,7 @@ impl Ring {
         if window.epoch != epoch {
             return from;
         }
-        // What is beyond the window counts as free.
+        // Slots beyond the window count as free.
         let one = !(window.taken >> first);
         let behind = |free: u64| free >> 1 | 1 << (SLOTS - 1);
         let two = one & behind(one);
@@ -281,7 +269,7 @@ impl Ring {
         None
     }
 
-    /// The taken slots of an epoch: none if it is ahead of the ring, all if it is before the ring.
+    /// The taken slots of an epoch: none ahead of the ring, all before it.
     fn taken(&self, epoch: u64) -> u64 {
         let window = &self.windows[index(epoch)];
         match window.epoch == epoch {
@@ -295,7 +283,7 @@ impl Ring {
         (self.newest + 1).saturating_sub(WINDOWS as u64)
     }
 
-    /// The taken slots of an epoch that is not before the ring, to change them.
+    /// The taken slots of an epoch that is not before the ring.
     #[inline]
     fn window(&mut self, epoch: u64) -> &mut u64 {
         self.newest = self.newest.max(epoch);
@@ -307,7 +295,6 @@ impl Ring {
     }
 }
 
-/// A ring, and the length of its slots.
 #[derive(Debug, Clone)]
 pub(crate) struct Calendar {
     ring: Ring,
@@ -319,11 +306,9 @@ impl Calendar {
         Self { ring: Ring::EMPTY, length: SlotLength::new(slot_ps) }
     }
 
-    /// Takes the first free slot from `slot` on; returns which.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, slot: u64) -> u64 {
-        // Usually it is in an interval that the ring covers, and one of the next slots there is
-        // free, or in a new one.
+        // Usually a slot in the interval is free, and the ring covers it, or it is new.
         match self.ring.take_near(slot) {
             Some(slot) => slot,
             None if self.ring.take_new(slot) => slot,
@@ -331,7 +316,6 @@ impl Calendar {
         }
     }
 
-    /// Takes each of `slots` slots from `from` on, which are [free](Self::free_run).
     #[inline(always)]
     pub(crate) fn take_run(&mut self, from: u64, slots: u64) {
         self.ring.take_run(from, slots);
@@ -342,44 +326,37 @@ impl Calendar {
         if self.length.slot_ps == 0 { slot } else { self.ring.take(slot) }
     }
 
-    /// As [`Ring::reserve_near`].
     #[inline(never)]
     pub(crate) fn reserve_near(&mut self, at_ps: u64, now_ps: u64) -> u64 {
         self.ring.reserve_near(&self.length, at_ps, self.length.limit_ps(now_ps))
     }
 
-    /// The slot that contains `at_ps`.
     #[inline(always)]
     pub(crate) const fn slot_at(&self, at_ps: u64) -> u64 {
         self.length.slot_at(at_ps)
     }
 
-    /// The start of `slot`.
     #[inline(always)]
     pub(crate) const fn start_ps(&self, slot: u64) -> u64 {
         self.length.start_ps(slot)
     }
 
-    /// The first run of consecutive free slots in `from..until`.
     #[inline(always)]
     pub(crate) fn free_run(&self, from: u64, until: u64) -> Option<Range<u64>> {
         self.ring.free_run(from, until)
     }
 
-    /// As [`Ring::run_not_before`].
     #[inline(always)]
     pub(crate) fn run_not_before(&self, from: u64, slots: u64) -> u64 {
         self.ring.run_not_before(from, slots)
     }
 
-    /// The first taken slot in `from..until`.
     #[inline(always)]
     pub(crate) fn next_taken(&self, from: u64, until: u64) -> Option<u64> {
         self.ring.next(from, until, false)
     }
 }
 
-/// The index of an epoch's window in the ring.
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits are needed")]
 #[inline(always)]
 const fn index(epoch: u64) -> usize {
@@ -442,8 +419,7 @@ mod tests {
             let (mut at_once, mut one_by_one) = (Calendar::new(SLOT_PS), Calendar::new(SLOT_PS));
             let mut from = 0;
             for _ in 0..2000 {
-                // Far ahead now and then: the ring leaves windows behind that nothing has used
-                // since.
+                // Far ahead now and then: the ring leaves unused windows behind.
                 from += if rng.below(50) == 0 { rng.below(1500) } else { rng.below(20) };
                 let single = from + rng.below(100);
                 assert_eq!(at_once.take_first(single), one_by_one.take_first(single), "seed {seed}");

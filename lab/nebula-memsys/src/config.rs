@@ -1,7 +1,7 @@
 //! A machine's memory system as numbers with units, readable from TOML.
 //!
-//! Latencies may be zero and bandwidths infinite (`gb_per_s = inf`, `link_bytes = 0`), so that a
-//! limit can be removed to see its contribution. Cache and memory sizes must divide evenly.
+//! Latencies may be zero and bandwidths infinite (`gb_per_s = inf`, `link_bytes = 0`), to remove a
+//! limit and see its contribution. Cache and memory sizes must divide evenly.
 
 use serde::Deserialize;
 
@@ -95,18 +95,16 @@ pub struct LlcConfig {
     /// limited.
     #[serde(default)]
     pub nic_ways: Option<u32>,
-    /// Whether a NIC write that misses fetches the block from memory first, as a write-allocate
-    /// cache does.
+    /// Whether a NIC write that misses fetches the block first, as a write-allocate cache does.
     pub nic_write_fetches: bool,
     /// Whether a block that the NIC wrote stays in the NIC's cache until a core touches it: that
-    /// first access then travels core, home, NIC, core. Otherwise the NIC writes into the bank.
+    /// access travels core, home, NIC, core. Otherwise the NIC writes into the bank.
     #[serde(default = "yes")]
     pub nic_forwards: bool,
     /// The NIC's own cache: from the forwarded request's arrival to the block's departure.
     #[serde(default)]
     pub nic_cache_cycles: u32,
-    /// For how long a read or write of a block keeps the NIC's own cache from the next; 0 if it
-    /// takes any number at once.
+    /// How long a read or write keeps the NIC's cache busy; 0 if it takes any number at once.
     #[serde(default)]
     pub nic_cache_busy_cycles: u32,
 }
@@ -125,13 +123,13 @@ pub struct MeshConfig {
     pub link_bytes: u32,
     /// Column and row of the router to which the NIC is attached.
     pub nic_tile: [u32; 2],
-    /// Whether blocks wait for each other at the ports of cores and banks too, and not only at the
-    /// NIC's. That matters where a core can ask for blocks faster than one passes a port, in
-    /// `64 / link_bytes + 1` cycles, or where a bank serves many cores.
+    /// Whether blocks also wait for each other at the ports of cores and banks, not only at the
+    /// NIC's. That matters if a core can ask for a block more often than every
+    /// `64 / link_bytes + 1` cycles, or a bank serves many cores.
     #[serde(default)]
     pub ports_contend: bool,
-    /// Whether blocks wait for each other at all ports and on the links between routers, which they
-    /// pass along the row first.
+    /// Whether blocks wait for each other at all ports and on the links between routers; they pass
+    /// the row first.
     #[serde(default)]
     pub links_contend: bool,
 }
@@ -150,8 +148,7 @@ pub struct DramConfig {
     pub banks: u32,
     /// Bytes per row; a power of two, at least 64.
     pub row_bytes: u32,
-    /// From the home bank of the last-level cache to the channel and back, excluding the memory
-    /// itself.
+    /// From the home bank to the channel and back, excluding the memory itself.
     pub path_ns: f64,
     /// A read from the open row, including its transfer.
     pub hit_ns: f64,
@@ -161,8 +158,8 @@ pub struct DramConfig {
     pub conflict_ns: f64,
     /// The minimum from a row's activation to its precharge (tRAS).
     pub ras_ns: f64,
-    /// An open row is closed after it was unused for this long: 0 closes it at once; without a
-    /// value it stays open (open page).
+    /// An open row closes after it was unused for this long: 0 closes it at once; without a value
+    /// it stays open (open page).
     #[serde(default)]
     pub row_idle_ns: Option<f64>,
     /// How long a refresh occupies a rank; 0 for none.
@@ -173,8 +170,8 @@ pub struct DramConfig {
     pub write_queue: u32,
     /// Writes drained together when the queue is full; at most `write_queue`.
     pub write_batch: u32,
-    /// Writes that must wait before they use the idle bus; a full queue is drained in any case. 1,
-    /// the default, writes as soon as the bus is idle; `write_queue` only when the queue is full.
+    /// Writes that must wait before they use the idle bus: 1, the default, writes as soon as it is
+    /// idle; `write_queue` only when the queue is full.
     #[serde(default = "one")]
     pub idle_writes_least: u32,
     /// The time the bus takes to turn from reads to writes, and again from writes to reads.
@@ -190,7 +187,7 @@ const fn yes() -> bool {
 }
 
 impl MemoryConfig {
-    /// Checks whether these numbers describe a valid memory system.
+    /// Checks whether this is a valid memory system.
     ///
     /// # Errors
     ///

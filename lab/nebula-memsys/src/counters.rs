@@ -1,4 +1,4 @@
-//! Event counters: who supplied the blocks, and the row state that accesses to memory found.
+//! Counters of supplied blocks, and of the row states that accesses to memory found.
 
 use crate::block::{Done, Level};
 
@@ -22,14 +22,13 @@ impl Supplied {
         self.l1 + self.llc + self.nic + self.dram
     }
 
-    /// The share of accesses that did not need memory; `None` if there were no accesses.
+    /// The share of accesses without memory; `None` without accesses.
     #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
     #[must_use]
     pub fn hit_ratio(self) -> Option<f64> {
         (self.total() > 0).then(|| 1.0 - self.dram as f64 / self.total() as f64)
     }
 
-    /// Counts `done` and returns it.
     #[inline]
     pub(crate) const fn count(&mut self, done: Done) -> Done {
         match done.level {

@@ -30,14 +30,12 @@ impl Dram {
         Self { map: Map::new(config), channels, counters: DramCounters::default(), timing }
     }
 
-    /// Reads `block`; returns when its last byte has arrived.
     #[inline(always)]
     pub(crate) fn read(&mut self, at_ps: u64, block: Block) -> u64 {
         let (channel, place) = self.map.place(block);
         self.channels[channel].read(at_ps, place, &self.timing, &mut self.counters)
     }
 
-    /// Posts a write of `block`; returns when the channel has accepted it.
     #[inline(always)]
     pub(crate) fn write(&mut self, at_ps: u64, block: Block) -> u64 {
         let (channel, place) = self.map.place(block);

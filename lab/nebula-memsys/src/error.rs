@@ -21,7 +21,7 @@ pub enum MemoryConfigError {
     /// A number that must be a power of two.
     #[error("{field} is {got}; use a power of two")]
     NotPowerOfTwo {
-        /// What was computed or given.
+        /// The section and field, or the expression.
         field: &'static str,
         /// The value.
         got: u64,
@@ -49,11 +49,11 @@ pub enum MemoryConfigError {
     /// Two numbers in the wrong order.
     #[error("{lesser} is {lesser_got} and {greater} is {greater_got}; the first must not exceed the second")]
     WrongOrder {
-        /// What must be the smaller.
+        /// The field that must not be the larger one.
         lesser: &'static str,
         /// Its value.
         lesser_got: f64,
-        /// What must be the greater.
+        /// The field that must not be the smaller one.
         greater: &'static str,
         /// Its value.
         greater_got: f64,

@@ -1,25 +1,21 @@
-//! Every core's first-level data cache: tags only, set-associative, least recently used
-//! replacement.
+//! All cores' first-level data caches: tags only, set-associative, least recently used replacement.
 //!
-//! Copies are clean: the line in the last-level cache has the dirty bit. The tags of a set are in
-//! the order of their last use.
+//! Copies are clean, since the last-level cache has the dirty bit. Tags are in order of last use.
 
 use crate::block::Block;
 use crate::config::L1Config;
 
 pub(crate) struct L1s {
-    /// `[core][set]`, the most recent tag first, if sets have two ways, as most do; otherwise
-    /// empty.
+    /// `[core][set]`, the latest tag first, if sets have two ways, as most do; else empty.
     pairs: Box<[[u32; 2]]>,
-    /// `[core][set][age]`, the most recent first, for any other number of ways.
+    /// `[core][set][age]`, the latest first, for any other number of ways.
     tags: Box<[u32]>,
     ways: usize,
-    /// Sets of one core.
     sets: usize,
     set_mask: u32,
 }
 
-/// A set of one L1: its number over all cores.
+/// A set by its number over all cores.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place(usize);
 
@@ -35,7 +31,6 @@ impl L1s {
         Self { pairs, tags, ways, sets, set_mask }
     }
 
-    /// The set of `core` that `block` is in, if it is in its L1.
     #[inline(always)]
     pub(crate) fn place(&self, core: u16, block: Block) -> Place {
         Place(usize::from(core) * self.sets + (block.0 & self.set_mask) as usize)
@@ -55,7 +50,6 @@ impl L1s {
         false
     }
 
-    /// Whether `core` has `block`; changes nothing.
     #[inline]
     pub(crate) fn has(&self, core: u16, block: Block) -> bool {
         let Place(place) = self.place(core, block);
@@ -74,7 +68,6 @@ impl L1s {
         }
     }
 
-    /// Removes `block`; returns whether it was present.
     #[inline(always)]
     pub(crate) fn drop_copy(&mut self, core: u16, block: Block) -> bool {
         let place = self.place(core, block);
@@ -90,27 +83,23 @@ impl L1s {
         is_there
     }
 
-    /// The tags of a set of two ways.
     #[inline(always)]
     fn pair(&mut self, Place(place): Place) -> Option<&mut [u32; 2]> {
         self.pairs.get_mut(place)
     }
 
-    /// The tags of a set of any other number of ways.
     #[inline(never)]
     fn set(&mut self, Place(place): Place) -> &mut [u32] {
         &mut self.tags[place * self.ways..][..self.ways]
     }
 }
 
-/// [`L1s::touch`] for any number of ways.
 fn touch_any(set: &mut [u32], block: Block) -> bool {
     let Some(age) = set.iter().position(|&tag| tag == block.0) else { return false };
     push_front(&mut set[..=age], block.0);
     true
 }
 
-/// [`L1s::drop_copy`] for any number of ways.
 fn drop_any(set: &mut [u32], block: Block) -> bool {
     let Some(age) = set.iter().position(|&tag| tag == block.0) else { return false };
     set[age..].rotate_left(1);
@@ -118,8 +107,7 @@ fn drop_any(set: &mut [u32], block: Block) -> bool {
     true
 }
 
-/// Inserts `word` at the front and shifts the others back by one; the last is dropped. A loop,
-/// because there are few words.
+/// Inserts `word` at the front and drops the last. A loop, since there are few words.
 #[inline]
 fn push_front(words: &mut [u32], word: u32) {
     words.iter_mut().fold(word, |word, place| std::mem::replace(place, word));

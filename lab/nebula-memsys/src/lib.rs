@@ -1,10 +1,8 @@
-//! Caches, mesh and memory of a many-core chip as a timing model: when does an agent have a block,
-//! and who supplied it?
+//! Caches, mesh and DRAM of a chip as a timing model: when does an agent have a block, from where?
 //!
-//! The model does not know about RPCs, packets or their queues: a [`Block`] is 64 bytes with a
-//! number, an agent is a core or the NIC at the edge of the chip, and a [`Label`] is a small number
-//! under which the caller counts traffic. Thus "buffers stay in the cache" is a result and not an
-//! assumption.
+//! The model knows no RPCs, packets or queues: a [`Block`] is 64 bytes with a number, an agent is a
+//! core or the NIC at the chip's edge, and a [`Label`] is a number under which the caller counts
+//! traffic. So "buffers stay in the cache" is a result, not an assumption.
 //!
 //! ```text
 //!   core ── L1 ──┐                        ┌── channel ── rank ── bank (open row)
@@ -21,10 +19,9 @@
 //! | how long does memory take? | `dram` |
 //! | what moved, and what was counted? | [`traffic`], [`counters`] |
 //!
-//! Times are [`u64`] picoseconds of the caller's clock. An access takes effect when it is called
-//! and returns when its agent has the block; the resources it needs later (a bus, a link, a bank)
-//! are reserved. Calls should come in the order of their times; a time that is some tens of
-//! nanoseconds too early changes a wait, never a count.
+//! Times are [`u64`] picoseconds of the caller's clock. An access takes effect when it is called,
+//! reserves what it needs later (a bus, a link, a bank), and returns when its agent has the block.
+//! Calls should be in time order; tens of nanoseconds too early change a wait, never a count.
 //!
 //! # Invariants
 //!

@@ -1,13 +1,12 @@
-//! The metadata of a line in the last-level cache: one word, directory included.
+//! A line's metadata in the last-level cache: one word, with the directory.
 
 use crate::block::Label;
 
-/// Which L1s have a copy of a line, as far as one word can record.
+/// The L1s with a copy of a line, as far as one word can record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// No L1 and not the NIC's cache.
     Nobody,
-    /// This core, or none if its L1 has dropped the copy silently.
+    /// This core, or none if its L1 dropped the copy silently.
     Core(u16),
     /// Two cores or more; only their L1s know which.
     Several,
@@ -15,7 +14,6 @@ pub(crate) enum Holder {
     Nic,
 }
 
-/// The last writer of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
     Core,
@@ -32,7 +30,6 @@ const HOLDER_MASK: u16 = 0x3ff << HOLDER_SHIFT;
 const DIRTY: u16 = 1 << 13;
 const BY_NIC: u16 = 1 << 14;
 
-/// Holder codes above every core.
 const NOBODY: u16 = 0x3ff;
 const SEVERAL: u16 = 0x3fe;
 const NIC: u16 = 0x3fd;
@@ -40,7 +37,6 @@ const NIC: u16 = 0x3fd;
 const _: () = assert!(crate::block::LABELS == 8 && crate::config::CORES_MAX < NIC);
 
 impl Meta {
-    /// A clean line without a holder.
     pub(crate) const EMPTY: Self = Self(NOBODY << HOLDER_SHIFT);
 
     /// The label of the last write; meaningless on a clean line.
@@ -59,20 +55,19 @@ impl Meta {
         }
     }
 
-    /// A line that a core has written, and no other has.
+    /// A line that only this core has, and has written.
     #[inline(always)]
     pub(crate) const fn owned(core: u16, label: Label) -> Self {
         Self(label.code() | (core << HOLDER_SHIFT) | DIRTY)
     }
 
-    /// A line that the NIC has written, and that is in its cache or in no agent's.
+    /// A line that the NIC has written, in its cache (`is_kept`) or in no agent's.
     #[inline(always)]
     pub(crate) const fn received(is_kept: bool, label: Label) -> Self {
         let holder = if is_kept { NIC } else { NOBODY };
         Self(label.code() | (holder << HOLDER_SHIFT) | DIRTY | BY_NIC)
     }
 
-    /// A clean line that a core has.
     #[inline(always)]
     pub(crate) const fn held(core: u16) -> Self {
         Self(core << HOLDER_SHIFT)

@@ -1,10 +1,10 @@
 //! The on-chip network: hops between tiles, and the ports at its ends.
 //!
-//! The cost of a path is its hops. Blocks wait for each other at the NIC's port, where all that it
-//! writes, forwards and reads meets. The port of a core or a bank has about a sixteenth of what all
-//! cores move, and the links between routers are loaded to a few tens of percent: blocks wait there
-//! only if the description asks for it. A block occupies a port for a head flit and its 64 bytes;
-//! requests and acknowledgements are one flit and count as free.
+//! The cost of a path is its hops. Blocks wait for each other at the NIC's port, through which all
+//! of its traffic goes. The port of a core or a bank has about a sixteenth of all cores' traffic,
+//! and links between routers are loaded to a few tens of percent: blocks wait there only if the
+//! description asks for it. A block occupies a port for a head flit and its 64 bytes; requests and
+//! acknowledgements are one flit and count as free.
 //!
 //! Departs: NEBULA's Table II gives a mesh of 16 B links; contention is modeled at the NIC's port,
 //! and at other ports (`ports_contend`) and within the mesh (`links_contend`) only where the
@@ -18,34 +18,29 @@ use crate::modulus::Modulus;
 use crate::time::cycles_ps;
 use std::cmp::Ordering;
 
-/// An end of the network, the number of its port: those of the cores, of the NIC, and of the banks.
+/// An end of the network by the number of its port: cores, NIC, banks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End(usize);
 
-/// The outgoing and incoming links of an end are separate.
 struct Port {
     out: Ring,
     into: Ring,
 }
 
 pub(crate) struct Mesh {
-    /// Latency from each core and the NIC to each end; the length of a row is the number of ends.
+    /// Latency from each core and the NIC to each end; a row has an entry per end.
     ways_ps: Box<[u32]>,
     row: usize,
     tiles: Modulus,
     nic: End,
     longest_way_ps: u64,
-    /// From a block's head flit to its last flit.
     tail_ps: u64,
-    /// A block on a link.
     block: SlotLength,
-    /// Whether blocks wait at the NIC's port only, and there for longer than the unit of time.
+    /// Whether blocks wait at the NIC's port only, and longer than the unit of time.
     is_plain: bool,
     ports: Box<[Port]>,
-    /// The tile of each end.
     tiles_of: Box<[u16]>,
-    /// For each tile the links to the east, west, south and north; none if blocks do not contend
-    /// for them.
+    /// Each tile's links to the east, west, south and north; none without contention for them.
     links: Box<[Ring]>,
     columns: u16,
     hop_ps: u64,
@@ -97,7 +92,6 @@ impl Mesh {
         self.nic
     }
 
-    /// The bank of a set.
     #[inline(always)]
     pub(crate) const fn home(&self, SetId(set): SetId) -> End {
         End(self.nic.0 + 1 + self.tiles.remainder(set) as usize)
@@ -107,19 +101,18 @@ impl Mesh {
         self.tiles_of[one] == self.tiles_of[other]
     }
 
-    /// The travel time of a flit between a core or the NIC and any end, the same both ways.
+    /// The travel time of a flit between an agent and any end, the same both ways.
     #[inline(always)]
     pub(crate) fn way_ps(&self, End(agent): End, End(other): End) -> u64 {
         self.ways_ps[agent * self.row + other].into()
     }
 
-    /// From one corner to the opposite one.
     pub(crate) const fn longest_way_ps(&self) -> u64 {
         self.longest_way_ps
     }
 
-    /// Sends a block between a core and a bank at `at_ps`, over a [way](Self::way_ps) that is
-    /// known; returns when its last flit arrives. The agent asked at `now_ps`.
+    /// Sends a block between a core and a bank at `at_ps` over a known [way](Self::way_ps); returns
+    /// when its last flit arrives. The agent asked at `now_ps`.
     #[inline(always)]
     pub(crate) fn send(&mut self, now_ps: u64, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
         match self.is_plain {
@@ -128,7 +121,7 @@ impl Mesh {
         }
     }
 
-    /// The same for a block that the NIC sends.
+    /// [`send`](Self::send) for a block that the NIC sends.
     #[inline(always)]
     pub(crate) fn send_from_nic(&mut self, now_ps: u64, way_ps: u64, to: End, at_ps: u64) -> u64 {
         if !self.is_plain {
@@ -138,7 +131,7 @@ impl Mesh {
         port.reserve_long(&self.block, at_ps, self.block.limit_ps(now_ps)) + way_ps + self.tail_ps
     }
 
-    /// The same for a block that the NIC receives.
+    /// [`send`](Self::send) for a block that the NIC receives.
     #[inline(always)]
     pub(crate) fn send_to_nic(&mut self, now_ps: u64, way_ps: u64, from: End, at_ps: u64) -> u64 {
         if !self.is_plain {
@@ -148,8 +141,7 @@ impl Mesh {
         port.reserve_long(&self.block, at_ps + way_ps, self.block.limit_ps(now_ps)) + self.tail_ps
     }
 
-    /// The same for transfers of any length, and where blocks wait for each other at all ports, and
-    /// perhaps on the links between routers.
+    /// [`send`](Self::send) for any length, with waits at all ports and perhaps on links.
     #[cold]
     fn send_through(&mut self, now_ps: u64, way_ps: u64, End(from): End, End(to): End, at_ps: u64) -> u64 {
         let limit_ps = self.block.limit_ps(now_ps);
@@ -161,8 +153,7 @@ impl Mesh {
         self.ports[to].into.reserve_near(&self.block, come_ps, limit_ps) + self.tail_ps
     }
 
-    /// Passes the links from tile to tile, along the row first; returns when the head flit is
-    /// there.
+    /// Passes the links from tile to tile, along the row first; returns the head flit's arrival.
     fn pass(&mut self, from: u16, to: u16, left_ps: u64, limit_ps: u64) -> u64 {
         let (mut at, mut at_ps) = (from, left_ps);
         while at != to {
@@ -174,7 +165,6 @@ impl Mesh {
         at_ps
     }
 
-    /// The link to take at `at` on the way to `to`, and the tile behind it.
     fn step(&self, at: u16, to: u16) -> (usize, u16) {
         match (at % self.columns).cmp(&(to % self.columns)) {
             Ordering::Less => (0, at + 1),
@@ -185,14 +175,12 @@ impl Mesh {
     }
 }
 
-/// The tiles of the cores, of the NIC, and of the banks.
 fn tiles_of(config: &MemoryConfig) -> Box<[u16]> {
     let (mesh, tiles) = (&config.mesh, small(config.tiles()));
     let nic = small(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]);
     (0..config.cores).map(|core| core % tiles).chain([nic]).chain(0..tiles).collect()
 }
 
-/// A number of tiles; a mesh has a few thousand at most.
 #[expect(clippy::cast_possible_truncation, reason = "checked with the description")]
 const fn small(tiles: u32) -> u16 {
     tiles as u16

@@ -1,10 +1,9 @@
-//! Remainder by a divisor known at construction: a mask if it is a power of two.
+//! Quotient and remainder by a fixed divisor: shift and mask for a power of two.
 
-/// Divides by a fixed number above 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Modulus {
     divisor: u32,
-    /// `divisor - 1` and its number of bits, if the divisor is a power of two.
+    /// For a power of two: `divisor - 1`, and its number of bits.
     mask: u32,
     shift: u32,
     is_power_of_two: bool,
@@ -16,7 +15,6 @@ impl Modulus {
         Self { divisor, mask: divisor.wrapping_sub(1), shift: divisor.trailing_zeros(), is_power_of_two }
     }
 
-    /// The shift and the mask that divide, if the divisor is a power of two.
     #[inline(always)]
     pub(crate) const fn as_power_of_two(self) -> Option<(u32, u32)> {
         if self.is_power_of_two { Some((self.shift, self.mask)) } else { None }

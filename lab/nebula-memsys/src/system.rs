@@ -1,4 +1,4 @@
-//! The memory system as one machine: the path of each agent's access, and its effects.
+//! The memory system as one machine: each agent's accesses, and their effects.
 
 use crate::block::{Block, Label};
 use crate::calendar::Calendar;
@@ -21,16 +21,15 @@ pub use core_access::Needs;
 
 /// Caches, mesh and memory of one chip.
 ///
-/// It has three kinds of methods: accesses of a core ([`load`](Self::load), [`store`](Self::store),
-/// [`overwrite`](Self::overwrite), [`prefetch`](Self::prefetch)), accesses of the NIC
-/// ([`nic_write`](Self::nic_write), [`nic_read`](Self::nic_read)), and readings, which change
-/// nothing. Every access takes effect at once and returns when its agent has the block. Calls
-/// should come in the order of their times, give or take some tens of nanoseconds.
+/// Accesses of a core are [`load`](Self::load), [`store`](Self::store),
+/// [`overwrite`](Self::overwrite) and [`prefetch`](Self::prefetch), those of the NIC
+/// [`nic_write`](Self::nic_write) and [`nic_read`](Self::nic_read). An access takes effect at once
+/// and returns when its agent has the block. Readings change nothing. Calls should come in time
+/// order, give or take some tens of nanoseconds.
 ///
 /// # Cost
 ///
-/// An access that hits touches a few cache lines of the host; nothing is allocated after
-/// construction.
+/// A hit touches a few cache lines of the host; nothing is allocated after construction.
 ///
 /// # Examples
 ///
@@ -54,7 +53,7 @@ pub struct MemorySystem {
     l1_ps: u64,
     llc_ps: u64,
     nic_cache_ps: u64,
-    /// Which block the NIC's cache reads or writes when; `None` if it takes any number at once.
+    /// When the NIC's cache is busy; `None` if it takes any number of accesses at once.
     nic_cache: Option<Box<Calendar>>,
     dram_path_ps: u64,
     // -- the NIC's limits --
@@ -68,7 +67,6 @@ pub struct MemorySystem {
     traffic: Traffic,
 }
 
-/// The agent that accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Agent {
     Core,
@@ -78,13 +76,12 @@ enum Agent {
 /// How far an access may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Up to memory: the access always finds the block.
+    /// Up to memory, which has every block.
     Anywhere,
-    /// Up to the last-level cache: an access to a block that is not there does nothing.
+    /// Up to the last-level cache: does nothing if the block is not there.
     OnChip,
 }
 
-/// The result of an access with [`Reach::Anywhere`].
 #[inline(always)]
 fn found<T>(found: Option<T>) -> T {
     found.unwrap_or_else(|| unreachable!("memory has every block"))
@@ -120,20 +117,19 @@ impl MemorySystem {
         })
     }
 
-    /// Whether an access to `block` would be served without memory. Changes nothing.
+    /// Whether `block` is on the chip.
     #[must_use]
     #[inline(always)]
     pub fn is_on_chip(&self, block: Block) -> bool {
         self.llc.way_of(self.llc.set_of(block), block).is_some()
     }
 
-    /// Hints that `blocks` consecutive blocks will be accessed soon, so that the host prefetches
-    /// their sets where these are too many for its caches. Does not change the simulated state.
+    /// Hints that `blocks` consecutive blocks will be accessed soon: the host prefetches their sets
+    /// if these exceed its caches. The simulated state does not change.
     ///
     /// # Cost
     ///
-    /// Where sets are many, one read a block that nothing waits for, which saves more than it
-    /// takes. Otherwise nothing is done: hints took more than they saved.
+    /// If the sets are many, one read per block that nothing waits for; otherwise none.
     #[inline(always)]
     pub fn expect(&self, first: Block, blocks: u32) {
         if !self.llc.is_far() {
@@ -143,8 +139,7 @@ impl MemorySystem {
         std::hint::black_box(each.fold(0, |read, block| read ^ self.llc.expect(self.llc.set_of(block))));
     }
 
-    /// Whether the bank of `block` is at the tile of `core`, so that the way between them has no
-    /// hops.
+    /// Whether the bank of `block` is at the tile of `core`, no hop away.
     ///
     /// # Panics
     ///
@@ -167,7 +162,7 @@ impl MemorySystem {
         Counters { dram: self.dram.counters(), ..self.counters }
     }
 
-    /// Dirty lines that memory does not have yet, as `(NIC's, cores')` by last writer.
+    /// Dirty lines that memory lacks, as `(NIC's, cores')` by last writer.
     ///
     /// # Cost
     ///
@@ -181,8 +176,8 @@ impl MemorySystem {
         })
     }
 
-    /// Allocates `block`, which is not on the chip, at the front of its set; returns when its bank
-    /// has it. It is fetched unless all of it is about to be written.
+    /// Allocates a block that is not on the chip, and fetches it if `fetched_for` is given; returns
+    /// when its bank has it.
     #[inline(always)]
     fn allocate(
         &mut self,
@@ -201,14 +196,12 @@ impl MemorySystem {
                 at_ps
             }
         };
-        // After the fetch: memory reads first.
         if let Some(victim) = self.llc.insert(set, block, meta, ways) {
             self.evict(at_ps, victim);
         }
         ready_ps
     }
 
-    /// Reads `block` from memory for its bank; returns when it is there.
     #[inline(always)]
     fn fetch(&mut self, at_ps: u64, block: Block, agent: Agent, label: Label) -> u64 {
         let cause = if agent == Agent::Nic { Cause::NicFetch } else { Cause::CoreFetch };
@@ -216,7 +209,7 @@ impl MemorySystem {
         self.dram.read(at_ps + self.dram_path_ps, block)
     }
 
-    /// Evicts a line from the chip: copies are removed too, and a dirty block is written to memory.
+    /// Evicts a line from the chip with its copies; a dirty block is written to memory.
     #[inline(always)]
     fn evict(&mut self, at_ps: u64, victim: Victim) {
         self.counters.back_invalidated += self.drop_copies(victim.meta.holder(), victim.block);
@@ -229,7 +222,6 @@ impl MemorySystem {
         self.dram.write(at_ps + self.dram_path_ps, victim.block);
     }
 
-    /// Removes `block` from the L1s that hold it; returns from how many.
     #[inline(always)]
     fn drop_copies(&mut self, holder: Holder, block: Block) -> u64 {
         match holder {
@@ -239,14 +231,13 @@ impl MemorySystem {
         }
     }
 
-    /// Removes `block` from all L1s except `keeper`'s.
     #[inline(never)]
     fn drop_copies_of_all(&mut self, block: Block, keeper: Option<u16>) -> u64 {
         let others = (0..self.cores).filter(|&core| Some(core) != keeper);
         others.map(|core| u64::from(self.l1s.drop_copy(core, block))).sum()
     }
 
-    /// When a writer knows that no L1 except `keeper`'s has a copy any more.
+    /// Removes all copies but `keeper`'s; returns when the writer knows.
     #[inline(always)]
     fn invalidate(&mut self, at_ps: u64, way: Way, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
         if holder == Holder::Nobody {
@@ -262,8 +253,7 @@ impl MemorySystem {
         }
     }
 
-    /// How long it takes until a writer knows that the copies are gone, where it is not another
-    /// core's alone.
+    /// [`invalidate`](Self::invalidate) unless another core alone has a copy; returns the duration.
     #[inline(never)]
     fn invalidate_copies(&mut self, way: Way, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
         match holder {
@@ -276,8 +266,7 @@ impl MemorySystem {
         }
     }
 
-    /// Sends a block that only the NIC's cache has, for which its bank asks at `ready_ps`. The
-    /// agent asked at `now_ps`.
+    /// Sends a block of the NIC's cache, for which its bank asks at `ready_ps`.
     #[inline(always)]
     fn forward(&mut self, now_ps: u64, way: Way, ready_ps: u64) -> u64 {
         let nic = self.mesh.nic();
@@ -285,15 +274,13 @@ impl MemorySystem {
         self.mesh.send_from_nic(now_ps, self.mesh.way_ps(nic, way.to), way.to, read_ps)
     }
 
-    /// A read or write of the NIC's cache that arrives there at `at_ps`; returns when it is done.
-    /// The agent asked at `now_ps`.
+    /// Uses the NIC's cache from `at_ps` on; returns when the access is done.
     #[inline(always)]
     fn use_nic_cache(&mut self, now_ps: u64, at_ps: u64) -> u64 {
         self.nic_cache.as_mut().map_or(at_ps, |cache| cache.reserve_near(at_ps, now_ps)) + self.nic_cache_ps
     }
 }
 
-/// From a core or the NIC to the bank of a block, the same both ways.
 #[derive(Clone, Copy)]
 struct Way {
     home: End,

@@ -1,12 +1,10 @@
 //! Converts the units of a description to picoseconds.
 
-/// Picoseconds of `ns`, rounded.
 #[expect(clippy::cast_possible_truncation, reason = "descriptions are checked: 0 to 1e6 ns")]
 pub(crate) fn ps(ns: f64) -> u64 {
     (ns * 1000.0).round() as u64
 }
 
-/// Picoseconds of `cycles` of a clock of `clock_ghz`.
 pub(crate) fn cycles_ps(cycles: u32, clock_ghz: f64) -> u64 {
     ps(f64::from(cycles) / clock_ghz)
 }

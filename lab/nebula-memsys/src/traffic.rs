@@ -15,7 +15,7 @@ pub enum Cause {
     CoreFetch,
     /// A block that a core wrote last left the chip.
     CoreWriteBack,
-    /// A co-located stream that bypasses the caches.
+    /// A co-located stream past the caches.
     Stream,
 }
 
@@ -103,7 +103,7 @@ impl AddAssign for Traffic {
     }
 }
 
-/// What moved since an earlier reading.
+/// Blocks moved since an earlier reading.
 impl Sub for Traffic {
     type Output = Self;
 

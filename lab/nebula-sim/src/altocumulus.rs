@@ -14,8 +14,7 @@
 //! | aggressive | the shortest queue that any late RPC found | hardly | completely |
 //! | trained | the one with the best harmonic mean of the two | in between | in between |
 //!
-//! In addition, a line is fitted to the trained thresholds over Erlang's mean queue, T = a ·
-//! E\[Nq\] + b.
+//! [`fit`] draws a line through the trained thresholds over Erlang's mean queue.
 
 pub(crate) mod training;
 mod judged;
@@ -39,8 +38,7 @@ use nebula_nic::{Policy, Span, queue_depth_mean};
 use nebula_workload::{Arrivals, Seed, ServiceTime};
 
 impl Training {
-    /// A group whose NIC dispatches at most two RPCs to each worker, with Poisson arrivals at loads
-    /// from 0.5 to 0.98; four replications of 250,000 RPCs.
+    /// At most two RPCs at a worker, Poisson arrivals, loads from 0.5 to 0.98, 4 · 250,000 RPCs.
     #[must_use]
     pub fn new(workers: u16, service: ServiceTime, slo: Span) -> Self {
         let loads_permille = vec![500, 600, 700, 750, 800, 850, 900, 925, 950, 970, 980];
@@ -92,8 +90,7 @@ impl Training {
         self
     }
 
-    /// The threshold that needs no training: the RPCs that the workers can serve within the SLO on
-    /// average, plus one.
+    /// The RPCs that the workers can serve within the SLO on average, plus one; needs no training.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
     pub fn naive(&self) -> u32 {
@@ -101,10 +98,8 @@ impl Training {
         Thresholds::naive(self.workers, services).at(0)
     }
 
-    /// One row for each load. The same arguments give the same rows, and a row does not depend on
-    /// the other loads.
-    ///
-    /// `progress` is called after each replication.
+    /// One row for each load, independent of the other loads; the same arguments give the same
+    /// rows. `progress` is called after each replication.
     ///
     /// # Errors
     ///
@@ -115,8 +110,7 @@ impl Training {
         })
     }
 
-    /// Queue lengths that RPCs found at one load and how many of the RPCs were late, over all
-    /// replications.
+    /// RPCs, and late ones, by the queue length that they found at one load, in all replications.
     ///
     /// # Errors
     ///
@@ -144,7 +138,6 @@ impl Training {
         try_each(&replications(0..self.replications), one)
     }
 
-    /// The row that follows from the RPCs of an observed group.
     pub(crate) fn row(&self, load_permille: u32, late: &LateByQueue) -> TrainedRow {
         let is_enough = late.late() >= LATE_MIN;
         let aggressive = late.aggressive().unwrap_or(self.naive());
@@ -162,9 +155,7 @@ impl Training {
 }
 
 /// The line through trained thresholds over Erlang's mean queue: a and b of T = a · E\[Nq\] + b, by
-/// least squares.
-///
-/// `None` unless at least two loads had enough late RPCs.
+/// least squares. `None` unless at least two loads had enough late RPCs.
 #[must_use]
 pub fn fit(rows: &[TrainedRow]) -> Option<(f64, f64)> {
     let points: Vec<(f64, f64)> =

@@ -6,8 +6,7 @@ pub(crate) const OUTSTANDING_MAX: u32 = nebula_requester::OUTSTANDING_MAX;
 /// Most clients of a closed loop.
 pub const CLIENTS_MAX: u32 = 1 << 20;
 
-/// Most flows or keys of a load: the share of each core is computed from the shares of all of them
-/// before a run.
+/// Most flows or keys of a load, whose shares are all computed before a run.
 pub const POPULATION_MAX: u32 = 10_000_000;
 
 /// Most cores of one run.

@@ -1,8 +1,7 @@
 //! The event calendar: a tournament tree of integer keys.
 //!
-//! A simulated core, a DRAM bank or a generator has at most one pending event: the end of its
-//! current action. So the events need no general heap: each *source* has a leaf of a tree, and each
-//! inner node holds the smallest key of its four children.
+//! A simulated core, DRAM bank or generator has at most one pending event. So each such *source*
+//! has a leaf of a tree, whose inner nodes hold the smallest key of their four children.
 //!
 //! ```text
 //!                       [ 7·2 ]                       key = time, then source, in one u64
@@ -15,7 +14,6 @@
 
 use nebula_nic::Timestamp;
 
-/// The key of a source without a pending event.
 const NEVER: u64 = u64::MAX;
 
 /// A power of four, at least 4.
@@ -29,10 +27,8 @@ const fn leaves_for(sources: usize) -> usize {
 
 /// The pending event of each source, and the earliest of them.
 ///
-/// # Cost
-///
-/// [`set`](Self::set) and [`clear`](Self::clear) O(log sources) without branches,
-/// [`next`](Self::next) O(1); no allocation after construction.
+/// [`set`](Self::set) and [`clear`](Self::clear) take O(log sources) without branches,
+/// [`next`](Self::next) O(1); there is no allocation after construction.
 ///
 /// # Examples
 ///
@@ -62,8 +58,7 @@ impl Calendar {
     #[must_use]
     pub fn new(sources: usize) -> Self {
         let leaves = leaves_for(sources);
-        // 1 + 4 + 16 + … + leaves / 4 groups; where five groups of leaves are enough, these and two
-        // above them.
+        // 1 + 4 + … + leaves / 4 groups; for 17 to 20 sources five groups of leaves and two above.
         let (groups, leaf_groups) = match sources {
             17..=20 => (7, 5),
             _ => ((leaves - 1) / 3, leaves / 4),
@@ -73,7 +68,6 @@ impl Calendar {
         Self { groups, root: NEVER, leaf_groups, source_bits, latest: Self::latest_of(sources) }
     }
 
-    /// The latest time that a key can hold in a calendar of so many sources.
     pub(crate) const fn latest_of(sources: usize) -> Timestamp {
         Timestamp::from_ps((NEVER >> leaves_for(sources).trailing_zeros()) - 1)
     }
@@ -113,8 +107,7 @@ impl Calendar {
         (key != NEVER).then(|| (Timestamp::from_ps(key >> self.source_bits), self.source_of(key)))
     }
 
-    /// The time of the earliest event in picoseconds, or a time that is never reached if there is
-    /// none.
+    /// Picoseconds of the earliest event; if there is none, a time that is never reached.
     #[must_use]
     #[inline]
     pub fn next_ps(&self) -> u64 {
@@ -130,7 +123,7 @@ impl Calendar {
     #[inline(always)]
     fn put(&mut self, source: usize, key: u64) {
         assert!(source < 4 * self.leaf_groups, "a calendar has no source beyond those it was made for");
-        // The papers' numbers of cores, in steps of a known number and without a check.
+        // Unrolled and without bounds checks for the papers' numbers of cores.
         self.root = if let Ok(groups) = <&mut [[u64; 4]; 5]>::try_from(&mut *self.groups) {
             put_of_16(groups, source, key)
         } else if let Ok(groups) = <&mut [[u64; 4]; 7]>::try_from(&mut *self.groups) {
@@ -151,7 +144,7 @@ fn put_of_16(groups: &mut [[u64; 4]; 5], source: usize, key: u64) -> u64 {
     put_in(&mut groups[4], source / 4, smallest)
 }
 
-/// The same of 20: 16 cores, and sources beside them.
+/// The same for 20: 16 cores and other sources.
 #[inline(always)]
 fn put_of_20(groups: &mut [[u64; 4]; 7], source: usize, key: u64) -> u64 {
     let group = source / 4 % 5;
@@ -161,7 +154,6 @@ fn put_of_20(groups: &mut [[u64; 4]; 7], source: usize, key: u64) -> u64 {
     a.min(b).min(c.min(d)).min(e)
 }
 
-/// The same of 64.
 #[inline(always)]
 fn put_of_64(groups: &mut [[u64; 4]; 21], source: usize, key: u64) -> u64 {
     let source = source % 64;
@@ -177,7 +169,6 @@ fn put_in(group: &mut [u64; 4], place: usize, key: u64) -> u64 {
     group[0].min(group[1]).min(group[2].min(group[3]))
 }
 
-/// The same for any number of sources.
 #[inline]
 fn put_of_any(groups: &mut [[u64; 4]], leaf_groups: usize, source: usize, key: u64) -> u64 {
     let (mut first, mut width, mut place, mut smallest) = (0, leaf_groups, source, key);

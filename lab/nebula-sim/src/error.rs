@@ -10,7 +10,7 @@ use nebula_workload::from_toml::toml_reason;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// Nothing is refused, so nobody is refused first.
+    /// Fair shares have no effect without a bound on the queue.
     #[error("fair shares need a bound on the queue of 1 or more: without one nothing is refused")]
     SharesWithoutBound,
     /// The TOML file is not a valid system.
@@ -28,7 +28,7 @@ pub enum SimError {
     /// These senders, their messages or their network cannot be simulated.
     #[error("no such incast can be simulated: {reason}")]
     Incast {
-        /// What is wrong.
+        /// The reason, and what to change.
         reason: String,
     },
     /// The TOML file does not describe tenants.
@@ -94,7 +94,7 @@ pub enum SimError {
         /// Requested policy.
         policy: Policy,
     },
-    /// Nothing may wait, but the policy queues every RPC first.
+    /// The policy queues every RPC, and the bound on its queue is 0.
     #[error("{policy} queues every RPC before a core takes it: give a queue bound of 1 or more")]
     NoQueue {
         /// Requested policy.
@@ -119,13 +119,13 @@ pub enum SimError {
     /// The settings of preemption contradict each other.
     #[error("preemption: {reason}")]
     Preemption {
-        /// What is wrong, and what to change.
+        /// The reason, and what to change.
         reason: &'static str,
     },
     /// The settings of a host interface contradict each other or the system.
     #[error("the host interface: {reason}")]
     Host {
-        /// What is wrong, and what to change.
+        /// The reason, and what to change.
         reason: &'static str,
     },
     /// The switch between invalidations and polling cannot be built with these settings.
@@ -166,7 +166,7 @@ pub enum SimError {
     /// Calls with parts, copies, deadlines or tiers are not possible this way.
     #[error("calls: {reason}")]
     Calls {
-        /// What is wrong, and what to change.
+        /// The reason, and what to change.
         reason: &'static str,
     },
     /// The text does not say when a second copy is sent.
@@ -237,7 +237,7 @@ pub enum SimError {
         /// The text.
         text: String,
     },
-    /// The flows are to be clients, and an open loop has none.
+    /// The flows are the clients, which an open loop does not have.
     #[error("an open loop has no clients that could be flows: give a number of flows, or a closed loop (--clients)")]
     FlowsOfNoClients,
     /// One core is given more than it can serve, and the queue is unbounded.
@@ -271,11 +271,10 @@ pub enum SimError {
         /// The text.
         text: String,
     },
-    /// There are weights or zones of servers that there are not, or where no caller chooses among
-    /// servers.
+    /// There are more weights or zones than servers that callers choose from.
     #[error("weights or zones of {given} servers, and there are {servers} that callers choose from")]
     Standings {
-        /// Given ones.
+        /// Given weights or zones.
         given: usize,
         /// Servers that callers choose from.
         servers: u16,
@@ -327,7 +326,7 @@ pub enum SimError {
         /// The p99 at the lowest load.
         p99_ns: f64,
     },
-    /// So few RPCs say nothing even about the lowest load of a search.
+    /// The RPCs are too few to judge even the lowest load of a search.
     #[error(
         "even a load of {load} does not settle in so few RPCs, so that no load can be said to meet the SLO: give more RPCs or replications"
     )]
@@ -335,7 +334,7 @@ pub enum SimError {
         /// The lowest load.
         load: f64,
     },
-    /// An RPC is not served by one core from begin to end.
+    /// The policy decides more than once for an RPC, or there is a router, host interface or tier.
     #[error(
         "a trace is of policies that decide once, without router, host interface or tiers: not of {policy} as it is set up"
     )]
@@ -351,7 +350,7 @@ pub enum SimError {
         /// Requested slowdown.
         times: f64,
     },
-    /// Flows that were given groups which do not fit.
+    /// The groups of flows do not fit the number of flows, or of groups.
     #[error(
         "{placed} flows with groups of {groups} do not fit {}: give each flow of `flows` a group below the number of groups",
         flows.map_or("RPCs that are each a flow".to_owned(), |flows| format!("{flows} flows"))
@@ -359,9 +358,9 @@ pub enum SimError {
     GroupsOfFlows {
         /// Flows that have a group.
         placed: usize,
-        /// Flows that there are, if their number is limited.
+        /// All flows, if their number is limited.
         flows: Option<u16>,
-        /// Groups that there are.
+        /// All groups.
         groups: u16,
     },
     /// The NIC cannot be built with these settings.
@@ -394,7 +393,6 @@ pub enum SimError {
 pub const LOAD_MAX: f64 = 100.0;
 
 impl SimError {
-    /// The error of a file that cannot be parsed, on one line.
     pub(crate) fn toml(text: &str, error: &toml::de::Error) -> Self {
         Self::Toml { reason: toml_reason(text, error) }
     }

@@ -1,8 +1,7 @@
 //! Where points and replications run: in parallel on threads, or sequentially.
 //!
-//! An [`Executor`] maps points to results. The replications and search steps of a point run on the
-//! same executor: on its thread pool, or on its one thread. Results are in the order of the items,
-//! so they do not depend on the executor.
+//! The replications and search steps of a point run on the [`Executor`] that runs the point.
+//! Results are in the order of the items, so they do not depend on the executor.
 
 use std::cell::Cell;
 #[cfg(feature = "rayon")]
@@ -47,8 +46,7 @@ pub trait Executor: Sync {
 pub struct OneThread;
 
 thread_local! {
-    /// Whether this thread is inside [`OneThread`], so that its work must not move to other
-    /// threads.
+    /// Whether this thread is inside [`OneThread`]: its work must then stay on it.
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -98,10 +96,8 @@ impl Executor for Threads {
     }
 }
 
-/// The results of `work` for each item, on the threads of this thread's pool.
-///
-/// Only the mapping from an index to an item and the storing of a result are compiled for each kind
-/// of work. rayon's code for indices is compiled once, which is an eighth of the crate's code.
+/// The results of `work` for each item, on this thread's pool. rayon's code, an eighth of the
+/// crate's, is compiled once for indices rather than for each kind of work.
 #[cfg(feature = "rayon")]
 fn side_by_side<'a, T: Sync, R: Send>(items: &'a [T], work: &(impl Fn(&'a T) -> R + Sync)) -> Vec<R> {
     let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
@@ -118,13 +114,11 @@ fn side_by_side<'a, T: Sync, R: Send>(items: &'a [T], work: &(impl Fn(&'a T) -> 
 
 #[cfg(feature = "rayon")]
 fn for_each_index(count: usize, work: &(dyn Fn(usize) + Sync)) {
-    // Where one item panics, as a caller's progress may in order to stop, those that have not begun
-    // do not.
+    // After a panic, with which a caller's `progress` may stop a run, no further item begins.
     (0..count).into_par_iter().panic_fuse().for_each(work);
 }
 
-/// The results of `work` for each item, run on this thread's executor. If several items fail, the
-/// error is that of the first one.
+/// The results of `work` for each item on this thread's executor, or the first failed item's error.
 pub(crate) fn try_each<'a, T: Sync, R: Send, E: Send>(
     items: &'a [T],
     work: impl Fn(&'a T) -> Result<R, E> + Sync,
@@ -142,7 +136,6 @@ fn each<'a, T: Sync, R: Send>(items: &'a [T], work: impl Fn(&'a T) -> R + Sync) 
     OneThread.map(items, work)
 }
 
-/// The replications from `first` on, as items of [`try_each`].
 pub(crate) fn replications(indices: std::ops::Range<u32>) -> Vec<u32> {
     indices.collect()
 }

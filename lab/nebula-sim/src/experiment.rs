@@ -1,8 +1,7 @@
 //! One operating point with error bars: parallel replications, and a stopping rule.
 //!
-//! Replication `i` uses the seed's replica `i`, so a result depends on the seed and the number of
-//! replications, never on the number of threads. Two systems with the same seed receive the same
-//! arrivals and the same service times.
+//! Replication `i` uses the seed's replica `i`, so a result never depends on the number of threads.
+//! Two systems with the same seed receive the same arrivals and service times.
 
 pub(crate) mod effort;
 mod by_run;
@@ -29,8 +28,7 @@ pub(crate) use by_run::{ByRun, Counts};
 pub use met::Met;
 pub(crate) use parts::Parts;
 
-/// How many times as long the next window is, where one is too short and no formula says how long
-/// it should be.
+/// The factor by which a window grows if it is too short and no formula gives its length.
 const GROWTH: u64 = 4;
 
 /// The results of an operating point.
@@ -48,8 +46,7 @@ pub struct Estimate {
     pub depth_mean: Vec<f64>,
     /// p99 of the queue depth of each replication.
     pub depth_p99: Vec<f64>,
-    /// Whether some RPCs starved: they waited as long as the load lasted. If they are fewer than 1
-    /// %, no p99 shows it.
+    /// Whether some RPCs waited as long as the load lasted; below 1 % of RPCs, no p99 shows it.
     pub is_starving: bool,
     /// Whether so much was simulated that the intervals hold; otherwise the point is *unsettled*.
     pub is_settled: bool,
@@ -59,7 +56,7 @@ pub struct Estimate {
     pub length: Length,
     parts: Parts,
     by_run: ByRun,
-    /// Of each replication, the mean latencies of its batches.
+    /// The mean latencies of the batches of each replication.
     batches: Vec<Vec<f64>>,
 }
 
@@ -98,23 +95,20 @@ impl Estimate {
         }
     }
 
-    /// Judges whether what has been simulated is enough.
     fn settle(&mut self, system: &System, load: &Load, length: Length) {
         let by_formula = Relaxation::of(system, load).is_none_or(|known| known.is_within(length, self.replications()));
         let by_batches = load.over_time.is_some() || are_independent(&self.batches);
         self.is_settled = by_formula && by_batches && self.parts.is_tail_seen(self.tally.latency_with_nacks(0.99));
     }
 
-    /// The effort with a longer window, where no formula gives the relaxation time and the batches
-    /// of this one depend on each other.
+    /// The effort with a longer window, if this one is too short and no formula gives its length.
     fn longer(&self, system: &System, load: &Load, effort: &Effort) -> Option<Effort> {
         let may_grow = effort.rpcs < effort.rpcs_max && load.over_time.is_none();
         let is_short = may_grow && Relaxation::of(system, load).is_none() && !self.is_long();
         is_short.then(|| Effort { rpcs: (effort.rpcs * GROWTH).min(effort.rpcs_max), ..*effort })
     }
 
-    /// Whether the windows are long by what was measured: more than it takes to settle, as
-    /// correlations are known to some hundredths only.
+    /// Whether the windows are long enough, with a margin for the error of correlations.
     fn is_long(&self) -> bool {
         hardly_depend(&self.batches) && self.parts.is_tail_seen(self.tally.latency_with_nacks(0.99))
     }
@@ -131,11 +125,8 @@ impl Estimate {
         self.quantile(0.99)
     }
 
-    /// The latency in picoseconds that a share `share` of the RPCs served does not exceed.
-    ///
-    /// # Cost
-    ///
-    /// Some thousand look-ups for each part of the simulation.
+    /// The latency in picoseconds that a share `share` of the RPCs served does not exceed. Takes
+    /// some thousand look-ups for each part of the simulation.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Interval {
         self.parts.quantile(share).unwrap_or_else(|| Interval::unknown(self.tally.latency.quantile(share)))
@@ -168,23 +159,20 @@ impl Estimate {
         self.parts.served_rps(self.tally.served_rps())
     }
 
-    /// The share of all RPCs that are later than `slo`, with a NACK counted as infinite.
     pub(crate) fn late(&self, slo: Span) -> Ratio {
         self.parts.late(slo)
     }
 
-    /// The parts that the intervals are made of.
     pub(crate) const fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// What the intervals of cores, tiers and parts of a period are made of.
+    /// The replications, for intervals of cores, tiers and parts of a period.
     pub(crate) const fn by_run(&self) -> &ByRun {
         &self.by_run
     }
 
-    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and no RPC
-    /// starves.
+    /// Whether no RPC starves and the p99 of all RPCs, with NACKs as infinite, meets the SLO.
     #[must_use]
     pub fn met(&self, slo: Span) -> Met {
         if self.is_starving { Met::No } else { Met::of(&self.late(slo), self.is_settled) }
@@ -200,19 +188,16 @@ impl Estimate {
 /// Runs replications of one operating point until the effort is spent or the precision is reached.
 ///
 /// Where no formula gives the relaxation time (bounds on the queue, bursts, closed loops, `darc`),
-/// windows four times as long are measured until the means of successive batches hardly depend on
-/// each other, up to the effort's most RPCs.
+/// windows grow fourfold, up to the effort's `rpcs_max`, until the means of successive batches
+/// hardly depend on each other.
 ///
-/// `progress` is called after each replication, on the thread that ran it.
+/// `progress` is called after each replication, on the thread that ran it: replications run in
+/// parallel on the current [`Executor`](crate::study::Executor), or else on rayon's global pool.
+/// Each takes the memory of a tally.
 ///
 /// # Errors
 ///
 /// [`SimError`] of the first replication that fails.
-///
-/// # Cost
-///
-/// Replications run in parallel on the threads of the current [`Executor`](crate::study::Executor),
-/// or else on rayon's global pool. Memory for one tally per replication.
 pub fn estimate(
     system: &System,
     load: &Load,
@@ -236,7 +221,6 @@ pub fn estimate(
     Ok(found)
 }
 
-/// Runs replications of one length.
 fn measure(system: &System, load: &Load, effort: &Effort, progress: &(dyn Fn() + Sync)) -> Result<Estimate, SimError> {
     let length = effort.length(system, load);
     let mut estimate = Estimate::empty(length);
@@ -249,7 +233,7 @@ fn measure(system: &System, load: &Load, effort: &Effort, progress: &(dyn Fn() +
         estimate.settle(system, load, length);
         let Some(precision) = effort.precision else { return Ok(estimate) };
         let is_precise = estimate.p99().relative() <= precision;
-        // What is too short is measured again, and not more often.
+        // `estimate` repeats a window that is too short, so more replications of it are useless.
         if is_precise || last >= effort.replications_max || estimate.longer(system, load, effort).is_some() {
             estimate.is_precise = Some(is_precise);
             return Ok(estimate);

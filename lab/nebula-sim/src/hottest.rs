@@ -1,5 +1,4 @@
-//! Which share of a server's RPCs its hottest core is given, where flows or keys decide: computed
-//! from their shares, before a run.
+//! The share of RPCs that the hottest core gets, computed from the shares of flows or keys.
 
 use crate::error::SimError;
 use crate::load::population::{Flows, Population};
@@ -14,13 +13,9 @@ pub(crate) const fn key_hash(rank: u32) -> u32 {
     (mixed >> 32) as u32
 }
 
-/// The share of its server's RPCs that the hottest core of all servers is given under this seed,
-/// over its share of the server's speed. `None` where the core does not follow from the flow or the
-/// key, or the shares of flows are not known.
-///
-/// # Cost
-///
-/// Two powers and a hash for each flow or key, and a hash for each server.
+/// The highest ratio, among the cores of all servers, of a core's share of its server's RPCs to its
+/// share of the server's speed. `None` if flow and key do not determine the core, or if the flows'
+/// shares are unknown.
 fn hottest_times(system: &System, load: &Load, seed: Seed) -> Option<f64> {
     let workers = system.workers();
     let of_flow = |flow: u32| Header { snid: NodeId(flow), ..Header::default() };
@@ -56,12 +51,7 @@ fn hottest(system: &System, population: &Population, core: &mut dyn FnMut(u32) -
     shares.into_iter().enumerate().map(of_core).fold(0.0, f64::max)
 }
 
-/// The first of the flows, the most popular one first, that sends fewer RPCs than the mean flow;
-/// `None` where no flow does, or their shares are not known.
-///
-/// # Cost
-///
-/// Two powers for each flow.
+/// The most popular flow with fewer RPCs than the mean; `None` if none has, or shares are unknown.
 pub(crate) fn first_light(load: &Load) -> Option<u32> {
     let Flows::Among(flows) = &load.flows else { return None };
     let mean = 1.0 / f64::from(flows.count);
@@ -69,7 +59,7 @@ pub(crate) fn first_light(load: &Load) -> Option<u32> {
     (0..).zip(flows.shares()).find(|&(_, share)| share < mean * (1.0 - 1e-9)).map(|(flow, _)| flow)
 }
 
-/// Whether some cores are busier than others by what is simulated, and not by chance.
+/// Whether cores differ in load by more than chance.
 pub(crate) fn cores_differ(system: &System, load: &Load) -> bool {
     !load.is_even() || system.speeds.is_some()
 }
@@ -81,7 +71,7 @@ pub(crate) fn check(system: &System, load: &Load, seed: Seed) -> Result<(), SimE
         return Ok(());
     }
     let Some(times) = hottest_times(system, load, seed) else { return Ok(()) };
-    // That of equal cores: the speeds are in the share of the hottest core already.
+    // `times` already allows for the speeds, so this is the saturation of equal cores.
     let most = System { speeds: None, ..system.clone() }.saturation(&load.service) / times;
     if utilization < most {
         return Ok(());

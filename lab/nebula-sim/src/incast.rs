@@ -5,18 +5,11 @@
 //!      ◀──────────────── acknowledgments, NACKs, grants, replies: a latency, and no queue ──────┘
 //! ```
 //!
-//! Each sender has one message outstanding, short or long by a draw. What may be sent is decided by
-//! the machines of `nebula-nic` that the runtime's client uses
-//! ([`Retransmit`](nebula_requester::Retransmit) with its [`Flow`](nebula_requester::Flow),
-//! [`Upload`](nebula_requester::Upload)), and what is taken in by those of its server
-//! ([`Backend`](nebula_nic::Backend), [`Grants`](nebula_nic::Grants)). `docs/MODEL.md` has what is
-//! assumed of the network.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `sender` | one message after the other, packet by packet |
-//! | `receiver` | the receive buffer, its cores, and what it answers |
-//! | `world` | links, the switch, and the order of events |
+//! Each sender has one message outstanding, short or long at random. The runtime's state machines
+//! decide: the client's what is sent ([`Retransmit`](nebula_requester::Retransmit) with its
+//! [`Flow`](nebula_requester::Flow), [`Upload`](nebula_requester::Upload)), the server's what is
+//! accepted ([`Backend`](nebula_nic::Backend), [`Grants`](nebula_nic::Grants)). `docs/MODEL.md`
+//! states what is assumed of the network.
 
 pub(crate) mod question;
 pub(crate) mod packet;
@@ -38,27 +31,25 @@ use world::{Tally, World};
 pub const SENDERS_MAX: u16 = 4096;
 /// The longest message, in bytes.
 pub const MESSAGE_BYTES_MAX: u32 = 1 << 20;
-/// By how much the two halves of what was measured may differ in goodput.
+/// The share by which the goodput of the two measured halves may differ.
 const SETTLED: f64 = 0.05;
 
-/// What was found. Intervals are over replications.
+/// The results of an incast. Intervals are over replications.
 #[derive(Clone, Copy, Debug)]
 pub struct IncastEstimate {
-    /// Payload of messages that were answered, in bits by time.
+    /// Payload of answered messages, over time.
     pub goodput_gbps: Interval,
-    /// p99 of short messages that were answered, from their beginning to the answer, refused tries
-    /// included, in picoseconds.
+    /// p99 of answered short messages in picoseconds, from their first try to the answer.
     pub short_p99_ps: Interval,
     /// The same of long ones.
     pub long_p99_ps: Interval,
     /// The share of tries that were NACKed.
     pub nacked: Interval,
-    /// The share of packets that the switch dropped; `None` where nobody counts them.
+    /// The share of packets that the switch dropped; `None` if they are not counted.
     pub dropped: Option<Interval>,
     /// The share of messages that ended without an answer.
     pub lost: Interval,
-    /// Whether the first and the second half of what was measured are alike: else more is to be
-    /// simulated.
+    /// Whether both measured halves have about the same goodput; otherwise simulate more.
     pub is_settled: bool,
 }
 
@@ -99,15 +90,14 @@ impl Incast {
         Ok(())
     }
 
-    /// What a packet of so many bytes takes on a link.
+    /// The time that a packet with this payload takes on a link.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and short")]
     pub fn on_link(&self, payload_bytes: u32) -> Span {
         Span::from_ps((f64::from(payload_bytes + OVERHEAD_BYTES) * 8e3 / self.link_gbps).round() as u64)
     }
 
-    /// The goodput beyond which no flow control gets: the link's rate, less what headers take of it
-    /// at these lengths.
+    /// The highest possible goodput: the link's rate less the headers, at these lengths.
     #[must_use]
     pub fn goodput_gbps_max(&self) -> f64 {
         let packets = |bytes: u32| f64::from(mtu().packets(bytes));
@@ -118,8 +108,8 @@ impl Incast {
         self.link_gbps * payload / (payload + mean(&packets) * f64::from(OVERHEAD_BYTES))
     }
 
-    /// Runs replications of so many messages of all senders together, from when a tenth of them has
-    /// ended on.
+    /// Runs replications of `effort.rpcs` messages each, of all senders together, after a warm-up
+    /// of a tenth as many unless `effort` sets another.
     ///
     /// # Errors
     ///

@@ -1,9 +1,7 @@
-//! Confidence intervals over parts of a simulation that are independent, or long enough to be
-//! nearly so.
+//! Confidence intervals over parts of a simulation that are independent, or nearly so.
 //!
-//! The latencies of one run are correlated, so an interval computed from single RPCs would be too
-//! short. Replications with different seeds are independent, and so are the parts of a long run but
-//! for their ends.
+//! The latencies of one run are correlated, so single RPCs would give too narrow an interval.
+//! Replications with different seeds are independent, and parts of a long run are nearly so.
 //!
 //! | figure | interval | where |
 //! |---|---|---|
@@ -40,8 +38,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The 95 % interval of the mean of independent figures; infinite if one of them is infinite or
-    /// there is only one.
+    /// The 95 % interval of a mean of independent figures; infinite if one is, or there is only
+    /// one.
     #[must_use]
     pub fn of(figures: &[f64]) -> Self {
         let count = figures.len() as f64;
@@ -58,8 +56,7 @@ impl Interval {
         Self { value, lo: value - half, hi: value + half }
     }
 
-    /// The 95 % interval of the mean of independent figures that are not negative, nor are its
-    /// ends.
+    /// As [`of`](Self::of), for figures that are not negative; the ends are not negative, either.
     #[must_use]
     pub fn of_positive(figures: &[f64]) -> Self {
         Ratio::of(&figures.iter().map(|&figure| (figure, 1.0)).collect::<Vec<_>>()).interval()
@@ -71,7 +68,6 @@ impl Interval {
         Self { value, lo: value, hi: value }
     }
 
-    /// A figure of which no interval is known.
     pub(crate) const fn unknown(value: f64) -> Self {
         Self { value, lo: 0.0, hi: f64::INFINITY }
     }
@@ -89,14 +85,12 @@ impl Interval {
         self.lo <= value && value <= self.hi
     }
 
-    /// The part of the interval in which the figure can be at all: it holds the true one as often
-    /// as the whole interval does.
+    /// Cuts off ends that the figure cannot have: the rest holds the true one as often.
     #[must_use]
     pub(crate) const fn within(self, lowest: f64, highest: f64) -> Self {
         Self { value: self.value, lo: self.lo.max(lowest), hi: self.hi.min(highest) }
     }
 
-    /// [`within`](Self::within) what is not negative.
     #[must_use]
     pub(crate) const fn not_negative(self) -> Self {
         self.within(0.0, f64::INFINITY)

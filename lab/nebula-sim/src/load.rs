@@ -37,7 +37,7 @@ pub struct Load {
     pub flows: Flows,
     /// How RPCs are spread over keys; if not set, each has its own key.
     pub keys: Option<Population>,
-    /// How an open load changes over time around its mean; it does not if not set.
+    /// How an open load changes over time around its mean; constant if not set.
     pub over_time: Option<Profile>,
 }
 
@@ -109,8 +109,7 @@ impl Load {
         Self { over_time: Some(profile), ..self.at(mean) }
     }
 
-    /// Whether RPCs share neither flows nor keys, so that no core is chosen for more of them than
-    /// another but by chance.
+    /// Whether RPCs share neither flows nor keys, so that cores differ in load only by chance.
     #[must_use]
     pub fn is_even(&self) -> bool {
         self.flows == Flows::EachRpc && self.keys.is_none()

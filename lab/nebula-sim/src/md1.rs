@@ -1,12 +1,7 @@
-//! M/D/1 exactly: one core, Poisson arrivals, equal service times.
+//! M/D/1 exactly (Erlang, 1909): one core, Poisson arrivals, equal service times.
 //!
-//! Where each RPC goes to a core at random, each core is such a queue if service times are equal,
-//! and the tail is longer if they are not: among service times of one mean, equal ones make RPCs
-//! wait least.
-//!
-//! # Source
-//!
-//! The distribution of the wait is Erlang's of 1909.
+//! Where each RPC goes to a random core and service times are equal, each core is such a queue.
+//! Unequal service times of the same mean make RPCs wait longer.
 
 /// The share of RPCs that wait for at most `waits` service times at this load.
 ///
@@ -37,11 +32,7 @@ pub fn waits_at_most(waits: f64, load: f64) -> f64 {
     (1.0 - load) * sum
 }
 
-/// The p99 of the time from arrival to the end of service, in service times.
-///
-/// # Cost
-///
-/// Some thousand multiplications.
+/// The p99 of wait and service, in service times. Takes some thousand multiplications.
 #[must_use]
 pub fn p99(load: f64) -> f64 {
     // The sum of alternating terms is exact enough up to here; the load is then about 0.9.
@@ -53,11 +44,7 @@ pub fn p99(load: f64) -> f64 {
     1.0 + high
 }
 
-/// The highest load with a p99 of at most `services` service times.
-///
-/// # Cost
-///
-/// That of sixty calls of [`p99`].
+/// The highest load with a p99 of at most `services` service times. Takes sixty calls of [`p99`].
 #[must_use]
 pub fn load_at(services: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);

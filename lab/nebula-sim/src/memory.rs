@@ -1,9 +1,8 @@
 //! The memory-bandwidth model of NEBULA §III: when network buffers, not cores, limit a server.
 //!
-//! If a NIC has separate buffers for each connection, they soon exceed the LLC. Every RPC then
-//! fetches blocks from DRAM and writes dirty victims back, and DRAM bandwidth saturates before the
-//! cores do. This model contains just enough to show that: banks with queues, blocks, and cores
-//! that wait for some of them.
+//! Separate buffers for each connection soon exceed the LLC. Every RPC then fetches blocks from
+//! DRAM and writes dirty victims back, and DRAM bandwidth saturates before the cores do. The model
+//! has just enough to show that: banks with queues, blocks, and cores that wait for some of them.
 //!
 //! ```text
 //!  network ─▶ NI ──────────── hit ─────────────▶ ready ─▶ Backend ─▶ core: index ▸ compute ▸ result ─▶ done
@@ -17,8 +16,8 @@
 //!
 //! # Assumptions
 //!
-//! Unless stated otherwise, the model follows the simulator that the paper's first author
-//! published. Its saturation loads agree with the paper's figure.
+//! Unless stated otherwise, they are those of the simulator that the paper's first author
+//! published. The model's saturation loads agree with the paper's figure.
 //!
 //! - An access moves 64 B on a random channel. It waits in the channel's one FIFO for any of its
 //!   banks, which then takes the time of a row hit or of a row miss, drawn at random. There is no
@@ -29,8 +28,8 @@
 //!   write-backs, if the victims are dirty, begin with the last fetch. The RPC is ready for a core
 //!   when all its fetches have ended: **latency** counts from there until the core is done.
 //! - A core waits for two accesses per RPC: the index before it computes, and the result
-//!   afterwards. The copy of the value, and the write-backs that it causes, begin between the two
-//!   and run beside the core.
+//!   afterwards. The copy of the value and its write-backs begin between the two, and the core does
+//!   not wait.
 //! - The load is the rate of offered RPCs times the service time, divided by the cores. It excludes
 //!   waiting for DRAM.
 //! - By default RPCs arrive as packets of one link: all gaps between packets are fixed, except the
@@ -51,9 +50,9 @@
 //! # Speed
 //!
 //! Both service times of a bank are constants and accesses begin in the order of time, so the
-//! banks' next free times are two sorted FIFOs (`dram`). Accesses of one kind of stream are equally
-//! far apart, so the streams themselves are a FIFO (`stream`). Only what is left, two events a core
-//! and two an arrival, goes through the [`Calendar`](crate::Calendar).
+//! banks' next free times are two sorted FIFOs (`dram`). Streams of one kind have the same gap
+//! between accesses, so they are a FIFO, too (`stream`). Only the ends of cores' actions, arrivals
+//! and ready RPCs go through the [`Calendar`](crate::Calendar).
 //!
 //! Next: `model`, then `machine` for the run itself.
 

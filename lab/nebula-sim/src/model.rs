@@ -1,8 +1,8 @@
 //! Published systems at the queueing level: each is a small file with a policy, the costs of its
 //! mechanisms, and their sources.
 //!
-//! All systems are data for the same mechanisms; no code depends on the name of a system. To add
-//! one, write a file in `data/systems/` and add its name to [`SHIPPED`].
+//! No code depends on the name of a system. To add one, write a file in `data/systems/` and add its
+//! name to [`SHIPPED`].
 
 mod groups;
 
@@ -73,7 +73,6 @@ pub struct SystemModel {
     host: Option<Host>,
 }
 
-/// The shipped systems, by file name.
 const SHIPPED: Shipped = shipped!("systems":
     "rss", "ix", "zygos", "shinjuku", "persephone", "persephone-cfcfs", "concord", "nanopu", "rpcvalet-software", "r2p2",
     "rpcvalet", "altocumulus-int", "altocumulus-rss", "nebula", "dagger-mmio", "dagger-doorbell", "dagger-doorbell-batched", "dagger-upi",

@@ -1,7 +1,6 @@
-//! First come, first served, without events: when an RPC begins follows from the RPCs before it.
+//! First come, first served, without events: an RPC's begin follows from the RPCs before it.
 //!
-//! Where no RPC changes its core, cores serve in order and no client waits for an answer, a run
-//! needs no calendar:
+//! A run needs no calendar if RPCs keep their core, cores serve in order and no client waits:
 //!
 //! | policies | recursion | file |
 //! |---|---|---|
@@ -9,13 +8,13 @@
 //! | `jbsq:N` | the same with credit: when it has arrived, the RPC before it has been dispatched and a core has credit | [`by_credit`] |
 //! | `jbsq:2` on up to 64 cores | the same, by two times of each core | [`two_each`] |
 //! | `rss`, `static`, `random`, `round-robin`, `key-hash` | Lindley, for each core: when it has arrived and the RPC before it has ended | [`per_core`] |
-//! | `two-choices` | the same, and who is at a core is kept for the choice | [`loads`] |
+//! | `two-choices` | the same; the RPCs at each core are kept for the choice | [`loads`] |
 //!
-//! The result is the one of the event-driven [`world`](crate::world), to the byte: the same streams
-//! give the same draws, and `nebula-nic` chooses the cores, but for [`two_each`], whose choice is
-//! the same. Only what changes no time is left out: which of several idle cores takes an RPC of one
-//! queue. Latencies between NIC and core and core time an RPC are terms of both recursions
-//! ([`Terms`]). A test runs both, RPC by RPC ([`tests`]).
+//! The result equals that of the event-driven [`world`](crate::world), to the byte: the draws come
+//! from the same streams, and `nebula-nic` chooses the cores, except in [`two_each`], whose choice
+//! is the same. Only a choice that changes no time is left out: which of several idle cores takes
+//! an RPC of one queue. [`tests`] compares both, RPC by RPC. Latencies between NIC and core, and
+//! core time per RPC, are [`Terms`] of the recursions.
 //!
 //! RPCs are taken in blocks, so that draws, recursion and statistics are separate loops.
 //!
@@ -59,11 +58,7 @@ use one_queue::OneQueue;
 use per_core::PerCore;
 use two_each::TwoEach;
 
-/// Runs `load` as [`run`](crate::run) does, if the recursions are exact for it.
-///
-/// # Errors
-///
-/// Those of [`run`](crate::run), in the `Result`.
+/// Runs `load` as [`run`](crate::run) does; `None` if the recursions are not exact for it.
 pub(crate) fn run(system: &System, demand: Demand<'_>) -> Option<Result<InParts, SimError>> {
     let load = demand.load;
     fits(system, load).then(|| {
@@ -76,7 +71,6 @@ pub(crate) fn run(system: &System, demand: Demand<'_>) -> Option<Result<InParts,
     })
 }
 
-/// The end of the machines' clock.
 fn latest_ps(system: &System) -> u64 {
     Calendar::latest_of(usize::from(system.workers())).as_ps()
 }
@@ -131,7 +125,6 @@ fn by_core<C: Choose>(
     serve_all(PerCore::new(choice, NotAsked, cores, terms), draws, demand, note)
 }
 
-/// Serves a run's RPCs block by block.
 fn serve_all<R: Recursion>(
     mut recursion: R,
     mut draws: Draws<'_>,
@@ -139,7 +132,6 @@ fn serve_all<R: Recursion>(
     note: &mut dyn FnMut(&Block),
 ) -> Result<(), Stop> {
     let mut block = Block::default();
-    // A block ends where a batch ends.
     let batches = Sections::ends(parts, rpcs);
     for (part, is_measured) in [(warmup, false)].into_iter().chain(batches.map(|batch| (batch, true))) {
         let mut left = part;
@@ -157,7 +149,7 @@ fn serve_all<R: Recursion>(
     Ok(())
 }
 
-/// The tally of the measured window, and when the last of its RPCs ends.
+/// The tally of the measured window, and the last end of its RPCs.
 struct Measured {
     tally: Tally,
     sections: Option<Sections>,

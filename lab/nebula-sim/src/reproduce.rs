@@ -1,15 +1,14 @@
-//! Reproduction of the papers' figures: published beside reproduced values, with intervals and
-//! judgments.
+//! Reproduction of papers' figures: published and reproduced values, with intervals and judgments.
 //!
 //! An [`Entry`] is one figure or table of a paper. Run in a [`Lab`] it gives [`Row`]s: the
-//! published value, the reproduced value with its interval, a [`Judgment`], and, if they differ, a
-//! sentence generated from the numbers of that run. Published values and set-ups are data in
+//! published value, the reproduced one with its interval, a [`Judgment`], and, if they differ, a
+//! sentence with the numbers of that run. Published values and set-ups are data in
 //! `data/papers/*.toml`; the code contains none. *Enforced by* `tests/reproduce.rs`.
 //!
 //! # How to add an entry
 //!
-//! Add its figures to `data/papers/*.toml`, the type of its set-up under [`paper`], a file here
-//! with a function from [`Lab`] to [`Reproduction`], and a line in [`ENTRIES`].
+//! Add its figures to `data/papers/*.toml`, its set-up's type under [`paper`], a file here with a
+//! function from [`Lab`] to [`Reproduction`], and a line in [`ENTRIES`].
 
 pub(crate) mod reproduction;
 pub mod paper;
@@ -63,7 +62,7 @@ pub struct Entry {
     pub title: &'static str,
     /// Approximate cost in seconds on two cores: quick, normal, full.
     pub seconds: [u32; 3],
-    /// Whether it runs by default, when no entry is named: every entry that compares with a paper.
+    /// Whether it runs when no entry is named: all that compare with a paper do.
     pub is_by_default: bool,
     reproduce: fn(&Lab<'_>) -> Result<Reproduction, ReproduceError>,
 }
@@ -325,10 +324,8 @@ impl Entry {
         (self.reproduce)(lab)
     }
 
-    /// As [`reproduce`](Self::reproduce), with runs too short for a meaningful result. `None` for
-    /// an entry outside NEBULA's evaluation.
-    ///
-    /// For tests.
+    /// [`reproduce`](Self::reproduce) for tests: the runs are too short for a meaningful result.
+    /// `None` for an entry outside NEBULA's evaluation.
     #[doc(hidden)]
     #[must_use]
     pub fn reproduce_briefly(&self, lab: &Lab<'_>) -> Option<Result<Reproduction, ReproduceError>> {

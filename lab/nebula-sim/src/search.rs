@@ -1,10 +1,9 @@
 //! Search for the highest load that meets an SLO, with a confidence interval.
 //!
-//! [`highest_load`] judges each load by all replications together, and is what users ask for.
-//! [`load_at_objective`] is for comparisons of systems seed by seed, which reproduced figures are:
-//! each replication bisects independently with its own seed. With one seed, all loads have the same
-//! service times and the same arrivals, only closer together, so the p99 is nearly monotonic in the
-//! load. The results of the replications are independent and give the interval.
+//! [`highest_load`] judges each load by all replications together, and is for users.
+//! [`load_at_objective`] compares systems seed by seed, for reproduced figures: each replication
+//! bisects with its seed. With one seed, loads have the same service times and the same arrivals
+//! only closer together, so the p99 is nearly monotonic. The results give the interval.
 
 pub(crate) mod objective;
 pub(crate) mod bracket;
@@ -48,18 +47,16 @@ pub struct LoadAtSlo {
     pub served_rps: Interval,
 }
 
-/// Searches for the highest load at which 99 % of all RPCs end within `slo`; a NACK counts as
-/// infinite.
+/// Searches for the highest load at which 99 % of all RPCs end within `slo`, as no NACK does.
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] if the lowest load already misses it; otherwise the errors of a run.
+/// [`SimError::Slo`] if the lowest load misses it; otherwise a run's errors.
 ///
 /// # Cost
 ///
-/// About log2((highest − lowest) / width) runs per replication: 11 by default. Under first come,
-/// first served with Poisson arrivals and no costs eight replications are simulated [side by
-/// side](crate::lanes), with the same result.
+/// About log2((highest − lowest) / width) runs per replication: 11 by default. Runs that
+/// [lanes](crate::lanes) hold are made eight at a time, with the same result.
 pub fn load_at_slo(
     system: &System,
     load: &Load,
@@ -75,8 +72,7 @@ pub fn load_at_slo(
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] or [`SimError::Slowdown`] if the lowest load already misses it; otherwise the
-/// errors of a run.
+/// [`SimError::Slo`] or [`SimError::Slowdown`] if the lowest load misses it; a run's errors.
 ///
 /// # Cost
 ///
@@ -90,8 +86,7 @@ pub fn load_at_objective(
     progress: &(dyn Fn() + Sync),
 ) -> Result<LoadAtSlo, SimError> {
     effort.validate()?;
-    // Where one run is asked for alone, each replication is a piece of work; runs side by side are
-    // one piece together.
+    // A replication is a piece of work; replications side by side are one together.
     let lanes = SideBySide::of(system, load, objective, bracket, effort);
     let bisect_some = |indices: &&[u32]| -> Result<Vec<(f64, Tally)>, SimError> {
         let seeds: Vec<Seed> = indices.iter().map(|&index| effort.seed.replica(u64::from(index))).collect();
@@ -116,7 +111,6 @@ pub fn load_at_objective(
     })
 }
 
-/// The highest load at which one seed meets the SLO, and its results there.
 fn bisect(
     system: &System,
     load: &Load,
@@ -129,7 +123,6 @@ fn bisect(
     let probe = |at: f64| {
         let load = load.clone().at(at);
         match run(system, &load, effort.length(system, &load), seed) {
-            // A queue that exceeds its limit has missed every SLO.
             Err(SimError::Outgrown { .. } | SimError::HotCore { .. }) => Ok(None),
             tally => tally.map(Some),
         }

@@ -1,11 +1,10 @@
-//! How long a load takes to forget where it began, and whether so much was simulated that its
-//! figures hold.
+//! Whether enough was simulated: how long a load takes to forget where it began.
 //!
-//! Near saturation latencies stay high or low for a relaxation time, which grows as (1 + scv) / (1
-//! − ρ)². A run that is not many times as long shows one stretch of good or bad luck, and its
-//! interval says nothing. So warm-up and measured window follow the relaxation time where a formula
-//! gives it, and what was measured is checked in every case: the means of successive batches must
-//! hardly depend on each other. What fails is *unsettled*.
+//! Near saturation, latencies stay high or low for a relaxation time, which grows as
+//! `(1 + scv) / (1 − ρ)²`. A run of few relaxation times shows one stretch of good or bad luck, and
+//! its interval says nothing. So warm-up and measured window follow the relaxation time where a
+//! formula gives it. In every case the means of successive batches must hardly depend on each
+//! other; otherwise the run is *unsettled*.
 
 use crate::load::{Load, Source};
 use crate::system::System;
@@ -20,41 +19,40 @@ pub(crate) struct Relaxation {
     rpcs: f64,
     /// Queues that do not share their cores.
     queues: f64,
-    /// Relaxation times of a queue that are to be measured.
+    /// Relaxation times of a queue to measure.
     times: f64,
 }
 
 /// Relaxation times of the measured windows together.
 const MEASURED: f64 = 3_000.0;
 
-/// The same where a queue drains in about a service time: not in two, and not within a quarter of
-/// one. The p99 is then nearly that of a service as long as hardly anything waits, and nearly every
-/// RPC is later than it while much waits, which is rare: the share of late RPCs is more skewed.
+/// The same where a queue drains in a quarter to two service times: long waits are then rare, but
+/// make nearly every RPC later than the p99, so the share of late RPCs is more skewed.
 const MEASURED_OF_RARE_WAITS: f64 = 9_000.0;
 const DRAIN: std::ops::Range<f64> = 0.5..4.0;
 
-/// The same where there are several queues, whose figures are means over all of them.
+/// The same for several queues, whose figures are means over all of them.
 const MEASURED_OF_QUEUES: f64 = 1_000.0;
 
-/// A bound on the queue does not count where it is so many times as long as what waits near
-/// saturation, of which a millionth reaches it.
+/// A bound on the queue is ignored if it is this many times the queue's mean near saturation: one
+/// RPC in a million reaches it.
 const BOUND_IS_FAR: f64 = 14.0;
 
 /// Relaxation times of the warm-up.
 const WARMUP: f64 = 3.0;
 
-/// The highest correlation of neighboring batches. That of some 300 batches is lower where all of
-/// them together are more than about 1,000 relaxation times long.
+/// The highest correlation of neighboring batches; some 300 batches of more than about 1,000
+/// relaxation times in total have a lower one.
 const CORRELATION_MAX: f64 = 0.2;
 
 impl Relaxation {
-    /// `None` where no formula holds: a closed loop, arrivals that are not renewals, a load that
-    /// changes, a bound that the queue may reach, cores that differ, or service times without a
-    /// variance.
+    /// `None` where no formula holds: a closed loop, tiers, `darc`, arrivals that are not renewals,
+    /// a load that changes, a bound that the queue may reach, cores that differ, or service times
+    /// without a variance.
     ///
-    /// Of M/M/k the relaxation time is ρ / (1 − √ρ)² arrivals for any k. It grows with the mean of
-    /// the squared coefficients of variation of gaps and of service; where RPCs are suspended, that
-    /// of service does not count. ρ is the load over the highest possible one.
+    /// The relaxation time of M/M/k is `ρ / (1 − √ρ)²` arrivals for any k, where ρ is the load over
+    /// the highest possible one. It grows with the mean of the squared coefficients of variation of
+    /// gaps and of service; with preemption, that of service counts as at most 1.
     pub(crate) fn of(system: &System, load: &Load) -> Option<Self> {
         let Source::Open { arrivals, utilization } = &load.source else { return None };
         let scv_of_gaps = match arrivals {
@@ -73,7 +71,7 @@ impl Relaxation {
         let rho = utilization / system.saturation(&load.service);
         let (queues, cores) = queues(system);
         let spread = f64::midpoint(scv_of_gaps, scv);
-        // How much waits falls by e for each so many RPCs.
+        // The queue's tail falls by e for every `queues · spread / (1 − ρ)` RPCs.
         let is_far = |bound: u32| f64::from(bound) * (1.0 - rho) >= BOUND_IS_FAR * queues * spread.max(1.0);
         (is_plain && rho < 1.0 && system.queue_bound.is_none_or(is_far)).then(|| {
             let gap = 1.0 - libm::sqrt(rho);
@@ -93,15 +91,12 @@ impl Relaxation {
         of_queues.max(self.times * self.rpcs)
     }
 
-    /// RPCs of the warm-up.
     pub(crate) fn warmup(self) -> u64 {
         whole(WARMUP * self.all_rpcs())
     }
 
-    /// RPCs of each of so many measured windows, of which at most `most` can be simulated; 0 if
-    /// that cannot settle.
+    /// RPCs of each of `replications` windows; 0 if they would need more than `most`.
     pub(crate) fn window(self, replications: u32, most: u64) -> u64 {
-        // Rounded up, so that they are enough.
         let each = whole(libm::ceil(self.measured())).div_ceil(replications.max(1).into());
         if each > most { 0 } else { each }
     }
@@ -128,19 +123,16 @@ fn whole(rpcs: f64) -> u64 {
     rpcs as u64
 }
 
-/// The correlation of neighboring batches above which a window is made longer, where no formula
-/// says how long it should be. Of batches whose dependence decays exponentially it is 0.1 where
-/// some 300 of them are 1,500 relaxation times long.
+/// The correlation of neighboring batches above which a window without a formula is made longer:
+/// that of some 300 batches of 1,500 relaxation times in total, if dependence decays exponentially.
 const CORRELATION_LONG: f64 = 0.1;
 
-/// Whether batches depend on each other so little that a longer window is not needed; each list as
-/// for [`are_independent`].
+/// Whether no longer window is needed; the lists are those of [`are_independent`].
 pub(crate) fn hardly_depend(replications: &[Vec<f64>]) -> bool {
     correlation(replications) <= CORRELATION_LONG
 }
 
-/// Whether batches are long enough to be nearly independent: each list has the means of the batches
-/// of a replication, in order.
+/// Whether batches are nearly independent; each list has a replication's batch means, in order.
 pub(crate) fn are_independent(replications: &[Vec<f64>]) -> bool {
     correlation(replications) <= CORRELATION_MAX
 }

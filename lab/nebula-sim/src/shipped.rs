@@ -24,21 +24,15 @@ macro_rules! shipped {
 pub(crate) use shipped;
 
 impl Shipped {
-    /// The names, in the order of the list.
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         self.files.iter().map(|&(name, _)| name)
     }
 
-    /// The text of the file of this name.
     pub(crate) fn text(self, name: &str) -> Option<&'static str> {
         self.files.iter().find(|&&(shipped, _)| shipped == name).map(|&(_, text)| text)
     }
 
-    /// The parsed file of this name.
-    ///
-    /// # Panics
-    ///
-    /// If `parse` fails; a test parses every file of each folder.
+    /// The parsed file of this name. Panics if `parse` fails; a test parses every file.
     pub(crate) fn parsed<T, E: std::fmt::Display>(self, name: &str, parse: impl Fn(&str) -> Result<T, E>) -> Option<T> {
         let Self { folder, .. } = self;
         Some(parse(self.text(name)?).unwrap_or_else(|error| panic!("data/{folder}/{name}.toml: {error}")))

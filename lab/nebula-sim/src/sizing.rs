@@ -1,9 +1,8 @@
-//! The sizes of a server's queue and buffer: by formula where an exact one exists, otherwise
-//! simulated.
+//! Sizes a server's queue and buffer, by an exact formula if there is one, or else by simulation.
 //!
-//! With Poisson arrivals, exponential service times and one queue without costs (M/M/k) the result
-//! is exact: an RPC waits with Erlang C's probability, and then for an exponential time. The tail
-//! of the latency and the depth of the queue follow. Everything else is simulated, with intervals.
+//! The formula is that of M/M/k: Poisson arrivals, exponential service times and one queue without
+//! costs. An RPC waits with Erlang C's probability, and then for an exponential time; the tail of
+//! the latency and the depth of the queue follow.
 
 use crate::error::SimError;
 use crate::experiment::{Effort, Estimate, estimate};
@@ -42,23 +41,19 @@ pub struct QueueAt {
     pub is_simulated: bool,
     /// Whether too little was simulated for the intervals to hold.
     pub is_unsettled: bool,
-    /// Why a search ended at its load; `None` of a given load, and of a formula.
+    /// Why a search ended at its load; `None` for a given load, and for a formula.
     pub end: Option<SearchEnd>,
-    /// Whether the simulation reached the requested precision: that of the load if it was searched
-    /// for, otherwise that of the p99.
+    /// Whether the requested precision was reached: of a searched load, otherwise of the p99.
     pub is_precise: Option<bool>,
 }
 
-/// The queue at the highest load that meets `slo`.
+/// The queue at the highest load that meets `slo`. Costs a [`highest_load`], or nothing if a
+/// formula is exact.
 ///
 /// # Errors
 ///
 /// [`SimError::Slo`] if no load meets it, [`SimError::Unsettled`] if none can be said to; otherwise
 /// the errors of a run.
-///
-/// # Cost
-///
-/// That of [`highest_load`]; none if a formula is exact.
 pub fn queue_at_slo(
     system: &System,
     load: &Load,
@@ -76,15 +71,11 @@ pub fn queue_at_slo(
     Ok(QueueAt { end: Some(end), ..QueueAt::simulated(load, &at) })
 }
 
-/// The queue at the offered load.
+/// The queue at the offered load. Costs an [`estimate`], or nothing if a formula is exact.
 ///
 /// # Errors
 ///
 /// Those of a run.
-///
-/// # Cost
-///
-/// That of [`estimate`]; none if a formula is exact.
 pub fn queue_at_load(
     system: &System,
     load: &Load,
@@ -121,11 +112,9 @@ impl QueueAt {
 
 impl System {
     /// The load above which an unbounded queue is certain to grow without limit: 1 minus the costs
-    /// of the mechanisms.
-    ///
-    /// A core with credit for `n` RPCs serves at most `n` per round of dispatch, service and
-    /// notice. Under `mcs-lock` the lock is handed over once per RPC, and a dispatcher on one core
-    /// is busy once per RPC. Cores that only schedule do not serve.
+    /// of the mechanisms. A core with credit for `n` RPCs serves at most `n` per round of dispatch,
+    /// service and notice. Under `mcs-lock` the lock is handed over once per RPC, and a dispatcher
+    /// on one core is busy once per RPC. Cores that only schedule do not serve.
     ///
     /// # Examples
     ///
@@ -167,8 +156,8 @@ impl System {
         at_cores.min(in_turn(lock_handoff)).min(in_turn(decision) * f64::from(self.groups()))
     }
 
-    /// What the cores of a server can serve of RPCs of this mean service time, in cores of speed 1.
-    /// Where RPCs are spread evenly over the cores, the slowest one determines it.
+    /// The load that a server's cores can serve at this mean service time, in cores of speed 1.
+    /// Where RPCs are spread evenly over the cores, the slowest core determines it.
     fn saturation_at(&self, speeds: &Speeds, mean_ps: f64) -> f64 {
         let Costs { dispatch, notify, receive, lock_handoff, .. } = self.costs;
         let of_core = |&speed: &f64| {
@@ -185,10 +174,8 @@ impl System {
         }
     }
 
-    /// The range that contains the highest load that meets an SLO.
-    ///
-    /// With a bound on the queue it may be slightly above saturation: at 1 % of NACKs every SLO is
-    /// missed.
+    /// The range that contains the highest load that meets an SLO. With a bound on the queue that
+    /// may be slightly above saturation: at 1 % of NACKs every SLO is missed.
     #[must_use]
     pub fn bracket(&self, service: &ServiceTime) -> Bracket {
         let Bracket { lowest, highest, width } = Bracket::default();
@@ -197,13 +184,9 @@ impl System {
     }
 }
 
-/// Room for [`QUEUE_ROOM`] times the mean number of waiting RPCs, and never less than the cores
-/// hold.
-///
-/// # Source
-///
-/// NEBULA's sizing rule. The lower limit is an addition: slots are held until the end of service,
-/// so a smaller buffer would NACK while cores are idle.
+/// Room for [`QUEUE_ROOM`] times the mean number of waiting RPCs (NEBULA's sizing rule), and never
+/// less than the cores hold: slots are held until the end of service, so a smaller buffer would
+/// NACK while cores are idle.
 ///
 /// # Examples
 ///
@@ -231,7 +214,7 @@ pub fn room(system: &System, depth_mean: f64, rpc_bytes: u32) -> Sizing {
     }
 }
 
-/// Poisson arrivals, exponential service times of mean 1, `cores` cores and one queue.
+/// M/M/k: Poisson arrivals, exponential service times and one queue.
 #[derive(Clone, Copy, Debug)]
 struct Mmk {
     cores: u32,
@@ -239,12 +222,11 @@ struct Mmk {
     utilization: f64,
 }
 
-/// The share of RPCs of a p99.
+/// The share of RPCs later than the p99.
 const LATE: f64 = 0.01;
 
 impl Mmk {
-    /// The model if `system` under `load` is an M/M/k, or several of them that share the load
-    /// randomly.
+    /// `None` unless this is an M/M/k, or several of them that share the load randomly.
     fn of(system: &System, load: &Load) -> Option<Self> {
         let Source::Open { arrivals: Arrivals::Poisson, utilization } = load.source else { return None };
         let has_one_queue = matches!(system.policy, Policy::SingleQueue | Policy::Jbsq(1));
@@ -282,10 +264,8 @@ impl Mmk {
         self.utilization * f64::from(self.cores)
     }
 
-    /// The share of RPCs whose latency exceeds `services` mean service times.
-    ///
-    /// An RPC that waits does so for an exponential time of rate `k − A`; the rest of its latency
-    /// is its service, of rate 1.
+    /// The share of RPCs whose latency exceeds `services` mean service times: an RPC that waits
+    /// does so for an exponential time of rate `k − A`, and its service has rate 1.
     fn latency_above(self, services: f64) -> f64 {
         let waits = erlang_c(self.cores, self.offered_erlangs());
         let drain = f64::from(self.cores) - self.offered_erlangs();

@@ -1,16 +1,14 @@
 //! Experiments: points, their results, and the names of their fields.
 //!
-//! A [`Point`] is data: a system, a load, an SLO, and how much to simulate. [`Point::run`] is a
-//! pure function of the point and a seed; an [`Executor`] runs many points. The names, units and
-//! descriptions of results are declared once, in [`fields`]; tables, JSON, CSV and
-//! `docs/data/fields.tsv` are generated from them. [`blocks`] has the same for the level that
-//! simulates each block of memory.
+//! A [`Point`] is data: a system, a load, an SLO, and an effort. [`Point::run`] is a pure function
+//! of the point and a seed; an [`Executor`] runs many points. [`fields`] declares each result's
+//! name, unit and description once, for tables, JSON, CSV and `docs/data/fields.tsv`.
 //!
 //! | question | module |
 //! |---|---|
 //! | what is simulated? | `point` |
 //! | what is the result, and which warnings apply? | `found`, `outcome` |
-//! | what were its figures made from? | `detail` |
+//! | which data is behind the figures? | `detail` |
 //! | the same, block by block | [`blocks`] |
 //! | how are many points run? | `run` |
 //! | what are the names and units of fields? | [`fields`] |
@@ -20,8 +18,7 @@
 //!
 //! # Examples
 //!
-//! Two points, the p99 of each with its interval, and the headings of the rows that the program
-//! `nebula` prints:
+//! Two points, the p99 of each with its interval, and the headings of the program's rows:
 //!
 //! ```
 //! use nebula_nic::Span;

@@ -1,5 +1,4 @@
-//! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and
-//! the clients' reactions.
+//! The system at the queueing level: servers, policy, costs of mechanisms, clients' reactions.
 
 pub(crate) mod options;
 pub(crate) mod altocumulus;
@@ -50,50 +49,39 @@ pub struct System {
     pub dedicated: u16,
     /// Servers; each RPC goes to a random one.
     pub servers: u16,
-    /// An RPC that finds this many RPCs waiting at its server is NACKed; without a bound every RPC
-    /// is admitted.
-    ///
-    /// Under a policy with one queue per core the bound is divided among the cores, as in the
-    /// runtime's admission control. With 0 nothing waits at the NIC: an RPC is NACKed unless a core
-    /// has credit for it.
+    /// An RPC that finds this many RPCs waiting at its server is NACKed; unbounded if not set. With
+    /// 0 nothing waits at the NIC: an RPC is NACKed unless a core has credit for it. Policies with
+    /// a queue per core divide the bound among the cores, as the runtime's admission control does.
     pub queue_bound: Option<u32>,
-    /// Whether the flows that have had most of the room are NACKed first where it is short, as by
-    /// the runtime; with a bound on the queue, at a NIC that gives RPCs to cores.
+    /// Whether the flows with most of the room are NACKed first when it is short, as in the
+    /// runtime. Needs a bound on the queue and a NIC that gives RPCs to cores.
     pub fair_shares: bool,
-    /// What a client does after a NACK.
+    /// The client's reaction to a NACK.
     pub reaction: RetryPolicy,
-    /// What each mechanism costs.
+    /// The costs of the mechanisms.
     pub costs: Costs,
-    /// A router that chooses the servers, instead of clients that choose a random one; under
-    /// central policies.
+    /// A router that chooses the servers, instead of a random choice; under central policies.
     pub router: Option<Router>,
     /// Batching: a core takes several RPCs at once, under `rss` and `random`.
     pub batch: Option<Batch>,
-    /// Settings of the managers under `altocumulus:G`; by default the published parameters and the
-    /// naive threshold for ten service times.
+    /// Settings of `altocumulus:G`; by default [`Altocumulus::naive`] with an SLO of 10 services.
     pub altocumulus: Option<Altocumulus>,
     /// How RPCs are preempted, under `preemptive:Q`.
     pub preemption: Preemption,
-    /// The interface between cores and NIC, where RPCs cross it line by line, under policies that
-    /// choose a core at arrival.
+    /// The interface between cores and NIC, under policies that choose a core at arrival.
     pub host: Option<Host>,
     /// The speeds of the cores of each server that serve RPCs; all 1 if not set.
     pub speeds: Option<Speeds>,
     /// How callers call the servers; if not set, one call has one copy and no deadline.
     pub calls: Option<Calls>,
-    /// What each server weighs and which are of another zone than the callers, where
-    /// [`calls`](Self::calls) are; all alike if empty.
+    /// The weight and zone of each server, if there are [`calls`](Self::calls); all alike if empty.
     pub standings: Vec<Standing>,
     /// The tiers behind these servers, in order.
     pub behind: Vec<Tier>,
 }
 
 /// Batching: a core takes the RPCs that wait in its queue, serves them all, and then sends their
-/// replies together.
-///
-/// # Source
-///
-/// IX's adaptive batching: never waits for a batch to fill.
+/// replies together. It never waits for a batch to fill, as in IX's adaptive batching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
@@ -104,9 +92,8 @@ pub struct Batch {
     pub cost: Span,
 }
 
-/// The costs of the mechanisms between NIC and core, in addition to the service time.
-///
-/// All are zero by default: the ideal system of queueing theory.
+/// The costs of the mechanisms between NIC and core, in addition to the service time. All are zero
+/// by default: the ideal system of queueing theory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
@@ -198,10 +185,8 @@ impl System {
     }
 
     /// Sets a custom dispatch policy. Everything that runs a system accepts it like a built-in
-    /// policy.
-    ///
-    /// It cannot be combined with mechanisms of particular built-in policies: batches, managers,
-    /// preemption, a lock.
+    /// policy, but without mechanisms of particular built-in ones: batches, managers, preemption, a
+    /// lock.
     #[must_use]
     pub fn policy_with(mut self, policy: CustomPolicy) -> Self {
         (self.policy, self.custom) = (Policy::default(), Some(policy));
@@ -284,15 +269,13 @@ impl System {
         u32::from(self.cores) * u32::from(self.servers)
     }
 
-    /// The speed of all cores of all servers together, of which a load is a share: the number of
-    /// cores where all are equal.
+    /// The speed of all cores together, of which a load is a share: their number if all are equal.
     #[must_use]
     pub fn capacity(&self) -> f64 {
         let of_server = |speeds: &Speeds| speeds.sum() + f64::from(self.dedicated);
         self.speeds.as_ref().map_or(self.cores_total().into(), |speeds| of_server(speeds) * f64::from(self.servers))
     }
 
-    /// Cores of all servers that serve RPCs.
     pub(crate) fn workers_total(&self) -> usize {
         usize::from(self.workers()) * usize::from(self.servers)
     }
@@ -327,7 +310,7 @@ impl System {
         self.backend(SLOTS_FIRST, 0).map(|_| ())
     }
 
-    /// Elsewhere whose RPC is refused is not asked.
+    /// Other systems do not look at the flow when they refuse an RPC.
     fn validate_shares(&self) -> Result<(), SimError> {
         let policy = self.policy;
         match self.queue_bound {
@@ -340,7 +323,7 @@ impl System {
         }
     }
 
-    /// A cost of a mechanism that the policy lacks, or a batch, would be ignored silently.
+    /// A cost of a batch, or of a mechanism that the policy lacks, would be ignored silently.
     fn validate_costs(&self) -> Result<(), SimError> {
         let Costs { dispatch, notify, decision, lock_handoff, steal, interrupt, discover, .. } = self.costs;
         let policy = self.policy;
@@ -413,13 +396,11 @@ impl System {
         Ok(manager.period(options.period).bulk(options.bulk, options.concurrency).validate()?)
     }
 
-    /// The settings of the managers, given or by default.
     pub(crate) fn managers(&self) -> Altocumulus {
         let workers = self.workers().div_ceil(self.groups());
         self.altocumulus.clone().unwrap_or_else(|| Altocumulus::naive(workers, 10))
     }
 
-    /// Groups of one server.
     pub(crate) fn groups(&self) -> u16 {
         if let Policy::Altocumulus(groups) = self.policy { groups.get() } else { 1 }
     }
@@ -434,7 +415,6 @@ impl System {
         (slots / u32::from(self.groups())).max(SLOTS_FIRST / 8)
     }
 
-    /// The policy state that decides which core of one server serves which RPC.
     pub(crate) fn dispatcher(&self, cores: u16, seed: u64) -> Dispatcher {
         match &self.custom {
             Some(custom) => custom.dispatcher(cores, seed),
@@ -442,7 +422,6 @@ impl System {
         }
     }
 
-    /// The name of its policy.
     pub(crate) fn policy_name(&self) -> String {
         self.custom.as_ref().map_or_else(|| self.policy.to_string(), ToString::to_string)
     }
@@ -452,8 +431,7 @@ impl System {
         self.policy == Policy::WorkStealing || self.batch.is_some()
     }
 
-    /// Whether an RPC is queued by its type or its group before a core is chosen, so that a bound
-    /// of 0 would refuse all.
+    /// Whether RPCs queue by type or group before a core is chosen: a bound of 0 refuses all.
     fn always_queues(&self) -> bool {
         self.has_queues() || matches!(self.policy, Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_))
     }
@@ -472,8 +450,7 @@ impl System {
         Ok(config)
     }
 
-    /// Most RPCs that the cores of one server hold: those dispatched to a core and no longer
-    /// waiting at the NIC.
+    /// Most RPCs that the cores of one server hold: dispatched, so no longer waiting at the NIC.
     #[must_use]
     pub fn held_at_cores(&self) -> u32 {
         u32::from(self.workers()) * self.per_core()
@@ -506,8 +483,7 @@ impl System {
 /// Most periods that a message between managers may take.
 const PERIODS_UNDER_WAY_MAX: u64 = 1024;
 
-/// Initial slots of a server with an unbounded queue: they fit a core's cache. A run that needs
-/// more restarts with more.
+/// Initial slots if the queue is unbounded: they fit a core's cache. A run may restart with more.
 const SLOTS_FIRST: u32 = 1 << 11;
 /// Slots above which a queue is considered to grow without limit.
 pub(crate) const SLOTS_LAST: u32 = 1 << 22;

@@ -1,8 +1,7 @@
-//! The measurements of one run: RPCs after the warm-up, their latencies and the queues that they
-//! found.
+//! The measurements of a run: RPCs after the warm-up, their latencies and the queues they found.
 //!
-//! Memory does not grow with the number of RPCs. Sums are whole picoseconds, so adding tallies
-//! gives the same bytes in any order.
+//! Memory does not grow with the number of RPCs. Sums are whole picoseconds, so any order of adding
+//! gives the same bytes.
 
 pub(crate) mod core_time;
 pub(crate) mod distribution;
@@ -30,9 +29,7 @@ pub use overheads::Overheads;
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{ServiceTime, TypeId};
 
-/// How often each queue depth was found. Exact, as depths are small whole numbers.
-///
-/// Memory depends on the deepest queue, not on the number of observations.
+/// How often each queue depth was found, exact. Memory depends on the deepest queue only.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Depths {
     counts: Vec<u64>,
@@ -94,13 +91,11 @@ impl Depths {
 /// The measurements of the RPCs in a run's measured window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
-    /// From the client's intended send time until the buffer was freed, in picoseconds, of RPCs
-    /// served. Includes back-offs.
+    /// Picoseconds from the intended send time until the buffer was freed, of RPCs served.
     pub latency: Distribution,
-    /// From arrival until a core began, in picoseconds, of RPCs served.
+    /// Of RPCs served, picoseconds from arrival until a core began.
     pub queued: Distribution,
-    /// RPCs that an arrival found waiting at the server, excluding those already dispatched to a
-    /// core.
+    /// RPCs that an arrival found waiting at the server, without those dispatched to a core.
     pub queue_depth: Depths,
     /// RPCs that were served.
     pub served: u64,
@@ -114,23 +109,20 @@ pub struct Tally {
     pub busy_ps: u128,
     /// Core time of those RPCs in addition to their service.
     pub overheads: Overheads,
-    /// Core time of the core that was busiest in its run, of RPCs that ended in the window, in
-    /// picoseconds; 0 unless flows, keys or speeds make cores differ.
+    /// Core time of each run's busiest core on RPCs that ended in the window, in picoseconds; 0
+    /// unless flows, keys or speeds make cores differ.
     pub hottest_ps: u128,
     /// Migrations between groups of cores.
     pub migrations: Migrations,
-    /// Lines between cores and NIC, where there is a host interface.
+    /// Lines between cores and NIC, with a host interface.
     pub host: HostTraffic,
-    /// Measurements of the RPCs of each type, by [`TypeId`]; empty unless the service times are a
-    /// mix.
+    /// Measurements of each type's RPCs, by [`TypeId`]; empty unless the service times are a mix.
     pub by_type: Vec<OfType>,
-    /// The RPCs by when they were sent within the period; `None` unless the load changes over time.
+    /// RPCs by send time within the period; `None` unless the load changes over time.
     pub over_time: Option<OverTime>,
-    /// The RPCs of the flows that send fewer than the mean flow; `None` where no flow does, or
-    /// nothing is refused.
+    /// RPCs of the flows that send fewer than the mean; `None` without such flows or refusals.
     pub light: Option<LightFlows>,
-    /// Measurements of the calls of each tier; empty unless calls have parts, copies, deadlines or
-    /// tiers.
+    /// Results of each tier's calls; empty unless calls have parts, copies, deadlines or tiers.
     pub by_tier: Vec<OfTier>,
     /// The busy time of each core; empty where cores do not differ.
     by_core_ps: Vec<u64>,
@@ -164,40 +156,35 @@ impl Tally {
         }
     }
 
-    /// An empty tally for the types of a mix.
     pub(crate) fn of(service: &ServiceTime) -> Self {
         let types = service.types().len();
         let of_each = if types > 1 { types } else { 0 };
         Self { by_type: vec![OfType::default(); of_each], ..Self::new() }
     }
 
-    /// Has the time of each of so many cores counted.
     pub(crate) fn by_core(mut self, cores: usize) -> Self {
         self.by_core_ps = vec![0; cores];
         self
     }
 
-    /// Has RPCs counted by the time within this period.
     pub(crate) fn over_time(mut self, period: Option<Span>) -> Self {
         self.over_time = period.map(OverTime::new);
         self
     }
 
-    /// Has the RPCs of the flows from this one on counted apart.
+    /// Counts the RPCs of the flows from `first` on separately.
     pub(crate) fn light_from(mut self, first: Option<u32>) -> Self {
         self.light = first.map(LightFlows::from);
         self
     }
 
-    /// The share of its time that the busiest core of a run spent on RPCs; 0 unless flows, keys or
-    /// speeds make cores differ.
+    /// The busiest core's share of busy time; 0 unless flows, keys or speeds make cores differ.
     #[must_use]
     pub fn hottest(&self) -> f64 {
         if self.window == Span::ZERO { 0.0 } else { self.hottest_ps as f64 / self.window.as_ps() as f64 }
     }
 
-    /// Latency over service time of all RPCs of a mix that were served, in thousandths; `None`
-    /// unless the service times are a mix.
+    /// Latency over service time of a mix's served RPCs, in thousandths; else empty.
     #[must_use]
     pub fn slowdown(&self) -> Distribution {
         let mut all = Distribution::new();
@@ -236,7 +223,7 @@ impl Tally {
         }
     }
 
-    /// An RPC that was sent at `sent` has ended, after a latency or given up.
+    /// Counts an RPC that was sent at `sent`; without a latency, its client gave up.
     #[inline]
     pub(crate) fn note_sent(&mut self, sent: Timestamp, latency_ps: Option<u64>) {
         if let Some(over_time) = &mut self.over_time {
@@ -244,7 +231,6 @@ impl Tally {
         }
     }
 
-    /// An RPC of this flow has ended.
     #[inline]
     pub(crate) fn note_flow(&mut self, flow: u32, is_served: bool) {
         if let Some(light) = &mut self.light {
@@ -252,7 +238,6 @@ impl Tally {
         }
     }
 
-    /// The run is over.
     pub(crate) fn close(&mut self) {
         self.hottest_ps = self.by_core_ps.iter().copied().max().unwrap_or(0).into();
     }

@@ -1,9 +1,8 @@
-//! Tenants as data: messaging domains that share cores by their weights, each with its own load,
-//! SLO and bound on the queue.
+//! Tenants as data: messaging domains that share cores by weight.
 //!
-//! Each core is lent by [`Lending`](nebula_nic::Lending), the machine that lends the threads of the
-//! runtime's `Domains`, and each tenant has a back end for each core, as a server there has an
-//! engine for each thread. An RPC is of one core from its arrival on, chosen at random.
+//! [`Lending`](nebula_nic::Lending) lends each core, as it lends the threads of the runtime's
+//! `Domains`. Each tenant has a back end per core, as a server has an engine per thread. An RPC
+//! belongs to one core from its arrival on, chosen at random.
 
 pub(crate) mod estimate;
 
@@ -18,7 +17,6 @@ use nebula_workload::{Arrivals, ServiceTime};
 use serde::Deserialize;
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// Most cores, and most tenants, of a file.
 const CORES_MAX: u16 = 256;
 const TENANTS_MAX: usize = 64;
 
@@ -41,10 +39,10 @@ const TENANTS_MAX: usize = 64;
 pub struct Tenants {
     /// Cores, each of which is lent to all tenants in turn.
     pub cores: NonZeroU16,
-    /// What a tenant of weight 1 may use of a core before the next one has it.
+    /// The time of a core that weight 1 gets before the next tenant's turn.
     #[serde(default = "quantum", deserialize_with = "span")]
     pub quantum: Span,
-    /// What refusing an RPC takes of its tenant's time on the core.
+    /// The time that refusing an RPC takes from its tenant on the core.
     #[serde(default, deserialize_with = "span")]
     pub refusal: Span,
     /// The tenants, in the order of the rows.
@@ -57,21 +55,20 @@ pub struct Tenants {
 pub struct Tenant {
     /// Its name in results.
     pub name: String,
-    /// Its share of a core is its weight over the weights of all that have work there.
+    /// Its share of a core is its weight over those of all tenants with work there.
     pub weight: NonZeroU16,
-    /// What the p99 of its RPCs must keep, from arrival to the end of service.
+    /// The bound on the p99 of its RPCs, from arrival to the end of service.
     #[serde(deserialize_with = "span")]
     pub slo: Span,
-    /// The share of the time of all cores that its RPCs ask for; more than 1 is possible with a
-    /// bound.
+    /// The share of all cores' time that its RPCs need; more than 1 is possible with a bound.
     pub load: f64,
-    /// When its RPCs come; Poisson unless given.
+    /// Its arrivals; Poisson if not given.
     #[serde(default = "poisson", deserialize_with = "spelled")]
     pub arrivals: Arrivals,
-    /// What an RPC takes of a core.
+    /// Its service times.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
-    /// RPCs that may wait for each core; further ones are NACKed. Without it nothing is refused.
+    /// RPCs that may wait for each core; further ones are NACKed. Without it none are.
     pub queue_bound: Option<NonZeroU32>,
 }
 
@@ -83,7 +80,6 @@ fn poisson() -> Arrivals {
     Arrivals::Poisson
 }
 
-/// The shipped tenants, by file name.
 const SHIPPED: Shipped = shipped!("tenants": "noisy");
 
 impl Tenants {
@@ -92,11 +88,11 @@ impl Tenants {
         SHIPPED.names()
     }
 
-    /// The shipped tenants of this name; `None` if there are none.
+    /// The shipped tenants of this name, if any.
     ///
     /// # Panics
     ///
-    /// If the shipped file is invalid; a test checks every shipped file.
+    /// If the shipped file is invalid; a test checks each.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SHIPPED.parsed(name, Self::parse)
@@ -106,7 +102,7 @@ impl Tenants {
     ///
     /// # Errors
     ///
-    /// [`SimError::Tenants`] with the line and the reason, or why such tenants cannot be simulated.
+    /// [`SimError::Tenants`] with the line, or with the reason why they cannot be simulated.
     pub fn parse(text: &str) -> Result<Self, SimError> {
         let wrong = |error: toml::de::Error| SimError::Tenants { reason: toml_reason(text, &error) };
         let tenants: Self = toml::from_str(text).map_err(wrong)?;
@@ -114,11 +110,7 @@ impl Tenants {
         Ok(tenants)
     }
 
-    /// Checks that they can be simulated.
-    ///
-    /// # Errors
-    ///
-    /// [`SimError`] that says what is wrong.
+    /// Checks that they can be simulated; the error says why not.
     pub fn validate(&self) -> Result<(), SimError> {
         let wrong = |reason: String| Err(SimError::Tenants { reason });
         if self.cores.get() > CORES_MAX {
@@ -147,7 +139,7 @@ impl Tenants {
         }
     }
 
-    /// The share of the cores that a tenant has while all have work everywhere.
+    /// A tenant's share of the cores while all have work everywhere.
     #[must_use]
     pub fn fair_share(&self, tenant: &Tenant) -> f64 {
         let all: u32 = self.tenants.iter().map(|tenant| u32::from(tenant.weight.get())).sum();

@@ -1,9 +1,8 @@
 //! Tiers of servers as data: a small file names the front and what is behind it.
 //!
-//! A client calls the front. A server of a tier calls the tier behind once its core is done with an
-//! RPC, and answers when all of its parts are answered. A NACK that no other server makes good, or
-//! a deadline that is over, ends what waits for it, up to the client; what was asked for and is not
-//! needed any more is cancelled.
+//! A client calls the front. When its core is done with an RPC, a server calls the tier behind, and
+//! it answers when all parts are answered. A call that all tried servers refuse, or an expired
+//! deadline, fails the callers up to the client; the calls that they no longer need are cancelled.
 
 use crate::blocks::spelled;
 use crate::error::SimError;
@@ -34,7 +33,6 @@ pub struct Tiers {
     service: ServiceTime,
 }
 
-/// Tiers as written in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -50,7 +48,6 @@ struct Named {
     tier: toml::Table,
 }
 
-/// One tier of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tier {
@@ -60,27 +57,26 @@ struct Tier {
     policy: Policy,
     #[serde(deserialize_with = "spelled")]
     service: ServiceTime,
-    /// How callers choose a server; at random unless given.
+    /// How callers choose a server; at random if not given.
     #[serde(default = "at_random")]
     balancer: Balance,
     /// Latency between caller and server, in each direction.
     #[serde(default, deserialize_with = "span")]
     distance: Span,
-    /// Servers that each caller asks at once.
     #[serde(default = "once")]
     fan_out: u16,
     #[serde(default, deserialize_with = "some_spelled")]
     hedge: Option<Hedge>,
-    /// Whether a second copy takes as long as the first.
+    /// Whether a second copy has the first one's service time.
     #[serde(default)]
     same_service: bool,
     #[serde(default, deserialize_with = "some_spelled")]
     deadline: Option<Span>,
     queue_bound: Option<u32>,
-    /// What each server weighs; all the same unless given.
+    /// Weights of the servers; equal if not given.
     #[serde(default)]
     weights: Vec<u16>,
-    /// The last so many servers are of another zone than the callers.
+    /// The number of servers, the last ones, in another zone than the callers.
     #[serde(default)]
     far: u16,
     /// Servers that may refuse a call before it fails.
@@ -106,7 +102,6 @@ fn some_spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::D
     spelled(text).map(Some)
 }
 
-/// The shipped tiers, by file name.
 const SHIPPED: Shipped = shipped!("tiers": "search", "chain");
 
 impl Tiers {
@@ -115,11 +110,11 @@ impl Tiers {
         SHIPPED.names()
     }
 
-    /// The shipped tiers of this name; `None` if there are none.
+    /// The shipped tiers of this name, if any.
     ///
     /// # Panics
     ///
-    /// If the shipped file is invalid; a test checks every shipped file.
+    /// If the shipped file is invalid; a test checks each.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SHIPPED.parsed(name, Self::parse)
@@ -129,7 +124,7 @@ impl Tiers {
     ///
     /// # Errors
     ///
-    /// [`SimError::Tiers`] with the line and the reason, or why such tiers cannot be simulated.
+    /// [`SimError::Tiers`] with the line, or with the reason why they cannot be simulated.
     pub fn parse(text: &str) -> Result<Self, SimError> {
         let wrong = |error: toml::de::Error| SimError::Tiers { reason: toml_reason(text, &error) };
         let File { front, behind } = toml::from_str(text).map_err(wrong)?;
@@ -163,7 +158,7 @@ impl Tiers {
         self.system.tier_names()
     }
 
-    /// Mean service times of all tiers together, one part each.
+    /// The sum of all tiers' mean service times, one part each.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
     pub fn service_mean(&self) -> Span {
@@ -173,12 +168,12 @@ impl Tiers {
 }
 
 impl Tier {
-    /// What each server weighs, and which are far; none where all are alike.
+    /// Weight and zone of each server; empty if all are alike.
     fn standings(&self) -> Vec<Standing> {
         if self.weights.is_empty() && self.far == 0 {
             return Vec::new();
         }
-        // As many as the longer says: a list that is too long is refused.
+        // The longest of the lists: one that is too long is refused later.
         let servers = self.servers.max(u16::try_from(self.weights.len()).unwrap_or(u16::MAX)).max(self.far);
         let near = self.servers.saturating_sub(self.far);
         let weight = |server: u16| self.weights.get(usize::from(server)).copied().unwrap_or(1);

@@ -1,17 +1,13 @@
-//! Events that a run has set for later, any number of them, in the order of time.
+//! Any number of pending events, in the order of time.
 //!
-//! The [`Calendar`](crate::calendar::Calendar) has one event for each source and takes fewer
-//! instructions; this is for those who cannot name a source for each of their events.
+//! A [`Calendar`](crate::calendar::Calendar) takes fewer instructions, but has one event for each
+//! source.
 
 use nebula_nic::Timestamp;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Events of the same time happen in the order in which they were set.
-///
-/// # Cost
-///
-/// [`set`](Self::set) and [`pop`](Self::pop) O(log events).
+/// Events of the same time happen in the order in which they were set. Each takes O(log events).
 #[derive(Clone, Debug)]
 pub(crate) struct Upcoming<E> {
     events: BinaryHeap<Entry<E>>,
@@ -31,7 +27,6 @@ impl<E> Upcoming<E> {
         Self { events: BinaryHeap::new(), set: 0 }
     }
 
-    /// The time of the next event in picoseconds; [`u64::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_ps(&self) -> u64 {
         self.events.peek().map_or(u64::MAX, |next| next.at.as_ps())
@@ -64,7 +59,7 @@ impl<E> PartialOrd for Entry<E> {
 }
 
 impl<E> Ord for Entry<E> {
-    /// The earliest is the greatest: a heap gives out the greatest first.
+    /// Reversed: a heap returns its greatest entry first.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }

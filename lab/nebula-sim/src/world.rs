@@ -1,7 +1,7 @@
 //! One run: the stations of an RPC in simulated time.
 //!
 //! `world/client.rs`, `world/ingress.rs` and the files of each kind of scheduling carry out the
-//! decisions of `nebula-nic`. This file holds what they share and the order of events.
+//! decisions of `nebula-nic`. This file chooses among them.
 //!
 //! ```text
 //!            client                 ingress               servers
@@ -11,9 +11,8 @@
 //!    └────────────┴──────────────── reaction ◀─────────────────────────────── reply ───┘
 //! ```
 //!
-//! The server side is one of several [`Servers`], a type parameter. Events are those of the
-//! servers, arrivals (one pending), and those that clients wait for. Events of the same time happen
-//! in that order.
+//! The server side is one of several [`Servers`], a type parameter. Events are the servers',
+//! arrivals (one pending), and the clients' timers; those of the same time happen in that order.
 //!
 //! Next: [`client`].
 
@@ -74,9 +73,9 @@ use watched::{ByDepth, Watched};
 
 /// Runs `load` on `system` from empty until all RPCs of the measured window have ended.
 ///
-/// The same arguments give the same tally on every machine. Where RPCs are served first come, first
-/// served and nothing depends on more than their order, a recursion gives that tally without
-/// events, several times as fast; [`run_with`] never uses it.
+/// The same arguments give the same tally on every machine. If RPCs are served first come, first
+/// served and only their order matters, a recursion gives that tally without events, several times
+/// as fast; [`run_with`] never uses it.
 ///
 /// # Errors
 ///
@@ -103,7 +102,6 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
     run_in_parts(system, Demand { load, length, seed, parts: 0 }).map(|(tally, _)| tally)
 }
 
-/// Runs as [`run`] does.
 pub(crate) fn run_in_parts(system: &System, demand: Demand<'_>) -> Result<InParts, SimError> {
     if system.costs.grow() {
         system.validate()?;
@@ -147,13 +145,7 @@ pub(crate) fn run_in_parts(system: &System, demand: Demand<'_>) -> Result<InPart
 }
 
 /// Runs `load` as [`run`] does, under a custom dispatch policy: `dispatch` creates its state for
-/// the cores of one server, from a seed.
-///
-/// The policy in `system` only determines which costs are valid.
-///
-/// # Errors
-///
-/// Those of [`run`].
+/// the cores of a server, from a seed. The policy in `system` only determines the valid costs.
 pub fn run_with<D: CentralDispatch>(
     system: &System,
     load: &Load,
@@ -168,7 +160,6 @@ pub fn run_with<D: CentralDispatch>(
     run_central(system, Demand { load, length, seed, parts: 0 }, dispatch).map(|(tally, _)| tally)
 }
 
-/// Runs a load on cores behind one NIC.
 fn run_central<D: CentralDispatch>(
     system: &System,
     demand: Demand<'_>,
@@ -177,7 +168,6 @@ fn run_central<D: CentralDispatch>(
     run_behind(system, demand, |slots| Central::try_new(system, slots, demand.seed, &dispatch))
 }
 
-/// Runs `load` on cores with queues in software.
 fn run_queues<C: Choose>(
     system: &System,
     demand: Demand<'_>,
@@ -186,10 +176,9 @@ fn run_queues<C: Choose>(
     run_behind(system, demand, |slots| Queues::try_new(system, slots, demand.seed, &choose))
 }
 
-/// Runs `load` on servers behind a router.
 fn run_routed(system: &System, router: Router, demand: Demand<'_>) -> Result<InParts, SimError> {
     let seed = demand.seed;
-    // What the router has dispatched waits at a server, which refuses nothing.
+    // RPCs that the router has dispatched wait at a server, which refuses none.
     let behind = System { queue_bound: None, router: None, ..system.clone() };
     match router.balance {
         Balance::Jbsq => {
@@ -207,8 +196,7 @@ fn run_routed(system: &System, router: Router, demand: Demand<'_>) -> Result<InP
     }
 }
 
-/// Runs `load` on the servers `behind` a router, whose choice `balance` creates for a number of
-/// servers.
+/// Runs `load` on the servers `behind` a router; `balance` creates the router's choice.
 fn run_balanced<D: CentralDispatch>(
     system: &System,
     behind: &System,
@@ -223,7 +211,6 @@ fn run_balanced<D: CentralDispatch>(
     })
 }
 
-/// Runs `load` on a server behind a host interface.
 fn run_hosted(system: &System, host: &Host, demand: Demand<'_>) -> Result<InParts, SimError> {
     fn with<C: Choose>(
         (system, host): (&System, &Host),
@@ -238,12 +225,11 @@ fn run_hosted(system: &System, host: &Host, demand: Demand<'_>) -> Result<InPart
         Policy::Random => with(server, demand, |cores| Random::new(cores, seed.0)),
         Policy::Rss => with(server, demand, |cores| Rss::new(cores, seed.0)),
         Policy::KeyHash => with(server, demand, KeyHash::new),
-        // The only other one that such a system may have.
+        // The only other policy that such a system may have.
         _ => with(server, demand, StaticFlow::new),
     }
 }
 
-/// Runs `load` on groups of cores that migrate RPCs to each other.
 fn run_grouped<D: CentralDispatch>(
     system: &System,
     demand: Demand<'_>,
@@ -253,8 +239,8 @@ fn run_grouped<D: CentralDispatch>(
     run_behind(system, demand, |slots| Grouped::try_new(system, &options, demand.load, slots, demand.seed, &dispatch))
 }
 
-/// Runs an open load on one server under a central policy; for each queue length, counts the RPCs
-/// that found it and those later than `slo`.
+/// Runs an open load on a server under a central policy; counts, by the queue length that they
+/// found, all RPCs and those later than `slo`.
 pub(crate) fn late_by_queue(
     system: &System,
     load: &Load,

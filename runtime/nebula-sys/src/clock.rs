@@ -1,10 +1,9 @@
 //! The time-stamp counter as a clock.
 //!
 //! On a virtual machine, reading a clock through the vDSO costs 30–60 ns; reading the counter
-//! directly costs about half. On a machine with an invariant TSC, all cores and processes see the
-//! same ticks, so ticks may be compared across processes. Only the length of a tick in picoseconds
-//! is measured, once per process. Where the TSC is not invariant, ticks are the kernel's monotonic
-//! nanoseconds.
+//! directly costs about half. With an invariant TSC, all cores and processes see the same ticks, so
+//! ticks may be compared across processes. Only the length of a tick is measured, once per process.
+//! Without an invariant TSC, ticks are the kernel's monotonic nanoseconds.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -22,15 +21,13 @@ use std::time::{Duration, Instant};
 pub struct Clock {
     /// Picoseconds per tick, as a fixed-point number with 32 fraction bits.
     ps_per_tick_q32: u64,
-    /// The tick from which this process counts picoseconds. Counting from boot would overflow after
-    /// 213 days.
+    /// The tick from which this process counts: counting from boot overflows in 213 days.
     origin_ticks: u64,
 }
 
 /// One nanosecond of the kernel's clock, in the same fixed-point format.
 const KERNELS: u64 = 1000 << 32;
-/// For how long the counter is compared with the kernel's clock. 20 ms give an error of a few parts
-/// per million.
+/// How long the counter is calibrated. 20 ms give an error of a few parts per million.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 impl Default for Clock {
@@ -117,14 +114,12 @@ fn calibrate() -> Clock {
     Clock { ps_per_tick_q32: u64::try_from((ps << 32) / ticks).unwrap_or(KERNELS), origin_ticks: from }
 }
 
-/// The nanoseconds since `start` and the counter, read as close together as possible. It reads
-/// several times and keeps the reading during which the kernel's clock advanced least: the machine
-/// may have paused during the others.
+/// The nanoseconds since `start` and the counter, read close together: of several readings, the one
+/// with the smallest advance of the counter, because the machine may have paused during the others.
 fn read_closely(start: Instant) -> (u64, u64) {
     (0..16).map(|_| read_pair(start)).min_by_key(|pair| pair.0).map_or((1, 1), |pair| (pair.1, pair.2))
 }
 
-/// The ticks that one reading took, the nanoseconds since `start`, and the counter in the middle.
 fn read_pair(start: Instant) -> (u64, u64, u64) {
     let before = counter();
     let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -166,15 +161,13 @@ fn is_invariant() -> bool {
 mod tests {
     use super::*;
 
-    /// Our clock's time in ns, between two readings of the kernel's clock.
     fn bracketed(clock: Clock, start: Instant) -> [f64; 3] {
         let before = start.elapsed().as_nanos() as f64;
         let ours = clock.now_ps() as f64 / 1000.0;
         [before, ours, start.elapsed().as_nanos() as f64]
     }
 
-    /// Of several readings, the one whose parts lie closest together: the machine may have paused
-    /// during the others.
+    /// Of several readings, the closest one: the machine may have paused during the others.
     fn bracketed_closely(clock: Clock, start: Instant) -> [f64; 3] {
         let readings = (0..64).map(|_| bracketed(clock, start));
         readings.min_by(|a, b| (a[2] - a[0]).total_cmp(&(b[2] - b[0]))).unwrap()
@@ -189,8 +182,7 @@ mod tests {
         }
         let [to_before, to, to_after] = bracketed_closely(clock, start);
         let (least, most) = (to_before - from_after, to_after - from_before);
-        // Whatever the machine did between the readings, our time lies between the kernel's two
-        // times.
+        // Whatever the machine did between the readings, our time lies between the kernel's.
         assert!((least * 0.999..=most * 1.001).contains(&(to - from)), "{} ns in {least}..{most} ns", to - from);
     }
 

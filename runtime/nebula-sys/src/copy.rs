@@ -1,13 +1,13 @@
 //! Copies from and to memory that other threads or processes may write at the same time.
 //!
 //! The other side of each copy is `&[AtomicU64]`: memory shared with another process, or a store's
-//! log that other cores append to. A copy behaves as one relaxed load or store per 64-bit word, in
-//! no particular order: it may mix old and new words but never tears a word. A caller that needs a
+//! log that other cores append to. A copy behaves as one relaxed load or store per word, in no
+//! particular order: it may mix old and new words but never tears a word. A caller that needs a
 //! consistent value checks a version, or copies into private memory and validates there.
 //!
 //! On x86-64, words move 16 bytes at a time: each 8-byte half of an aligned 16-byte access is
 //! single-copy atomic there, so one vector instruction gives the guarantees of two relaxed word
-//! accesses at twice the speed. On other targets, copies move one word at a time.
+//! accesses at twice the speed. Other targets copy one word at a time.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -32,11 +32,11 @@ pub fn load_bytes(src: &[AtomicU64], dst: &mut [u8]) {
     }
 }
 
-/// Bytes that [`load_units`] copies whole.
+/// The unit that [`load_units`] copies.
 pub const UNIT_BYTES: usize = 16;
 
-/// Copies the units of 16 bytes that hold the first `bytes` bytes of `src`, for callers that know
-/// how many of them count: the last unit needs no separate treatment.
+/// Copies the units of 16 bytes that hold the first `bytes` bytes of `src`, so that the last unit
+/// needs no separate treatment.
 ///
 /// # Panics
 ///
@@ -82,8 +82,7 @@ pub fn store_bytes(dst: &[AtomicU64], src: &[u8]) {
 ///
 /// # Cost
 ///
-/// O(bytes / 16). The word where they meet is put together in a register: no load waits for stores
-/// that it spans.
+/// O(bytes / 16). A register joins the two, so no load waits for stores that it spans.
 #[inline(always)]
 pub fn store_bytes_and(dst: &[AtomicU64], src: &[u8], tail: [u8; 4]) {
     assert!(src.len() + tail.len() <= dst.len() * 8, "copy of more bytes than the words hold");
@@ -98,14 +97,14 @@ pub fn store_bytes_and(dst: &[AtomicU64], src: &[u8], tail: [u8; 4]) {
 }
 
 /// Stores the 8 bytes of `word`, little-endian, from byte `at` of `dst` on, which may be in the
-/// middle of a word; whether they lie within `dst`, and nothing is stored where they do not.
+/// middle of a word. Returns `false` and stores nothing unless they lie within `dst`.
 ///
-/// For memory that nobody reads before it is published: across a border of words both parts are
-/// seen apart.
+/// For memory that is not read before it is published: a reader could see the two parts of a word
+/// separately.
 ///
 /// # Cost
 ///
-/// One store. What is put together so has no chain from one part to the next but `at`.
+/// One store, without a dependency on the store before except `at`.
 #[inline(always)]
 #[must_use]
 pub fn store_word_at(dst: &[AtomicU64], at: usize, word: u64) -> bool {
@@ -116,12 +115,12 @@ pub fn store_word_at(dst: &[AtomicU64], at: usize, word: u64) -> bool {
     is_within
 }
 
-/// As [`store_bytes_at`], where `dst` has room for whole words: stores nothing and returns `false`
-/// where the last word would not lie within it.
+/// As [`store_bytes_at`], but returns `false` and stores nothing unless the last word lies within
+/// `dst` as a whole.
 ///
 /// # Cost
 ///
-/// A load and a store a word, and nothing is called.
+/// A load and a store a word, and no call.
 #[inline(always)]
 #[must_use]
 pub fn store_bytes_within(dst: &[AtomicU64], at: usize, src: &[u8]) -> bool {
@@ -141,12 +140,12 @@ pub fn store_bytes_within(dst: &[AtomicU64], at: usize, src: &[u8]) -> bool {
     is_within
 }
 
-/// Stores `src` from byte `at` of `dst` on, which may be in the middle of a word; whether it lies
-/// within `dst`, and nothing is stored where it does not.
+/// Stores `src` from byte `at` of `dst` on, which may be in the middle of a word. Returns `false`
+/// and stores nothing unless it lies within `dst`.
 ///
-/// For memory that nobody reads before it is published, as [`store_word_at`], and for short ones:
-/// word by word, so that no load spans stores of several fields. Up to 7 bytes behind it are
-/// changed where they are within `dst`.
+/// For memory that is not read before it is published, as [`store_word_at`], and for short values:
+/// word by word, so that no load spans stores of several fields. It changes up to 7 bytes behind
+/// `src`, within `dst`.
 ///
 /// # Cost
 ///
@@ -169,7 +168,7 @@ pub fn store_bytes_at(dst: &[AtomicU64], at: usize, src: &[u8]) -> bool {
     is_within
 }
 
-/// As [`store_word_at`], of the low `bytes` bytes of `word` alone, 8 at most: for the end of `dst`.
+/// As [`store_word_at`], of the low `bytes` bytes of `word`, 8 at most: for the end of `dst`.
 ///
 /// # Cost
 ///
@@ -188,7 +187,6 @@ pub fn store_low_bytes_at(dst: &[AtomicU64], at: usize, word: u64, bytes: usize)
     is_within
 }
 
-/// The length of what is shorter than a word.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "below 8")]
 const fn short_len(rest: &[u8]) -> u32 {
@@ -220,8 +218,8 @@ pub fn low_bytes(mut rest: &[u8]) -> u64 {
     word | rest.first().map_or(0, |&one| u64::from(one) << bits)
 }
 
-/// Copies the words that hold `bytes` bytes from `src` to `dst`, both of which other threads may
-/// write at the same time.
+/// Copies the words that hold `bytes` bytes from `src` to `dst`. Other threads may write both
+/// meanwhile.
 ///
 /// # Panics
 ///
@@ -237,9 +235,7 @@ pub fn copy_words(dst: &[AtomicU64], src: &[AtomicU64], bytes: usize) {
     moving::copy(&dst[..words], src);
 }
 
-/// Whether the first `bytes.len()` bytes of `src` equal `bytes`.
-///
-/// False when `src` is shorter.
+/// Whether `src` begins with `bytes`.
 ///
 /// # Cost
 ///
@@ -261,7 +257,7 @@ pub fn eq_bytes(src: &[AtomicU64], bytes: &[u8]) -> bool {
     rest.is_empty() || src[whole.len()].load(Ordering::Relaxed).to_le_bytes()[..rest.len()] == *rest
 }
 
-/// Copies whole words on x86-64. The public functions have checked that both sides are long enough.
+/// Copies whole words on x86-64. The public functions have checked the lengths.
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod moving {
     use super::{AtomicU64, Ordering};
@@ -291,9 +287,9 @@ mod moving {
     #[inline(always)]
     pub(super) fn store(dst: &[AtomicU64], src: &[u8]) {
         debug_assert!(src.len() <= dst.len() * 8);
-        // A short message has usually just been assembled with stores of a word or less. A load
-        // that spans several stores cannot be forwarded from the store buffer: it waits until they
-        // have drained to the cache. Hence word by word.
+        // A short message has usually just been built with stores of a word or less. A load that
+        // spans several stores cannot be forwarded from the store buffer: it waits until they have
+        // drained to the cache.
         if src.len() < SHORT {
             let parts = src.as_chunks::<8>().0;
             let dst = &dst[..parts.len()];
@@ -321,7 +317,7 @@ mod moving {
         debug_assert!(at + 8 <= dst.len() * 8);
         // SAFETY: the caller has compared `at` and the 8 bytes behind it with the length of `dst`,
         // which is atomics and may be written through a shared reference. Inline assembly keeps the
-        // compiler from assuming that nobody else does.
+        // compiler from assuming that no other thread writes there.
         unsafe {
             let to = dst.as_ptr();
             asm!("mov qword ptr [{to} + {at}], {word}", to = in(reg) to, at = in(reg) at, word = in(reg) word, options(nostack, preserves_flags));

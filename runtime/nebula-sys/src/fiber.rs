@@ -1,10 +1,10 @@
 //! Fibers: functions that can be suspended. Each runs on its own stack, and its thread may suspend
 //! it and resume it later.
 //!
-//! The crate `corosensei` switches the stacks. This module adds three things: a pool of stacks,
-//! which are mapped once and reused; lifetimes, so that a function may borrow what outlives the
-//! [`scope`](Stacks::scope) it runs in; and [`suspend`], which works anywhere in the call chain
-//! below the function, without access to its handle.
+//! The crate `corosensei` switches the stacks. This module adds a pool of stacks, which are mapped
+//! once and reused; lifetimes, so that a function may borrow what outlives its
+//! [`scope`](Stacks::scope); and [`suspend`], which works anywhere in the call chain below the
+//! function, without its handle.
 //!
 //! ```text
 //!   Stacks ──scope──▶ Fibers ──start(slot, f)──▶ f runs … suspend() ──▶ Suspended
@@ -12,8 +12,7 @@
 //!                     end of the scope: fibers still suspended are unwound; their values are dropped
 //! ```
 //!
-//! Each stack ends at a guard page: a function that overflows its stack ends the process and
-//! corrupts nothing.
+//! Each stack ends at a guard page, so an overflow ends the process and corrupts nothing.
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -25,11 +24,11 @@ use std::ptr;
 type Handle = Yielder<(), ()>;
 
 thread_local! {
-    /// The handle of the fiber that this thread is running; it lies on that fiber's stack.
+    /// The handle of this thread's running fiber; it lies on that fiber's stack.
     static RUNNING: Cell<*const Handle> = const { Cell::new(ptr::null()) };
 }
 
-/// The state of a fiber when control returns from it.
+/// A fiber's state after it has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It has called [`suspend`] and waits to be resumed.
@@ -65,7 +64,7 @@ pub struct Stacks {
 }
 
 enum Slot {
-    /// No fiber; the stack, which is `None` only while it is being handed over.
+    /// No fiber; the stack, `None` only while it is handed over.
     Free(Option<DefaultStack>),
     Taken(Coroutine<(), (), ()>),
 }
@@ -91,8 +90,8 @@ impl Stacks {
         self.slots.len()
     }
 
-    /// Lets `run` start functions that borrow from outside the scope. Fibers still suspended when
-    /// it ends are unwound.
+    /// Lets `run` start functions that borrow from outside the scope. At its end, suspended fibers
+    /// are unwound.
     ///
     /// # Cost
     ///
@@ -112,8 +111,7 @@ impl std::fmt::Debug for Stacks {
 /// The fibers of one [`scope`](Stacks::scope), each in a slot.
 pub struct Fibers<'scope, 'env> {
     slots: &'scope mut [Slot],
-    /// Invariant in `'env`: what a function borrows must outlive the scope it was started in, and
-    /// any other `Fibers` of the same type.
+    /// Invariant in `'env`: a function's borrows outlive its scope and other such `Fibers`.
     env: PhantomData<fn(&'env ()) -> &'env ()>,
     /// A fiber stays on its thread.
     thread: PhantomData<*mut ()>,
@@ -128,8 +126,7 @@ impl<'env> Fibers<'_, 'env> {
     ///
     /// # Cost
     ///
-    /// Two stack switches of some tens of instructions each; no allocation, unless the function
-    /// panics.
+    /// Two stack switches of some tens of instructions each; allocates only if the function panics.
     #[inline]
     pub fn start(&mut self, slot: usize, function: impl FnOnce() + 'env) -> State {
         let Slot::Free(stack) = &mut self.slots[slot] else { panic!("fiber slot {slot} is occupied") };
@@ -156,13 +153,11 @@ impl<'env> Fibers<'_, 'env> {
     pub fn resume(&mut self, slot: usize) -> State {
         let Slot::Taken(coroutine) = &mut self.slots[slot] else { panic!("fiber slot {slot} is free") };
         let outside = RUNNING.replace(ptr::null());
-        // As with any caught panic, whatever state the panic leaves inconsistent is behind the
-        // function's own borrows.
+        // As after any caught panic, inconsistent state is behind the function's own borrows.
         let result = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
         RUNNING.set(outside);
         match result {
-            // `suspend` clears the handle while the fiber waits, and restores it when the fiber
-            // resumes.
+            // `suspend` clears the handle while the fiber waits, and restores it afterwards.
             Ok(CoroutineResult::Yield(())) => State::Suspended,
             Ok(CoroutineResult::Return(())) => {
                 self.leave(slot);
@@ -183,14 +178,13 @@ impl<'env> Fibers<'_, 'env> {
     pub fn cancel(&mut self, slot: usize) {
         if let Slot::Taken(coroutine) = &mut self.slots[slot] {
             let outside = RUNNING.replace(ptr::null());
-            // A value whose drop panics counts as dropped.
             let _ = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
             RUNNING.set(outside);
             self.leave(slot);
         }
     }
 
-    /// Frees the slot of a fiber that has ended, and keeps its stack.
+    /// Frees a slot whose fiber has ended, and keeps its stack.
     #[inline]
     fn leave(&mut self, slot: usize) {
         let taken = std::mem::replace(&mut self.slots[slot], Slot::Free(None));
@@ -213,13 +207,11 @@ impl std::fmt::Debug for Fibers<'_, '_> {
     }
 }
 
-/// Suspends the fiber that this thread is running until it is resumed. Does nothing outside a
-/// fiber, or while a panic unwinds.
-///
-/// What the thread holds, such as the guard of a lock, stays held while the fiber is suspended.
+/// Suspends this thread's running fiber until it is resumed. Does nothing outside a fiber, or while
+/// a panic unwinds. Resources of the thread, such as a lock's guard, stay held meanwhile.
 #[inline]
 pub fn suspend() {
-    // Panics are counted per thread: a panic in progress here would be attributed to another fiber.
+    // Panics are counted per thread: this one would be attributed to another fiber.
     if std::thread::panicking() {
         return;
     }

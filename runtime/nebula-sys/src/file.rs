@@ -1,5 +1,4 @@
-//! Files whose memory outlives a process: created with all their bytes, and one process's at a
-//! time.
+//! Files whose memory outlives a process: created at full length, and locked by one process.
 //!
 //! A process maps them with [`WordRegion::of_file`](crate::mem::WordRegion::of_file). On tmpfs or
 //! hugetlbfs they are memory that stays until the machine is restarted.
@@ -10,13 +9,13 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Creates `path`, which must not exist, with `bytes` bytes of zeros that are reserved at once:
-/// what does not fit is refused here and does not end the process later. Only this user can open
-/// it. Locked as by [`open_alone`].
+/// Creates `path`, which must not exist, with `bytes` reserved bytes of zeros, so that a lack of
+/// room is an error here and does not end the process later. Only this user can open it. It is
+/// locked as by [`open_alone`].
 ///
 /// # Errors
 ///
-/// Of the kernel; where the bytes cannot be reserved, the file is removed again.
+/// The kernel's error. If the bytes cannot be reserved, the file is removed again.
 pub fn create_alone(path: &Path, bytes: u64) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     let reserved = lock(&file).and_then(|()| Ok(fallocate(&file, FallocateFlags::empty(), 0, bytes)?));
@@ -29,12 +28,12 @@ pub fn create_alone(path: &Path, bytes: u64) -> io::Result<File> {
     }
 }
 
-/// Opens a file for reading and writing that no other process has opened this way. The lock goes
-/// with the last copy of the descriptor, however the process ends.
+/// Opens a file for reading and writing, and locks it against other calls of this function. The
+/// lock ends with the last copy of the descriptor, however the process ends.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::WouldBlock`] where another process has it; otherwise of the kernel.
+/// [`io::ErrorKind::WouldBlock`] if another process has the lock; otherwise the kernel's error.
 pub fn open_alone(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     lock(&file)?;
@@ -45,18 +44,18 @@ pub fn open_alone(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// Of the kernel.
+/// The kernel's error.
 pub fn try_create_anonymous(bytes: u64) -> io::Result<File> {
     let file = File::from(memfd_create("nebula", MemfdFlags::CLOEXEC)?);
     file.set_len(bytes)?;
     Ok(file)
 }
 
-/// The kernel's name of the time since the machine was last started.
+/// The kernel's id of the time since the machine was last started.
 ///
 /// # Errors
 ///
-/// Of the kernel, where `/proc` is not mounted.
+/// The kernel's error, if `/proc` is not mounted.
 pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }

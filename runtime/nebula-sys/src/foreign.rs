@@ -1,5 +1,4 @@
-//! Decisions of another language: a C function by its address, as `numba.cfunc` and `ctypes` give
-//! it.
+//! Decisions in another language: a C function by its address, as from `numba.cfunc` and `ctypes`.
 
 use std::fs;
 
@@ -28,10 +27,10 @@ impl ForeignDecision {
     ///
     /// # Safety contract
     ///
-    /// That it takes these arguments, reads `cores` numbers at most, may be called by several
-    /// threads, and lives as long as this process cannot be checked: who gives the address
-    /// guarantees it, as for every pointer that is given to `ctypes`. Addresses must come from the
-    /// user of this process alone, never from a peer or a file.
+    /// The function must take these arguments, read at most `cores` numbers, allow calls from
+    /// several threads, and live as long as this process. None of this can be checked: the giver of
+    /// the address guarantees it, as for every pointer given to `ctypes`. Take addresses only from
+    /// the user of this process, never from a peer or a file.
     pub fn at(address: usize) -> Result<Self, NotCode> {
         if !is_code(address) {
             return Err(NotCode { address });
@@ -41,7 +40,7 @@ impl ForeignDecision {
         Ok(Self(unsafe { std::mem::transmute::<usize, Function>(address) }))
     }
 
-    /// The core that it chooses, for cores with these loads; any number at all.
+    /// The core that it chooses for cores with these loads; it may return any number.
     #[inline]
     #[must_use]
     pub fn decide(&self, load: &[u32], key: u64, draw: u64) -> i64 {
@@ -52,7 +51,6 @@ impl ForeignDecision {
     }
 }
 
-/// Whether the address is in a mapping of this process that may be executed.
 fn is_code(address: usize) -> bool {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     maps.lines().any(|line| {

@@ -1,8 +1,8 @@
-//! Whether this process is a fork of the one in which something was made.
+//! Whether this process is a fork of the one that made something.
 //!
-//! A page that the kernel gives to a child filled with zeros (`MADV_WIPEONFORK`, Linux 4.14) says
-//! so: what a look costs is one load. There is one page for the process, with its number among its
-//! ancestors: a page a mark would be a line a mark, all of which meet in one set of a cache.
+//! The kernel fills a page with zeros in a child (`MADV_WIPEONFORK`, Linux 4.14), so a check is one
+//! load. The process has one page, with its number among its ancestors. With a page for each mark,
+//! the marks' lines would all fall into one set of a cache.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::io;
@@ -10,14 +10,13 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of the page: on kernels with larger pages, the whole page is taken.
+/// Bytes of the page; a kernel with larger pages maps one whole page.
 const PAGE_BYTES: usize = 4096;
-/// What no process has for its number.
 const NOBODYS: u64 = u64::MAX;
 
-/// The number of this process; 0 in a fork that has not made a mark.
+/// The number of this process; 0 in a fork that has made no mark.
 static NUMBER: OnceLock<&'static AtomicU64> = OnceLock::new();
-/// Numbers that this process and its ancestors have taken: a child inherits the count.
+/// The last number taken by this process or an ancestor: a child inherits it.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 /// A mark that a fork does not inherit.
@@ -32,7 +31,6 @@ static TAKEN: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct ForkMark {
     number: &'static AtomicU64,
-    /// The number of the process that made it.
     made_in: u64,
 }
 
@@ -46,14 +44,14 @@ impl ForkMark {
         let number = match NUMBER.get() {
             Some(number) => number,
             None => {
-                // Where two threads meet here, one page is left unused.
+                // If two threads meet here, one page stays unused.
                 let number = page()?;
                 NUMBER.get_or_init(|| number)
             }
         };
         if number.load(Ordering::Relaxed) == 0 {
             let next = TAKEN.fetch_add(1, Ordering::Relaxed) + 1;
-            // Another thread may have been first: then its number is this process's.
+            // If another thread was first, its number is this process's.
             let _ = number.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
         }
         Ok(Self { number, made_in: number.load(Ordering::Relaxed) })
@@ -63,26 +61,25 @@ impl ForkMark {
     #[must_use]
     #[inline]
     pub fn is_forked(&self) -> bool {
-        // Relaxed: the kernel has written it before this process ran.
+        // Relaxed: the kernel wrote it before this process ran.
         self.number.load(Ordering::Relaxed) != self.made_in
     }
 
-    /// Makes the mark what a fork finds, for tests of what a fork must not do.
+    /// Makes the mark look forked, for tests.
     pub fn wipe(&mut self) {
         self.made_in = NOBODYS;
     }
 }
 
-/// A page for as long as the process lives, of zeros in each child.
 fn page() -> io::Result<&'static AtomicU64> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
     let page = unsafe { mmap_anonymous(std::ptr::null_mut(), PAGE_BYTES, access, MapFlags::PRIVATE) }?;
-    // SAFETY: the mapping is nobody else's, and a whole number of pages.
+    // SAFETY: only this function has the mapping, which is a whole number of pages.
     unsafe { madvise(page, PAGE_BYTES, Advice::LinuxWipeOnFork) }?;
     let page = NonNull::new(page.cast::<AtomicU64>()).ok_or(io::ErrorKind::OutOfMemory)?;
-    // SAFETY: the mapping is aligned to a page, longer than a word, of zeros, and never unmapped;
-    // in a child it is there too. Nobody accesses it but through this reference.
+    // SAFETY: the mapping is aligned to a page, longer than a word, of zeros, and never unmapped; a
+    // child has it too. It is accessed only through this reference.
     Ok(unsafe { page.as_ref() })
 }
 

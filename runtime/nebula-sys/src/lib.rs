@@ -1,34 +1,32 @@
-//! The only Nebula crate that contains `unsafe`: operating-system and hardware facilities behind
-//! safe APIs.
+//! The only Nebula crate with `unsafe`: operating-system and hardware facilities behind safe APIs.
 //!
-//! | module | what it gives |
+//! | module | purpose |
 //! |---|---|
 //! | [`sync`] | atomics, fences, `Arc` and threads: std's, or loom's under `cfg(loom)` |
 //! | [`mem`] | zero-filled memory on the largest pages that the machine grants |
-//! | [`mod@file`] | files whose memory outlives a process: created whole, and one process's at a time |
+//! | [`mod@file`] | files whose memory outlives a process, locked by one process |
 //! | [`shared`] | memory shared by two processes, sealed against shrinking |
 //! | [`copy`] | copies from and to memory that others may write at the same time |
-//! | [`window`] | any bytes of shared memory: reads in one piece, writes, compare-and-swap |
-//! | [`search`] | the words of a cache line that have a tag, all of them compared at once |
+//! | [`window`] | any bytes of shared memory: consistent reads, writes, compare-and-swap |
+//! | [`search`] | the words of a cache line that have a tag, compared at once |
 //! | [`prefetch`] | hints that a cache line will be accessed soon |
-//! | [`region`] | the receive region: slots that have one owner at a time |
+//! | [`region`] | the receive region: slots with one owner at a time |
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
 //! | [`mcs`] | a fair queue lock: each waiter spins on its own cache line |
-//! | [`wake`] | whether a thread sleeps: what others ask before they wake it |
-//! | [`fiber`] | functions that can be suspended, on their own stacks |
+//! | [`wake`] | whether a thread sleeps, so that others wake it only then |
+//! | [`fiber`] | functions that can be suspended, on separate stacks |
 //! | [`foreign`] | decisions of another language, by the address of a function |
 //! | [`clock`] | the time-stamp counter as a clock |
 //! | [`affinity`] | the cores of the machine, and pinning a thread to one |
 //! | [`fork`] | whether this process is a fork of the one that made something |
 //! | [`process`] | the peer of a Unix socket, and ending together with the parent process |
 //! | [`stdio`] | whether the process was started with a standard output |
-//! | [`xdp`] | Ethernet frames past the kernel's network stack |
+//! | [`xdp`] | Ethernet frames that bypass the kernel's network stack |
 //! | [`udp`] | kernel UDP: many datagrams per system call, one buffer for many of equal length |
 //!
-//! **Invariant:** shared memory is only ever accessed as `&[AtomicU64]`. When another process
-//! changes it, that is a relaxed data race between atomics, which is well defined, and never
-//! undefined behavior. *Enforced by* the types: no function here returns a `&[u8]` or `&mut [u8]`
-//! into shared memory.
+//! **Invariant:** shared memory is only ever accessed as `&[AtomicU64]`. If another process changes
+//! it, that is a race between relaxed atomics, and no undefined behavior. *Enforced by* the types:
+//! no function here returns a `&[u8]` or `&mut [u8]` into shared memory.
 //!
 //! **Invariant:** slots of the receive region have one owner. *Enforced by* `SlotLease`, which
 //! cannot be copied.

@@ -9,12 +9,11 @@
 //!                                     own line         own line
 //! ```
 //!
-//! A waiter swaps itself in as the tail and stores its number in its predecessor's node; the
+//! A waiter swaps itself in as the tail and stores its number in its predecessor's node. The
 //! predecessor, when done, clears the flag in its successor's node. So a hand-off costs one
 //! cache-line transfer, however many threads wait, and the lock is fair.
 //!
-//! Waiters are numbered and created with the lock: their nodes belong to the lock and outlive every
-//! wait, so no pointer can dangle.
+//! Waiters are created with the lock: their nodes belong to it and outlive every wait.
 
 use crate::sync::{Arc, AtomicBool, AtomicU32, Ordering, spin_loop, thread};
 use crossbeam_utils::CachePadded;
@@ -24,13 +23,10 @@ use crate::spsc::cell::UnsafeCell;
 #[cfg(loom)]
 use loom::cell::UnsafeCell;
 
-/// No waiter.
 const NOBODY: u32 = u32::MAX;
-/// How often a waiter polls its flag before it yields its core. With fewer cores than threads, the
-/// thread that holds the lock may be waiting for a core.
+/// How often a waiter polls its flag before it yields its core, which the lock's holder may need.
 const LOOKS: u32 = 1000;
 
-/// One waiter's cache line.
 struct Node {
     next: AtomicU32,
     is_waiting: AtomicBool,
@@ -64,8 +60,7 @@ pub struct Waiter<T> {
     number: u32,
 }
 
-/// Puts `value` behind a lock that `waiters` waiters share; the value is dropped with the last of
-/// them.
+/// Puts `value` behind a lock that `waiters` waiters share; the last one drops it.
 ///
 /// # Panics
 ///
@@ -83,8 +78,7 @@ pub fn lock<T: Send>(value: T, waiters: usize) -> Vec<Waiter<T>> {
 }
 
 impl<T: Send> Waiter<T> {
-    /// Waits for the lock, calls `visit` with the value, and releases the lock, even if `visit`
-    /// panics.
+    /// Waits for the lock, visits the value, and releases the lock, even if `visit` panics.
     ///
     /// # Cost
     ///
@@ -99,23 +93,21 @@ impl<T: Send> Waiter<T> {
         self.lock.value.with_mut(|value| visit(unsafe { &mut *value }))
     }
 
-    /// Joins the queue and returns once this waiter holds the lock.
     #[inline]
     fn wait(&mut self) {
         let own = self.lock.node(self.number);
         own.next.store(NOBODY, Ordering::Relaxed);
         own.is_waiting.store(true, Ordering::Relaxed);
         // Acquire: pairs with the Release of a holder that found no successor. Release: the
-        // successor sees both fields of the node set.
+        // successor sees the node's fields.
         let before = self.lock.tail.swap(self.number, Ordering::AcqRel);
         if before == NOBODY {
             return;
         }
-        // Release: pairs with the Acquire in `Held::drop`; the node is set before it becomes
-        // reachable.
+        // Release: pairs with the Acquire in `Held::drop`; the node was set before.
         self.lock.node(before).next.store(self.number, Ordering::Release);
         let mut looks = 0;
-        // Acquire: pairs with the Release in `Held::drop`; what the holder wrote is visible.
+        // Acquire: pairs with the Release in `Held::drop`; the holder's writes are visible.
         while own.is_waiting.load(Ordering::Acquire) {
             pause(&mut looks);
         }
@@ -153,13 +145,11 @@ impl<T> Drop for Held<'_, T> {
                 next = own.next.load(Ordering::Acquire);
             }
         }
-        // Release: pairs with the Acquire in `wait`; the successor sees the value as this holder
-        // left it.
+        // Release: pairs with the Acquire in `wait`; the successor sees the value.
         self.lock.node(next).is_waiting.store(false, Ordering::Release);
     }
 }
 
-/// One step of a spin loop.
 #[inline]
 fn pause(looks: &mut u32) {
     *looks += 1;
@@ -186,7 +176,7 @@ mod tests {
     #[test]
     fn no_thread_sees_the_value_while_another_changes_it() {
         let rounds = if cfg!(miri) { 50 } else { 20_000 };
-        // Two halves that are equal whenever no thread holds the lock.
+        // The two halves are equal whenever no thread holds the lock.
         let threads: Vec<_> = lock((0_u64, 0_u64), THREADS)
             .into_iter()
             .map(|mut waiter| {
@@ -215,8 +205,7 @@ mod tests {
         std::thread::scope(|scope| {
             holder.with(|_| {
                 let mut tail = line.tail.load(Ordering::Acquire);
-                // The highest number comes first, and each waiter comes only when the one before it
-                // has joined the queue.
+                // The highest number first; each waiter starts when the one before is queued.
                 for mut waiter in waiters.into_iter().rev() {
                     scope.spawn(move || {
                         let number = waiter.number;

@@ -2,7 +2,7 @@
 //!
 //! A random access to a gigabyte costs 1.5–2 times as much with 4 KiB pages as with 2 MiB pages,
 //! because the page walk misses the caches too. [`WordRegion`] asks for explicit huge pages, then
-//! for transparent ones, then for base pages, and reports which it got.
+//! for transparent ones, then for base pages, and reports the result.
 
 use crate::sync::AtomicU64;
 
@@ -63,7 +63,7 @@ mod mapped {
     use std::ptr::NonNull;
     use std::sync::Arc;
 
-    /// A page-aligned array of 64-bit words: zero-filled and private to this process, or a file's.
+    /// A page-aligned array of 64-bit words, in private zero-filled memory or in a file.
     ///
     /// # Examples
     ///
@@ -79,7 +79,7 @@ mod mapped {
         words: usize,
         mapped_bytes: usize,
         pages: Pages,
-        /// Whose mapping it is a part of, where it is not its own.
+        /// The shared memory that it is a part of, unless it has its own mapping.
         part_of: Option<Arc<SharedMemory>>,
     }
 
@@ -90,13 +90,12 @@ mod mapped {
     unsafe impl Sync for WordRegion {}
 
     impl WordRegion {
-        /// Maps `words` words of zeros on pages as large as `want`, or on smaller ones where the
+        /// Maps `words` words of zeros on pages as large as `want`, or on smaller ones if the
         /// machine does not grant those.
         ///
         /// # Errors
         ///
-        /// [`MemError`] when the size is zero or too large, or when the kernel refuses even base
-        /// pages.
+        /// [`MemError`] when the size is zero or too large, or the kernel refuses even base pages.
         ///
         /// # Cost
         ///
@@ -118,11 +117,10 @@ mod mapped {
             Ok(region)
         }
 
-        /// Maps `words` words of `file` from byte `offset` on, shared with every process that maps
-        /// them.
+        /// Maps `words` words of `file` from byte `offset` on, shared with other processes.
         ///
-        /// A process that can shrink the file ends this process with SIGBUS at its next access to
-        /// what is gone: take files that only this user can write.
+        /// Use files that only this user can write: a process that shrinks the file ends this one
+        /// with SIGBUS at its next access.
         ///
         /// # Errors
         ///
@@ -153,13 +151,11 @@ mod mapped {
             Ok(region)
         }
 
-        /// The `words` words from byte `offset` on of memory that other processes may have mapped
-        /// too.
+        /// The `words` words from byte `offset` on of memory that other processes may map too.
         ///
         /// # Errors
         ///
-        /// [`MemError`] when there are no words, they are not all there, or `offset` is not a
-        /// multiple of 64.
+        /// [`MemError`] when `words` is zero, the range not inside, or `offset` no multiple of 64.
         pub fn of_shared(memory: Arc<SharedMemory>, offset: usize, words: usize) -> Result<Self, MemError> {
             let end = words.checked_mul(8).and_then(|bytes| bytes.checked_add(offset));
             let is_inside = words > 0 && offset.is_multiple_of(64) && end.is_some_and(|end| end <= memory.bytes());
@@ -212,7 +208,7 @@ mod mapped {
 mod on_heap {
     use super::{AtomicU64, MemError, Pages};
 
-    /// Stand-in under loom and Miri, which do not support `mmap`: the same words on the heap.
+    /// The words on the heap, under loom and Miri, which do not support `mmap`.
     #[derive(Debug)]
     pub struct WordRegion {
         words: Vec<AtomicU64>,

@@ -1,13 +1,11 @@
-//! Two adjacent words at a time, with the guarantees of two relaxed atomic accesses of one word:
-//! what the copies and searches of whole cache lines are made of on x86-64.
+//! Two adjacent words at a time, with the guarantees of two relaxed atomic accesses: the basis of
+//! copies and searches on x86-64.
 
 use std::arch::{asm, x86_64::__m128i};
 
-/// Bytes of a pair.
 pub(crate) const PAIR_BYTES: usize = 16;
 
-/// Loads 16 bytes that other threads may be writing, with the guarantees of two relaxed atomic
-/// 8-byte loads.
+/// Loads 16 bytes that other threads may be writing, as two relaxed atomic 8-byte loads.
 ///
 /// # Safety
 ///
@@ -25,8 +23,7 @@ pub(crate) unsafe fn load(from: *const u8) -> __m128i {
     value
 }
 
-/// Stores 16 bytes that other threads may be reading or writing, with the guarantees of two relaxed
-/// atomic 8-byte stores.
+/// Stores 16 bytes that other threads may access, as two relaxed atomic 8-byte stores.
 ///
 /// # Safety
 ///

@@ -1,7 +1,5 @@
 //! Hints that a cache line will be accessed soon: the software half of NEBULA's payload steering
-//! (§V-B) and of group prefetching.
-//!
-//! A hint only affects timing. An index outside the slice is ignored.
+//! (§V-B) and of group prefetching. A hint only affects timing; an invalid index is ignored.
 
 use crate::sync::AtomicU64;
 
@@ -20,8 +18,7 @@ pub fn read(words: &[AtomicU64], index: usize) {
     }
 }
 
-/// Hints that the line of `words[index]` will be written soon, so that it is fetched in a writable
-/// state.
+/// Hints that the line of `words[index]` will be written soon: fetches it in a writable state.
 ///
 /// # Cost
 ///

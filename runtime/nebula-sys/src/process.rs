@@ -12,7 +12,7 @@ pub struct Peer {
     pub pid: i32,
 }
 
-/// Asks the kernel who connected `socket`.
+/// The process that connected `socket`, as the kernel reports it.
 ///
 /// # Errors
 ///

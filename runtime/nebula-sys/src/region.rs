@@ -1,10 +1,10 @@
 //! The receive region: memory slots, each with one owner at a time.
 //!
-//! The engine writes an RPC's payload into slots that nobody else has. Where another thread is to
-//! read it there, the slots are leased to it: as one [`SlotLease`], which can move to another
-//! thread but cannot be copied, and which must come back before any of its slots is written again.
-//! Code that reads payload after its buffer was freed does not compile. Where the engine's own
-//! thread serves, there is no lease: it [borrows the memory](RecvRegion::own).
+//! The engine writes an RPC's payload into slots that it owns. If another thread is to read it
+//! there, the slots are leased to that thread by a [`SlotLease`], which can move to another thread
+//! but cannot be copied, and must come back before any of its slots is written again. Code that
+//! reads a payload after its slots were freed does not compile. If the engine's own thread serves,
+//! there is no lease: it [borrows the memory](RecvRegion::own).
 
 use crate::{
     copy::load_bytes,
@@ -52,7 +52,7 @@ impl RecvRegion {
     /// [`MemError`] as [`WordRegion::new`].
     pub fn new(slots: u32, want: Pages) -> Result<Self, MemError> {
         let memory = WordRegion::new(slots as usize * SLOT_BYTES / 8, want)?;
-        // The pointer comes from the whole slice, so it may reach every slot.
+        // Derived from the whole slice, so that the pointer may reach every slot.
         let base = NonNull::from(memory.words()).cast();
         let leased = vec![0; (slots as usize).div_ceil(64)].into_boxed_slice();
         Ok(Self { memory: std::mem::ManuallyDrop::new(memory), base, slots, leased, leases: 0 })
@@ -104,7 +104,7 @@ impl RecvRegion {
     ///
     /// # Cost
     ///
-    /// O(bytes / 16), and O(slots / 64) to look for leases if there are any.
+    /// O(bytes / 16), and O(slots / 64) to check for leases if there are any.
     #[inline]
     pub fn write(&mut self, start: u32, offset: usize, src: &[AtomicU64], bytes: usize) {
         load_bytes(src, self.unleased(start, offset, bytes));
@@ -140,8 +140,8 @@ impl RecvRegion {
     #[must_use]
     pub fn payload_from(&self, start: u32) -> &[u8] {
         let all = self.slots as usize * SLOT_BYTES;
-        // SAFETY: the memory is mapped and initialized, and written only through `&mut self`:
-        // leases are read alone.
+        // SAFETY: the memory is mapped and initialized, and written only through `&mut self`;
+        // leases are only read.
         let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), all) };
         &all[start as usize * SLOT_BYTES..]
     }
@@ -159,7 +159,7 @@ impl RecvRegion {
         Some(unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), all) })
     }
 
-    /// `bytes` bytes at `offset` behind the start of slot `start`, none of them leased.
+    /// `bytes` bytes at `offset` behind the start of slot `start`. Panics if one of them is leased.
     #[inline(always)]
     fn unleased(&mut self, start: u32, offset: usize, bytes: usize) -> &mut [u8] {
         let from = start as usize * SLOT_BYTES + offset;
@@ -198,7 +198,6 @@ impl RecvRegion {
     /// Sets the bits `start..end` unless one of them is set.
     #[inline(always)]
     fn try_set(&mut self, start: u32, end: u32) -> bool {
-        // Most ranges lie within one word.
         if let Some((index, mask)) = one_word(start, end) {
             let word = &mut self.leased[index];
             let is_free = *word & mask == 0;
@@ -224,7 +223,7 @@ impl RecvRegion {
 
 impl Drop for RecvRegion {
     fn drop(&mut self) {
-        // A lease that is still out may be read at any later time, so its memory stays mapped.
+        // A lease that is out may be read at any later time, so the memory then stays mapped.
         if self.leases == 0 {
             // SAFETY: dropped once, here, and no lease points into it any more.
             unsafe { std::mem::ManuallyDrop::drop(&mut self.memory) };
@@ -232,8 +231,7 @@ impl Drop for RecvRegion {
     }
 }
 
-/// The word of a bitvector that holds bits `start..end`, with their mask, if one word holds them
-/// all.
+/// The word of a bitvector that holds all bits `start..end`, with their mask, if one word does.
 #[inline(always)]
 fn one_word(start: u32, end: u32) -> Option<(usize, u64)> {
     let (index, from, slots) = (start / 64, start % 64, end - start);
@@ -289,7 +287,7 @@ impl SlotLease {
     #[must_use]
     pub fn payload(&self, bytes: usize) -> &[u8] {
         // SAFETY: the slots are mapped and initialized (zero-filled at the start); the region
-        // writes none that is leased, and leases are read alone.
+        // writes no leased slot, and leases are only read.
         let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.slots as usize * SLOT_BYTES) };
         &all[..bytes]
     }

@@ -1,20 +1,18 @@
-//! Search of one cache line of words, all of them at once.
+//! Searches the words of one cache line, all at once.
 
 use crate::sync::AtomicU64;
 
-/// Words of a line.
 const WORDS: usize = 8;
-/// The lowest bit of the uppermost 16 ones.
+/// The lowest of a word's uppermost 16 bits.
 #[cfg(any(test, not(target_arch = "x86_64"), miri, loom))]
 const TAG_BIT: u32 = 48;
 
-/// The words of `line` whose uppermost 16 bits are `tag`, in order: their indices.
-///
-/// Each word is read once, relaxed. What it finds may have changed when it returns.
+/// The indices of the words of `line` whose uppermost 16 bits are `tag`, in order. Each word is
+/// read once, relaxed, and may have changed when this returns.
 ///
 /// # Cost
 ///
-/// Some twenty instructions on x86-64, and no branch that depends on what the line holds.
+/// Some twenty instructions on x86-64, without a branch that depends on the line.
 #[inline(always)]
 #[must_use]
 pub fn words_with_tag(line: &[AtomicU64; WORDS], tag: u16) -> WordsWithTag {
@@ -26,10 +24,10 @@ pub fn words_with_tag(line: &[AtomicU64; WORDS], tag: u16) -> WordsWithTag {
 pub struct WordsWithTag(u32);
 
 impl WordsWithTag {
-    /// Bits of the mask for each word, of which the last one counts.
+    /// Bits of the mask for each word; only the last one is used.
     const BITS: u32 = 4;
 
-    /// The same without word `index`.
+    /// The set without word `index`.
     #[inline(always)]
     #[must_use]
     pub const fn except(self, index: u32) -> Self {
@@ -54,7 +52,7 @@ mod matching {
     use crate::pair::{self, PAIR_BYTES};
     use std::arch::x86_64::{_mm_cmpeq_epi16, _mm_movemask_epi8, _mm_packs_epi16, _mm_set1_epi16};
 
-    /// A bit for each 16 bits of the line; only those of the uppermost 16 of a word are kept.
+    /// A bit for each 16 bits of the line; only the uppermost of each word are kept.
     #[inline(always)]
     pub(super) fn bits(line: &[AtomicU64; WORDS], tag: u16) -> u32 {
         const UPPERMOST: u32 = 0x8888_8888;
@@ -85,7 +83,7 @@ mod matching {
 mod tests {
     use super::*;
 
-    /// A line in which `tags[i]` is the tag of word i, and all else is `rest`.
+    /// A line in which `tags[i]` is the tag of word i, and the other bits are those of `rest`.
     fn line(tags: [u16; WORDS], rest: u64) -> [AtomicU64; WORDS] {
         tags.map(|tag| AtomicU64::new(u64::from(tag) << TAG_BIT | rest & ((1 << TAG_BIT) - 1)))
     }

@@ -1,9 +1,9 @@
 //! Memory shared by two processes, sealed against shrinking.
 //!
 //! One side creates a memfd and seals its size; the other receives the descriptor over a Unix
-//! socket and maps it only if the seals hold. Without seals, a peer could shrink the file under the
-//! mapping, and the next access would end this process with SIGBUS. The memory has no name: the
-//! kernel frees it when the last process that maps it ends, for any reason.
+//! socket and maps it only if the seals hold. Without seals, a peer could shrink the file, and the
+//! next access would end this process with SIGBUS. The memory has no name: the kernel frees it when
+//! the last process that maps it ends, for any reason.
 
 use crate::{
     mem::HUGE_PAGE_BYTES,
@@ -64,7 +64,6 @@ pub enum SharedError {
 pub struct SharedMemory {
     base: NonNull<AtomicU64>,
     bytes: usize,
-    /// None once closed.
     fd: Option<OwnedFd>,
 }
 
@@ -101,12 +100,7 @@ impl SharedMemory {
         Self::map(fd, bytes)
     }
 
-    /// Creates `bytes` zero bytes that this process writes and others may only read, through
-    /// [`ReadOnlyMemory`].
-    ///
-    /// # Errors
-    ///
-    /// As [`create`](Self::create).
+    /// Creates `bytes` zero bytes that other processes can only read, through [`ReadOnlyMemory`].
     pub fn create_published(label: &str, bytes: usize) -> Result<Self, SharedError> {
         let memory = Self::create_unsealed(label, bytes)?;
         let seal = fcntl_add_seals(memory.fd(), SEALS | SealFlags::FUTURE_WRITE);
@@ -114,12 +108,8 @@ impl SharedMemory {
         Ok(memory)
     }
 
-    /// Creates `bytes` zero bytes whose size is fixed, and of which [`seal`](Self::seal) has yet to
-    /// say whether others may write them.
-    ///
-    /// # Errors
-    ///
-    /// As [`create`](Self::create).
+    /// Creates `bytes` zero bytes of fixed size. [`seal`](Self::seal) decides later whether other
+    /// processes may write them.
     pub fn create_open(label: &str, bytes: usize) -> Result<Self, SharedError> {
         let memory = Self::create_unsealed(label, bytes)?;
         let seal = fcntl_add_seals(memory.fd(), SealFlags::SHRINK | SealFlags::GROW);
@@ -127,11 +117,10 @@ impl SharedMemory {
         Ok(memory)
     }
 
-    /// Says for good whether other processes may map the memory for writing; whether it is so now.
-    /// What was said before stays.
+    /// Fixes whether other processes may map the memory for writing; returns whether that is so. An
+    /// earlier decision stays.
     pub fn seal(&self, may_write: bool) -> bool {
         let wanted = if may_write { SealFlags::SEAL } else { SealFlags::SEAL | SealFlags::FUTURE_WRITE };
-        // Refused where it was said before.
         let _ = fcntl_add_seals(self.fd(), wanted);
         let seals = fcntl_get_seals(self.fd()).unwrap_or(SealFlags::empty());
         seals.contains(SEALS) && seals.contains(SealFlags::FUTURE_WRITE) != may_write
@@ -161,8 +150,8 @@ impl SharedMemory {
         Ok(Self { base, bytes, fd: Some(fd) })
     }
 
-    /// Closes the descriptor; the memory stays mapped. A process that shares memory with many needs
-    /// its descriptors for others.
+    /// Closes the descriptor; the memory stays mapped. Descriptors are scarce in a process that
+    /// shares memory with many others.
     pub fn close_fd(&mut self) {
         self.fd = None;
     }
@@ -250,8 +239,7 @@ impl ReadOnlyMemory {
         is_inside
     }
 
-    /// As [`window::load_whole`]: the version that the bytes belong to, or `None` where they belong
-    /// to none. `None` outside, too.
+    /// As [`window::load_whole`]: the bytes' version, or `None` if inconsistent or outside.
     #[inline]
     #[must_use]
     pub fn read_whole(&self, version_at: usize, offset: usize, into: &mut [u8]) -> Option<u64> {
@@ -270,12 +258,12 @@ impl ReadOnlyMemory {
         offset <= self.bytes && bytes <= self.bytes - offset
     }
 
-    /// The memory as words, of which nothing may be stored to.
+    /// The memory as words, which must not be stored to.
     #[inline]
     fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialized and lives as long as
-        // `self`; the other process accesses it atomically, and this one only loads: from the
-        // functions above alone, which do nothing else.
+        // `self`; the other process accesses it atomically, and this one only loads, in the
+        // functions above.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes / 8) }
     }
 }
@@ -294,7 +282,6 @@ fn check_size(bytes: usize) -> Result<(), SharedError> {
     Ok(())
 }
 
-/// Checks that a peer's object has the announced size and cannot shrink.
 fn check_peers(fd: impl AsFd, bytes: usize) -> Result<(), SharedError> {
     check_size(bytes)?;
     let fail = |cause: rustix::io::Errno| SharedError::System { step: "check", bytes, cause: cause.into() };

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Each side keeps its own index in a plain field and a cached copy of the other's, and reads the
-//! shared line only when the cached copy says full or empty. So only a full or empty ring costs a
-//! transfer of the index's line; otherwise only the value's own line moves.
+//! shared line only when the copy says full or empty. Otherwise only the value's own line moves
+//! between the cores.
 
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 
 #[cfg(not(loom))]
 pub(crate) mod cell {
-    /// Same interface as loom's cell: closures receive a raw pointer.
+    /// loom's cell has the same interface: closures receive a raw pointer.
     #[derive(Debug)]
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -58,8 +58,7 @@ unsafe impl<T: Send> Sync for Ring<T> {}
 impl<T> Ring<T> {
     #[inline(always)]
     fn slot(&self, index: u64) -> &UnsafeCell<MaybeUninit<T>> {
-        // The mask keeps the index below the length (a power of two), even where `usize` has 32
-        // bits.
+        // The mask keeps the index below the length (a power of two), even if `usize` has 32 bits.
         #[expect(clippy::cast_possible_truncation, reason = "masked just after")]
         &self.slots[index as usize & (self.slots.len() - 1)]
     }
@@ -91,8 +90,7 @@ pub struct Consumer<T> {
     tail_cached: u64,
 }
 
-/// Creates a ring of at least `capacity` entries (rounded up to a power of two) and returns its two
-/// ends.
+/// Creates a ring of at least `capacity` entries, rounded up to a power of two; returns its ends.
 ///
 /// # Examples
 ///
@@ -114,8 +112,7 @@ pub fn ring<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 impl<T: Send> Producer<T> {
-    /// Appends `value`, or returns it when the ring is full. What was [staged](Self::try_stage)
-    /// before is seen with it.
+    /// Appends `value`. [Staged](Self::try_stage) values become visible with it.
     ///
     /// # Errors
     ///
@@ -131,9 +128,8 @@ impl<T: Send> Producer<T> {
         Ok(())
     }
 
-    /// Appends `value` without letting the other end see it, which it does from the next
-    /// [`publish`](Self::publish) on: so that several values cost one transfer of the index's line,
-    /// and are seen together.
+    /// Appends `value` invisibly. The next [`publish`](Self::publish) shows all staged values
+    /// together, for one transfer of the index's line.
     ///
     /// # Errors
     ///
@@ -145,8 +141,7 @@ impl<T: Send> Producer<T> {
     #[inline]
     pub fn try_stage(&mut self, value: T) -> Result<(), T> {
         if self.tail - self.head_cached == self.ring.slots.len() as u64 {
-            // Acquire: pairs with the Release in `try_pop`; the consumer has moved the value out
-            // before the slot is written again.
+            // Acquire: pairs with the Release in `try_pop`; the consumer has moved the value.
             self.head_cached = self.ring.head.load(Ordering::Acquire);
             if self.tail - self.head_cached == self.ring.slots.len() as u64 {
                 return Err(value);
@@ -159,17 +154,16 @@ impl<T: Send> Producer<T> {
         Ok(())
     }
 
-    /// Lets the other end see all that was staged.
+    /// Makes staged values visible to the other end.
     #[inline]
     pub fn publish(&mut self) {
-        // Release: pairs with the Acquire in `try_pop`; the values are written before they become
-        // visible.
+        // Release: pairs with the Acquire in `try_pop`; the values are written before.
         self.ring.tail.store(self.tail, Ordering::Release);
     }
 }
 
 impl<T> Drop for Producer<T> {
-    /// What was staged is the ring's, which drops it unless the other end takes it.
+    /// Staged values stay in the ring, which drops them unless the other end takes them.
     fn drop(&mut self) {
         // Release: as in `publish`.
         self.ring.tail.store(self.tail, Ordering::Release);
@@ -177,7 +171,7 @@ impl<T> Drop for Producer<T> {
 }
 
 impl<T: Send> Consumer<T> {
-    /// Whether the ring is empty at the moment.
+    /// Whether the ring is empty now.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -203,8 +197,7 @@ impl<T: Send> Consumer<T> {
         // until `head` is published below.
         let value = self.ring.slot(self.head).with(|slot| unsafe { (*slot).assume_init_read() });
         self.head += 1;
-        // Release: pairs with the Acquire in `try_push`; the value is moved out before the slot
-        // counts as free.
+        // Release: pairs with the Acquire in `try_stage`; the value was moved out.
         self.ring.head.store(self.head, Ordering::Release);
         Some(value)
     }
@@ -285,7 +278,7 @@ mod tests {
 
     #[test]
     fn two_threads_pass_every_value_in_order() {
-        // When both threads share one core, they switch each time the ring is full.
+        // On one core, the threads switch each time the ring is full.
         for (capacity, count) in [(8, 10_000), (256, 200_000)] {
             pass_in_order(capacity, if cfg!(miri) { 200 } else { count });
         }

@@ -1,14 +1,13 @@
 //! Whether the process was started with a standard output.
 //!
-//! Before `main`, Rust's runtime opens `/dev/null` where a standard stream is closed, so that no
-//! file gets its number. What is written there is lost without an error. So this looks before the
-//! runtime does.
+//! Before `main`, Rust's runtime opens `/dev/null` in place of a closed standard stream, so that no
+//! file gets its number. Output there is lost without an error. So this looks before it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Run by the loader, before the runtime and `main`.
+/// The loader runs it before the runtime and `main`.
 #[used]
 // SAFETY: the section holds addresses of functions that take C's arguments of `main` and may ignore
 // them, as this one does.
@@ -33,7 +32,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// Set where this test runs itself again, with the answer that is expected.
+    /// Set when this test runs itself again, with the expected answer.
     const EXPECTED: &str = "NEBULA_STDOUT_WAS_CLOSED";
 
     #[test]

@@ -1,7 +1,7 @@
 //! Atomics, fences, `Arc` and threads: std's, or loom's under `cfg(loom)`.
 //!
-//! Concurrent code imports its primitives only from here, so that the same lines run in production
-//! and under loom's exhaustive scheduler.
+//! Concurrent code imports its primitives only from here, so that it also runs under loom's
+//! exhaustive scheduler.
 
 #[cfg(not(loom))]
 pub use std::{

@@ -2,16 +2,14 @@
 //! share a system call, and datagrams of equal length to one peer cross the kernel as one buffer
 //! where it supports segmentation (GSO) and coalescing (GRO).
 //!
-//! The kernel's network stack costs microseconds of CPU time per buffer, whatever the system call;
-//! a buffer with 64 small datagrams costs little more than a buffer with one. This is our own code
-//! instead of quinn-udp because we need connected sends, `sendmmsg`, and offloads that can be
-//! switched off.
+//! The kernel's network stack costs microseconds of CPU time per buffer, and a buffer with 64 small
+//! datagrams costs little more than a buffer with one. Instead of quinn-udp this is our own code,
+//! because we need connected sends, `sendmmsg`, and offloads that can be switched off.
 //!
-//! Only [`wait`](UdpSocket::wait) blocks, and nothing is retried without bound: UDP may lose
-//! datagrams, so what the kernel does not accept at once is dropped and
-//! [counted](UdpSocket::dropped).
+//! Only [`wait`](UdpSocket::wait) blocks. Datagrams that the kernel does not accept at once are
+//! dropped and [counted](UdpSocket::dropped), as UDP allows.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! |---|---|
 //! | `udp/name` | socket addresses in the kernel's format |
 //! | `udp/datagram` | the bounds of datagrams |
@@ -19,7 +17,7 @@
 //! | `udp/option` | socket options |
 //! | `udp/program` | steps of the programs that the kernel runs for each datagram |
 //! | `udp/group` | several sockets at one address |
-//! | `udp/early_drop` | datagrams that are dropped before they take room in the socket |
+//! | `udp/early_drop` | drops datagrams before they take room in the socket |
 //! | `udp/outbox` | collects datagrams and sends them with `sendmmsg` |
 //! | `udp/inbox` | receives with `recvmmsg` and splits coalesced datagrams |
 
@@ -47,7 +45,7 @@ use std::time::Duration;
 /// The buffer size requested per direction: a thousand bursts of 64 datagrams of 64 bytes.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// What the kernel does with many datagrams of equal length at once.
+/// The kernel's treatment of many datagrams of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
     /// Sends them as one buffer, which is split as late as possible.
@@ -61,7 +59,7 @@ impl Offload {
     pub const OFF: Self = Self { gso: false, gro: false };
 }
 
-/// What ended a [`wait`](UdpSocket::wait); both are false after a timeout or a signal.
+/// The cause of a [`wait`](UdpSocket::wait)'s end; both are false after a timeout or a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Woken {
     /// A datagram has arrived, or an error that [`recv`](UdpSocket::recv) reports.
@@ -108,10 +106,9 @@ impl UdpSocket {
         Self::of(std::net::UdpSocket::bind(local)?, None)
     }
 
-    /// Binds `sockets` sockets to `local`. Each datagram goes to the one that `key` makes of it,
-    /// wherever it comes from; without a key, to the one that the kernel makes of both addresses:
-    /// those of one sender go to one socket. With port 0 they share the port that the kernel
-    /// chooses.
+    /// Binds `sockets` sockets to `local`. `key` chooses the socket of each datagram, whatever its
+    /// sender. Without a key, the kernel chooses by both addresses, so one sender uses one socket.
+    /// With port 0 they share the port that the kernel chooses.
     ///
     /// # Errors
     ///
@@ -121,8 +118,7 @@ impl UdpSocket {
         group::bind_all(local, sockets, key)?.into_iter().map(|socket| Self::of(socket, None)).collect()
     }
 
-    /// A socket at an address chosen by the kernel that exchanges datagrams only with `server`: the
-    /// kernel drops all others.
+    /// A socket at an address chosen by the kernel that exchanges datagrams only with `server`.
     ///
     /// # Errors
     ///
@@ -160,9 +156,9 @@ impl UdpSocket {
         self.peer
     }
 
-    /// The offloads in use: what the kernel supports, less what was [switched
-    /// off](Self::set_offload), less segmentation if a send showed that the device cannot compute
-    /// checksums for it.
+    /// The offloads in use: those that the kernel supports and that are not [switched
+    /// off](Self::set_offload). Segmentation is also off after a send has shown that the device
+    /// cannot compute checksums for it.
     #[must_use]
     pub fn offload(&self) -> Offload {
         Offload { gso: self.offload.gso && !self.outbox.is_gso_refused(), ..self.offload }
@@ -183,8 +179,8 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// Has the kernel drop datagrams by `rules`, and by no others, before they take room in the
-    /// socket. The first rule that names a datagram decides about it.
+    /// Replaces the rules by which the kernel drops datagrams before they take room in the socket.
+    /// The first rule that matches a datagram decides.
     ///
     /// # Errors
     ///
@@ -192,8 +188,8 @@ impl UdpSocket {
     ///
     /// # Cost
     ///
-    /// A system call, in which the kernel compiles a program: some tens of microseconds. What is
-    /// dropped costs the receiver nothing.
+    /// A system call, in which the kernel compiles a program: some tens of microseconds. Dropped
+    /// datagrams cost the receiver nothing.
     pub fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
         early_drop::set_rules(&self.socket, rules)
     }
@@ -205,8 +201,7 @@ impl UdpSocket {
         self.peer.and_then(|peer| option::route_mtu(&self.socket, peer))
     }
 
-    /// Datagrams since the socket was created that the kernel did not accept, or whose boundaries
-    /// were lost.
+    /// Datagrams that the kernel did not accept or whose boundaries were lost so far.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.outbox.dropped() + self.inbox.dropped()
@@ -232,12 +227,11 @@ impl UdpSocket {
         if self.peer.is_some_and(|peer| peer != to) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a connected socket can only send to its peer"));
         }
-        // The kernel knows a connected socket's peer, so the datagrams need no address.
         let to = if self.peer.is_some() { None } else { Some(to) };
         self.outbox.queue(&self.socket, self.offload.gso, outbox::Route { to, from }, bytes, segment)
     }
 
-    /// Sends what is queued; what the kernel does not accept at once is dropped and counted.
+    /// Sends queued datagrams; counts those that the kernel does not accept at once.
     ///
     /// # Errors
     ///
@@ -254,8 +248,7 @@ impl UdpSocket {
         self.outbox.flush(&self.socket, self.offload.gso)
     }
 
-    /// Calls `visit` for each datagram that has arrived, in the kernel's order. Returns how many;
-    /// zero when there are none.
+    /// Calls `visit` for each datagram that has arrived, in the kernel's order; counts them.
     ///
     /// # Errors
     ///
@@ -264,7 +257,7 @@ impl UdpSocket {
     ///
     /// # Cost
     ///
-    /// One `recvmmsg` of up to 16 messages; only buffers that were used are prepared again.
+    /// One `recvmmsg` of up to 16 messages; only used buffers are prepared again.
     #[inline]
     pub fn recv(&mut self, visit: &mut dyn FnMut(Received, &mut [u8])) -> io::Result<usize> {
         self.inbox.recv(&self.socket, visit)
@@ -277,7 +270,6 @@ impl UdpSocket {
     ///
     /// The kernel's error; a signal is not an error.
     pub fn wait(&self, timeout: Option<Duration>, wake: Option<BorrowedFd<'_>>) -> io::Result<Woken> {
-        // A timeout too long for the kernel means no timeout.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let socket = PollFd::new(&self.socket, PollFlags::IN);
         let second = wake.unwrap_or(self.socket.as_fd());

@@ -1,15 +1,13 @@
-//! Whether a thread sleeps or is about to: what others ask before they wake it, so that nobody
-//! makes a system call for a thread that is awake.
-//!
-//! [`WakeFlag`] is for threads of one process, [`SleepWord`] for those of two that share memory.
+//! Whether a thread sleeps or is about to, so that others wake it only then, by a system call.
+//! [`WakeFlag`] is for threads of one process, [`SleepWord`] for two processes with shared memory.
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// Says whether a thread is about to sleep.
 ///
-/// The thread [arms](Self::arm) it, looks for work once more, and only then sleeps. Who gives it
-/// work does so first and [asks](Self::is_armed) then. One of the two sees the other: work is never
-/// left lying beside a thread that sleeps. *Enforced by* `tests/loom_wake.rs`.
+/// The thread [arms](Self::arm) it, looks for work once more, and only then sleeps. A thread that
+/// gives it work [asks](Self::is_armed) after that. One of the two always sees the other, so work
+/// never waits for a sleeping thread. *Enforced by* `tests/loom_wake.rs`.
 ///
 /// # Examples
 ///
@@ -35,7 +33,7 @@ impl WakeFlag {
         Self::default()
     }
 
-    /// The thread is about to sleep. It must look for work after this.
+    /// Says that the thread is about to sleep. It must look for work after this.
     ///
     /// # Cost
     ///
@@ -43,18 +41,17 @@ impl WakeFlag {
     #[inline]
     pub fn arm(&self) {
         self.is_armed.store(true, Ordering::Relaxed);
-        // Between this store and the look that follows: pairs with the fence in `is_armed`.
+        // Orders this store before the look that follows; pairs with the fence in `is_armed`.
         fence(Ordering::SeqCst);
     }
 
-    /// The thread is awake.
+    /// Says that the thread is awake.
     #[inline]
     pub fn disarm(&self) {
         self.is_armed.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the thread sleeps or is about to, as far as it can have missed what the caller did
-    /// before.
+    /// Whether the thread sleeps or is about to, and may have missed the caller's earlier writes.
     ///
     /// # Cost
     ///
@@ -62,21 +59,20 @@ impl WakeFlag {
     #[inline]
     #[must_use]
     pub fn is_armed(&self) -> bool {
-        // Between what the caller has done and this load: pairs with the fence in `arm`.
+        // Orders the caller's earlier writes before this load; pairs with the fence in `arm`.
         fence(Ordering::SeqCst);
         self.is_armed.load(Ordering::Relaxed)
     }
 }
 
-/// Says in a word of shared memory whether the thread at the other side is about to sleep. Zero is
-/// a thread that is awake.
+/// A word of shared memory that says whether the other side's thread is about to sleep; 0 if not.
 ///
 /// The rules are those of [`WakeFlag`]: the thread [arms](Self::arm) the word, looks for work once
-/// more, and only then sleeps; one that gives it work does so first and then [takes](Self::take)
-/// the word. Of several that give work at once, one gets it: a thread is woken once. *Enforced by*
+/// more, and only then sleeps. A thread that gives it work [takes](Self::take) the word after that.
+/// Only one of several such threads gets the word, so the thread is woken once. *Enforced by*
 /// `tests/loom_wake.rs`.
 ///
-/// The other side may write anything: what that changes is whether it is woken.
+/// The other side may write anything: that affects only whether it is woken.
 ///
 /// # Examples
 ///
@@ -93,14 +89,14 @@ impl WakeFlag {
 pub struct SleepWord<'a>(&'a AtomicU64);
 
 impl<'a> SleepWord<'a> {
-    /// The word of both sides.
+    /// The word that both sides share.
     #[must_use]
     #[inline]
     pub fn new(word: &'a AtomicU64) -> Self {
         Self(word)
     }
 
-    /// The thread is about to sleep. It must look for work after this.
+    /// Says that the thread is about to sleep. It must look for work after this.
     ///
     /// # Cost
     ///
@@ -108,25 +104,25 @@ impl<'a> SleepWord<'a> {
     #[inline]
     pub fn arm(self) {
         self.0.store(1, Ordering::Relaxed);
-        // Between this store and the look that follows: pairs with the fence in `take`.
+        // Orders this store before the look that follows; pairs with the fence in `take`.
         fence(Ordering::SeqCst);
     }
 
-    /// The thread is awake. It may be woken once more, by one that has taken the word before.
+    /// Says that the thread is awake. A side that has taken the word before may still wake it once.
     #[inline]
     pub fn disarm(self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the caller is to wake the thread, which may have missed what the caller did before.
+    /// Whether the caller must wake the thread, which may have missed the caller's earlier writes.
     ///
     /// # Cost
     ///
-    /// A full fence and a load; a read-modify-write where the word is armed.
+    /// A full fence and a load; a read-modify-write if the word is armed.
     #[inline]
     #[must_use]
     pub fn take(self) -> bool {
-        // Between what the caller has done and this load: pairs with the fence in `arm`.
+        // Orders the caller's earlier writes before this load; pairs with the fence in `arm`.
         fence(Ordering::SeqCst);
         self.0.load(Ordering::Relaxed) != 0 && self.0.swap(0, Ordering::Relaxed) != 0
     }

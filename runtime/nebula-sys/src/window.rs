@@ -1,15 +1,13 @@
-//! Any bytes of memory that other threads or processes read and write at the same time: what
-//! one-sided operations do.
+//! Any bytes of memory that threads or processes access concurrently, for one-sided operations.
 //!
-//! Each aligned word is read and written at once; a range of several words may mix old and new
-//! ones. What begins or ends within a word leaves the other bytes of that word as they are, also
-//! where another thread changes those meanwhile.
+//! Each aligned word is read and written atomically; a range of several words may mix old and new
+//! ones. A write within a word leaves the word's other bytes to concurrent writers.
 //!
-//! # Objects that are read in one piece
+//! # Objects that are read consistently
 //!
 //! An object may have a **version word**: even while the object is stable, odd while it is being
-//! written, and another after each change. A reader copies between two looks at the word, and has
-//! one version's bytes if both looks agree (SABRes, MICRO 2016; a seqlock).
+//! written, and changed by each write. A reader copies between two reads of the word, and has one
+//! version's bytes if both agree (SABRes, MICRO 2016; a seqlock).
 //!
 //! ```
 //! use nebula_sys::{sync::AtomicU64, window};
@@ -31,7 +29,7 @@ use crate::sync::{AtomicU64, Ordering, fence, spin_loop};
 ///
 /// # Cost
 ///
-/// O(bytes / 16) where `offset` is a multiple of 8.
+/// O(bytes / 16) if `offset` is a multiple of 8.
 #[inline]
 pub fn load(words: &[AtomicU64], offset: usize, into: &mut [u8]) {
     let words = &words[offset / 8..];
@@ -57,7 +55,7 @@ pub fn load(words: &[AtomicU64], offset: usize, into: &mut [u8]) {
 ///
 /// # Cost
 ///
-/// O(bytes / 16), and a compare-and-swap for a word of which only some bytes are written.
+/// O(bytes / 16), and a compare-and-swap for a partly written word.
 #[inline]
 pub fn store(words: &[AtomicU64], offset: usize, bytes: &[u8]) {
     let skip = offset % 8;
@@ -76,7 +74,7 @@ pub fn store(words: &[AtomicU64], offset: usize, bytes: &[u8]) {
     }
 }
 
-/// Replaces some bytes of a word and leaves the others, also where another thread changes those.
+/// Replaces some bytes of a word and leaves the others to concurrent writers.
 fn patch(word: &AtomicU64, skip: usize, bytes: &[u8]) {
     let mut before = word.load(Ordering::Relaxed);
     loop {
@@ -89,7 +87,7 @@ fn patch(word: &AtomicU64, skip: usize, bytes: &[u8]) {
     }
 }
 
-/// Replaces the word at byte `offset` by `desired` if it is `expected`; what was there.
+/// Replaces the word at byte `offset` by `desired` if it is `expected`; returns the old word.
 ///
 /// # Panics
 ///
@@ -97,14 +95,14 @@ fn patch(word: &AtomicU64, skip: usize, bytes: &[u8]) {
 #[inline]
 pub fn compare_swap(words: &[AtomicU64], offset: usize, expected: u64, desired: u64) -> u64 {
     assert!(offset.is_multiple_of(8), "a compare-and-swap begins on a word");
-    // AcqRel: it may take or give a lock over other words of the memory.
+    // AcqRel: it may take or release a lock over other words.
     match words[offset / 8].compare_exchange(expected, desired, Ordering::AcqRel, Ordering::Acquire) {
         Ok(found) | Err(found) => found,
     }
 }
 
-/// As [`load`], between two looks at the version word at byte `version_at`; the version, if the
-/// bytes belong to it. `None` while the object is being written, or if it was meanwhile.
+/// As [`load`], between two reads of the version word at byte `version_at`. Returns the bytes'
+/// version, or `None` if the object was being written.
 ///
 /// # Panics
 ///
@@ -113,21 +111,19 @@ pub fn compare_swap(words: &[AtomicU64], offset: usize, expected: u64, desired: 
 pub fn load_whole(words: &[AtomicU64], version_at: usize, offset: usize, into: &mut [u8]) -> Option<u64> {
     assert!(version_at.is_multiple_of(8), "a version word begins on a word");
     let version = &words[version_at / 8];
-    // Acquire: pairs with the Release store at the end of `store_whole`; the bytes of this version
-    // are visible.
+    // Acquire: pairs with the last store of `store_whole`; this version's bytes are visible.
     let before = version.load(Ordering::Acquire);
     if before % 2 == 1 {
         return None;
     }
     load(words, offset, into);
-    // Acquire fence: pairs with the Release fence in `store_whole`. If any byte copied is of a
-    // later version, the load below sees that it has begun.
+    // Acquire fence: pairs with the Release fence in `store_whole`. If a copied byte is of a later
+    // version, the load below sees that version's odd word.
     fence(Ordering::Acquire);
     (version.load(Ordering::Relaxed) == before).then_some(before)
 }
 
-/// Writes an object, so that no [`load_whole`] takes a part of it for all. Waits while another
-/// thread writes it.
+/// Writes an object so that [`load_whole`] never returns a part; waits for another writer.
 ///
 /// # Panics
 ///
@@ -145,8 +141,7 @@ pub fn store_whole(words: &[AtomicU64], version_at: usize, offset: usize, bytes:
         }
         spin_loop();
     };
-    // Release fence: a reader that sees any later store also sees the odd version when it looks
-    // again.
+    // Release fence: a reader that sees a later store also sees the odd version.
     fence(Ordering::Release);
     store(words, offset, bytes);
     // Release: pairs with the Acquire in `load_whole` and above.

@@ -1,14 +1,12 @@
-//! Ethernet frames past the kernel's network stack (AF_XDP): a program in the kernel gives those of
-//! one UDP port, or the packets that go through this machine, to this process; all others go where
-//! they went before.
+//! Ethernet frames that bypass the kernel's network stack (AF_XDP): a program in the kernel gives
+//! this process those of one UDP port, or forwarded packets. All others go their usual way.
 //!
-//! The kernel copies each frame into memory of this process, and sends from there: that is what
-//! every network interface can do. Sending is one system call for all that is queued; receiving
-//! takes none.
+//! The kernel copies each frame into and out of this process's memory, which every network
+//! interface supports. Sending is one system call for all queued frames; receiving takes none.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! |---|---|
-//! | `xdp/interface` | what a network interface is: its number, addresses and queues |
+//! | `xdp/interface` | a network interface: its number, addresses and queues |
 //! | `xdp/program` | the program that picks the frames, and its attachment |
 //! | `xdp/queue` | the frames of one queue of an interface |
 
@@ -23,21 +21,21 @@ pub use queue::{FRAME_BYTES_MAX, Queue};
 use program::Attached;
 use std::io;
 
-/// The frames of an interface that were asked for, of all its queues.
+/// The picked frames of an interface, of all its queues.
 #[derive(Debug)]
 pub struct Frames {
-    // First, so that no more frames come while the queues go.
+    // Dropped first, so that no frames come while the queues are dropped.
     attached: Attached,
     queues: Vec<Queue>,
 }
 
 impl Frames {
-    /// Takes the frames that are `picked` out of those that `interface` receives.
+    /// Takes the `picked` frames that `interface` receives.
     ///
     /// # Errors
     ///
     /// The kernel's, among them `PermissionDenied` without the capabilities `CAP_NET_ADMIN`,
-    /// `CAP_NET_RAW` and `CAP_BPF`, and `ResourceBusy` where another program is attached to the
+    /// `CAP_NET_RAW` and `CAP_BPF`, and `ResourceBusy` if another program is attached to the
     /// interface.
     pub fn take(interface: &Interface, picked: Picked) -> io::Result<Self> {
         let queues = (0..interface.queues).map(|number| Queue::open(interface, number));
@@ -45,22 +43,22 @@ impl Frames {
         Ok(Self { attached: Attached::new(interface, picked, &queues)?, queues })
     }
 
-    /// Picked frames that went their usual way, to the kernel's sockets, because they are longer
-    /// than [`FRAME_BYTES_MAX`]: from a sender on this machine, which leaves it to a device to cut
-    /// what it sends. Counted before they are there.
+    /// Picked frames that went to the kernel's sockets because they are longer than
+    /// [`FRAME_BYTES_MAX`]: a sender on this machine leaves cutting its data to a device. Counted
+    /// before the sockets have them.
     #[inline]
     #[must_use]
     pub fn too_long(&self) -> u64 {
         self.attached.too_long()
     }
 
-    /// Picked frames that did not come: too long, or while the kernel had none to fill.
+    /// Picked frames that were lost: too long, or while the kernel had no frame to fill.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.too_long() + self.queues.iter().map(Queue::lost).sum::<u64>()
     }
 
-    /// Where the frames are looked at.
+    /// Where the program runs.
     #[must_use]
     pub fn place(&self) -> Place {
         self.attached.place()

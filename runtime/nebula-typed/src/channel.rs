@@ -15,16 +15,14 @@ use nebula::{ClientConfig, Options};
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 
-/// A connection to a server of typed services, or to several, which generated clients are made
-/// over.
-///
-/// One thread uses it at a time.
+/// A connection to one or several servers of typed services, which generated clients use. One
+/// thread uses it at a time.
 #[derive(Debug)]
 pub struct Channel {
     client: Client,
     /// The method of each outstanding request, by its ticket modulo the slots.
     methods: Box<[MethodId]>,
-    /// Requests that do not go straight into a ring are put together here.
+    /// The buffer for requests that do not go straight into a ring.
     frame: Vec<u8>,
     trace: Option<TraceContext>,
 }
@@ -32,29 +30,28 @@ pub struct Channel {
 /// The end of a submitted RPC.
 #[derive(Debug)]
 pub struct Ended<'c> {
-    /// Which one.
+    /// The RPC's ticket.
     pub ticket: Ticket,
-    /// The method that it called.
     pub id: MethodId,
     reply: Result<&'c [u8], client::CallError>,
 }
 
-/// What a first look for an end has found: numbers, which stay in registers. A result that went
-/// through memory would be written in words and read in pairs of them, which waits for the writes.
+/// The result of a first look for an end, in a few numbers that stay in registers. A result in
+/// memory would be written word by word and read in pairs, which waits for the writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Found {
-    /// The reply to an RPC, which [`Channel::replied`] has.
+    /// The reply to an RPC, which [`Channel::replied`] returns.
     Reply(Replied),
-    /// Nothing has ended.
+    /// No RPC has ended.
     Nothing,
-    /// There may be another end: [`Channel::poll_otherwise`] has it.
+    /// There may be another end, which [`Channel::poll_otherwise`] returns.
     Otherwise,
 }
 
 /// A reply that a first look has found.
 #[derive(Clone, Copy, Debug)]
 pub struct Replied {
-    /// To which RPC.
+    /// The RPC's ticket.
     pub ticket: Ticket,
     /// The method that it called.
     pub id: MethodId,
@@ -65,10 +62,10 @@ pub struct Replied {
 pub type Decoded<E> = Option<(Ticket, Result<E, CallError>)>;
 
 impl<'c> Ended<'c> {
-    /// Its reply, as `wrap` keeps it, or why there is none. `place` is where it is put together if
-    /// it does not lie whole in what came. Generated clients call it.
+    /// Its reply, as `wrap` keeps it, or why there is none. The reply is decoded in `place` unless
+    /// it can be read where it lies. Generated clients call it.
     ///
-    /// The result is made where it is used: a message that went through several results would be
+    /// `wrap` makes the result where it is used: passed through several results, a message would be
     /// copied each time.
     #[inline(always)]
     pub fn decode<P: Message + 'c, E>(self, place: &'c mut Place<P>, wrap: impl FnOnce(&'c P) -> E) -> Decoded<E> {
@@ -85,8 +82,8 @@ impl<'c> Ended<'c> {
         }
     }
 
-    /// As [`decode`](Self::decode), of a reply that is not read in place: nothing of that is
-    /// inlined into a client's poll.
+    /// As [`decode`](Self::decode), of a reply that is not read in place: not inlined into a
+    /// client's poll.
     #[inline(never)]
     pub fn decode_apart<P: Message + 'c, E>(
         self,
@@ -96,7 +93,7 @@ impl<'c> Ended<'c> {
         self.decode(place, wrap)
     }
 
-    /// The end of an RPC whose method is none of the service's.
+    /// The end of an RPC of a method that the service does not have.
     #[cold]
     pub fn unknown<E>(self) -> Decoded<E> {
         Some((self.ticket, Err(self.reply.map_or_else(CallError::from, |_| CallError::Malformed))))
@@ -104,44 +101,37 @@ impl<'c> Ended<'c> {
 }
 
 impl Channel {
-    /// Connects to the server at `endpoint`. Whether it has a service is asked by
-    /// [`check`](Self::check).
+    /// Connects to the server at `endpoint`. [`check`](Self::check) asks whether it has a service.
     ///
-    /// The connection is to one run of the server, over UDP too: when that has ended, all calls end
-    /// with [`ServerGone`](nebula::SubmitError::ServerGone), and the next one is to be compared
-    /// with by connecting again.
-    ///
-    /// # Errors
-    ///
-    /// [`ConnectError::Connect`].
+    /// The connection is to one run of the server, over UDP too. After that run all calls end with
+    /// [`ServerGone`](nebula::SubmitError::ServerGone); connect again for the next run.
     pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
         let slots = config.slots as usize;
         let mut client = Client::connect_with(endpoint, config)?;
-        // A server that comes back may have another schema.
+        // A server that restarts may have another schema.
         client.bind_to_server();
         Ok(Self { client, methods: vec![MethodId::new(0, 0); slots].into(), frame: Vec::new(), trace: None })
     }
 
-    /// The connection, for what has no types: [`poll`](Client::poll) is not to be called on it
-    /// while typed RPCs are outstanding.
+    /// The connection, for RPCs without types. Do not call its [`poll`](Client::poll) while typed
+    /// RPCs are outstanding.
     #[must_use]
     pub const fn client(&mut self) -> &mut Client {
         &mut self.client
     }
 
-    /// Sends `trace` with every request from here on, in its extension.
+    /// Sends `trace` with every request from here on.
     pub const fn set_trace(&mut self, trace: Option<TraceContext>) {
         self.trace = trace;
     }
 
-    /// Asks the server for its schema of `service`, and compares: with one round trip where both
-    /// have the same. Of several servers each is asked, whenever a connection to it is made: one
-    /// whose schema does not fit gets no RPCs.
+    /// Compares the server's schema of `service` with the client's, in one round trip if both are
+    /// the same. Each of several servers is asked whenever a connection to it is made; one whose
+    /// schema does not fit gets no RPCs.
     ///
     /// # Errors
     ///
-    /// [`ConnectError`]: the server lacks the service, or does not answer, or its schema does not
-    /// fit.
+    /// [`ConnectError`]: the server lacks the service, does not answer, or its schema does not fit.
     pub fn check(&mut self, service: &ServiceInfo) -> Result<(), ConnectError> {
         let (greeting, misfit) = describe::greeting(service);
         if self.client.greet(greeting) {
@@ -151,20 +141,12 @@ impl Channel {
     }
 
     /// Sends `request` to the method `id`, and waits for its reply.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`].
     #[inline]
     pub fn call<Q: Message, P: Message>(&mut self, id: MethodId, request: &Q) -> Result<P, CallError> {
         self.call_with(id, request, Options::default())
     }
 
-    /// As [`call`](Self::call), with options for this RPC alone; the key's hash is the request's.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`].
+    /// As [`call`](Self::call), with options for this RPC; the key's hash is the request's.
     #[inline]
     pub fn call_with<Q: Message, P: Message>(
         &mut self,
@@ -183,7 +165,6 @@ impl Channel {
         }
     }
 
-    /// The window of a stream that begins at `cursor`.
     pub(super) fn call_window(
         &mut self,
         id: MethodId,
@@ -198,29 +179,18 @@ impl Channel {
         status::open_message(reply).ok_or_else(|| CallError::of_reply(reply))
     }
 
-    /// Sends `request` to the method `id`; its end comes from [`poll`](Self::poll) under the
-    /// ticket.
-    ///
-    /// # Errors
-    ///
-    /// [`SubmitError`].
+    /// Sends `request` to the method `id`. [`poll`](Self::poll) returns its end, under the ticket.
     #[inline(always)]
     pub fn submit<Q: Message>(&mut self, id: MethodId, request: &Q) -> Result<Ticket, SubmitError> {
         self.submit_with(id, request, Options::default())
     }
 
-    /// As [`submit`](Self::submit), with options for this RPC alone; the key's hash is the
-    /// request's.
-    ///
-    /// # Errors
-    ///
-    /// [`SubmitError`].
+    /// As [`submit`](Self::submit), with options for this RPC; the key's hash is the request's.
     ///
     /// # Cost
     ///
-    /// That of [`Client::submit`], and one store. The options are compiled away where they are
-    /// known: as a struct in memory they would be written in parts and read as a whole, which waits
-    /// for the writes.
+    /// That of [`Client::submit`], and one store. Constant options are compiled away: a struct in
+    /// memory would be written in parts and read as a whole, which waits for the writes.
     #[inline(always)]
     pub fn submit_with<Q: Message>(
         &mut self,
@@ -235,8 +205,7 @@ impl Channel {
         }
     }
 
-    /// As [`submit_body`](Self::submit_body), of a request that is put together as it is written.
-    /// Nothing of that is inlined beside others.
+    /// As [`submit_body`](Self::submit_body), encoded straight into the ring. Not inlined.
     #[inline(never)]
     fn submit_put<Q: Message>(&mut self, id: MethodId, request: &Q, options: Options) -> Result<Ticket, SubmitError> {
         if self.may_go_short(&options)
@@ -260,8 +229,7 @@ impl Channel {
         self.submit_framed(id, body, options)
     }
 
-    /// Where a request does not go straight into a ring: over UDP, with an extension, in several
-    /// packets, or where there is no room.
+    /// The slow path: over UDP, with an extension, in several packets, or without room in the ring.
     #[inline(never)]
     fn submit_framed(&mut self, id: MethodId, body: &[u8], options: Options) -> Result<Ticket, SubmitError> {
         let until_ticks = self.client.waits_for(&options).map(ticks_after);
@@ -272,7 +240,6 @@ impl Channel {
         Ok(ticket)
     }
 
-    /// Whether a request has no extension.
     #[inline(always)]
     const fn may_go_short(&self, options: &Options) -> bool {
         self.trace.is_none() && options.deadline.is_none()
@@ -284,7 +251,7 @@ impl Channel {
         self.methods[place] = id;
     }
 
-    /// The next RPC that has ended, in the order of their ends. Never waits.
+    /// The next RPC that has ended, in the order of the ends. Never waits.
     #[inline(always)]
     pub fn poll(&mut self) -> Option<Ended<'_>> {
         let done = self.client.poll()?;
@@ -292,8 +259,7 @@ impl Channel {
         Some(Ended { ticket: done.ticket, id, reply: done.result })
     }
 
-    /// The first half of [`poll`](Self::poll), which most ends need nothing beside. Generated
-    /// clients call it.
+    /// The first half of [`poll`](Self::poll), enough for most ends. Generated clients call it.
     #[inline(always)]
     pub fn glance(&mut self) -> Found {
         match self.client.glance() {
@@ -312,7 +278,7 @@ impl Channel {
         Ended { ticket: found.ticket, id: found.id, reply: Ok(self.client.taken(found.bytes)) }
     }
 
-    /// The second half of [`poll`](Self::poll), where [`glance`](Self::glance) asks for it.
+    /// The second half of [`poll`](Self::poll), if [`glance`](Self::glance) asks for it.
     #[inline(never)]
     pub fn poll_otherwise(&mut self) -> Option<Ended<'_>> {
         let done = self.client.poll_otherwise()?;
@@ -327,18 +293,18 @@ impl Channel {
     }
 }
 
-/// The bytes of a request of the method `id`, for a client of bytes.
+/// The bytes of a request of the method `id`, for a client without types.
 pub fn request_bytes<Q: Message>(id: MethodId, request: &Q) -> Vec<u8> {
     let mut frame = Vec::new();
     Q::As::write(request, |body| put_together(&mut frame, body, id, &Extension::default()));
     frame
 }
 
-/// The reply that these bytes of a server are.
+/// Decodes a server's reply.
 ///
 /// # Errors
 ///
-/// [`CallError::Status`], if the service answered with one, and [`CallError::Malformed`].
+/// [`CallError::Status`] if the service answered with one, and [`CallError::Malformed`].
 pub fn read_reply<P: Message>(bytes: &[u8]) -> Result<P, CallError> {
     match status::open_message(bytes) {
         Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
@@ -346,14 +312,13 @@ pub fn read_reply<P: Message>(bytes: &[u8]) -> Result<P, CallError> {
     }
 }
 
-/// The tickets of outstanding RPCs differ modulo the slots, of which there is a power of two.
+/// The tickets of outstanding RPCs differ modulo the slots, a power of two.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low bits")]
 const fn place(ticket: Ticket, slots: usize) -> usize {
     ticket.0 as usize & (slots - 1)
 }
 
-/// Makes `frame` the request of which `body` is the message.
 #[inline]
 pub(super) fn put_together(frame: &mut Vec<u8>, body: &[u8], id: MethodId, extension: &Extension<'_>) {
     frame.clear();
@@ -361,7 +326,6 @@ pub(super) fn put_together(frame: &mut Vec<u8>, body: &[u8], id: MethodId, exten
     method::end(frame, id, extension);
 }
 
-/// The tick of the machine's clock that is as far ahead.
 pub(super) fn ticks_after(span: Span) -> u64 {
     let clock = Clock::new();
     clock.ticks().saturating_add(clock.ticks_of(span.as_ps()))

@@ -1,4 +1,4 @@
-//! A typed service whose server says where the handlers of some methods run.
+//! A typed service whose server decides where the handlers of some methods run.
 
 use super::method::{self, MethodId};
 use nebula::Reply;
@@ -6,8 +6,8 @@ use nebula::Requests;
 use nebula::{Class, Service, Stage};
 use nebula_nic::schedule::RpcType;
 
-/// A typed service, or several ([`Services`](super::Services)), with some methods of another
-/// [`Class`] than their `.proto` says.
+/// A typed service, or several ([`Services`](super::Services)), with another [`Class`] for some
+/// methods than their `.proto` declares.
 ///
 /// # Examples
 ///
@@ -18,7 +18,7 @@ use nebula_nic::schedule::RpcType;
 ///
 /// # Cost
 ///
-/// While some are of [`Class::Worker`], a comparison an RPC with each method that was named.
+/// If some are of [`Class::Worker`], each RPC is compared with each method that was set.
 #[derive(Clone, Debug)]
 pub struct Classed<S> {
     service: S,
@@ -26,14 +26,13 @@ pub struct Classed<S> {
 }
 
 impl<S: Service> Classed<S> {
-    /// A service whose methods are of the classes of its `.proto`.
+    /// A service whose methods have the classes of its `.proto`.
     #[must_use]
     pub fn new(service: S) -> Self {
         Self { service, classes: Vec::new() }
     }
 
-    /// Sets where the handler of a method runs. Of a method that is named twice, the last class
-    /// counts.
+    /// Sets where the handler of a method runs. If a method is set twice, the last class counts.
     #[must_use]
     pub fn with_class(mut self, method: impl Into<MethodId>, class: Class) -> Self {
         let method = method.into();

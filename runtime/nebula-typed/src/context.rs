@@ -1,4 +1,4 @@
-//! What a handler may know about its RPC beyond the request.
+//! The facts about an RPC that a handler may ask for, beyond the request.
 
 use super::method::{self, MethodId};
 use super::trace::TraceContext;
@@ -9,13 +9,13 @@ use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use std::net::SocketAddr;
 
-/// What a handler may know about its RPC beyond the request.
+/// The data of an RPC that a handler may use besides the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     id: MethodId,
     extension: &'a [u8],
     caller: Option<&'a Caller>,
-    /// Over shared memory, where no caller is known.
+    /// Over shared memory, where the caller is unknown.
     asked: Option<Asked<'a>>,
 }
 
@@ -25,7 +25,6 @@ impl<'a> Context<'a> {
         Self { id, extension, caller, asked: None }
     }
 
-    /// The same, of an RPC whose reply goes into its client's ring.
     #[inline(always)]
     pub(crate) const fn asked_in(mut self, asked: Option<Asked<'a>>) -> Self {
         self.asked = asked;
@@ -44,20 +43,19 @@ impl<'a> Context<'a> {
         self.caller?.peer
     }
 
-    /// How long the client still waits, if it has a deadline. Zero when it does not wait any more.
-    /// An RPC that is cancelled, or whose deadline is over, before its handler is called never
-    /// comes here.
+    /// How long the client still waits, if it has a deadline; zero once that has passed. RPCs that
+    /// are cancelled or late before their handler is called never get here.
     ///
     /// # Cost
     ///
-    /// A look at the clock, where there is a deadline.
+    /// A clock read, if there is a deadline.
     #[must_use]
     pub fn time_left(&self) -> Option<Span> {
         Some(Span::from_ps(self.until_ps()?.saturating_sub(Clock::new().now_ps())))
     }
 
-    /// Until when the client waits, on the scale of this process's clock: as its header says, or
-    /// over shared memory, where the clock is of one machine, its request.
+    /// When the client stops waiting, on this process's clock: from the datagram's header, or over
+    /// shared memory, where both sides have one clock, from the request.
     fn until_ps(&self) -> Option<u64> {
         let is_local = self.caller.is_none_or(|caller| caller.peer.is_none());
         let told = || method::until_ticks_in(self.extension).map(|ticks| Clock::new().at_ps(ticks));
@@ -65,8 +63,8 @@ impl<'a> Context<'a> {
         in_header.map(Timestamp::as_ps).or_else(|| if is_local { told() } else { None })
     }
 
-    /// Whether the client has stopped waiting: it has cancelled the RPC, or its deadline is over. A
-    /// handler that runs long may ask now and then, and give up. As
+    /// Whether the client has stopped waiting: it has cancelled the RPC, or its deadline has
+    /// passed. A long handler may check now and then, and give up. As
     /// [`Reply::is_cancelled`](nebula::Reply::is_cancelled).
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -75,16 +73,15 @@ impl<'a> Context<'a> {
         is_taken_back || self.time_left() == Some(Span::ZERO)
     }
 
-    /// Where the window of a stream begins: empty at the stream's beginning.
     pub(crate) fn cursor(&self) -> &'a [u8] {
         method::cursor_in(self.extension)
     }
 
-    /// The trace that the RPC belongs to, if its client said one.
+    /// The trace of the RPC, if its client sent one.
     ///
     /// # Cost
     ///
-    /// It is looked for when it is asked for.
+    /// Each call searches the extension.
     #[must_use]
     pub fn trace(&self) -> Option<TraceContext> {
         method::trace_in(self.extension)
@@ -125,7 +122,7 @@ mod tests {
         let (later, by_ring) = left(clock.ticks() + clock.ticks_of(hour.as_ps()), None);
         assert!(later > Some(hour / 2) && later <= Some(hour) && by_ring.is_some(), "{later:?}");
         assert_eq!(left(clock.ticks(), None).0, Some(Span::ZERO));
-        // Even one that was over before this process began.
+        // Also a deadline that had passed before this process began.
         assert_eq!(left(0, None).0, Some(Span::ZERO));
         assert!(left(u64::MAX, None).0 > Some(hour));
         assert_eq!(left(0, Some(([192, 0, 2, 1], 9).into())).0, None, "another machine's clock");

@@ -1,13 +1,13 @@
-//! Method 0 of every service: which schema it was built from.
+//! Method 0 of every service: the schema that it was built from.
 //!
 //! ```text
 //!   request   fingerprint 8 bytes │ from where 4 bytes
 //!   reply     fingerprint 8 bytes │ length of the schema 4 bytes │ its bytes from there, as many as there is room for
 //! ```
 //!
-//! To a client with the same fingerprint the schema is not sent: the length says 0. A schema is an
-//! encoded `nebula.Schema`; its fingerprint is its SipHash-2-4 under the key 0. A client that gets
-//! code 12 (`UNIMPLEMENTED`) has not found the service.
+//! A client with the same fingerprint does not get the schema: the length is 0. A schema is an
+//! encoded `nebula.Schema`; its fingerprint is its SipHash-2-4 under the key 0. A server without
+//! the service answers with code 12 (`UNIMPLEMENTED`).
 
 use super::error::{CallError, ConnectError};
 use super::method::MethodId;
@@ -22,13 +22,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The longest schema that a server is believed to have, in bytes.
+/// The longest schema that a client accepts from a server, in bytes.
 const SCHEMA_BYTES_MAX: usize = 1 << 20;
 
-/// The number of the method.
 pub(crate) const METHOD: u16 = 0;
 
-/// What the client asks.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Ask {
@@ -36,7 +34,6 @@ pub(crate) struct Ask {
     pub(crate) from: U32,
 }
 
-/// What stands before the bytes of the schema.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Told {
@@ -44,7 +41,6 @@ pub(crate) struct Told {
     pub(crate) schema_bytes: U32,
 }
 
-/// Answers a request.
 #[cold]
 pub(crate) fn answer(service: &ServiceInfo, body: &[u8], reply: &mut Reply<'_>) {
     let Ok(Ask { fingerprint, from }) = Ask::read_from_bytes(body) else {
@@ -62,18 +58,13 @@ pub(crate) fn answer(service: &ServiceInfo, body: &[u8], reply: &mut Reply<'_>) 
     reply.write_and(&[told.as_bytes(), &rest[..rest.len().min(room)]].concat(), status::OK);
 }
 
-/// What the server says of its schema.
 struct Description {
     fingerprint: Fingerprint,
-    /// Empty where the fingerprints are the same.
+    /// Empty if the fingerprints are the same.
     schema: Vec<u8>,
 }
 
-/// Whether the server that `call` reaches has `service`, in a version that fits.
-///
-/// # Errors
-///
-/// [`ConnectError`]: the server lacks the service, or does not answer, or its schema does not fit.
+/// Checks whether the server that `call` reaches has `service`, in a version that fits.
 pub(crate) fn check(
     service: &ServiceInfo,
     call: impl FnMut(&[u8]) -> Result<Vec<u8>, CallError>,
@@ -95,11 +86,10 @@ pub(crate) fn check(
     })
 }
 
-/// What a greeting has found, once it was not content.
+/// Why the last greeting failed.
 pub(super) type Misfit = Arc<Mutex<Option<ConnectError>>>;
 
-/// The question of [`check`] for each connection that is made, and why the last one was not made
-/// for it.
+/// The question of [`check`] for each new connection, and why the last connection failed it.
 pub(super) fn greeting(service: &ServiceInfo) -> (Arc<Greeting>, Misfit) {
     let (service, misfit) = (*service, Misfit::default());
     let said = misfit.clone();
@@ -112,14 +102,12 @@ pub(super) fn greeting(service: &ServiceInfo) -> (Arc<Greeting>, Misfit) {
     (Arc::new(greeting), misfit)
 }
 
-/// Why no greeting was content.
 pub(super) fn misfit(service: &ServiceInfo, misfit: &Misfit, outstanding: u32) -> ConnectError {
     let said = misfit.lock().unwrap_or_else(PoisonError::into_inner).take();
     let cause = || CallError::Rpc(client::CallError::Outstanding { rpcs: outstanding });
     said.unwrap_or_else(|| ConnectError::Asked { service: service.name, cause: cause() })
 }
 
-/// Asks for the schema, part by part.
 fn description(
     service: &ServiceInfo,
     mut call: impl FnMut(&[u8]) -> Result<Vec<u8>, CallError>,

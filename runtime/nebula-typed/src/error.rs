@@ -11,7 +11,7 @@ pub enum CallError {
     /// The service answered with an error.
     #[error(transparent)]
     Status(Status),
-    /// It did not come to an answer: a NACK, a timeout, a server that is gone.
+    /// There is no answer: a NACK, a timeout, a server that has stopped.
     #[error(transparent)]
     Rpc(client::CallError),
     /// The bytes of the reply are no message of the method.
@@ -20,8 +20,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Whether the RPC was executed, as far as its client can know. An answer with a status counts
-    /// as executed.
+    /// Whether the RPC was executed, as far as is known. A status counts as executed.
     #[must_use]
     pub const fn was_executed(&self) -> Executed {
         match self {
@@ -40,7 +39,7 @@ impl CallError {
         }
     }
 
-    /// The service's answer, if it has come to one.
+    /// The service's status, if it answered with one.
     #[must_use]
     pub const fn status(&self) -> Option<&Status> {
         match self {
@@ -63,12 +62,12 @@ pub enum ConnectError {
     /// There is no connection.
     #[error(transparent)]
     Connect(#[from] client::ConnectError),
-    /// The server was reached, and gave no answer about its schema.
+    /// The server was reached, but did not answer about its schema.
     #[error("{service}: the server did not say which schema it has: {cause}")]
     Asked {
         /// The service.
         service: &'static str,
-        /// What became of the question.
+        /// Why it did not answer.
         cause: CallError,
     },
     /// The server has other services.
@@ -86,7 +85,7 @@ pub enum ConnectError {
         client: Fingerprint,
         /// The server's schema.
         server: Fingerprint,
-        /// What differs.
+        /// The difference.
         misfit: Misfit,
     },
 }

@@ -1,10 +1,9 @@
-//! Plain fields of protobuf's encoding, which generated code reads and writes: numbers, `bool`,
-//! enums, `string` and `bytes` that occur once and whose key is one byte. All other fields are
-//! prost's, and prost's also whatever is unusual about a plain one.
+//! Plain fields of protobuf's encoding for generated code: numbers, `bool`, enums, `string` and
+//! `bytes` that occur once and whose key is one byte. prost reads and writes all other fields, and
+//! unusual encodings of plain ones.
 //!
-//! prost goes through its buffer's trait for each byte, and allocates a field of `bytes` twice. An
-//! RPC of a message with three plain fields took eight times the instructions of a handler of
-//! bytes.
+//! prost calls its buffer's trait for each byte, and allocates a field of `bytes` twice: an RPC
+//! with three plain fields took eight times the instructions of a handler of bytes.
 
 use nebula_sys::copy::{store_bytes_at, store_bytes_within, store_low_bytes_at, store_word_at};
 use nebula_sys::sync::AtomicU64;
@@ -13,13 +12,13 @@ use std::cell::RefCell;
 use std::fmt::Debug;
 use std::thread::LocalKey;
 
-/// Where a thread keeps a message, so that the next one of its type allocates nothing.
+/// A thread's kept message, so that the next one of its type allocates nothing.
 pub type Spare<T> = LocalKey<RefCell<T>>;
 
-/// A message of protobuf's encoding. `nebula-build` implements it; one that is written by hand
-/// needs none of its methods.
+/// A message of protobuf's encoding. `nebula-build` implements it; a message written by hand needs
+/// none of its methods.
 pub trait Fields: prost::Message + Default + Debug + 'static {
-    /// Where this thread keeps one; `None` for those that own nothing.
+    /// Where this thread keeps one; `None` for messages that own no memory.
     #[must_use]
     #[inline(always)]
     fn spare() -> Option<&'static Spare<Self>> {
@@ -27,31 +26,30 @@ pub trait Fields: prost::Message + Default + Debug + 'static {
     }
 
     /// Empties the fields that are not plain. [`read_in_order`](Self::read_in_order) sets the plain
-    /// ones anyway, and bytes that are as long as those before are copied alone where nothing has
-    /// emptied them.
+    /// ones anyway: bytes of the same length as before are only copied if they were not emptied.
     #[inline(always)]
     fn clear_others(&mut self) {
         self.clear();
     }
 
-    /// Reads the plain fields that `rest` begins with, each that is there once and in the order of
-    /// their numbers, as they are written; `rest` then begins behind them. Those that are not there
-    /// are emptied. `None` where one of them holds no such value.
+    /// Reads the plain fields at the beginning of `rest`, each at most once and in the order of
+    /// their numbers, and empties the missing ones. `rest` then begins behind them. `None` if a
+    /// value is invalid.
     #[inline(always)]
     fn read_in_order(&mut self, rest: &mut &[u8]) -> Option<()> {
         let _ = rest;
         Some(())
     }
 
-    /// Reads the field of which `key` is the key and `rest` begins with the value, if it is a plain
-    /// one. `rest` then begins behind it; `None` where it holds no such value.
+    /// Reads the value at the beginning of `rest` if `key` is that of a plain field. `rest` then
+    /// begins behind it. `None` if the value is invalid.
     #[inline(always)]
     fn merge_plain(&mut self, key: u8, rest: &mut &[u8]) -> Option<bool> {
         let _ = (key, rest);
         Some(false)
     }
 
-    /// Appends all fields to `to`; `None` where that has no room for them, or one is not plain.
+    /// Appends all fields to `to`; `None` if they do not fit, or one is not plain.
     #[inline(always)]
     fn put_plain(&self, to: &mut Short<'_>) -> Option<()> {
         let _ = to;
@@ -62,7 +60,7 @@ pub trait Fields: prost::Message + Default + Debug + 'static {
 /// `google.protobuf.Empty`.
 impl Fields for () {}
 
-/// The message that `body` holds; `None` where it holds none.
+/// Decodes `body`; `None` if it is no message.
 #[inline(always)]
 pub(super) fn decode<T: Fields>(body: &[u8]) -> Option<T> {
     let mut message = T::default();
@@ -70,24 +68,22 @@ pub(super) fn decode<T: Fields>(body: &[u8]) -> Option<T> {
     Some(message)
 }
 
-/// Makes `message` the one that `body` holds, whatever it was before; `None` where that holds no
-/// message.
+/// Decodes `body` into `message`, whatever that was; `None` if it is no message.
 #[inline(always)]
 pub(super) fn read<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
     message.clear_others();
     read_empty(message, body)
 }
 
-/// As [`read`], where the fields that are not plain are empty.
+/// As [`read`], if the fields that are not plain are empty.
 #[inline(always)]
 fn read_empty<T: Fields>(message: &mut T, body: &[u8]) -> Option<()> {
     let mut rest = body;
-    // Without a jump by the key: which field comes next is no surprise then.
+    // Without a jump by the key, so the branch predictor knows the next field.
     message.read_in_order(&mut rest)?;
     if rest.is_empty() { Some(()) } else { merge_rest(message, rest) }
 }
 
-/// Reads the fields that `rest` holds, in any order.
 #[inline(never)]
 fn merge_rest<T: Fields>(message: &mut T, mut rest: &[u8]) -> Option<()> {
     while let Some((&key, behind)) = rest.split_first() {
@@ -101,9 +97,8 @@ fn merge_rest<T: Fields>(message: &mut T, mut rest: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads the field that `rest` begins with; what is behind it.
-///
-/// By value, here and below: what is lent to a function that is called lies in memory everywhere.
+/// Reads the first field of `rest`; returns the rest. By value, because a variable borrowed by a
+/// function that is not inlined lies in memory everywhere.
 #[inline(never)]
 fn merge_by_prost<'b, T: Fields>(message: &mut T, mut rest: &'b [u8]) -> Option<&'b [u8]> {
     let (tag, wire_type) = decode_key(&mut rest).ok()?;
@@ -111,25 +106,21 @@ fn merge_by_prost<'b, T: Fields>(message: &mut T, mut rest: &'b [u8]) -> Option<
     Some(rest)
 }
 
-/// A message in the words of a slot or of a buffer, as it is written.
+/// A message as it is written into the words of a slot or of a buffer.
 ///
-/// Each part is one store of 8 bytes where the part before has ended, and the next one is stored
-/// over what it has too many. In a buffer of bytes, which is copied to its place a word at a time,
-/// every load would span several stores, and wait for them: that took a fifth of an RPC. Put
-/// together in a register, each part would wait for the one before.
+/// Each part is one store of 8 bytes, and the next part overwrites what it stored too much. The
+/// alternatives are slower: a buffer of bytes is copied to its place word by word, so every load
+/// would span several stores and wait for them, which took a fifth of an RPC; built in a register,
+/// each part would wait for the one before.
 #[derive(Debug)]
 pub struct Short<'a> {
     room: &'a [AtomicU64],
-    /// Bytes stored.
     at: usize,
-    /// Whether the last 7 bytes of the room are used as well, which takes longer: known where it is
-    /// compiled.
+    /// Whether the last 7 bytes of the room are used too, which takes longer; a constant.
     to_the_end: bool,
 }
 
-/// Bits of a key, and of each byte of a number.
 const BYTE: u32 = 8;
-/// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
 impl<'a> Short<'a> {
@@ -138,27 +129,24 @@ impl<'a> Short<'a> {
         Self { room, at: 0, to_the_end: true }
     }
 
-    /// One that says sooner that there is no room: a part that begins in the last 7 bytes has none,
-    /// and nothing is called for it.
+    /// As [`new`](Self::new), but a part that begins in the last 7 bytes has no room, so that
+    /// nothing is called for it.
     #[inline(always)]
     pub(super) const fn roomy(room: &'a [AtomicU64]) -> Self {
         Self { room, at: 0, to_the_end: false }
     }
 
-    /// Ends it with `tail`. Its length in bytes; `None` where there is no room.
     #[inline(always)]
     pub(super) fn end_with(mut self, tail: [u8; 4]) -> Option<usize> {
         self.push(u32::from_le_bytes(tail).into(), tail.len())?;
         Some(self.at)
     }
 
-    /// Its length in bytes.
     #[inline(always)]
     pub(super) const fn end(self) -> usize {
         self.at
     }
 
-    /// Appends the low `bytes` bytes of `value`, 8 at most.
     #[inline(always)]
     fn push(&mut self, value: u64, bytes: usize) -> Option<()> {
         self.at = match store_word_at(self.room, self.at, value) {
@@ -169,7 +157,7 @@ impl<'a> Short<'a> {
         Some(())
     }
 
-    /// Appends a number, unless it is 0; `None` where there is no room.
+    /// Appends a number, unless it is 0; `None` without room.
     #[inline(always)]
     pub fn varint<V: Varint>(&mut self, key: u8, value: V::Value) -> Option<()> {
         match V::to_bits(value) {
@@ -178,7 +166,7 @@ impl<'a> Short<'a> {
         }
     }
 
-    /// Appends a number of a fixed size, unless it is 0; `None` where there is no room.
+    /// Appends a number of fixed size, unless it is 0; `None` without room.
     #[inline(always)]
     pub fn fixed<F: Fixed>(&mut self, key: u8, value: F) -> Option<()> {
         if value == F::default() {
@@ -188,13 +176,13 @@ impl<'a> Short<'a> {
         self.push(value.to_bits(), F::BYTES)
     }
 
-    /// Appends bytes, unless they are none; `None` where there is no room.
+    /// Appends bytes, unless there are none; `None` without room.
     #[inline(always)]
     pub fn bytes(&mut self, key: u8, value: &[u8]) -> Option<()> {
         if value.is_empty() {
             return Some(());
         }
-        // Long ones are not begun.
+        // Does not begin bytes that cannot fit.
         if value.len() > size_of_val(self.room) {
             return None;
         }
@@ -218,16 +206,15 @@ impl<'a> Short<'a> {
     }
 }
 
-// What is lent to a function that is called lies in memory everywhere: these two take and return
-// numbers.
+// By value, as above: these two take and return numbers.
 
-/// As [`Short::push`], where the room ends within a word; where the value ends.
+/// As [`Short::push`], if the room ends within a word; returns the value's end.
 #[cold]
 fn push_last(room: &[AtomicU64], at: usize, value: u64, bytes: usize) -> Option<usize> {
     store_low_bytes_at(room, at, value, bytes).then_some(at + bytes)
 }
 
-/// As [`Short::key_and`], of a number of several bytes; where it ends.
+/// As [`Short::key_and`], of a number of several bytes; returns its end.
 #[inline(never)]
 fn push_long(room: &[AtomicU64], at: usize, key: u8, bits: u64) -> Option<usize> {
     let mut short = Short { room, at, to_the_end: true };
@@ -245,13 +232,13 @@ fn push_long(room: &[AtomicU64], at: usize, key: u8, bits: u64) -> Option<usize>
     Some(short.at)
 }
 
-/// A type of protobuf whose values are as long as they have to be.
+/// A type of protobuf with values of variable length.
 pub trait Varint {
-    /// As Rust has it.
+    /// The type in Rust.
     type Value;
-    /// The value, from the number that stands for it.
+    /// The value of an encoded number.
     fn from_bits(bits: u64) -> Self::Value;
-    /// The number that stands for a value.
+    /// The number that encodes a value.
     fn to_bits(value: Self::Value) -> u64;
 }
 
@@ -293,13 +280,13 @@ varints! {
     Sint64(i64) = |bits| (bits >> 1) as i64 ^ -((bits & 1) as i64), |value| ((value << 1) ^ (value >> 63)) as u64;
 }
 
-/// A type of protobuf whose values have all one size.
+/// A type of protobuf with values of one length.
 pub trait Fixed: Copy + Default + PartialEq {
-    /// Its size.
+    /// That length.
     const BYTES: usize;
-    /// Takes it off the front of `rest`; `None` where that is too short.
+    /// Takes a value off the front of `rest`; `None` if that is too short.
     fn take(rest: &mut &[u8]) -> Option<Self>;
-    /// As it is written: above its size there is nothing.
+    /// The value's bytes, in the low end of the word.
     fn to_bits(self) -> u64;
 }
 
@@ -323,7 +310,6 @@ macro_rules! fixed {
     };
 }
 
-/// Up to 8 bytes as a number.
 #[inline(always)]
 fn low_word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << BYTE | u64::from(byte))
@@ -331,24 +317,23 @@ fn low_word(bytes: &[u8]) -> u64 {
 
 fixed!(u32, u64, i32, i64, f32, f64);
 
-/// Takes a number off the front of `rest`; `None` where there is none.
+/// Takes a number off the front of `rest`; `None` if it is invalid.
 #[inline(always)]
 pub fn varint<V: Varint>(rest: &mut &[u8]) -> Option<V::Value> {
     bits(rest).map(V::from_bits)
 }
 
-/// Takes a number of a fixed size off the front of `rest`; `None` where there is none.
+/// Takes a number of fixed size off the front of `rest`; `None` if that is too short.
 #[inline(always)]
 pub fn fixed<F: Fixed>(rest: &mut &[u8]) -> Option<F> {
     F::take(rest)
 }
 
-/// Takes bytes off the front of `rest`; `None` where there are none.
+/// Takes bytes off the front of `rest`; `None` if they are invalid.
 #[inline(always)]
 pub fn bytes(rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     let value = delimited(rest)?;
-    // One that has no room yet gets as much as it needs: growing would take as long again. One that
-    // is as long as the last one is copied alone.
+    // The first value gets exactly its room; one as long as the one before is only copied.
     if to.len() == value.len() {
         to.copy_from_slice(value);
     } else if to.capacity() == 0 {
@@ -360,7 +345,7 @@ pub fn bytes(rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Takes text off the front of `rest`; `None` where there is none.
+/// Takes text off the front of `rest`; `None` if it is invalid.
 #[inline(always)]
 pub fn string(rest: &mut &[u8], to: &mut String) -> Option<()> {
     let value = str::from_utf8(delimited(rest)?).ok()?;
@@ -373,8 +358,8 @@ pub fn string(rest: &mut &[u8], to: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Takes the number with this key off the front of `rest` into `to`, which is 0 where that begins
-/// with none; `None` where the value is none.
+/// Takes the number with this key off the front of `rest` into `to`, which becomes 0 if there is
+/// none; `None` if the value is invalid.
 #[inline(always)]
 pub fn varint_if<V: Varint>(key: u8, rest: &mut &[u8], to: &mut V::Value) -> Option<()> {
     match *rest {
@@ -392,8 +377,8 @@ pub fn varint_if<V: Varint>(key: u8, rest: &mut &[u8], to: &mut V::Value) -> Opt
     Some(())
 }
 
-/// Takes the number of a fixed size with this key off the front of `rest` into `to`, which is 0
-/// where that begins with none; `None` where it is too short.
+/// Takes the number of fixed size with this key off the front of `rest` into `to`, which becomes 0
+/// if there is none; `None` if it is too short.
 #[inline(always)]
 pub fn fixed_if<F: Fixed>(key: u8, rest: &mut &[u8], to: &mut F) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()
@@ -407,8 +392,8 @@ pub fn fixed_if<F: Fixed>(key: u8, rest: &mut &[u8], to: &mut F) -> Option<()> {
     Some(())
 }
 
-/// Takes the bytes with this key off the front of `rest` into `to`, which is empty where that
-/// begins with none; `None` where it is too short.
+/// Takes the bytes with this key off the front of `rest` into `to`, which becomes empty if there
+/// are none; `None` if they are invalid.
 #[inline(always)]
 pub fn bytes_if(key: u8, rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()
@@ -422,8 +407,8 @@ pub fn bytes_if(key: u8, rest: &mut &[u8], to: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Takes the text with this key off the front of `rest` into `to`, which is empty where that begins
-/// with none; `None` where it is too short, or no text.
+/// Takes the text with this key off the front of `rest` into `to`, which becomes empty if there is
+/// none; `None` if it is invalid.
 #[inline(always)]
 pub fn string_if(key: u8, rest: &mut &[u8], to: &mut String) -> Option<()> {
     if let Some((&first, behind)) = rest.split_first()
@@ -497,7 +482,7 @@ mod tests {
             }
             2 => {
                 let value = u.arbitrary::<f32>()?;
-                // As Rust compares them: -0.0 is 0.0.
+                // Equal in Rust, so protobuf leaves out -0.0 too.
                 if value != 0.0 {
                     bytes.push(key);
                     bytes.extend(value.to_le_bytes());

@@ -1,22 +1,20 @@
 //! Typed services: methods, messages and errors instead of bytes, as a `.proto` declares them.
 //!
-//! `nebula-build` compiles the `.proto` in a build script; the code it generates uses what is here.
-//! [docs/SERVICES.md] goes from the schema to a running service, and `services/shop` is a whole
-//! one.
+//! `nebula-build` compiles the `.proto` in a build script; the generated code uses this crate.
+//! [docs/SERVICES.md] leads from schema to running service; `services/shop` is a complete one.
 //!
 //! [docs/SERVICES.md]: https://github.com/nebula-rpc/nebula/blob/main/docs/SERVICES.md
 //!
 //! # What a typed RPC adds
 //!
-//! Four bytes behind each request say which method of which service is meant ([`MethodId`]), four
-//! behind each reply whether it is one ([`Status`]). A message whose fields have fixed sizes is
-//! read where it lies ([`Line`]); all others are protobuf's bytes ([`Proto`]). As a client
-//! connects, it compares its schema with the server's, so that no version reads what another did
-//! not mean ([`Channel::check`]).
+//! Four bytes behind each request name the method and its service ([`MethodId`]); four behind each
+//! reply say whether it is one ([`Status`]). A message whose fields have fixed sizes is read in
+//! place ([`Line`]); all others have protobuf's encoding ([`Proto`]). A client that connects
+//! compares its schema with the server's, so that no version misreads another ([`Channel::check`]).
 //!
 //! | what | module |
 //! |---|---|
-//! | which method, and what goes with a request | [`MethodId`], [`Context`], [`TraceContext`] |
+//! | the method and the other data of a request | [`MethodId`], [`Context`], [`TraceContext`] |
 //! | messages, read and written | [`Message`], [`Line`], [`Proto`], [`fields`] |
 //! | a handler's answer | [`Slot`], [`LaterSlot`], [`Window`], [`Status`], [`Code`] |
 //! | one service or several behind a server, counted, with other classes | [`Methods`], [`Services`], [`Measured`], [`Classed`] |
@@ -25,9 +23,9 @@
 //!
 //! # Invariants
 //!
-//! - No version reads what another did not mean. *Enforced by* `nebula_build::schema::evolution` as
-//!   a schema is compiled, by `nebula_build::schema::fit` as a client connects, and by
-//!   `versions.rs` of the typed tests.
+//! - No version misreads another. *Enforced by* `nebula_build::schema::evolution` as a schema is
+//!   compiled, by `nebula_build::schema::fit` as a client connects, and by `versions.rs` of the
+//!   typed tests.
 //! - Any bytes get an answer from a server and an end at a client. *Enforced by* the fuzz target
 //!   `typed`, `any_bytes.rs` and `streams.rs`.
 //! - An RPC of the line encoding allocates nothing and takes at most 1.05 times the instructions of
@@ -80,7 +78,7 @@ pub use text::{Bool, Text};
 pub use trace::{TraceContext, TraceContextError};
 pub use window::{CURSOR_BYTES_MAX, Window};
 
-// What generated code is written with.
+// For generated code.
 pub use nebula_build::schema;
 pub use {nebula, prost, zerocopy};
 

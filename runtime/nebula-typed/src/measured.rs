@@ -12,9 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Parts of an octave of time: a quantile is right within an eighth.
+/// Buckets of an octave of time: a quantile is exact to an eighth.
 const PARTS: u64 = 8;
-/// From 1 ns to some hours.
 const BUCKETS: usize = 42 * 8;
 const _: () = assert!(BUCKETS as u64 == 42 * PARTS, "octaves of parts");
 
@@ -33,7 +32,7 @@ const _: () = assert!(BUCKETS as u64 == 42 * PARTS, "octaves of parts");
 ///
 /// # Cost
 ///
-/// Two reads of the clock and three additions an RPC. 3 KiB for each method.
+/// Two clock reads and three additions for an RPC; 3 KiB for each method.
 #[derive(Debug)]
 pub struct Measured<M> {
     methods: M,
@@ -48,7 +47,7 @@ impl<M: Methods> Measured<M> {
         Self { methods, stats: Stats::of(&M::SERVICE), clock: Clock::new() }
     }
 
-    /// What is counted, to be read while the service is served.
+    /// The counters, to be read while the service is served.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats.clone()
@@ -100,7 +99,7 @@ impl<M: Methods> Service for Measured<M> {
     }
 }
 
-/// What a [`Measured`] service has counted. Clones read the same.
+/// The counters of a [`Measured`] service. Clones share them.
 #[derive(Clone)]
 pub struct Stats {
     service: &'static str,
@@ -113,13 +112,11 @@ impl fmt::Debug for Stats {
     }
 }
 
-/// What was counted of one method.
 struct Counts {
     id: u16,
     name: String,
     time_ps: AtomicU64,
     longest_ps: AtomicU64,
-    /// Calls, by how long they took.
     buckets: Box<[AtomicU64]>,
 }
 
@@ -128,13 +125,13 @@ struct Counts {
 pub struct MethodStats {
     /// The service and the method: `shop.Shop/Price`.
     pub name: String,
-    /// RPCs that the handler has answered, or taken the replies of for later.
+    /// RPCs that the handler has answered or taken for later.
     pub calls: u64,
-    /// What the handler took of its thread, on average.
+    /// The handler's time on its thread, on average.
     pub mean: Span,
-    /// The median of that, at most an eighth too long; zero without calls.
+    /// The median of that time, at most an eighth too long; zero without calls.
     pub p50: Span,
-    /// Its 99th percentile, as right.
+    /// The 99th percentile, as exact as the median.
     pub p99: Span,
     /// The longest call.
     pub longest: Span,
@@ -160,7 +157,7 @@ impl Stats {
 
     #[inline]
     fn note(&self, method: u16, took_ps: u64) {
-        // Numbers are given from 1 on, mostly without gaps.
+        // Methods are usually numbered from 1 on without gaps.
         let guess = usize::from(method).wrapping_sub(1);
         let counts = match self.methods.get(guess) {
             Some(counts) if counts.id == method => Some(counts),
@@ -175,7 +172,7 @@ impl Stats {
         }
     }
 
-    /// What has been counted so far, in the order of the methods' numbers.
+    /// The counters now, in the order of the methods' numbers.
     #[must_use]
     pub fn read(&self) -> Vec<MethodStats> {
         let of = |counts: &Counts| {
@@ -195,7 +192,6 @@ impl Stats {
     }
 }
 
-/// The bucket of a time.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "a bucket")]
 fn bucket(ns: u64) -> usize {
@@ -207,7 +203,6 @@ fn bucket(ns: u64) -> usize {
     (bucket as usize).min(BUCKETS - 1)
 }
 
-/// The end of a bucket.
 const fn bucket_end_ns(bucket: u64) -> u64 {
     if bucket < PARTS {
         return bucket;
@@ -216,7 +211,6 @@ const fn bucket_end_ns(bucket: u64) -> u64 {
     ((PARTS + bucket % PARTS + 1) << octave) - 1
 }
 
-/// The time within which `calls` calls ended.
 fn quantile_ns(buckets: &[u64], calls: u64) -> u64 {
     let mut seen = 0;
     for (bucket, count) in (0..).zip(buckets) {

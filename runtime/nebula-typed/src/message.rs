@@ -12,70 +12,67 @@ use nebula_sys::sync::AtomicU64;
 use std::fmt::Debug;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A request or a reply of a typed service. `nebula-build` implements it for the messages of a
-/// `.proto`.
+/// A request or a reply of a typed service; `nebula-build` implements it for a `.proto`.
 pub trait Message: Sized {
-    /// How its bytes are laid out: [`Line`] or [`Proto`].
+    /// Its encoding: [`Line`] or [`Proto`].
     type As: Encoding<Self>;
 
-    /// The hash of its key, for the policy `key-hash`; 0 where it has none.
+    /// The hash of its key, for the policy `key-hash`; 0 without a key.
     #[inline(always)]
     fn key_hash(&self) -> u32 {
         0
     }
 }
 
-/// Where a message is put together that does not lie whole in the bytes that came.
+/// The memory for a message that cannot be read in place.
 pub type Place<T> = <<T as Message>::As as Encoding<T>>::Place;
 
-/// A way to lay out messages of the type `T`.
+/// An encoding of messages of the type `T`.
 pub trait Encoding<T> {
-    /// Where one is put together. What was there before is used again.
+    /// The memory for a message that cannot be read in place; it is reused.
     type Place: Default + Debug;
 
-    /// Calls `with` with a place, which this thread may have used before, for a message of `bytes`
-    /// bytes.
+    /// Calls `with` with a place for `bytes` bytes, which this thread may have used before.
     fn with_place<R>(bytes: usize, with: impl FnOnce(&mut Self::Place) -> R) -> R;
 
-    /// The message that `body` holds, where it lies or in `place`; `None` where it holds none.
+    /// The message in `body`, read in place or decoded into `place`; `None` if there is none.
     fn read<'b>(body: &'b [u8], place: &'b mut Self::Place) -> Option<&'b T>;
 
-    /// As [`read`](Self::read), with the message for `with` to keep.
+    /// As [`read`](Self::read), but gives the message to `with`.
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R;
 
-    /// The message that `body` holds; `None` where it holds none.
+    /// The message in `body`; `None` if there is none.
     #[inline(always)]
     fn decode(body: &[u8]) -> Option<T> {
         Self::take(body, Some, || None)
     }
 
-    /// The bytes of `message`, where they lie in it as they are sent: without a call, so that what
-    /// is done with them is compiled in.
+    /// The bytes of `message`, if they lie in it as they are sent. Inlined, with what its caller
+    /// does with them.
     #[inline(always)]
     fn in_place(message: &T) -> Option<&[u8]> {
         let _ = message;
         None
     }
 
-    /// Writes `message` into `room`, and `tail` behind it. The length of both in bytes; `None`
-    /// where there is no room, or it goes another way.
+    /// Writes `message` into `room`, and `tail` behind it. Returns the length of both in bytes;
+    /// `None` if it does not fit, or must be written by [`write`](Self::write).
     fn put(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> Option<usize>;
 
     /// Calls `put` with the bytes of `message`.
     fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R;
 }
 
-/// Little-endian fields one behind the other: read where they lie, and written with one copy. No
-/// allocation.
+/// Little-endian fields one behind the other: read in place, written with one copy.
 ///
-/// Messages only grow at their end. What a newer peer has appended is not looked at; what an older
-/// one lacks reads as zero.
+/// Messages only grow at their end. Fields appended by a newer peer are ignored; those that an
+/// older one lacks are zero.
 #[derive(Clone, Copy, Debug)]
 pub enum Line {}
 
-/// The layout of a message that [`Line`] encodes.
+/// The layout of a message in the encoding [`Line`].
 pub trait LineLayout: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy + Debug {
-    /// Where each field ends, in bytes from the message's first.
+    /// The end of each field, in bytes from the message's first.
     const ENDS: &'static [u32];
 }
 
@@ -121,34 +118,32 @@ impl<T: LineLayout> Encoding<T> for Line {
     }
 }
 
-/// The message of an older peer: what it does not have is zero. `None` where `body` ends within a
-/// field.
+/// The message of an older peer, with zeros for the fields that it lacks. `None` if `body` ends
+/// within a field.
 #[cold]
 pub fn zero_filled<T: LineLayout>(body: &[u8]) -> Option<T> {
     let is_whole = body.is_empty() || T::ENDS.iter().any(|&end| end as usize == body.len());
     let mut message = T::new_zeroed();
-    // Its length is that of a field's end, which is within the message.
+    // `body` has the length of a field's end, which is within the message.
     is_whole.then(|| message.as_mut_bytes().iter_mut().zip(body).for_each(|(to, from)| *to = *from))?;
     Some(message)
 }
 
-/// The message of [`zero_filled`], in `place`.
 #[cold]
 fn fill<'b, T: LineLayout>(body: &[u8], place: &'b mut Option<T>) -> Option<&'b T> {
     *place = zero_filled(body);
     place.as_ref()
 }
 
-/// Protobuf's own encoding. Reading allocates what the message owns, unless its place has had a
-/// message that owned as much.
+/// Protobuf's own encoding. Reading allocates the message's memory, unless its place has had a
+/// message with as much.
 #[derive(Clone, Copy, Debug)]
 pub enum Proto {}
 
-/// The longest message that is put together on the stack, where it does not go straight into a
-/// ring.
+/// The longest message that is encoded on the stack, if it does not go straight into a ring.
 const SHORT_BYTES_MAX: usize = 256;
 
-/// The longest message after which its place is kept: what a thread keeps for each type of message.
+/// Places are kept only for messages up to this length: a thread keeps one for each type.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 impl<T: Fields> Encoding<T> for Proto {
@@ -168,8 +163,8 @@ impl<T: Fields> Encoding<T> for Proto {
         Some(place)
     }
 
-    // Nothing of protobuf is inlined into a service's dispatch or a client's poll: methods of the
-    // line encoding beside it would take longer.
+    // Nothing of protobuf is inlined into a service's dispatch or a client's poll, because that
+    // would slow down methods of the line encoding.
     #[inline(never)]
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R {
         match fields::decode(body) {
@@ -205,15 +200,14 @@ fn put_in<T: Fields>(message: &T, tail: [u8; 4], mut short: Short<'_>) -> Option
     short.end_with(tail)
 }
 
-/// A message that ends in the last bytes of `room`, or has no room in it, or is not plain.
 #[cold]
 #[inline(never)]
 fn put_to_the_end<T: Fields>(message: &T, tail: [u8; 4], room: &[AtomicU64]) -> Option<usize> {
     put_in(message, tail, Short::new(room))
 }
 
-/// Calls `with` with what the thread keeps; with a new one where that is in use, since a handler
-/// reads another message of its type.
+/// Calls `with` with the thread's kept message, or with a new one if that is in use, because a
+/// handler reads another message of its type.
 #[inline(always)]
 fn with_spare<T: Fields, R>(spare: &'static Spare<T>, with: impl FnOnce(&mut T) -> R) -> R {
     spare.with(|spare| match spare.try_borrow_mut() {
@@ -244,7 +238,7 @@ impl Message for () {
     type As = Proto;
 }
 
-/// The hash of a key, for the policy `key-hash`: the same on every machine and in every version.
+/// The hash of a key for the policy `key-hash`, the same on every machine and in every version.
 ///
 /// # Cost
 ///

@@ -1,4 +1,4 @@
-//! The method behind the message of a request, and its extension where there is one.
+//! The method behind the message of a request, and its extension, if there is one.
 //!
 //! ```text
 //! request    message, in the schema's encoding │ extension x and its length x 2, with bit 31 │ method 4
@@ -13,17 +13,15 @@
 //! | deadline | 3 | 8: until when the client waits, in ticks of the machine's clock |
 //!
 //! Numbers are little-endian, lengths in bytes. Items of unknown kinds are skipped. The deadline is
-//! for shared memory alone: over UDP the header has it, and the item is ignored. Ticks are those of
-//! the time-stamp counter, or where that is not invariant nanoseconds of `CLOCK_MONOTONIC`. The
-//! default number of a service is the SipHash-2-4 of its full name under the key 0, modulo 65,535,
-//! plus 1.
+//! only for shared memory: over UDP it is in the header, and the item is ignored. Ticks are the
+//! time-stamp counter's, or nanoseconds of `CLOCK_MONOTONIC` if that is not invariant. A service's
+//! default number is the SipHash-2-4 of its full name under the key 0, modulo 65,535, plus 1.
 //!
-//! The method stands behind the message, so that the message lies as it lay at its sender: its
-//! words are the words of the ring.
+//! The method stands behind the message, so that the message keeps its alignment in the ring.
 
 use super::trace::TraceContext;
 
-/// Which method of which service a request is for: its last four bytes, little-endian.
+/// The method that a request is for, and its service: the request's last four bytes, little-endian.
 ///
 /// ```text
 ///   0         n           n+x   n+x+2    n+x+4    n+x+6       n+x+8
@@ -32,12 +30,10 @@ use super::trace::TraceContext;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MethodId(u32);
 
-/// The largest number of a method.
 const METHOD_MAX: u16 = (1 << 12) - 1;
 const EXTENDED: u32 = 1 << 31;
 
 impl MethodId {
-    /// Its length, in bytes.
     pub const BYTES: usize = 4;
 
     /// A method of a service.
@@ -51,7 +47,6 @@ impl MethodId {
         Self(service as u32 | (method as u32) << 16)
     }
 
-    /// The service's number.
     #[must_use]
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low half")]
@@ -59,14 +54,12 @@ impl MethodId {
         self.0 as u16
     }
 
-    /// The method's number.
     #[must_use]
     #[inline(always)]
     pub const fn method(self) -> u16 {
         (self.0 >> 16) as u16 & METHOD_MAX
     }
 
-    /// As it goes over the wire.
     #[must_use]
     #[inline(always)]
     pub const fn to_bytes(self) -> [u8; Self::BYTES] {
@@ -74,7 +67,6 @@ impl MethodId {
     }
 }
 
-/// A request, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened<'a> {
     pub(crate) id: MethodId,
@@ -82,13 +74,13 @@ pub(crate) struct Opened<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// The method of a request; `None` where it is too short to have one.
+/// The method of a request; `None` if it is too short.
 pub(crate) fn id_of(request: &[u8]) -> Option<MethodId> {
     let id = request.last_chunk::<{ MethodId::BYTES }>()?;
     Some(MethodId(u32::from_le_bytes(*id) & !EXTENDED))
 }
 
-/// The method and the message of a request that has no extension, as most have none.
+/// The method and the message of a request without an extension.
 #[inline(always)]
 pub(crate) fn open_plain(request: &[u8]) -> Option<(MethodId, &[u8])> {
     let (body, id) = request.split_last_chunk::<{ MethodId::BYTES }>()?;
@@ -96,7 +88,6 @@ pub(crate) fn open_plain(request: &[u8]) -> Option<(MethodId, &[u8])> {
     (id & EXTENDED == 0).then_some((MethodId(id), body))
 }
 
-/// Takes a request apart; `None` where it is too short for what it says.
 pub(crate) fn open(request: &[u8]) -> Option<Opened<'_>> {
     let (body, id) = request.split_last_chunk::<{ MethodId::BYTES }>()?;
     let id = u32::from_le_bytes(*id);
@@ -109,16 +100,14 @@ pub(crate) fn open(request: &[u8]) -> Option<Opened<'_>> {
     Some(Opened { id: MethodId(id & !EXTENDED), extension, body })
 }
 
-/// An item of the extension: a W3C trace context.
+/// Kinds of items: a W3C trace context.
 const TRACE: u8 = 1;
-/// An item of the extension: where the next window of a stream begins.
+/// Where the next window of a stream begins.
 const CURSOR: u8 = 2;
 
-/// An item of the extension: until when the client waits, in ticks of the machine's clock. Over
-/// shared memory alone.
+/// When the client stops waiting, in ticks of the machine's clock. Only over shared memory.
 const UNTIL: u8 = 3;
 
-/// What may stand in an extension.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extension<'a> {
     pub(crate) trace: Option<&'a TraceContext>,
@@ -127,7 +116,7 @@ pub(crate) struct Extension<'a> {
     pub(crate) until_ticks: Option<u64>,
 }
 
-/// Appends to the message in `frame` the method, and an extension with what there is.
+/// Appends the method to the message in `frame`, and before it an extension with the given items.
 pub(crate) fn end(frame: &mut Vec<u8>, id: MethodId, extension: &Extension<'_>) {
     let (begin, &Extension { trace, cursor, until_ticks }) = (frame.len(), extension);
     if let Some(trace) = trace {
@@ -151,22 +140,18 @@ pub(crate) fn end(frame: &mut Vec<u8>, id: MethodId, extension: &Extension<'_>) 
     }
 }
 
-/// The trace context in an extension.
 pub(crate) fn trace_in(extension: &[u8]) -> Option<TraceContext> {
     item_in(extension, TRACE).and_then(TraceContext::from_bytes)
 }
 
-/// The cursor in an extension; empty where there is none.
 pub(crate) fn cursor_in(extension: &[u8]) -> &[u8] {
     item_in(extension, CURSOR).unwrap_or_default()
 }
 
-/// Until when the client waits, in ticks of the machine's clock.
 pub(crate) fn until_ticks_in(extension: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(item_in(extension, UNTIL)?.try_into().ok()?))
 }
 
-/// The item of a kind. Items of kinds that this version does not know are skipped.
 fn item_in(extension: &[u8], wanted: u8) -> Option<&[u8]> {
     let mut rest = extension;
     while let [kind, bytes, behind @ ..] = rest {

@@ -22,7 +22,7 @@ pub trait Methods {
     /// Whether any of its methods is of [`Class::Worker`].
     const HAS_LONG: bool = false;
 
-    /// The numbers of its methods: each is a type of RPCs, for the policy `darc`.
+    /// The numbers of its methods: each is a type of RPCs for the policy `darc`.
     const METHODS: &'static [u16] = &[];
 
     /// Where the handler of a method runs.
@@ -32,11 +32,11 @@ pub trait Methods {
         Class::Dispatch
     }
 
-    /// Answers the RPC by the method that `context` says, of whose request `body` has the bytes.
+    /// Answers the RPC by the method in `context`; `body` is the request's message.
     fn call(&self, context: &Context<'_>, body: &[u8], reply: &mut Reply<'_>);
 }
 
-/// Answers one RPC of a server that has one service.
+/// Answers one RPC of a server with one service.
 #[inline(always)]
 pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     match method::open_plain(request) {
@@ -47,7 +47,7 @@ pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     }
 }
 
-/// Where the handler of a request of a server that has one service runs.
+/// Where the handler of a request runs, at a server with one service.
 #[must_use]
 pub fn class<M: Methods>(request: &[u8]) -> Class {
     match method::id_of(request) {
@@ -56,8 +56,8 @@ pub fn class<M: Methods>(request: &[u8]) -> Class {
     }
 }
 
-/// The types of RPCs of services that have `methods` methods each: one a method, and the common
-/// one. Methods beyond [`TYPES_MAX`] are of that.
+/// The number of RPC types of services with these numbers of `methods`: one for each method, and
+/// the common one. Methods beyond [`TYPES_MAX`] share the common one.
 #[must_use]
 pub const fn types(methods: &[usize]) -> u8 {
     let (mut at, mut types) = (0, 1);
@@ -70,15 +70,14 @@ pub const fn types(methods: &[usize]) -> u8 {
     types
 }
 
-/// Whether a request is for a method of this service, as far as its end says: for servers that also
-/// have their own protocol.
+/// Whether a request seems to be for this service, for servers with their own protocol too.
 #[must_use]
 pub fn is_for<M: Methods>(request: &[u8]) -> bool {
     method::id_of(request).is_some_and(|id| id.service() == M::SERVICE.id)
 }
 
-/// Answers a request that is for a method of this service; whether it was. For servers that also
-/// have their own protocol, and ask where a request is none of that.
+/// Answers a request that is for a method of this service; returns whether it was. For servers that
+/// also have their own protocol, and call this if a request is not part of that.
 #[inline]
 pub fn serve_if_meant<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) -> bool {
     let is_meant = is_for::<M>(request);
@@ -88,7 +87,7 @@ pub fn serve_if_meant<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply
     is_meant
 }
 
-/// The type of a request of a server that has one service.
+/// The type of a request, at a server with one service.
 #[must_use]
 pub fn rpc_type<M: Methods>(request: &[u8]) -> RpcType {
     match method::id_of(request) {
@@ -97,14 +96,14 @@ pub fn rpc_type<M: Methods>(request: &[u8]) -> RpcType {
     }
 }
 
-/// The type of a method, where that of the first one of its service is `first`; the common one,
-/// where it is none of them or there are too many.
+/// The type of a method if its service's types begin at `first`; the common one for an unknown
+/// method, or beyond [`TYPES_MAX`].
 fn type_of(first: usize, methods: &[u16], method: u16) -> RpcType {
     let at = methods.iter().position(|&one| one == method);
     at.and_then(|at| u8::try_from(first + at).ok()).filter(|&kind| kind < TYPES_MAX).map_or(RpcType(0), RpcType)
 }
 
-/// Answers an RPC with an extension, or of a client that more is known of, or of another service.
+/// Answers an RPC with an extension, with a known caller, or of another service.
 #[inline(never)]
 fn serve_otherwise<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     match method::open(request) {
@@ -119,7 +118,7 @@ fn serve_otherwise<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_
 fn dispatch<M: Methods>(methods: &M, id: MethodId, extension: &[u8], body: &[u8], reply: &mut Reply<'_>) {
     let caller = reply.take_caller();
     let context = Context::new(id, extension, caller.as_ref()).asked_in(reply.asked());
-    // What its header says was looked at before it came here.
+    // The deadline in a header was checked earlier.
     match extension.is_empty() || context.time_left() != Some(Span::ZERO) {
         true => methods.call(&context, body, reply),
         false => Status::deadline_exceeded("it was over before the RPC began").reply(reply),
@@ -129,7 +128,6 @@ fn dispatch<M: Methods>(methods: &M, id: MethodId, extension: &[u8], body: &[u8]
     }
 }
 
-/// A request that no service of the server is meant by.
 #[cold]
 fn refuse(opened: Option<Opened<'_>>, reply: &mut Reply<'_>) {
     let status = match opened {
@@ -139,7 +137,7 @@ fn refuse(opened: Option<Opened<'_>>, reply: &mut Reply<'_>) {
     status.reply(reply);
 }
 
-/// The handler has returned. Generated code calls it.
+/// Ends an RPC whose handler has returned. Generated code calls it.
 #[inline(always)]
 pub fn end(ended: Result<(), Status>, reply: &mut Reply<'_>) {
     match ended {
@@ -155,9 +153,8 @@ fn fail(status: Status, reply: &mut Reply<'_>) {
     status.reply(reply);
 }
 
-/// Answers an RPC by `handler`, of whose request `body` has the bytes, which have to be decoded.
-/// Nothing of that is inlined into a service's dispatch, where methods whose requests are read in
-/// place would take longer.
+/// Decodes the request's `body`, and answers by `handler`. Not inlined into a service's dispatch,
+/// because that would slow down methods whose requests are read in place.
 #[inline(never)]
 pub fn answer<Q: Message, P: Message>(
     body: &[u8],
@@ -173,7 +170,7 @@ pub fn answer<Q: Message, P: Message>(
     });
 }
 
-/// Answers an RPC of a method that returns a stream, with one window of it.
+/// Answers an RPC of a method that returns a stream, with one window.
 pub fn answer_window<Q: Message, P: Message>(
     context: &Context<'_>,
     body: &[u8],
@@ -195,14 +192,13 @@ fn no_reply(reply: &mut Reply<'_>) {
     Status::internal("the handler returned without a reply").reply(reply);
 }
 
-/// The request's bytes are no message of its method. Generated code calls it.
+/// Answers that the request is no message of its method. Generated code calls it.
 #[cold]
 pub fn no_message(reply: &mut Reply<'_>) {
     Status::invalid_argument("the request's bytes are no message of its method").reply(reply);
 }
 
-/// Answers an RPC of a method that the service does not declare: the one that every service has, or
-/// none.
+/// Answers an RPC of an undeclared method: the one that every service has, or an unknown one.
 #[cold]
 pub fn unknown_method(service: &ServiceInfo, context: &Context<'_>, body: &[u8], reply: &mut Reply<'_>) {
     if context.method() == describe::METHOD {
@@ -211,16 +207,14 @@ pub fn unknown_method(service: &ServiceInfo, context: &Context<'_>, body: &[u8],
     Status::unimplemented(format!("{} has no method {} here", service.name, context.method())).reply(reply);
 }
 
-/// Several services behind one server: `Services::new((ShopServer(shop), StockServer(stock)))`. Up
-/// to eight.
-///
-/// Which one is meant is found by comparing a number with that of each.
+/// Several services behind one server, up to eight: `Services::new((ShopServer(shop),
+/// StockServer(stock)))`. A request's service is found by comparing its number with each.
 #[derive(Debug)]
 pub struct Services<T>(T);
 
 impl<T: Together> Services<T> {
-    /// The services behind one server. Two of one number are an error as it is compiled: give one
-    /// of them another by `option (nebula.service_id)`.
+    /// The services behind one server. Two with the same number are a compile error: give one of
+    /// them another by `option (nebula.service_id)`.
     pub const fn new(services: T) -> Self {
         const { assert!(T::ARE_DISTINCT, "two services have one number: set (nebula.service_id)") };
         Self(services)
@@ -254,32 +248,31 @@ impl<T: Together> Service for Services<T> {
     }
 }
 
-/// Services that one server has together: tuples of up to eight [`Methods`].
+/// Several services of one server: tuples of up to eight [`Methods`].
 pub trait Together {
     /// Whether their numbers differ.
     const ARE_DISTINCT: bool;
-    /// Room for their longest reply, in bytes, where that is known.
+    /// Room for their longest reply, in bytes, if known.
     const REPLY_BYTES_MAX: Option<u32>;
     /// Whether any of their methods is of [`Class::Worker`].
     const HAS_LONG: bool;
-    /// The types of their RPCs: one for each method.
+    /// The number of their RPC types: one for each method, and the common one.
     const TYPES: u8;
 
     /// Where the handler of a method runs.
     fn class(id: MethodId) -> Class;
 
-    /// The type of RPCs of a method.
+    /// The type of a method's RPCs.
     fn rpc_type(id: MethodId) -> RpcType;
 
-    /// Answers one RPC by the service that it means.
+    /// Answers one RPC by its service.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
 
-    /// As [`serve`](Self::serve), of a request with an extension, or of a client that more is known
-    /// of, or of another service.
+    /// As [`serve`](Self::serve), of a request with an extension, with a known caller, or of
+    /// another service.
     fn serve_otherwise(&self, request: &[u8], reply: &mut Reply<'_>);
 }
 
-/// Whether no two services have one number.
 const fn are_distinct(ids: &[u16]) -> bool {
     let (mut i, mut j) = (0, 1);
     while i + 1 < ids.len() {
@@ -294,7 +287,7 @@ const fn are_distinct(ids: &[u16]) -> bool {
     true
 }
 
-/// The longest reply of several services; `None` where that of one is not known.
+/// The longest reply of several services; `None` if one is unknown.
 const fn longest(replies: &[Option<u32>]) -> Option<u32> {
     let (mut at, mut most) = (0, 0);
     while at < replies.len() {

@@ -1,10 +1,10 @@
-//! Services that every server can have beside its own, and that of the store.
+//! Services that every server can have besides its own, and that of the store.
 //!
-//! | service | what it says |
+//! | service | answers |
 //! |---|---|
-//! | [`Health`](health::Health) | whether a service can be used now: for balancers and for who rolls out a new version |
+//! | [`Health`](health::Health) | whether a service can be used now: for balancers and rollouts |
 //! | [`Reflection`](reflection::Reflection) | which services the server has, and their schemas: for tools |
-//! | [`Kv`](kv::Kv) | the items of a store: what `nebula serve kv` is asked by its schema |
+//! | [`Kv`](kv::Kv) | the items of a store: the typed methods of `nebula serve kv` |
 //!
 //! ```
 //! use nebula::Server;

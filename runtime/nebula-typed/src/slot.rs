@@ -1,4 +1,4 @@
-//! Where a handler writes its reply.
+//! The place for a handler's reply.
 
 use super::message::{Encoding, Message};
 use super::status::{self, Status};
@@ -7,7 +7,7 @@ use nebula::Reply;
 use nebula::hooks::ReplyHooks as _;
 use std::marker::PhantomData;
 
-/// The place of a reply of the type `T`. It is written once.
+/// The place for a reply of the type `T`, which is written once.
 #[derive(Debug)]
 pub struct Slot<'a, 'r, T> {
     reply: &'a mut Reply<'r>,
@@ -21,12 +21,12 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
         Self { reply, of: PhantomData }
     }
 
-    /// Makes `message` the reply: with one copy for a message of fixed size, straight into the
-    /// client's ring over shared memory.
+    /// Makes `message` the reply: a message of fixed size with one copy, straight into the client's
+    /// ring over shared memory.
     ///
     /// # Errors
     ///
-    /// None; so that a handler can end with it. A reply that its client has no room for is
+    /// None: the result lets a handler end with it. A reply beyond its client's room becomes
     /// [`Fault::ReplyTooLarge`](nebula::Fault::ReplyTooLarge) there.
     #[inline(always)]
     pub fn write(self, message: &T) -> Result<(), Status> {
@@ -38,8 +38,8 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
         Ok(())
     }
 
-    /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the
-    /// queue had been full, and may try another server.
+    /// Refuses the RPC: its client gets a NACK, as if the queue had been full, and may try another
+    /// server. The handler must not have executed any of it.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
         Ok(())
     }
 
-    /// Takes the place out of the handler, which then returns `Ok(())`: the reply is given later,
+    /// Takes the place out of the handler, which then returns `Ok(())`. The reply is given later,
     /// from any thread or task.
     ///
     /// # Errors
@@ -63,8 +63,8 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
     }
 }
 
-/// The place of a reply that is given after the handler has returned. Dropping it ends the RPC with
-/// [`Fault::Unanswered`](nebula::Fault::Unanswered).
+/// The place for a reply that is given after the handler has returned. Dropping it ends the RPC
+/// with [`Fault::Unanswered`](nebula::Fault::Unanswered).
 #[derive(Debug)]
 #[must_use = "dropping it ends the RPC without a reply"]
 pub struct LaterSlot<T> {
@@ -90,7 +90,7 @@ impl<T: Message> LaterSlot<T> {
         self.reply.refuse();
     }
 
-    /// Makes the message of `result` the reply, or ends the RPC with its status.
+    /// Replies with the message of `result`, or ends the RPC with its status.
     pub fn end(self, result: Result<T, Status>) {
         match result {
             Ok(message) => self.write(&message),

@@ -1,17 +1,17 @@
-//! The end of an RPC without a reply, as its handler says it.
+//! The end of an RPC without a reply, as its handler declares it.
 //!
 //! ```text
 //! reply      message, or text and details of a status │ code 2 │ text_bytes 2
 //! ```
 //!
-//! `code` is 0 for a message, else gRPC's number. `text_bytes` is 0 for a message; else so many of
-//! the first bytes are the text, in UTF-8, and the details follow it. Numbers are little-endian.
+//! `code` is 0 for a message, else gRPC's number. `text_bytes` is 0 for a message; otherwise it is
+//! the length of the text, in UTF-8, which the details follow. Numbers are little-endian.
 
 use nebula::Reply;
 use std::borrow::Cow;
 use std::fmt::{Display, Formatter};
 
-/// Makes the codes, and for each a function that makes a status of it.
+/// Defines the codes, and for each a constructor of its status.
 macro_rules! codes {
     ($($(#[doc = $what:literal])+ $variant:ident = $number:literal, $name:literal, $function:ident;)+) => {
         /// The kind of an error, with gRPC's names and numbers.
@@ -23,7 +23,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// The code of that number; [`Code::Unknown`] for one that this version does not know.
+            /// The code of that number; [`Code::Unknown`] if this version does not know it.
             #[must_use]
             pub const fn from_number(number: u16) -> Self {
                 match number {
@@ -63,11 +63,11 @@ codes! {
     Unknown = 2, "UNKNOWN", unknown;
     /// The request is wrong, whatever the state of the server.
     InvalidArgument = 3, "INVALID_ARGUMENT", invalid_argument;
-    /// The time for it was over.
+    /// The deadline has passed.
     DeadlineExceeded = 4, "DEADLINE_EXCEEDED", deadline_exceeded;
-    /// What was asked for does not exist.
+    /// The requested entity does not exist.
     NotFound = 5, "NOT_FOUND", not_found;
-    /// What was to be made exists.
+    /// The entity to create exists already.
     AlreadyExists = 6, "ALREADY_EXISTS", already_exists;
     /// The caller may not do this.
     PermissionDenied = 7, "PERMISSION_DENIED", permission_denied;
@@ -75,7 +75,7 @@ codes! {
     ResourceExhausted = 8, "RESOURCE_EXHAUSTED", resource_exhausted;
     /// The state of the server does not allow it; trying again does not help before that changes.
     FailedPrecondition = 9, "FAILED_PRECONDITION", failed_precondition;
-    /// It met another operation; the whole of it may be tried again.
+    /// It conflicted with another operation; all of it may be tried again.
     Aborted = 10, "ABORTED", aborted;
     /// It reaches beyond the end of something.
     OutOfRange = 11, "OUT_OF_RANGE", out_of_range;
@@ -103,7 +103,7 @@ codes! {
 ///
 /// # Cost
 ///
-/// None of a literal message without details allocates.
+/// A literal message without details allocates nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     code: Code,
@@ -118,20 +118,20 @@ impl Status {
         Self { code, message: message.into(), details: Vec::new() }
     }
 
-    /// The same with bytes for programs, which the service's users know how to read.
+    /// Adds bytes for programs, whose format the service defines.
     #[must_use]
     pub fn with_details(mut self, details: impl Into<Vec<u8>>) -> Self {
         self.details = details.into();
         self
     }
 
-    /// Which kind of error.
+    /// The kind of the error.
     #[must_use]
     pub const fn code(&self) -> Code {
         self.code
     }
 
-    /// What happened, for people.
+    /// The message, for people.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -143,15 +143,14 @@ impl Status {
         &self.details
     }
 
-    /// Makes it the reply.
     #[cold]
     pub(crate) fn reply(&self, reply: &mut Reply<'_>) {
         reply.clear();
         reply.write(&self.to_bytes(reply.capacity()));
     }
 
-    /// Its bytes as a reply, for which there is room for `capacity` bytes. What does not fit is
-    /// cut: the message at a character's end, then the details, which are whole or missing.
+    /// Its bytes as a reply of at most `capacity` bytes. Cuts the message at a character's end, and
+    /// leaves out details that do not fit.
     pub(crate) fn to_bytes(&self, capacity: usize) -> Vec<u8> {
         let room = capacity.saturating_sub(END_BYTES);
         let most = room.min(u16::MAX.into()).min(self.message.len());
@@ -159,7 +158,6 @@ impl Status {
         let message = &self.message.as_bytes()[..message];
         let details =
             Some(&self.details[..]).filter(|details| details.len() <= room - message.len()).unwrap_or_default();
-        // Cut to 65,535 bytes above.
         let message_bytes = u16::try_from(message.len()).unwrap_or(u16::MAX);
         let end = u32::from(self.code as u16) | u32::from(message_bytes) << 16;
         [message, details, &end.to_le_bytes()].concat()
@@ -168,18 +166,15 @@ impl Status {
 
 /// Bytes behind a reply: the code, 0 for a message; then the length of the status's message.
 pub(crate) const END_BYTES: usize = 4;
-/// Behind a message.
 pub(crate) const OK: [u8; END_BYTES] = [0; END_BYTES];
 
-/// The message's bytes that a reply holds, if it holds one.
 #[inline(always)]
 pub(crate) fn open_message(reply: &[u8]) -> Option<&[u8]> {
     let (body, end) = reply.split_last_chunk()?;
     (u32::from_le_bytes(*end) == u32::from_le_bytes(OK)).then_some(body)
 }
 
-/// What a reply holds: a message's bytes, or the status; `None` where it is no reply of a typed
-/// service.
+/// A reply's message or status; `None` if it is no reply of a typed service.
 pub(crate) fn open(reply: &[u8]) -> Option<Result<&[u8], Status>> {
     match reply.split_last_chunk()? {
         (body, &OK) => Some(Ok(body)),
@@ -207,7 +202,6 @@ impl std::error::Error for Status {}
 mod tests {
     use super::*;
 
-    /// The bytes of the reply, with room for `capacity` bytes.
     fn replied(status: &Status, capacity: u32) -> Vec<u8> {
         nebula::hooks::replied(capacity, |reply| {
             reply.write(b"what the handler had written before it failed");

@@ -8,21 +8,20 @@ use super::tasks::AsyncChannel;
 use super::window::{self, Opened};
 use std::marker::PhantomData;
 
-/// Windows without a reply in a row, beyond which a server is not believed that it gets on.
+/// The most windows without a reply in a row, before a client gives up.
 const EMPTY_MAX: u32 = 64;
 
-/// Where a client is in a stream, of which it holds at most one window.
+/// A client's place in a stream, with at most one window.
 #[derive(Debug)]
 struct Progress<P> {
     id: MethodId,
     body: Vec<u8>,
     key_hash: u32,
-    /// The replies of the window; those from `at` on were not read yet.
+    /// The replies of the window, read up to `at`.
     window: Vec<u8>,
     at: usize,
     /// Where the next window begins; `None` behind the last one.
     next: Option<Vec<u8>>,
-    /// Windows without a reply since the last one with some.
     empty: u32,
     of: PhantomData<fn() -> P>,
 }
@@ -33,13 +32,11 @@ impl<P: Message> Progress<P> {
         Self { id, body, key_hash, window: Vec::new(), at: 0, next: Some(Vec::new()), empty: 0, of: PhantomData }
     }
 
-    /// Where the window begins that has to be fetched before there is another reply, if there is
-    /// one.
+    /// Where the window begins that must be fetched for the next reply, if one is left.
     fn needs(&mut self) -> Option<Vec<u8>> {
         if self.at == self.window.len() { self.next.take() } else { None }
     }
 
-    /// A window has come.
     fn take_window(&mut self, window: &[u8]) -> Result<(), CallError> {
         let Opened { replies, next } = window::open(window).ok_or(CallError::Malformed)?;
         self.empty = if replies.is_empty() { self.empty + 1 } else { 0 };
@@ -52,7 +49,6 @@ impl<P: Message> Progress<P> {
         Ok(())
     }
 
-    /// The next reply of the window; `None` at the stream's end.
     fn read(&mut self) -> Result<Option<P>, CallError> {
         if self.at == self.window.len() {
             return Ok(None);
@@ -63,7 +59,7 @@ impl<P: Message> Progress<P> {
         Ok(Some(reply))
     }
 
-    /// The item of an iterator; behind an error there is none.
+    /// An iterator's item; after an error there is no other.
     fn item(&mut self, read: Result<Option<P>, CallError>) -> Option<Result<P, CallError>> {
         if read.is_err() {
             (self.next, self.at) = (None, self.window.len());
@@ -72,10 +68,8 @@ impl<P: Message> Progress<P> {
     }
 }
 
-/// The replies of a method that returns a stream. Each window is fetched when the one before has
-/// been read, so that at most one is held.
-///
-/// After an error it ends.
+/// The replies of a method that returns a stream. Each window is fetched when the previous one was
+/// read, so at most one is held. The stream ends after an error.
 #[derive(Debug)]
 pub struct Stream<'c, P> {
     channel: &'c mut Channel,
@@ -120,8 +114,8 @@ impl<'c, P: Message> AsyncStream<'c, P> {
         Self { channel, progress: Progress::new(id, request) }
     }
 
-    /// The next reply; `None` at the end, and behind an error. A future that is dropped while a
-    /// window is fetched ends the stream.
+    /// The next reply; `None` at the end, and after an error. Dropping a future that fetches a
+    /// window ends the stream.
     pub async fn next(&mut self) -> Option<Result<P, CallError>> {
         let read = self.read().await;
         self.progress.item(read)

@@ -17,20 +17,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// A connection to a server of typed services for many tasks, which generated clients are made
-/// over. Its clones share the connection.
+/// A connection to a server of typed services for many tasks, which generated clients use. Its
+/// clones share the connection.
 #[derive(Clone, Debug)]
 pub struct AsyncChannel {
     client: AsyncClient,
     trace: Option<TraceContext>,
-    /// Every call has a deadline: else the client, which its tasks share, need not be asked for
-    /// one.
+    /// Whether every call has a deadline. If not, the shared client need not be asked for one.
     is_timed: bool,
 }
 
 impl From<AsyncClient> for AsyncChannel {
-    /// The connection is then to one run of the server, as that of
-    /// [`Channel`](super::Channel::connect_with).
+    /// Binds the connection to one run, as [`Channel`](super::Channel::connect_with) does.
     fn from(client: AsyncClient) -> Self {
         client.bind_to_server();
         let is_timed = client.is_timed();
@@ -39,23 +37,19 @@ impl From<AsyncClient> for AsyncChannel {
 }
 
 impl AsyncChannel {
-    /// Connects to the server at `endpoint`. Whether it has a service is asked by
-    /// [`check`](Self::check). This blocks the thread.
-    ///
-    /// # Errors
-    ///
-    /// [`ConnectError::Connect`].
+    /// Connects to the server at `endpoint`, and blocks the thread meanwhile.
+    /// [`check`](Self::check) asks whether it has a service.
     pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
         Ok(AsyncClient::connect_with(endpoint, config)?.into())
     }
 
-    /// The connection, for what has no types.
+    /// The connection, for RPCs without types.
     #[must_use]
     pub const fn client(&self) -> &AsyncClient {
         &self.client
     }
 
-    /// The same with `trace` in every request, in its extension.
+    /// Sends `trace` with every request of this clone.
     #[must_use]
     pub const fn with_trace(mut self, trace: Option<TraceContext>) -> Self {
         self.trace = trace;
@@ -63,10 +57,6 @@ impl AsyncChannel {
     }
 
     /// As [`Channel::check`](super::Channel::check). This blocks the thread for a round trip.
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn check(&self, service: &ServiceInfo) -> Result<(), ConnectError> {
         if !self.client.has_several_servers() {
             return describe::check(service, |request| Ok(block_on(self.client.call(request))?));
@@ -78,12 +68,8 @@ impl AsyncChannel {
         Err(describe::misfit(service, &misfit, self.client.outstanding()))
     }
 
-    /// Sends `request` to the method `id`; the future's output is the reply. As
-    /// [`AsyncClient::call`], it may be dropped at any time.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`].
+    /// Sends `request` to the method `id`, and waits for the reply. As with [`AsyncClient::call`],
+    /// the future may be dropped at any time.
     ///
     /// # Cost
     ///
@@ -92,11 +78,7 @@ impl AsyncChannel {
         self.call_with(id, request, Options::default()).await
     }
 
-    /// As [`call`](Self::call), with options for this RPC alone; the key's hash is the request's.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`].
+    /// As [`call`](Self::call), with options for this RPC; the key's hash is the request's.
     pub async fn call_with<Q: Message, P: Message>(
         &self,
         id: MethodId,
@@ -116,7 +98,6 @@ impl AsyncChannel {
 }
 
 impl AsyncChannel {
-    /// What every request has in its extension.
     fn extension(&self) -> Extension<'_> {
         Extension { trace: self.trace.as_ref(), ..Extension::default() }
     }
@@ -126,7 +107,6 @@ impl AsyncChannel {
         is_timed.then(|| self.client.waits_for(options)).flatten().map(ticks_after)
     }
 
-    /// The window of a stream that begins at `cursor`.
     pub(super) async fn call_window(
         &self,
         id: MethodId,
@@ -147,7 +127,6 @@ impl AsyncChannel {
     }
 }
 
-/// Wakes a thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -156,7 +135,6 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));

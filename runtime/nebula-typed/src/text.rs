@@ -1,5 +1,4 @@
-//! Field types of line messages that plain numbers are not: they are valid whatever their bytes
-//! are.
+//! Field types of line messages besides plain numbers. Any bytes are valid for them.
 
 use super::status::Status;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian::U16};
@@ -55,7 +54,7 @@ pub struct Text<const N: usize> {
 }
 
 impl<const N: usize> Text<N> {
-    /// The text; `None` where a peer wrote no UTF-8, or more than there is room for.
+    /// The text; `None` if the peer wrote invalid UTF-8, or a length beyond the room.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(self.bytes.get(..self.len.get().into())?).ok()

@@ -1,10 +1,10 @@
-//! The trace that an RPC belongs to.
+//! The trace context of an RPC.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-/// The context of a trace, as W3C's Trace Context has it (`traceparent`, version 00): which trace,
-/// which span asked, whether it is sampled.
+/// A trace context of W3C (`traceparent`, version 00): the trace, the span that asked, and whether
+/// it is sampled.
 ///
 /// ```
 /// use nebula_typed::TraceContext;
@@ -22,7 +22,7 @@ pub struct TraceContext {
     flags: u8,
 }
 
-/// A text that is no trace context.
+/// An invalid trace context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not a trace context: write 00-TRACE-PARENT-FLAGS, of 32, 16 and 2 hexadecimal digits, and neither of the first two all zero"
@@ -30,10 +30,9 @@ pub struct TraceContext {
 pub struct TraceContextError;
 
 impl TraceContext {
-    /// Bytes in a request's extension.
     pub(crate) const BYTES: u8 = 25;
 
-    /// A context; `None` where the trace or the parent is all zero, which W3C does not allow.
+    /// A context; `None` if the trace or the parent is all zero, which W3C does not allow.
     #[must_use]
     pub fn new(trace: [u8; 16], parent: [u8; 8], flags: u8) -> Option<Self> {
         (trace != [0; 16] && parent != [0; 8]).then_some(Self { trace, parent, flags })
@@ -57,7 +56,7 @@ impl TraceContext {
         self.flags & 1 != 0
     }
 
-    /// The same trace, asked by the span `parent`; `None` where that is all zero.
+    /// The same trace with the span `parent`; `None` if that is all zero.
     #[must_use]
     pub fn child(&self, parent: [u8; 8]) -> Option<Self> {
         Self::new(self.trace, parent, self.flags)

@@ -1,14 +1,13 @@
-//! A window of a stream: as many replies as fit into one, and where the next one begins.
+//! A window of a stream: as many replies as fit into one, and the cursor of the next window.
 //!
 //! ```text
 //!   length 4 bytes │ reply │ length │ reply │ … │ cursor │ its length 1 byte │ 1: more follows; else 0
 //! ```
 //!
-//! A window that no other follows has no cursor.
+//! The last window has no cursor.
 //!
-//! The server keeps nothing between two windows: the client says where it is. So a stream outlives
-//! a restart, costs no memory, and each of its windows is an RPC like any other, which admission
-//! control sees.
+//! The server keeps nothing between two windows: the client sends the cursor. So a stream outlives
+//! a restart and costs no memory, and each window is an RPC that may be refused.
 
 use super::message::{Encoding, Message};
 use super::status::{self, Status};
@@ -18,10 +17,9 @@ use std::marker::PhantomData;
 /// The longest cursor, in bytes.
 pub const CURSOR_BYTES_MAX: usize = 32;
 
-/// Bytes behind the replies, at most.
 const FOOTER_BYTES: usize = CURSOR_BYTES_MAX + 2 + status::END_BYTES;
 
-/// Where a handler puts the replies of a stream, as many as fit, beginning at
+/// A handler appends a stream's replies to it, as many as fit, beginning at
 /// [`cursor`](Self::cursor).
 ///
 /// ```no_run
@@ -43,7 +41,6 @@ pub struct Window<'a, 'r, T> {
     cursor: &'a [u8],
     next: Option<([u8; CURSOR_BYTES_MAX], u8)>,
     replies: u32,
-    /// Length of a reply that did not fit an empty window.
     too_large: Option<usize>,
     of: PhantomData<fn(&T)>,
 }
@@ -53,21 +50,21 @@ impl<'a, 'r, T: Message> Window<'a, 'r, T> {
         Self { reply, cursor, next: None, replies: 0, too_large: None, of: PhantomData }
     }
 
-    /// Where this window begins: what the one before said with [`resume_at`](Self::resume_at);
-    /// empty for the first. It comes from the client, so it may be any bytes.
+    /// Where this window begins: the previous handler's [`resume_at`](Self::resume_at); empty for
+    /// the first window. The client sends it, so it may be any bytes.
     #[must_use]
     pub const fn cursor(&self) -> &'a [u8] {
         self.cursor
     }
 
-    /// The cursor that [`resume_at_index`](Self::resume_at_index) made; 0 for the first window, and
+    /// The cursor as [`resume_at_index`](Self::resume_at_index) made it; 0 for the first window and
     /// for any other cursor.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.cursor.try_into().map_or(0, u64::from_le_bytes)
     }
 
-    /// Appends `reply`; `false` if there is no room left for it.
+    /// Appends `reply`; `false` if it does not fit.
     #[must_use]
     pub fn push(&mut self, reply: &T) -> bool {
         T::As::write(reply, |bytes| {
@@ -84,8 +81,8 @@ impl<'a, 'r, T: Message> Window<'a, 'r, T> {
         })
     }
 
-    /// More follows, from `cursor` on: the handler is called for it when the client asks. Without
-    /// it the stream ends with this window.
+    /// Continues the stream at `cursor`: the handler is called with it when the client asks.
+    /// Without this call the stream ends with this window.
     ///
     /// # Panics
     ///
@@ -97,12 +94,11 @@ impl<'a, 'r, T: Message> Window<'a, 'r, T> {
         self.next = u8::try_from(cursor.len()).ok().map(|length| (bytes, length));
     }
 
-    /// As [`resume_at`](Self::resume_at), where a number says how far the stream has come.
+    /// As [`resume_at`](Self::resume_at), for a stream whose place is a number.
     pub fn resume_at_index(&mut self, index: u64) {
         self.resume_at(&index.to_le_bytes());
     }
 
-    /// Ends the window.
     pub(crate) fn close(self) -> Result<(), Status> {
         if let Some(bytes) = self.too_large {
             let room = self.reply.capacity().saturating_sub(FOOTER_BYTES + size_of::<u32>());
@@ -119,16 +115,13 @@ impl<'a, 'r, T: Message> Window<'a, 'r, T> {
     }
 }
 
-/// A window, as a client takes it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened<'a> {
     /// The replies, each behind its length.
     pub(crate) replies: &'a [u8],
-    /// Where the next window begins, if there is one.
     pub(crate) next: Option<&'a [u8]>,
 }
 
-/// Takes a window apart; `None` where it is none.
 pub(crate) fn open(window: &[u8]) -> Option<Opened<'_>> {
     let (rest, [length, more]) = window.split_last_chunk()?;
     let (replies, cursor) = rest.split_at_checked(rest.len().checked_sub((*length).into())?)?;
@@ -136,7 +129,7 @@ pub(crate) fn open(window: &[u8]) -> Option<Opened<'_>> {
     is_whole.then_some(Opened { replies, next: (!cursor.is_empty()).then_some(cursor) })
 }
 
-/// The first reply of those in a window, and the others behind it; `None` where the bytes are none.
+/// The first of a window's replies, and the rest; `None` if it is invalid.
 pub(crate) fn split_first(replies: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = replies.split_first_chunk()?;
     rest.split_at_checked(u32::from_le_bytes(*length).try_into().ok()?)
@@ -152,7 +145,7 @@ mod tests {
 
     impl crate::fields::Fields for String {}
 
-    /// The window into which `fill` puts what fits into `capacity` bytes.
+    /// A window with what `fill` puts into `capacity` bytes.
     fn window(cursor: &[u8], capacity: u32, fill: impl FnOnce(&mut Window<'_, '_, String>)) -> Result<Vec<u8>, Status> {
         let mut closed = Ok(());
         let mut bytes = nebula::hooks::replied(capacity, |reply| {

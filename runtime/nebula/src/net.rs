@@ -1,9 +1,9 @@
 //! The environment of a `udp://` or `tcp://` transport: a network, a clock, and random bytes.
 //!
 //! The kernel's UDP sockets are one [`Wire`], its [TCP connections](TcpServerWire) another, a
-//! simulated network a third. Server and client are the same on all. A [`PacketDevice`] is for
-//! packets that go through a server. On a simulated network with [`Time::Manual`] they are
-//! deterministic, and each run can be repeated.
+//! simulated network a third; server and client are the same on all. A [`PacketDevice`] carries
+//! packets that a server forwards. On a simulated network with [`Time::Manual`] every run can be
+//! repeated exactly.
 
 mod wire;
 mod kernel;

@@ -1,5 +1,5 @@
-//! What an engine is made of, around the decider of `nebula-nic`: the receive region, the intake,
-//! the log, the pace, the other groups, and the border to the transports.
+//! The parts of an engine around the decider of `nebula-nic`: receive region, intake, log, pace,
+//! other groups, and the border to the transports.
 
 pub(crate) mod neighbors;
 pub(crate) mod payloads;

@@ -1,5 +1,4 @@
-//! A node of messaging domains: the papers' three calls, with a domain in each, for a thread that
-//! is server and client.
+//! A node of messaging domains: the papers' three calls for a thread that is server and client.
 
 mod error;
 mod queue_pair;
@@ -19,25 +18,22 @@ use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 use queue_pair::{Ended, Event, QueuePair};
 
-/// A thread's queue pairs, one for each messaging domain that it has joined (NEBULA §V-B).
+/// A thread's queue pairs, one for each messaging domain that it joined (NEBULA §V-B).
 ///
 /// | NEBULA, Fig. 4 | here |
 /// |---|---|
 /// | `payload_ptr = wait_for_RPC(msg_domain)` | [`wait_for_rpc`](Self::wait_for_rpc), which blocks, and [`try_wait_for_rpc`](Self::try_wait_for_rpc) |
-/// | `free_buffer(buffer_ptr, buffer_size)` | [`Rpc::free`], which returns whom to answer; for a reply the next call |
+/// | `free_buffer(buffer_ptr, buffer_size)` | [`Rpc::free`], which returns the caller to answer; for a reply the next call |
 /// | `RPC_send(buffer_ptr, buffer_size, target_node, msg_domain)` | [`rpc_send`](Self::rpc_send) |
 ///
 /// A node that [hosts](Self::host) a domain has a receive buffer there; one that
-/// [connects](Self::connect) to others of the domain sends them requests. A node may do both.
-/// Requests and replies come from the same call, as from the papers' completion queue. A request
-/// borrows the node, so the compiler holds the order of Fig. 4: nothing can be sent before the
-/// buffer is free.
+/// [connects](Self::connect) to peers in the domain sends them requests. It may do both. One call
+/// returns requests and replies, as from the papers' completion queue. A request borrows the node,
+/// so the compiler enforces the order of Fig. 4: nothing can be sent before the buffer is free.
 ///
-/// What is to be sent is best the value of the `match` on what came: a request in its arms lasts
-/// until the `match` ends.
+/// A request in a `match` arm lasts until the `match` ends: let that return what is to be sent.
 ///
-/// The thread that waits is the NIC of all domains that it hosts: all of them go on while it waits
-/// in any.
+/// The waiting thread is the NIC of all its hosted domains: they progress while it waits in one.
 ///
 /// # Examples
 ///
@@ -62,13 +58,12 @@ use queue_pair::{Ended, Event, QueuePair};
 #[derive(Debug, Default)]
 pub struct Node {
     pairs: Vec<QueuePair>,
-    /// The reply that was received last.
     reply: Vec<u8>,
     clock: Clock,
     yielding: Yielding,
 }
 
-/// Another node of a domain, which this one sends requests to.
+/// Another node of a domain, which this node sends requests to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
     domain: u8,
@@ -78,9 +73,9 @@ pub struct Peer {
 /// Where an RPC is sent: the papers' `target_node`.
 #[derive(Debug)]
 pub enum Target {
-    /// A request, to a node that was [connected](Node::connect) to.
+    /// A request, to a node that this one [connected](Node::connect) to.
     Peer(Peer),
-    /// A reply, to who sent the request that was [freed](Rpc::free).
+    /// A reply, to the caller of a request that was [freed](Rpc::free).
     Caller(LaterReply),
 }
 
@@ -96,17 +91,16 @@ impl From<LaterReply> for Target {
     }
 }
 
-/// What has come in a domain.
+/// A request or a reply in a domain.
 #[derive(Debug)]
 pub enum Received<'n> {
-    /// A request, in the receive buffer. Dropping it frees the buffer, and ends the RPC unanswered
-    /// if it was not answered.
+    /// A request, in the receive buffer. Dropping it frees the buffer and ends the RPC.
     Request(Rpc<'n>),
     /// The end of a request that this node sent.
     Reply {
-        /// Whom it was sent to.
+        /// The peer that it was sent to.
         peer: Peer,
-        /// What [`Node::rpc_send`] returned for it.
+        /// The ticket that [`Node::rpc_send`] returned.
         ticket: Ticket,
         /// The reply, or why there is none: a NACK is [`CallError::Nack`].
         result: Result<&'n [u8], CallError>,
@@ -114,13 +108,12 @@ pub enum Received<'n> {
 }
 
 impl Node {
-    /// Joins `domain` as a server: opens `server`'s endpoint, with one worker that is the engine
-    /// too.
+    /// Joins `domain` as a server at `server`'s endpoint, with one worker that is the engine too.
     ///
     /// # Errors
     ///
-    /// [`NodeError::Hosted`]: it is a server there already. [`NodeError::Serve`]: the server cannot
-    /// be started.
+    /// [`NodeError::Hosted`]: the node is a server there already. [`NodeError::Serve`]: the server
+    /// cannot be started.
     pub fn host(&mut self, domain: u8, server: Server) -> Result<&RunningServer, NodeError> {
         if self.server(domain).is_some() {
             return Err(NodeError::Hosted { domain });
@@ -131,13 +124,9 @@ impl Node {
         Ok(self.pair_or_new(domain).serve(running, worker))
     }
 
-    /// Joins `domain` as a client of the server at `endpoint`, or of several that have one service.
+    /// Joins `domain` as a client of the server at `endpoint`, or of several of one service.
     ///
-    /// That server needs another thread: this one does not serve its own domains while it connects.
-    ///
-    /// # Errors
-    ///
-    /// [`NodeError::Connect`].
+    /// Those servers need another thread: this one does not serve while it connects.
     pub fn connect(
         &mut self,
         domain: u8,
@@ -149,24 +138,24 @@ impl Node {
         Ok(Peer { domain, index })
     }
 
-    /// The server of a domain that this node hosts: its endpoint, its counters, and what stops it.
+    /// The server of a domain that this node hosts, to read its counters or stop it.
     #[must_use]
     pub fn server(&self, domain: u8) -> Option<&RunningServer> {
         self.pairs.iter().find(|pair| pair.domain == domain)?.server()
     }
 
-    /// Waits for the next request or reply in `domain`, as the papers' `wait_for_RPC`. The buffers
-    /// of what it returned before are free.
+    /// Waits for the next request or reply in `domain`, as the papers' `wait_for_RPC`, and frees
+    /// the previous one's buffer.
     ///
     /// # Errors
     ///
     /// [`NodeError::NoDomain`]. [`NodeError::Stopped`]: the node's server there has stopped.
-    /// [`NodeError::NothingToWaitFor`]: it has none there, and no request is outstanding.
+    /// [`NodeError::NothingToWaitFor`]: there is no server, and no request is outstanding.
     pub fn wait_for_rpc(&mut self, domain: u8) -> Result<Received<'_>, NodeError> {
         let at = self.at(domain)?;
         let mut idle_since = None;
         let event = loop {
-            // Asked first: of a server that stops there may always be a next request.
+            // First, because a stopping server may always have another request.
             self.pairs[at].check()?;
             if let Some(event) = self.pairs[at].next(&mut self.reply) {
                 break event;
@@ -177,11 +166,11 @@ impl Node {
         self.received(at, event).ok_or(NodeError::Stopped { domain })
     }
 
-    /// As [`wait_for_rpc`](Self::wait_for_rpc), without waiting: `None` if nothing has come.
+    /// As [`wait_for_rpc`](Self::wait_for_rpc), but returns `None` instead of waiting.
     ///
     /// # Errors
     ///
-    /// As there, but [`NodeError::NothingToWaitFor`].
+    /// As there, except [`NodeError::NothingToWaitFor`].
     pub fn try_wait_for_rpc(&mut self, domain: u8) -> Result<Option<Received<'_>>, NodeError> {
         let at = self.at(domain)?;
         match self.pairs[at].check() {
@@ -195,17 +184,17 @@ impl Node {
         Ok(event.and_then(|event| self.received(at, event)))
     }
 
-    /// Sends `payload` in `domain`, as the papers' `RPC_send`: a request to a [`Peer`], whose end
-    /// comes under the ticket, or the reply to a request whose buffer was [freed](Rpc::free), for
-    /// which there is no ticket.
+    /// Sends `payload` in `domain`, as the papers' `RPC_send`: a request to a [`Peer`], or the
+    /// reply to a request whose buffer was [freed](Rpc::free). A request returns the ticket that
+    /// its end will have.
     ///
-    /// The papers' call returns whether the RPC was accepted. Here that is known as the end comes:
-    /// a NACK is [`CallError::Nack`].
+    /// The papers' call returns whether the RPC was accepted. Here its end does, by
+    /// [`CallError::Nack`].
     ///
     /// # Errors
     ///
-    /// [`NodeError::NoDomain`], and [`NodeError::OtherDomain`] for a peer of another one.
-    /// [`NodeError::NotSent`]: there is no room, or the peer is gone.
+    /// [`NodeError::NoDomain`], and [`NodeError::OtherDomain`] for a peer of another domain.
+    /// [`NodeError::NotSent`]: there is no room, or the peer has left.
     ///
     /// # Cost
     ///
@@ -239,13 +228,11 @@ impl Node {
         &mut self.pairs[at]
     }
 
-    /// Rests as fits the time since nothing has come.
     fn rest(&mut self, idle_since: &mut Option<u64>) {
         let now = self.clock.now_ps();
         rest_after(Span::from_ps(now.saturating_sub(*idle_since.get_or_insert(now))), &mut self.yielding);
     }
 
-    /// The NICs of all other domains go on.
     fn attend_others(&mut self, at: usize) {
         for (index, pair) in self.pairs.iter_mut().enumerate() {
             if index != at {

@@ -1,5 +1,5 @@
-//! One RPC, as engine, worker and client hand it on: the slot that it is written in, its reply, the
-//! room for an answer, the service that is asked, and what a thread does while there is none.
+//! One RPC, as engine, worker and client hand it on: its slot, its reply, the room for an answer,
+//! the service, and how a thread rests while there is none.
 
 pub(crate) mod slot;
 pub(crate) mod region;

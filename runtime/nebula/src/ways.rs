@@ -1,7 +1,6 @@
-//! The ways in which RPCs come to a worker and go back, and what a worker does with them in
-//! between.
+//! The ways of RPCs to a worker and back, and a worker's work in between.
 //!
-//! | way | engine | RPCs come to a worker | slots go back |
+//! | way | engine | RPCs come | slots return |
 //! |---|---|---|---|
 //! | [`ring`] | a thread | by a ring | by a ring |
 //! | [`inline`] | the worker | by a call | by a call |

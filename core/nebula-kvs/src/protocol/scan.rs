@@ -5,9 +5,8 @@
 //! value of its reply  key_bytes 1 | value_bytes 3 | key | value, again and again
 //! ```
 //!
-//! Numbers are little-endian. A key-value service that knows no SCAN refuses its operation. A reply
-//! that has no room for more pairs ends before: who wants the rest asks again from behind the last
-//! key.
+//! Numbers are little-endian. A key-value service without SCAN refuses the operation. A reply
+//! without room for more pairs ends early: the client asks again from behind the last key.
 
 mod pairs;
 
@@ -38,7 +37,7 @@ pub const OPERATIONS: u8 = OP_SCAN;
 pub enum Request<'a> {
     /// GET, SET or DELETE.
     Pair(key_value::Request<'a>),
-    /// Reads the pairs whose keys are `from` or behind it, in ascending order.
+    /// Reads the pairs from the key `from` on, in ascending order.
     Scan {
         /// 1..=255 bytes.
         from: &'a [u8],
@@ -91,8 +90,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer is too
-    /// short; nothing is written then.
+    /// [`ProtocolError`] if the key or the value is outside its limits, or the buffer is too short;
+    /// nothing is written then.
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         match *self {
             Self::Pair(request) => request.encode_into(buffer),

@@ -1,17 +1,14 @@
 //! Warm restart: a store in a file's memory, which the next process takes over as it was left.
 //!
-//! A process that is killed leaves its memory as its last instruction left it. What can be half
-//! done then:
+//! A killed process leaves its memory as its last instruction left it. Half done may be:
 //!
-//! - a bucket is held: its version is made even again;
-//! - a value is being written over the one before: the item's header says so, and the item is
-//!   dropped;
-//! - an item is written and no entry leads to it yet: its space is free;
-//! - the log's head was told and has not moved yet: the items between are given up as if it had.
+//! - a bucket that is held: its version is made even again;
+//! - a value that is being overwritten: the item's header says so, and the item is dropped;
+//! - an item that no entry leads to yet: its space is free;
+//! - a head that was recorded and has not moved yet: the items in between are given up.
 //!
-//! All else is one word that is there or not. So the process that adopts walks over the index,
-//! looks at each item, and finds again what was in its predecessor's own memory: the tail, free
-//! runs, counts.
+//! All else is one word that is there or not. So the adopting process walks over the index, looks
+//! at each item, and reconstructs its predecessor's own memory: the tail, free runs, counts.
 
 use super::Store;
 use crate::backing::{self, Mapped};
@@ -26,12 +23,12 @@ use crate::writers::Writers;
 use nebula_sys::sync::{AtomicU64, Ordering};
 use std::path::Path;
 
-/// What was found in memory that was adopted.
+/// The result of an adoption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Adopted {
     /// Whether the process before ended orderly.
     pub was_clean: bool,
-    /// Items that are there.
+    /// Items found.
     pub items: u64,
     /// Items that were dropped: half written, or damaged.
     pub dropped: u64,
@@ -50,17 +47,13 @@ impl Store {
     /// Creates an empty store whose memory is in the file `path`, which must not exist: another
     /// process can [`adopt`](Self::adopt) it when this one has ended, however it ends.
     ///
-    /// The file is to be on a file system in memory, such as `/dev/shm` or a mounted hugetlbfs;
-    /// elsewhere the kernel writes it to a disk while it changes. `config.pages` is not asked for:
-    /// the file system decides.
+    /// Use a file system in memory, such as `/dev/shm` or a mounted hugetlbfs; on others the kernel
+    /// writes changes to a disk. The file system decides on the pages; `config.pages` is ignored.
+    /// Cost: the kernel fills the memory with zeros: about a second for some gigabytes.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when the file exists, or its bytes cannot be reserved.
-    ///
-    /// # Cost
-    ///
-    /// The kernel fills the memory with zeros: about a second for some gigabytes.
+    /// [`StoreError`] if the file exists, or its bytes cannot be reserved.
     pub fn create_in(path: &Path, config: StoreConfig, options: StoreOptions) -> Result<Self, StoreError> {
         config.check()?;
         let Mapped { regions, home, .. } = backing::create(path, &config)?;
@@ -68,18 +61,13 @@ impl Store {
     }
 
     /// Takes over the store that another process has left in the file `path`, with the same sizes.
-    ///
-    /// Keys must hash as `options.hash_of` does, and times be of a clock that goes on from one
-    /// process to the next.
+    /// Keys must hash as `options.hash_of` does, and the callers' clock must continue. Cost: reads
+    /// the index and each item's first line: about half a second for a million items.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when there is no such file, another process still has it, or it does not fit;
-    /// it is left as it is then.
-    ///
-    /// # Cost
-    ///
-    /// Reads the index and each item's first line: about half a second for a million items.
+    /// [`StoreError`] if there is no such file, another process still has it, or it does not fit;
+    /// the file stays unchanged.
     ///
     /// # Examples
     ///
@@ -103,7 +91,7 @@ impl Store {
         Ok((store, adopted))
     }
 
-    /// Finds again what the process before had in its own memory. Nobody else uses the store yet.
+    /// Reconstructs the previous process's own memory. No other thread uses the store yet.
     fn mend(&self) -> Adopted {
         let mut adopted = Adopted::default();
         self.index.adopt();
@@ -139,7 +127,7 @@ impl Store {
         adopted
     }
 
-    /// The item of an entry of `home`, if it is valid and whole. Takes note of its metadata.
+    /// The item of an entry of `home`, if it is valid and complete. Notes its metadata.
     fn item_left<'a>(&self, home: &Bucket, entry: Entry, word: &'a AtomicU64) -> Option<Left<'a>> {
         let mut key = [0; KEY_BYTES_MAX];
         if !self.log.window().contains(entry.position()) {
@@ -157,12 +145,12 @@ impl Store {
             self.state.note_cas(stamped.meta.cas);
             self.counters.add(Event::Extended, 1);
         }
-        // What reads count for depends on how this process evicts.
+        // The meaning of reads depends on how this process evicts.
         word.store(Entry(entry.carried_to(position).0 | self.fresh.0).0, Ordering::Relaxed);
         Some(Left { position, granules, word })
     }
 
-    /// Empties an entry; whether an item is lost, and not merely one that the log had recycled.
+    /// Empties an entry; returns whether an item is lost that the log had not recycled.
     fn drop_left(&self, entry: Entry, word: &AtomicU64) -> bool {
         word.store(Entry::EMPTY.0, Ordering::Relaxed);
         self.log.window().contains(entry.position())

@@ -1,18 +1,16 @@
-//! Eviction that keeps what is read: before the tail enters a segment, the items of it that were
-//! read are carried over to the tail.
+//! Eviction that keeps read items: before the tail enters a segment, the pass carries its read
+//! items over to the tail.
 //!
 //! ```text
 //!   tail ─▶ segment being written      next segment, a lap old: the pass ─▶
 //!   ... new, new, carried, new ...     unread, READ, unread, deleted, READ ...
 //! ```
-//! The log stays as it is: its head moves past the next segment before the tail enters it, and
-//! whatever was not carried over by then is gone. Each SET that appends takes the pass some items
-//! further, so none pays for a whole segment. An item is carried over while its bucket is held and
-//! its segment pinned: nobody changes it, nobody recycles it, and the bucket's version tells
-//! readers that it has moved.
+//! As always, the head moves past the next segment before the tail enters it, and all items left
+//! there are gone. Each SET that appends advances the pass by some items, so none pays for a whole
+//! segment. An item is carried over while its bucket is held and its segment pinned: no thread
+//! changes or recycles it, and the bucket's version tells readers that it has moved.
 //!
-//! An item is missed where its bucket is held by another writer for long; it is evicted then, as if
-//! it had not been read.
+//! An item whose bucket another writer holds for long is missed, and evicted as if unread.
 
 use crate::index_of::index_of;
 use crate::{
@@ -26,23 +24,22 @@ use crate::{
 };
 use nebula_sys::{copy, sync::AtomicU64};
 
-/// What a pass does after an item.
 enum Next {
-    /// It goes on behind the item, which takes this many granules.
+    /// Continue behind the item, which takes this many granules.
     Skip(u64),
-    /// It ends: the segment is being recycled, or there is no room at the tail.
+    /// End: the segment is being recycled, or there is no room at the tail.
     End,
 }
 
 impl<P: Probe> Store<P> {
-    /// Takes the pass further, after an append of some `granules`. Call with no bucket held.
+    /// Advances the pass, after an append of some `granules`. Call with no bucket held.
     #[cold]
     pub(super) fn carry_over(&self, granules: u64) {
         let Some(pass) = self.log.pass().try_hold() else { return };
         let Some(victim) = self.log.victim() else { return };
         if !pass.is_over(victim.start) {
-            // A writer that is still inside has reserved an item and not written it: its header
-            // cannot be trusted.
+            // A writer still inside has reserved an item and not written it: do not trust its
+            // header.
             if !self.log.is_drained(victim.start) {
                 return;
             }
@@ -82,7 +79,7 @@ impl<P: Probe> Store<P> {
             return Next::Skip(granules);
         }
         let Some(mut held) = bucket::try_hold(home) else { return Next::Skip(granules) };
-        // Looked up again: it may have moved, or gone, until the bucket was held.
+        // Looked up again: it may have moved or gone before the bucket was held.
         let is_there = self.entry_at(home, hash, position).is_some_and(|(again, _)| std::ptr::eq(again, word));
         if !is_there || !self.is_worth_keeping(pinned.words) {
             return Next::Skip(granules);
@@ -102,7 +99,6 @@ impl<P: Probe> Store<P> {
         Some((&home[slot], entry))
     }
 
-    /// Whether the item is neither expired nor flushed.
     fn is_worth_keeping(&self, words: &[AtomicU64]) -> bool {
         item::stamped(words).is_none_or(|stamped| self.is_live(&stamped, self.state.clock()))
     }

@@ -1,5 +1,4 @@
-//! Changes of an item's metadata: touch, get-and-touch, and what clients tell each other through a
-//! stale item.
+//! Changes of an item's metadata: touch, get-and-touch, and marks of stale items.
 
 use super::Store;
 use super::item_get::Ignored;
@@ -8,16 +7,16 @@ use crate::meta::{Meta, Stamped};
 use crate::probe::Probe;
 use crate::sink::ValueSink;
 
-/// What a [`change`](Store::change) sets; what is `None` stays.
+/// The changes of a [`change`](Store::change); `None` keeps a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The expiry in seconds of the caller's clock; 0: never.
     pub expires: Option<u32>,
     /// The client's flags.
     pub flags: Option<u32>,
-    /// Whether the item is stale. To declare it so gives it a new CAS number, and nobody the win.
+    /// Whether the item is stale.
     pub is_stale: Option<bool>,
-    /// Whether a client has been told to fetch the value again.
+    /// Whether a client has been asked to fetch the value again.
     pub is_won: Option<bool>,
     /// A CAS number for the item.
     pub cas: Option<Mark>,
@@ -25,7 +24,7 @@ pub struct Change {
     pub is_read: bool,
 }
 
-/// Which CAS number a [`change`](Store::change) gives.
+/// The CAS number that a [`change`](Store::change) gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// One that no item has had.
@@ -36,14 +35,11 @@ pub enum Mark {
 
 impl<P: Probe> Store<P> {
     /// Passes the value of `key` to `sink` and changes its metadata, in one step; returns the
-    /// metadata as it was. Nothing if there is no item at `now`.
+    /// metadata from before, or nothing if there is no item at `now`.
     ///
-    /// `change` sees the metadata and says what to change; it runs while the bucket is held, so it
-    /// must be short and not use the store. An item without metadata is left as it is.
-    ///
-    /// # Cost
-    ///
-    /// That of a [`set`](Self::set) in place, and the copy.
+    /// `change` gets the metadata and returns the changes; it runs while the bucket is held, so it
+    /// must be short and not use the store. An item without metadata stays as it is. Cost: that of
+    /// a [`set`](Self::set) in place, and the copy.
     pub fn change(
         &self,
         hash: KeyHash,
@@ -88,20 +84,14 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Sets the expiry of `key`'s item; returns whether there is one at `now`.
-    ///
-    /// # Cost
-    ///
-    /// As [`change`](Self::change).
+    /// Sets the expiry of `key`'s item; returns whether there is one at `now`. Costs as much as
+    /// [`change`](Self::change).
     pub fn touch(&self, hash: KeyHash, key: &[u8], expires: u32, now: u32) -> bool {
         self.get_and_touch(hash, key, expires, now, &mut Ignored).is_some()
     }
 
-    /// Passes the value of `key` to `sink` and sets its expiry; returns the metadata as it was.
-    ///
-    /// # Cost
-    ///
-    /// As [`change`](Self::change).
+    /// Passes the value of `key` to `sink` and sets its expiry; returns the metadata from before.
+    /// Costs as much as [`change`](Self::change).
     pub fn get_and_touch(
         &self,
         hash: KeyHash,

@@ -18,22 +18,17 @@ pub enum End {
 }
 
 thread_local! {
-    /// The value that is put together; kept, so that an addition allocates only where it is longer
-    /// than any before.
+    /// The joined value; kept, so that an addition allocates only if it is longer than any before.
     static VALUE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl<P: Probe> Store<P> {
-    /// Adds `bytes` to an end of `key`'s value, which keeps its flags and its expiry; with `cas`,
-    /// if the item has that CAS number.
+    /// Adds `bytes` to an end of `key`'s value, and keeps flags and expiry; with `cas`, only if the
+    /// item has that CAS number. Cost: copies the value once more than [`put`](Self::put) does.
     ///
     /// # Errors
     ///
     /// [`SetError`]; the store is then unchanged.
-    ///
-    /// # Cost
-    ///
-    /// Copies the value once more than [`put`](Self::put) does.
     pub fn concat(
         &self,
         hash: KeyHash,
@@ -72,19 +67,11 @@ impl<P: Probe> Store<P> {
     }
 
     /// [`concat`](Self::concat) to the back, whatever the CAS number.
-    ///
-    /// # Errors
-    ///
-    /// As [`concat`](Self::concat).
     pub fn append(&self, hash: KeyHash, key: &[u8], bytes: &[u8], now: u32) -> Result<PutOutcome, SetError> {
         self.concat(hash, key, bytes, End::Back, None, now)
     }
 
     /// [`concat`](Self::concat) to the front, whatever the CAS number.
-    ///
-    /// # Errors
-    ///
-    /// As [`concat`](Self::concat).
     pub fn prepend(&self, hash: KeyHash, key: &[u8], bytes: &[u8], now: u32) -> Result<PutOutcome, SetError> {
         self.concat(hash, key, bytes, End::Front, None, now)
     }

@@ -12,19 +12,14 @@ pub enum DeleteOutcome {
     Deleted,
     /// There was none.
     NotFound,
-    /// Left: its CAS number is another one.
+    /// Kept: its CAS number is another one.
     Exists,
 }
 
 impl<P: Probe> Store<P> {
-    // -- DELETE --
-
-    /// Removes `key` and returns whether it was there, expired or not.
-    ///
-    /// # Cost
-    ///
-    /// One line of index and the lines of the item's key. In [`Mode::Store`](crate::Mode::Store)
-    /// the item's space goes into a list, for which threads wait for one another.
+    /// Removes `key` and returns whether it was there, expired or not. Cost: one line of index and
+    /// the lines of the item's key. In [`Mode::Store`](crate::Mode::Store) the item's space goes
+    /// into a list that threads lock.
     pub fn delete(&self, hash: KeyHash, key: &[u8]) -> bool {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else { return false };
@@ -33,11 +28,8 @@ impl<P: Probe> Store<P> {
         true
     }
 
-    /// Removes `key`'s item if it is there at `now` and, with `cas`, has that CAS number.
-    ///
-    /// # Cost
-    ///
-    /// As [`delete`](Self::delete), and the item's metadata.
+    /// Removes `key`'s item if it exists at `now` and, with `cas`, has that CAS number. Costs as
+    /// much as [`delete`](Self::delete), and the item's metadata.
     pub fn delete_item(&self, hash: KeyHash, key: &[u8], cas: Option<u64>, now: u32) -> DeleteOutcome {
         self.note_time(now);
         let mut held = self.hold(hash);

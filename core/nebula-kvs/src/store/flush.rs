@@ -1,4 +1,4 @@
-//! The store's time, and flushes: everything stored before is gone.
+//! The store's time, and flushes, which remove everything stored before.
 
 use crate::{
     Probe, Store,
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl<P: Probe> Store<P> {
-    /// Takes note of the caller's time. It costs a load where the second is not new.
+    /// Notes the caller's time: one load unless the second is new.
     #[inline]
     pub(super) fn note_time(&self, now: u32) {
         if self.state.is_flush_due(now) {
@@ -16,16 +16,13 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Drops everything that is stored before second `at` of the caller's clock; where `at` is
-    /// `now` or earlier, everything stored by now.
+    /// Removes everything stored before second `at` of the caller's clock; if `at` is `now` or
+    /// earlier, everything stored so far.
     ///
-    /// A flush to come replaces one that was to come. Items with metadata are gone at once,
-    /// whichever thread asks; items without are removed one after the other until this returns.
-    ///
-    /// # Cost
-    ///
-    /// A few instructions; where the store has ever held items without metadata, a walk over all
-    /// buckets, at `at` by the operation that comes first.
+    /// A later flush replaces one that is still to come. Items with metadata are gone at once for
+    /// all threads; items without are removed one by one until this returns. Cost: a few
+    /// instructions. If the store has ever held items without metadata, a walk over all buckets, by
+    /// the first operation from `at` on.
     pub fn flush_all(&self, at: u32, now: u32) {
         self.note_time(now);
         if at > now {
@@ -40,7 +37,7 @@ impl<P: Probe> Store<P> {
     #[cold]
     fn drop_plain(&self) {
         // In this order: each item with metadata that is counted here is then counted as inserted
-        // or appended, too.
+        // or appended too.
         let extended = self.counters.total_before(Event::Extended);
         let [inserted, appended] = [Event::Inserted, Event::Appended].map(|event| self.counters.total(event));
         if inserted + appended > extended {
@@ -48,7 +45,6 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Removes the items without metadata from a bucket and its chain.
     fn drop_plain_of(&self, home: &Bucket) {
         let mut held = bucket::hold(home);
         for bucket in self.index.chain(home) {

@@ -1,4 +1,4 @@
-//! GET: copy first, then check whether the copy is consistent.
+//! GET: copies first, then checks whether the copy is consistent.
 
 use crate::{
     KeyHash, Probe, Store, ValueSink,
@@ -11,17 +11,12 @@ use crate::{
 use nebula_sys::sync::{AtomicU64, Ordering, fence};
 
 impl<P: Probe> Store<P> {
-    // -- GET --
-
     /// Passes the value of `key` to `sink` and returns true, or returns false if there is none.
     ///
-    /// If it returns false, `sink` may have been written to; ignore its contents. An item that has
-    /// expired by the latest time that any operation named is not found.
-    ///
-    /// # Cost
-    ///
-    /// One line of index and the item's lines; no allocation, no write to shared memory. If another
-    /// thread changes the same bucket meanwhile, it retries.
+    /// Ignore the contents of `sink` if it returns false. An item that has expired by the latest
+    /// time of any operation is not found. Cost: one line of index and the item's lines; no
+    /// allocation, no write to shared memory. Retries if another thread changes the same bucket
+    /// meanwhile.
     #[inline(always)]
     pub fn get(&self, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> bool {
         let home = self.index.home(hash);
@@ -31,7 +26,6 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// The same, after an attempt that met a writer.
     #[cold]
     fn get_again(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> bool {
         let mut backoff = Backoff::default();
@@ -43,8 +37,8 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// One attempt; `None` when another thread held the bucket, changed it meanwhile, or recycled
-    /// the memory that was copied.
+    /// One attempt; `None` if another thread held the bucket, changed it meanwhile, or recycled the
+    /// memory that was copied.
     #[inline(always)]
     fn get_optimistically(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<bool> {
         let begun = bucket::begin_read(home)?;
@@ -53,8 +47,8 @@ impl<P: Probe> Store<P> {
         // word copied above was written too late for the version or the item's lap, the loads below
         // see that they have moved.
         fence(Ordering::Acquire);
-        // The item that has been recycled meanwhile may have belonged to another key with the same
-        // tag, and `key` may still be present: retry.
+        // A recycled item may have belonged to another key with the same tag, and `key` may still
+        // be present: retry.
         let is_true = position.is_none_or(|position| self.log.window().contains(position));
         (is_true && bucket::is_unchanged(home, begun)).then_some(position.is_some())
     }
@@ -84,8 +78,7 @@ impl<P: Probe> Store<P> {
         None
     }
 
-    /// Copies the value of an item with metadata, if it has not expired by the latest time that the
-    /// store was told.
+    /// Copies the value of an item with metadata, if it has not expired by any operation's time.
     #[cold]
     fn copy_extended(&self, header: Header, item: &[AtomicU64], sink: &mut impl ValueSink) -> bool {
         let Some((value, Some(meta))) = header.value_and_meta(item) else { return false };

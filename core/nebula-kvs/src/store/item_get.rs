@@ -1,4 +1,4 @@
-//! GET with metadata: what has expired is not found, and that an item was read is noted.
+//! GET with metadata: does not find expired items, and notes that an item was read.
 
 use super::Store;
 use crate::backoff::Backoff;
@@ -11,28 +11,21 @@ use crate::touch::Access::Read;
 use crate::touch::{Structure, blocks};
 use nebula_sys::sync::{Ordering, fence};
 
-/// A read is noted in the item when the last one noted is this many seconds old, so that readers of
-/// a busy item do not write it.
+/// A read is noted in the item if the last noted one is this many seconds old, so that readers of a
+/// busy item do not write it.
 const NOTED_EVERY_S: u32 = 60;
 
-/// The metadata copied, and where the item is.
 struct Copied {
     stamped: Stamped,
     position: u64,
-    /// Whether the item has metadata.
     is_extended: bool,
 }
 
 impl<P: Probe> Store<P> {
-    /// Passes the value of `key` to `sink` and returns its metadata as it was before this read, or
-    /// returns nothing if there is no item or it has expired at `now`.
-    ///
-    /// If it returns nothing, `sink` may have been written to; ignore its contents.
-    ///
-    /// # Cost
-    ///
-    /// That of [`get`](Self::get). The first read of an item, and one a minute, hold its bucket for
-    /// a moment to note that it was read.
+    /// Passes the value of `key` to `sink` and returns its metadata from before this read, or
+    /// nothing if there is no item or it has expired at `now`. Then ignore the contents of `sink`.
+    /// Cost: that of [`get`](Self::get). The first read of an item, and one a minute, hold its
+    /// bucket for a moment to note that it was read.
     pub fn get_item(&self, hash: KeyHash, key: &[u8], now: u32, sink: &mut impl ValueSink) -> Option<Meta> {
         let copied = self.read_item(hash, key, now, sink, true)?;
         let Meta { last_access, is_fetched, .. } = copied.stamped.meta;
@@ -42,11 +35,8 @@ impl<P: Probe> Store<P> {
         Some(copied.stamped.meta)
     }
 
-    /// The metadata of `key`'s item; not a read that is noted.
-    ///
-    /// # Cost
-    ///
-    /// That of a [`get`](Self::get) without the value.
+    /// The metadata of `key`'s item, without counting as a read. Costs as much as a
+    /// [`get`](Self::get) without the value.
     pub fn peek(&self, hash: KeyHash, key: &[u8], now: u32) -> Option<Meta> {
         Some(self.read_item(hash, key, now, &mut Ignored, false)?.stamped.meta)
     }
@@ -75,7 +65,6 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// One attempt, as in [`get`](Self::get).
     fn try_read_item(
         &self,
         home: &Bucket,
@@ -127,14 +116,13 @@ impl<P: Probe> Store<P> {
         if located.header.is_extended() && located.stamped.meta.cas == cas {
             let meta = Meta { is_fetched: true, last_access: now, ..located.stamped.meta };
             let words = Stamped { meta, ..located.stamped }.words();
-            // The version stays: of these words only the last changes, and no reader's copy is torn
-            // by it.
+            // The version stays: only the last of these words changes, which tears no copy.
             located.header.store_meta(located.item.words, &words);
         }
     }
 }
 
-/// A sink for who wants no value.
+/// A sink that drops the value.
 pub(super) struct Ignored;
 
 impl ValueSink for Ignored {

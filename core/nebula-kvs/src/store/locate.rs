@@ -1,5 +1,4 @@
-//! Finds an item for a writer that will read its metadata: held in place, and read again once it
-//! is.
+//! Finds an item for a writer that reads its metadata: held in place, and read again once it is.
 
 use super::Store;
 use crate::bucket::{Entry, Held};
@@ -11,8 +10,8 @@ use crate::mode::Mode;
 use crate::probe::Probe;
 use nebula_sys::sync::AtomicU64;
 
-/// An item whose bucket is held and whose memory is not recycled meanwhile. Drop it before space is
-/// reserved, which may wait for it.
+/// An item whose bucket is held and whose memory is not recycled. Drop it before reserving space,
+/// which may wait for it.
 pub(super) struct Located<'a> {
     pub(super) entry_word: &'a AtomicU64,
     pub(super) entry: Entry,
@@ -22,7 +21,6 @@ pub(super) struct Located<'a> {
 }
 
 impl Located<'_> {
-    /// The words of the value, and its length in bytes.
     pub(super) fn value(&self) -> (&[AtomicU64], usize) {
         let value = self.header.value_and_meta(self.item.words).map_or(&[][..], |(value, _)| value);
         (value, self.header.shape().value_bytes)
@@ -42,7 +40,6 @@ impl<P: Probe> Store<P> {
         Some(Located { entry_word: found.entry_word, entry: found.entry, header, stamped, item })
     }
 
-    /// The item of `key` that is there at `now`.
     pub(super) fn locate_live<'a>(
         &'a self,
         held: &Held<'a>,
@@ -59,8 +56,7 @@ impl<P: Probe> Store<P> {
         self.free(entry);
     }
 
-    /// Frees the space of an item whose entry was removed, or replaced, under the bucket that is
-    /// held.
+    /// Frees the space of an item whose entry was removed or replaced while the bucket is held.
     pub(super) fn free(&self, entry: Entry) {
         if self.mode == Mode::Store {
             let position = entry.position();

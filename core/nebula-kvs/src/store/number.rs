@@ -7,12 +7,12 @@ use crate::hash::KeyHash;
 use crate::probe::Probe;
 use nebula_sys::copy;
 
-/// What is added to a number.
+/// The addition to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delta {
     /// Added, modulo 2⁶⁴.
     Up(u64),
-    /// Subtracted; what would be below zero is zero.
+    /// Subtracted; at least zero remains.
     Down(u64),
 }
 
@@ -34,26 +34,21 @@ pub enum NumberOutcome {
     Exists,
 }
 
-/// More bytes than any number with spaces around it that a client would store: a longer value is
-/// none.
+/// More bytes than any number with spaces around it that a client would store.
 const BYTES_MAX: usize = 1 << 10;
 /// Digits of 2⁶⁴ − 1.
 const DIGITS_MAX: usize = 20;
 
 impl<P: Probe> Store<P> {
-    /// Adds to the number that `key`'s value is, in decimal digits; with `cas`, if the item has
+    /// Adds to the number in `key`'s value, in decimal digits; with `cas`, only if the item has
     /// that CAS number. Flags and expiry stay.
     ///
-    /// A sum with fewer digits than the value has bytes is followed by spaces, so that the value
-    /// keeps its length, as memcached does it.
+    /// As in memcached, a sum with fewer digits than the value has bytes is followed by spaces, so
+    /// that the value keeps its length. Cost: that of a [`put`](Self::put).
     ///
     /// # Errors
     ///
-    /// [`SetError::Full`] where the sum needs room and there is none.
-    ///
-    /// # Cost
-    ///
-    /// That of a [`put`](Self::put).
+    /// [`SetError::Full`] if the sum needs room and there is none.
     pub fn add_to_number(
         &self,
         hash: KeyHash,
@@ -87,7 +82,7 @@ impl<P: Probe> Store<P> {
     }
 }
 
-/// The number that `text` begins with: digits after spaces, and behind them nothing or a space.
+/// The number that `text` begins with: digits after spaces, then nothing or a space.
 fn number_of(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"+").unwrap_or(text);
@@ -97,7 +92,7 @@ fn number_of(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok().filter(|_| ends)?.parse().ok()
 }
 
-/// Writes the digits of `number` to the start of `to` and returns how many there are.
+/// Writes the digits of `number` to the start of `to`; returns their number.
 fn write_digits(number: u64, to: &mut [u8]) -> usize {
     let (mut reversed, mut digits, mut rest) = ([0; DIGITS_MAX], 0, number);
     while digits == 0 || rest > 0 {

@@ -26,15 +26,14 @@ pub enum Condition {
     Present,
     /// If the key's item has this CAS number.
     Cas(u64),
-    /// As [`Cas`](Self::Cas); where the item has a later number, the value is stored too, and
-    /// declared stale.
+    /// Like [`Cas`](Self::Cas); if the item's number is later, the value is stored as stale.
     CasOrStale(u64),
 }
 
 /// How a [`put`](Store::put) stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Put {
-    /// When it stores at all.
+    /// The condition for storing.
     pub condition: Condition,
     /// The client's flags.
     pub flags: u32,
@@ -44,8 +43,7 @@ pub struct Put {
     pub now: u32,
     /// The item's CAS number; `None`: one that no item has had.
     pub cas: Option<u64>,
-    /// Whether a client has been told to fetch the value again: for an item that stands for a value
-    /// to come.
+    /// Whether a client has been asked to fetch the value again, for an item without a value yet.
     pub is_won: bool,
 }
 
@@ -57,7 +55,7 @@ pub enum PutOutcome {
         /// The item's CAS number.
         cas: u64,
     },
-    /// Not stored: the key had an item and was to have none, or the other way round.
+    /// Not stored: the key had an item and should have none, or the reverse.
     NotStored,
     /// Not stored: the key's item has another CAS number.
     Exists,
@@ -66,21 +64,15 @@ pub enum PutOutcome {
 }
 
 impl<P: Probe> Store<P> {
-    // -- Items with metadata --
-
     /// Stores `value` under `key` with metadata, if the condition of `put` holds.
     ///
-    /// An item that has expired at `put.now` counts as absent. The condition is looked at and the
-    /// value stored in one step: of two threads that name the same CAS number, one stores.
+    /// An item that has expired at `put.now` counts as absent. Checking the condition and storing
+    /// are one step: of two threads with the same CAS number, one stores. Cost: that of
+    /// [`set`](Self::set), three words more, and an atomic addition to the store's CAS number.
     ///
     /// # Errors
     ///
     /// [`SetError`]; the store is then unchanged.
-    ///
-    /// # Cost
-    ///
-    /// That of [`set`](Self::set), three words more, and an atomic addition to the store's CAS
-    /// number.
     ///
     /// # Examples
     ///
@@ -126,7 +118,6 @@ impl<P: Probe> Store<P> {
         Ok(PutOutcome::Stored { cas: stamped.meta.cas })
     }
 
-    /// The metadata of an item that `put` stores.
     pub(super) fn stamp(&self, put: &Put) -> Stamped {
         let &Put { flags, expires, now, cas, is_won, .. } = put;
         let cas = cas.unwrap_or_else(|| self.state.next_cas());
@@ -134,7 +125,7 @@ impl<P: Probe> Store<P> {
         Stamped { meta, generation: self.state.generation() }
     }
 
-    /// The granules of an item with metadata, if the store takes it.
+    /// The granules of an item with metadata, if the store accepts it.
     pub(super) fn check_extended(&self, key: &[u8], value: &[u8]) -> Result<u64, SetError> {
         let shape = self.check(key, value)?;
         let (got, max) = ((shape.words() + META_WORDS) * 8, self.log.item_bytes_max());
@@ -165,7 +156,7 @@ impl<P: Probe> Store<P> {
             return Ok(SetOutcome::UpdatedInPlace);
         }
         let (entry_word, old) = (located.entry_word, located.entry);
-        // Its pin goes: to reserve space may mean to wait until there is none.
+        // Drops its pin: reserving space may wait until there is none.
         drop(located);
         let entry = self.append_extended(hash, key, value, stamped)?;
         held.set(entry_word, entry);
@@ -194,7 +185,6 @@ impl<P: Probe> Store<P> {
         Ok(SetOutcome::Inserted)
     }
 
-    /// Writes an item with metadata at the log's tail and returns its entry.
     fn append_extended(&self, hash: KeyHash, key: &[u8], value: &[u8], stamped: &Stamped) -> Result<Entry, SetError> {
         let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
         let granules = shape.granules_extended(self.mode);
@@ -207,8 +197,7 @@ impl<P: Probe> Store<P> {
     }
 }
 
-/// Whether an item that is stored is stale, or why none is stored, where the key's item has CAS
-/// number `cas`.
+/// Whether the stored item is stale, or why none is stored, if the key's item has CAS number `cas`.
 fn refusal(condition: Condition, cas: Option<u64>) -> Result<bool, PutOutcome> {
     match (condition, cas) {
         (Condition::Always, _) | (Condition::Absent, None) | (Condition::Present, Some(_)) => Ok(false),

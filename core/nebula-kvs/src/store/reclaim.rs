@@ -1,5 +1,4 @@
-//! Space of items that have expired: found by a caller that asks for one, and by a walk where a
-//! store is full.
+//! The space of expired items: reclaimed by a GET of one, and by a walk when a store is full.
 
 use crate::{
     KeyHash, Probe, Store,
@@ -24,20 +23,16 @@ impl<P: Probe> Store<P> {
 
     /// Removes every item that has expired at `now`, or was flushed; returns how many.
     ///
-    /// Nothing has to call this: a cache finds them when it evicts, and a [`Mode::Store`] that has
-    /// no room walks by itself, at most once a second. A caller with time to spare makes room
-    /// before that.
-    ///
-    /// # Cost
-    ///
-    /// Reads all buckets and each item with metadata: about a second for some millions.
+    /// Calling this is optional: a cache finds them when it evicts, and a full [`Mode::Store`]
+    /// walks by itself, at most once a second. A caller with time to spare makes room earlier.
+    /// Cost: reads all buckets and each item with metadata: about a second for some millions.
     pub fn reclaim_expired(&self, now: u32) -> u64 {
         self.note_time(now);
         self.index.homes().iter().map(|home| self.reclaim_of(home, now)).sum()
     }
 
-    /// Where a store is full: walks, unless it did in this second. Call with no bucket held. True
-    /// if it made room.
+    /// Walks a full store, at most once a second, with no bucket held. Returns whether it made
+    /// room.
     #[cold]
     pub(super) fn make_room(&self, now: u32) -> bool {
         let is_first = || self.reclaimed_at.fetch_max(now, Ordering::Relaxed) < now;
@@ -59,7 +54,6 @@ impl<P: Probe> Store<P> {
         reclaimed
     }
 
-    /// Whether the item of an entry of a held bucket has expired at `now`, or was flushed.
     fn is_dead(&self, entry: Entry, now: u32) -> bool {
         let pinned = self.log.pin(entry.position());
         let stamped = pinned.and_then(|pinned| item::stamped(pinned.words));

@@ -54,13 +54,11 @@ pub enum SetError {
     Full,
 }
 
-/// An item found by a writer that holds its bucket.
 pub(super) struct Found<'a> {
     pub(super) entry_word: &'a AtomicU64,
     pub(super) entry: Entry,
 }
 
-/// What became of an update in place.
 enum Update {
     Done,
     NoRoom,
@@ -69,18 +67,12 @@ enum Update {
 }
 
 impl<P: Probe> Store<P> {
-    // -- SET --
-
-    /// Stores `value` under `key`.
+    /// Stores `value` under `key`. Cost: one line of index and the item's lines; no allocation. At
+    /// the end of a log segment of a [`Mode::Cache`], it waits for writers inside the next segment.
     ///
     /// # Errors
     ///
     /// [`SetError`]; the store is then unchanged.
-    ///
-    /// # Cost
-    ///
-    /// One line of index and the item's lines; no allocation. At the end of a log segment, in
-    /// [`Mode::Cache`], it waits for writers that are still inside the next segment.
     #[inline]
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, SetError> {
         let shape = self.check(key, value)?;
@@ -115,7 +107,7 @@ impl<P: Probe> Store<P> {
         Ok(SetOutcome::Appended)
     }
 
-    /// After a store that appended: takes a pass of eviction further, where there is one.
+    /// After a store that appended: advances the pass of eviction, if there is one.
     pub(super) fn carry_after(&self, outcome: SetOutcome, granules: u64) {
         if outcome != SetOutcome::UpdatedInPlace && self.keeps_read() {
             self.carry_over(granules);
@@ -176,7 +168,6 @@ impl<P: Probe> Store<P> {
         None
     }
 
-    /// Overwrites the found item, if it is still there and has space.
     #[inline]
     fn update_in_place(
         &self,
@@ -205,7 +196,7 @@ impl<P: Probe> Store<P> {
         Update::Done
     }
 
-    /// A SET of a key whose item has metadata: without flags or expiry, under its own CAS number.
+    /// A SET of a key whose item has metadata: clears flags and expiry, and gets a new CAS number.
     #[cold]
     fn set_extended<'a>(
         &'a self,
@@ -219,7 +210,6 @@ impl<P: Probe> Store<P> {
         self.store_extended(held, located, hash, key, value, &stamped)
     }
 
-    /// Appends an item for a key that has none and adds its entry.
     fn insert<'a>(
         &'a self,
         held: &mut Held<'a>,
@@ -254,8 +244,7 @@ impl<P: Probe> Store<P> {
         match self.mode {
             Mode::Store => self.index.extend(held).map(|fresh| &fresh[1]),
             Mode::Cache => {
-                // Where reads are noted, an entry that was not read goes before any that was;
-                // elsewhere all count as read.
+                // If reads are noted, unread entries go first; otherwise all count as read.
                 let order = |entry: Entry| (entry.reads(), window.age_order(entry.position()));
                 let oldest = bucket::entries(held.home()).min_by_key(|&(_, entry)| order(entry));
                 oldest.map(|(slot, _)| &held.home()[slot])
@@ -263,7 +252,6 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Writes an item at the log's tail and returns its entry.
     #[inline]
     fn append_plain(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<Entry, SetError> {
         let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };

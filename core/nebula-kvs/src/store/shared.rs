@@ -13,13 +13,9 @@ use nebula_sys::{mem::WordRegion, shared::SharedMemory, window};
 use std::sync::Arc;
 
 impl Store {
-    /// A store in memory that others may map or read, for [`RemoteGet`](crate::RemoteGet): a client
-    /// that may read it can read all items. To the store, what others read is not read: it counts
-    /// for no [`Eviction`](crate::Eviction).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_new`](Self::try_new).
+    /// A store in memory that others may map or read with [`RemoteGet`](crate::RemoteGet): a client
+    /// that may read it can read all items. Their reads do not count for
+    /// [`Eviction`](crate::Eviction).
     pub fn try_shared(config: StoreConfig, options: StoreOptions) -> Result<(Self, Arc<SharedMemory>), StoreError> {
         config.check()?;
         let cut = Cut::of(config.log_bytes, config.mode);

@@ -13,18 +13,15 @@ use nebula_sys::copy;
 use std::io::{Read, Write};
 
 impl<P: Probe> Store<P> {
-    /// Writes all items that have not expired by the latest time that any operation named.
+    /// Writes all items that have not expired by the latest time of any operation.
     ///
-    /// Others may use the store meanwhile. Each item is written as it is at some moment of the
-    /// call: one that is stored, or deleted, during it may be there or not.
+    /// Other threads may use the store meanwhile. Each item is written as it is at some moment of
+    /// the call; one that is stored or deleted during it may be there or not. Cost: reads the whole
+    /// store, and holds each bucket while its items are copied.
     ///
     /// # Errors
     ///
-    /// [`SnapshotError::Io`]; what was written then is no snapshot.
-    ///
-    /// # Cost
-    ///
-    /// Reads the whole store, and holds each bucket while its items are copied.
+    /// [`SnapshotError::Io`]; the bytes written are no snapshot then.
     ///
     /// # Examples
     ///
@@ -48,7 +45,6 @@ impl<P: Probe> Store<P> {
         writer.end()
     }
 
-    /// Copies the items of a bucket and its chain.
     fn snapshot_of(&self, home: &Bucket, writer: &mut Writer<impl Write>) {
         let held = bucket::hold(home);
         for bucket in self.index.chain(home) {
@@ -67,11 +63,11 @@ impl<P: Probe> Store<P> {
         drop(held);
     }
 
-    /// Stores the items of a snapshot, in place of those that have the same keys; those that have
-    /// expired at `now` are left out.
+    /// Stores the items of a snapshot, in place of those with the same keys, without those that
+    /// have expired at `now`.
     ///
-    /// Each chunk is checked before any of its items is stored. Who wants all or nothing reads the
-    /// file with [`check_snapshot`] first.
+    /// Each chunk is checked before any of its items is stored. For all or nothing, read the file
+    /// with [`check_snapshot`] first.
     ///
     /// # Errors
     ///
@@ -108,16 +104,7 @@ impl<P: Probe> Store<P> {
     }
 }
 
-/// Reads a snapshot to its end without storing anything: whether it is whole, and how much is in
-/// it.
-///
-/// # Errors
-///
-/// [`SnapshotError`].
-///
-/// # Cost
-///
-/// Reads the file.
+/// Reads a whole snapshot without storing anything: checks it and counts its items.
 pub fn check_snapshot(from: impl Read) -> Result<Snapshot, SnapshotError> {
     snapshot::read(from, |_| Ok(()))
 }

@@ -9,24 +9,24 @@ use crate::time::Timestamp;
 use crate::verdict::{Arrival, Dispatch, Freed};
 
 impl<D: CentralDispatch> Backend<D> {
-    /// Whether RPCs are told apart by type: under `darc`.
+    /// Whether the policy distinguishes types: under `darc`.
     #[must_use]
     #[inline(always)]
     pub const fn tells_types(&self) -> bool {
         self.by_type.is_some()
     }
 
-    /// The oldest complete RPC whose type has not been told, where types are told apart: its
-    /// payload says the type.
+    /// The oldest complete RPC whose type has not been reported; its payload says the type.
     #[must_use]
     #[inline]
     pub fn untyped(&self) -> Option<Arrival> {
         self.by_type.as_ref()?.unsorted()
     }
 
-    /// The [oldest RPC without a type](Self::untyped) is of type `kind`; of the common type 0 where
-    /// the configuration has no such type. Tell it before [`poll_dispatch`](Self::poll_dispatch),
-    /// to which an RPC without one is of the common type.
+    /// Reports the type of the [oldest RPC without one](Self::untyped); a type that the
+    /// configuration lacks counts as the common type 0. Call it before
+    /// [`poll_dispatch`](Self::poll_dispatch), which takes an RPC without a type for one of the
+    /// common type.
     ///
     /// # Examples
     ///
@@ -51,8 +51,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// As [`handle_free`](Self::handle_free), and says when it is: for policies that learn how long
-    /// RPCs keep their cores.
+    /// [`handle_free`](Self::handle_free) with the time: for policies that learn service times.
     #[inline(always)]
     pub fn handle_free_at(&mut self, now: Timestamp, core: CoreId, slots: SlotRange) -> Freed {
         if !self.has_one_queue {
@@ -68,13 +67,13 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// What is known of the types and which cores are reserved, where types are told apart.
+    /// The types' profile and the reserved cores, if the policy distinguishes types.
     #[must_use]
     pub fn darc(&self) -> Option<&Darc> {
         self.by_type.as_ref().map(|by_type| by_type.darc())
     }
 
-    /// An RPC waits, whose type is not known yet.
+    /// Queues an RPC whose type is not known yet.
     #[inline(never)]
     pub(super) fn push_by_type(&mut self, arrival: Arrival) {
         if let Some(by_type) = &mut self.by_type {
@@ -84,14 +83,13 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// Dispatches an RPC by its type.
     pub(super) fn poll_by_type(&mut self) -> Option<Dispatch> {
         let Dispatch { core, arrival } = self.by_type.as_mut()?.poll()?;
         self.queue.note_taken_elsewhere();
         Some(self.give(core, arrival))
     }
 
-    /// `core` has credit again, where not all RPCs are alike to it.
+    /// `core` has credit again, under a policy that does not use one queue for all.
     #[inline(never)]
     pub(super) fn grant(&mut self, core: CoreId) {
         match &mut self.by_type {

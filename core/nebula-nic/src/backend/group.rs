@@ -1,9 +1,8 @@
-//! One of several groups of cores that hand each other waiting RPCs: a [`Backend`] whose queue has
-//! a way out and a way in.
+//! One of several groups of cores that hand waiting RPCs to each other: a [`Backend`] whose queue
+//! has a way out and a way in.
 //!
-//! Only the notification of an RPC moves, never its payload. All groups' slots are numbered as one
-//! space, so that a group can tell its own RPCs from foreign ones: foreign ones have been handed
-//! over once, and never leave again.
+//! Only the notification of an RPC moves, never its payload. The slots of all groups are numbered
+//! as one space, so that a group recognizes foreign RPCs, which never leave again.
 //!
 //! ```text
 //!              origin                              receiver
@@ -28,13 +27,13 @@ const ROOM_MAX: u64 = 1 << 31;
 /// The configuration of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupConfig {
-    /// Its back end: the group's own workers, and as many slots as each other group has.
+    /// Its back end: the group's own workers, and the same number of slots as in each other group.
     pub backend: BackendConfig,
-    /// Which group it is.
+    /// Its number.
     pub group: GroupId,
     /// How many groups there are.
     pub groups: u16,
-    /// Foreign RPCs that can wait here; beyond, they are refused and stay where they came from.
+    /// Foreign RPCs that can wait here; others are refused and stay at their origin.
     pub foreign_max: u32,
 }
 
@@ -47,9 +46,9 @@ pub enum GroupConfigError {
         "group {group} of {groups} is not possible: give a number below the groups, of which there are 1 to {CORES_MAX}"
     )]
     Group {
-        /// Group asked for.
+        /// The number asked for.
         group: u16,
-        /// Groups asked for.
+        /// The groups asked for.
         groups: u16,
     },
     /// More slots, or more places for foreign RPCs, than an index reaches.
@@ -57,14 +56,14 @@ pub enum GroupConfigError {
         "{groups} groups of {slots} slots with room for {foreign} foreign RPCs are too many: keep each product below 2^31"
     )]
     Room {
-        /// Groups asked for.
+        /// The groups asked for.
         groups: u16,
         /// Slots of each.
         slots: u32,
         /// Foreign RPCs that may wait at each.
         foreign: u32,
     },
-    /// A policy with a queue a core: nothing there is the group's to hand over.
+    /// A policy with a queue per core or per type: no shared queue to hand over from.
     #[error("groups need a policy with one queue for all cores of a group, such as jbsq:2")]
     Queues,
     /// The back end cannot be built.
@@ -77,14 +76,14 @@ pub enum GroupConfigError {
 pub enum Adoption {
     /// It waits here.
     Taken,
-    /// There is no room, or it is none of another group: tell its origin.
+    /// There is no room, or it is not another group's: report that to its origin.
     Refused,
 }
 
 /// Counts of RPCs handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Migrations {
-    /// Own RPCs handed to another group, those that were refused there included.
+    /// Own RPCs handed to another group, including those refused there.
     pub sent: u64,
     /// Own RPCs that another group refused.
     pub sent_back: u64,
@@ -92,11 +91,10 @@ pub struct Migrations {
     pub adopted: u64,
     /// Foreign RPCs refused.
     pub refused: u64,
-    /// Messages of other groups about something that was not theirs: nothing else changed.
+    /// Messages of other groups about RPCs that they do not hold; they change nothing else.
     pub mistaken: u64,
 }
 
-/// The state that one of several groups keeps about the RPCs of the others.
 #[derive(Clone, Debug)]
 pub(super) struct Foreign {
     id: GroupId,
@@ -104,14 +102,13 @@ pub(super) struct Foreign {
     /// Foreign RPCs that wait here, and their bound.
     waiting: u32,
     waiting_max: u32,
-    /// Foreign slots that each core holds: as many entries per core as it may have outstanding.
+    /// Foreign slots that each core holds: `per_core` entries for each.
     at_cores: Box<[Option<SlotRange>]>,
     per_core: usize,
     migrations: Migrations,
 }
 
 impl Foreign {
-    /// The foreign slots that a core holds; empty for a core that does not exist.
     fn held_by(&mut self, core: CoreId) -> &mut [Option<SlotRange>] {
         let first = core.index() * self.per_core;
         self.at_cores.get_mut(first..first + self.per_core).unwrap_or_default()
@@ -121,23 +118,21 @@ impl Foreign {
 impl Backend {
     /// One of several groups of cores, with the policy of its configuration.
     ///
-    /// It is driven like any back end. In addition:
+    /// It is driven like any back end, and in addition:
     ///
     /// - [`take_newest_waiting`](Self::take_newest_waiting) removes an RPC for another group from
-    ///   the tail of the queue, since it would have to wait longest;
-    /// - [`adopt`](Self::adopt) queues a foreign RPC, and says whether there was room;
+    ///   the tail of the queue, where it would wait longest;
+    /// - [`adopt`](Self::adopt) queues a foreign RPC if there is room;
     /// - [`handle_refused`](Self::handle_refused) and [`handle_returned`](Self::handle_returned)
     ///   are called at the origin when an RPC or its slots come back.
     ///
+    /// Source: Altocumulus: descriptors move and payloads stay; at most one migration per RPC; a
+    /// receiver whose queue is full replies with a NACK.
+    ///
     /// # Invariants
     ///
-    /// An RPC is handed over at most once: an RPC outside the group's own slots never leaves. An
-    /// origin's slots stay held until exactly the group that received them returns them.
-    ///
-    /// # Source
-    ///
-    /// Altocumulus: descriptors move and payloads stay; at most one migration per RPC; a receiver
-    /// whose queue is full replies with a NACK.
+    /// An RPC is handed over at most once. An origin's slots stay held until the group that
+    /// received them returns them.
     ///
     /// # Examples
     ///
@@ -168,8 +163,7 @@ impl Backend {
 }
 
 impl<D: CentralDispatch> Backend<D> {
-    /// As [`try_group`](Backend::try_group), with a policy supplied by the caller, for the
-    /// configuration's cores.
+    /// [`try_group`](Backend::try_group) with the caller's policy, for the configuration's cores.
     pub fn try_group_with(config: GroupConfig, dispatch: D) -> Result<Self, GroupConfigError> {
         let GroupConfig { backend, group, groups, foreign_max } = config;
         if groups > CORES_MAX || group.0 >= groups {
@@ -199,10 +193,8 @@ impl<D: CentralDispatch> Backend<D> {
         self
     }
 
-    /// Takes the RPC that joined the queue last out of it, for group `to`; `None` where nothing
-    /// waits, or where the last is another group's.
-    ///
-    /// Its slots stay held here; it is `to`'s to adopt or to refuse.
+    /// Takes the RPC at the tail of the queue out for group `to`; `None` if nothing waits, or if
+    /// that RPC is another group's. Its slots stay held here until `to` refuses it or returns them.
     pub fn take_newest_waiting(&mut self, to: GroupId) -> Option<Arrival> {
         let Self { foreign, buffer, queue, .. } = self;
         let foreign = foreign.as_deref_mut().filter(|foreign| to != foreign.id && to.0 < foreign.groups)?;
@@ -212,7 +204,7 @@ impl<D: CentralDispatch> Backend<D> {
         Some(newest)
     }
 
-    /// Lets an RPC of another group wait, at the tail.
+    /// Queues an RPC of another group at the tail.
     pub fn adopt(&mut self, arrival: Arrival) -> Adoption {
         let origin = self.origin_of(arrival.slots);
         let Some(foreign) = self.foreign.as_deref_mut() else { return Adoption::Refused };
@@ -227,8 +219,7 @@ impl<D: CentralDispatch> Backend<D> {
         Adoption::Taken
     }
 
-    /// An RPC that was handed to `by` comes back: it waits here again, at the tail. `false` if it
-    /// was none.
+    /// An RPC that `by` refused waits here again, at the tail. `false` if `by` was not given it.
     pub fn handle_refused(&mut self, by: GroupId, arrival: Arrival) -> bool {
         let Some(foreign) = self.foreign.as_deref_mut() else { return false };
         if !self.buffer.holds(arrival.slots, Holder::Group(by)) {
@@ -241,8 +232,8 @@ impl<D: CentralDispatch> Backend<D> {
         true
     }
 
-    /// The slots of an RPC that `by` has served are free again; refused and counted if it does not
-    /// hold just these.
+    /// Frees the slots of an RPC that `by` has served; refused and counted unless it holds just
+    /// these.
     pub fn handle_returned(&mut self, by: GroupId, slots: SlotRange) -> Freed {
         let Some(foreign) = self.foreign.as_deref_mut() else { return Freed::Refused };
         if !self.buffer.free(slots, Holder::Group(by)) {
@@ -259,20 +250,20 @@ impl<D: CentralDispatch> Backend<D> {
         self.foreign.as_deref().map_or(0, |foreign| foreign.waiting)
     }
 
-    /// The group it was built as, if it is one.
+    /// The group's configuration, if it is a group.
     #[must_use]
     pub fn group(&self) -> Option<GroupConfig> {
         let &Foreign { id: group, groups, waiting_max: foreign_max, .. } = self.foreign.as_deref()?;
         Some(GroupConfig { backend: self.config, group, groups, foreign_max })
     }
 
-    /// RPCs handed over so far, and messages of other groups about something that was not theirs.
+    /// RPCs handed over so far, and mistaken messages.
     #[must_use]
     pub fn migrations(&self) -> Migrations {
         self.foreign.as_deref().map_or_else(Migrations::default, |foreign| foreign.migrations)
     }
 
-    /// The group in whose buffer an RPC lies, if that is a range of one.
+    /// The group in whose buffer an RPC lies, if its slots are a range of one group.
     #[must_use]
     pub fn origin_of(&self, slots: SlotRange) -> Option<GroupId> {
         let groups = self.foreign.as_deref()?.groups;
@@ -282,9 +273,6 @@ impl<D: CentralDispatch> Backend<D> {
         (slots.slots > 0 && slots.slots <= left).then_some(GroupId(group))
     }
 
-    // -- RPCs of another group --
-
-    /// Notes that `core` has been given an RPC of another group.
     #[inline(never)]
     pub(super) fn give_foreign(&mut self, core: CoreId, slots: SlotRange) {
         let foreign = self.foreign.as_deref_mut().expect("what waits is in slots of this back end, or was adopted");
@@ -293,7 +281,7 @@ impl<D: CentralDispatch> Backend<D> {
         *place.expect("a core has no more outstanding than its bound") = Some(slots);
     }
 
-    /// A core has freed slots that it does not hold in this back end's own buffer.
+    /// `core` has freed slots that it does not hold in this back end's own buffer.
     #[inline(never)]
     pub(super) fn free_foreign(&mut self, core: CoreId, slots: SlotRange) -> Freed {
         let origin = self.origin_of(slots);

@@ -1,5 +1,4 @@
-//! Between stations 4 and 6: an RPC that is whole joins its queue, at the tail or among those that
-//! are served first.
+//! Between stations 4 and 6: a complete RPC joins its queue, at the tail or in front.
 
 use super::Backend;
 use crate::burst::{Burst, Run};
@@ -10,15 +9,14 @@ use crate::verdict::{Arrival, Verdict};
 use crate::wire::Header;
 
 impl<D: CentralDispatch> Backend<D> {
-    /// Whether there is room in the queue for `rpcs` RPCs behind `waiting` others, whosever they
-    /// are.
+    /// Whether `rpcs` RPCs of any source have room in the queue behind `waiting` others.
     #[inline(always)]
     pub(super) fn has_room_for_all(&self, waiting: u32, rpcs: u32) -> bool {
         rpcs <= self.admission.quick().saturating_sub(waiting)
     }
 
-    /// Takes in as many of the first RPCs of a burst as the buffer allows, without a search for
-    /// room; in the queue there is room for all.
+    /// Takes in as many of the first RPCs of a burst as the buffer allows without a search; the
+    /// queue has room for all.
     #[inline(always)]
     pub(super) fn take_in(&mut self, now: Timestamp, burst: &Burst, (waiting, rpcs): (u32, u32)) -> Option<Run> {
         let (first_slot, rpcs) = self.buffer.alloc_burst(burst.slots_each, rpcs)?;
@@ -28,7 +26,7 @@ impl<D: CentralDispatch> Backend<D> {
         Some(run)
     }
 
-    /// The same where room is short or kept: the first RPCs that are served alike.
+    /// The same where room is short or kept: takes in the first RPCs that are served alike.
     #[cold]
     #[inline(never)]
     pub(super) fn take_in_sharing(
@@ -64,8 +62,7 @@ impl<D: CentralDispatch> Backend<D> {
         Some(run)
     }
 
-    /// An RPC of one packet, for the shared queue where room is short or kept; what it says of
-    /// itself was written to its place.
+    /// An RPC of one packet for the shared queue, if room is short or kept; its words are in place.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_sharing(&mut self, now: Timestamp, header: &Header, burst: &Burst, waiting: u32) -> Verdict {
@@ -77,8 +74,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// Whether the first of `most` RPCs of `snid` is to be served first and has a place there, and
-    /// how many are to be served as it is.
+    /// Whether the first of `most` RPCs of `snid` is served first, and how many are served like it.
     fn served_first(&mut self, snid: NodeId, waiting: u32, most: u32) -> (bool, u32) {
         let (is_first, most) = self.share.served_first(snid, waiting > 0, most);
         match self.queue.first_places() {
@@ -88,7 +84,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// An RPC that was admitted by itself, or whose last packet has come, joins its queue.
+    /// An RPC that was admitted alone, or whose last packet has come, joins its queue.
     #[inline(always)]
     pub(super) fn complete(&mut self, placement: Placement, arrival: Arrival) {
         self.counters.completed += 1;
@@ -110,15 +106,15 @@ impl<D: CentralDispatch> Backend<D> {
         let (is_first, _) = self.served_first(snid, waiting, 1);
         self.count_admitted(snid, waiting, 1);
         match is_first {
-            // Which of those is first is up to their types.
+            // The types decide which of those is first.
             _ if self.by_type.is_some() => self.push_by_type(arrival),
             true => self.queue.push_first_alone(&arrival),
             false => self.queue.push(Placement::Shared, arrival),
         }
     }
 
-    /// Counts RPCs of `snid` that find `waiting` others. The first one takes no room from anyone
-    /// where nothing waits.
+    /// Counts RPCs of `snid` that find `waiting` others. If none waits, the first takes no other's
+    /// room.
     #[inline(always)]
     pub(super) fn count_admitted(&mut self, snid: NodeId, waiting: u32, rpcs: u32) {
         let counted = rpcs - u32::from(waiting == 0);

@@ -1,5 +1,4 @@
-//! The path of an RPC of several packets through the back end: stations 3 to 6, with the
-//! reassembler between.
+//! RPCs of several packets in the back end: stations 3 to 6, with the reassembler between.
 
 use super::Backend;
 use crate::dispatch::{CentralDispatch, Placement};
@@ -10,17 +9,13 @@ use crate::verdict::{Arrival, DropReason, NackReason, Verdict};
 use crate::wire::{Header, Kind};
 
 impl<D: CentralDispatch> Backend<D> {
-    /// Decides about consecutive packets of one RPC that have arrived, the first of them
-    /// `header`'s: as about one after the other, up to the first one that is not written. Returns
-    /// the decision about the last.
+    /// Decides about consecutive packets of one RPC, beginning with `header`'s, up to the first one
+    /// that is not written. Returns the decision about the last. The result is that of one call for
+    /// each packet. Cost: one search for the RPC if it has an entry, instead of one a packet.
     ///
     /// # Panics
     ///
     /// If there are no packets.
-    ///
-    /// # Cost
-    ///
-    /// One search for the RPC where it has an entry, instead of one a packet.
     pub fn handle_packets(&mut self, now: Timestamp, header: Header, packets: u32) -> Verdict {
         assert!(packets > 0, "a decision is about a packet");
         let (mut header, mut left) = (header, packets);

@@ -1,5 +1,4 @@
-//! Station 3 where nothing may wait: an RPC is refused unless a core takes it at once, as in
-//! Erlang's loss system.
+//! Station 3 without waiting: an RPC that no core takes at once is refused (Erlang's loss system).
 
 use super::Backend;
 use crate::dispatch::{CentralDispatch, Placement};
@@ -8,11 +7,11 @@ use crate::verdict::{NackReason, Verdict};
 use crate::wire::{Header, Kind};
 
 impl<D: CentralDispatch> Backend<D> {
-    /// Decides about a packet as [`handle_packet`](Self::handle_packet) does, but refuses an RPC
-    /// that no core has credit for, or under a policy with a queue per core, the core that was
-    /// chosen for it. The bound on the queue has no effect.
+    /// Like [`handle_packet`](Self::handle_packet), but refuses an RPC that no core has credit for;
+    /// under a policy with a queue per core, the core that was chosen for it. The queue bound has
+    /// no effect.
     ///
-    /// An RPC of several packets is refused as [too large](NackReason::TooLarge): it would have to
+    /// An RPC of several packets is refused as [too large](NackReason::TooLarge), since it would
     /// wait for its packets.
     ///
     /// # Examples

@@ -1,5 +1,4 @@
-//! The configuration as one line of `name=value` words, so that a log of decisions states its
-//! configuration.
+//! The configuration as one line of `name=value` words, which a decision log begins with.
 
 use super::BackendConfig;
 use crate::dispatch::Policy;
@@ -68,7 +67,7 @@ impl fmt::Display for BackendConfig {
 impl FromStr for BackendConfig {
     type Err = ParseConfigError;
 
-    /// Parses what `Display` writes, in any order; a missing word keeps the default of
+    /// Parses what `Display` writes, in any order; a missing word keeps the value of
     /// [`BackendConfig::new`] for one core and the default policy.
     fn from_str(line: &str) -> Result<Self, ParseConfigError> {
         let mut config = Self::new(1, Policy::default());
@@ -112,7 +111,6 @@ fn number<T: FromStr>(value: &str) -> Result<T, &'static str> {
     value.parse().map_err(|_| "a whole number that fits the field")
 }
 
-/// The first bit and how many there are.
 fn sources(value: &str) -> Result<Sources, &'static str> {
     let (shift, bits) = value.split_once('+').ok_or("SHIFT+BITS")?;
     Ok(Sources { shift: number(shift)?, bits: number(bits)? })

@@ -1,5 +1,4 @@
-//! The machines outside the back end, by core, as a replay needs them: thieves, and preemptive
-//! scheduling.
+//! The machines outside the back end, by core, for a replay: thieves and preemption.
 
 use super::line::{Decision, Input, TurnStep};
 use crate::config::BackendConfig;
@@ -15,7 +14,6 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct Beside {
     thieves: Vec<Thief>,
-    /// One entry per core with preemptive scheduling.
     turns: Vec<Option<Turns>>,
 }
 
@@ -28,7 +26,7 @@ impl Beside {
     }
 
     /// Applies an input to its machine; returns the decision, if there is one. `None` for the back
-    /// end's inputs, and for invalid ones: a core that does not exist, a queue that is full.
+    /// end's inputs and for invalid ones: a missing core, a full queue.
     pub fn decide(&mut self, at: Timestamp, input: Input) -> Option<Decision> {
         match input {
             Input::Steal { core, queues } => {

@@ -1,4 +1,4 @@
-//! What a replay needs of what decides: a back end, or something else that claims to decide as one.
+//! The interface that a replay needs: a back end, or something else that claims to decide like one.
 
 use super::line::{Decision, Input, LogLine};
 use crate::backend::Backend;
@@ -7,18 +7,17 @@ use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Dispatch};
 use alloc::vec::Vec;
 
-/// What decides about the inputs of a log: the state machine in software, a model of hardware,
-/// hardware.
+/// Decides about the inputs of a log: the state machine, a model of hardware, or hardware.
 ///
 /// # Contract
 ///
-/// The calls come in the order that a [`Backend`] is driven in: an input, then as much of what is
-/// pending as the log asked for, abandoned RPCs before dispatches. Nothing is given to a core
-/// unless it is asked for, and what is not asked for stays pending.
+/// The calls come in the order that a [`Backend`] is driven in: an input, then as much of the
+/// pending decisions as the log asked for, abandoned RPCs before dispatches. Decisions that are not
+/// asked for stay pending.
 ///
 /// # Examples
 ///
-/// What never answers is told from a back end at the first line that it decides differently:
+/// A decider that never answers differs at the first line with a decision:
 ///
 /// ```
 /// use nebula_nic::decision::{Beside, Decides, read_text, replay_through};
@@ -77,9 +76,8 @@ impl<T: Decides + ?Sized> Decides for &mut T {
 }
 
 impl LogLine {
-    /// Applies `input` to a back end, or to another that [decides](Decides), drains it, and records
-    /// both. For a [`Pull`](Input::Pull), the answer is the only decision: where cores fetch their
-    /// RPCs, nothing is dispatched.
+    /// Applies `input` to a decider, drains it, and records both. For a [`Pull`](Input::Pull), the
+    /// answer is the only decision: where cores fetch their RPCs, nothing is dispatched.
     pub fn record<D: Decides>(backend: &mut D, at: Timestamp, input: Input) -> Self {
         let mut decisions: Vec<_> = backend.apply(at, input).into_iter().collect();
         if !matches!(input, Input::Pull { .. }) {
@@ -89,7 +87,6 @@ impl LogLine {
     }
 }
 
-/// Drains what decides in the order of the back end's contract.
 pub(super) fn drain<D: Decides>(backend: &mut D, decisions: &mut Vec<Decision>) {
     while let Some(abandoned) = backend.poll_abandoned() {
         decisions.push(Decision::Abandoned(abandoned));

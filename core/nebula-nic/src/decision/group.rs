@@ -1,8 +1,8 @@
-//! The log of one group of `altocumulus:G`: of its back end, and of its manager.
+//! The log of one group of `altocumulus:G`: of its back end and of its manager.
 //!
-//! Each group has its own log; events from other groups appear as inputs. Its first line has the
-//! configuration of both ([`GroupSetup`]'s text form). It can contain all lines of a back end's
-//! log, with slots numbered over all groups, and:
+//! Events from other groups appear as inputs. The first line has the configuration of both
+//! ([`GroupSetup`]'s text form). Further lines are those of a back end's log, with slots numbered
+//! over all groups, and:
 //!
 //! | input | |
 //! |---|---|
@@ -48,7 +48,7 @@ pub struct GroupSetup {
 /// An event at a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupInput {
-    /// As at any back end.
+    /// An input that any back end has.
     Nic(Input),
     /// The manager decides.
     Manage {
@@ -85,7 +85,7 @@ pub enum GroupInput {
 /// A decision about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupDecision {
-    /// As of any back end.
+    /// A decision that any back end makes.
     Nic(Decision),
     /// This many should move there.
     Migrate(Migration),

@@ -40,7 +40,7 @@ pub enum Input {
         /// The core.
         core: CoreId,
     },
-    /// An idle core looks at the queues of all cores. The back end is not involved: see
+    /// An idle core looks at the queues of all cores, outside the back end: see
     /// [`Beside`](crate::decision::Beside).
     Steal {
         /// The idle core.
@@ -48,7 +48,7 @@ pub enum Input {
         /// The queues that are not empty, one bit per core, for [`STEAL_CORES_MAX`] cores.
         queues: u64,
     },
-    /// A step of preemptive scheduling at a core. The back end is not involved either.
+    /// A step of preemptive scheduling at a core, outside the back end.
     Turn {
         /// The core.
         core: CoreId,

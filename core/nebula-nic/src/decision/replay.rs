@@ -21,7 +21,7 @@ pub const LOG_HEADER: &str = "nebula-nic 1";
 pub struct Difference {
     /// The line of the log, from 1, excluding the configuration's and comments.
     pub line: usize,
-    /// What the log says.
+    /// The logged line.
     pub logged: Box<LogLine>,
     /// The same input with the decisions of the other back end.
     pub decided: Box<LogLine>,
@@ -56,8 +56,7 @@ pub enum ReplayError {
     Difference(#[from] Difference),
 }
 
-/// Applies the inputs of a log to a back end of that configuration and compares the decisions;
-/// returns the number of lines that agreed.
+/// Replays a log through a back end of that configuration; returns the number of lines that agreed.
 ///
 /// # Errors
 ///
@@ -66,8 +65,7 @@ pub fn replay(config: BackendConfig, lines: impl IntoIterator<Item = LogLine>) -
     Ok(replay_through(Backend::try_new(config)?, Beside::new(&config), lines)?)
 }
 
-/// As [`replay`], with a back end, or another that [decides](Decides), and machines supplied by the
-/// caller.
+/// Like [`replay`], with the caller's decider and machines.
 ///
 /// # Errors
 ///
@@ -86,7 +84,7 @@ pub fn replay_through<D: Decides>(
 }
 
 /// The decisions about a logged input: the answer, and as much of what is pending as the log asked
-/// for. For each line of a log in order.
+/// for. Call it for each line in order.
 pub fn decide_again<D: Decides>(decider: &mut D, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
     let answer = decider.apply(logged.at, logged.input).or_else(|| beside.decide(logged.at, logged.input));
     let mut decisions: Vec<_> = answer.into_iter().collect();
@@ -131,12 +129,11 @@ pub fn replay_text(log: &str) -> Result<usize, ReplayError> {
     replay(config, lines)
 }
 
-/// As [`replay_text`], of a log that begins with `policy=custom:NAME`, through the policy of that
-/// name.
+/// [`replay_text`] of a log that begins with `policy=custom:NAME`, through the policy of that name.
 ///
 /// # Errors
 ///
-/// As [`replay_text`]; [`ConfigError::Custom`] where the log is another custom policy's. A log of a
+/// Like [`replay_text`]; [`ConfigError::Custom`] if the log is another custom policy's. A log of a
 /// built-in policy is replayed as such.
 pub fn replay_text_with(log: &str, policy: &CustomPolicy) -> Result<usize, ReplayError> {
     let (config, lines) = read_text(log)?;

@@ -99,7 +99,6 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// Writes a line of a log: time, input, decisions.
 pub(in crate::decision) fn write_line(
     f: &mut fmt::Formatter<'_>,
     at: Timestamp,
@@ -114,7 +113,6 @@ pub(in crate::decision) fn write_line(
     write!(f, "{last}")
 }
 
-/// Parses a line of a log.
 pub(in crate::decision) fn read_line<I, D>(text: &str) -> Result<(Timestamp, I, Vec<D>), ParseDecisionError>
 where
     I: FromStr<Err = ParseDecisionError>,
@@ -274,7 +272,6 @@ fn pair(text: &str, separator: char) -> Option<(u32, u32)> {
     Some((left.parse().ok()?, right.parse().ok()?))
 }
 
-/// The words of a text, in order.
 pub(in crate::decision) struct Words<'a>(SplitWhitespace<'a>);
 
 impl<'a> Words<'a> {
@@ -290,7 +287,6 @@ impl<'a> Words<'a> {
         self.parsed("a whole number that fits")
     }
 
-    /// The text after `name=`.
     pub(in crate::decision) fn value_of(&mut self, name: &'static str) -> Result<&'a str, &'static str> {
         self.next(name)?.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).ok_or(name)
     }

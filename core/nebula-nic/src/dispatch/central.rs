@@ -1,4 +1,4 @@
-//! What a policy decides that decides in one place.
+//! The interface of a policy that decides in one place.
 
 use super::placement::{Placement, Queues};
 use crate::arrival_queue::ArrivalQueue;
@@ -10,16 +10,14 @@ use crate::wire::Header;
 /// # Invariants
 ///
 /// A conforming policy never picks a core that has [`bound`](Self::bound) outstanding, picks some
-/// core whenever one has fewer, and makes the same decisions for the same calls.
+/// core whenever one has fewer, and decides the same for the same calls.
 /// `tests/dispatch_conformance.rs` checks this for every policy.
 pub trait CentralDispatch {
     /// Which queues [`place`](Self::place) uses; an RPC placed elsewhere is refused.
     fn queues(&self) -> Queues;
 
-    /// Where the RPC that begins with this packet will wait; `waiting` holds those that wait
-    /// already.
-    ///
-    /// The RPC may still be refused, so do not count it here.
+    /// Where the RPC that begins with this packet will wait, behind those of `waiting`. It may
+    /// still be refused, so do not count it here.
     fn place(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement;
 
     /// The core that takes the head of the shared queue, if one has credit;

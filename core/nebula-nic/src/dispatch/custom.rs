@@ -1,8 +1,7 @@
-//! A policy of another crate: a name, and a factory that makes its state for so many cores and a
-//! seed.
+//! A policy of another crate: a name, and a factory that makes its state.
 //!
-//! Its spelling is `custom:NAME`, mainly in decision logs. Text cannot be parsed into one: code
-//! that reads such a log supplies the factory too.
+//! Its spelling is `custom:NAME`, mainly in decision logs. That text cannot be parsed: code that
+//! reads such a log supplies the factory too.
 
 use super::central::CentralDispatch;
 use super::placement::{Placement, Queues};
@@ -69,28 +68,7 @@ impl fmt::Debug for PolicyName {
 
 type Factory = dyn Fn(u16, u64) -> CustomState + Send + Sync;
 
-/// A dispatch policy of the caller's, to be served or simulated like a built-in one.
-///
-/// # Examples
-///
-/// ```
-/// use nebula_nic::{Backend, BackendConfig, Choose, CoreId, CustomPolicy, Header, PerCore, Policy};
-///
-/// #[derive(Clone)]
-/// struct ByBytes(u16);
-///
-/// impl Choose for ByBytes {
-///     fn choose(&mut self, header: &Header) -> CoreId {
-///         CoreId(if header.rpc_bytes < 1024 { 0 } else { self.0 - 1 })
-///     }
-/// }
-///
-/// let policy = CustomPolicy::try_new("by-bytes", |cores, _| PerCore::new(cores, ByBytes(cores)))?;
-/// let config = BackendConfig::new(4, Policy::default()).custom(policy.name());
-/// let nic = Backend::try_with(config, policy.dispatcher(4, 0)).unwrap();
-/// assert!(nic.config().to_string().contains("policy=custom:by-bytes"));
-/// # Ok::<(), nebula_nic::PolicyNameError>(())
-/// ```
+/// A dispatch policy of the caller, served or simulated like a built-in one.
 #[derive(Clone)]
 pub struct CustomPolicy {
     name: PolicyName,
@@ -98,10 +76,10 @@ pub struct CustomPolicy {
 }
 
 impl CustomPolicy {
-    /// A policy called `custom:` and `name`, whose state `make` makes for so many cores and a seed.
+    /// A policy called `custom:` and `name`; `make` makes its state from cores and a seed.
     ///
-    /// The state must decide the same for the same calls, and keep what [`CentralDispatch`] asks
-    /// for: `nebula-nic`'s `tests/dispatch_conformance.rs` is written to be copied.
+    /// The state must decide the same for the same calls, and conform to [`CentralDispatch`]:
+    /// `nebula-nic`'s `tests/dispatch_conformance.rs` is written to be copied.
     pub fn try_new<D>(name: &str, make: impl Fn(u16, u64) -> D + Send + Sync + 'static) -> Result<Self, PolicyNameError>
     where
         D: CentralDispatch + Clone + Send + 'static,
@@ -117,7 +95,6 @@ impl CustomPolicy {
         self.name
     }
 
-    /// Its state for the cores below `cores`.
     pub(super) fn state(&self, cores: u16, seed: u64) -> CustomState {
         (self.make)(cores, seed)
     }
@@ -142,7 +119,7 @@ impl fmt::Debug for CustomPolicy {
     }
 }
 
-/// State whose type is not known here, and that can be copied all the same.
+/// State of an unknown type that can be cloned.
 trait State: CentralDispatch + Send {
     fn copy(&self) -> Box<dyn State>;
 }
@@ -153,7 +130,7 @@ impl<D: CentralDispatch + Clone + Send + 'static> State for D {
     }
 }
 
-/// The state of a [`CustomPolicy`]. Each decision is a call through a table of functions.
+/// The state of a [`CustomPolicy`]. Each decision is a virtual call.
 pub struct CustomState {
     name: PolicyName,
     state: Box<dyn State>,

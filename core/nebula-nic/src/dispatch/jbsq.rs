@@ -20,16 +20,11 @@ use alloc::vec;
 /// The largest N: with more credit than 64 per core, use a queue per core.
 pub const JBSQ_BOUND_MAX: u32 = 64;
 
-/// The cores by how many RPCs they have outstanding.
+/// The cores by how many RPCs they have outstanding. Cost: JBSQ(2) on up to 64 cores: a few
+/// instructions each, the same for any number of cores. Otherwise a pick reads at most N bitmaps,
+/// and a dispatch or a free changes two.
 ///
-/// # Cost
-///
-/// JBSQ(2) on up to 64 cores: a few instructions each, the same for any number of cores. Otherwise
-/// a pick reads at most N bitmaps, and a dispatch or a free changes two.
-///
-/// # Source
-///
-/// R2P2 for the rule, RPCValet and NEBULA for N = 2.
+/// Source: R2P2 for the rule, RPCValet and NEBULA for N = 2.
 #[derive(Clone, Debug)]
 pub struct Jbsq {
     idle: u64,
@@ -113,7 +108,6 @@ impl CentralDispatch for Jbsq {
     }
 }
 
-/// One bitmap for each number of outstanding RPCs.
 #[derive(Clone, Debug)]
 struct Levels {
     /// `sets[i]`: the cores with exactly `i` outstanding.

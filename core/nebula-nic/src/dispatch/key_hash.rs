@@ -1,5 +1,4 @@
-//! `key-hash`: the core is a function of the key, so that all RPCs about a key run on one core and
-//! share its cache.
+//! `key-hash`: the core is a function of the key: all RPCs about a key share one core's cache.
 
 use super::per_core::Choose;
 use crate::hash::{mix, reduce};
@@ -19,8 +18,7 @@ impl KeyHash {
         Self { cores: u32::from(cores) }
     }
 
-    /// The core of a key whose hash the header carries: what a server that divides its data by core
-    /// goes by too.
+    /// The core of a key with this hash: a server that divides its data by core uses it too.
     #[must_use]
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "below a number of cores that is a u16")]

@@ -18,8 +18,7 @@ pub trait Choose {
     /// The core, below the number of cores given at construction.
     fn choose(&mut self, header: &Header) -> CoreId;
 
-    /// The core, for a choice by load: `load` returns the RPCs waiting for a core plus those given
-    /// to it.
+    /// The core, for a choice by load: `load` returns a core's waiting and outstanding RPCs.
     #[inline]
     fn choose_by_load(&mut self, header: &Header, _load: impl Fn(CoreId) -> u32) -> CoreId {
         self.choose(header)
@@ -41,8 +40,7 @@ impl<C: Choose> PerCore<C> {
         Self { choice, outstanding: vec![0; usize::from(cores)].into(), bound: PER_CORE_BOUND }
     }
 
-    /// The same with [`STEALABLE_BOUND`] RPCs per core: its queue is in memory, where other cores
-    /// reach it.
+    /// The same with [`STEALABLE_BOUND`] RPCs per core: its queue is in memory, open to others.
     #[must_use]
     pub fn stealable(cores: u16, choice: C) -> Self {
         Self::bounded(cores, choice, STEALABLE_BOUND)

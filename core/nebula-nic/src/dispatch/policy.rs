@@ -31,7 +31,6 @@ impl Quantum {
 }
 
 impl fmt::Display for Quantum {
-    /// In the largest unit that leaves whole numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ps = self.0.as_ps();
         let units = [(1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
@@ -91,7 +90,6 @@ impl ParsePolicyError {
     }
 }
 
-/// Splits a spelling into the name and the argument after the colon.
 pub(super) fn split(text: &str) -> (&str, Option<&str>) {
     match text.split_once(':') {
         Some((name, argument)) => (name, Some(argument)),
@@ -99,9 +97,7 @@ pub(super) fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The argument after the colon.
 pub(super) trait Argument: Sized {
-    /// Parses the argument.
     fn read(text: &str) -> Option<Self>;
 
     /// The valid arguments, for errors.
@@ -139,7 +135,6 @@ impl Argument for Groups {
     }
 }
 
-/// Parses the argument after the colon.
 pub(super) fn argument<T: Argument>(text: &str, argument: Option<&str>) -> Result<T, ParsePolicyError> {
     let unread = || ParsePolicyError::Argument { text: text.into(), needs: T::needs() };
     argument.and_then(T::read).ok_or_else(unread)

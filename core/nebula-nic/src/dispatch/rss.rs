@@ -1,5 +1,4 @@
-//! `rss`: the core is a hash of the sender. All RPCs of a node go to one core, however long its
-//! queue is.
+//! `rss`: the core is a hash of the sender. All RPCs of a node go to one core, even a busy one.
 //!
 //! Departs: the papers' RSS baseline draws a core for each message; a NIC hashes the flow, and the
 //! flow here is the source node. The papers' draw is `random`.

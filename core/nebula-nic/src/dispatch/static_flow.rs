@@ -1,17 +1,17 @@
-//! `static`: each sender has a fixed core; cores are assigned to new senders in turn. This is
-//! Dagger's static load balancing, by which the flow of a connection goes to one core (Dagger's
-//! load balancer 0).
+//! `static`: each sender has a fixed core; new senders get the cores in turn. This is Dagger's
+//! static load balancing (load balancer 0), where a connection's flow goes to one core; here the
+//! connection is the sender.
 //!
-//! The connection is the sender here. `rss` keeps a sender at one core too, but by a hash: with few
-//! senders some cores get several and others none, where `static` differs by one at most as long as
-//! senders are numbered one after the other, as the runtime numbers them. `round-robin` turns with
-//! each RPC and not with each sender, so that the RPCs of one sender meet at no core.
+//! `rss` keeps a sender at one core too, but by a hash: with few senders some cores get several and
+//! others none. Under `static` cores differ by at most one sender if senders are numbered
+//! consecutively, as in the runtime. `round-robin` takes the next core for each RPC instead of each
+//! sender.
 
 use super::per_core::Choose;
 use crate::id::CoreId;
 use crate::wire::Header;
 
-/// The sender's number modulo the number of cores: nothing is kept of a sender.
+/// The sender's number modulo the number of cores, without state for each sender.
 #[derive(Clone, Debug)]
 pub struct StaticFlow {
     cores: u32,

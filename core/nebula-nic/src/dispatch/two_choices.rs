@@ -1,9 +1,8 @@
-//! `two-choices`: two cores are drawn at random, and the RPC joins the shorter queue. It is hardly
-//! more complex than `random`, and its tail latency is close to that of much better balanced queues
-//! (Mitzenmacher 2001).
+//! `two-choices`: two cores are drawn at random, and the RPC joins the shorter queue. The tail
+//! latency is close to that of much better balanced queues (Mitzenmacher 2001).
 //!
-//! A policy that gives each core a queue says which core an RPC goes to and nothing else;
-//! [`PerCore`](super::PerCore) does the rest: credit, order, admission.
+//! A policy that gives each core a queue only chooses the core; [`PerCore`](super::PerCore) does
+//! the rest: credit, order, admission.
 
 use super::per_core::Choose;
 use crate::hash::Rng;

@@ -1,9 +1,9 @@
-//! Tenants: sources that belong together, and the weight of their share.
+//! Tenants: groups of sources with weights.
 //!
-//! What is admitted is shared out twice: among tenants by weight, and what a tenant has among its
-//! sources evenly. A tenant's share is max-min fair: who asks for less than its part by weight gets
-//! what it asks for, and what that leaves is parted by weight among the others. Their number is
-//! bounded, so that the shares are worked out again at the end of each round.
+//! Admitted RPCs are shared among tenants by weight, and a tenant's evenly among its sources. The
+//! shares are max-min fair: a tenant that asks for less than its part by weight gets all of that,
+//! and the others share the rest by weight. There are at most 16 tenants, so the shares can be
+//! computed again at the end of each round.
 
 use crate::id::NodeId;
 use alloc::boxed::Box;
@@ -12,7 +12,7 @@ use core::fmt;
 /// The most tenants.
 pub const TENANTS_MAX: usize = 16;
 
-/// Which bits of a client's number say whose it is, and what each tenant weighs.
+/// The bits of a client's number that identify its tenant, and each tenant's weight.
 ///
 /// # Examples
 ///
@@ -34,14 +34,14 @@ impl Tenants {
     /// All clients are of one tenant.
     pub const ONE: Self = Self { shift: 0, weights: [0; TENANTS_MAX] };
 
-    /// Tenants that are numbered from 0 in the bits from `shift` on, as many as the highest number
-    /// needs. Invalid ones are refused where a back end is built with them: fewer than two tenants
-    /// or more than [`TENANTS_MAX`], a weight of 0, or bits beyond those of a number.
+    /// Tenants numbered from 0 in the bits from `shift` on, as many bits as the highest number
+    /// needs. Building a back end fails if they are invalid: fewer than two tenants or more than
+    /// [`TENANTS_MAX`], a weight of 0, or bits beyond those of a number.
     #[must_use]
     pub fn new(shift: u8, weights: &[u8]) -> Self {
         let mut tenants = Self { shift, ..Self::ONE };
         if weights.len() > TENANTS_MAX {
-            // Not possible either, and so refused.
+            // Invalid too, and so refused.
             return Self { shift: u8::MAX, ..tenants };
         }
         tenants.weights[..weights.len()].copy_from_slice(weights);
@@ -61,7 +61,7 @@ impl Tenants {
         (snid.0.unbounded_shr(self.shift as u32) & ((1 << self.bits()) - 1)) as usize
     }
 
-    /// What a tenant weighs: 1 where nothing is said of it.
+    /// The weight of a tenant: 1 where none is set.
     #[must_use]
     #[inline]
     pub const fn weight(&self, tenant: usize) -> u32 {
@@ -69,7 +69,6 @@ impl Tenants {
         if weight == 0 { 1 } else { weight as u32 }
     }
 
-    /// Bits that the highest number needs.
     const fn bits(&self) -> u32 {
         let mut last = TENANTS_MAX - 1;
         while last > 0 && self.weights[last] == 0 {
@@ -78,7 +77,6 @@ impl Tenants {
         usize::BITS - last.leading_zeros()
     }
 
-    /// Whether there can be such tenants.
     pub(crate) fn are_possible(&self) -> bool {
         let is_set = |weight: &u8| *weight > 0;
         let first_unset = self.weights.iter().position(|weight| !is_set(weight)).unwrap_or(TENANTS_MAX);
@@ -87,7 +85,6 @@ impl Tenants {
     }
 }
 
-/// As [`Display`](fmt::Display).
 impl fmt::Debug for Tenants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tenants({self})")
@@ -118,13 +115,13 @@ impl core::str::FromStr for Tenants {
     }
 }
 
-/// What a tenant has had in a round.
+/// The RPCs that a tenant has had in a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Had {
     rpcs: u32,
-    /// Sources that they came from, or that were refused.
+    /// Sources that sent them, or that were refused.
     sources: u32,
-    /// How light their sources were, together.
+    /// The sum of their sources' lightness.
     lightness: u32,
 }
 
@@ -134,8 +131,7 @@ impl Had {
         Self { rpcs: self.rpcs + other.rpcs, sources, lightness: self.lightness + other.lightness }
     }
 
-    /// What is remembered of a round and those before it: older ones fade, and none is forgotten at
-    /// a stroke.
+    /// A round added to those before it: older ones fade, instead of being forgotten at once.
     const fn halved_with(self, now: Self) -> Self {
         let Self { rpcs, sources, lightness } = self;
         Self {
@@ -145,8 +141,8 @@ impl Had {
         }
     }
 
-    /// How much less than the mean source one has had that has had `own` and is to have another:
-    /// from 0, as much or more, to [`LIGHTEST`].
+    /// How much lighter than the mean a source is that has had `own` RPCs and gets another: from 0,
+    /// not lighter, to [`LIGHTEST`].
     const fn lightness(self, own: u32) -> u32 {
         let expected = self.rpcs + 1;
         let had = (own + 1).saturating_mul(self.sources);
@@ -158,7 +154,7 @@ impl Had {
 struct Tenant {
     now: Had,
     before: Had,
-    /// What part of all it may have, of [`WHOLE`].
+    /// The part of all RPCs that it may have, of [`WHOLE`].
     share: u32,
 }
 
@@ -168,11 +164,10 @@ impl Tenant {
     }
 }
 
-/// All that there is to share out.
 const WHOLE: u32 = 1 << 16;
 const LIGHTEST: u32 = 256;
 
-/// What the tenants of a queue have had.
+/// The RPCs that the tenants of a queue have had.
 #[derive(Clone, Debug)]
 pub(super) struct Shares {
     tenants: Tenants,
@@ -183,7 +178,6 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// Nobody has had anything.
     pub(super) fn new(tenants: Tenants) -> Self {
         let of = alloc::vec![Tenant::default(); 1 << tenants.bits()].into();
         let mut shares = Self { tenants, of, now: 0, before: 0 };
@@ -200,7 +194,6 @@ impl Shares {
         self.now += rpcs;
     }
 
-    /// Ends the round.
     pub(super) fn end_round(&mut self) {
         self.share_out();
         (self.now, self.before) = (0, 0);
@@ -210,15 +203,15 @@ impl Shares {
         }
     }
 
-    /// Parts all that was had in two rounds: who had less than its part by weight keeps what it
-    /// had, and the others part the rest.
+    /// Shares out the RPCs of two rounds: tenants that had less than their part by weight keep
+    /// theirs, and the others share the rest.
     fn share_out(&mut self) {
         let Self { tenants, of, now, before } = self;
         let weight = |index: usize| tenants.weight(index);
         let mut is_light = [false; TENANTS_MAX];
         let (mut rest, mut weights) = (*now + *before, (0..of.len()).map(weight).sum::<u32>());
         let all = rest.max(1);
-        // Each pass but the last finds another light one, and they can never be all.
+        // Each pass but the last finds another light tenant, and they can never all be light.
         while let Some(index) = (0..of.len()).find(|&i| !is_light[i] && of[i].had().rpcs * weights < rest * weight(i)) {
             is_light[index] = true;
             rest -= of[index].had().rpcs;
@@ -226,18 +219,16 @@ impl Shares {
         }
         for (index, tenant) in of.iter_mut().enumerate() {
             let share = u64::from(rest) * u64::from(weight(index)) * u64::from(WHOLE) / u64::from(weights * all);
-            // Of nothing all have a part.
+            // If there was nothing, all have a part.
             tenant.share = u32::try_from(share).unwrap_or(u32::MAX).max(1);
         }
     }
 
-    /// Whether a source that has had `own` RPCs may take one of `left` places of `kept`, after
-    /// `more` others.
+    /// Whether a source with `own` RPCs may take one of `left` places of `kept` after `more`.
     ///
-    /// Its tenant may where what it has had is to its share as the places left are to those kept. A
-    /// source that is lighter than the tenant's RPCs are in the mean finds more places left, and
-    /// one that is heavier finds fewer: so the tenant as a whole gains nothing by what its sources
-    /// are.
+    /// It may if its tenant's RPCs relate to the tenant's share as the places left to those kept. A
+    /// source lighter than the mean of the tenant's RPCs counts more places left, a heavier one
+    /// fewer: so the tenant as a whole gains nothing from the mix of its sources.
     pub(super) fn is_light(&self, snid: NodeId, own: u32, more: u32, (left, kept): (u32, u32)) -> bool {
         if left > kept {
             return true;

@@ -1,4 +1,4 @@
-//! One operation: its 32 bytes on the wire, and why it may be refused.
+//! One operation: its 32 bytes on the wire, and the reasons to refuse it.
 //!
 //! ```text
 //! byte  0     1      2..4   4..8    8..16  16..24                            24..32     little-endian
@@ -8,28 +8,27 @@
 use super::rights::Rights;
 use super::table::RegionId;
 
-/// Bytes of an operation before those that it writes.
+/// Bytes of an operation, without the data that it writes.
 pub const ACCESS_BYTES: usize = 32;
 
-/// Flag of a read: there is a version word, and what was read belongs to one version.
+/// Flag of a read: there is a version word, and all bytes belong to one version.
 const WHOLE: u8 = 1;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AccessKind {
-    /// Reads bytes. Each aligned word is read at once; with a version word, the bytes all belong to
-    /// one version, or the read is refused as [torn](AccessRefusal::Torn).
+    /// Reads bytes, each aligned word at once. With a version word, all bytes belong to one
+    /// version, or the read is refused as [torn](AccessRefusal::Torn).
     Read {
         /// Offset of the version word in the region, a multiple of 8.
         version_at: Option<u64>,
     },
-    /// Writes the bytes that follow. Each whole aligned word is written at once.
+    /// Writes the bytes that follow, each whole aligned word at once.
     Write,
-    /// Replaces the word at the offset by `desired` if it is `expected`, at once; shows what was
-    /// there.
+    /// Atomically replaces the word there by `desired` if it is `expected`; returns the old word.
     CompareSwap {
-        /// The word that has to be there.
+        /// The word that must be there.
         expected: u64,
         /// The word that replaces it.
         desired: u64,
@@ -60,7 +59,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// The rights that it takes.
+    /// The rights that it needs.
     #[must_use]
     pub const fn rights(&self) -> Rights {
         match self.kind {
@@ -70,8 +69,8 @@ impl Access {
         }
     }
 
-    /// Its bytes on the wire, before those that it writes. Of a length above 65,535 the low 16 bits
-    /// are said.
+    /// Its bytes on the wire, without the data that it writes. Of a length above 65,535 only the
+    /// low 16 bits are encoded.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a block has 64 bytes")]
     pub fn encode(&self) -> [u8; ACCESS_BYTES] {
@@ -88,12 +87,11 @@ impl Access {
         bytes
     }
 
-    /// Reads an operation, and the bytes that it writes.
+    /// Decodes an operation and the data that it writes.
     ///
     /// # Errors
     ///
-    /// [`AccessRefusal::Malformed`] where the bytes are not exactly one operation with what it
-    /// writes.
+    /// [`AccessRefusal::Malformed`] if the bytes are not exactly one operation with its data.
     pub fn decode(message: &[u8]) -> Result<(Self, &[u8]), AccessRefusal> {
         let (head, data) = message.split_first_chunk::<ACCESS_BYTES>().ok_or(AccessRefusal::Malformed)?;
         let &[[kind, flags, low, high, region @ ..], at, third, fourth] = head.as_chunks::<8>().0 else {

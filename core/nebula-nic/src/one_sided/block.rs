@@ -1,5 +1,4 @@
-//! How long is one operation on the wire?
+//! The size of one operation on the wire.
 
-/// The most bytes of one operation on the wire: a cache block, soNUMA's MTU. Longer ones are cut by
-/// the client.
+/// The most bytes of an operation on the wire: a cache block, soNUMA's MTU. Clients split others.
 pub const BLOCK_BYTES: u32 = crate::id::SLOT_BYTES;

@@ -1,8 +1,8 @@
-//! What clients may do with a region.
+//! The rights of clients to a region.
 
 use core::ops::BitOr;
 
-/// What clients may do with a region, and how.
+/// The rights of clients to a region.
 ///
 /// # Examples
 ///
@@ -21,13 +21,13 @@ impl Rights {
     pub const NONE: Self = Self(0);
     /// Reads.
     pub const READ: Self = Self(1);
-    /// Writes; with [`READ`](Self::READ), compare-and-swap too, which shows what was there.
+    /// Writes; with [`READ`](Self::READ), compare-and-swap too, which returns the old word.
     pub const WRITE: Self = Self(2);
-    /// Clients on the same machine may map the memory and then need no engine. What is mapped
-    /// cannot be revoked from them.
+    /// Clients on the same machine may map the memory, and then need no engine. Mapped memory
+    /// cannot be revoked.
     pub const MAP: Self = Self(4);
 
-    /// The rights whose bits these are; unknown bits give none.
+    /// The rights with these bits; unknown bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 7)
@@ -39,7 +39,7 @@ impl Rights {
         self.0
     }
 
-    /// Whether all of `others` are among them.
+    /// Whether it includes all of `others`.
     #[must_use]
     pub const fn has(self, others: Self) -> bool {
         self.0 & others.0 == others.0

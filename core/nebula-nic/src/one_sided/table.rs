@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 pub const REGIONS_MAX: u16 = 1024;
 
 /// The name of a registration: its place in the low 16 bits, above them how often the place was
-/// used before. So the first region of a server is 0, the next one 1, and a name that was revoked
-/// is never given again until a place was used 65,536 times.
+/// used before. So the first region of a server is 0, the next one 1, and a revoked name returns
+/// only after its place was used 65,536 times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionId(pub u32);
 
@@ -29,16 +29,16 @@ impl RegionId {
     }
 }
 
-/// What a server registers.
+/// The memory that a server registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration {
     /// The messaging domain whose clients may use it.
     pub domain: DomainId,
-    /// Where it begins in the memory that it is part of, in bytes; a multiple of 8.
+    /// Where it begins in the memory that contains it, in bytes; a multiple of 8.
     pub base: u64,
     /// Its length, in bytes.
     pub bytes: u64,
-    /// What clients may do with it.
+    /// The rights of clients.
     pub rights: Rights,
 }
 
@@ -49,10 +49,10 @@ pub enum RegionError {
     /// The table is full.
     #[error("a server has at most {max} regions: revoke one first, or register larger ones")]
     Full {
-        /// Regions that there may be.
+        /// The most regions.
         max: u16,
     },
-    /// The base is no multiple of 8, or the end lies beyond what 64 bits can say.
+    /// The base is no multiple of 8, or the end does not fit 64 bits.
     #[error("a region of {bytes} bytes at {base} is impossible: the base is a multiple of 8, and its end below 2^64")]
     Place {
         /// Where it would begin.
@@ -62,15 +62,14 @@ pub enum RegionError {
     },
 }
 
-/// The bytes that an operation means, counted from the beginning of the memory that its region is
-/// part of.
+/// The bytes of an operation, counted from the beginning of the memory that contains its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionWindow {
     /// The first byte.
     pub offset: u64,
     /// How many.
     pub bytes: u32,
-    /// The first byte of the version word, where there is one.
+    /// The first byte of the version word, if there is one.
     pub version: Option<u64>,
 }
 
@@ -81,18 +80,14 @@ struct Entry {
     is_live: bool,
 }
 
-/// The regions that a server has registered.
+/// The regions that a server has registered. Cost: a decision is a few comparisons for any number
+/// of regions. Nothing is allocated after construction.
 ///
 /// # Invariants
 ///
 /// - A [`RegionWindow`] lies within the region that the operation named, and so does its version
 ///   word.
-/// - An id that was revoked is refused from then on, also when its place is used by another region.
-///
-/// # Cost
-///
-/// A decision is some comparisons, whatever the number of regions. Nothing is allocated after
-/// construction.
+/// - A revoked id stays refused, also when another region uses its place.
 ///
 /// # Examples
 ///
@@ -127,7 +122,7 @@ impl RegionTable {
     ///
     /// # Errors
     ///
-    /// [`RegionError`]: there is no free place, or it cannot lie there.
+    /// [`RegionError`]: the table is full, or the region is impossible.
     pub fn register(&mut self, registration: Registration) -> Result<RegionId, RegionError> {
         let Registration { base, bytes, .. } = registration;
         if !base.is_multiple_of(8) || base.checked_add(bytes).is_none() {
@@ -148,7 +143,7 @@ impl RegionTable {
         Ok(RegionId(u32::from(generation) << 16 | place as u32))
     }
 
-    /// Refuses everything that names `id` from here on; whether it was registered.
+    /// Refuses all further operations on `id`. Returns whether it was registered.
     pub fn revoke(&mut self, id: RegionId) -> bool {
         let Some(entry) = self.entries.get_mut(id.place()).filter(|entry| entry.is_named(id)) else { return false };
         entry.is_live = false;
@@ -156,7 +151,7 @@ impl RegionTable {
         true
     }
 
-    /// What was registered under `id`, unless it was revoked.
+    /// The registration of `id`, unless it was revoked.
     #[must_use]
     pub fn registration(&self, id: RegionId) -> Option<Registration> {
         self.entries.get(id.place()).filter(|entry| entry.is_named(id)).map(|entry| entry.registration)
@@ -198,7 +193,6 @@ impl RegionTable {
 }
 
 impl Registration {
-    /// Where `bytes` bytes from `at` on lie, if all of them are inside.
     #[inline]
     fn place(&self, at: u64, bytes: u64) -> Result<u64, AccessRefusal> {
         let is_inside = at <= self.bytes && bytes <= self.bytes - at;

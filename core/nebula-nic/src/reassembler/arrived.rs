@@ -1,6 +1,5 @@
 //! Which packets have arrived: one bit each, at the half slot where the packet's payload begins.
-//!
-//! Half slots, since the slots of a client's ring over shared memory carry 16 bytes less than whole
+//! Half slots, since the slots of a client's ring in shared memory carry 16 bytes less than whole
 //! ones.
 
 use crate::id::{SLOT_BYTES, SlotRange};
@@ -9,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::ops::Range;
 
-/// What an incomplete RPC lacks, as reported to its sender.
+/// The packets that an incomplete RPC lacks, as reported to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The first packet that has not arrived.
@@ -18,7 +17,7 @@ pub struct Missing {
     pub bitmap: u64,
 }
 
-/// Bytes that each bit stands for: fewer than any packet but the last has.
+/// Bytes for each bit: at most those of any packet but the last.
 const BYTES_PER_BIT: u32 = SLOT_BYTES / 2;
 const BITS_PER_SLOT: u32 = SLOT_BYTES / BYTES_PER_BIT;
 
@@ -37,8 +36,8 @@ impl Arrived {
         Self { bits, mtu_bytes: mtu.bytes() }
     }
 
-    /// For a buffer whose slots are numbered from `first`. The slots before it have unused bits
-    /// here: that costs two bits per slot, and no instruction per packet.
+    /// For a buffer whose slots are numbered from `first`. Those before it waste two bits each,
+    /// which saves an instruction per packet.
     pub(super) fn number_from(&mut self, first: u32) {
         self.bits = vec![0; self.bits.len() + words_of(first)].into();
     }
@@ -51,8 +50,7 @@ impl Arrived {
         is_first
     }
 
-    /// Marks consecutive packets as arrived; `false`, and marks none, if one of them was marked
-    /// already.
+    /// Marks consecutive packets as arrived; `false`, and marks none, if one was marked already.
     pub(super) fn set_run(&mut self, slots: SlotRange, packets: Range<u32>) -> bool {
         if packets.clone().any(|pkt_idx| self.has(slots, pkt_idx)) {
             return false;
@@ -63,7 +61,6 @@ impl Arrived {
         true
     }
 
-    /// Marks all packets of an RPC as not arrived.
     pub(super) fn clear(&mut self, range: SlotRange) {
         let (start, end) = (range.start.0 * BITS_PER_SLOT, (range.start.0 + range.slots) * BITS_PER_SLOT);
         for word in start / 64..end.div_ceil(64) {
@@ -72,7 +69,6 @@ impl Arrived {
         }
     }
 
-    /// What an RPC of `packets` packets lacks, if anything.
     pub(super) fn missing(&self, slots: SlotRange, packets: u32) -> Option<Missing> {
         let first = (0..packets).find(|&pkt_idx| !self.has(slots, pkt_idx))?;
         let behind = (first..packets).take(64).enumerate();
@@ -91,7 +87,6 @@ impl Arrived {
     }
 }
 
-/// Words for the bits of so many slots.
 const fn words_of(slots: u32) -> usize {
     (slots * BITS_PER_SLOT).div_ceil(64) as usize
 }

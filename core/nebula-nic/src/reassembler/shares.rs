@@ -1,15 +1,13 @@
-//! How many RPCs of one peer may be incomplete while others need the entries.
+//! Limits the incomplete RPCs of one peer while others need the entries.
 
 use crate::hash::{mix, reduce};
 use crate::id::NodeId;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// Peers are counted by a hash of their number, so memory does not grow with them. Two peers with
-/// the same hash share one limit.
+/// Peers are counted by a hash of their number, so that memory does not grow with them.
 const COUNTS: u32 = 256;
 
-/// Incomplete RPCs of each peer.
 #[derive(Clone, Debug)]
 pub(super) struct Shares {
     /// Empty if there is no limit.
@@ -19,7 +17,6 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// No limit.
     pub(super) fn unlimited() -> Self {
         Self { counts: Box::default(), per_peer: u32::MAX, seed: 0 }
     }
@@ -28,12 +25,10 @@ impl Shares {
         Self { counts: vec![0; COUNTS as usize].into(), per_peer, seed }
     }
 
-    /// Whether a peer has as many incomplete RPCs as it may.
     pub(super) fn is_used_up(&self, snid: NodeId) -> bool {
         self.counts.get(self.place(snid)).is_some_and(|&count| count >= self.per_peer)
     }
 
-    /// Whether a peer may have incomplete RPCs.
     pub(super) fn may_hold(&self, snid: NodeId) -> bool {
         self.counts.get(self.place(snid)).is_none_or(|&count| count > 0)
     }

@@ -1,28 +1,28 @@
 //! Room ahead of need, one word of bits at a time.
 //!
-//! Hardware reads a word at `tail`, one at the end of the free run at the first slot, and one
-//! behind slow RPCs beside its other work, in each cycle that has an input; what it has read counts
-//! some inputs later. Here each input of the back end pays for the same looks, and what they find
-//! counts from the same input on. So no packet costs more than another, and the same inputs find
-//! the same room in every world.
+//! In each cycle with an input, hardware reads three words in parallel with its other work: at
+//! `tail`, at the end of the free run at the first slot, and behind slow RPCs. Their contents count
+//! some inputs later. Here each input of the back end pays for the same looks, and their results
+//! count from the same input on. So all packets cost the same, and the same inputs find the same
+//! room in every world.
 //!
-//! What was found to be free stays so until it is given out: an RPC that gets slots of a run takes
-//! the whole run from the search.
+//! A found run stays free until it is given out: an RPC that gets slots of it takes the whole run
+//! out of the search.
 
 use super::RecvBuffer;
 use crate::id::SlotRange;
 
-/// Inputs from the one that reads a word to the one that knows the free runs in it: stages in which
-/// hardware finds the longest.
+/// Inputs from the one that reads a word to the one that knows its free runs: hardware finds the
+/// longest in as many stages.
 const STAGES: usize = 3;
-/// The search goes on while fewer than so many of the longest RPCs fit at the head.
+/// The search continues while fewer than this many of the longest RPCs fit at the head.
 const AHEAD: u32 = 8;
 const NOTHING: SlotRange = SlotRange::new(0, 0);
 
-/// A word that was read, and whose runs are not known yet.
+/// A word that was read and whose runs are not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Look {
-    /// Which; beyond all words where none was read.
+    /// Its index; beyond all words if none was read.
     word: u32,
     used: u64,
 }
@@ -31,40 +31,37 @@ impl Look {
     const NONE: Self = Self { word: u32::MAX, used: u64::MAX };
 }
 
-/// The search, and what it has found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scan {
     /// The slots before it are free.
     low: u32,
-    /// The next word.
     word: u32,
     /// Words that were read, the oldest first.
     looks: [Look; STAGES],
-    /// The free run that reaches up to the word of the oldest look.
+    /// The free run that ends before the word of the oldest look.
     carry: SlotRange,
     /// The longest run of the word before that.
     candidate: SlotRange,
-    /// The longest run that is known, beside those that the head comes to anyway.
+    /// The longest known run that the head would not reach anyway.
     found: SlotRange,
 }
 
-/// What an RPC that begins comes to.
+/// The slots for the next RPC.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     start: u32,
-    /// Where the free run ends that `start` is in; `None` if `tail` goes on.
+    /// The end of the free run that `start` is in; `None` if `tail` stays.
     tail: Option<u32>,
     is_found: bool,
 }
 
 impl Scan {
-    /// That of an empty buffer.
     pub(super) const fn new(slots: u32) -> Self {
         let looks = [Look::NONE; STAGES];
         Self { low: slots, word: 0, looks, carry: NOTHING, candidate: NOTHING, found: NOTHING }
     }
 
-    /// The oldest look tells its runs: the longest, the first of several, becomes the candidate.
+    /// Finds the runs of the oldest look: the first of the longest becomes the candidate.
     fn tell(&mut self, slots: u32) {
         let Look { word, used } = self.looks[0];
         self.candidate = NOTHING;
@@ -86,7 +83,6 @@ impl Scan {
         };
     }
 
-    /// `range` is given out.
     fn take(&mut self, range: SlotRange) {
         let end = range.start.0 + range.slots;
         for run in [&mut self.found, &mut self.candidate, &mut self.carry] {
@@ -100,17 +96,12 @@ impl Scan {
 }
 
 impl RecvBuffer {
-    /// Takes `slots` consecutive slots for one RPC, as [`alloc`](Self::alloc) does, where no RPC is
-    /// longer than `longest`: at the head, at the first slot, or behind a slow RPC. It looks ahead
-    /// as well.
+    /// Takes `slots` consecutive slots for one RPC, like [`alloc`](Self::alloc), and looks ahead
+    /// for RPCs of at most `longest`: at the head, at the first slot, or behind a slow RPC.
     ///
-    /// `None` when the room that is known is too short. There may be room that no look has come to
-    /// yet.
-    ///
-    /// # Cost
-    ///
-    /// Three words to look at, and one for each further 64 slots of the RPC. In RTL one cycle, and
-    /// one for each further 64 slots.
+    /// `None` if the known room is too short; there may be more that no look has reached yet. Cost:
+    /// three words to look at, and one for each further 64 slots of the RPC; as many cycles as
+    /// words beyond two in RTL.
     pub fn alloc_ahead(&mut self, slots: u32, longest: u32) -> Option<SlotRange> {
         let place = self.place(slots);
         self.look(longest, place);
@@ -127,23 +118,19 @@ impl RecvBuffer {
         Some(SlotRange::new(self.first + start, slots))
     }
 
-    /// Looks ahead for RPCs of at most `longest` slots: called before each free by a core.
-    ///
-    /// # Cost
-    ///
-    /// Three words to look at. In RTL none: beside the other stations.
+    /// Looks ahead for RPCs of at most `longest` slots: called before each free by a core. Cost:
+    /// three words to look at. In RTL none, in parallel with the other stations.
     pub fn look_ahead(&mut self, longest: u32) {
         self.look(longest, None);
     }
 
-    /// Whether an RPC of `slots` slots is to be skipped over what stops the head, because it fits
-    /// neither there nor at the first slot.
+    /// Whether an RPC of `slots` slots has to go beyond a slow RPC: it fits neither at the head nor
+    /// at the first slot.
     #[must_use]
     pub fn is_stopped(&self, slots: u32) -> bool {
         self.place(slots).is_none_or(|place| place.is_found)
     }
 
-    /// Where the next RPC goes, by what is known.
     fn place(&self, slots: u32) -> Option<Place> {
         let Self { head, tail, scan: Scan { low, found, .. }, .. } = *self;
         if self.restarts() && self.slots >= slots {
@@ -159,12 +146,12 @@ impl RecvBuffer {
         (found.slots >= slots).then_some(Place { start: found.start.0, tail: Some(end), is_found: true })
     }
 
-    /// All looks of one input, which gives out the slots of `place`: as the bits were before it.
+    /// All looks of one input, which gives out the slots of `place`: at the bits from before it.
     fn look(&mut self, longest: u32, place: Option<Place>) {
         let Self { head, tail, slots, scan: Scan { low, found, candidate, .. }, .. } = *self;
         let fits = |wanted: u32| tail - head >= wanted || (tail == slots && low >= wanted);
         let wants = !fits(longest.saturating_mul(AHEAD)) && found.slots < longest;
-        // What the head comes to anyway is no room behind anything, as long as it does come to it.
+        // A run that the head reaches anyway is no room behind a slow RPC.
         let end = candidate.start.0 + candidate.slots;
         let is_ahead = (candidate.start.0 < tail && head < end) || (tail == slots && candidate.start.0 < low);
         let base = if place.is_some_and(|place| place.is_found) { NOTHING } else { found };
@@ -181,7 +168,6 @@ impl RecvBuffer {
         };
     }
 
-    /// The next word of the search.
     fn read_next(&mut self) -> Look {
         let word = self.scan.word;
         self.scan.word = if (word + 1) * 64 >= self.slots { 0 } else { word + 1 };
@@ -199,7 +185,7 @@ impl RecvBuffer {
 
 /// The first of the longest runs of clear bits.
 fn longest_run(used: u64) -> SlotRange {
-    // A bit stays set as long as it begins a run that is longer than `slots`.
+    // A bit stays set while it begins a run longer than `slots`.
     let (mut longer, mut starts, mut slots) = (!used, 0_u64, 0);
     while longer != 0 {
         (starts, slots) = (longer, slots + 1);

@@ -1,4 +1,4 @@
-//! One remembered RPC, and what the memory reports about it.
+//! One remembered RPC, and the answers of the memory about it.
 
 use crate::id::RpcKey;
 use crate::verdict::NackReason;
@@ -8,13 +8,11 @@ use crate::verdict::NackReason;
 pub struct RetentionKey {
     /// Source node and transfer.
     pub rpc: RpcKey,
-    /// Distinguishes nodes that were given the same number one after the other: bits of what the
-    /// node was given with it.
+    /// Tells apart nodes that got the same number in turn, by bits of their address or key.
     pub tag: u32,
 }
 
-/// The entry of an RPC in the memory: stable while the RPC is in the server, later reused for
-/// another RPC.
+/// The entry of an RPC in the memory: stable while the RPC is in the server, then reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u32);
 
@@ -30,17 +28,16 @@ impl EntryId {
 /// Where a reply is stored in the ring of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyAt {
-    /// The ring position at which it begins: the number of bytes since the ring was empty, so it
-    /// only grows.
+    /// The ring position at which it begins: the bytes since the ring was empty, so it only grows.
     pub start: u64,
     /// Its length.
     pub bytes: u32,
 }
 
-/// What is known of an RPC.
+/// The state of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing, and it cannot have been forgotten: it may be executed.
+    /// Unknown, and it cannot have been forgotten: it may be executed.
     New,
     /// It is in the server: being reassembled, waiting, or served.
     InServer(EntryId),
@@ -59,10 +56,8 @@ pub enum Seen {
 #[error("every RPC that can be remembered is in the server: give the retention more entries")]
 pub struct RetentionFull;
 
-/// The state of an RPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The entry is unused.
     #[default]
     None,
     InServer,

@@ -2,15 +2,12 @@
 //!
 //! A line has eight places, each with 15 bits of a key's hash and the entry's number. Nearly every
 //! request is new, and its line shows that: no place has its bits. A key belongs in one line; if
-//! that is full, it goes into the next line with space. The line counts its displaced keys, so a
-//! line that has displaced none ends the search.
+//! that is full, it goes into the next line with space. The line counts its displaced keys: at 0, a
+//! search ends there. With all entries used, a line has two keys on average, and about one key in
+//! some thousands is displaced.
 //!
-//! With all entries used, a line has two keys on average, and about one key in some thousands is
-//! displaced.
-//!
-//! A node numbers its transfers consecutively, so they belong in consecutive lines, one page of
-//! them: a processor that expects sequences prefetches those lines. The seed determines where a
-//! page begins.
+//! A node numbers its transfers consecutively, so they belong in consecutive lines of one page,
+//! which a processor prefetches as a sequence. The seed determines where a page begins.
 
 use super::entry::{Entry, EntryId, RetentionKey};
 use crate::hash::mix;
@@ -22,8 +19,8 @@ use alloc::vec;
 const LINES_PER_PAGE: u32 = 64;
 const PLACES: usize = 8;
 /// Average number of entries per line when all are used: a quarter of the places. Pages overlap at
-/// random, and where many overlap, all their lines are full and their keys are displaced far: with
-/// half of the places used, that happens to one in fifty.
+/// random, and where many overlap, keys are displaced far: with half of the places used, that
+/// happens to one key in fifty.
 const ENTRIES_PER_LINE: u32 = 2;
 /// Set in the mark of every key; a place of mark 0 is free.
 const IS_TAKEN: u16 = 1 << 15;
@@ -43,7 +40,6 @@ struct Line {
 const _: () = assert!(size_of::<Line>() == 64);
 
 impl Line {
-    /// The entry with that key, among the places with its mark.
     #[inline]
     fn find(&self, entries: &[Entry], mark: u16, key: RetentionKey) -> Option<EntryId> {
         let mut places = equal(&self.marks, mark);
@@ -57,7 +53,6 @@ impl Line {
         None
     }
 
-    /// Gives a free place to the entry; `false` if there is none.
     #[inline]
     fn insert(&mut self, mark: u16, id: EntryId) -> bool {
         let free = equal(&self.marks, 0);
@@ -70,7 +65,6 @@ impl Line {
         true
     }
 
-    /// Frees the entry's place; `false` if it has none here.
     #[inline]
     fn remove(&mut self, mark: u16, id: EntryId) -> bool {
         let mut places = equal(&self.marks, mark);
@@ -86,13 +80,11 @@ impl Line {
     }
 }
 
-/// The places whose mark is `mark`, one bit each.
 #[inline]
 fn equal(marks: &[u16; PLACES], mark: u16) -> u32 {
     marks.iter().zip(0..).fold(0, |places, (&other, place)| places | u32::from(other == mark) << place)
 }
 
-/// The first of some places.
 #[inline]
 const fn first(places: u32) -> usize {
     (places.trailing_zeros() as usize) & (PLACES - 1)
@@ -105,7 +97,6 @@ pub(super) struct Index {
     seed: u64,
 }
 
-/// The line of a key, and its mark there.
 #[derive(Clone, Copy)]
 struct Home {
     line: usize,
@@ -116,7 +107,7 @@ impl Index {
     /// An empty index for at most `entries` entries, a power of two.
     pub(super) fn new(entries: u32, seed: u64) -> Self {
         let lines = entries.div_ceil(ENTRIES_PER_LINE) as usize;
-        // The reach of a line that has displaced nothing is never read; not all zeros, for the same
+        // The reach of a line without displaced keys is never read; not all zeros, for the same
         // reason as the entries.
         let empty = Line { reach: 1, ..Line::default() };
         Self { lines: vec![empty; lines].into(), seed }
@@ -138,7 +129,6 @@ impl Index {
         }
     }
 
-    /// Removes an entry that was inserted under this key.
     #[inline]
     pub(super) fn remove(&mut self, key: RetentionKey, id: EntryId) {
         let home = self.home(key);
@@ -146,8 +136,6 @@ impl Index {
             self.remove_displaced(home, id);
         }
     }
-
-    // -- keys outside their own line --
 
     #[cold]
     fn find_displaced(&self, entries: &[Entry], home: Home, key: RetentionKey) -> Option<EntryId> {
@@ -222,8 +210,7 @@ mod tests {
         (0..ENTRIES).for_each(|number| index.insert(key(number), EntryId(number)));
         let mut displaced_max = 0;
         for tid in ENTRIES..64 * ENTRIES {
-            // Not in order, so that a line has places again while some of its keys are still
-            // displaced.
+            // Out of order, so that a line has places again while keys of it are displaced.
             let id = EntryId(tid.wrapping_mul(0x9e37_79b1) % ENTRIES);
             let gone = entries[id.index()].key;
             index.remove(gone, id);

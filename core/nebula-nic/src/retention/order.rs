@@ -3,19 +3,17 @@
 use super::entry::EntryId;
 use alloc::boxed::Box;
 
-/// A queue with a place for every entry, so that a push never fails.
+/// A queue with a place for every entry: a push never fails.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     /// A power of two.
     places: Box<[EntryId]>,
-    /// Entries popped so far; wraps.
+    /// Entries popped and pushed so far; both wrap.
     popped: u32,
-    /// Entries pushed so far; wraps.
     pushed: u32,
 }
 
 impl Order {
-    /// All entries, by number.
     pub(super) fn all(entries: u32) -> Self {
         Self { places: (0..entries).map(EntryId).collect(), popped: 0, pushed: entries }
     }
@@ -25,13 +23,12 @@ impl Order {
         self.popped == self.pushed
     }
 
-    /// Entries in the queue.
     #[inline]
     pub(super) const fn len(&self) -> u32 {
         self.pushed.wrapping_sub(self.popped)
     }
 
-    /// Entries that are not.
+    /// Entries that are not in the queue.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "there were u32 entries at construction")]
     pub(super) const fn free(&self) -> u32 {

@@ -1,5 +1,4 @@
-//! Which bytes of the ring belong to which reply: a position that only grows, and the last lap
-//! before it.
+//! Which bytes of the ring belong to which reply.
 
 use super::entry::ReplyAt;
 
@@ -33,7 +32,6 @@ impl Replies {
         Some(ReplyAt { start, bytes })
     }
 
-    /// Where the next `bytes` contiguous bytes begin.
     #[inline]
     const fn next_start(&self, bytes: u32) -> u64 {
         let lap_left = self.capacity - self.place(self.head);

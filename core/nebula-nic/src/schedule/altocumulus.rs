@@ -1,9 +1,9 @@
 //! `altocumulus:G`: *which waiting RPCs go to which other group?*
 //!
 //! Cores are divided into groups, each with one queue and one manager. Every period, a manager
-//! compares its queue with a threshold that was trained for the current load: RPCs beyond it would
-//! miss the SLO. It then reads the lengths that the other groups published last, classifies the
-//! whole vector, and hands over the newest of its waiting RPCs before they have missed the SLO.
+//! compares its queue with a threshold trained for the current load: RPCs beyond it would miss the
+//! SLO. It then reads the lengths that the other groups last published, classifies them, and hands
+//! over its newest waiting RPCs before they miss the SLO.
 //!
 //! ```text
 //!   Hill                     Valley                   Pairing
@@ -13,8 +13,8 @@
 //!   # . . . .                # # # # .                # # # # .
 //! ```
 //!
-//! [`Backend::take_newest_waiting`](crate::Backend::take_newest_waiting) determines which RPCs may
-//! be handed over: an RPC moves at most once.
+//! An RPC moves at most once: [`Backend::take_newest_waiting`](crate::Backend::take_newest_waiting)
+//! chooses among the others.
 
 mod load_estimate;
 pub(crate) mod manager;

@@ -1,9 +1,9 @@
 //! `darc` in a back end: *which waiting RPC goes to which idle core, by its type?*
 //!
-//! The type of an RPC is known when its payload is whole, so it is told after the RPC was admitted.
-//! Until then the RPC waits unsorted, then in the queue of its type. How long an RPC keeps its core
-//! is counted from its dispatch until its slots come back, both in the time of the back end's
-//! inputs: so a decision log has all that [`Darc`] learns from.
+//! The type of an RPC is reported after it was admitted, since its payload must be complete. Until
+//! then it waits unsorted, then in the queue of its type. Service times are counted from dispatch
+//! to free in the time of the back end's inputs, so that a decision log has all that [`Darc`]
+//! learns from.
 
 use super::darc::{Darc, DarcConfig};
 use super::typed_queues::{RpcType, TypedQueues};
@@ -15,17 +15,14 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 
-/// The RPCs that wait by type, the cores that serve them, and [`Darc`], which joins the two.
-///
-/// # Cost
-///
-/// That of [`Darc`]; no allocation after construction.
+/// The RPCs that wait by type, the cores that serve them, and [`Darc`], which joins the two. Costs
+/// what [`Darc`] does; no allocation after construction.
 #[derive(Clone, Debug)]
 pub struct ByType {
     types: u8,
     capacity: u32,
     darc: Darc,
-    /// RPCs whose type has not been told, in the order in which they came.
+    /// RPCs whose type has not been reported, the oldest first.
     unsorted: VecDeque<Arrival>,
     queues: TypedQueues<Arrival>,
     idle: CoreSet,
@@ -35,11 +32,11 @@ pub struct ByType {
 }
 
 impl ByType {
-    /// Queues for `capacity` RPCs of so many types and idle cores as `config` says.
+    /// Queues for `capacity` RPCs; `config` has the types and the cores, all idle.
     ///
     /// # Panics
     ///
-    /// As [`Darc::new`].
+    /// Like [`Darc::new`].
     #[must_use]
     pub fn new(config: DarcConfig, capacity: u32) -> Self {
         Self {
@@ -54,17 +51,17 @@ impl ByType {
         }
     }
 
-    /// What happens from now on happens at `now`.
+    /// Sets the time of the calls that follow.
     #[inline]
     pub fn set_now(&mut self, now: Timestamp) {
         self.now = now;
     }
 
-    /// An RPC waits, whose type is not known yet.
+    /// Queues an RPC whose type is not known yet.
     ///
     /// # Panics
     ///
-    /// When it is given more RPCs than it has room for.
+    /// If there is no room.
     #[inline]
     pub fn push(&mut self, arrival: Arrival) {
         let room = self.capacity.saturating_sub(self.queues.waiting()) as usize;
@@ -79,8 +76,7 @@ impl ByType {
         self.unsorted.front().copied()
     }
 
-    /// The oldest RPC whose type was not known is of type `kind`, or of the common type 0 where
-    /// there is no such type. Nothing happens where all are known.
+    /// Reports the type of the oldest RPC without one; an unknown type counts as the common type 0.
     #[inline]
     pub fn sort(&mut self, kind: RpcType) {
         let kind = if kind.0 < self.types { kind } else { RpcType(0) };
@@ -90,7 +86,7 @@ impl ByType {
         }
     }
 
-    /// The next RPC for an idle core. Those whose type has not been told are of the common type 0.
+    /// The next RPC for an idle core. RPCs without a type become ones of the common type 0.
     #[inline]
     pub fn poll(&mut self) -> Option<Dispatch> {
         while !self.unsorted.is_empty() {
@@ -112,7 +108,7 @@ impl ByType {
         self.darc.handle_done(kind, self.now - since);
     }
 
-    /// What has been learnt.
+    /// The profile and the plan.
     #[must_use]
     pub const fn darc(&self) -> &Darc {
         &self.darc

@@ -1,9 +1,9 @@
 //! `darc`: *which cores are reserved for short RPCs?*
 //!
 //! A core that serves a long RPC is unavailable to short ones for that time. So some cores are
-//! reserved for the short types and may be idle while long RPCs wait. The machine learns the
-//! service time and frequency of each type, divides the cores in proportion, and answers two
-//! questions: which idle core runs an RPC that has arrived, and which type a free core takes next.
+//! reserved for the short types and may be idle while long RPCs wait. [`Darc`] learns the service
+//! time and frequency of each type, divides the cores in proportion, and decides which idle core
+//! runs an RPC that has arrived, and which type a free core takes next.
 //!
 //! ```text
 //!   types by mean service     a b | c   | d e          types within δ of the shortest of a group share its cores
@@ -28,9 +28,9 @@ use profile::Profile;
 /// The configuration of `darc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DarcConfig {
-    /// The number of types, 1 to [`TYPES_MAX`].
+    /// Types, 1 to [`TYPES_MAX`].
     pub types: u8,
-    /// The number of cores to divide, at least 1.
+    /// Cores to divide, at least 1.
     pub cores: u16,
     /// RPCs that make one sample of the load.
     pub window: u32,
@@ -38,8 +38,7 @@ pub struct DarcConfig {
     pub weight_percent: u8,
     /// Types are in one group if their mean exceeds the shortest by at most this many percent.
     pub group_percent: u8,
-    /// An RPC that has waited longer than this many mean service times of its type requests a new
-    /// plan.
+    /// Mean service times of its type after which a waiting RPC requests a new plan.
     pub delay_services: u32,
     /// A new plan is made if the demand of a type has changed by more than this many percent.
     pub moved_percent: u8,
@@ -48,10 +47,8 @@ pub struct DarcConfig {
 impl DarcConfig {
     /// Perséphone's parameters.
     ///
-    /// # Source
-    ///
-    /// Window 50,000, δ 20 %, change by 10 %, delay bound ten services: the SLO of its evaluation.
-    /// The weight of a window is not published; one half is assumed.
+    /// Source: window 50,000, δ 20 %, change by 10 %, delay bound of ten services: the SLO of its
+    /// evaluation. The weight of a window is not published; one half is assumed.
     #[must_use]
     pub const fn new(types: u8, cores: u16) -> Self {
         Self {
@@ -73,22 +70,17 @@ impl DarcConfig {
     }
 }
 
-/// Reserves cores for types of RPCs according to their load.
+/// Reserves cores for types of RPCs according to their load. Cost: choosing a core O(1), a type
+/// O(groups + types of the group); a new plan O(types²), at most once per window. No allocation
+/// after construction.
+///
+/// Source: Perséphone, SOSP 2021: DARC, as in its public dispatcher. Whether demand has changed is
+/// decided per type, relative to the plan.
 ///
 /// # Invariants
 ///
-/// Every type can use some core, and the longest group's cores are open to all types; so an RPC
+/// Every type can use some core, and the longest group's cores are open to all types. So an RPC
 /// waits while a core is idle only if that core is reserved for a shorter type.
-///
-/// # Cost
-///
-/// Choosing a core O(1), a type O(groups + types of the group); a new plan O(types²), at most once
-/// per window. No allocation after construction.
-///
-/// # Source
-///
-/// Perséphone, SOSP 2021: DARC, as in its public dispatcher. Whether demand has changed is decided
-/// per type, relative to the plan.
 ///
 /// # Examples
 ///
@@ -129,8 +121,7 @@ impl Darc {
         Self { config, profile, plan, is_late: false, plans: 0 }
     }
 
-    /// The idle core on which an RPC of this type begins: its own group's first, then those of
-    /// longer groups.
+    /// The idle core on which an RPC of this type begins: its own group's, else a longer group's.
     ///
     /// # Panics
     ///
@@ -154,8 +145,7 @@ impl Darc {
     #[must_use]
     #[inline]
     pub fn choose<T: Copy>(&self, idle: &CoreSet, queues: &TypedQueues<T>) -> Option<(CoreId, RpcType)> {
-        // The last core may take whatever any core may: so it gives the shortest type that has a
-        // core at all.
+        // The last core may take every type, so it yields the shortest one that has an idle core.
         let kind = self.choose_type(idle.last()?, queues)?;
         self.choose_core(kind, idle).map(|core| (core, kind))
     }
@@ -190,8 +180,7 @@ impl Darc {
         true
     }
 
-    /// The cores reserved for the type's group; empty if it has only the last core, which such
-    /// groups share.
+    /// The cores reserved for the type's group; empty if it has only the shared last core.
     ///
     /// # Panics
     ///

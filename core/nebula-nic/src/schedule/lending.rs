@@ -1,29 +1,27 @@
 //! *Which messaging domain has a core next?* Weighted deficit round robin: each domain in turn may
-//! use what its weight earned, in time.
+//! use the time that its weight earned.
 //!
 //! A domain that uses more than it has pays that back before it is served again, so that shares
-//! hold whatever a turn takes. What an idle domain does not use is the others', and it saves
-//! nothing up: when it comes back it waits for one turn of each other at most.
+//! hold however long turns are. The other domains get what an idle one does not use; it saves
+//! nothing up, and on its return waits for at most one turn of each other.
 //!
-//! # Source
-//!
-//! Shreedhar and Varghese, "Efficient Fair Queueing using Deficit Round Robin" (SIGCOMM 1995), with
-//! time in place of bytes.
+//! Source: Shreedhar and Varghese, "Efficient Fair Queueing using Deficit Round Robin" (SIGCOMM
+//! 1995), with time in place of bytes.
 
 use crate::time::Span;
 use alloc::boxed::Box;
 use core::num::NonZeroU16;
 
-/// What a domain of weight 1 earns in a round, unless set otherwise.
+/// The earnings of a domain of weight 1 in a round, unless set otherwise.
 pub const QUANTUM: Span = Span::from_us(2);
 
-/// The most that a domain has to pay back: a longer turn was none of its doing alone.
+/// The most that a domain has to pay back: longer turns are not its fault alone.
 const DEBT_MAX_PS: i64 = 10_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Account {
     weight: u16,
-    /// What it may use, in picoseconds; below zero what it has to pay back.
+    /// The time that it may use, in picoseconds; below zero, the time that it has to pay back.
     balance_ps: i64,
 }
 
@@ -56,12 +54,11 @@ pub struct Lending {
 }
 
 impl Lending {
-    /// Domains of these weights, each with a round's earnings; one of weight 1 earns `quantum` in a
-    /// round.
+    /// Domains of these weights, each with a round's earnings: `quantum` a round for weight 1.
     ///
     /// # Panics
     ///
-    /// When there is no domain, or `quantum` is zero.
+    /// If there is no domain, or `quantum` is zero.
     #[must_use]
     pub fn new(weights: &[NonZeroU16], quantum: Span) -> Self {
         assert!(!weights.is_empty() && quantum > Span::ZERO, "a core is lent to nobody, or for no time");
@@ -70,12 +67,9 @@ impl Lending {
         Self { accounts: weights.iter().map(account).collect(), at: 0, quantum_ps }
     }
 
-    /// The domain that has the core now, by its place in the weights. After its turn say what it
-    /// [`used`](Self::used).
-    ///
-    /// # Cost
-    ///
-    /// One look at each domain that has to pay back, for each round that this takes.
+    /// The domain that has the core now, by its place in the weights. Report its turn with
+    /// [`used`](Self::used). Cost: a look at each domain that has to pay back, for each round that
+    /// this takes.
     pub fn pick(&mut self) -> usize {
         loop {
             let account = &mut self.accounts[self.at];
@@ -86,8 +80,7 @@ impl Lending {
         }
     }
 
-    /// Says that `domain` had a turn of this length, and whether it found work: one that did not
-    /// has nothing left.
+    /// Reports a turn of `domain` and whether it found work: if not, it loses what is left.
     pub fn used(&mut self, domain: usize, time: Span, had_work: bool) {
         let Some(account) = self.accounts.get_mut(domain) else { return };
         let used = i64::try_from(time.as_ps()).unwrap_or(i64::MAX);
@@ -143,7 +136,7 @@ mod tests {
         for weights in [&[1, 1][..], &[1, 3], &[5, 1, 2], &[1, 10, 100]] {
             let all: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
             let busy = vec![100; weights.len()];
-            // Those of one domain are ten times as long, and each is drawn.
+            // The turns of one domain are ten times as long, and each is drawn.
             let shares = shares(weights, &busy, 400_000, |domain, rng| {
                 u64::from(rng.below(1_000_000)) * if domain == 0 { 20 } else { 2 } + 1
             });
@@ -163,7 +156,7 @@ mod tests {
             let domain = lending.pick();
             lending.used(domain, Span::from_us(1), domain == 0);
         }
-        // Now it has work too: it gets what is its own, not what it left to the other one.
+        // Now it has work too: it gets its share, and nothing of what it left to the other one.
         let mut in_a_row = 0;
         for _ in 0..100 {
             let domain = lending.pick();

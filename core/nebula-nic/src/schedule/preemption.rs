@@ -1,12 +1,12 @@
 //! `preemptive:Q`: *has the running RPC used its quantum, and where does it go?*
 //!
-//! If service times are not known in advance, short RPCs may have to wait behind a long one. So
-//! each RPC runs for a quantum at a time: when that is used up, it goes to the tail of a queue, and
-//! the RPCs waiting there run first. With a short enough quantum all RPCs share the core evenly,
-//! and each ends after a time proportional to its length.
+//! If service times are unknown, short RPCs may wait behind a long one. So each RPC runs for a
+//! quantum at a time and then goes to the tail of a queue, and the RPCs waiting there run first.
+//! With a short enough quantum all RPCs share the core evenly, and each ends after a time
+//! proportional to its length.
 //!
-//! The caller decides how time is observed: by a dispatcher that sends interrupts, by the code
-//! itself at safe points, or by a timer. All make the same call.
+//! The caller observes the time: with a dispatcher that sends interrupts, at safe points of the
+//! code, or with a timer. All make the same call.
 
 use super::run_queue::RunQueue;
 use crate::dispatch::Quantum;
@@ -43,11 +43,9 @@ pub enum Turn {
 
 /// Decides when an RPC has used its quantum.
 ///
-/// # Source
-///
-/// Shinjuku: a dispatcher interrupts RPCs that have run for 5 µs, and puts them at the tail of
-/// their type's queue. nanoPU: a core's thread scheduler moves a thread that has run for its bound
-/// after those that wait at the same core.
+/// Source: Shinjuku: a dispatcher interrupts RPCs that have run for 5 µs, and puts them at the tail
+/// of their type's queue. nanoPU: a core's thread scheduler moves a thread that has run for its
+/// bound behind those that wait at the same core.
 ///
 /// # Examples
 ///
@@ -89,8 +87,7 @@ impl Preemption {
         if used >= self.quantum.span() && is_wanted { Turn::Suspend(self.back_to) } else { Turn::Continue }
     }
 
-    /// The decision about the RPC that a core with its own run queue serves: only RPCs in that
-    /// queue count as waiting.
+    /// The decision at a core with its own run queue: only RPCs in that queue wait for it.
     #[must_use]
     #[inline]
     pub fn decide_at_core<T: Copy>(&self, used: Span, queue: &RunQueue<T>) -> Turn {

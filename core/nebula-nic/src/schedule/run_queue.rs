@@ -1,23 +1,18 @@
 //! A core's own run queue: *which of the RPCs given to a core runs next?*
 //!
-//! RPCs join at the tail, whether new or suspended; the head is begun or resumed. So the RPCs at
-//! one core run round-robin.
+//! New and suspended RPCs join at the tail; the head is begun or resumed. So the RPCs at one core
+//! run round-robin.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// The RPCs at one core: one in service, the others in the order in which they will run.
-///
-/// `T` is the caller's identifier of an RPC.
+/// The RPCs at one core: one in service, the others in the order in which they will run. `T` is the
+/// caller's identifier of an RPC. Cost: every operation O(1), no allocation after construction.
 ///
 /// # Invariants
 ///
 /// At most [`capacity`](Self::capacity) wait, of which at most `suspended_max` were begun; none is
 /// lost or runs twice.
-///
-/// # Cost
-///
-/// Every operation O(1), no allocation after construction.
 ///
 /// # Examples
 ///
@@ -41,7 +36,6 @@ pub struct RunQueue<T> {
     suspended_max: u32,
 }
 
-/// An RPC that waits to run.
 #[derive(Clone, Copy, Debug)]
 struct Turned<T> {
     rpc: T,
@@ -49,8 +43,7 @@ struct Turned<T> {
 }
 
 impl<T: Copy> RunQueue<T> {
-    /// Room for `capacity` waiting RPCs, of which at most `suspended_max` may have been begun
-    /// before.
+    /// Room for `capacity` waiting RPCs, of which at most `suspended_max` may have begun.
     ///
     /// # Panics
     ///
@@ -68,8 +61,7 @@ impl<T: Copy> RunQueue<T> {
         }
     }
 
-    /// Adds an RPC that has been given to the core; `false` if there is no room, and the caller
-    /// keeps it.
+    /// Adds an RPC that was given to the core; `false` if there is no room.
     #[inline]
     pub fn admit(&mut self, rpc: T) -> bool {
         self.push(Turned { rpc, was_begun: false })
@@ -89,8 +81,8 @@ impl<T: Copy> RunQueue<T> {
         self.running
     }
 
-    /// Moves the RPC in service to the tail; `false` if there is none, or it [cannot
-    /// be](Self::can_suspend) suspended and continues.
+    /// Moves the RPC in service to the tail; `false` if there is none or it [cannot
+    /// be](Self::can_suspend) suspended.
     #[inline]
     pub fn suspend(&mut self) -> bool {
         if !self.can_suspend() {
@@ -107,8 +99,7 @@ impl<T: Copy> RunQueue<T> {
         self.running.take()
     }
 
-    /// Whether the RPC in service could be suspended: there is room, and fewer than `suspended_max`
-    /// are suspended.
+    /// Whether the RPC in service could be suspended: room is left, below `suspended_max`.
     #[must_use]
     #[inline]
     pub fn can_suspend(&self) -> bool {
@@ -162,7 +153,6 @@ impl<T: Copy> RunQueue<T> {
         true
     }
 
-    /// The place `ahead` places after the head, wrapping around the ring.
     #[inline]
     fn behind(&self, ahead: u32) -> u32 {
         let room = self.capacity() - self.head;

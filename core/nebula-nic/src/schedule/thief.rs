@@ -1,22 +1,15 @@
 //! `work-stealing`: *from whose queue does an idle core steal?*
 //!
-//! An idle core looks at the queues of the others, starting at a random one, so that thieves do not
-//! all choose the same victim. It takes the oldest RPC there: the one that has waited longest is
-//! closest to missing the SLO.
+//! An idle core looks at the other queues from a random one on, so that thieves do not all choose
+//! the same victim. It takes the oldest RPC there, which is closest to missing the SLO.
 
 use crate::core_set::CoreSet;
 use crate::hash::Rng;
 use crate::id::CoreId;
 
-/// The state of one idle core for stealing.
+/// The state of one idle core for stealing. Cost: O(1) for up to 64 cores, O(cores / 64) beyond.
 ///
-/// # Cost
-///
-/// O(1) for up to 64 cores, O(cores / 64) beyond.
-///
-/// # Source
-///
-/// ZygOS: the idle loop that polls the shuffle queues of the other cores in random order.
+/// Source: ZygOS: the idle loop polls the shuffle queues of the other cores in random order.
 ///
 /// # Examples
 ///
@@ -46,8 +39,7 @@ impl Thief {
         Self { core, cores: u32::from(cores), rng: Rng::new(seed ^ (u64::from(core.0) << 32)) }
     }
 
-    /// The queue to take from, among those that `queues` marks as not empty; its own if that is one
-    /// of them.
+    /// The queue to take from, of those that `queues` marks as not empty; its own if marked.
     #[inline]
     pub fn choose(&mut self, queues: &CoreSet) -> Option<CoreId> {
         if queues.is_empty() {

@@ -1,9 +1,8 @@
-//! `preemptive:Q`, at one core of the runtime: *which RPC runs next, and which has run long
-//! enough?*
+//! `preemptive:Q` at one core of the runtime: *which RPC runs next, which has run long enough?*
 //!
 //! A core's RPCs run round-robin. Each runs until it ends or says that it can be interrupted. If it
-//! has then used its quantum and others wait, it goes to the tail of the core's queue, after RPCs
-//! that were given to the core meanwhile.
+//! has then used its quantum and others wait, it goes to the tail of the core's queue, behind RPCs
+//! that the core got meanwhile.
 //!
 //! ```text
 //!   dispatched ─▶ [ fresh, suspended, fresh, … ] ─▶ runs ─▶ over
@@ -11,7 +10,7 @@
 //!                            └─── due, others wait ──┘
 //! ```
 //!
-//! An RPC that has begun keeps its *context* until it ends: what the core needs to resume it.
+//! An RPC that has begun keeps its *context*, which the core needs to resume it, until it ends.
 //! Contexts are few; once all are in use, no RPC begins before another ends, and those that have
 //! begun run round-robin.
 
@@ -21,7 +20,7 @@ use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 
 /// The most RPCs that a core can have suspended: with the running one and one behind it, they are
-/// what a core can be given.
+/// all that it can get.
 pub const SUSPENDED_MAX: u32 = JBSQ_BOUND_MAX - 2;
 
 /// Which RPC runs next.
@@ -50,19 +49,13 @@ pub enum Yielded {
 
 /// The RPCs of one core, which run round-robin.
 ///
-/// Call [`handle_dispatch`](Self::handle_dispatch) for each RPC that the core is given, and
-/// [`poll_next`](Self::poll_next) while none runs; then [`handle_yield`](Self::handle_yield) when
-/// the RPC can be interrupted, which has an effect only from [`due_at`](Self::due_at) on, and
-/// [`handle_end`](Self::handle_end) when it ends.
+/// Call [`handle_dispatch`](Self::handle_dispatch) for each RPC that the core gets, and
+/// [`poll_next`](Self::poll_next) while none runs. Then call [`handle_yield`](Self::handle_yield)
+/// when the RPC can be interrupted, which has an effect only from [`due_at`](Self::due_at) on, and
+/// [`handle_end`](Self::handle_end) when it ends. Cost: O(1), no allocation after construction.
 ///
-/// # Cost
-///
-/// O(1), no allocation after construction.
-///
-/// # Source
-///
-/// Shinjuku for the quantum and the tail; nanoPU and Concord for a queue at the core. That an RPC
-/// itself says when it can be interrupted is from Concord, whose compiler inserts the checks.
+/// Source: Shinjuku for the quantum and the tail; nanoPU and Concord for a queue at the core.
+/// Concord's compiler inserts the checks by which an RPC itself says when it can be interrupted.
 ///
 /// # Examples
 ///
@@ -89,7 +82,6 @@ pub struct Turns {
     fresh: VecDeque<u32>,
     /// Queue positions and contexts of the suspended RPCs.
     suspended: VecDeque<(u32, u32)>,
-    /// The next queue position.
     place: u32,
     /// One bit per free context.
     free_contexts: u64,
@@ -99,8 +91,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// An empty queue whose RPCs have a quantum of `quantum`, at most `suspended_max` suspended at
-    /// once; 0 lets each run to its end.
+    /// An empty queue whose RPCs have a quantum of `quantum`, with at most `suspended_max`
+    /// suspended at once; 0 lets each run to its end.
     ///
     /// # Panics
     ///
@@ -120,11 +112,11 @@ impl Turns {
         }
     }
 
-    /// The core has been given an RPC, which joins the queue.
+    /// Queues an RPC that the core was given.
     ///
     /// # Panics
     ///
-    /// If as many wait as a core can be given.
+    /// If as many wait as a core can get.
     #[inline]
     pub fn handle_dispatch(&mut self) {
         assert!(self.fresh.len() < JBSQ_BOUND_MAX as usize, "a core was given more RPCs than any policy gives");
@@ -132,8 +124,8 @@ impl Turns {
         self.fresh.push_back(place);
     }
 
-    /// The RPC that runs from `now` on: the first in the queue that has a context or can get one.
-    /// `None` when none waits; while an RPC runs, that one.
+    /// The RPC that runs from `now` on: the running one, or the first in the queue that has a
+    /// context or can get one.
     #[inline]
     pub fn poll_next(&mut self, now: Timestamp) -> Option<Next> {
         if let Some(context) = self.running {
@@ -149,7 +141,7 @@ impl Turns {
         if is_fresh { Some(self.begin(now)) } else { self.poll_suspended(now) }
     }
 
-    /// As [`poll_next`](Self::poll_next), but no RPC begins.
+    /// Like [`poll_next`](Self::poll_next), but no RPC begins.
     #[inline]
     pub fn poll_suspended(&mut self, now: Timestamp) -> Option<Next> {
         if self.running.is_none() {
@@ -217,7 +209,7 @@ impl Turns {
         self.fresh.len() as u32
     }
 
-    /// How many RPCs can have begun: those suspended, and the running one.
+    /// RPCs that can have begun: the suspended ones and the running one.
     #[must_use]
     pub const fn contexts(&self) -> u32 {
         self.contexts
@@ -229,7 +221,6 @@ impl Turns {
         self.preemption.quantum()
     }
 
-    /// Begins the first RPC that has not begun, and gives it a context.
     #[inline]
     fn begin(&mut self, now: Timestamp) -> Next {
         self.fresh.pop_front();
@@ -260,8 +251,7 @@ mod tests {
         Turns::new(Quantum::try_new(QUANTUM).unwrap(), suspended_max)
     }
 
-    /// The same rules over one plain list: a waiting RPC is `Ok(context)` when suspended, `Err(())`
-    /// when new.
+    /// The same rules over a list: a waiting RPC is `Ok(context)` if suspended, `Err(())` if new.
     #[derive(Default)]
     struct Model {
         line: VecDeque<Result<u32, ()>>,
@@ -350,8 +340,7 @@ mod tests {
             let preemption = Preemption::new(Quantum::try_new(QUANTUM).unwrap(), BackTo::OwnCore);
             let (mut turns, mut run_queue) = (queue(SUSPENDED_MAX), RunQueue::new(64, 64));
             let (mut now, mut since, mut dispatched) = (Timestamp::ZERO, Timestamp::ZERO, 0);
-            // The RPC in each context, and the one that begins next: numbered as they are
-            // dispatched.
+            // The RPC in each context, and the next to begin, numbered as dispatched.
             let (mut in_context, mut begins) = ([0; 64], 0);
             for _ in 0..u.int_in_range(1..=300)? {
                 now += Span::from_us(u.int_in_range(0..=3)?);

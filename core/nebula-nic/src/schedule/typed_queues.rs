@@ -1,8 +1,7 @@
-//! One FIFO for each type of RPC, and which of them comes next.
+//! One FIFO for each type of RPC.
 //!
-//! A scheduler that can distinguish types, by a field of the request, keeps them in separate
-//! queues: so that short RPCs need not wait behind long ones, and so that each type has its own
-//! SLO.
+//! A scheduler that distinguishes types, by a field of the request, keeps them in separate queues,
+//! so that short RPCs need not wait behind long ones and each type has its own SLO.
 
 use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;
@@ -90,10 +89,8 @@ pub enum Selection {
     /// The one that joined its queue first, as if there were one queue.
     Fifo,
     /// The one that has used most of its SLO: the largest wait divided by the SLO of its type,
-    /// given here by type.
-    ///
-    /// The wait counts from the arrival of the RPC, even if it was interrupted since. Of equals,
-    /// the lower type comes first.
+    /// given here by type. The wait counts from the RPC's arrival, even if it was interrupted. Of
+    /// equals, the lower type comes first.
     WaitOverSlo(Box<[Span]>),
 }
 
@@ -106,19 +103,15 @@ pub struct Waiting<T> {
     pub since: Timestamp,
 }
 
-/// A FIFO for each type.
+/// A FIFO for each type. Cost: joining and leaving O(1), selecting O(types that wait); no
+/// allocation after construction.
+///
+/// Source: Shinjuku: a queue per type; the head with the largest wait over its type's SLO comes
+/// first.
 ///
 /// # Invariants
 ///
 /// Within a type, RPCs leave in the order in which they joined; none is lost or leaves twice.
-///
-/// # Cost
-///
-/// Joining and leaving O(1), selecting O(types that wait); no allocation after construction.
-///
-/// # Source
-///
-/// Shinjuku: a queue per type, the head with the largest wait over its type's SLO first.
 ///
 /// # Examples
 ///
@@ -144,13 +137,12 @@ pub struct TypedQueues<T> {
     joined: u64,
 }
 
-/// "No node" in the lists of the pool.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Node<T> {
     waiting: Option<Waiting<T>>,
-    /// The number of RPCs that joined any queue before it.
+    /// RPCs that joined any queue before it.
     order: u64,
     next: u32,
 }
@@ -178,7 +170,7 @@ impl<T: Copy> TypedQueues<T> {
         Self { pool, free, queues, types: TypeSet::EMPTY, waiting: 0, joined: 0 }
     }
 
-    /// Appends an RPC to its type's queue; `false` if there is no room, and the caller keeps it.
+    /// Appends an RPC to its type's queue; `false` if there is no room.
     ///
     /// # Panics
     ///

@@ -1,5 +1,4 @@
-//! Which of the servers that may get an RPC gets it: by zone, by weight, by chance, by load, by
-//! key.
+//! Which of the possible servers gets an RPC: by zone, weight, chance, load or key.
 
 use super::{ServerSet, Servers};
 use core::cmp::Ordering;
@@ -9,11 +8,11 @@ use nebula_nic::hash::mix;
 const FRACTION_BITS: u32 = 24;
 
 impl Servers {
-    /// Of `set` those of the client's own zone, unless each of them has more than it can do, or
-    /// none is there.
+    /// The servers of `set` in the client's own zone; all of `set` if each of those is overloaded,
+    /// or there is none.
     ///
-    /// While all are refusing, those near get their part of the RPCs still: by what they answer
-    /// they are found to have room again.
+    /// While all refuse, near servers still get their part of the RPCs: their answers show when
+    /// they have room again.
     pub(super) fn preferred(&self, set: ServerSet) -> ServerSet {
         let of = |server: &u16| set.contains(*server);
         let is_near = |server: &u16| !self.at(*server).standing.is_far;
@@ -33,13 +32,13 @@ impl Servers {
         (0..self.count()).filter(move |&server| set.contains(server))
     }
 
-    /// All weights of `set`, and whether they are equal.
     fn weights(&self, set: ServerSet) -> (u32, bool) {
         let weights = || self.members(set).map(|server| self.at(server).weight());
         (weights().sum(), weights().min() == weights().max())
     }
 
-    /// The first of `set` from the next one on, or the one that is furthest behind its share.
+    /// The first of `set` from the next on or, if weights differ, the one furthest behind its
+    /// share.
     pub(super) fn next_of(&mut self, set: ServerSet) -> Option<u16> {
         let (all, are_equal) = self.weights(set);
         if !are_equal {
@@ -51,11 +50,11 @@ impl Servers {
         Some(found)
     }
 
-    /// Each is owed its weight a pick, and the one that is owed most pays for all.
+    /// Each pick owes every server its weight; the server owed most gets it and pays for all.
     fn furthest_behind(&mut self, set: ServerSet, all: u32) -> Option<u16> {
         for number in 0..self.count() {
             let server = &mut self.servers[usize::from(number)];
-            // Who could get none meanwhile is owed nothing for it.
+            // A server that could not get RPCs is owed nothing.
             server.turn = if set.contains(number) { server.turn + i64::from(server.weight()) } else { 0 };
         }
         let found = self.members(set).max_by_key(|&server| (self.at(server).turn, u16::MAX - server))?;
@@ -63,7 +62,6 @@ impl Servers {
         Some(found)
     }
 
-    /// Any of `set`, by weight.
     pub(super) fn any_of(&mut self, set: ServerSet) -> Option<u16> {
         let (all, are_equal) = self.weights(set);
         if are_equal {
@@ -86,12 +84,12 @@ impl Servers {
         if !self.at(better).is_full() {
             return Some(better);
         }
-        // Where that one would refuse it, any that would not is better.
+        // If that one would refuse it, any that would not is better.
         let with_room = self.members(set).filter(|&server| !self.at(server).is_full());
         with_room.min_by(|&a, &b| self.at(a).by_load(self.at(b))).or(Some(better))
     }
 
-    /// The one of `set` that the key's hash says: its keys are the part of all that its weight is,
+    /// The server of `set` for the key's hash: its share of the keys is its weight's share,
     /// whatever other servers there are.
     pub(super) fn best_for(&self, key_hash: u32, set: ServerSet) -> Option<u16> {
         let hash = |server: u16| mix(self.at(server).name.unwrap_or(0) ^ mix(key_hash.into()));
@@ -112,8 +110,7 @@ impl Servers {
 fn rarity(hash: u64) -> u64 {
     let hash = hash | 1;
     let whole = u64::from(hash.leading_zeros()) + 1;
-    // From 1 to 2, with 63 bits behind the point: the square of one of 2 and more has another bit
-    // of the logarithm.
+    // From 1 to 2, 63 bits behind the point: a square of 2 or more gives the logarithm a 1 bit.
     let mut rest = hash << hash.leading_zeros();
     let mut fraction = 0;
     for _ in 0..FRACTION_BITS {

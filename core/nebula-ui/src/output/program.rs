@@ -1,5 +1,5 @@
-//! The ends of a program: its exit code, and its answer where clap has no command, which is help,
-//! the version, or an error in one line.
+//! The end of a program: its exit code, and its answer if clap found no command: help, the version,
+//! or an error in one line.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::{note, print_line};
 use crate::Failure;
 use crate::words::in_one_line;
 
-/// Says why a command failed, and gives the exit code.
+/// Prints why a command failed, and returns the exit code.
 #[must_use]
 pub fn end(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
@@ -19,8 +19,8 @@ pub fn end(result: Result<(), Failure>) -> ExitCode {
     failure.exit_code()
 }
 
-/// Prints help and version, which are results. Everything else is invalid input of `program`, said
-/// in one line.
+/// Prints help and version, which are results. All else is invalid input of `program`, reported in
+/// one line.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Progress bars. They show on terminals only.
+//! Progress bars.
 
 use std::io::IsTerminal;
 

@@ -7,8 +7,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use super::format::Format;
 use crate::{Align, Failure, Row};
 
-/// Writes `rows` to `out`. The table has the headings of the first row; CSV has the columns of all
-/// rows.
+/// Writes `rows` to `out`: a table with the first row's headings, or CSV with all rows' columns.
 pub(super) fn write_rows(out: &mut impl Write, format: Format, rows: &[Row]) -> Result<(), Failure> {
     match format {
         Format::Table => Ok(writeln!(out, "{}", table(rows))?),

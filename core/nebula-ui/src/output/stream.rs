@@ -14,7 +14,6 @@ pub struct RowStream {
     format: Format,
     /// Width of each column of the table in characters; empty before the first row.
     widths: Vec<usize>,
-    /// Buffered rows for CSV.
     kept: Vec<Row>,
 }
 
@@ -58,7 +57,6 @@ impl RowStream {
     }
 }
 
-/// The width that each column needs for this row and its heading, at least [`WIDTH_MIN`].
 fn widths(cells: &[Cell]) -> Vec<usize> {
     let width = |cell: &Cell| {
         let lines = cell.heading.lines().chain([cell.text.as_str()]);
@@ -67,7 +65,6 @@ fn widths(cells: &[Cell]) -> Vec<usize> {
     cells.iter().map(width).collect()
 }
 
-/// The lines of the headings, in columns of these widths.
 fn heading_lines(cells: &[Cell], widths: &[usize]) -> Vec<String> {
     let lines = cells.iter().map(|cell| cell.heading.lines().count()).max().unwrap_or(0);
     (0..lines).map(|line| columns(cells, widths, |cell| cell.heading.lines().nth(line).unwrap_or(""))).collect()

@@ -1,5 +1,4 @@
-//! One chart as data: lines with markers and intervals over two axes, which Vega-Lite draws in a
-//! browser.
+//! A chart as data: lines with markers and intervals over two axes, which Vega-Lite draws.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -22,9 +21,9 @@ pub use palette::{BLUE, Color, INK, MUTED, ORANGE, PALETTE, PAPER, block_look, h
 /// A bound: a labeled line from edge to edge.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// Where it is on the vertical axis.
+    /// Its place on the vertical axis.
     pub y: f64,
-    /// What it says.
+    /// Its text.
     pub label: String,
 }
 

@@ -68,7 +68,7 @@ impl Page {
         self
     }
 
-    /// Adds a table, which scrolls horizontally in a narrow window, with its cells to download.
+    /// Adds a table, which scrolls horizontally in a narrow window, and a download of its cells.
     #[must_use]
     pub fn table(mut self, table: &Table) -> Self {
         self.body.push_str(&table.to_html());
@@ -76,7 +76,7 @@ impl Page {
         self
     }
 
-    /// Adds all fields of the rows to download, under the names that `--format csv` has.
+    /// Adds a download of all fields of the rows, named as in `--format csv`.
     #[must_use]
     pub fn data(mut self, rows: &[Row]) -> Self {
         self.download("all fields of these rows", "rows.csv", &output::csv(rows));
@@ -115,12 +115,11 @@ impl Page {
     }
 }
 
-/// Nothing is loaded: scripts, styles and pictures are those in the page. Vega compiles the
-/// expressions of a chart.
+/// Nothing is loaded: scripts, styles and pictures are in the page. Vega compiles expressions.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:";
 
-/// The library, compressed as it lies in assets/, and the function `load` that unpacks it.
+/// The library, compressed as in assets/, and the function `load` that unpacks it.
 pub fn library() -> String {
     const LIBRARY: &[u8] = include_bytes!("../../assets/vega/vega.js.gz");
     let packed = BASE64.encode(LIBRARY);
@@ -130,7 +129,7 @@ pub fn library() -> String {
     )
 }
 
-/// The library, and what draws each chart with it.
+/// The library, and the script that draws each chart with it.
 fn scripts() -> String {
     let shades: Vec<String> =
         PALETTE.iter().map(|&(_, light, dark)| format!("\"{}\":\"{}\"", hex(light), hex(dark))).collect();
@@ -144,7 +143,7 @@ pub struct Figure {
     pub chart: Chart,
     /// Kinds of marks and their meaning.
     pub legend: Vec<(Sample, String)>,
-    /// What a reader should know of it.
+    /// An explanation for readers.
     pub caption: String,
 }
 
@@ -167,7 +166,6 @@ fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-/// A byte of text within an address.
 fn in_address(byte: u8) -> String {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b',' | b'-' | b'_' => char::from(byte).to_string(),
@@ -178,7 +176,7 @@ fn in_address(byte: u8) -> String {
 /// A table whose first column names the row.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What a reader should know of it.
+    /// An explanation for readers.
     pub caption: String,
     /// The headings of its columns.
     pub headings: Vec<String>,
@@ -187,7 +185,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// The cells as CSV.
     fn to_csv(&self) -> String {
         let quoted = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));
         let line = |cells: &Vec<String>| cells.iter().map(quoted).collect::<Vec<_>>().join(",");
@@ -214,7 +211,7 @@ fn row_html(row: &[String]) -> String {
     format!("<tr>{}</tr>\n", cells.collect::<String>())
 }
 
-/// Half the width of an interval stands below its figure, so that many columns have room.
+/// Half the width of an interval is below its figure, so that many columns have room.
 fn with_half(cell: &str) -> String {
     match cell.split_once(" ±") {
         Some((figure, half)) => format!("{} <small>±{}</small>", escape(figure), escape(half)),
@@ -222,8 +219,7 @@ fn with_half(cell: &str) -> String {
     }
 }
 
-/// The palette as variables of the style sheet, and the rules that replace the colors of charts in
-/// dark mode.
+/// The palette as variables of the style sheet, and the rules for charts in dark mode.
 fn colors() -> String {
     let (mut on_light, mut on_dark, mut replaced) = (String::new(), String::new(), String::new());
     for (name, light, dark) in PALETTE {

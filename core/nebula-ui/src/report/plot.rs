@@ -1,4 +1,4 @@
-//! A single chart as an SVG file, as a browser draws it from the same specification as in a page.
+//! A single chart as an SVG file, drawn by a browser from the specification that a page has.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,16 +8,15 @@ use super::markup::escape;
 use super::page::{Figure, Page};
 use crate::output::Failure;
 
-/// What the browser is called.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// The size of the window; the chart is as wide as it.
+/// The window's width is the chart's.
 const WINDOW: &str = "--window-size=640,800";
 
 /// Checks that `path` names an SVG file and that there is a browser to draw it.
 ///
 /// # Errors
 ///
-/// Invalid input: another file extension, or none; or no browser.
+/// Invalid input: another file extension, or none; or there is no browser.
 pub fn check_plot(path: &Path) -> Result<(), Failure> {
     if path.extension().is_none_or(|ending| ending != "svg") {
         let name = path.display();
@@ -28,7 +27,6 @@ pub fn check_plot(path: &Path) -> Result<(), Failure> {
     browser().map(drop)
 }
 
-/// A browser of this machine.
 fn browser() -> Result<&'static str, Failure> {
     let is_there = |name: &&str| {
         let mut asked = Command::new(name);
@@ -47,7 +45,7 @@ fn browser() -> Result<&'static str, Failure> {
 ///
 /// # Errors
 ///
-/// The reason: the browser cannot be started, or has drawn nothing.
+/// The browser cannot be started, or has drawn nothing.
 pub fn to_svg(figure: &Figure) -> Result<String, Failure> {
     let browser = browser()?;
     let page = Page::new("", "", "").charts(std::slice::from_ref(figure)).finish("");
@@ -65,7 +63,6 @@ pub fn to_svg(figure: &Figure) -> Result<String, Failure> {
     drawn.ok_or_else(|| Failure::fault(format!("--plot: {browser} has drawn no chart")))
 }
 
-/// The chart within a page that a browser has drawn.
 fn drawn(page: &str) -> Option<&str> {
     let from = page.find("<svg class=\"marks\"").or_else(|| page.find("<svg"))?;
     let length = page[from..].find("</svg>")? + "</svg>".len();

@@ -18,7 +18,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, WorkloadError> {
     Arrivals::parse_with(text, |name| File::open(name))
 }
 
-/// Parses the weights of operations. More than 100 in all are percentages that do not add up.
+/// Parses the weights of operations. A total above 100 is an error: percentages that do not add up.
 pub fn mix(text: &str) -> Result<Mix, String> {
     let mix: Mix = text.parse().map_err(|error: WorkloadError| error.to_string())?;
     match mix.total() {

@@ -8,9 +8,7 @@ use nebula_nic::Span;
 pub(super) struct Carry(f64);
 
 impl Carry {
-    /// Truncates a gap to whole picoseconds and carries the rest to the next one.
-    ///
-    /// A gap is at most 2⁶³ ps, 106 days.
+    /// Truncates a gap, at most 2⁶³ ps or 106 days, to whole picoseconds; carries the rest over.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -20,17 +18,17 @@ impl Carry {
         let exact_ps = gap_ps + self.0;
         let whole_ps = exact_ps as i64;
         self.0 = if exact_ps < WHOLE {
-            // The same without the way to an integer and back, which the next gap would wait for.
+            // The same without an integer in between, which the next gap would wait for.
             let nearest_ps = (exact_ps + WHOLE) - WHOLE;
             exact_ps - nearest_ps + if nearest_ps > exact_ps { 1.0 } else { 0.0 }
         } else {
-            // What exceeds the longest gap is not carried.
+            // The excess over the longest gap is not carried.
             (exact_ps - whole_ps as f64).min(1.0)
         };
         Span::from_ps(whole_ps.unsigned_abs())
     }
 
-    /// The same of a gap below 2⁵² - 1 ps, in half the instructions.
+    /// The same for a gap below 2⁵² - 1 ps, in half the instructions.
     #[inline(always)]
     pub(super) fn whole_of_short(&mut self, gap_ps: f64) -> Span {
         let exact_ps = gap_ps + self.0;
@@ -64,7 +62,7 @@ mod tests {
             }
             short.0 = general;
         }
-        // Whole numbers leave nothing, and what exceeds the longest gap is not carried.
+        // Whole numbers leave nothing, and the excess over the longest gap is not carried.
         let mut carry = Carry::default();
         for gap_ps in [0.0, 1.0, WHOLE - 1.0, WHOLE, 2.0 * WHOLE] {
             assert_eq!((carry.whole(gap_ps).as_ps() as f64, carry.0), (gap_ps, 0.0));

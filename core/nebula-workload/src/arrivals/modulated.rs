@@ -1,5 +1,4 @@
-//! Poisson arrivals whose rate changes between two states: `mmpp2:5x,0.1,100us` and
-//! `on-off:100us,300us`.
+//! Poisson arrivals of two rates in turn: `mmpp2:5x,0.1,100us` and `on-off:100us,300us`.
 //!
 //! The time in a state is exponential, so the time left in it at an arrival is exponential too.
 //! Each gap draws an amount of work, which is used up at the rate of the current state:
@@ -11,9 +10,8 @@
 //! ```
 //!
 //! If a cycle of both states is shorter than a hundredth of the mean gap, it is lengthened to that:
-//! otherwise a draw would take as many changes of state as there are cycles in a gap. At that
-//! length the squared CV of the gaps is within 0.02 of 1, which means that the arrivals are
-//! practically Poisson.
+//! otherwise a draw would take a change of state for each cycle in a gap. At that length the
+//! squared CV of the gaps is within 0.02 of 1: the arrivals are practically Poisson.
 //
 // Source: W. Fischer, K. Meier-Hellstern, "The Markov-modulated Poisson process (MMPP) cookbook",
 // Performance Evaluation 18(2), 1993.
@@ -49,7 +47,7 @@ pub struct Mmpp2 {
     sojourn: Span,
 }
 
-/// Beyond this ratio, a burst is an on-off source whose calm rate is lost to rounding.
+/// Beyond this ratio the calm rate is lost to rounding.
 const RATIO_MAX: f64 = 1e6;
 
 impl Mmpp2 {
@@ -85,7 +83,6 @@ fn check_period(what: &'static str, period: Span) -> Result<(), WorkloadError> {
     if period == Span::ZERO { Err(WorkloadError::out_of_range(what, 0.0, "use a time above 0")) } else { Ok(()) }
 }
 
-/// Shows `mmpp2:RATIOx,SHARE,SOJOURN`.
 impl fmt::Display for Mmpp2 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mmpp2:{}x,{},{}", self.ratio, self.share, Time(self.sojourn))
@@ -127,7 +124,6 @@ impl OnOff {
     }
 }
 
-/// Shows `on-off:ON,OFF`.
 impl fmt::Display for OnOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "on-off:{},{}", Time(self.on), Time(self.off))
@@ -146,16 +142,14 @@ pub(super) struct Modulated {
     states: [State; 2],
     /// `None` until the first gap is drawn.
     current: Option<usize>,
-    /// The time left in the current state.
     left_ps: f64,
     carry: Carry,
 }
 
-/// The most cycles in a mean gap.
 const CYCLES_MAX: f64 = 100.0;
 
 impl Modulated {
-    /// Creates a process whose rates are in the ratio of `weights`.
+    /// A process whose rates are in the ratio of `weights`.
     fn new(weights: [f64; 2], means_ps: [f64; 2], rate: Rate) -> Self {
         let cycle_ps = means_ps[0] + means_ps[1];
         let weight_mean = (weights[0] * means_ps[0] + weights[1] * means_ps[1]) / cycle_ps;
@@ -183,7 +177,7 @@ impl Modulated {
         self.carry.whole(gap_ps + last_ps)
     }
 
-    /// Begins in the stationary state: in each state with its share of the time.
+    /// Begins in each state with its share of the time.
     fn begin(&mut self, rng: &mut Rng) -> usize {
         let [calm, burst] = self.states;
         let current = usize::from(rng.unit() * (calm.mean_ps + burst.mean_ps) <= burst.mean_ps);

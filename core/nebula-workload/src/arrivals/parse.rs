@@ -12,7 +12,6 @@ use crate::spelling::Spelled;
 
 const EXPECTED: &str = "poisson, paced, packets:N, mmpp2:RATIO,SHARE,SOJOURN, on-off:ON,OFF or trace:FILE";
 
-/// Reads the file with this name.
 type Open<'a> = &'a mut dyn FnMut(&Spelled<'_>, &str) -> Result<ArrivalTrace, WorkloadError>;
 
 impl Arrivals {

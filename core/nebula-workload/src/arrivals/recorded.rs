@@ -1,8 +1,7 @@
 //! Recorded arrivals: `trace:FILE`, scaled to a rate and repeated.
 //!
 //! The file has one arrival time per line, in nanoseconds, in ascending order. Only the gaps
-//! between lines count, so the times may begin anywhere (at 0, at a boot, in 1970). They are one
-//! fewer than the lines.
+//! between lines count, so the times may begin anywhere (at 0, at a boot, in 1970).
 
 use std::fmt;
 use std::io::BufRead;
@@ -60,7 +59,7 @@ impl ArrivalTrace {
         Ok(Self { name: name.into(), gaps_ps: gaps_ps.into() })
     }
 
-    /// Returns the file's name.
+    /// The file's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

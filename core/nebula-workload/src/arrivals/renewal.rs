@@ -1,4 +1,4 @@
-//! Gaps that are independent of each other: `poisson` and `packets:N`.
+//! Independent gaps: `poisson` and `packets:N`.
 
 use std::num::NonZeroU32;
 
@@ -37,11 +37,9 @@ impl Poisson {
     }
 }
 
-/// One link that is busy with N - 1 packets and then waits an exponential time whose mean is one
-/// packet.
+/// One link: busy with N - 1 packets, then idle for an exponential time with mean one packet.
 ///
-/// Source: the simulator published with NEBULA generates its load this way, not with Poisson
-/// arrivals.
+/// Source: NEBULA's published simulator generates its load this way, not by Poisson arrivals.
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     fixed_ps: f64,

@@ -43,7 +43,6 @@ impl Empirical {
 
 pub(super) const EXPECTED: &str = "trace:FILE, a name without + and ;";
 
-/// Whether `trace:name` parses as a single part.
 fn reads_back(name: &str) -> bool {
     !name.is_empty() && name.trim() == name && !name.contains(['+', ';'])
 }

@@ -2,14 +2,14 @@
 //! heaviest-tailed in RPCValet.
 //!
 //! With s = -ln(-ln u) for u uniform in 0..1, a time is `loc` + `scale` (e^(`shape` s) - 1) /
-//! `shape`, and `loc` + `scale` s where `shape` is 0 (Gumbel's law). The mean is infinite from a
-//! shape of 1 on, the variance from a shape of ½ on.
+//! `shape`, and `loc` + `scale` s if `shape` is 0 (Gumbel's law). The mean is infinite from a shape
+//! of 1 on, the variance from a shape of ½ on.
 //!
 //! Negative times are replaced by 0. RPCValet's shape, 0.65 with `loc` = 3.63 `scale`, has none:
 //! its minimum is `loc` - `scale` / `shape`, 104.6 ns in the spelling above. Shapes of 0 and below
 //! have a tail on that side: at shape 0 the share below 0 is exp(-exp(`loc` / `scale`)), which is
 //! 6.2e-4 if `loc` = 2 `scale`, 1.9e-9 at 3 and 2e-24 at 4. Mean and variance are those of the
-//! times as drawn, so they include this share.
+//! times as drawn, including this share.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -44,8 +44,7 @@ fn parse(spelled: &Spelled<'_>, text: &str) -> Result<Gev, WorkloadError> {
     Ok(Gev { loc, scale, shape, loc_ps: loc.as_ps() as f64, scale_ps: scale.as_ps() as f64 })
 }
 
-/// Below this, the density grows towards the longest time and ends there: no service behaves like
-/// that.
+/// Below this, the density grows towards the longest time and ends there: no service does so.
 const SHAPE_MIN: f64 = -1.0;
 
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -57,7 +56,7 @@ pub(super) struct Gev {
     scale_ps: f64,
 }
 
-/// Half the smallest exponential number above 0 that [`Rng::exponential`] draws: it replaces 0,
+/// Half the smallest exponential number above 0 that [`Rng::exponential`] draws. It replaces 0,
 /// whose time is infinite.
 const EXPONENTIAL_MIN: f64 = 1.0 / (1u64 << 54) as f64;
 
@@ -65,7 +64,7 @@ const EXPONENTIAL_MIN: f64 = 1.0 / (1u64 << 54) as f64;
 const EULER: f64 = 0.577_215_664_901_532_9;
 
 /// For a shape closer to 0 than this, the limit at 0 is more accurate than the differences of
-/// moments computed in `f64`.
+/// moments in `f64`.
 const SHAPE_TINY: f64 = 1e-8;
 
 /// The share of s below it is e^-1096, which is 0 in an `f64`.
@@ -76,7 +75,7 @@ impl Gev {
         self.loc_ps + self.scale_ps * s * expm1_ratio(self.shape * s)
     }
 
-    /// Returns the time that is exceeded with probability 1 - e^-`drawn`.
+    /// The time that is exceeded with probability 1 - e^-`drawn`.
     #[inline]
     fn of_exponential(&self, drawn: f64) -> f64 {
         self.at(-libm::log(drawn.max(EXPONENTIAL_MIN)))

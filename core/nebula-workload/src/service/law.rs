@@ -1,4 +1,4 @@
-//! What every distribution offers, and how it is spelled.
+//! The interface and the spelling of a distribution.
 
 use std::fmt;
 
@@ -16,12 +16,11 @@ pub(super) trait Law: fmt::Display {
     fn moments(&self) -> Moments;
 }
 
-/// How the law `L` is spelled.
 pub(super) struct Kind<L> {
     /// The word before the colon.
     pub(super) word: &'static str,
     /// The expected syntax, shown when the rest cannot be parsed.
     pub(super) expected: &'static str,
-    /// Parses what follows the colon.
+    /// Parses the text after the colon.
     pub(super) parse: fn(&Spelled<'_>, &str) -> Result<L, WorkloadError>,
 }

@@ -38,15 +38,13 @@ pub(super) struct Lognormal {
     sigma: f64,
 }
 
-/// The width as spelled.
 #[derive(Copy, Clone, Debug, PartialEq)]
 enum Width {
     Sigma(f64),
     Scv(f64),
 }
 
-/// At a sigma of 10, half of the work is in one RPC of 10²³: no run is long enough to reach the
-/// mean.
+/// At a sigma of 10, half of the work is in one RPC of 10²³: no run reaches the mean.
 const SIGMA_MAX: f64 = 10.0;
 
 impl Lognormal {
@@ -88,10 +86,8 @@ impl fmt::Display for Lognormal {
     }
 }
 
-/// Draws a normal number of mean 0 and deviation 1, by a point in the unit disk.
-///
-/// The second number that the disk gives is discarded: keeping it would give the distribution
-/// state.
+/// Draws a normal number of mean 0 and deviation 1, by a point in the unit disk. The disk's second
+/// number is discarded: keeping it would give the distribution state.
 //
 // Source: G. Marsaglia, T. A. Bray, "A convenient method for generating normal variables", SIAM
 // Review 6(3), 1964.

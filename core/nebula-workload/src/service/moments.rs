@@ -1,4 +1,4 @@
-//! Mean and variance, and how they combine in sums and mixtures.
+//! Mean and variance, also of sums and mixtures.
 
 use std::iter::Sum;
 
@@ -15,7 +15,7 @@ impl Moments {
         scv.is_finite().then_some(scv)
     }
 
-    /// Moments of a mixture: one of several distributions, chosen by its share.
+    /// The moments of one of several distributions, chosen by its share.
     pub(super) fn of_mixture(parts: impl Iterator<Item = (f64, Self)> + Clone) -> Self {
         // A distribution that is never chosen does not count, even if its variance is infinite.
         let parts = parts.filter(|&(share, _)| share > 0.0);
@@ -27,7 +27,6 @@ impl Moments {
     }
 }
 
-/// Moments of the sum of independent times.
 impl Sum for Moments {
     fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
         parts.fold(Self { mean_ps: 0.0, variance: 0.0 }, |sum, part| Self {

@@ -1,5 +1,4 @@
-//! `pareto:min=500ns,alpha=1.5`: a power law; with `max`, the same law conditional on staying below
-//! it.
+//! `pareto:min=500ns,alpha=1.5`: a power law; with `max`, the same law given that it stays below.
 //!
 //! With L = `min`, H = `max` (infinite unless given) and α = `alpha`, the share of times above x is
 //! ((L/x)^α - (L/H)^α) / (1 - (L/H)^α).

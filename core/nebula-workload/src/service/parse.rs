@@ -19,7 +19,6 @@ use crate::column;
 use crate::error::WorkloadError;
 use crate::spelling::Spelled;
 
-/// Reads the file named by the text.
 type Open<'a> = &'a mut dyn FnMut(&Spelled<'_>) -> Result<Empirical, WorkloadError>;
 
 const WHAT: &str = "service time";
@@ -127,7 +126,6 @@ fn without_file(words: &Words<'_>) -> Option<Result<Part, WorkloadError>> {
         .or_else(|| words.as_a(&pareto::KIND, Part::Pareto))
 }
 
-/// A part as it was split at its colon.
 struct Words<'a> {
     unknown: Spelled<'a>,
     word: &'a str,
@@ -135,7 +133,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Parses what follows the colon as that kind; `None` if the word before it is of another.
+    /// Parses the rest as that kind; `None` if the word before the colon is of another.
     fn as_a<L>(&self, kind: &Kind<L>, part: fn(L) -> Part) -> Option<Result<Part, WorkloadError>> {
         let spelled = Spelled { expected: kind.expected, ..self.unknown };
         (self.word == kind.word).then(|| (kind.parse)(&spelled, self.rest).map(part))

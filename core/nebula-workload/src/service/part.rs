@@ -38,7 +38,6 @@ impl Part {
         }
     }
 
-    /// Draws as many times as there is room for.
     pub(super) fn fill(&self, rng: &mut Rng, times: &mut [Span]) {
         match self {
             Self::Exponential(law) => law.fill(rng, times),

@@ -32,7 +32,6 @@ fn parse_point(spelled: &Spelled<'_>, text: &str) -> Result<(Span, f64), Workloa
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Points {
-    /// Times and their shares.
     points: Box<[(Span, f64)]>,
     alias: Alias,
 }
@@ -47,7 +46,7 @@ impl Points {
         self.points.len() == 2
     }
 
-    /// Draws of two points: the first random bit is the column, and the others are the place in it.
+    /// Draws of two points: the first random bit is the column, the others are the place in it.
     #[inline(always)]
     pub(super) fn fill_pair_side_by_side<const N: usize, const ROWS: usize>(
         &self,
@@ -58,7 +57,7 @@ impl Points {
         streams.fill_bits(&mut bits);
         let bits_of = |point: usize| (self.points[point].0.as_ps() as f64).to_bits();
         let [(own, other), (second_own, second_other)] = [self.alias.column(0), self.alias.column(1)];
-        // What a draw of the second column has instead, as the bits in which it differs.
+        // The bits in which a draw of the second column differs.
         let (own_differs, mine_differs) = (own ^ second_own, bits_of(0) ^ bits_of(1));
         let (mine, other, other_differs) = (bits_of(0), bits_of(other), bits_of(other) ^ bits_of(second_other));
         for (time, bits) in rows.as_flattened_mut().iter_mut().zip(bits.as_flattened()) {

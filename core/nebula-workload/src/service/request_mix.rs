@@ -23,7 +23,6 @@ pub(super) struct RequestType {
     pub(super) service: ServiceTime,
 }
 
-/// The number of types that a [`TypeId`] can distinguish.
 const TYPES_MAX: usize = 1 << u8::BITS;
 
 impl RequestMix {

@@ -1,4 +1,4 @@
-//! `uniform:0ns-2us`: each picosecond from the first to the last, both included, is equally likely.
+//! `uniform:0ns-2us`: each picosecond from the first to the last, inclusive, is equally likely.
 
 use std::fmt;
 

@@ -9,22 +9,17 @@ use nebula_workload::{Preset, ServiceTime};
 use super::Question;
 use crate::Failure;
 
-/// Placeholder for the load while the search determines it.
+/// The load of a point whose load a search determines.
 const LOWEST: f64 = 0.01;
 
-/// The points to simulate, and their names.
 pub(super) struct Plan {
     pub(super) points: Vec<Point>,
-    /// A description of each system, for the report.
     pub(super) sources: Vec<String>,
     service: ServiceTime,
     workload: String,
 }
 
 impl Plan {
-    /// # Errors
-    ///
-    /// Invalid input: the first system or load that cannot be simulated.
     pub(super) fn of(args: &Question) -> Result<Self, Failure> {
         let (service, workload) = workload(args)?;
         args.effort.of_comparison().validate()?;
@@ -58,7 +53,6 @@ impl Plan {
         Ok(())
     }
 
-    /// The conditions of the comparison, in one line.
     pub(super) fn setting(&self, args: &Question, effort: &Effort) -> String {
         format!(
             "{} cores, workload {}: service {}, mean {}; poisson arrivals; {} replications of {} RPCs, seed {}. All figures are simulated and do not depend on this machine.",
@@ -88,7 +82,6 @@ pub fn shipped() -> impl Iterator<Item = SystemModel> {
     SystemModel::names().filter_map(SystemModel::named)
 }
 
-/// Name, title and system of each requested system.
 fn systems(args: &Question) -> Result<Vec<(String, String, System)>, Failure> {
     let models = match &args.system[..] {
         [] => shipped().collect(),
@@ -105,7 +98,6 @@ fn systems(args: &Question) -> Result<Vec<(String, String, System)>, Failure> {
     models.into_iter().map(built).chain(ideals).collect()
 }
 
-/// A system by name, or from a file.
 fn model(text: &str) -> Result<SystemModel, Failure> {
     if let Some(shipped) = SystemModel::named(text) {
         return Ok(shipped);
@@ -121,7 +113,6 @@ fn model(text: &str) -> Result<SystemModel, Failure> {
     SystemModel::parse(&toml).map_err(|error| Failure::bad_input(format!("--system {text}: {error}")))
 }
 
-/// The costs of its mechanisms, as text.
 fn costs(system: &System) -> String {
     let costs = system.costs;
     let each = [

@@ -1,4 +1,4 @@
-//! One value, published and reproduced: from a run, or from the JSON of an earlier run.
+//! A value, published and reproduced: from a run, or from the JSON of an earlier run.
 
 use std::fmt;
 use std::path::Path;
@@ -16,37 +16,37 @@ use crate::Failure;
 pub struct Comparison {
     /// Its name, `paper/entry/value`.
     pub id: String,
-    /// What it is.
+    /// The measured quantity, in words.
     pub what: String,
-    /// The paper's value; `None` where nothing is published.
+    /// The paper's value; `None` if none is published.
     pub published: Option<f64>,
     /// Our value.
     pub reproduced: Option<f64>,
-    /// Both ends of its 95 % interval; equal where a formula gives the value.
+    /// Both ends of its 95 % interval, which are equal for a formula.
     pub interval: [Option<f64>; 2],
-    /// Of all values.
+    /// The unit of all values.
     pub unit: String,
     /// Ours over the published one.
     pub ratio: Option<f64>,
     /// `reproduced`, `differs`, `not-reproducible-as-published`, `fitted`, `cited` or `note`.
     pub verdict: String,
-    /// The reason of a difference, in a sentence.
+    /// The reason of a difference.
     pub why: Option<String>,
     /// `equal`, `at-most` or `at-least`.
     pub relation: Option<String>,
-    /// How far ours may be from the published value, as a share of it.
+    /// The largest deviation that counts as reproduced, in `unit`.
     pub tolerance: Option<f64>,
-    /// Where in the paper: text, table, or read off a figure.
+    /// Where it was read: `paper`, `slides`, `abstract`, `recalled` or `artefact`.
     pub origin: Option<String>,
     /// Paper and section.
     pub source: Option<String>,
-    /// The value that means no effect, where the published one is an effect.
+    /// The value that means no effect, if the published one is an effect.
     #[serde(default)]
     pub neutral: Option<f64>,
-    /// The id of the same claim, where the paper makes it twice.
+    /// The id of the same claim, if the paper makes it twice.
     #[serde(default)]
     pub same_as: Option<String>,
-    /// Our value with nothing fitted.
+    /// Our value without fitted parameters.
     #[serde(default)]
     pub unfitted: Option<f64>,
     /// The verdict on it.
@@ -55,7 +55,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The comparison of one row of a run.
+    /// The comparison of a run's row.
     #[must_use]
     pub fn of(row: &Row) -> Self {
         let (ours, figure) = (row.reproduced(), row.published());
@@ -96,19 +96,18 @@ impl Comparison {
         self.published.map(|value| format!("{sign}{value}"))
     }
 
-    /// Whether nothing of ours stands beside the published value.
     fn is_cited(&self) -> bool {
         self.verdict == Judgment::Cited.to_string()
     }
 
-    /// The value and the verdict with nothing fitted; `–` where no such runs are made.
+    /// The value and the verdict without fitted parameters; `–` without such runs.
     pub fn with_nothing_fitted(&self) -> String {
         self.unfitted_verdict
             .as_ref()
             .map_or("–".to_owned(), |verdict| format!("{} {verdict}", number(self.unfitted)))
     }
 
-    /// Our value as text; `–` where it is only cited.
+    /// Our value as text; `–` if the row is only cited.
     #[must_use]
     pub fn value(&self) -> String {
         if self.is_cited() {
@@ -139,23 +138,22 @@ fn paper_of(id: &str) -> &'static str {
     paper::figures().find(|(_, figure)| figure.id == id).map_or("", |(paper, _)| paper)
 }
 
-/// How many published values came out, each claim counted once.
+/// The number of published values by verdict; a claim counts once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     reproduced: usize,
     differ: usize,
     not_reproducible: usize,
-    /// Not among the above: a parameter of ours is fitted to them.
+    /// Apart from those above: a parameter is fitted to them.
     fitted: usize,
-    /// Not among the above: nothing of ours stands beside them.
+    /// Apart from those above: the laboratory has no value for them.
     cited: usize,
-    /// Judged with nothing fitted too, and reproduced so.
     unfitted: usize,
     unfitted_reproduced: usize,
 }
 
 impl Counted {
-    /// Counts them.
+    /// Counts comparisons.
     #[must_use]
     pub fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Self {
         let mut counted = Self::default();
@@ -198,10 +196,9 @@ impl fmt::Display for Counted {
     }
 }
 
-/// The verdict on a value that is.
+/// The verdict on a reproduced value.
 pub const REPRODUCED: &str = "reproduced";
 
-/// Four significant digits.
 fn number(value: Option<f64>) -> String {
     let Some(value) = value else { return "∞".to_owned() };
     let decimals = match value.abs() {

@@ -4,8 +4,7 @@ use nebula_sim::reproduce::{ENTRIES, Entry};
 
 use crate::Failure;
 
-/// The entries whose ids begin with one of `ids`, in the order of the list; the default entries if
-/// `ids` is empty.
+/// The entries whose ids begin with one of `ids`, in order; the default entries without `ids`.
 pub(super) fn entries(ids: &[String]) -> Result<Vec<Entry>, Failure> {
     if let Some(unknown) = ids.iter().find(|id| !ENTRIES.iter().any(|entry| is_meant(entry, id))) {
         let there_is = ENTRIES.iter().map(|entry| entry.id).collect::<Vec<_>>().join(", ");
@@ -19,7 +18,7 @@ pub(super) fn entries(ids: &[String]) -> Result<Vec<Entry>, Failure> {
 /// Whether `id` is the entry's id, or a prefix of whole words.
 fn is_meant(entry: &Entry, id: &str) -> bool {
     let id = id.trim_end_matches('/');
-    // An entry that is not run by default is selected by its full id only.
+    // Only its full id selects an entry that is not run by default.
     entry.id.strip_prefix(id).is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && entry.is_by_default))
 }
 

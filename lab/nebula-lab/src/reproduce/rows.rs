@@ -5,7 +5,7 @@ use nebula_sim::study::{Row, Value};
 
 use super::comparison::Comparison;
 
-/// One row of `--list`.
+/// A row of `--list`.
 pub fn entry(entry: &Entry) -> Row {
     let [quick, normal, full] = entry.seconds;
     let seconds = Value::object([("quick", quick.into()), ("normal", normal.into()), ("full", full.into())]);
@@ -55,7 +55,7 @@ pub fn row(one: &Comparison) -> Row {
         .word("why", wrapped(one.why.as_deref().unwrap_or_default()))
 }
 
-/// A sentence, wrapped to fit a terminal beside the other columns.
+/// A sentence in lines that fit a terminal next to the other columns.
 fn wrapped(sentence: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in sentence.split(' ') {

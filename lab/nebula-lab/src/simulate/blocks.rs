@@ -1,12 +1,5 @@
 //! `simulate --machine …`: NIC designs at given rates, on a machine whose memory is simulated block
 //! by block.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `args` | its flags |
-//! | `words` | syntax of rates and of the hog's bandwidth |
-//! | `files` | machines, designs and applications, by name or from files |
-//! | `plan` | the scenarios, validated before the first run |
 
 pub(super) mod args;
 mod files;
@@ -19,7 +12,6 @@ use super::question::Question;
 use super::{Simulated, Simulation};
 use crate::{Answer, Failure, Progress, Workers};
 
-/// Runs every design at every rate; a row for each.
 pub(super) fn ask(
     args: &Question,
     machine: &str,

@@ -1,4 +1,4 @@
-//! Rejects flags that have no effect at the selected level, instead of ignoring them.
+//! Rejects flags that have no effect at the selected level.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
@@ -7,11 +7,6 @@ use super::blocks::args::BlocksArgs;
 use super::queueing::QueueingArgs;
 use crate::Failure;
 
-/// Checks that all given flags belong to the selected level.
-///
-/// # Errors
-///
-/// Invalid input: the first flag that does not.
 pub(super) fn check(has_machine: bool, given: &ArgMatches) -> Result<(), Failure> {
     let wrong = match has_machine {
         true => first_of::<QueueingArgs>(given).map(|flag| {
@@ -23,7 +18,6 @@ pub(super) fn check(has_machine: bool, given: &ArgMatches) -> Result<(), Failure
     wrong.map_or(Ok(()), |line| Err(Failure::bad_input(line)))
 }
 
-/// The first flag of `A` that was given.
 fn first_of<A: clap::Args>(given: &ArgMatches) -> Option<String> {
     let flags = A::augment_args(Command::new(""));
     let is_given = |flag: &&clap::Arg| given.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);

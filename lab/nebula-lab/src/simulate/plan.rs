@@ -1,4 +1,4 @@
-//! The operating points to simulate: each policy at each load, validated before the first run.
+//! The operating points: each policy at each load, validated before the first run.
 
 mod nic;
 mod thresholds;
@@ -15,17 +15,12 @@ use crate::Failure;
 use crate::own::OwnPolicy;
 use crate::studies::{check_saturation, lock_handoff};
 
-/// The default loads.
 const LOADS: [f64; 2] = [0.5, 0.9];
 
-/// Placeholder for the load while the search determines it.
+/// The load of a point whose load a search determines.
 const LOWEST: f64 = 0.01;
 
-/// Every policy at every load.
-///
-/// # Errors
-///
-/// Invalid input: the first point that cannot be simulated.
+/// Every policy at every load, validated.
 pub(super) fn points(args: &Question) -> Result<Vec<Point>, Failure> {
     check_servers(args)?;
     check_lock(args)?;
@@ -50,12 +45,10 @@ pub(super) fn points(args: &Question) -> Result<Vec<Point>, Failure> {
     Ok(points)
 }
 
-/// The policies of the words.
 fn named(args: &Question) -> &[Policy] {
     if args.own.are_all { &[] } else { &args.queueing.policy }
 }
 
-/// The points of the caller's policies.
 fn own(args: &Question) -> Vec<Point> {
     let of = |own: &OwnPolicy| {
         let system = system(args, Policy::default()).policy_with(own.policy().clone());
@@ -68,7 +61,6 @@ fn of_policy(args: &Question, policy: Policy) -> Vec<Point> {
     of_copies(args, &policy.to_string(), &system(args, policy))
 }
 
-/// Those of each kind of second copies; without any, one.
 fn of_copies(args: &Question, policy: &str, plain: &System) -> Vec<Point> {
     let QueueingArgs { hedge, same_service, fan_out, deadline, .. } = &args.queueing;
     if hedge.is_empty() && fan_out.is_none() && deadline.is_none() {

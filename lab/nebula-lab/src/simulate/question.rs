@@ -36,7 +36,7 @@ pub struct Question {
     pub(super) own: Own,
 }
 
-/// Policies of the caller's, and whether they are all there is.
+/// The caller's policies, and whether only these are asked about.
 #[derive(Debug, Default)]
 pub(super) struct Own {
     pub(super) policies: Vec<OwnPolicy>,
@@ -48,14 +48,14 @@ impl Question {
     ///
     /// # Errors
     ///
-    /// Invalid input: the first unknown or invalid word, and what there is instead.
+    /// Invalid input: the first unknown or invalid word, and the valid ones.
     pub fn parse(words: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, Failure> {
         let (question, given): (Self, ArgMatches) = parsed("simulate", words)?;
         question.check(&given)?;
         Ok(question)
     }
 
-    /// Checks that all given flags belong to the level that is asked about.
+    /// Checks that all given flags belong to the question's level.
     ///
     /// # Errors
     ///
@@ -64,13 +64,13 @@ impl Question {
         level::check(self.machine.is_some(), given)
     }
 
-    /// The same for these policies too, behind those of the words, or `are_all` instead of them.
+    /// Adds these policies to those of the words, or replaces them if `are_all`.
     #[must_use]
     pub fn with_policies(self, policies: Vec<OwnPolicy>, are_all: bool) -> Self {
         Self { own: Own { policies, are_all }, ..self }
     }
 
-    /// Whether the time of an RPC is to be shown by stage.
+    /// Whether the answer shows the time of an RPC by stage.
     #[must_use]
     pub const fn has_breakdown(&self) -> bool {
         self.blocks.breakdown

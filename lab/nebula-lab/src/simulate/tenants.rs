@@ -1,5 +1,4 @@
-//! `nebula simulate --tenants`: messaging domains that share cores by their weights; a row for
-//! each.
+//! `nebula simulate --tenants`: messaging domains that share cores by weight, a row each.
 
 use std::path::Path;
 
@@ -9,7 +8,6 @@ use nebula_sim::{OfTenant, Tenants};
 use super::question::Question;
 use crate::{Answer, Failure, Progress, Workers};
 
-/// Runs the tenants; a row for each.
 pub(super) fn ask(args: &Question, given: &str, workers: &Workers, progress: &dyn Progress) -> Result<Answer, Failure> {
     let tenants = find(given)?;
     let effort = args.effort.effort();

@@ -6,7 +6,6 @@ use nebula_nic::Span;
 use nebula_requester::RetryPolicy;
 use nebula_sim::{Balance, Hedge, Router};
 
-/// The reaction of a client to a NACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
     Drop,
@@ -15,10 +14,8 @@ pub(super) enum Reaction {
 }
 
 impl Reaction {
-    /// The default number of tries of `retry`, including the first.
     const TRIES: u32 = 8;
 
-    /// Each NACK doubles the backoff; `another` tries each server once.
     pub(super) const fn policy(self, servers: u16, seed: u64) -> RetryPolicy {
         match self {
             Self::Drop => RetryPolicy::GiveUp,
@@ -59,7 +56,6 @@ impl std::fmt::Display for Reaction {
     }
 }
 
-/// The choice of a balancer before several servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Balancer {
     Jbsq(u16),
@@ -89,7 +85,6 @@ impl FromStr for Balancer {
     }
 }
 
-/// Second copies, or none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct HedgeOrNone(pub(super) Option<Hedge>);
 
@@ -106,7 +101,6 @@ impl FromStr for HedgeOrNone {
     }
 }
 
-/// The word of `--nic-ghz`: above 0, at most 100.
 pub(super) fn ghz(text: &str) -> Result<f64, String> {
     let ghz: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
     if ghz > 0.0 && ghz <= 100.0 { Ok(ghz) } else { Err("give a clock above 0 and up to 100 GHz".to_owned()) }

@@ -1,7 +1,6 @@
-//! The planner's question: how many cores keep the SLO at a rate, for the times in a log.
+//! How many cores keep the SLO at a rate, for the times in a log?
 //!
-//! The fewest cores are searched for: doubled until the SLO is kept, then halved in between. A
-//! number of cores at which it is undecided counts as too few.
+//! A search doubles the cores until they keep the SLO, then bisects; undecided means too few.
 
 use std::fs::File;
 
@@ -16,13 +15,11 @@ use super::question::{Question, with_sizing};
 use crate::words::Slo;
 use crate::{Answer, Failure, Progress, Workers};
 
-/// The most cores that are tried.
 const CORES_MAX: u32 = 4096;
 
-/// A load from which a queue does not settle in any time that a planner waits.
+/// At this load a queue does not settle in a planner's time.
 const LOAD_MAX: f64 = 0.999;
 
-/// What the servers are to do.
 pub(super) struct Task<'a> {
     pub(super) args: &'a Question,
     pub(super) service: ServiceTime,
@@ -31,7 +28,6 @@ pub(super) struct Task<'a> {
     pub(super) replicated: &'a (dyn Fn() + Sync),
 }
 
-/// Cores of each server at a rate of all servers.
 pub(super) struct At {
     pub(super) cores: u32,
     pub(super) rate: Rate,
@@ -57,10 +53,10 @@ pub(super) fn answer(
     Ok(answer)
 }
 
-/// Points that a search simulates, as a rule.
+/// Points that a search usually simulates.
 pub(super) const SEARCHED: u64 = 12;
 
-/// The law of the service times, and what was read.
+/// The service times, and a sentence about the log.
 fn service(args: &Question) -> Result<(ServiceTime, Vec<String>), Failure> {
     let Some(path) = &args.trace else {
         let missing = || Failure::bad_input("--rate needs service times: give a --trace, or a law with --service");
@@ -119,7 +115,7 @@ impl Task<'_> {
         rate.as_rps() * self.service.mean_ps() / 1e12 / f64::from(servers) / f64::from(cores)
     }
 
-    /// So many cores, whatever becomes of the SLO.
+    /// These cores, whether or not they keep the SLO.
     fn at(&self, cores: u32, rate: Rate, servers: u16) -> Result<At, Failure> {
         let load = self.load_of(cores, rate, servers);
         let offered = Load::open(self.service.clone(), load.min(LOAD_MAX)).arrivals(self.args.arrivals.clone());
@@ -128,7 +124,7 @@ impl Task<'_> {
         Ok(At { cores, rate, servers, load, found })
     }
 
-    /// So many cores, if they keep the SLO.
+    /// These cores, if they keep the SLO.
     fn kept(&self, cores: u32, rate: Rate) -> Result<Option<At>, Failure> {
         let saturation = self.system(cores)?.saturation(&self.service).min(LOAD_MAX);
         if self.load_of(cores, rate, self.args.servers) >= saturation {
@@ -136,7 +132,7 @@ impl Task<'_> {
         }
         match self.at(cores, rate, self.args.servers) {
             Ok(at) => Ok(Some(at).filter(|at| at.found.met(self.slo) == Met::Yes)),
-            // The queue outgrew the memory for it.
+            // The queue outgrew its memory.
             Err(Failure::Fault(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
@@ -146,7 +142,7 @@ impl Task<'_> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and at most CORES_MAX")]
     fn fewest(&self, rate: Rate, least: u32) -> Result<At, Failure> {
         let (mut low, mut step) = (least.max(1) - 1, 1);
-        // Fewer cannot even do the work.
+        // Fewer cores could not do the work.
         low = low.max(self.load_of(1, rate, self.args.servers).floor().min(f64::from(CORES_MAX)) as u32);
         let mut best = loop {
             let cores = (low + step).min(CORES_MAX);
@@ -168,7 +164,7 @@ impl Task<'_> {
         Ok(best)
     }
 
-    /// At this load an RPC hardly waits: more cores change nothing.
+    /// At this load hardly any RPC waits: more cores change nothing.
     fn is_hopeless(&self, cores: u32, rate: Rate) -> bool {
         const IDLE: f64 = 0.02;
         cores > 8 && self.load_of(cores, rate, self.args.servers) < IDLE
@@ -183,7 +179,6 @@ impl Task<'_> {
         ))
     }
 
-    /// The highest rate at which all servers keep the SLO.
     fn highest(&self, cores: u32) -> Result<Interval, Failure> {
         let load = Load::open(self.service.clone(), 0.5).arrivals(self.args.arrivals.clone());
         let system = self.system(cores)?;
@@ -271,7 +266,6 @@ impl Task<'_> {
             .shown("buffer", units::bytes(sizing.buffer_bytes)))
     }
 
-    /// A row for each endpoint, where there are several.
     fn endpoint_rows(&self, at: &At) -> Vec<Row> {
         let types = self.service.types();
         if types.len() < 2 {

@@ -1,4 +1,4 @@
-//! A server to be sized, and the fields of its sizes.
+//! A server to size, and the fields of its sizes.
 
 use std::path::PathBuf;
 

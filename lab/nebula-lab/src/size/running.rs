@@ -1,8 +1,7 @@
-//! Capacity from life: what a server that runs keeps at its load, and how many cores the load
-//! needs.
+//! The capacity of a running server: what it keeps at its load, and how many cores the load needs.
 //!
-//! Its service times and its rate are measured, and its bound on the queue is the one that it has.
-//! The rate is taken to be Poisson's: a server counts arrivals, and does not time them.
+//! Service times, rate and bound are the server's. Arrivals are assumed Poisson, since a server
+//! counts them and does not time them.
 
 use nebula_nic::Span;
 use nebula_sim::study::text::{digits, ends, load as load_text, time};
@@ -15,28 +14,28 @@ use super::question::Question;
 use crate::words::Slo;
 use crate::{Answer, Failure, Progress, Workers};
 
-/// What was measured of a server.
+/// The measurements of a server.
 #[derive(Clone, Debug)]
 pub struct Running {
-    /// Where it is, for sentences.
+    /// Its endpoint, for sentences.
     pub name: String,
     /// Its service times.
     pub service: ServiceTime,
     /// RPCs offered to it per second.
     pub rate: Rate,
-    /// Its cores that serve.
+    /// The number of cores that serve.
     pub cores: u32,
-    /// RPCs waiting at which it refuses the next one; none where nothing is refused for that.
+    /// RPCs waiting at which it refuses the next; `None` without a bound.
     pub queue_bound: Option<u32>,
-    /// The latency that it is to keep.
+    /// Its latency target.
     pub slo: Span,
-    /// The p99 of its latencies, as it was measured; none where nothing was.
+    /// The measured p99 of its latencies, if any.
     pub latency_p99: Option<Span>,
     /// The share of RPCs that it refused.
     pub nack_share: f64,
 }
 
-/// The server as it is, then the answer of the planner.
+/// The server as it is, then the planner's answer.
 pub(super) fn answer(
     args: &Question,
     running: &Running,
@@ -54,8 +53,7 @@ pub(super) fn answer(
         let (row, said) = as_it_is(&task, running, rate)?;
         let mut answer = match task.answer(rate) {
             Ok(answer) => answer,
-            // The server keeps what it keeps, whether or not any number of cores would keep the
-            // SLO.
+            // The row of the server holds, whether or not any number of cores keeps the SLO.
             Err(Failure::BadInput(why)) => Answer { notes: vec![format!("note: {why}")], ..Answer::default() },
             Err(failure) => return Err(failure),
         };
@@ -65,7 +63,6 @@ pub(super) fn answer(
     })
 }
 
-/// The row of the server as it is, and what is to be said of it.
 fn as_it_is(task: &Task<'_>, running: &Running, rate: Rate) -> Result<(nebula_sim::study::Row, Vec<String>), Failure> {
     let Running { name, cores, queue_bound, .. } = running;
     let load = task.load_of(*cores, rate, 1);
@@ -75,8 +72,7 @@ fn as_it_is(task: &Task<'_>, running: &Running, rate: Rate) -> Result<(nebula_si
             load_text(digits(load))
         )));
     }
-    // What the policy gives a core beside the one that it serves waits too, and is not in the
-    // bound.
+    // The policy also gives a core RPCs that wait there, which the bound does not count.
     let system = System { queue_bound: *queue_bound, ..task.system(*cores)? };
     let offered = Load::open(task.service.clone(), load).arrivals(task.args.arrivals.clone());
     let found = estimate(&system, &offered, &task.effort, task.replicated)?;

@@ -1,5 +1,4 @@
-//! Sizes for a service and its SLO, from the queue at a given load or at the highest load that
-//! meets the SLO.
+//! Sizes for a service and its SLO, from the queue at a load or at the highest within the SLO.
 
 use nebula_nic::{Policy, Sizing, Span, queue_bound_for_slo};
 use nebula_sim::sizing::{QueueAt, queue_at_load, queue_at_slo, room};
@@ -13,7 +12,6 @@ use crate::studies::{check_saturation, lock_handoff};
 use crate::words::Slo;
 use crate::{Answer, Failure, Progress, Workers};
 
-/// One case: a number of cores and a load.
 struct Case {
     system: System,
     load: Load,
@@ -21,8 +19,6 @@ struct Case {
     searches: bool,
 }
 
-/// A row for each number of cores and each load; a single row for each number of cores with a
-/// search.
 pub(super) fn answer(
     args: &Question,
     service: &ServiceTime,
@@ -69,7 +65,7 @@ fn cases(args: &Question, service: &ServiceTime) -> Result<Vec<Case>, Failure> {
 }
 
 pub(super) fn system(policy: Policy, cores: u32) -> Result<System, Failure> {
-    // An overflow is reported with the number that was given, as 0 cores are.
+    // An overflow is reported with the given number, as 0 cores are.
     let count =
         u16::try_from(cores).map_err(|_| Failure::bad_input(format!("{cores} cores are too many: give 1 to 4096")))?;
     let costs = Costs { lock_handoff: lock_handoff(policy, None), ..Costs::default() };
@@ -105,7 +101,7 @@ fn row(case: &Case, queue: &QueueAt, args: &Question) -> Result<Row, Failure> {
     Ok(shown(row, case, queue, &sizing, bound))
 }
 
-/// A figure of a formula is exact; a simulated figure is rounded to its measured digits.
+/// A formula is exact; a simulated figure is rounded to its digits.
 fn measured(queue: &QueueAt, figure: f64) -> f64 {
     if queue.is_simulated { digits(figure) } else { figure }
 }
@@ -134,7 +130,6 @@ fn by(queue: &QueueAt) -> &'static str {
     }
 }
 
-/// What to know before believing a row.
 fn doubts(case: &Case, queue: &QueueAt) -> Vec<String> {
     let (cores, load) = (case.system.cores, load_text(queue.load.value));
     let end = match queue.end {

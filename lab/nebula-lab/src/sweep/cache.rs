@@ -1,4 +1,4 @@
-//! Results on disk, named by the content of what was asked.
+//! Results on disk, named by the content of their questions.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,33 +7,31 @@ use super::point::Point;
 use super::result::PointResult;
 use crate::Failure;
 
-/// A folder of results. Several programs may use it at once: a result is written beside its name
-/// and then renamed.
+/// A folder of results for several programs at once: a result is written, then renamed.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: Option<PathBuf>,
 }
 
 impl Cache {
-    /// Keeps nothing and knows nothing.
+    /// A cache without results, which keeps none.
     #[must_use]
     pub const fn none() -> Self {
         Self { folder: None }
     }
 
-    /// The results in `folder`, which is made where it is missing.
+    /// The results in `folder`, which is created if missing.
     ///
     /// # Errors
     ///
-    /// Invalid input: the folder cannot be made.
+    /// Invalid input: the folder cannot be created.
     pub fn at(folder: &Path) -> Result<Self, Failure> {
         std::fs::create_dir_all(folder)
             .map_err(|error| Failure::bad_input(format!("cannot make the cache {}: {error}", folder.display())))?;
         Ok(Self { folder: Some(folder.to_owned()) })
     }
 
-    /// The folder of a user: `$XDG_CACHE_HOME/nebula/lab`, or `~/.cache/nebula/lab`; `None` where
-    /// neither variable is set.
+    /// `$XDG_CACHE_HOME/nebula/lab` or `~/.cache/nebula/lab`; `None` if neither variable is set.
     #[must_use]
     pub fn of_user() -> Option<PathBuf> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -51,14 +49,14 @@ impl Cache {
         self.folder.as_ref().map(|folder| folder.join(format!("{}.json", point.key())))
     }
 
-    /// The result of a point that was asked before.
+    /// The kept result of a point.
     #[must_use]
     pub fn find(&self, point: &Point) -> Option<PointResult> {
         let line = std::fs::read_to_string(self.path(point)?).ok()?;
         PointResult::from_json(line.trim_end())
     }
 
-    /// Keeps a result, unless the same words may have another one later.
+    /// Keeps a result, unless its words may have another one later.
     ///
     /// # Errors
     ///
@@ -67,7 +65,7 @@ impl Cache {
         let Some(path) = self.path(point).filter(|_| result.is_lasting()) else { return Ok(()) };
         let line = result.to_json()?;
         let wrong = |error: std::io::Error| Failure::fault(format!("cannot write {}: {error}", path.display()));
-        // A name that no other writer has: of this process, and of this thread in it.
+        // A name that no other process or thread writes.
         let own = format!("{}.{:?}.new", std::process::id(), std::thread::current().id());
         let new = path.with_extension(own.replace(['(', ')'], ""));
         let mut file = std::fs::File::create(&new).map_err(wrong)?;

@@ -1,4 +1,4 @@
-//! The question of a study, and the words that it is asked with.
+//! The question of a study, and its words.
 
 use serde::Deserialize;
 

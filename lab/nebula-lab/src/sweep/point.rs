@@ -24,8 +24,8 @@ impl Point {
         Self { kind, words, axes }
     }
 
-    /// The point of these words, with its place on each axis: what [`kind`](Self::kind),
-    /// [`words`](Self::words) and [`axes`](Self::axes) gave.
+    /// The point of these words and its place on each axis, as given by [`kind`](Self::kind),
+    /// [`words`](Self::words) and [`axes`](Self::axes).
     #[must_use]
     pub const fn of(kind: Kind, words: Vec<String>, axes: Vec<(String, String)>) -> Self {
         Self { kind, words, axes }
@@ -43,13 +43,13 @@ impl Point {
         &self.words
     }
 
-    /// The axes and its place on them.
+    /// Its place on each axis.
     #[must_use]
     pub fn axes(&self) -> &[(String, String)] {
         &self.axes
     }
 
-    /// Whether its words can be read.
+    /// Checks whether its words can be read.
     ///
     /// # Errors
     ///
@@ -81,8 +81,8 @@ impl Point {
         }
     }
 
-    /// The name of its result: a digest of Nebula's version, the question, its words, the seed
-    /// among them, and the content of every file that a word names.
+    /// The name of its result: a digest of Nebula's version, the question, its words, and the
+    /// content of every file that a word names.
     #[must_use]
     pub fn key(&self) -> String {
         let mut digest = Sha256::new();
@@ -99,15 +99,14 @@ impl Point {
             }
         }
         digest.finalize().iter().fold(String::new(), |mut text, byte| {
-            // Writing to a string cannot fail.
             let _ = write!(text, "{byte:02x}");
             text
         })
     }
 }
 
-/// `--set=memory.dram.banks=16` for the axis `set.memory.dram.banks`, `--queue-bound=10` for
-/// `queue_bound`.
+/// The flag of an axis: `--set=memory.dram.banks=16` for `set.memory.dram.banks`,
+/// `--queue-bound=10` for `queue_bound`.
 fn flag(name: &str, value: Option<&str>) -> String {
     match (name.strip_prefix("set."), value) {
         (Some(key), Some(value)) => format!("--set={key}={value}"),
@@ -116,7 +115,6 @@ fn flag(name: &str, value: Option<&str>) -> String {
     }
 }
 
-/// The contents of the files that a word names: a machine's, a design's, a trace's.
 fn files_of(word: &str) -> Vec<Vec<u8>> {
     let value = word.split_once('=').map_or(word, |(_, value)| value);
     let names = value.split([',', '+', ';', '*']).map(|part| part.rsplit_once("trace:").map_or(part, |(_, file)| file));

@@ -1,4 +1,4 @@
-//! The answer at a point, as it is kept: rows that can be printed again as they were.
+//! The answer at a point in the form that is kept: its rows print again as they were.
 
 use nebula_sim::study::{Align, Cell, Row, Value};
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,14 @@ use crate::{Answer, Failure};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointResult {
-    /// Its place on each axis.
     axes: Vec<(String, String)>,
     rows: Vec<Kept>,
     notes: Vec<String>,
     error: Option<String>,
-    /// Whether the same words fail again: a queue that grows without limit does, a missing file may
-    /// not.
+    /// Whether the same words fail again, as an unlimited queue does; a missing file may not.
     is_lasting: bool,
 }
 
-/// A row: its fields, and the cells of its table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
     fields: Map<String, Json>,
@@ -49,7 +46,7 @@ impl PointResult {
         self.is_lasting
     }
 
-    /// What to know before believing a row.
+    /// Warnings about rows.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -61,8 +58,7 @@ impl PointResult {
         self.error.as_deref()
     }
 
-    /// Its rows: the place on each axis, then what the question answers. A point that failed has
-    /// one, with the field `error`.
+    /// Its rows: the place on each axis, then the fields. A failed point's has the field `error`.
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let failed = self
             .error
@@ -71,7 +67,7 @@ impl PointResult {
         self.rows.iter().map(|kept| self.placed(kept)).chain(failed)
     }
 
-    /// A row after its place. A field of an axis' name says it already.
+    /// A row after its place, which leaves out axes that the row names.
     fn placed(&self, kept: &Kept) -> Row {
         let mut row = Row::new();
         for (axis, value) in &self.axes {
@@ -94,13 +90,13 @@ impl PointResult {
         serde_json::to_string(self).map_err(Failure::fault)
     }
 
-    /// The result in this line; `None` if it is no result of this version.
+    /// The result in this line; `None` if it is not of this version.
     #[must_use]
     pub fn from_json(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
     }
 
-    /// The result at a point whose worker died.
+    /// The result of a point whose worker died.
     #[must_use]
     pub fn lost(point: &Point, why: &str) -> Self {
         Self::failed(point, &Failure::fault(why))
@@ -142,7 +138,7 @@ fn json(value: &Value) -> Json {
         Value::Null => Json::Null,
         Value::Bool(value) => (*value).into(),
         Value::Count(value) => (*value).into(),
-        // Infinity is null.
+        // Infinity becomes null.
         Value::Number(value) => (*value).into(),
         Value::Text(text) => text.clone().into(),
         Value::Ends(ends) => ends.to_vec().into(),

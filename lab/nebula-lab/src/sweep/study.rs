@@ -1,4 +1,4 @@
-//! A study's file: its question, the words that are fixed, and the axes of its grid.
+//! A study's file: its question, its fixed words, and the axes of its grid.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::kind::{Kind, Word};
 use super::point::Point;
 use crate::Failure;
 
-/// A question, and the words that it is asked with.
+/// A question, and the words that ask it.
 ///
 /// In TOML, `grid.load = "0.5..0.9:5"` is five loads, `grid.cores = [4, 16]` two numbers of cores,
 /// and `[grid.set.memory.dram] banks = [16, 32]` the flag `--set memory.dram.banks=…`. A key is a
@@ -15,7 +15,7 @@ use crate::Failure;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// What is asked at each point.
+    /// The question at each point.
     #[serde(default)]
     pub question: Kind,
     /// Words of all points.
@@ -27,7 +27,7 @@ pub struct Study {
 }
 
 impl Study {
-    /// The most points of a study: a typing error is an error, not a run of years.
+    /// The most points of a study, so that a typing error is reported.
     pub const POINTS_MAX: usize = 100_000;
 
     /// Reads a study from TOML.
@@ -40,20 +40,15 @@ impl Study {
     }
 
     /// Reads a study from JSON with the same keys.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`parse`](Self::parse).
     pub fn parse_json(json: &str) -> Result<Self, Failure> {
         serde_json::from_str(json).map_err(|error| Failure::bad_input(format!("this is not a study: {error}")))
     }
 
-    /// All points: the last axis runs fastest.
+    /// All points; the last axis varies fastest.
     ///
     /// # Errors
     ///
-    /// Invalid input: an axis without values, too many points, or words that no point can be asked
-    /// with.
+    /// Invalid input: an axis without values, too many points, or words wrong at all points.
     pub fn points(&self) -> Result<Vec<Point>, Failure> {
         let fixed: Vec<Word> =
             flat("", &self.fixed).into_iter().filter_map(|(name, value)| word(name, value)).collect();
@@ -79,7 +74,7 @@ impl Study {
     }
 }
 
-/// A wrong word that is fixed makes all points wrong: that is an error of the study.
+/// A wrong fixed word makes all points wrong, which is an error of the study.
 fn check(points: &[Point]) -> Result<(), Failure> {
     let mut wrong = None;
     for point in points {
@@ -91,7 +86,7 @@ fn check(points: &[Point]) -> Result<(), Failure> {
     wrong.map_or(Ok(()), Err)
 }
 
-/// The values of tables within tables, with the names of both: `set.memory.dram.banks`.
+/// The values of nested tables, with joined names: `set.memory.dram.banks`.
 fn flat<'a>(prefix: &str, table: &'a Map<String, Value>) -> Vec<(String, &'a Value)> {
     let of = |(name, value): (&String, &'a Value)| {
         let name = if prefix.is_empty() { name.replace('-', "_") } else { format!("{prefix}.{name}") };
@@ -103,7 +98,7 @@ fn flat<'a>(prefix: &str, table: &'a Map<String, Value>) -> Vec<(String, &'a Val
     table.iter().flat_map(of).collect()
 }
 
-/// A fixed word; a list is one value with commas. `false` leaves the flag out.
+/// A fixed word: a list is one value with commas, and `false` leaves the flag out.
 fn word(name: String, value: &Value) -> Option<Word> {
     match value {
         Value::Bool(false) | Value::Null => None,
@@ -120,7 +115,6 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// The values of an axis.
 fn values(name: &str, value: &Value) -> Result<Vec<Option<String>>, Failure> {
     let wrong = || {
         Failure::bad_input(format!(
@@ -134,7 +128,7 @@ fn values(name: &str, value: &Value) -> Result<Vec<Option<String>>, Failure> {
     }
 }
 
-/// Equal steps: `0.5..0.9:5`, `5..25MRPS:9`. The unit of the end is that of all.
+/// Equal steps, with the unit of the end: `0.5..0.9:5`, `5..25MRPS:9`.
 fn range(text: &str) -> Option<Vec<Option<String>>> {
     let (first, rest) = text.split_once("..")?;
     let (last, count) = rest.split_once(':')?;
@@ -142,7 +136,7 @@ fn range(text: &str) -> Option<Vec<Option<String>>> {
     let (last, unit) = last.split_at(digits);
     let (first, last): (f64, f64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
     let count: usize = count.trim().parse().ok().filter(|count| (2..=Study::POINTS_MAX).contains(count))?;
-    // Rounded, so that no digits of binary fractions show.
+    // Hides digits of binary fractions.
     let at = |step: usize| ((first + (last - first) * step as f64 / (count - 1) as f64) * 1e9).round() / 1e9;
     Some((0..count).map(|step| Some(format!("{}{unit}", at(step)))).collect())
 }

@@ -33,25 +33,23 @@ pub struct EffortArgs {
     threads: Option<u16>,
 }
 
-/// The default RPCs and replications of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unless {
     rpcs: u64,
-    /// Where a load takes long to settle.
+    /// For a load that takes long to settle.
     rpcs_max: u64,
     replications: u32,
 }
 
 const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_max: 12_000_000, replications: 10 };
 
-/// An RPC takes a hundred times as long to simulate, and the tail varies less because service times
-/// are nearly constant.
+/// An RPC takes a hundred times as long to simulate, and its tail varies less.
 const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_max: 100_000, replications: 5 };
 
 /// Many systems, each with a search: enough to tell them apart.
 const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_max: 8_000_000, replications: 5 };
 
-/// A message of 64 KiB is as many packets as a hundred short ones.
+/// A message of 64 KiB has as many packets as a hundred short ones.
 const INCAST: Unless = Unless { rpcs: 50_000, rpcs_max: 50_000, replications: 10 };
 
 impl EffortArgs {

@@ -1,4 +1,4 @@
-//! A question from its words. What is wrong is told in one line.
+//! Reads a question from its words; an error is one line.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
@@ -6,12 +6,8 @@ use nebula_ui::words::in_one_line;
 
 use crate::Failure;
 
-/// The question of these words, and the raw words: they tell a given value from a default. `name`
-/// is the question's.
-///
-/// # Errors
-///
-/// Invalid input: the first unknown or invalid word.
+/// The question `name` of these words, and the raw words, which distinguish given values from
+/// defaults. The error names the first unknown or invalid word.
 pub(crate) fn parsed<Q: Args + FromArgMatches>(
     name: &'static str,
     words: impl IntoIterator<Item = impl Into<String>>,

@@ -1,4 +1,4 @@
-//! Value syntax shared by several questions: shares, loads and the SLO.
+//! Shares, loads and the SLO.
 
 use std::str::FromStr;
 
@@ -19,8 +19,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 pub struct Loads(pub Vec<f64>);
 
 impl Loads {
-    /// The most loads of one command: a typing error such as `0.1..0.9:1000000` is an error, not a
-    /// run of years.
+    /// The most loads of one command, so that a typing error is reported.
     const COUNT_MAX: usize = 10_000;
 
     fn list(text: &str) -> Option<Vec<f64>> {
@@ -37,7 +36,7 @@ impl Loads {
     }
 }
 
-/// Rounds the steps, so that no digits of binary fractions show.
+/// Hides digits of binary fractions.
 fn rounded(load: f64) -> f64 {
     (load * 1e9).round() / 1e9
 }
@@ -61,7 +60,7 @@ pub enum Slo {
 }
 
 impl Slo {
-    /// The bound in time, for the service times of `load`.
+    /// The bound in time for the service times of `load`.
     #[must_use]
     pub fn of(self, load: &Load) -> Span {
         match self {

@@ -6,10 +6,9 @@ use crate::error::MemoryConfigError;
 
 type Checked = Result<(), MemoryConfigError>;
 
-/// The maximum number of blocks of a cache: block numbers have 32 bits.
+/// Block numbers have 32 bits.
 const BLOCKS_MAX: u64 = 1 << 30;
 
-/// The longest time that a description may contain: 1 ms.
 const NS_MAX: f64 = 1e6;
 
 pub(super) fn machine(config: &MemoryConfig) -> Checked {
@@ -38,7 +37,7 @@ fn llc(config: &LlcConfig) -> Checked {
     cycles("llc.nic_cache_busy_cycles", config.nic_cache_busy_cycles)
 }
 
-/// The maximum number of tiles of a mesh: the distance between each pair is stored.
+/// The distance between each pair of tiles is stored.
 const TILES_MAX: u64 = 1024;
 
 fn mesh(config: &MeshConfig) -> Checked {
@@ -78,7 +77,7 @@ fn dram_times(config: &DramConfig) -> Checked {
     time("dram.turnaround_ns", config.turnaround_ns)?;
     ordered("dram.hit_ns", config.hit_ns, "dram.closed_ns", config.closed_ns)?;
     ordered("dram.closed_ns", config.closed_ns, "dram.conflict_ns", config.conflict_ns)?;
-    // A rank that spends half of its time or more in refresh would starve its accesses.
+    // A rank that refreshes half of its time or more would starve its accesses.
     ordered("2 dram.refresh_ns", 2.0 * config.refresh_ns, "dram.refresh_interval_ns", config.refresh_interval_ns)
 }
 

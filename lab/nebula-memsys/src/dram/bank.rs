@@ -2,27 +2,21 @@
 
 use super::timing::Timing;
 
-/// The state in which an access found the bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowState {
-    /// Its row was open.
     Hit,
-    /// No row was open.
     Closed,
-    /// Another row was open.
     Conflict,
 }
 
-/// No row has this number: a row holds at least one of 2³² blocks, and the last number is not a
-/// block.
+/// No row has this number: a row has at least one of 2³² blocks, of which the last number is none.
 const NO_ROW: u32 = u32::MAX;
 
 pub(super) struct Bank {
     row: u32,
-    /// The rank's refresh count when the row was opened.
+    /// The rank's refreshes when the row was opened.
     refreshes: u32,
     activated_ps: u64,
-    /// The earliest time of the next command.
     free_ps: u64,
 }
 
@@ -31,14 +25,12 @@ impl Bank {
         Self { row: NO_ROW, refreshes: 0, activated_ps: 0, free_ps: 0 }
     }
 
-    /// When the bank can accept a command that arrives at `at_ps`.
     #[inline(always)]
     pub(super) fn free_ps(&self, at_ps: u64) -> u64 {
         self.free_ps.max(at_ps)
     }
 
-    /// Reads or writes a column of `row` at `at_ps`, when the bank is free; returns when the
-    /// block's transfer can be complete.
+    /// Accesses a column of `row` when the bank is free; returns the end of the block's transfer.
     #[inline(always)]
     pub(super) fn access(&mut self, at_ps: u64, row: u32, refreshes: u32, timing: &Timing) -> (u64, RowState) {
         if self.refreshes != refreshes {
@@ -54,11 +46,10 @@ impl Bank {
         (column_ps + timing.hit_ps, state)
     }
 
-    /// An access while a row is open, or was open until its idle timeout.
+    /// An access while a row is open, or was open until its timeout.
     #[inline(always)]
     fn meet(&mut self, at_ps: u64, row: u32, timing: &Timing) -> (u64, RowState) {
         let precharge_ps = self.activated_ps + timing.ras_ps;
-        // `free_ps` is the end of the last use.
         let closes_ps = self.free_ps.saturating_add(timing.row_idle_ps).max(precharge_ps);
         if at_ps >= closes_ps {
             let closed_ps = closes_ps + timing.precharge_ps;
@@ -71,7 +62,7 @@ impl Bank {
         (self.activate(closed_ps, timing), RowState::Conflict)
     }
 
-    /// Opens a row; returns when its first column command can be issued.
+    /// Opens a row; returns the earliest column command.
     #[inline(always)]
     const fn activate(&mut self, at_ps: u64, timing: &Timing) -> u64 {
         self.activated_ps = at_ps;

@@ -1,17 +1,15 @@
 //! One channel: its banks, its bus, and the writes that wait for an idle bus.
 //!
-//! Reads go first. A write waits in a bounded queue until the bus has been idle long enough to
-//! turn, write and turn back; when the queue is full, a batch is written at once. Both turns of the
-//! bus are charged to the batch.
+//! Reads go first. A write waits in a bounded queue until the bus is idle long enough to turn,
+//! write and turn back; a full queue writes a batch at once. The batch pays for both turns.
 //!
 //! ```text
 //!   bus   R R . . . . . R R R W W W W W W W . R      R read   W written batch   . idle
 //!               └ a write fits, and its two turns
 //! ```
 //!
-//! All decisions are made when a request arrives, by reservation: slots before the earliest slot
-//! that a later request could take are settled, and those still idle among them are given to
-//! waiting writes.
+//! Decisions are made by reservation when a request arrives: slots before the earliest one that a
+//! later request could take are settled, and waiting writes get those still idle.
 
 use super::bank::{Bank, RowState};
 use super::place::Place;
@@ -31,18 +29,16 @@ pub(super) struct Channel {
     idle_least: usize,
     /// The first slot that is not settled.
     settled: u64,
-    /// From when on a request may find that waiting writes can use the idle bus.
+    /// The earliest time at which waiting writes may be able to use the idle bus.
     due_ps: u64,
-    /// The first taken slot from `settled` on, where the bus is known to be idle until then;
-    /// [`u64::MAX`] if none is taken yet, 0 if that is not known.
+    /// The first taken slot from `settled` on, if the bus is known to be idle until then:
+    /// [`u64::MAX`] if none is taken yet, 0 if that is unknown.
     busy: u64,
     /// Reservations of slots before this one change when writes are due.
     watched: u64,
-    /// When the last forced batch made room in the queue.
     room_ps: u64,
 }
 
-/// The banks of a channel, and the refreshes of its ranks.
 struct Banks {
     banks: Box<[Bank]>,
     refreshes: Box<[Refresh]>,
@@ -51,7 +47,7 @@ struct Banks {
 }
 
 impl Banks {
-    /// One access to a bank at `at_ps`; returns when the bank is done with the block.
+    /// Accesses a bank at `at_ps`; returns when the bank is done with the block.
     #[inline(always)]
     fn access(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         let bank = &mut self.banks[place.bank as usize];
@@ -70,8 +66,7 @@ impl Banks {
 impl Channel {
     pub(super) fn new(config: &DramConfig, timing: &Timing, channel: u32) -> Self {
         let ranks = config.channels * config.ranks;
-        // The ranks of the machine refresh in turn, so that two channels are blocked at the same
-        // time as little as possible.
+        // The machine's ranks refresh in turn, so that rarely two channels are blocked at a time.
         let first_ps =
             |rank| timing.refresh_interval_ps * u64::from(rank * config.channels + channel + 1) / u64::from(ranks);
         Self {
@@ -120,7 +115,6 @@ impl Channel {
         self.room_ps.max(at_ps)
     }
 
-    /// Gives idle slots of the bus to waiting writes.
     #[inline(always)]
     fn use_idle_bus(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         if now_ps >= self.due_ps {
@@ -128,8 +122,8 @@ impl Channel {
         }
     }
 
-    /// Notes when writes are due next. Too few slots are ahead before: for a run that has ended
-    /// with room for a write, and for one that has not ended with room for all.
+    /// Notes when writes are due next. Before that there are too few slots: an ended run needs room
+    /// for a write, an open one for all.
     #[inline(always)]
     fn note_due(&mut self, timing: &Timing) {
         let waiting = self.queue.len();
@@ -142,11 +136,11 @@ impl Channel {
             return;
         }
         let frontier = if self.busy == 0 {
-            // Requests take slots, and free none: no run comes before the first that is there now.
+            // Requests only take slots: no run comes before the first of now.
             let start = self.bus.run_not_before(self.settled, timing.turn_slots + 1);
             start + timing.turn_slots + waiting.min(2) as u64
         } else {
-            // More writes may come to wait until then.
+            // More writes may come until then.
             let after_turns = self.settled + timing.turn_slots;
             self.watched = self.busy.min(after_turns + self.queue.room() as u64);
             self.busy.saturating_add(1).min(after_turns + waiting as u64)
@@ -154,7 +148,7 @@ impl Channel {
         self.due_ps = (self.bus.start_ps(frontier) + timing.burst_ps).saturating_sub(timing.hit_ps);
     }
 
-    /// A read takes a slot in an idle run that has not ended.
+    /// A read takes a slot in an open idle run.
     #[inline(never)]
     fn note_taken(&mut self, slot: u64, timing: &Timing) {
         if slot < self.settled {
@@ -165,7 +159,7 @@ impl Channel {
         self.note_due(timing);
     }
 
-    /// An idle run that ends without room for a write is settled.
+    /// Settles an idle run that ends without room for a write.
     #[inline(always)]
     fn skip_short_run(&mut self, timing: &Timing) {
         if self.busy <= self.settled + timing.turn_slots {
@@ -173,13 +167,13 @@ impl Channel {
         }
     }
 
-    /// Settles the slots that no later request can take, and writes in those that are idle.
+    /// Settles the slots that no later request can take, and writes in the idle ones.
     #[inline(never)]
     fn settle(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         if timing.burst_ps == 0 {
             return self.write_all(now_ps, timing, counters);
         }
-        // A request that arrives now cannot take a slot before this one.
+        // A request that arrives now takes no slot before this one.
         let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
         self.settle_until(frontier, timing, counters);
         self.note_due(timing);
@@ -193,7 +187,7 @@ impl Channel {
         while self.queue.len() > 0 {
             let Some(idle) = self.bus.free_run(self.settled, frontier) else { break };
             let writes = (idle.end - idle.start).saturating_sub(timing.turn_slots);
-            // The last idle run may still grow: it is used when it ends or has room for all writes.
+            // The last idle run may still grow: it is used once it ends or has room for all writes.
             if idle.end == frontier && writes < self.queue.len() as u64 {
                 self.settled = idle.start;
                 let most = idle.start + timing.turn_slots + self.queue.room() as u64;
@@ -209,7 +203,6 @@ impl Channel {
         self.settled = self.settled.max(frontier);
     }
 
-    /// Writes up to `writes` blocks in the slots from `slot` on, which are free.
     #[inline(never)]
     fn write_in(&mut self, slot: u64, writes: u64, timing: &Timing, counters: &mut DramCounters) {
         let mut start_ps = self.bus.start_ps(slot);
@@ -223,17 +216,16 @@ impl Channel {
         }
     }
 
-    /// Makes room in a full queue: later reads wait for the batch.
+    /// Makes room in a full queue; later reads wait for the batch.
     #[inline(never)]
     fn write_batch(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         counters.turnarounds += 2;
         counters.full_batches += 1;
         self.busy = 0;
-        // What a search for idle slots would have settled: they are not used by writes that came
-        // later than they were.
+        // No write uses a slot before its arrival.
         self.settled =
             self.queue.first().map_or(self.settled, |first| self.settled.max(self.bus.slot_at(first.at_ps) + 1));
-        // No slot before the one that was taken last is free.
+        // No slot before the last one taken is free.
         let mut from = self.bus.slot_at(now_ps);
         for _ in 0..timing.turn_slots {
             from = self.bus.take_first(from);
@@ -252,7 +244,7 @@ impl Channel {
         self.note_due(timing);
     }
 
-    /// On a bus without transfer time, writes need not wait.
+    /// Without transfer time writes need not wait.
     fn write_all(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         while let Some(first) = self.queue.pop() {
             self.banks.access(now_ps, first.place, timing, counters);
@@ -314,8 +306,7 @@ mod tests {
     fn a_write_is_not_done_before_it_arrived() {
         let mut bench = Bench::new(&DramConfig { row_idle_ns: Some(100.0), ..config() });
         bench.write(10_000_000, 0);
-        // Its row is still open: if it had been done in the earlier idle time, the row would have
-        // been closed long ago.
+        // Its row is still open: a write in the earlier idle time would have closed it long ago.
         assert_eq!(bench.read(10_060_000, 0), 10_091_000);
         assert_eq!(bench.counters.row_hits, 1);
     }
@@ -327,7 +318,6 @@ mod tests {
         let burst_ps = bench.timing.burst_ps;
         bench.write(0, 0);
         bench.read(20 * burst_ps, 1);
-        // The write has slot 1.
         assert_eq!(bench.read(burst_ps, 2), 3 * burst_ps);
     }
 

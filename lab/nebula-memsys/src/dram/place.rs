@@ -1,14 +1,12 @@
 //! The address map: block → channel, bank, row.
 //!
-//! Consecutive blocks go to consecutive channels and, within a channel, fill a row before they go
-//! to the next bank. The row's bits are XORed into bank and channel, so that strides of a power of
-//! two are spread over them.
+//! Consecutive blocks go to consecutive channels and, within a channel, fill a row before the next
+//! bank. The row's bits are XORed into bank and channel, which spreads strides of a power of two.
 
 use crate::block::Block;
 use crate::config::DramConfig;
 use crate::modulus::Modulus;
 
-/// The location of a block within its channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     /// Over all ranks: `rank × banks + bank`.
@@ -35,7 +33,7 @@ impl Map {
         }
     }
 
-    /// The channel, and the location in it. No two blocks share a location and a column.
+    /// The channel of a block and its location there. No two blocks share a location and a column.
     #[inline]
     pub(super) fn place(&self, block: Block) -> (usize, Place) {
         let spread = |within: u32| (within >> 4 ^ within >> 9 ^ within >> 15) % 1024;

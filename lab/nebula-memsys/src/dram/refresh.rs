@@ -1,26 +1,23 @@
-//! The refresh of one rank: at fixed intervals all its banks are busy, and afterwards their rows
-//! are closed.
+//! The refresh of a rank: at fixed intervals all its banks are busy, and their rows close.
 
 use super::timing::Timing;
 
 pub(super) struct Refresh {
     /// Start of the latest refresh that an access has seen.
     began_ps: u64,
-    /// Refreshes so far, counted from the first.
     count: u32,
 }
 
 impl Refresh {
-    /// The first refresh begins at `first_ps`: the ranks are staggered.
+    /// The first refresh begins at `first_ps`, since ranks are staggered.
     pub(super) const fn new(first_ps: u64, timing: &Timing) -> Self {
-        // One interval before the first refresh, so that counting begins with it.
+        // An interval before the first refresh, so that the count begins with it.
         Self { began_ps: first_ps.wrapping_sub(timing.refresh_interval_ps), count: 0 }
     }
 
-    /// Delays `at_ps` to the end of a refresh in progress.
     #[inline(always)]
     pub(super) fn after(&mut self, at_ps: u64, timing: &Timing) -> u64 {
-        // Usually it is between the end of the latest refresh and the next.
+        // Usually `at_ps` is between two refreshes.
         let since_end_ps = at_ps.wrapping_sub(self.began_ps).wrapping_sub(timing.refresh_ps);
         if since_end_ps < timing.quiet_ps { at_ps } else { self.after_any(at_ps, timing) }
     }
@@ -33,8 +30,7 @@ impl Refresh {
         let since_ps = at_ps.wrapping_sub(self.began_ps).cast_signed();
         let mut since_ps = match u64::try_from(since_ps) {
             Ok(since_ps) => since_ps,
-            // Before the latest refresh: it took place after the bank was last used, or is still to
-            // come.
+            // The latest refresh came after the bank's last use, or is still to come.
             Err(_) => return at_ps,
         };
         if since_ps >= timing.refresh_interval_ps {
@@ -47,7 +43,7 @@ impl Refresh {
         at_ps + if is_first_to_come { 0 } else { timing.refresh_ps.saturating_sub(since_ps) }
     }
 
-    /// The number of refreshes: a bank that counted fewer has lost its open row.
+    /// A bank that counted fewer has lost its open row.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }

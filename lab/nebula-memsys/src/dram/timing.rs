@@ -1,4 +1,4 @@
-//! The times of a description, in picoseconds, as the banks need them.
+//! The times of a description in picoseconds.
 
 use crate::block::Block;
 use crate::config::DramConfig;
@@ -17,9 +17,8 @@ pub(super) struct Timing {
     /// How long an unused row stays open; [`u64::MAX`] forever.
     pub(super) row_idle_ps: u64,
     pub(super) refresh_ps: u64,
-    /// 0 if nothing is refreshed.
     pub(super) refresh_interval_ps: u64,
-    /// From the end of a refresh to the next; 0 if nothing is refreshed.
+    /// From the end of a refresh to the next; 0 without refreshes.
     pub(super) quiet_ps: u64,
     /// One block on the bus.
     pub(super) burst_ps: u64,

@@ -5,7 +5,6 @@ use super::place::Place;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) place: Place,
-    /// When it arrived.
     pub(super) at_ps: u64,
 }
 
@@ -26,7 +25,6 @@ impl WriteQueue {
         self.len
     }
 
-    /// The most writes that can wait.
     #[inline(always)]
     pub(super) const fn room(&self) -> usize {
         self.ring.len()
@@ -41,7 +39,6 @@ impl WriteQueue {
         (self.len > 0).then(|| self.ring[self.head])
     }
 
-    /// Appends a write; the caller has made room.
     #[inline(always)]
     pub(super) fn push(&mut self, waiting: Waiting) {
         debug_assert!(!self.is_full(), "the caller makes room first");
@@ -58,8 +55,7 @@ impl WriteQueue {
         Some(first)
     }
 
-    /// Removes up to `writes` of the first writes; the second part has those behind the end of the
-    /// ring.
+    /// Removes the first `writes` writes, or all; the second part continues at the ring's start.
     #[inline(always)]
     pub(super) fn pop_up_to(&mut self, writes: u64) -> [&[Waiting]; 2] {
         let writes = usize::try_from(writes).map_or(self.len, |writes| writes.min(self.len));

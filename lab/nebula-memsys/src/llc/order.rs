@@ -1,5 +1,4 @@
-//! The order in which the ways of a set were last used: sixteen numbers of four bits in one word,
-//! the most recent lowest.
+//! The ways of a set by last use: sixteen numbers of four bits in one word, the latest lowest.
 //!
 //! ```text
 //!   oldest                                newest
@@ -9,43 +8,37 @@
 
 use crate::config::WAYS_MAX;
 
-/// The capacity of a set in ways.
 pub(super) const ROOM: usize = WAYS_MAX as usize;
 
-/// A permutation of the ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
 const _: () = assert!(ROOM * 4 == u64::BITS as usize, "four bits name one of sixteen ways");
 
-/// One in each number.
 const ONES: u64 = 0x1111_1111_1111_1111;
 
 impl Order {
-    /// The lowest way was used last.
+    /// As if the ways were used from the highest to the lowest.
     pub(super) const BY_WAY: Self = Self(0xfedc_ba98_7654_3210);
 
-    /// The way that was used last.
     #[inline(always)]
     pub(super) const fn first(self) -> usize {
         (self.0 & 0xf) as usize
     }
 
-    /// A way is used.
     #[inline(always)]
     pub(super) const fn use_way(&mut self, way: usize) {
-        // The number of that way becomes 0, and the lowest one that is 0 has no borrow below it.
+        // That way's number becomes 0, and the lowest 0 has no borrow below it.
         let others = self.0 ^ (ONES * way as u64);
         let zeros = others.wrapping_sub(ONES) & !others & (ONES << 3);
         self.make_first(zeros.trailing_zeros() & !3, way);
     }
 
-    /// The oldest of the first `all` ways is used if it is below `ways`, otherwise the oldest
-    /// below; returns which.
+    /// Uses the oldest of the first `all` ways if below `ways`, else the oldest below; returns it.
     #[inline(always)]
     pub(super) fn replace(&mut self, all: usize, ways: usize) -> usize {
         if all == ROOM && ways >= ROOM {
-            // All of them move up by one, and the oldest comes first.
+            // All move up by one, and the oldest comes first.
             self.0 = self.0.rotate_left(4);
             return self.first();
         }
@@ -65,7 +58,6 @@ impl Order {
         (0..all).rev().find(|&age| self.at(age) < ways).unwrap_or(all - 1)
     }
 
-    /// The way whose number is at this bit becomes the most recent one.
     #[inline(always)]
     const fn make_first(&mut self, bit: u32, way: usize) {
         let through = (0x10_u64 << bit).wrapping_sub(1);

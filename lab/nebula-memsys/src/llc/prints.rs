@@ -1,42 +1,36 @@
-//! Seven bits of each tag of a set in two words, so that a search compares all of them at once and
-//! then, nearly always, one tag or none.
+//! Seven bits of each tag in two words: a search compares all, and then nearly always one tag or
+//! none.
 //!
 //! ```text
 //!   ways 0 to 7     0ppppppp 0ppppppp … 0ppppppp      p: a print, seven bits that depend on the complete tag
 //!   ways 8 to 15    0ppppppp 0ppppppp … 0ppppppp
 //! ```
 //!
-//! The vectors of the host would compare the tags themselves, but without naming its instructions a
-//! compiler needs more of them.
+//! Comparing the tags in vectors takes more instructions, unless these are named.
 
 use super::order::ROOM;
 use crate::block::Block;
 
-/// The prints of a set's tags by way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prints([[u8; 8]; 2]);
 
 const _: () = assert!(ROOM == 16, "two words of eight bytes");
 
-/// One in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
-/// The bit of each byte that a print leaves free.
+/// The bit of each byte that no print uses.
 const FREE: u64 = ONES << 7;
 
 impl Prints {
-    /// The prints of a set without blocks; they are not looked at before a tag is.
     pub(super) const EMPTY: Self = Self([[0; 8]; 2]);
 
-    /// A block is in this way.
     #[inline(always)]
     pub(super) const fn put(&mut self, way: usize, block: Block) {
         self.0[way / 8 % 2][way % 8] = print(block);
     }
 
-    /// The way of `block` in a set of these tags.
     #[inline(always)]
     pub(super) fn way_of(&self, tags: &[u32; ROOM], block: Block) -> Option<usize> {
-        // A byte that differs has its free bit set by the addition, and the sum stays within it.
+        // The addition sets the free bit of a byte that differs, and stays within the byte.
         let wanted = u64::from(print(block)) * ONES;
         let differ = |word| ((u64::from_le_bytes(word) ^ wanted) + (FREE - ONES)) & FREE;
         let mut same = ((differ(self.0[0]) >> 7) | differ(self.0[1])) ^ (ONES | FREE);
@@ -46,14 +40,13 @@ impl Prints {
             if tags[way % ROOM] == block.0 {
                 return Some(way);
             }
-            // Another block of the set has the same print.
+            // Another block has the same print.
             same &= same - 1;
         }
         None
     }
 }
 
-/// The seven bits of a block.
 #[inline(always)]
 const fn print(block: Block) -> u8 {
     (block.0.wrapping_mul(0x9e37_79b1) >> 25) as u8

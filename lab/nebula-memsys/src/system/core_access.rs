@@ -1,8 +1,7 @@
 //! Accesses of a core.
 //!
-//! The path of a miss: the core's L1, the mesh to the block's home bank, the bank, memory if the
-//! bank misses too, and back. A block whose only copy is in the NIC's cache comes from there: the
-//! home bank asks the NIC, and the NIC replies to the core.
+//! A miss goes from the core's L1 over the mesh to the block's home bank, to memory if the bank
+//! misses too, and back. For a block in the NIC's cache only, the NIC replies to the core.
 //!
 //! Departs: NEBULA's Table II gives a non-inclusive directory and write-back L1s; here the
 //! last-level cache includes the L1s and a store marks its line at once, so that a block dirty in
@@ -26,8 +25,7 @@ impl MemorySystem {
         found(self.load_within(now_ps, core, block, label, Reach::Anywhere))
     }
 
-    /// As [`load`](Self::load) if `block` is on the chip; otherwise does nothing and returns
-    /// `None`.
+    /// [`load`](Self::load) of a block on the chip; otherwise does nothing and returns `None`.
     ///
     /// # Panics
     ///
@@ -37,7 +35,7 @@ impl MemorySystem {
         self.load_within(now_ps, core, block, label, Reach::OnChip)
     }
 
-    /// As [`load`](Self::load) or [`try_load`](Self::try_load).
+    /// [`load`](Self::load) or [`try_load`](Self::try_load), by `reach`.
     ///
     /// # Panics
     ///
@@ -57,8 +55,7 @@ impl MemorySystem {
         (reach == Reach::Anywhere).then(|| self.load_absent(asked_ps, core, set, block, label))
     }
 
-    /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the
-    /// caller need not wait for it.
+    /// [`load`](Self::load) before the use of a block; the caller need not wait for it.
     ///
     /// # Panics
     ///
@@ -68,8 +65,7 @@ impl MemorySystem {
         self.load(now_ps, core, block, label)
     }
 
-    /// As [`prefetch`](Self::prefetch) of `blocks` consecutive blocks at the same time; returns
-    /// when the L1 has the last of them.
+    /// [`prefetch`](Self::prefetch) of `blocks` consecutive blocks; returns when all are there.
     ///
     /// # Panics
     ///
@@ -94,8 +90,7 @@ impl MemorySystem {
         last_ps
     }
 
-    /// Core `core` writes a part of `block`; if the block is not on the chip, it is fetched first.
-    ///
+    /// Core `core` writes a part of `block`, which is fetched first unless it is on the chip.
     /// Returns when the core owns the block and its store can complete.
     ///
     /// # Panics
@@ -105,8 +100,7 @@ impl MemorySystem {
         found(self.write_within(now_ps, core, block, label, Needs::Data, Reach::Anywhere))
     }
 
-    /// As [`store`](Self::store) if `block` is on the chip; otherwise does nothing and returns
-    /// `None`.
+    /// [`store`](Self::store) to a block on the chip; otherwise does nothing and returns `None`.
     ///
     /// # Panics
     ///
@@ -115,10 +109,8 @@ impl MemorySystem {
         self.write_within(now_ps, core, block, label, Needs::Data, Reach::OnChip)
     }
 
-    /// Core `core` writes all of `block`; if the block is not on the chip, it is allocated without
-    /// a fetch.
-    ///
-    /// Returns when the core owns the block and its store can complete.
+    /// Core `core` writes all of `block`, which is allocated without a fetch unless it is on the
+    /// chip. Returns when the core owns the block and its store can complete.
     ///
     /// # Panics
     ///
@@ -127,8 +119,7 @@ impl MemorySystem {
         found(self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::Anywhere))
     }
 
-    /// As [`overwrite`](Self::overwrite) if `block` is on the chip; otherwise does nothing and
-    /// returns `None`.
+    /// [`overwrite`](Self::overwrite) of a block on the chip; otherwise does nothing.
     ///
     /// # Panics
     ///
@@ -137,8 +128,7 @@ impl MemorySystem {
         self.write_within(now_ps, core, block, label, Needs::Ownership, Reach::OnChip)
     }
 
-    /// One of [`store`](Self::store), [`try_store`](Self::try_store),
-    /// [`overwrite`](Self::overwrite) and [`try_overwrite`](Self::try_overwrite).
+    /// [`store`](Self::store) or [`overwrite`](Self::overwrite) by `needs`, within `reach`.
     ///
     /// # Panics
     ///
@@ -159,7 +149,6 @@ impl MemorySystem {
         (reach == Reach::Anywhere).then(|| self.write_absent(now_ps, core, block, label, needs))
     }
 
-    /// A load of a block that the last-level cache has and the core's L1 has not.
     #[inline(never)]
     fn load_found(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block, way: usize) -> Done {
         let (line, meta) = self.llc.touch_way(set, way);
@@ -167,7 +156,7 @@ impl MemorySystem {
         self.load_line(asked_ps, core, place, set, block, line, meta)
     }
 
-    /// The same of a line that has been found.
+    /// [`load_found`](Self::load_found) of a line that has been found.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a core, a block, and where both are; inlined")]
     fn load_line(
@@ -194,7 +183,6 @@ impl MemorySystem {
         Done { at_ps: self.deliver(asked_ps, way, ready_ps), level: Level::Llc }
     }
 
-    /// A load of a block that is not on the chip.
     #[inline(never)]
     fn load_absent(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block, label: Label) -> Done {
         let way = Way::between(&self.mesh, Mesh::core(core), set);
@@ -205,8 +193,7 @@ impl MemorySystem {
         Done { at_ps: self.deliver(asked_ps, way, ready_ps), level: Level::Dram }
     }
 
-    /// The holder of a line once `core` has a copy. A holder whose L1 has dropped its copy is
-    /// removed here.
+    /// The holder of a line after `core` got a copy; removes a holder whose L1 dropped its copy.
     #[inline(always)]
     fn holder_with(l1s: &L1s, holder: Holder, core: u16, block: Block) -> Holder {
         match holder {
@@ -216,7 +203,6 @@ impl MemorySystem {
         }
     }
 
-    /// A store to a block that is on the chip.
     #[inline(never)]
     fn write_found(&mut self, now_ps: u64, core: u16, block: Block, way: usize, label: Label, needs: Needs) -> Done {
         let set = self.llc.set_of(block);
@@ -229,15 +215,14 @@ impl MemorySystem {
             self.write_held(asked_ps, core, way, block, meta.holder())
         } else {
             let done = self.write_missed(now_ps, way, block, meta.holder(), needs);
-            // After the invalidation, which removes what the directory says this core has.
+            // The invalidation removes what the directory says this core has.
             self.l1s.insert(place, block);
             done
         };
         self.own(now_ps, way, done)
     }
 
-    /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the
-    /// others have dropped it.
+    /// A store to a block in the core's L1: waits for other L1s to drop it.
     #[inline(always)]
     fn write_held(&mut self, asked_ps: u64, core: u16, way: Way, block: Block, holder: Holder) -> Done {
         if holder == Holder::Core(core) {
@@ -247,7 +232,6 @@ impl MemorySystem {
         Done { at_ps: self.invalidate(at_home_ps, way, holder, block, Some(core)), level: Level::Llc }
     }
 
-    /// A store whose block is not in the core's L1, but on the chip.
     #[inline(always)]
     fn write_missed(&mut self, now_ps: u64, way: Way, block: Block, holder: Holder, needs: Needs) -> Done {
         let at_home_ps = now_ps + self.l1_ps + way.ps + self.llc_ps;
@@ -261,7 +245,6 @@ impl MemorySystem {
         Done { at_ps: owned_ps.max(fetched_ps), level }
     }
 
-    /// A store to a block that is not on the chip.
     #[inline(never)]
     fn write_absent(&mut self, now_ps: u64, core: u16, block: Block, label: Label, needs: Needs) -> Done {
         let set = self.llc.set_of(block);
@@ -278,14 +261,12 @@ impl MemorySystem {
         self.own(now_ps, way, done)
     }
 
-    /// The core gets a block that is ready at its bank.
     #[inline(always)]
     fn deliver(&mut self, now_ps: u64, way: Way, ready_ps: u64) -> u64 {
         self.mesh.send(now_ps, way.ps, way.home, way.to, ready_ps)
     }
 
-    /// A store that is done. The data are sent to the home bank at once: that loads the links as
-    /// much as a later write-back would.
+    /// Counts a store, whose data go to the home bank at once: the same load as a write-back.
     #[inline(always)]
     fn own(&mut self, now_ps: u64, way: Way, done: Done) -> Done {
         self.mesh.send(now_ps, way.ps, way.to, way.home, done.at_ps);
@@ -293,11 +274,11 @@ impl MemorySystem {
     }
 }
 
-/// What a store needs before it can complete.
+/// The needs of a store before it completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// The block's data: a part of it is written.
     Data,
-    /// Only that no other agent has it: all of it is written.
+    /// No other copy: all of it is written.
     Ownership,
 }

@@ -1,8 +1,8 @@
 //! Accesses of the NIC: packets written, replies read.
 //!
-//! The NIC is at the edge of the chip and has a small cache. A packet that it wrote stays there
-//! until a core touches it, or goes to the bank at once (`nic_forwards`). In both cases the line is
-//! allocated in the last-level cache and is dirty there, so its eviction costs a write to memory.
+//! The NIC is at the chip's edge and has a small cache. A packet that it wrote stays there until a
+//! core touches it, or goes to the bank at once (`nic_forwards`). Either way the last-level cache
+//! has a dirty line, whose eviction costs a write to memory.
 //!
 //! Departs: the NIC's cache has no capacity limit here; it always forwards a packet that no core
 //! has touched.
@@ -13,10 +13,8 @@ use crate::line::{Holder, Meta};
 use crate::llc::SetId;
 
 impl MemorySystem {
-    /// The NIC writes all of `block`, and allocates it in the last-level cache.
-    ///
-    /// A miss fetches the block first if the description says so. Returns when the write is
-    /// ordered: a core that is notified then sees it.
+    /// The NIC writes all of `block` and allocates it in the last-level cache; a miss fetches it
+    /// first if the description says so. Returns when a core that is notified would see the write.
     ///
     /// # Panics
     ///
@@ -25,8 +23,7 @@ impl MemorySystem {
         found(self.nic_write_within(now_ps, block, label, Reach::Anywhere))
     }
 
-    /// As [`nic_write`](Self::nic_write) if `block` is on the chip; otherwise does nothing and
-    /// returns `None`.
+    /// [`nic_write`](Self::nic_write) of a block on the chip; otherwise does nothing.
     ///
     /// # Panics
     ///
@@ -35,7 +32,7 @@ impl MemorySystem {
         self.nic_write_within(now_ps, block, label, Reach::OnChip)
     }
 
-    /// As [`nic_write`](Self::nic_write) or [`try_nic_write`](Self::try_nic_write).
+    /// [`nic_write`](Self::nic_write) or [`try_nic_write`](Self::try_nic_write), by `reach`.
     ///
     /// # Panics
     ///
@@ -47,7 +44,6 @@ impl MemorySystem {
         };
         self.llc.set_meta(line, Meta::received(self.nic_forwards, label));
         if meta.holder() == Holder::Nic {
-            // The NIC's cache has the only copy.
             let at_ps = self.use_nic_cache(now_ps, now_ps);
             self.counters.nic.nic += 1;
             return Some(Done { at_ps, level: Level::Nic });
@@ -59,7 +55,6 @@ impl MemorySystem {
         Some(Done { at_ps, level: Level::Llc })
     }
 
-    /// A write of a block that is not on the chip.
     #[inline(never)]
     fn nic_write_absent(&mut self, now_ps: u64, set: SetId, block: Block, label: Label) -> Done {
         let way = self.nic_way(set);
@@ -83,8 +78,7 @@ impl MemorySystem {
         Way::between(&self.mesh, self.mesh.nic(), set)
     }
 
-    /// The NIC writes a block into its cache, or sends it to the block's bank; returns when the
-    /// bank knows of it.
+    /// The NIC writes a block into its cache or its bank; returns when the bank knows.
     #[inline(always)]
     fn nic_sends(&mut self, now_ps: u64, way: Way) -> u64 {
         let at_bank_ps = if self.nic_forwards {
@@ -105,8 +99,7 @@ impl MemorySystem {
         self.nic_read_block(now_ps, block, label)
     }
 
-    /// As [`nic_read`](Self::nic_read) of `blocks` consecutive blocks at the same time; returns
-    /// when it has the last of them.
+    /// [`nic_read`](Self::nic_read) of `blocks` consecutive blocks; returns when it has the last.
     ///
     /// # Panics
     ///
@@ -133,7 +126,6 @@ impl MemorySystem {
         Done { at_ps: self.mesh.send_to_nic(now_ps, way.ps, way.home, ready_ps), level: Level::Llc }
     }
 
-    /// A read of a block that is not on the chip.
     #[inline(never)]
     fn nic_read_absent(&mut self, now_ps: u64, set: SetId, block: Block, label: Label) -> Done {
         let way = self.nic_way(set);

@@ -5,10 +5,8 @@ use crate::block::{Block, Done, Label, Level};
 use crate::traffic::Cause;
 
 impl MemorySystem {
-    /// Reads or writes `block`, bypassing the caches.
-    ///
-    /// A write returns when the channel accepts it, so a caller that waits for it never has more
-    /// writes outstanding than the write queue holds.
+    /// Reads or writes `block`, past the caches. A write returns when the channel accepts it: a
+    /// caller that waits never has more writes outstanding than the write queue holds.
     ///
     /// # Panics
     ///

@@ -1,5 +1,4 @@
-//! The quality of a threshold: late RPCs counted by queue length, and the prediction of any
-//! threshold.
+//! The quality of thresholds: how well they predict late RPCs from the queue length.
 
 /// The quality of a threshold's predictions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,8 +18,7 @@ impl Judged {
     }
 }
 
-/// RPCs by the queue length that they found on arrival: their number, and how many of them were
-/// late.
+/// RPCs by the queue length that they found on arrival: their number, and that of late ones.
 ///
 /// # Examples
 ///
@@ -86,11 +84,7 @@ impl LateByQueue {
     }
 
     /// The threshold with the highest harmonic mean of accuracy and effectiveness; the lowest if
-    /// several tie; `None` if no RPC was late.
-    ///
-    /// # Cost
-    ///
-    /// O(length of the longest queue), squared.
+    /// several tie; `None` if no RPC was late. Takes O(longest queue²).
     #[must_use]
     pub fn best(&self) -> Option<u32> {
         let lengths = u32::try_from(self.0.len()).unwrap_or(u32::MAX);

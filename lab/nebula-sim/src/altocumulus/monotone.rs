@@ -1,10 +1,9 @@
-//! A table that never falls as the load rises: trained thresholds without the noise of each load's
-//! training.
+//! Trained thresholds that never fall as the load rises, without the noise of each training.
 //!
-//! Where hardly any RPC is late, or RPCs are late for their own length and not for the queue's, the
-//! best threshold of a load is chance: even the best one predicts next to nothing. Such loads take
-//! the threshold of the next load at which the queue does predict; above the last, its. Neighbors
-//! that fall are set to one value, weighted by the late RPCs that each was trained with.
+//! If hardly any RPC is late, or RPCs are late for their service time and not for the queue, the
+//! best threshold of a load is chance and predicts next to nothing. Such loads take the threshold
+//! of the next load at which the queue predicts, or of the last such load. Neighbors that fall get
+//! one value, weighted by the late RPCs that each was trained with.
 //!
 //! # Source
 //!
@@ -21,7 +20,7 @@ use nebula_nic::schedule::ThresholdRow;
 /// The threshold of one load in a table that never falls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MonotoneRow {
-    /// What training gives for this load alone.
+    /// The result of training for this load alone.
     pub alone: TrainedRow,
     /// RPCs that may wait.
     pub waiting: u32,
@@ -36,8 +35,7 @@ impl From<&MonotoneRow> for ThresholdRow {
 }
 
 impl Training {
-    /// One row for each load, with thresholds that never fall as the load rises; the loads are to
-    /// rise.
+    /// One row for each load; the loads must rise, and the thresholds never fall.
     ///
     /// # Errors
     ///
@@ -55,20 +53,19 @@ impl Training {
     }
 }
 
-/// The harmonic mean of accuracy and effectiveness from which on a threshold is taken to predict
-/// anything: an assumption.
+/// The harmonic mean from which a threshold counts as predicting anything: an assumption.
 const PREDICTS_MIN: f64 = 0.1;
 
 /// Thresholds of these rows that never fall; the naive one if none predicts anything.
 fn monotone(rows: &[TrainedRow], naive: u32) -> Vec<u32> {
-    /// Neighbors that share a threshold: its sum by late RPCs, these, and how many rows.
+    /// Neighbors that share a threshold: the sum of thresholds times late RPCs, late RPCs, rows.
     struct Pool {
         sum: f64,
         late: f64,
         rows: usize,
     }
     let mut pools: Vec<Pool> = Vec::new();
-    // Rows that teach nothing, which wait for the next one.
+    // Rows that predict nothing wait for the next one that does.
     let mut behind = 0;
     for row in rows {
         if row.late < LATE_MIN || row.trained_judged.both() < PREDICTS_MIN {

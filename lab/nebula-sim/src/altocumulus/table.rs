@@ -14,11 +14,9 @@ pub struct TrainedRow {
     pub load_permille: u32,
     /// Mean number of waiting RPCs, by Erlang's formula.
     pub queue_mean: f64,
-    /// The aggressive threshold: the shortest queue that a late RPC found, or the naive threshold
-    /// if none was late.
+    /// The shortest queue that a late RPC found, or the naive threshold if none was late.
     pub aggressive: u32,
-    /// The trained threshold: the one with the best harmonic mean, or the naive one if fewer than
-    /// 100 RPCs were late, too few to learn from.
+    /// The one with the best harmonic mean, or the naive one if fewer than 100 RPCs were late.
     pub trained: u32,
     /// RPCs that were late.
     pub late: u64,
@@ -40,7 +38,7 @@ pub struct TrainedRow {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdTable {
-    /// What it was trained for; training again with it gives the same rows.
+    /// The parameters; training again with them gives the same rows.
     pub training: Training,
     /// Load in thousandths, and trained threshold.
     pub rows: Vec<ThresholdRow>,

@@ -3,7 +3,7 @@
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Seed, ServiceTime};
 
-/// What to train for, and how long.
+/// The parameters of a training.
 ///
 /// # Examples
 ///

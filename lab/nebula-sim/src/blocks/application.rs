@@ -1,5 +1,4 @@
-//! The application: which RPCs arrive, how large they are, and which memory a core touches for
-//! each.
+//! The application: the RPCs that arrive, and the memory that a core touches for each.
 //!
 //! `nebula-kvs` describes the memory accesses of the key-value store. The other applications are
 //! those that NEBULA's §VIII mentions: state machine replication and network functions.
@@ -12,7 +11,7 @@ use nebula_workload::ServiceTime;
 use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 
-/// What runs on the server.
+/// The application that runs on the server.
 ///
 /// # Examples
 ///
@@ -119,7 +118,6 @@ pub struct Replication {
     pub answer_service: ServiceTime,
 }
 
-/// The shipped applications.
 const SHIPPED: Shipped = shipped!("applications":
     "kvs", "kvs-one-sided", "network-function", "remote-memory", "replication",
 );

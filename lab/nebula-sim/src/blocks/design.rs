@@ -8,10 +8,8 @@ use nebula_workload::from_toml::spelled;
 use serde::Deserialize;
 use std::fmt;
 
-/// One design of NIC and RPC stack.
-///
-/// A design selects mechanisms, and which part of the cache network buffers may have. The costs of
-/// the mechanisms are in the [`Machine`](super::Machine), for all designs.
+/// A design of NIC and RPC stack: it selects mechanisms, and the part of the cache that network
+/// buffers may have. The [`Machine`](super::Machine) has the mechanisms' costs, for all designs.
 ///
 /// # Examples
 ///
@@ -49,8 +47,8 @@ pub struct Design {
     /// of the LLC, half of it for each; the machine's unless set.
     #[serde(default)]
     pub buffers_llc_share: Option<f64>,
-    /// Whether cores find RPCs by polling the slots of all nodes, instead of being told by the NIC:
-    /// messaging over one-sided writes.
+    /// Whether cores find RPCs by polling the slots of all nodes, instead of a notification by the
+    /// NIC: messaging over one-sided writes.
     #[serde(default)]
     pub polls: bool,
     /// Whether the NIC moves each message within its slot, so that its first block is in the bank
@@ -79,13 +77,12 @@ impl fmt::Display for Buffers {
     }
 }
 
-/// The shipped designs, by file name.
 const SHIPPED: Shipped = shipped!("designs":
     "rss", "rpcvalet", "srq-emu", "nebula-base", "nebula-swpref", "nebula", "rpcvalet-ddio", "resq", "one-sided",
     "cachedirector",
 );
 
-/// Those of NEBULA's evaluation, the first of them.
+/// The first designs of [`SHIPPED`] are those of NEBULA's evaluation.
 const OF_EVALUATION: usize = 6;
 
 impl Design {
@@ -110,7 +107,7 @@ impl Design {
             machine.deployment.send_pool_bytes = send;
         }
         if self.header_near_core {
-            // Of as many consecutive blocks as there are banks one is in each.
+            // As many consecutive blocks as there are banks include one of each bank.
             machine.deployment.headroom_blocks = machine.memory.tiles() - 1;
         }
         if self.polls {
@@ -119,7 +116,6 @@ impl Design {
         machine
     }
 
-    /// Checks that its settings fit together.
     pub(super) fn validate(&self) -> Result<(), BlocksError> {
         let is_shared = self.buffers == Buffers::Shared;
         match self.buffers_llc_share {

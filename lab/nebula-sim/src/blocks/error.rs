@@ -13,7 +13,7 @@ pub enum BlocksError {
     /// The TOML file is not valid.
     #[error("this is not {what}: {reason}")]
     Toml {
-        /// What the file should be.
+        /// The kind of file that was expected.
         what: &'static str,
         /// The line and the reason.
         reason: String,
@@ -21,7 +21,7 @@ pub enum BlocksError {
     /// The settings of a design contradict each other.
     #[error("the design: {reason}")]
     Design {
-        /// What is wrong, and what to change.
+        /// The contradiction, and what to change.
         reason: &'static str,
     },
     /// The machine has no number with this key.
@@ -59,7 +59,7 @@ pub enum BlocksError {
     /// The memory of machine and application exceeds the range of block numbers.
     #[error("{what} take {blocks} blocks of 64 bytes with what is before them: give less than {most}", most = u32::MAX)]
     Room {
-        /// What does not fit.
+        /// The region that does not fit.
         what: &'static str,
         /// Blocks up to its end.
         blocks: u64,
@@ -99,7 +99,6 @@ pub enum BlocksError {
 }
 
 impl BlocksError {
-    /// The error of a file that cannot be parsed, on one line.
     pub(super) fn toml(what: &'static str, text: &str, error: &toml::de::Error) -> Self {
         Self::Toml { what, reason: toml_reason(text, error) }
     }

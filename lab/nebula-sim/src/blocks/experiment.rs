@@ -1,7 +1,7 @@
 //! Operating points with error bars, and the highest rate that meets the SLO.
 //!
-//! As at the queueing level, replication `i` uses the seed's replica `i`, and two designs with the
-//! same seed receive the same arrivals and the same keys.
+//! Replication `i` uses the seed's replica `i`. Designs with the same seed receive the same
+//! arrivals and keys.
 
 use super::design::Design;
 use super::error::BlocksError;
@@ -54,13 +54,13 @@ pub struct Figures {
     pub queued_at_core: f64,
     /// DRAM blocks for each RPC that arrived.
     pub blocks_per_rpc: f64,
-    /// Mean number of RPCs that wait at the NIC as one that is whole finds them.
+    /// Mean number of RPCs that a complete RPC finds waiting at the NIC.
     pub depth_mean: f64,
     /// p99 of that number.
     pub depth_p99: f64,
     /// Mean number of RPCs that the reassembler holds when it takes one.
     pub incomplete_mean: f64,
-    /// The largest number.
+    /// The largest such number.
     pub incomplete_max: f64,
     /// RPCs served per second.
     pub served_rps: f64,
@@ -104,8 +104,7 @@ impl BlocksEstimate {
         Interval::of(&self.replications.iter().map(figure).collect::<Vec<_>>()).not_negative()
     }
 
-    /// A figure of all RPCs together, which is `value` and not negative, with the interval that its
-    /// replications give it.
+    /// The interval of `value`, a figure of all RPCs together that is not negative.
     pub(crate) fn around(&self, value: f64, figure: impl Fn(&Figures) -> f64) -> Interval {
         let found = Interval::of_positive(&self.replications.iter().map(figure).collect::<Vec<_>>());
         Interval { value, lo: found.lo.min(value), hi: found.hi.max(value) }
@@ -123,8 +122,8 @@ impl BlocksEstimate {
         self.over(|figures| figures.dram_gb_per_s)
     }
 
-    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and the server
-    /// keeps up with what is offered: it falls behind by less than the SLO while it is measured.
+    /// Whether the p99 of all RPCs, with NACKs as infinite, meets the SLO, and the server falls
+    /// behind by less than the SLO while it is measured.
     #[must_use]
     pub fn met(&self, slo: Span) -> Met {
         if self.falls_behind(slo) { Met::No } else { Met::of(&self.late(slo), self.is_settled) }
@@ -135,7 +134,6 @@ impl BlocksEstimate {
         self.over(|figures| figures.lag_ps).value > slo.as_ps() as f64
     }
 
-    /// The share of all RPCs that are later than `slo`, with a NACK counted as infinite.
     pub(super) fn late(&self, slo: Span) -> Ratio {
         self.parts.late(slo)
     }
@@ -146,7 +144,6 @@ impl BlocksEstimate {
         self.met(slo) == Met::Yes
     }
 
-    /// The parts that the intervals are made of.
     pub(crate) const fn parts(&self) -> &Parts {
         &self.parts
     }
@@ -165,8 +162,7 @@ impl BlocksEstimate {
         }]);
     }
 
-    /// Judges what has been simulated: a server that falls behind by a hundredth of the window has
-    /// not settled.
+    /// A server that falls behind by a hundredth of the window has not settled.
     fn settle(&mut self) {
         const LAG_MAX: f64 = 0.01;
         let window_ps = self.tally.window.as_ps() as f64 / self.replications.len() as f64;
@@ -220,8 +216,7 @@ pub fn estimate(
     }
 }
 
-/// As [`estimate`] without a precision, but `None` as soon as one replication alone has more RPCs
-/// later than `slo` than a hundredth of all.
+/// As [`estimate`] without a precision; `None` once one replication has over 1 % of all RPCs late.
 pub(super) fn estimate_unless_late(
     scenario: &Scenario,
     slo: Span,
@@ -241,8 +236,7 @@ pub(super) fn estimate_unless_late(
     Ok(Some(shown))
 }
 
-/// The mean service time of an RPC that is alone in the server, in picoseconds: from the start of
-/// service until the buffer is freed.
+/// The mean service time of an RPC alone in the server, until its buffer is free, in picoseconds.
 ///
 /// # Errors
 ///
@@ -256,11 +250,7 @@ pub fn service_time(scenario: &Scenario, effort: &Effort) -> Result<Interval, Bl
 
 impl Scenario {
     /// The SLO for all designs: `multiple` times the mean service time of an RPC alone in the
-    /// server under `nebula-base`.
-    ///
-    /// # Source
-    ///
-    /// NEBULA §VI: ten times the mean service time.
+    /// server under `nebula-base`; ten times in NEBULA §VI.
     ///
     /// # Errors
     ///
@@ -297,8 +287,8 @@ pub struct RateBracket {
 }
 
 impl RateBracket {
-    /// Up to the rate at which cores that never wait are saturated, with a resolution of 1/200 of
-    /// it.
+    /// From 0.02 to 1.3 times the rate that saturates the cores at the service time of an RPC alone
+    /// in the server, with a resolution of 1/200 of that rate.
     ///
     /// # Errors
     ///
@@ -307,17 +297,14 @@ impl RateBracket {
         let effort = Effort::default().rpcs(5_000).replications(2).seed(seed);
         let mean_ps = service_time(scenario, &effort)?.value;
         let capacity_rps = f64::from(scenario.machine.memory.cores) * 1e12 / mean_ps;
-        // Steering shortens the service time under load; an RPC alone in the server does not show
-        // it.
+        // Steering shortens the service time under load, which an RPC alone does not show.
         let highest_rps = 1.3 * capacity_rps;
         Ok(Self { lowest_rps: 0.02 * capacity_rps, highest_rps, width_rps: capacity_rps / 200.0 })
     }
 }
 
 /// Searches for the highest rate at which 99 % of all RPCs end within `slo`; a NACK counts as
-/// infinite.
-///
-/// Each replication bisects independently.
+/// infinite. Each replication bisects independently.
 ///
 /// # Errors
 ///

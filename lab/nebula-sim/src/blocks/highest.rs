@@ -1,5 +1,4 @@
-//! The highest rate that meets an SLO, by the RPCs of all replications together, with its interval:
-//! as at the queueing level.
+//! The highest rate that meets an SLO, judged by the RPCs of all replications together.
 
 use super::error::BlocksError;
 use super::experiment::{BlocksEstimate, RateBracket, estimate, estimate_unless_late};
@@ -23,22 +22,18 @@ pub struct HighestRate {
     pub at: BlocksEstimate,
 }
 
-/// Searches for the highest rate at which 99 % of all RPCs end within `slo` and the server keeps
-/// up, between the ends of `bracket`; a NACK counts as infinite.
+/// Searches `bracket` for the highest rate at which 99 % of all RPCs end within `slo` and the
+/// server keeps up; a NACK counts as infinite.
 ///
 /// Each rate is judged by all replications together. The search is repeated with twice the
 /// replications until half the rate's interval is within the precision or the effort is spent;
 /// without a precision, until it is within 1 % of the rate or four times the replications have run.
-/// [`BlocksEstimate::is_precise`] says which.
+/// [`BlocksEstimate::is_precise`] says which. Each repetition costs about eight times an
+/// [`estimate`]; a rate that is far too high costs a tenth of one.
 ///
 /// # Errors
 ///
 /// [`BlocksError::Slo`] if the lowest rate already misses it; otherwise the errors of a run.
-///
-/// # Cost
-///
-/// About eight times that of [`estimate`], for each repetition; a rate that is far too high costs a
-/// tenth of one.
 pub fn highest_rate(
     scenario: &Scenario,
     slo: Span,

@@ -1,5 +1,4 @@
-//! The machine: memory, NIC and cores, from one TOML file with the costs of every mechanism, for
-//! all designs.
+//! The machine of all designs: memory, NIC and cores, with the costs of every mechanism.
 
 use super::error::BlocksError;
 use crate::shipped::{Shipped, shipped};
@@ -126,7 +125,6 @@ pub struct Deployment {
     pub headroom_blocks: u32,
 }
 
-/// The shipped machines.
 const SHIPPED: Shipped = shipped!("machines":
     "isca20", "isca20-unfitted", "server64",
 );
@@ -262,7 +260,6 @@ impl Machine {
     }
 }
 
-/// Nanoseconds as picoseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; `as` saturates")]
 pub(super) fn ps_of(ns: f64) -> u64 {
     libm::round(ns * 1e3) as u64

@@ -56,21 +56,18 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// The block at `index`.
     #[inline]
     pub(super) const fn at(self, index: u32) -> Block {
         Block(self.first + index)
     }
 }
 
-/// Allocates regions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
     next: u64,
 }
 
 impl Layout {
-    /// Allocates a region of `blocks` after the previous one.
     pub(super) fn region(&mut self, what: &'static str, blocks: u64) -> Result<Region, BlocksError> {
         let end = self.next + blocks;
         match (u32::try_from(self.next), u32::try_from(blocks), u32::try_from(end)) {

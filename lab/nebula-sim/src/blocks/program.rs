@@ -1,4 +1,4 @@
-//! What a core does for one RPC, step by step: compiled once from the application and the machine.
+//! The steps of a core for one RPC, compiled once from the application and the machine.
 //!
 //! Loads block the core. Stores are posted: the core continues, and the RPC ends when its last
 //! store is done.
@@ -17,7 +17,6 @@ use super::map::{Layout, Part, Region};
 use nebula_nic::{SLOT_BYTES, Span};
 use nebula_workload::ServiceTime;
 
-/// One step of a core.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// The core computes for this many picoseconds.
@@ -28,24 +27,22 @@ pub(super) enum Step {
     LookAhead,
     /// The core waits for a block.
     Read(Place),
-    /// The core stores to a block; `whole` if no old byte is needed.
+    /// The core stores to a block.
     Write(Place, Fill),
-    /// Blocks are copied in a loop.
     Copy(Box<Copying>),
 }
 
-/// One step of the NIC for a one-sided operation, which no core has a part in.
+/// One step of the NIC for a one-sided operation, in which no core takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remote {
     /// It reads this many blocks, from the first of a part on, and sends them.
     Read(Part, u32),
     /// It writes this many blocks, from the first of a part on.
     Write(Part, u32),
-    /// The client has what was read, and what it asks for next arrives after this time.
+    /// The client has the answer, and its next request arrives after this time.
     RoundTrip(Span),
 }
 
-/// A block that an RPC accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) part: Part,
@@ -74,53 +71,45 @@ pub(super) struct Copying {
     pub(super) to: Part,
     /// Blocks to load, from the first.
     pub(super) loads: u32,
-    /// Blocks to store.
     pub(super) stores: Box<[(u32, Fill)]>,
 }
 
-/// A type of RPC.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RpcType {
-    /// The share of this type among the RPCs that clients send; 0 for a type that only follows from
-    /// others.
+    /// Its share of the RPCs that clients send; 0 for a type that only follows from others.
     pub(super) share: f64,
     pub(super) request_bytes: u32,
     pub(super) reply_bytes: u32,
     pub(super) steps: Box<[Step]>,
-    /// What the NIC does instead of a core, in place of `steps`, for a one-sided operation; empty
-    /// for an RPC.
+    /// The NIC's steps for a one-sided operation, in place of `steps`; empty for an RPC.
     pub(super) remote: Box<[Remote]>,
     /// Messages that are sent when it has been served: its reply, or copies of it.
     pub(super) copies: u16,
-    /// What arrives in response to each copy.
+    /// The message that arrives in response to each copy.
     pub(super) answer: Option<Answer>,
 }
 
-/// What arrives in response to a sent message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) type_index: u16,
     pub(super) after: Span,
 }
 
-/// An application on a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub(super) types: Vec<RpcType>,
     pub(super) regions: Regions,
-    /// The region of [`Part::Log`] that RPCs use.
+    /// Blocks of an item of [`Part::Log`].
     pub(super) item_blocks: u32,
     /// Whether the log is written sequentially instead of at random places.
     pub(super) is_appended: bool,
 }
 
-/// The memory map of a scenario.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Regions {
     pub(super) index: Region,
     pub(super) log: Region,
     pub(super) state: Region,
-    /// The receive buffer if it is shared; all receive slots if they are per connection.
     pub(super) shared_receive: Region,
     pub(super) connection_receive: Region,
     pub(super) shared_send: Region,

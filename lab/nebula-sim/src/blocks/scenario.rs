@@ -1,4 +1,4 @@
-//! What is simulated at the block level.
+//! The scenarios of the block level.
 
 use crate::blocks::application::Application;
 use crate::blocks::design::Design;
@@ -6,7 +6,7 @@ use crate::blocks::error::BlocksError;
 use crate::blocks::machine::Machine;
 use nebula_workload::Arrivals;
 
-/// What is simulated: an application under a design on a machine.
+/// An application under a design on a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// The machine: the costs of every mechanism.
@@ -17,8 +17,7 @@ pub struct Scenario {
     pub application: Application,
     /// When RPCs arrive.
     pub arrivals: Arrivals,
-    /// DRAM traffic of another program on the same machine, in 10⁹ bytes per second; half of it
-    /// reads.
+    /// DRAM traffic of another program, in 10⁹ bytes per second; half of it is reads.
     pub hog_gb_per_s: f64,
 }
 
@@ -51,6 +50,5 @@ impl Scenario {
     }
 }
 
-/// The largest share of DRAM bandwidth that another program may take. Above it, the simulated
-/// server makes no progress.
+/// The largest share of DRAM bandwidth for another program; above it the server makes no progress.
 pub(crate) const HOG_SHARE_MAX: f64 = 0.8;

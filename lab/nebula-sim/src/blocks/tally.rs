@@ -111,16 +111,14 @@ impl Stages {
 /// The measurements of the RPCs in a run's measured window.
 #[derive(Clone, Debug)]
 pub struct BlocksTally {
-    /// Latency from the arrival at the link until the buffer is freed, in picoseconds, of RPCs
-    /// served. Receiving the first packet is not part of it, waiting for the link is.
+    /// Latency of RPCs served in picoseconds, from the arrival at the link until the buffer is
+    /// freed: with the wait for the link, without the receipt of the first packet.
     pub latency: Distribution,
     /// From the start of service until the buffer is freed, in picoseconds, of RPCs served.
     pub service: Distribution,
-    /// RPCs that wait at the NIC when another RPC is complete, excluding those already dispatched
-    /// to a core.
+    /// RPCs that a complete RPC finds waiting at the NIC, without those dispatched to a core.
     pub queue_depth: Depths,
-    /// RPCs that the reassembler holds, with the one that it has just taken: recorded for each RPC
-    /// of several packets in a shared buffer.
+    /// RPCs in the reassembler as it takes one, for RPCs of several packets in a shared buffer.
     pub incomplete: Depths,
     /// Total time of the served RPCs by stage.
     pub stages: Stages,
@@ -174,9 +172,9 @@ impl BlocksTally {
         (1.0 - self.served_rps() * busy_ps / 1e12 / f64::from(cores)).max(0.0)
     }
 
-    /// How much later than they should be RPCs are at the end of the window, for what came in it
-    /// and was neither served nor NACKed: the time in which as many arrive, in picoseconds.
-    /// Negative if a backlog became shorter.
+    /// How late RPCs are at the end of the window because of RPCs that came in it and were neither
+    /// served nor NACKed: the time in which as many arrive, in picoseconds. Negative if a backlog
+    /// became shorter.
     #[must_use]
     pub fn lag_ps(&self) -> f64 {
         let behind = self.arrived as f64 - (self.done + self.nacked) as f64;

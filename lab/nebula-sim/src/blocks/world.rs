@@ -1,7 +1,6 @@
 //! One run: the stations of an RPC, with every block that it touches.
 //!
-//! As at the queueing level, `world/egress.rs`, `world/ingress.rs` and `world/cpu.rs` carry out
-//! what `nebula-nic` decides.
+//! `egress`, `ingress` and `cpu` carry out what `nebula-nic` decides, as at the queueing level.
 //!
 //! ```text
 //!            egress            ingress                     cpu
@@ -59,15 +58,12 @@ use std::borrow::Cow;
 
 /// Runs a scenario at `rate` from an empty system until all RPCs of the measured window have ended.
 ///
-/// The same arguments give the same tally on every machine.
+/// The same arguments give the same tally on every machine. Takes O(blocks that RPCs touch) time;
+/// memory depends on the size of the LLC.
 ///
 /// # Errors
 ///
 /// [`BlocksError`] if the scenario cannot be simulated.
-///
-/// # Cost
-///
-/// O(blocks that RPCs touch) time; memory depends on the size of the LLC.
 pub fn run(scenario: &Scenario, rate: Rate, length: Length, seed: Seed) -> Result<BlocksTally, BlocksError> {
     Runner::try_new(scenario)?.run(rate, length, seed)
 }
@@ -94,8 +90,7 @@ impl<'a> Runner<'a> {
         Ok(World::try_new(&self.scenario, &self.compiled, rate, length, seed)?.run())
     }
 
-    /// Like [`run`](Self::run), but `None` as soon as it is certain that fewer than 99 % of RPCs
-    /// meet `slo`, or that the server falls behind by more than that.
+    /// As [`run`](Self::run), but stops early, and is `None`, if the p99 or the lag exceeds `slo`.
     pub(super) fn run_within(
         &self,
         slo: Span,
@@ -108,8 +103,7 @@ impl<'a> Runner<'a> {
         Ok((is_whole && tally.latency_with_nacks(0.99) <= slo_ps && tally.lag_ps() <= slo_ps).then_some(tally))
     }
 
-    /// Like [`run`](Self::run), but ends as soon as more than `late_max` RPCs were NACKed or took
-    /// longer than `slo`.
+    /// As [`run`](Self::run), but ends once over `late_max` RPCs are NACKed or later than `slo`.
     pub(super) fn run_until(
         &self,
         slo: Span,
@@ -124,8 +118,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so
-/// there is room for all.
+/// Clients hold a slot for each RPC if buffers are per connection, so there is room for all.
 const CONNECTION_SLOTS: u32 = 1 << 17;
 
 struct World<'a> {
@@ -134,7 +127,6 @@ struct World<'a> {
     length: Length,
     delays: Delays,
     limits: Limits,
-    // -- stations --
     clients: Clients,
     link: Link,
     messages: Messages,
@@ -142,7 +134,6 @@ struct World<'a> {
     near: Option<NearCore>,
     backend: Backend,
     cores: Box<[AtCore<'a>]>,
-    // -- pending events --
     /// Sources: the next step of each core; then the link, the clients, the hog.
     calendar: Calendar,
     events: Pending,
@@ -152,22 +143,19 @@ struct World<'a> {
     /// Blocks that the end of the log and the hog have advanced.
     appended: u32,
     streamed: u32,
-    // -- measurements --
     tally: BlocksTally,
     /// RPCs of clients that arrived, and that were served.
     arrived: u64,
     done: u64,
     opened: Mark,
     closed: Option<Mark>,
-    /// Measured RPCs that were NACKed or took longer than `late_ps`: the run ends when they are
-    /// more than `late_max`.
+    /// Measured RPCs that were NACKed or took longer than `late_ps`; the run ends above `late_max`.
     late: u64,
     late_ps: u64,
     late_max: u64,
     is_over: bool,
 }
 
-/// A moment of the run.
 #[derive(Clone, Copy)]
 struct Mark {
     at: Timestamp,
@@ -176,17 +164,16 @@ struct Mark {
     done: u64,
 }
 
-/// The machine's latencies, in picoseconds.
 #[derive(Clone, Copy)]
 struct Delays {
     notify: Span,
     dispatch: Span,
     free: Span,
     look_ahead_ps: u64,
-    /// For a core that polls: a look at one slot, and the slots that it looks at.
+    /// If cores poll: the picoseconds of a look at one slot, and the number of slots.
     poll: Option<(u64, u64)>,
     byte_fs: u64,
-    /// What the NIC may have received and memory not yet taken, as time on the link.
+    /// The most bytes that the NIC has received and memory has not taken, as time on the link.
     unwritten: Span,
     /// A byte on a client's link, if clients have a link each.
     client_byte_fs: Option<u64>,
@@ -278,7 +265,6 @@ impl<'a> World<'a> {
         self.tally
     }
 
-    /// Carries out the next event.
     #[inline(always)]
     fn turn(&mut self) {
         if self.events.next_ps() <= self.calendar.next_ps() {
@@ -340,7 +326,6 @@ impl<'a> World<'a> {
         self.calendar.set(self.hog_source(), now + Span::from_ps(self.delays.hog_ps));
     }
 
-    /// Dispatches the RPCs that cores have credit for.
     #[inline(always)]
     fn hand_out(&mut self, now: Timestamp) {
         while let Some(Dispatch { core, arrival }) = self.backend.poll_dispatch() {
@@ -352,7 +337,6 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A measured RPC has ended.
     #[inline(always)]
     fn note_ended(&mut self, is_late: bool) {
         self.late += u64::from(is_late);
@@ -376,8 +360,7 @@ fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> Backe
         Buffers::PerConnection => CONNECTION_SLOTS,
     };
     let request_max = compiled.types.iter().map(|kind| kind.request_bytes).max().unwrap_or(SLOT_BYTES);
-    // Unless the machine says otherwise, the reassembler has an entry for every RPC that fits the
-    // buffer: it refuses none.
+    // By default the reassembler has an entry for every RPC that fits the buffer.
     let mut config = BackendConfig::new(cores, scenario.design.policy).slots(slots).queue_bound(slots);
     config.rpc_bytes_max = request_max.next_multiple_of(SLOT_BYTES);
     config.reassembler_entries = scenario.machine.nic.reassembler_entries.unwrap_or(slots);

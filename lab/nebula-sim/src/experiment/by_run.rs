@@ -1,8 +1,6 @@
-//! What each replication adds to the figures that are not read off the parts of a window: of cores,
-//! of tiers, and of a load that changes.
+//! The figures of whole replications: of cores, of tiers, and of a load that changes.
 //!
-//! Their intervals are made of whole replications, which are independent. A share is a sum over a
-//! sum.
+//! Replications are independent, so these intervals are made of them. A share is a sum over a sum.
 
 use crate::interval::Interval;
 use crate::interval::cells::Cells;
@@ -14,11 +12,11 @@ use crate::tally::core_time::CoreTime;
 use crate::tally::distribution::Distribution;
 use crate::tally::of_tier::OfTier;
 
-/// The replications, in their order.
+/// The replications, in their order. `value` is a figure of all of them together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByRun(Vec<Run>);
 
-/// What a replication adds; times are in picoseconds.
+/// A replication; times are in picoseconds.
 #[derive(Clone, Debug)]
 struct Run {
     window_ps: f64,
@@ -30,15 +28,13 @@ struct Run {
     slots: Vec<Slot>,
 }
 
-/// A tier: its counts and, so that they take little room, the cells of its latency that are not
-/// empty.
+/// A tier: its counts and, to save memory, only the cells of its latency that are not empty.
 #[derive(Clone, Debug)]
 struct Tier {
     counts: Counts,
     latency: Cells,
 }
 
-/// The counts of a tier, whose ratios are its figures.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) calls: f64,
@@ -73,7 +69,6 @@ struct Slot {
 }
 
 impl ByRun {
-    /// Adds a replication.
     pub(super) fn take(&mut self, system: &System, tally: &Tally) {
         let window_ps = tally.window.as_ps() as f64;
         let tier = |tier: &OfTier| Tier {
@@ -92,23 +87,19 @@ impl ByRun {
         });
     }
 
-    /// A share of the time of all cores, which is `value`.
     pub(crate) fn core_time(&self, value: f64, share: impl Fn(&CoreTime) -> f64) -> Interval {
         self.share(value, |run| (share(&run.core_time) * run.window_ps, run.window_ps))
     }
 
-    /// The share of the time of the busiest core of a run, which is `value`.
     pub(crate) fn hottest(&self, value: f64) -> Interval {
         self.share(value, |run| (run.hottest_ps, run.window_ps))
     }
 
-    /// The share of the RPCs of light flows that was served, which is `value`.
     pub(crate) fn accepted_light(&self, value: f64) -> Interval {
         let refused = self.share(1.0 - value, |run| (run.light.1 - run.light.0, run.light.1));
         Interval { value, lo: 1.0 - refused.hi, hi: 1.0 - refused.lo }
     }
 
-    /// A share of a tier, which is `value`.
     pub(crate) fn of_tier(&self, tier: usize, value: f64, share: impl Fn(&Counts) -> (f64, f64)) -> Interval {
         self.share(value, |run| run.tiers.get(tier).map_or((0.0, 0.0), |tier| share(&tier.counts)))
     }
@@ -119,8 +110,7 @@ impl ByRun {
         quantile(&tails, 0.99)
     }
 
-    /// The p99 of the RPCs that were sent in a part of the period, in picoseconds, with one that
-    /// was given up as infinite. It is `value`.
+    /// The p99, in picoseconds, of the RPCs sent in a part of the period; one given up is infinite.
     pub(crate) fn slot_p99(&self, slot: usize, value: f64) -> Interval {
         let tails: Vec<Tail<'_>> = self.0.iter().filter_map(|run| run.slots.get(slot)).map(Slot::tail).collect();
         match tails.iter().all(|tail| tail.is_empty()) {
@@ -139,7 +129,7 @@ impl ByRun {
     }
 }
 
-/// The interval with this value, which it is widened to hold.
+/// Widens an interval to hold its value.
 fn within(found: Interval, value: f64) -> Interval {
     Interval { value, lo: found.lo.min(value), hi: found.hi.max(value) }
 }

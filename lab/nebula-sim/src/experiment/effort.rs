@@ -21,12 +21,11 @@ use nebula_workload::Seed;
 pub struct Effort {
     /// RPCs measured in each replication, at least.
     pub rpcs: u64,
-    /// RPCs measured in each replication, at most: where a load takes long to settle,
-    /// [`length`](Self::length) chooses more than `rpcs`, and [`estimate`](crate::estimate) repeats
-    /// a window that turns out to be short where no formula says how long it should be.
+    /// RPCs measured in each replication, at most. For a load that takes long to settle,
+    /// [`length`](Self::length) chooses more than `rpcs`; where no formula gives a length,
+    /// [`estimate`](crate::estimate) repeats windows that are too short.
     pub rpcs_max: u64,
-    /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length)
-    /// chooses if not set.
+    /// RPCs of the warm-up, to fill the system; [`length`](Self::length) chooses if not set.
     pub warmup: Option<u64>,
     /// Replications; with a precision, rounds of this many run until it is reached.
     pub replications: u32,
@@ -39,8 +38,7 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// Ten replications of 200,000 RPCs, or of up to 12 million where the load takes long to
-    /// settle.
+    /// Ten replications of 200,000 RPCs, or of up to 12 million if the load takes long to settle.
     fn default() -> Self {
         Self {
             rpcs: 200_000,
@@ -92,12 +90,10 @@ impl Effort {
 
     /// The length of one replication of `load` on `system`.
     ///
-    /// The measured windows of all replications together are 3,000 to 9,000 relaxation times long,
-    /// where the effort allows it;
-    /// otherwise no more is simulated than it asks for at least. Unless set, the warm-up is three
+    /// The measured windows of all replications together are 3,000 to 9,000 relaxation times long
+    /// if the effort allows it; otherwise each has `rpcs` RPCs. Unless set, the warm-up is three
     /// relaxation times long, at least a tenth of the measured RPCs and at most twice as many.
-    /// Where no formula gives the
-    /// relaxation time, the limits decide.
+    /// Where no formula gives the relaxation time, [`Load::settling_rpcs`] replaces the three.
     #[must_use]
     pub fn length(&self, system: &System, load: &Load) -> Length {
         let relaxation = Relaxation::of(system, load);
@@ -108,7 +104,7 @@ impl Effort {
         Length { warmup: self.warmup.unwrap_or_else(settling), rpcs }
     }
 
-    /// Parts of the measured window of a replication, so that there are some 40 of all of them.
+    /// Parts of a replication's measured window, so that all replications have some 40.
     pub(crate) fn parts(&self) -> u32 {
         SECTIONS.div_ceil(self.replications.max(1)).min(SECTIONS / 2)
     }

@@ -24,9 +24,7 @@ impl Met {
         }
     }
 
-    /// By the share of RPCs that are later than the SLO.
     pub(crate) fn of(late: &Ratio, is_settled: bool) -> Self {
-        /// The share that a p99 leaves.
         const LATE: f64 = 0.01;
         match late.against(LATE) {
             1 => Self::No,

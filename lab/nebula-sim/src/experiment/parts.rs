@@ -8,11 +8,10 @@ use crate::tally::sections::Section;
 use nebula_nic::Span;
 use std::cmp::Ordering::Greater;
 
-/// Parts of the measured windows of all replications.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts(Vec<Section>);
 
-/// Parts that are kept, at most; of more, neighbors become one.
+/// Most parts that are kept; beyond, neighbors are merged.
 const PARTS_MAX: usize = 160;
 
 impl Parts {
@@ -24,14 +23,13 @@ impl Parts {
         }
     }
 
-    /// The latencies by part; of all RPCs, where a NACK counts as infinite, or of those served.
+    /// The latencies by part: of all RPCs, with NACKs as infinite, or of those served.
     fn tails(&self, of_all: bool) -> Vec<Tail<'_>> {
         let infinite = |part: &Section| if of_all { part.ended - part.served } else { 0 };
         self.0.iter().map(|part| Tail { cells: &part.latency, infinite: infinite(part) }).collect()
     }
 
-    /// The latency in picoseconds that a share `share` of the RPCs served does not exceed; `None`
-    /// without parts.
+    /// The latency in picoseconds that a share `share` of the RPCs served does not exceed.
     pub(crate) fn quantile(&self, share: f64) -> Option<Interval> {
         (!self.0.is_empty()).then(|| quantile(&self.tails(false), share))
     }
@@ -42,18 +40,15 @@ impl Parts {
         (!tails.is_empty()).then(|| quantile(&tails, share))
     }
 
-    /// The interval of the mean latency in picoseconds, which is `value`.
     pub(crate) fn mean(&self, value: f64) -> Interval {
         self.ratio(value, |part| (part.latency_ps, part.served as f64))
     }
 
-    /// The interval of the share that was served, which is `value`.
     pub(crate) fn accepted(&self, value: f64) -> Interval {
         let refused = self.ratio(1.0 - value, |part| ((part.ended - part.served) as f64, part.ended as f64));
         Interval { value, lo: (1.0 - refused.hi).max(0.0), hi: 1.0 - refused.lo }
     }
 
-    /// The interval of the RPCs served per second, which are `value`.
     pub(crate) fn served_rps(&self, value: f64) -> Interval {
         self.ratio(value, |part| (part.served as f64, part.window_ps as f64 / 1e12))
     }
@@ -61,7 +56,7 @@ impl Parts {
     fn ratio(&self, value: f64, of_part: impl Fn(&Section) -> (f64, f64)) -> Interval {
         let parts: Vec<(f64, f64)> = self.0.iter().map(of_part).collect();
         let found = if parts.is_empty() { Interval::unknown(value) } else { Ratio::of(&parts).interval() };
-        // Of a whole run a window also holds the gaps between parts.
+        // A window also has the gaps between its parts, so `value` may be outside.
         Interval { value, lo: found.lo.min(value), hi: found.hi.max(value) }
     }
 

@@ -9,7 +9,6 @@ pub const PACKET_BYTES: u32 = 1088;
 /// IPv4, and Ethernet with preamble and gap.
 pub const OVERHEAD_BYTES: u32 = 32 + 32 + 8 + 20 + 38;
 
-/// Payload of a packet.
 pub(crate) const fn mtu() -> Mtu {
     match Mtu::try_new(PACKET_BYTES) {
         Ok(mtu) => mtu,

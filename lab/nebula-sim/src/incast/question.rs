@@ -18,9 +18,9 @@ use nebula_requester::FlowKind;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incast {
-    /// Senders, each on a link by itself.
+    /// Senders, each on a separate link.
     pub senders: u16,
-    /// What says how much each may send.
+    /// The flow control, which says how much each may send.
     pub flow: FlowKind,
     /// Payload of a short message.
     pub short_bytes: u32,
@@ -30,8 +30,7 @@ pub struct Incast {
     pub short_share: f64,
     /// Rate of each link, the receiver's too.
     pub link_gbps: f64,
-    /// Time from a sender to the receiver on an idle network, and back, but for the time that
-    /// sending takes on the links.
+    /// Round trip on an idle network, without the time that packets take on the links.
     pub latency: Span,
     /// Bytes that wait at the switch's port to the receiver, beyond which packets are dropped.
     pub switch_bytes: u32,
@@ -39,17 +38,16 @@ pub struct Incast {
     pub buffer_bytes: u32,
     /// Cores of the receiver, under `single-queue`.
     pub cores: u16,
-    /// What a message takes of a core once it is whole.
+    /// Core time of a complete message.
     pub service: Span,
-    /// A message that was refused is tried again after a time between nothing and twice this.
+    /// A refused message is tried again after a random time of up to twice this.
     pub retry: Span,
-    /// Whom the receiver grants what, under [`FlowKind::Homa`].
+    /// How the receiver grants packets, under [`FlowKind::Homa`].
     pub grants: GrantsConfig,
 }
 
 impl Default for Incast {
-    /// 64 senders of 512 B and, one in ten, 64 KiB, on links of 25 Gb/s; 128 KiB in the switch and
-    /// 2 MiB in the receive buffer.
+    /// 64 senders, whose messages have 512 B and, one in ten, 64 KiB.
     fn default() -> Self {
         Self {
             senders: 64,

@@ -1,5 +1,4 @@
-//! The receiver: its receive buffer and cores as the back end decides, its grants, and what it
-//! answers.
+//! The receiver: its receive buffer and cores as the back end decides, its grants and answers.
 
 use super::packet::mtu;
 use super::question::Incast;
@@ -13,7 +12,6 @@ use nebula_nic::{
 /// How long a message may take to arrive: as in the runtime over UDP.
 const REASSEMBLY: Span = Span::from_ms(500);
 
-/// An answer on its way to a sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) to: NodeId,
@@ -21,25 +19,24 @@ pub(super) struct Answer {
     pub(super) kind: AnswerKind,
 }
 
-/// What it says.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AnswerKind {
     Reply,
     Nack,
-    /// All packets have come.
+    /// All packets have arrived.
     Whole,
-    /// These have: all before `first`, and `first + i` for each bit `i`.
+    /// All before `first` have arrived, and `first + i` for each bit `i`.
     Missing {
         first: u32,
         bitmap: u64,
     },
-    /// So many packets may be sent, from the first on.
+    /// This many packets may be sent, counted from the first.
     Grant {
         packets: u32,
     },
 }
 
-/// What became of a sender's latest try.
+/// The state of a sender's latest try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Arriving,
@@ -48,7 +45,6 @@ enum Fate {
     Refused,
 }
 
-/// A core that serves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service {
     pub(super) core: CoreId,
@@ -56,7 +52,6 @@ pub(super) struct Service {
     pub(super) slots: SlotRange,
 }
 
-/// The receiver.
 #[derive(Debug)]
 pub(super) struct Receiver {
     backend: Backend<SingleQueue>,
@@ -89,7 +84,7 @@ impl Receiver {
         self.answers.push(Answer { to: rpc.snid, tid: rpc.tid, kind });
     }
 
-    /// Takes a packet in. What comes of an earlier try of its sender's is not looked at.
+    /// Accepts a packet; those of earlier tries are ignored.
     pub(super) fn receive(&mut self, now: Timestamp, packet: Packet) {
         self.abandon(now);
         let rpc = packet.header.rpc();
@@ -141,7 +136,6 @@ impl Receiver {
         }
     }
 
-    /// A core is done.
     pub(super) fn finish(&mut self, service: Service) {
         let Service { core, rpc, slots } = service;
         self.backend.handle_free(core, slots);
@@ -160,7 +154,7 @@ impl Receiver {
         }
     }
 
-    /// Gives up what has not come in time.
+    /// Abandons messages that have not arrived in time.
     fn abandon(&mut self, now: Timestamp) {
         if self.backend.poll_timeout().is_none_or(|due| due > now) {
             return;

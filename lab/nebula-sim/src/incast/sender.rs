@@ -7,46 +7,38 @@ use nebula_nic::{Header, Kind, NodeId, Span, Timestamp, TransferId};
 use nebula_requester::{FlowKind, Overdue, Retransmit, RetransmitConfig, Upload};
 use nebula_workload::Rng;
 
-/// The one place of its retransmission.
+/// The sender's one place in [`Retransmit`].
 const PLACE: u32 = 0;
 
-/// A packet of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) header: Header,
     pub(super) wants_ack: bool,
 }
 
-/// How a message ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It was answered.
     Answered {
-        /// Whether it is a short one.
         is_short: bool,
-        /// Its payload.
         bytes: u32,
         /// When its first try began.
         begun: Timestamp,
     },
     /// A try was refused; the message goes on.
     Refused,
-    /// It was sent as often as it may be.
+    /// It was sent as often as allowed.
     Lost,
 }
 
-/// How far the message is.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Refused: the next try begins then.
     Waiting(Timestamp),
-    /// Its packets are on their way.
     Upload(Upload),
     /// The receiver has all of them.
     InServer,
 }
 
-/// One sender.
 #[derive(Debug)]
 pub(super) struct Sender {
     node: NodeId,
@@ -58,17 +50,16 @@ pub(super) struct Sender {
     begun: Timestamp,
     phase: Phase,
     granted: u32,
-    /// Something is to be sent: for the first time, more, or, if it is overdue, again.
+    /// Whether packets are to be sent: new ones or, if it is overdue, old ones again.
     has_to_send: bool,
     is_overdue: bool,
     /// Its link is busy until then.
     pub(super) link_free: Timestamp,
-    /// The earliest event by which it is looked at again.
+    /// When its earliest pending event is due.
     pub(super) timer: Option<Timestamp>,
 }
 
 impl Sender {
-    /// One that begins its first message at `now`.
     pub(super) fn new(incast: &Incast, node: u16, mut draws: Rng, now: Timestamp) -> Self {
         let mut flights = Retransmit::new(RetransmitConfig { flow: incast.flow, ..RetransmitConfig::new(1) });
         flights.set_unscheduled(incast.grants.unscheduled);
@@ -96,7 +87,6 @@ impl Sender {
         self.flights.flow().kind() == FlowKind::Homa
     }
 
-    /// Begins the next message.
     fn begin(&mut self, incast: &Incast, now: Timestamp) {
         self.is_short = self.draws.unit() < incast.short_share;
         self.bytes = if self.is_short { incast.short_bytes } else { incast.long_bytes };
@@ -110,7 +100,6 @@ impl Sender {
         (self.granted, self.has_to_send, self.is_overdue) = (0, true, false);
     }
 
-    /// Takes an answer in.
     pub(super) fn handle(&mut self, incast: &Incast, now: Timestamp, answer: Answer) -> Option<Ended> {
         if answer.tid != TransferId(self.tid) || matches!(self.phase, Phase::Waiting(_)) {
             return None;
@@ -207,8 +196,8 @@ impl Sender {
             false => upload.begin_burst(room),
         };
         if packets == 0 && !is_overdue {
-            // It waits for a grant, or for what is in flight: of that, only an acknowledgment with
-            // news has stopped the time.
+            // It waits for a grant, or for packets in flight, whose timer only news in an
+            // acknowledgment has stopped.
             match upload.unacknowledged() {
                 0 => self.flights.waits(now, PLACE),
                 in_flight if !self.flights.is_awaited(PLACE) => self.flights.expects(now, PLACE, in_flight),
@@ -233,7 +222,6 @@ impl Sender {
         Packet { header, wants_ack }
     }
 
-    /// When it is to be looked at again.
     pub(super) fn poll_timeout(&self, now: Timestamp) -> Option<Timestamp> {
         let again = match self.phase {
             Phase::Waiting(until) => Some(until),

@@ -13,10 +13,8 @@ use nebula_workload::Seed;
 /// Simulated time after which a run is given up.
 const SECONDS_MAX: u64 = 1000;
 
-/// What was measured in a run.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Messages that were answered, and that were lost.
     pub(super) answered: u64,
     pub(super) lost: u64,
     /// Tries that were NACKed.
@@ -27,7 +25,7 @@ pub(super) struct Tally {
     /// Times of answered messages, in picoseconds.
     pub(super) short: Distribution,
     pub(super) long: Distribution,
-    /// Payload that was answered, and the time that this took, in each half.
+    /// Payload that was answered, and the time of this, in each half.
     bytes: [u64; 2],
     spans: [Span; 2],
 }
@@ -47,12 +45,10 @@ impl Tally {
         }
     }
 
-    /// Payload of answered messages, in bits by time.
     pub(super) fn goodput_gbps(&self) -> f64 {
         gbps(self.bytes[0] + self.bytes[1], self.spans[0] + self.spans[1])
     }
 
-    /// That of one half.
     pub(super) fn half_gbps(&self, half: usize) -> f64 {
         gbps(self.bytes[half], self.spans[half])
     }
@@ -68,11 +64,10 @@ enum Event {
     AtReceiver(Packet),
     Served(Service),
     AtSender(Answer),
-    /// A sender is looked at.
+    /// A sender's turn.
     Look(u32),
 }
 
-/// All of it.
 pub(super) struct World<'a> {
     incast: &'a Incast,
     now: Timestamp,
@@ -81,7 +76,7 @@ pub(super) struct World<'a> {
     receiver: Receiver,
     /// The switch's port is busy until then.
     port_free: Timestamp,
-    /// The time that the longest queue there takes.
+    /// The time to send the longest queue there.
     port_most: Span,
     outgoing: Vec<Packet>,
     ended: u64,
@@ -128,7 +123,7 @@ impl<'a> World<'a> {
             self.until(warmup + messages * (half + 1) / 2)?;
             let total = self.tally.bytes[0];
             let half = usize::from(half == 1);
-            // What has been answered is counted in the first half until that is over.
+            // Answers count for the first half until it is over.
             if half == 1 {
                 self.tally.bytes = [bytes[0], total - bytes[0]];
             }
@@ -174,7 +169,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Has a sender send what is due, and notes when it is to be looked at again.
+    /// Lets a sender send what is due, and sets its next turn.
     fn look(&mut self, index: u32) {
         let mut outgoing = std::mem::take(&mut self.outgoing);
         let ended = self.senders[index as usize].turn(self.incast, self.now, &mut outgoing);
@@ -208,7 +203,7 @@ impl<'a> World<'a> {
         self.events.set(self.port_free + self.incast.latency / 4, Event::AtReceiver(packet));
     }
 
-    /// Sends what the receiver answers, and begins what its cores have been given.
+    /// Sends the receiver's answers, and starts its cores.
     fn answer(&mut self) {
         let at = self.now + self.incast.latency / 2;
         for answer in std::mem::take(&mut self.receiver.answers) {

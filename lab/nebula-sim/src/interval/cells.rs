@@ -1,6 +1,6 @@
 //! Counts by cell of a [`Distribution`](crate::tally::Distribution), of those that are not zero.
 
-/// Counts by cell: for each cell with any, how many values are in it or below.
+/// For each cell with any values, how many are in it or below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cells(Vec<(u32, u64)>);
 
@@ -11,7 +11,6 @@ impl Cells {
         self.0.push((cell, below + count));
     }
 
-    /// How many values there are.
     pub(crate) fn count(&self) -> u64 {
         self.0.last().map_or(0, |&(_, count)| count)
     }
@@ -22,12 +21,10 @@ impl Cells {
         place.checked_sub(1).map_or(0, |place| self.0[place].1)
     }
 
-    /// The highest cell with a value.
     pub(crate) fn highest(&self) -> u32 {
         self.0.last().map_or(0, |&(cell, _)| cell)
     }
 
-    /// The counts of both.
     pub(crate) fn with(&self, other: &Self) -> Self {
         let mut places: Vec<u32> = self.0.iter().chain(&other.0).map(|&(cell, _)| cell).collect();
         places.sort_unstable();

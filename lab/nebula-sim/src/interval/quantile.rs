@@ -1,10 +1,8 @@
-//! The interval of a quantile: which latencies have a share of later RPCs that may be the wanted
-//! one.
+//! The interval of a quantile: the latencies whose share of later RPCs may be the wanted one.
 //!
-//! The share of RPCs later than some latency is a sum over a sum, and its interval is a
-//! [`Ratio`]'s. A latency belongs to the interval of the quantile if the wanted share belongs to
-//! the interval of its share. So nothing is assumed about the density around the quantile, and the
-//! ends are latencies that were seen.
+//! The share of RPCs later than a latency is a sum over a sum, so its interval is a [`Ratio`]'s. A
+//! latency belongs to the quantile's interval if the interval of its share contains the wanted
+//! share. So no density around the quantile is assumed, and the ends are latencies that were seen.
 
 use super::Interval;
 use super::cells::Cells;
@@ -19,7 +17,6 @@ pub(crate) struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    /// Whether it has no RPCs.
     pub(crate) fn is_empty(&self) -> bool {
         self.cells.count() == 0 && self.infinite == 0
     }
@@ -31,21 +28,16 @@ impl Tail<'_> {
     }
 }
 
-/// The share that is above a cell.
 pub(crate) fn above(parts: &[Tail<'_>], cell: u32) -> Ratio {
     Ratio::of(&parts.iter().map(|part| part.above(cell)).collect::<Vec<_>>())
 }
 
-/// The value that a share `share` of all does not exceed, in the unit of the cells; infinite where
-/// too few are counted.
-///
-/// # Cost
-///
-/// O(parts · log² cells).
+/// The value that a share `share` of all does not exceed, in the cells' unit; infinite if it lies
+/// among the infinite ones. Takes O(parts · log² cells).
 pub(crate) fn quantile(parts: &[Tail<'_>], share: f64) -> Interval {
     let late = 1.0 - share;
     let end = parts.iter().map(|part| part.cells.highest()).max().unwrap_or(0) + 1;
-    // The first cell of which it holds that no more than the wanted share is above.
+    // The middle of the first cell for which `holds` is true.
     let first = |holds: &dyn Fn(u32) -> bool| {
         let (mut low, mut high) = (0, end);
         while low < high {

@@ -1,15 +1,13 @@
-//! A figure that is a sum over a sum, from the parts of both: its interval allows for parts that
-//! are skewed.
+//! A sum over a sum, of parts of a run: its interval allows for parts that are skewed.
 //!
-//! Near saturation a few parts have most of the waiting: the figure of a part is skewed to the
-//! right, and Student's interval misses on one side far more often than on the other. Its statistic
-//! is therefore transformed, so that the skewness cancels. On the logarithmic scale most of it has
-//! gone already: what is left for the transformation is small, and so is the harm where 40 parts
-//! estimate it badly.
+//! Near saturation a few parts have most of the waiting. Their figures are skewed to the right, and
+//! Student's interval misses on one side far more often than on the other, so its statistic is
+//! transformed to cancel the skewness. The logarithmic scale has removed most of it before, so 40
+//! parts that estimate the rest badly do little harm.
 //!
-//! The error itself is known the worse, the more of it comes from a few parts: that is what the
-//! kurtosis of the parts says. A variance is known as well as one of fewer normal parts would be,
-//! and Student's law has the degrees of freedom of those.
+//! The more of the error comes from a few parts, the less precisely it is known; the kurtosis of
+//! the parts measures this. Such a variance is as precise as that of fewer normal parts, whose
+//! degrees of freedom Student's law gets.
 //!
 //! # Sources
 //!
@@ -19,7 +17,6 @@
 
 use super::{Interval, student_t};
 
-/// A sum over a sum, and how sure it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ratio {
     pub(crate) value: f64,
@@ -31,19 +28,16 @@ pub(crate) struct Ratio {
 }
 
 /// The most skewness of a figure, in its errors, that is believed: a gamma law's. 40 parts that
-/// show more show one stretch of bad luck, and an interval that makes the most of it is far too
-/// wide.
+/// show more had one stretch of bad luck, and believing them makes the interval far too wide.
 const SKEW_MAX: f64 = 2.0;
 
-/// The fewest degrees of freedom by kurtosis, unless there are fewer parts: what 40 parts show of
-/// it is not worth more.
+/// The fewest degrees of freedom by kurtosis, which 40 parts estimate badly.
 const FREEDOM_MIN: f64 = 8.0;
 
-/// What the logarithm takes off the skewness, in errors.
+/// The skewness that the logarithm removes, in errors.
 const SKEW_OF_LOG: f64 = 1.5;
 
 impl Ratio {
-    /// The ratio of the sums of both columns.
     pub(crate) fn of(parts: &[(f64, f64)]) -> Self {
         let count = parts.len() as f64;
         let (above, below) = parts.iter().fold((0.0, 0.0), |(above, below), part| (above + part.0, below + part.1));
@@ -59,12 +53,12 @@ impl Ratio {
             true => count * cubes / ((count - 1.0) * (count - 2.0)) / (variance * libm::sqrt(variance * count)),
             false => 0.0,
         };
-        // Without an error there is no limit, either.
+        // An error that is NaN limits nothing.
         let skew = skew.max(-SKEW_MAX * error).min(SKEW_MAX * error);
         Self { value, error, skew, freedom }
     }
 
-    /// The interval, whose ends are not negative: on the logarithmic scale.
+    /// The interval, on the logarithmic scale: its ends are not negative.
     pub(crate) fn interval(&self) -> Interval {
         let Self { value, error, skew, .. } = *self;
         if value == 0.0 || error == 0.0 {
@@ -77,15 +71,13 @@ impl Ratio {
         Interval { value, lo: value * libm::exp(-error * ends[1]), hi: value * libm::exp(-error * ends[0]) }
     }
 
-    /// Whether the figure may be as low or as high as `at`: -1 if it is certainly lower, 1 if it is
-    /// certainly higher, 0 otherwise.
+    /// -1 if the figure is certainly lower than `at`, 1 if it is certainly higher, 0 otherwise.
     pub(crate) fn against(&self, at: f64) -> i8 {
         let Interval { lo, hi, .. } = self.interval();
         if hi <= at { -1 } else { i8::from(lo > at) }
     }
 
-    /// The values of the statistic whose transforms, with this skewness, are the ends of Student's
-    /// interval.
+    /// The values of the statistic whose transforms with this skewness end Student's interval.
     fn ends(&self, skew: f64) -> [f64; 2] {
         let bound = student_t(self.freedom);
         [-bound, bound].map(|end| {
@@ -95,12 +87,11 @@ impl Ratio {
     }
 }
 
-/// The degrees of freedom of the variance of `count` parts, given the sums of squares and of fourth
-/// powers of what they differ by.
+/// Degrees of freedom of a variance, from the squares and fourth powers of the deviations.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the number of parts")]
 fn freedom(count: usize, squares: f64, fourth: f64) -> usize {
     let parts = count as f64;
-    // Unbiased for normal parts, of which it is 0.
+    // Unbiased for normal parts, whose excess kurtosis is 0.
     let kurtosis = (parts + 1.0) * parts * fourth / (squares * squares) - 3.0 * (parts - 1.0);
     let excess = kurtosis * (parts - 1.0) / ((parts - 2.0) * (parts - 3.0));
     if count < 4 || excess.is_nan() || excess <= 0.0 {

@@ -27,14 +27,12 @@ pub struct Profile {
     text: String,
 }
 
-/// A part of the period with one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) load: f64,
     pub(crate) length: Span,
 }
 
-/// Pieces that a wave is made of.
 const PIECES: u32 = 64;
 
 impl Profile {
@@ -64,7 +62,7 @@ impl Profile {
         0.0
     }
 
-    /// The end of the first of the highest pieces within the period: what recovery is counted from.
+    /// The end of the first of the highest pieces in a period; recovery is counted from it.
     #[must_use]
     pub fn peak_end(&self) -> Span {
         let (mut end, mut highest, mut peak) = (Span::ZERO, f64::NEG_INFINITY, Span::ZERO);
@@ -93,7 +91,7 @@ impl Profile {
         let period: Span = period.trim().parse().ok()?;
         let begin = |piece: u32| period.as_ps() * u64::from(piece) / u64::from(PIECES);
         let piece = |number: u32| {
-            // Lowest at the begin of the period; the load in the middle of the piece.
+            // Lowest at the start of the period; the load in the middle of the piece.
             let angle = TAU * (f64::from(number) + 0.5) / f64::from(PIECES);
             let load = low + (high - low) * (1.0 - libm::cos(angle)) / 2.0;
             Piece { load, length: Span::from_ps(begin(number + 1) - begin(number)) }
@@ -127,7 +125,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// The clock of arrivals under a profile: time passes as fast as the load is above its mean.
+/// The clock of arrivals under a profile; it runs at the ratio of the load to its mean.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     /// The load of each piece over the mean, and its length in picoseconds.
@@ -144,7 +142,7 @@ impl Pace {
         Self { piece: 0, left_ps: pieces[0].1, pieces }
     }
 
-    /// The time that a gap takes which would take `gap` at the mean load.
+    /// The length of a gap that is `gap` long at the mean load.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; `as` saturates")]
     pub(crate) fn stretch(&mut self, gap: Span) -> Span {
         let (mut gap_ps, mut passed_ps) = (gap.as_ps() as f64, 0.0);

@@ -1,4 +1,4 @@
-//! Who sends an RPC and which key it is about, where many RPCs share either.
+//! The flow and the key of an RPC, where many RPCs share either.
 
 use crate::bounds::POPULATION_MAX;
 use crate::error::SimError;
@@ -38,11 +38,7 @@ impl Population {
         Self { count, popularity: Keys::Uniform }
     }
 
-    /// The share of the RPCs that each has, the most popular one first.
-    ///
-    /// # Cost
-    ///
-    /// A power for each of them, twice.
+    /// The share of the RPCs that each has, the most popular one first. Takes two powers for each.
     pub fn shares(&self) -> impl Iterator<Item = f64> + use<> {
         let theta = if let Keys::Zipf { theta } = self.popularity { theta } else { 0.0 };
         let weight = move |rank: u32| if theta == 0.0 { 1.0 } else { libm::pow(rank.into(), -theta) };
@@ -51,7 +47,6 @@ impl Population {
         ranks.map(move |rank| weight(rank) / all)
     }
 
-    /// Checks that it can be drawn from.
     pub(super) fn validate(&self) -> Result<(), SimError> {
         if !(1..=POPULATION_MAX).contains(&self.count) {
             return Err(SimError::Population { got: self.count });
@@ -88,7 +83,7 @@ impl fmt::Display for Population {
     }
 }
 
-/// Which flow an RPC belongs to: what `rss` and `static` choose a core by.
+/// Which flow an RPC belongs to; `rss` and `static` choose its core by the flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Flows {
     /// Each RPC is a separate flow, so that RSS spreads them by chance.

@@ -1,6 +1,5 @@
 //! The bounds of what can be simulated.
 
-/// Bytes of one access.
 pub(crate) const BLOCK_BYTES: u64 = 64;
 
 /// Most channels of a run, and most banks of each.

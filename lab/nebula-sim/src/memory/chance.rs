@@ -36,11 +36,9 @@ impl Odds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chance(u64);
 
-/// The number of values of 32 bits.
 const VALUES: f64 = (1_u64 << 32) as f64;
 
 impl Chance {
-    /// The threshold of a probability from 0 (never) to 1 (always).
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 2^32, and rounding is meant")]
     pub(super) fn of(share: f64) -> Self {
         Self(libm::round(share.clamp(0.0, 1.0) * VALUES) as u64)

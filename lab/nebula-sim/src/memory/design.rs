@@ -1,5 +1,4 @@
-//! The designs. They differ in two ways only: which core serves an RPC, and how much memory the
-//! buffers take.
+//! The designs, which differ in the choice of the core and in the memory of the buffers.
 
 use nebula_nic::Policy;
 use serde::{Deserialize, Deserializer, de};
@@ -29,41 +28,25 @@ pub struct Design {
 }
 
 impl Design {
-    /// Buffers for each connection, and a random core for each RPC.
-    ///
-    /// # Source
-    ///
-    /// NEBULA §III: RSS is modeled as a random choice of the core.
+    /// Buffers for each connection, and a random core for each RPC, as NEBULA §III models RSS.
     #[must_use]
     pub const fn rss() -> Self {
         Self::of(Policy::Random, CONNECTED_BYTES)
     }
 
-    /// Buffers for each connection, and one queue for all cores.
-    ///
-    /// # Source
-    ///
-    /// NEBULA §III.
+    /// Buffers for each connection, and one queue for all cores (NEBULA §III).
     #[must_use]
     pub const fn rpcvalet() -> Self {
         Self::of(Policy::SingleQueue, CONNECTED_BYTES)
     }
 
-    /// One shared receive buffer, and a random core for each RPC.
-    ///
-    /// # Source
-    ///
-    /// NEBULA §III: a shared receive queue leaves the choice of the core to the sender.
+    /// One shared receive buffer, and a random core that the RPC's sender chooses (NEBULA §III).
     #[must_use]
     pub const fn srq() -> Self {
         Self::of(Policy::Random, SHARED_BYTES)
     }
 
-    /// One shared receive buffer, and one queue for all cores.
-    ///
-    /// # Source
-    ///
-    /// NEBULA §III.
+    /// One shared receive buffer, and one queue for all cores (NEBULA §III).
     #[must_use]
     pub const fn nebula() -> Self {
         Self::of(Policy::SingleQueue, SHARED_BYTES)
@@ -83,20 +66,12 @@ impl Design {
     }
 }
 
-/// 1,024 nodes with 256 messages of 512 B for each other: one receive buffer and a send buffer for
-/// each node.
-///
-/// # Source
-///
-/// The published simulator. The paper's text counts the receive buffers alone, 134 MB; with them a
-/// third of the accesses would hit.
+/// 1,024 nodes with 256 messages of 512 B for each other: one receive buffer, and a send buffer for
+/// each node, as in the published simulator. The paper's text counts the 134 MB of receive buffers
+/// alone, with which a third of the accesses would hit.
 const CONNECTED_BYTES: u64 = 1024 * 256 * 512 * (1 + 1024);
 
-/// One buffer for all peers.
-///
-/// # Source
-///
-/// The published simulator.
+/// One buffer for all peers, as in the published simulator.
 const SHARED_BYTES: u64 = 327_000;
 
 fn policy<'de, D: Deserializer<'de>>(text: D) -> Result<Policy, D::Error> {

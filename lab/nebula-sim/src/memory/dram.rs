@@ -1,11 +1,10 @@
 //! DRAM: channels of banks, and the end time of each access.
 //!
-//! A channel is one FIFO with many equal servers, so an access begins when it arrives or when the
-//! first bank is free, whichever is later, and its end is known at once: no event is needed. The
-//! only state is *when banks become free* (Kiefer and Wolfowitz). An access takes one of two times
-//! and accesses begin in order, so the ends of row hits are sorted as they are added, and so are
-//! those of row misses: two FIFOs hold all banks, and the first free bank is at one of the two
-//! heads.
+//! A channel is one FIFO with many equal servers: an access begins when it arrives or when the
+//! first bank is free, whichever is later, so its end is known at once and needs no event. The only
+//! state is *when banks become free* (Kiefer and Wolfowitz). Accesses begin in order and take one
+//! of two times, so the ends of row hits come sorted, and those of row misses as well: two FIFOs
+//! hold all banks, and the first free bank is at one of their heads.
 //!
 //! ```text
 //!   hits    41 43 58 60 75 ← now + 39     first free: the smaller head, 41
@@ -19,16 +18,12 @@ use super::series::Series;
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Rng, Seed};
 
-/// The times of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
-    /// When a bank began.
     pub(super) began: Timestamp,
-    /// When the bank ended.
     pub(super) done: Timestamp,
 }
 
-/// The memory of one server.
 #[derive(Clone, Debug)]
 pub(super) struct Dram {
     channels: Box<[Channel]>,
@@ -40,7 +35,6 @@ pub(super) struct Dram {
 }
 
 impl Dram {
-    /// Memory without an access under way; `moved` takes the blocks as they are moved.
     pub(super) fn new(model: &MemoryModel, moved: Series, seed: Seed) -> Self {
         let channels = (0..model.channels).map(|_| Channel::new(model.banks_per_channel)).collect();
         let row_ps = [model.row_hit_ns, model.row_miss_ns].map(|ns| Span::from_ns(ns).as_ps());
@@ -58,7 +52,6 @@ impl Dram {
         access
     }
 
-    /// Traffic over time.
     pub(super) fn into_moved(self) -> Series {
         self.moved
     }
@@ -70,7 +63,6 @@ impl Dram {
     }
 }
 
-/// Whether an access finds its row open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Row {
     Open,
@@ -184,8 +176,7 @@ mod tests {
         assert_eq!(channel.access(at(177), Row::Open, 39).began, at(177), "a bank is free when its access ends");
     }
 
-    /// One bank of one row time with Poisson accesses is M/D/1: the mean wait is ρ/(2(1 − ρ)) times
-    /// the row time.
+    /// One bank with Poisson accesses is M/D/1: the mean wait is ρ/(2(1 − ρ)) times the row time.
     #[test]
     #[expect(clippy::cast_possible_truncation, reason = "meant to be cut to whole picoseconds")]
     fn one_bank_waits_as_in_m_d_1() {

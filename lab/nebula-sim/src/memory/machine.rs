@@ -30,20 +30,15 @@ use interface::{Fetch, Ni};
 use nebula_nic::{Backend, BackendConfig, Policy, Span, Timestamp};
 use nebula_workload::Seed;
 
-/// Runs `design` on the machine `model` from empty until all RPCs of the measured window are
-/// served.
+/// Runs `design` on the machine `model` from empty until all measured RPCs are served.
 ///
 /// A saturated server never serves all of them in time; the run then ends after four more windows
-/// of load.
+/// of load. Takes O(RPCs · (blocks + log cores)) time; memory depends on the longest backlog, not
+/// on the number of RPCs.
 ///
 /// # Errors
 ///
 /// [`MemoryError`] if this cannot be simulated.
-///
-/// # Cost
-///
-/// O(RPCs · (blocks + log cores)) time; memory depends on the longest backlog, not on the number of
-/// RPCs.
 ///
 /// # Examples
 ///
@@ -78,22 +73,18 @@ const SLOTS_FIRST: u32 = 1 << 13;
 const SLOTS_LAST: u32 = 1 << 25;
 
 struct Machine {
-    /// Blocks of an RPC's payload.
     blocks: u32,
     compute: Span,
     offered_rps: f64,
-    // -- stations --
     ni: Ni,
     backend: Backend,
     cores: Box<[Core]>,
     dram: Dram,
-    // -- pending events --
     /// Copies and write-backs.
     streams: Streams<()>,
     fetches: Streams<Fetch>,
     /// The next end of each core; after the cores, the next arrival and the next RPC that is ready.
     calendar: Calendar,
-    // -- measurements --
     meter: Meter,
     stop: Option<Stop>,
 }
@@ -160,7 +151,6 @@ impl Machine {
         }
     }
 
-    /// The next event of the calendar.
     fn handle_event(&mut self) {
         let Some((now, source)) = self.calendar.next() else { return };
         // An access may be due earlier; it is handled first.

@@ -7,14 +7,12 @@ use super::tally::MemoryTally;
 use crate::tally::Distribution;
 use nebula_nic::Timestamp;
 
-/// Counters of one run, and the two ends of its window.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     warmup: u64,
     rpcs: u64,
     /// RPCs whose first packet has arrived.
     arrived: u64,
-    /// RPCs that were served.
     done: u64,
     /// Measured RPCs that were served.
     measured: u64,
@@ -34,14 +32,12 @@ struct Mark {
 }
 
 impl Mark {
-    /// The backlog: RPCs that have arrived and have not been served.
     const fn backlog(self) -> u64 {
         self.arrived - self.done
     }
 }
 
-/// How much load arrives after the window, in windows, before a run abandons the RPCs that it has
-/// not served.
+/// Windows of load after the measured one, before a run abandons the RPCs that it has not served.
 const PATIENCE: u64 = 4;
 
 impl Meter {
@@ -66,7 +62,6 @@ impl Meter {
         number
     }
 
-    /// An RPC is ready and finds `waiting` others that have not been dispatched.
     #[inline]
     pub(super) fn note_ready(&mut self, number: u64, waiting: u32) {
         if self.is_measured(number) {
@@ -74,7 +69,6 @@ impl Meter {
         }
     }
 
-    /// A core waits for an access that it made at `now`.
     #[inline]
     pub(super) fn note_access(&mut self, number: u64, now: Timestamp, access: Access) {
         if self.is_measured(number) {
@@ -82,7 +76,6 @@ impl Meter {
         }
     }
 
-    /// An RPC that was ready at `ready` is done.
     #[inline]
     pub(super) fn note_done(&mut self, number: u64, ready: Timestamp, now: Timestamp) {
         self.done += 1;
@@ -98,12 +91,10 @@ impl Meter {
         self.measured == self.rpcs || self.arrived >= self.warmup + (1 + PATIENCE) * self.rpcs
     }
 
-    /// The tally; `offered_rps` is the offered rate, and `cores` the number of cores of the server.
     pub(super) fn tally(self, moved: &Series, offered_rps: f64, cores: u16) -> MemoryTally {
         let (opened, closed) = (self.opened, self.closed);
         let window = closed.at - opened.at;
-        // A server that served no RPC in the window counts as having served one, so no ratio is
-        // infinite.
+        // At least one RPC, so that no ratio is infinite.
         let done = (closed.done - opened.done).max(1) as f64;
         let unserved = self.rpcs - self.measured;
         let grown = closed.backlog().saturating_sub(opened.backlog());

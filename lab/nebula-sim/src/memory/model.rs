@@ -41,13 +41,10 @@ pub enum Dice {
 
 /// A server: DRAM, LLC, cores and the RPCs that it serves.
 ///
-/// A key that is missing in the text has its default.
-///
-/// # Source
-///
-/// The defaults are those of the simulator that NEBULA's first author published, at the values of
-/// the paper's §III where it gives them: 60 cores, an LLC of 45 MB, RPCs of 512 B, a service time
-/// of 630 ns. 96 banks of 64 B every 48.4 ns are the memory bandwidth of six channels of DDR4.
+/// A key that is missing in the text has its default: that of the simulator that NEBULA's first
+/// author published, at the values of the paper's §III where it gives them: 60 cores, 45 MB of LLC,
+/// RPCs of 512 B, a service time of 630 ns. 96 banks of 64 B every 48.4 ns are the memory bandwidth
+/// of six channels of DDR4.
 ///
 /// # Examples
 ///
@@ -143,8 +140,7 @@ impl MemoryModel {
         banks * BLOCK_BYTES as f64 / self.access_ns_mean()
     }
 
-    /// The effective probability that a buffer of `design` is in the LLC, including the bias of the
-    /// draw.
+    /// The probability that a buffer of `design` is in the LLC, with the bias of the draw.
     #[must_use]
     pub fn llc_hit_share(&self, design: &Design) -> f64 {
         let by_size = (self.llc_bytes as f64 / design.buffer_bytes.max(1) as f64).min(1.0);
@@ -202,9 +198,6 @@ impl MemoryModel {
         Ok(())
     }
 
-    // -- what a run needs --
-
-    /// Blocks of an RPC's payload.
     pub(super) const fn blocks(&self) -> u32 {
         self.rpc_bytes.div_ceil(64)
     }
@@ -225,7 +218,6 @@ impl MemoryModel {
         }
     }
 
-    /// RPCs per second at `load`.
     pub(super) fn rate(&self, load: f64) -> Result<Rate, MemoryError> {
         if load > 0.0 && load <= LOAD_MAX {
             Ok(Rate::try_new(load * self.rps_at_full_load())?)

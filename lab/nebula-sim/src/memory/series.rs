@@ -2,8 +2,7 @@
 
 use nebula_nic::{Span, Timestamp};
 
-/// DRAM bandwidth over time: the means of consecutive intervals, from the start of the run to the
-/// end of its measured window.
+/// DRAM bandwidth over time: means of consecutive intervals, until the measured window ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bandwidth {
     /// Length of an interval; at least 10 µs, as in the published simulator.
@@ -19,9 +18,7 @@ impl Bandwidth {
     const INTERVAL_MIN: Span = Span::from_us(10);
 }
 
-/// Counts in intervals of a power of two of picoseconds.
-///
-/// If a run outlasts its intervals, they are made twice as long.
+/// Counts in intervals of a power of two of picoseconds, which double if a run outlasts them.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     bytes: Box<[u64]>,
@@ -50,7 +47,6 @@ impl Series {
         (self.bytes_until(to) - self.bytes_until(from)) / (to - from).as_secs_f64()
     }
 
-    /// Rates over time until `end`.
     pub(super) fn bandwidth(&self, end: Timestamp) -> Bandwidth {
         let whole = self.interval_of(end);
         let shortest = self.interval_of(Timestamp::ZERO + Bandwidth::INTERVAL_MIN) + 1;

@@ -1,13 +1,12 @@
 //! Streams of accesses that are equally far apart, in the order of time.
 //!
 //! Many streams run at the same time: copies and write-backs of many cores, fetches of several
-//! RPCs. All have the same gap, so a stream that has just made an access is the last: every other
-//! one is due within a gap from now. So a FIFO keeps them in the order of time.
+//! RPCs. All have the same gap, so a stream that has just made an access is the last to be due
+//! again, and a FIFO keeps them in the order of time.
 
 use nebula_nic::{Span, Timestamp};
 use std::collections::VecDeque;
 
-/// The streams of one kind, each with a note of what it is for.
 #[derive(Clone, Debug)]
 pub(super) struct Streams<T> {
     gap: Span,
@@ -15,26 +14,21 @@ pub(super) struct Streams<T> {
     due: VecDeque<Stream<T>>,
 }
 
-/// An active stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream<T> {
-    /// When its next access is due.
     pub(super) at: Timestamp,
     /// Remaining accesses, including the next one.
     left: u32,
-    /// What it is for.
     pub(super) note: T,
 }
 
 impl<T> Stream<T> {
-    /// Whether no access follows the next one.
     pub(super) const fn is_last(&self) -> bool {
         self.left == 1
     }
 }
 
 impl<T: Copy> Streams<T> {
-    /// No active stream; accesses of a stream are `gap` apart.
     pub(super) fn new(gap: Span) -> Self {
         Self { gap, due: VecDeque::with_capacity(256) }
     }
@@ -46,20 +40,17 @@ impl<T: Copy> Streams<T> {
         self.due.push_front(Stream { at: now, left: accesses, note });
     }
 
-    /// When the next access of any stream is due.
     #[inline]
     pub(super) fn next_ps(&self) -> u64 {
         self.due.front().map_or(u64::MAX, |next| next.at.as_ps())
     }
 
-    /// Takes the next access; unless it [is the last](Stream::is_last), hand the stream
-    /// [back](Self::resume).
+    /// Takes the next access; the caller [resumes](Self::resume) its stream unless it was the last.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Stream<T>> {
         self.due.pop_front()
     }
 
-    /// Continues a stream whose access has been made.
     #[inline]
     pub(super) fn resume(&mut self, stream: Stream<T>) {
         let next = Stream { at: stream.at + self.gap, left: stream.left - 1, ..stream };

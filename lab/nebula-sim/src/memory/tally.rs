@@ -11,11 +11,9 @@ pub struct MemoryTally {
     pub latency: Distribution,
     /// How long each access that a core waits for waited for a bank, in picoseconds.
     pub bank_wait: Distribution,
-    /// RPCs that a ready RPC found waiting at the NIC, excluding those already dispatched to a
-    /// core.
+    /// RPCs that a ready RPC found waiting at the NIC, without those dispatched to a core.
     pub queue_depth: Distribution,
-    /// Measured RPCs that were still not served after four more windows of load had arrived: the
-    /// server is saturated.
+    /// Measured RPCs not served after four more windows of load: the server is saturated.
     pub unserved: u64,
     /// RPCs offered per second.
     pub offered_rps: f64,
@@ -29,14 +27,11 @@ pub struct MemoryTally {
     pub bytes_per_rpc: f64,
     /// DRAM bandwidth over time.
     pub bandwidth: Bandwidth,
-    /// Growth of the backlog (RPCs that have arrived and are not served) from the start of the
-    /// window to its end.
+    /// Growth of the backlog (RPCs that have arrived and are not served) in the window.
     pub backlog_growth: u64,
     /// Whether the server could not keep up: measured RPCs are [unserved](Self::unserved), or the
-    /// backlog grew by more than 1 in 200 of the measured RPCs and 2 per core.
-    ///
-    /// This cannot detect saturation at loads within half a percent of it, nor in a run that is too
-    /// short to fill its queues.
+    /// backlog grew by more than 1 in 200 of the measured RPCs and 2 per core. Not detected at
+    /// loads within half a percent of saturation, nor in a run too short to fill its queues.
     pub is_saturated: bool,
 }
 

@@ -30,7 +30,6 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The system with its cores in groups.
     pub(super) fn part(&self, system: System) -> Result<System, SimError> {
         let groups = (system.cores / self.cores).max(1);
         let policy = nebula_nic::Groups::try_new(groups).map_or(system.policy, Policy::Altocumulus);

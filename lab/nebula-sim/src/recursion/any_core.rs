@@ -1,10 +1,9 @@
-//! Cores that take an RPC when they are idle: whichever the NIC knows of first.
+//! Cores that take one RPC at a time: the first that the NIC knows to be idle.
 
 use super::first_free::FirstFree;
 use super::one_queue::{Cores, Taken};
 use super::terms::Terms;
 
-/// When the NIC knows of each core that it is idle.
 #[derive(Clone, Debug)]
 pub(super) struct AnyCore {
     free: FirstFree,
@@ -12,7 +11,6 @@ pub(super) struct AnyCore {
 }
 
 impl AnyCore {
-    /// All cores below `cores` idle.
     pub(super) fn new(cores: u16, terms: Terms) -> Self {
         Self { free: FirstFree::new(cores), terms }
     }

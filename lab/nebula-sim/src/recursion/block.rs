@@ -1,4 +1,4 @@
-//! RPCs in a row: what is drawn for them, and what a recursion says of them.
+//! RPCs in a row: their draws, and the times that a recursion gives them.
 
 use super::terms::Stop;
 use crate::error::SimError;
@@ -7,23 +7,19 @@ use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};
 
-/// The RPCs of a block, in the order of their arrival: a column for each of their properties. Times
-/// are in picoseconds.
+/// The RPCs of a block by arrival, a column per property. Times are in picoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Block {
-    /// The number of the first one, counted over the run.
     pub(super) first: u64,
-    /// When the first and the last one arrive.
     pub(super) window: [u64; 2],
     // -- drawn --
     pub(super) arrived: Vec<u64>,
     pub(super) service: Vec<u64>,
     pub(super) kinds: Vec<TypeId>,
-    // -- served: the RPCs refused are not in the columns above any more --
-    /// When its core begins it.
+    // -- served: these columns no longer have the RPCs refused --
     pub(super) begun: Vec<u64>,
     pub(super) ended: Vec<u64>,
-    /// RPCs that each finds waiting at the NIC, those refused included.
+    /// RPCs that each finds waiting at the NIC, those that are refused included.
     pub(super) found: Vec<u32>,
 }
 
@@ -36,7 +32,7 @@ impl Block {
         self.found.resize(count, 0);
     }
 
-    /// Only the first `served` rows are of RPCs that are served; the others were refused.
+    /// Keeps the first `served` rows; the other RPCs were refused.
     pub(super) fn keep(&mut self, served: usize) {
         for times in [&mut self.arrived, &mut self.service, &mut self.begun, &mut self.ended] {
             times.truncate(served);
@@ -45,17 +41,15 @@ impl Block {
     }
 }
 
-/// The arrivals and service times of a run, from the streams that the event-driven world draws them
-/// from.
+/// The arrivals and service times of a run, from the streams of the event-driven world.
 pub(super) struct Draws<'a> {
     process: ArrivalProcess,
     gaps: Rng,
     service: &'a ServiceTime,
     services: Rng,
-    /// RPCs drawn so far, and when the last of them arrived.
     drawn: u64,
     last_arrived: u64,
-    /// After this the machines have no time.
+    /// The end of the machines' clock.
     latest: u64,
     /// Room for a block's gaps, and then for its service times.
     spans: Vec<Span>,
@@ -78,7 +72,6 @@ impl<'a> Draws<'a> {
         })
     }
 
-    /// Draws the next `count` RPCs of the run.
     pub(super) fn fill(&mut self, block: &mut Block, count: usize) -> Result<(), Stop> {
         block.resize(count);
         block.first = self.drawn;

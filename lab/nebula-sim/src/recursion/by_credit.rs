@@ -1,41 +1,35 @@
-//! Cores with credit for several RPCs: `jbsq:N`, whose state in `nebula-nic` picks the cores.
+//! Cores with credit for several RPCs: `jbsq:N`, with the policy of `nebula-nic`.
 //!
-//! No RPC depends on those behind it: it is dispatched when it has arrived, the RPC before it has
-//! been dispatched and a core has credit. When its core then begins and ends it follows from the
-//! RPC before it at that core. So the only events are the returns of credit, one pending for each
-//! core.
+//! An RPC depends on none behind it. It is dispatched when it has arrived, the RPC before it has
+//! been dispatched and a core has credit; its begin and end follow from its core's RPC before it.
+//! So the only events are returns of credit, one pending per core.
 
 use super::one_queue::{Cores, Taken};
 use super::terms::Terms;
 use crate::calendar::Calendar;
 use nebula_nic::{CentralDispatch, CoreId, Timestamp};
 
-/// The state of the recursion, with the policy that picks the core.
 pub(super) struct ByCredit<D> {
     dispatch: D,
     terms: Terms,
     cores: Box<[Core]>,
-    /// By core: when the NIC knows of the end of each RPC that it has, from the oldest on; a ring
-    /// of [`bound`](Self::bound) places each.
+    /// By core: when the NIC knows of the end of each of its RPCs, the oldest first. A ring of
+    /// [`bound`](Self::bound) places each.
     known: Box<[u64]>,
     bound: usize,
-    /// When each core returns credit next.
     returns: Calendar,
     last_dispatched: u64,
 }
 
-/// The RPCs that a core has been given.
 #[derive(Clone, Copy, Debug, Default)]
 struct Core {
-    /// When the last one ends.
     ended: u64,
-    /// The place of the oldest one that the NIC counts, and how many it counts.
+    /// The place of the oldest RPC that the NIC counts, and how many it counts.
     oldest: u32,
     outstanding: u32,
 }
 
 impl<D: CentralDispatch> ByCredit<D> {
-    /// All cores below `cores` idle.
     pub(super) fn new(dispatch: D, cores: u16, terms: Terms) -> Self {
         let (all, bound) = (usize::from(cores), (dispatch.bound() as usize).next_power_of_two());
         Self {
@@ -49,7 +43,7 @@ impl<D: CentralDispatch> ByCredit<D> {
         }
     }
 
-    /// The next credit comes back; returns when.
+    /// Takes the next credit that comes back; returns when.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a bound is small")]
     fn take_credit(&mut self) -> u64 {
@@ -67,11 +61,10 @@ impl<D: CentralDispatch> ByCredit<D> {
         now.as_ps()
     }
 
-    /// The core that takes the RPC that arrives now, and when.
     #[inline(always)]
     fn pick(&mut self, arrived: u64) -> (CoreId, u64) {
         let mut dispatched = arrived.max(self.last_dispatched);
-        // Credit that comes back while RPCs wait is taken at once, one by one.
+        // No RPC waits: the credit that is due comes back first.
         while arrived == dispatched && self.returns.next_ps() <= arrived {
             self.take_credit();
         }
@@ -83,7 +76,6 @@ impl<D: CentralDispatch> ByCredit<D> {
         }
     }
 
-    /// When a core that is given an RPC begins and ends it.
     #[inline(always)]
     fn give(&mut self, to: CoreId, dispatched: u64, service: u64) -> Taken {
         self.dispatch.handle_dispatched(to);

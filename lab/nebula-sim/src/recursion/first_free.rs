@@ -1,4 +1,4 @@
-//! The core that is free first, of many: a tournament in which each node keeps the loser.
+//! The first core to be free: a tournament in which each node keeps the loser.
 //!
 //! ```text
 //!            3·2                     the first: key = time, then core, in one u64
@@ -7,24 +7,19 @@
 //!     [7·0 9·1] [3·2 5·3]
 //! ```
 //!
-//! A core that begins an RPC is the winner, and only its own way up changes: at each node the later
-//! of the two keys stays and the earlier goes on. The addresses on the way follow from the core
-//! alone, so no step waits for a load.
+//! The winner begins the next RPC, and only its path up changes: at each node the later of the two
+//! keys stays. The addresses on the path follow from the core, so no step waits for a load.
 //!
 //! # Source
 //!
 //! D. E. Knuth, "The Art of Computer Programming", vol. 3, 5.4.1: trees of losers.
 
-/// When each core is free, and the one that is free first.
-///
-/// # Cost
-///
-/// [`replace`](Self::replace) log2(cores) minima and maxima without branches; no allocation after
-/// construction.
+/// When each core is free, and the one that is free first. [`replace`](Self::replace) takes
+/// log2(cores) minima and maxima, and no branch or allocation.
 #[derive(Clone, Debug)]
 pub(super) struct FirstFree {
-    /// The losers: node 1 is the root, the children of node `n` are `2n` and `2n + 1`, and the
-    /// parents of the cores come last.
+    /// Node 1 is the root, node `n` has the children `2n` and `2n + 1`; the cores' parents are
+    /// last.
     losers: Box<[u64]>,
     winner: u64,
     core_bits: u32,
@@ -32,12 +27,10 @@ pub(super) struct FirstFree {
 }
 
 impl FirstFree {
-    /// All cores below `cores` free at time 0.
     pub(super) fn new(cores: u16) -> Self {
         let leaves = usize::from(cores).next_power_of_two();
         let core_bits = leaves.trailing_zeros();
-        // A place without a core loses against every core, and at the same key it has the higher
-        // number.
+        // A place without a core loses against every core.
         let leaf = |core: usize| if core < usize::from(cores) { core as u64 } else { u64::MAX };
         let mut winners = vec![0; leaves];
         winners.extend((0..leaves).map(leaf));
@@ -49,20 +42,18 @@ impl FirstFree {
         Self { losers: losers.into(), winner: winners[1], core_bits, latest_ps: (u64::MAX >> core_bits) - 1 }
     }
 
-    /// When the first core is free, in picoseconds.
     #[inline(always)]
     pub(super) fn first_ps(&self) -> u64 {
         self.winner >> self.core_bits
     }
 
-    /// The core that is free first is free at `at_ps` instead, at most the latest time that a key
-    /// holds.
+    /// Makes the first core free at `at_ps` instead, or at the latest time that a key holds.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low bits hold a core, which is an index")]
     pub(super) fn replace(&mut self, at_ps: u64) {
         let core = self.winner as usize & (self.losers.len() - 1);
         let key = (at_ps.min(self.latest_ps) << self.core_bits) | core as u64;
-        // The numbers of cores of the papers: all steps of a known number, without a check.
+        // The papers' numbers of cores: a fixed number of steps, without bounds checks.
         self.winner = if let Ok(losers) = <&mut [u64; 64]>::try_from(&mut *self.losers) {
             climb(losers, core, key)
         } else if let Ok(losers) = <&mut [u64; 16]>::try_from(&mut *self.losers) {
@@ -73,8 +64,7 @@ impl FirstFree {
     }
 }
 
-/// The key of a core goes up as far as it wins, and a key that wins against it goes on: returns the
-/// key that arrives at the top.
+/// Takes a core's key up: the earlier of two keys goes on. Returns the key at the top.
 #[inline(always)]
 fn climb<const LEAVES: usize>(losers: &mut [u64; LEAVES], core: usize, mut key: u64) -> u64 {
     let mut node = (LEAVES + core) / 2;

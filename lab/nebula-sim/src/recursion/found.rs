@@ -1,34 +1,24 @@
-//! How many RPCs each arrival finds waiting, where RPCs are dispatched in another order than they
-//! arrive.
+//! How many RPCs each arrival finds waiting, where RPCs are not dispatched in the order of arrival.
 //!
-//! An RPC that waits is found by the arrivals after it, up to the first one at or after its
-//! dispatch. So each RPC adds one where it begins to be found and takes one away where it is not
-//! found any more, and a running sum is what is found.
+//! An RPC that waits is found by the arrivals after it, up to the first at or after its dispatch.
+//! So each RPC adds one at its arrival and subtracts one at that first arrival, in a running sum.
 
-/// The RPCs that wait, from block to block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    /// When the RPCs are dispatched that still wait after the last block.
+    /// The dispatch times of the RPCs that still wait after the last block.
     waiting: Vec<u64>,
-    /// By arrival of the block: how many fewer are found than by the arrival before, but for that
-    /// one itself.
+    /// By arrival of the block: how many RPCs left since the arrival before.
     left: Vec<u32>,
     places: Places,
 }
 
 impl Found {
-    /// RPCs that wait after the last block.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Fills in how many RPCs each arrival of a block finds, given when each RPC of the block is
-    /// dispatched.
-    ///
-    /// # Cost
-    ///
-    /// O(arrivals + RPCs that wait) without a branch for each; a search where many arrive in the
-    /// mean time between two arrivals.
+    /// Fills in how many RPCs each arrival of a block finds, given the dispatch time of each;
+    /// O(arrivals + RPCs that wait), without a branch per RPC.
     pub(super) fn count(&mut self, arrived: &[u64], dispatched: &[u64], found: &mut [u32]) {
         let Self { waiting, left, places } = self;
         places.index(arrived);
@@ -46,7 +36,7 @@ impl Found {
         }
         waiting.resize(kept + arrived.len(), 0);
         for (&arrived_at, &at) in arrived.iter().zip(dispatched) {
-            // An RPC that does not wait leaves when it arrives, and is not counted below.
+            // An RPC that does not wait leaves when it arrives, and never counts.
             let waits = at > arrived_at;
             let place = places.first_from(at);
             left[place] += u32::from(waits);
@@ -62,7 +52,7 @@ impl Found {
     }
 }
 
-/// Where in a block a time lies: the times between the first and the last arrival are cut into as
+/// Finds the place of a time in a block: the time from the first to the last arrival is cut into as
 /// many equal parts as there are arrivals.
 #[derive(Clone, Debug, Default)]
 struct Places {
@@ -76,7 +66,7 @@ struct Places {
     begins: Vec<u32>,
 }
 
-/// Arrivals that are looked at together: 3 of 100 look-ups need more.
+/// Arrivals compared at once: 3 of 100 look-ups need more.
 const AHEAD: usize = 3;
 
 impl Places {
@@ -90,7 +80,7 @@ impl Places {
         (self.first_ps, self.last_ps) = (first_ps, last_ps);
         let range = u128::from((last_ps - first_ps).max(count as u64));
         self.parts_per_ps = (((count as u128 - 1) << 64) / range) as u64;
-        // First how many lie in each part, one place further up, and then their running sum.
+        // First the number of arrivals in each part, one place further up; then their running sum.
         self.begins.clear();
         self.begins.resize(count + 1, 0);
         for &at in arrived {
@@ -104,8 +94,7 @@ impl Places {
         }
     }
 
-    /// The part that a time between the first and the last arrival lies in: a later time never lies
-    /// in an earlier part.
+    /// The part of a time between the first and the last arrival. It never falls as time grows.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "below the number of arrivals")]
     fn part(&self, at: u64) -> usize {
@@ -116,7 +105,7 @@ impl Places {
     #[inline(always)]
     fn first_from(&self, at: u64) -> usize {
         let place = self.begins[self.part(at.clamp(self.first_ps, self.last_ps))] as usize;
-        // They are in order, so those of the next that come before `at` are the first ones.
+        // They are in order, so those before `at` are the first ones.
         let mut before = 0;
         for arrived in &self.arrived[place..place + AHEAD] {
             before += usize::from(*arrived < at);
@@ -124,7 +113,6 @@ impl Places {
         if before == AHEAD { self.first_beyond(place + AHEAD, at) } else { place + before }
     }
 
-    /// The same, among the arrivals from `place` on.
     #[cold]
     fn first_beyond(&self, place: usize, at: u64) -> usize {
         place + self.arrived[place..].partition_point(|&arrived| arrived < at)

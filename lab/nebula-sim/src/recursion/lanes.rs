@@ -1,10 +1,9 @@
-//! Many runs side by side, of which only one thing is asked: how many RPCs end within a time.
+//! Many runs side by side that answer one question: how many RPCs end within a time?
 //!
-//! That is what a search for the highest load at an SLO asks of each of its runs, a dozen for each
-//! replication. Each lane has its own seed, load and length, and its RPCs are those that
-//! [`run`](crate::run) would draw: the answer is the one that its tally gives. Lanes are
-//! independent of each other, so that one need not wait for another, and what is the same for all
-//! is done in vectors.
+//! A search for the highest load at an SLO asks it of each of its runs, a dozen per replication.
+//! Each lane has its seed, load and length, and draws the RPCs that [`run`](crate::run) would draw,
+//! so its answer is that of the run's tally. Lanes are independent: none waits for another, and
+//! vectors do what all have in common.
 
 pub(crate) mod lane;
 mod counts;
@@ -28,7 +27,7 @@ use pulp::{Arch, Simd, WithSimd};
 use sorted::Sorted;
 use tournament::Tournaments;
 
-/// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs or a
+/// Whether lanes can make all of these runs: Poisson arrivals at one queue without costs or a
 /// bound, and times that an `f64` holds.
 #[must_use]
 pub fn hold(system: &System, load: &Load, lanes: &[Lane]) -> bool {
@@ -44,16 +43,14 @@ pub fn hold(system: &System, load: &Load, lanes: &[Lane]) -> bool {
     is_poisson && has_one_queue && is_plain && is_steady && lanes_fit && fits(system, load)
 }
 
-/// With more variable service the queue may outgrow a run, which lanes do not notice.
+/// With more variable service the queue may outgrow a run, which lanes do not detect.
 const SCV_MAX: f64 = 100.0;
 
-/// How many RPCs of each lane's measured window have a latency of at most `within`; the load in
-/// `load` is not used.
+/// How many RPCs of each lane's window have a latency of at most `within`; `load`'s load is unused.
 ///
 /// # Cost
 ///
-/// A few nanoseconds an RPC where the machine has AVX-512; with shorter vectors, or more than 100
-/// cores, up to three times that.
+/// A few nanoseconds an RPC with AVX-512; up to three times that without, or above 100 cores.
 ///
 /// # Examples
 ///
@@ -81,7 +78,7 @@ const SCV_MAX: f64 = 100.0;
 pub fn on_time(system: &System, load: &Load, lanes: &[Lane], within: Span) -> Result<Vec<u64>, SimError> {
     assert!(hold(system, load, lanes), "runs that lanes do not hold are made one by one");
     system.validate()?;
-    // Lanes without a run repeat the first one.
+    // Lanes without a run repeat the first.
     let all: Each<Lane> = std::array::from_fn(|lane| *lanes.get(lane).unwrap_or(&lanes[0]));
     let gaps = Gaps::try_new(system, load, &all)?;
     let services = Services::new(&load.service, &all);
@@ -97,17 +94,14 @@ pub fn on_time(system: &System, load: &Load, lanes: &[Lane], within: Span) -> Re
     Ok(on_time[..lanes.len()].to_vec())
 }
 
-/// With more cores than this, a path through a tournament costs less than a look at each core, be
-/// it in vectors.
+/// With more cores, one path through a tournament costs less than a vectorized look at each core.
 const SORTED_CORES_MAX: u16 = 192;
 
-/// Serves all blocks, compiled for the widest vectors of the machine: the results are the same bits
-/// with any. Returns how many are on time.
+/// Serves all blocks with the machine's widest vectors; any width gives the same bits.
 fn serve_all<S: Serve>(gaps: Gaps, serve: S, counts: Counts) -> Each<u64> {
     Arch::new().dispatch(All { gaps, serve, counts })
 }
 
-/// A run of all lanes.
 struct All<S> {
     gaps: Gaps,
     serve: S,

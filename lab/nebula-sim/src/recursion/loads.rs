@@ -1,18 +1,16 @@
-//! How many RPCs are at a core, for a policy that chooses by it.
+//! The number of RPCs at a core, for policies that choose by it.
 
 use nebula_nic::CoreId;
 use std::collections::VecDeque;
 
-/// The RPCs of each core, as far as a policy asks.
 pub(super) trait Loads {
-    /// RPCs that the NIC counts at a core at `now`, those that wait for it included.
+    /// RPCs that the NIC counts at a core at `now`, those that wait for the core included.
     fn load(&self, core: CoreId, now: u64) -> u32;
 
-    /// A core is given an RPC at `now`; the NIC knows of its end at `known`.
+    /// Gives a core an RPC at `now`; the NIC knows of its end at `known`.
     fn give(&mut self, core: CoreId, now: u64, known: u64);
 }
 
-/// For a policy that does not ask.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NotAsked;
 
@@ -26,12 +24,11 @@ impl Loads for NotAsked {
     fn give(&mut self, _: CoreId, _: u64, _: u64) {}
 }
 
-/// By core: when the NIC knows of the end of each RPC that it has, in order.
+/// By core: when the NIC knows of the end of each of its RPCs, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Known(Box<[VecDeque<u64>]>);
 
 impl Known {
-    /// All cores below `cores` idle.
     pub(super) fn new(cores: u16) -> Self {
         Self(vec![VecDeque::new(); usize::from(cores)].into())
     }

@@ -1,24 +1,21 @@
-//! One queue for all cores: RPCs are dispatched in the order of their arrival, and who waits is
-//! known when an RPC arrives.
+//! One queue for all cores: RPCs are dispatched in the order of their arrival.
 //!
-//! So an RPC that finds as many waiting as the bound of the queue is refused, which changes nothing
-//! for the others.
+//! So an arrival already knows how many RPCs wait. If the bound of the queue is reached, the RPC is
+//! refused, which changes nothing for the others.
 
 use super::block::Block;
 use super::terms::{Recursion, Stop};
 use super::waiting::Waiting;
 use pulp::NullaryFnOnce;
 
-/// The cores behind one queue.
 pub(super) trait Cores {
-    /// Whether [`take`](Self::take) has loops of which the compiler makes vectors.
+    /// Whether the compiler vectorizes loops of [`take`](Self::take).
     const IS_IN_VECTORS: bool = false;
 
-    /// Gives out the RPC that arrives at `arrived`, behind all before it.
+    /// Gives a core the RPC that arrives at `arrived`, after all before it.
     fn take(&mut self, arrived: u64, service: u64) -> Taken;
 }
 
-/// When an RPC leaves the queue, and when its core begins and ends it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub(super) dispatched: u64,
@@ -26,14 +23,13 @@ pub(super) struct Taken {
     pub(super) ended: u64,
 }
 
-/// A queue before its cores.
 pub(super) struct OneQueue<C> {
     cores: C,
     bound: Option<u32>,
     waiting: Waiting,
 }
 
-/// RPCs of a block: draws, recursion and statistics of this many stay in the first cache.
+/// RPCs of a block: its draws, recursion and statistics fit the first-level cache.
 const BLOCK_RPCS: usize = 512;
 
 impl<C: Cores> OneQueue<C> {
@@ -55,7 +51,7 @@ impl<C: Cores> OneQueue<C> {
         }
     }
 
-    /// The columns of a block keep what is served, one behind the other.
+    /// Serves below a bound: the block's columns keep the served RPCs, without gaps.
     #[inline(always)]
     fn serve_below(&mut self, bound: u32, block: &mut Block) {
         let mut served = 0;
@@ -76,7 +72,6 @@ impl<C: Cores> OneQueue<C> {
     }
 }
 
-/// A block to be served.
 struct Serve<'a, C>(&'a mut OneQueue<C>, &'a mut Block);
 
 impl<C: Cores> NullaryFnOnce for Serve<'_, C> {
@@ -91,8 +86,8 @@ impl<C: Cores> NullaryFnOnce for Serve<'_, C> {
     }
 }
 
-/// Serves it in vectors of 256 bits at most: where a loop over small integers ends in one number,
-/// shorter vectors take less time, because what is compared stays in the vector itself.
+/// Serves in vectors of at most 256 bits. Shorter vectors are faster for loops over small integers
+/// that end in one number, since a comparison's result stays in the vector.
 fn in_vectors<C: Cores>(serve: Serve<'_, C>) {
     #[cfg(target_arch = "x86_64")]
     if let Some(machine) = pulp::x86::V3::try_new() {

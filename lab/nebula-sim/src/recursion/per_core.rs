@@ -1,9 +1,8 @@
-//! A queue for each core: an RPC begins when it has arrived and the RPC before it at its core has
-//! ended.
+//! A queue per core: an RPC begins when it has arrived and its core's RPC before it has ended.
 //!
 //! The NIC keeps an RPC until its core has fewer than [`PER_CORE_BOUND`] RPCs, so its dispatch
-//! follows from the RPC before the one before it. How many RPCs an arrival finds at the NIC is
-//! counted over all cores, whose RPCs are dispatched in no common order: [`found`](super::found).
+//! follows from the core's RPC before the last. RPCs of different cores leave the NIC in no common
+//! order, so [`found`](super::found) counts how many an arrival finds there.
 
 use super::block::Block;
 use super::found::Found;
@@ -13,31 +12,26 @@ use crate::system::SLOTS_LAST;
 use crate::world::client::header_of;
 use nebula_nic::{Choose, PER_CORE_BOUND};
 
-/// The state of the recursion, with the policy that chooses the core.
 #[derive(Clone, Debug)]
 pub(super) struct PerCore<C, L> {
     choice: C,
     loads: L,
     terms: Terms,
     cores: Box<[Core]>,
-    /// When each RPC of the block leaves the NIC.
     dispatched: Vec<u64>,
     found: Found,
 }
 
-/// A core, by the RPCs that it was given last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Core {
-    /// When the last one ends.
     ended: u64,
-    /// When the NIC knows of the end of the last one, and of the one before.
+    /// When the NIC knows of the end of its last RPC, and of the one before.
     known: [u64; 2],
 }
 
 const _: () = assert!(PER_CORE_BOUND == 2, "a core keeps the ends of as many RPCs as the NIC gives it");
 
 impl<C: Choose, L: Loads> PerCore<C, L> {
-    /// All cores below `cores` idle.
     pub(super) fn new(choice: C, loads: L, cores: u16, terms: Terms) -> Self {
         let cores = vec![Core::default(); usize::from(cores)].into();
         Self { choice, loads, terms, cores, dispatched: Vec::new(), found: Found::default() }
@@ -46,8 +40,7 @@ impl<C: Choose, L: Loads> PerCore<C, L> {
 
 impl<C: Choose, L: Loads> Recursion for PerCore<C, L> {
     fn block_rpcs(&self) -> usize {
-        // The RPCs that wait are looked at once a block: of longer blocks where more wait, that is
-        // half a look for each at most.
+        // Waiting RPCs are scanned once a block, whose length grows with them: half a look per RPC.
         (2 * self.found.waiting()).next_power_of_two().clamp(1 << 10, 1 << 16)
     }
 

@@ -1,18 +1,16 @@
-//! What a recursion is, and what an RPC costs in addition to its service.
+//! The interface of a recursion, and the costs of an RPC in addition to its service.
 
 use crate::recursion::block::Block;
 
-/// What a run under first come, first served needs: [`serve`](Self::serve) says when each RPC of a
-/// block begins and ends.
+/// A run under first come, first served, block by block.
 pub(super) trait Recursion {
-    /// RPCs of a block, at most.
     fn block_rpcs(&self) -> usize;
 
-    /// Fills in when the RPCs of a block begin and end, and how many wait when each arrives.
+    /// Fills in the begin and end of a block's RPCs, and how many wait at each arrival.
     fn serve(&mut self, block: &mut Block) -> Result<(), Stop>;
 }
 
-/// The latencies and the core time that an RPC takes in addition to its service, in picoseconds.
+/// Latencies and core time of an RPC in addition to its service, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     /// From its dispatch until its core can begin it.
@@ -23,7 +21,6 @@ pub(super) struct Terms {
     pub(super) notify: u64,
 }
 
-/// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// More RPCs wait than a run can hold.

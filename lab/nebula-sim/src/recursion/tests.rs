@@ -14,7 +14,7 @@ fn open(service: &str, load: f64) -> Load {
     Load::open(service.parse().unwrap(), load)
 }
 
-/// Each RPC of a run by the recursions, warm-up and all.
+/// All RPCs of a run by the recursions, the warm-up included.
 fn by_recursion(system: &System, load: &Load, rpcs: u64, seed: Seed) -> Vec<Noted> {
     assert!(fits(system, load), "{system:?}");
     let mut all = Vec::new();
@@ -32,7 +32,6 @@ fn by_recursion(system: &System, load: &Load, rpcs: u64, seed: Seed) -> Vec<Note
     all
 }
 
-/// The tally of a run by the recursions.
 fn recur(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
     run(system, Demand { load, length, seed, parts: 0 }).expect("it fits").map(|(tally, _)| tally)
 }
@@ -42,8 +41,7 @@ fn the_parts_of_a_window_are_those_of_the_machines() {
     let (system, load) = (System::new(Policy::Jbsq(2), 16), open("exp:1us", 0.9));
     let demand = Demand { load: &load, length: Length { warmup: 5_000, rpcs: 160_000 }, seed: Seed(3), parts: 4 };
     let (tally, ours) = run(&system, demand).unwrap().unwrap();
-    // A balancer's way of length zero to one server is no recursion, nor a bound that is never met
-    // under this policy's retries.
+    // Neither a balancer to one server nor, with these retries, an unreached bound is a recursion.
     let other = System {
         reaction: nebula_requester::RetryPolicy::BackOff { first: Span::from_us(1), factor: 2, attempts: 2, seed: 1 },
         ..system.clone().queue_bound(1 << 16)
@@ -114,10 +112,10 @@ fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
         for cores in [1, 2, 3, 100] {
             assert_policy(policy, cores, &open("exp:1us", 0.8), Costs::ZERO, 50_000);
         }
-        // Everything happens at once: arrivals and ends on the same picosecond.
+        // Arrivals and ends fall on the same picosecond.
         let together = open("fixed:1us", 0.5).arrivals("paced".parse().unwrap());
         assert_policy(policy, 4, &together, Costs::ZERO, 50_000);
-        // Some RPCs take no time at all, so that a core ends several at once.
+        // Some RPCs take no time, so a core ends several at once.
         assert_policy(
             policy,
             4,
@@ -125,10 +123,8 @@ fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
             Costs::ZERO,
             50_000,
         );
-        // Service longer than the 32 bits of picoseconds that `two_each` looks at, and cores that
-        // are all far from its base.
+        // Some services exceed the 32 bits of `two_each`; all cores are far from its base.
         assert_policy(policy, 4, &open("bimodal:1us@0.9,10ms@0.1", 0.9), Costs::ZERO, 20_000);
-        // Thousands wait in a burst.
         assert_policy(policy, 16, &bursts(0.5), Costs::ZERO, 100_000);
         assert_policy(policy, 16, &open("mix:get=0.9*fixed:500ns;scan=0.1*exp:5us", 0.9), Costs::ZERO, 50_000);
         assert_policy(
@@ -164,7 +160,7 @@ fn what_is_refused_and_served_behind_a_bound_is_as_on_the_machines() {
             };
             simulate(&system, Demand { load: &load, length: whole, seed, parts: 0 }, &mut note).unwrap();
             assert!(machines.iter().map(|rpc| rpc.found).eq(found), "{policy} {service}");
-            // Those refused have no end, and every one served has.
+            // RPCs that are refused have no end; all others have one.
             let ended = machines.iter().filter(|rpc| rpc.found < bound).map(|rpc| [rpc.arrived, rpc.begun, rpc.ended]);
             assert!(ended.eq(served), "{policy} {service}");
             assert!(recur(&system, &load, length, seed).unwrap() == tally, "{policy} {service}");
@@ -227,7 +223,7 @@ fn the_same_is_refused_as_on_the_machines() {
     assert!(matches!(refused(&system, &open("exp:1us", 1.0)), SimError::Unstable { .. }));
     assert!(matches!(refused(&system, &open("exp:1us", -1.0)), SimError::Load { .. }));
     assert!(matches!(refused(&System::new(Policy::SingleQueue, 0), &open("exp:1us", 0.5)), SimError::Nic(_)));
-    // Five hundred seconds between two arrivals: they are longer than the clock of so many cores.
+    // Between two arrivals are five hundred seconds: more than the clock of so many cores holds.
     let rare = open("exp:1s", 2e-6);
     assert_eq!(refused(&System::new(Policy::SingleQueue, 1000), &rare), SimError::Endless { seconds: 18_014 });
     // A few take five hours: the arrivals are in time, and the ends are not.
@@ -243,8 +239,7 @@ fn the_same_is_refused_as_on_the_machines() {
 
 #[test]
 fn a_queue_that_grows_without_limit_is_refused() {
-    // Dispatch and notice take as long as the service: one queue saturates at a third of the cores'
-    // capacity.
+    // Dispatch and notice take as long as the service: a third of the capacity saturates.
     let costs = Costs { dispatch: Span::from_us(1), notify: Span::from_us(1), ..Costs::ZERO };
     let system = System::new(Policy::SingleQueue, 4).costs(costs);
     let refused = recur(&system, &open("exp:1us", 0.9), Length { warmup: 0, rpcs: 20_000_000 }, Seed(1));

@@ -1,9 +1,8 @@
-//! Cores with credit for two RPCs, up to 64 of them: `jbsq:2`, by two times of each core and
-//! without events.
+//! `jbsq:2` on up to 64 cores, by two times of each core and without events.
 //!
-//! A core has credit when the NIC knows of the end of the RPC before its last one, and is idle when
-//! it knows of the end of the last one. So the choice of `nebula-nic`, the lowest idle core and
-//! else the lowest one with credit, is the least of a number for each core:
+//! A core has credit when the NIC knows of the end of its RPC before the last, and is idle when the
+//! NIC knows of the end of the last. `nebula-nic` chooses the lowest idle core, else the lowest
+//! with credit. That is the core with the least of these numbers:
 //!
 //! ```text
 //!              time         0          before            last
@@ -11,10 +10,10 @@
 //! number of core c               c + 2n           c + n           c          n cores
 //! ```
 //!
-//! All cores are looked at, but without a branch, in vectors, and nothing is kept in order. If all
-//! are full, the RPC waits for the least of the times before.
+//! All cores are compared, in vectors and without a branch, and nothing is kept in order. If all
+//! are full, the RPC waits for the least of the times `before`.
 //!
-//! The times in these vectors are picoseconds after a base, in 32 bits; the base moves along.
+//! These times are 32 bits of picoseconds after a base, which moves along.
 
 #![expect(
     clippy::needless_range_loop,
@@ -24,43 +23,35 @@
 use super::one_queue::{Cores, Taken};
 use super::terms::Terms;
 
-/// The state of the recursion, with room for so many cores.
 #[derive(Clone, Debug)]
 pub(super) struct TwoEach<const CORES: usize> {
     terms: Terms,
     cores: [Core; CORES],
-    /// From when on each core has credit, and from when on it is idle: [`Core::known`] after the
-    /// base, at most [`LATER`].
+    /// When each core gets credit, and idle: [`Core::known`] after the base, at most [`LATER`].
     credit_from: [i32; CORES],
     idle_from: [i32; CORES],
     base: u64,
     last_dispatched: u64,
 }
 
-/// What is known of a core's last RPCs.
 #[derive(Clone, Copy, Debug)]
 struct Core {
-    /// When the last one ends.
     ended: u64,
-    /// When the NIC knows of the end of the one before, and of the last one.
+    /// When the NIC knows of the end of its RPC before the last, and of its last.
     known: [u64; 2],
 }
 
 impl Core {
     const IDLE: Self = Self { ended: 0, known: [0, 0] };
-    /// No core: one without it is always chosen before.
+    /// A place without a core: it is never chosen before a core.
     const NONE: Self = Self { ended: 0, known: [u64::MAX; 2] };
 }
 
-/// So long after the base, or longer: no RPC arrives then before the base has moved.
+/// This time after the base, or a later one. No RPC arrives so late before the base has moved.
 const LATER: i32 = i32::MAX;
 
 impl<const CORES: usize> TwoEach<CORES> {
-    /// All cores below `cores` idle.
-    ///
-    /// # Panics
-    ///
-    /// If there is no room for so many.
+    /// Starts with all cores idle. Panics if `cores` is more than `CORES`.
     pub(super) fn new(cores: u16, terms: Terms) -> Self {
         assert!(usize::from(cores) <= CORES, "there is room for {CORES} cores");
         let core = |index| if index < usize::from(cores) { Core::IDLE } else { Core::NONE };
@@ -69,7 +60,6 @@ impl<const CORES: usize> TwoEach<CORES> {
         Self { terms, cores, credit_from: from, idle_from: from, base: 0, last_dispatched: 0 }
     }
 
-    /// The base moves to `now`, before which no RPC arrives any more.
     #[inline(never)]
     fn move_base(&mut self, now: u64) {
         self.base = now;
@@ -95,7 +85,7 @@ impl<const CORES: usize> TwoEach<CORES> {
         if least < 2 * CORES { least % CORES } else { CORES }
     }
 
-    /// The first core to have credit; the lowest of several.
+    /// The first core to get credit; the lowest of several.
     #[inline(always)]
     fn first_credit(&mut self) -> usize {
         let mut first = least(&self.credit_from);
@@ -106,7 +96,7 @@ impl<const CORES: usize> TwoEach<CORES> {
         if first == LATER { self.first_credit_of_all() } else { place_of(&self.credit_from, first) % CORES }
     }
 
-    /// The same, where all are far from the base.
+    /// The same if all cores are far from the base.
     #[cold]
     #[inline(never)]
     fn first_credit_of_all(&self) -> usize {
@@ -120,7 +110,7 @@ impl<const CORES: usize> Cores for TwoEach<CORES> {
 
     #[inline(always)]
     fn take(&mut self, arrived: u64, service: u64) -> Taken {
-        // An RPC that waits behind another one finds no credit: that one took the last of it.
+        // An RPC that waits behind another one finds no credit: that one took the last.
         let chosen = if arrived < self.last_dispatched { CORES } else { self.choose(arrived) };
         let (index, dispatched) = if chosen < CORES {
             (chosen, arrived)
@@ -141,7 +131,7 @@ impl<const CORES: usize> Cores for TwoEach<CORES> {
     }
 }
 
-/// How long after the base a time is; what was before counts as the base.
+/// Time from the base to `at`; zero if `at` is earlier.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "at most `LATER`")]
 fn after(base: u64, at: u64) -> i32 {
@@ -154,13 +144,11 @@ const fn index_of(core: usize) -> i32 {
     core as i32
 }
 
-/// The least of some times.
 #[inline(always)]
 fn least<const CORES: usize>(times: &[i32; CORES]) -> i32 {
     times.iter().fold(LATER, |least, &time| least.min(time))
 }
 
-/// The first place of a time that is among these.
 #[inline(always)]
 fn place_of<const CORES: usize>(times: &[i32; CORES], time: i32) -> usize {
     let mut first = index_of(CORES - 1);

@@ -1,19 +1,18 @@
-//! The RPCs that wait in one queue, by when they are dispatched.
+//! The RPCs that wait in one queue, by the time of their dispatch.
 
 use super::terms::Stop;
 use crate::system::SLOTS_LAST;
 
-/// A FIFO, since RPCs of one queue are dispatched in the order of their arrival.
+/// A FIFO: RPCs of one queue are dispatched in the order of their arrival.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
-    /// A ring whose length is a power of two. What is not in use, for [`AHEAD`] places at least, is
-    /// [`NEVER`].
+    /// A ring of a power of two places; the [`AHEAD`] behind the tail, or more, are [`NEVER`].
     dispatched: Box<[u64]>,
     head: usize,
     tail: usize,
 }
 
-/// Entries that are looked at together.
+/// Entries compared at once.
 const AHEAD: usize = 4;
 const NEVER: u64 = u64::MAX;
 const PLACES_FIRST: usize = 2048;
@@ -23,7 +22,6 @@ impl Waiting {
         Self { dispatched: vec![NEVER; PLACES_FIRST].into(), head: 0, tail: 0 }
     }
 
-    /// Makes room for `more` RPCs, unless more wait already than a run can hold.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), Stop> {
         if self.tail - self.head > SLOTS_LAST as usize {
             return Err(Stop::Outgrown);
@@ -40,14 +38,13 @@ impl Waiting {
         Ok(())
     }
 
-    /// How many wait at `now`, after those that have been dispatched have left.
+    /// Removes the RPCs dispatched by `now`; returns how many still wait.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "no more than fit in a run")]
     pub(super) fn found(&mut self, now: u64) -> u32 {
         let mask = self.dispatched.len() - 1;
         loop {
-            // They are in order, so those of the next that have left are the first ones; none is
-            // `NEVER`.
+            // They are in order, so those that have left are the first ones; `NEVER` has not left.
             let mut left = 0;
             for next in 0..AHEAD {
                 left += usize::from(self.dispatched[(self.head + next) & mask] <= now);
@@ -59,7 +56,7 @@ impl Waiting {
         }
     }
 
-    /// An RPC that arrives now is dispatched at `dispatched`; it waits unless that is now.
+    /// Adds an RPC that arrives at `now` and, unless `dispatched` is now, waits until then.
     #[inline(always)]
     pub(super) fn push(&mut self, now: u64, dispatched: u64) {
         let mask = self.dispatched.len() - 1;

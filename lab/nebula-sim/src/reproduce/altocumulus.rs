@@ -1,5 +1,4 @@
-//! Altocumulus: one group against other systems, many groups, the accuracy of thresholds, and the
-//! bytes that migration moves.
+//! Altocumulus: one group, many groups, the accuracy of thresholds, and migrated bytes.
 
 pub(crate) mod figures;
 mod scale;

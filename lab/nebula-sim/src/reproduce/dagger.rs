@@ -1,5 +1,4 @@
-//! Dagger: what the interface between cores and NIC costs, how far it scales, and what a store over
-//! it takes.
+//! Dagger: the cost of the interface between cores and NIC, its scaling, and a store over it.
 
 use super::lab::Lab;
 use super::paper::{self, DaggerSetup, Derived, Figure, HostCase, Quantity};
@@ -19,7 +18,6 @@ fn replications(lab: &Lab<'_>) -> u32 {
     lab.effort.of([4, 6, 10])
 }
 
-/// The replications of one system under one load.
 fn tallies(lab: &Lab<'_>, setup: &DaggerSetup, system: &System, load: &Load) -> Result<Vec<Tally>, ReproduceError> {
     let runs = lab.runs(lab.effort.of(setup.rpcs), replications(lab));
     let one = |&index: &u32| {
@@ -30,7 +28,7 @@ fn tallies(lab: &Lab<'_>, setup: &DaggerSetup, system: &System, load: &Load) -> 
     try_each(&indices(0..replications(lab)), one)
 }
 
-/// Millions of RPCs per second in a closed loop.
+/// Millions of RPCs per second in a closed loop by replication, and the share dropped.
 fn mrps(
     lab: &Lab<'_>,
     setup: &DaggerSetup,
@@ -43,7 +41,7 @@ fn mrps(
     Ok((tallies.iter().map(|tally| tally.served_rps() / 1e6).collect(), dropped))
 }
 
-/// Median and p99 of the round trip in microseconds, at a share of what the system sustains.
+/// Median and p99 of the round trip in microseconds, at a share of the system's saturation.
 fn latencies(
     lab: &Lab<'_>,
     setup: &DaggerSetup,
@@ -56,8 +54,7 @@ fn latencies(
     Ok([0.5, 0.99].map(|share| tallies.iter().map(|tally| tally.latency_with_nacks(share) / 1e6).collect()))
 }
 
-/// The published values of an entry, in the order of the file, each as a row: what nothing here
-/// models is cited.
+/// A row per published value of an entry, in order; values without a model here are cited.
 fn rows(entry: &str, row: impl Fn(&'static Figure, &str) -> Row) -> Vec<Row> {
     let prefix = format!("{entry}/");
     let figures = paper::dagger().figures.iter();
@@ -65,7 +62,7 @@ fn rows(entry: &str, row: impl Fn(&'static Figure, &str) -> Row) -> Vec<Row> {
     named.map(|(figure, name)| if figure.cited.is_some() { Row::cited(figure) } else { row(figure, name) }).collect()
 }
 
-/// A row that differs for a reason, or rests on an assumption.
+/// A row that differs for a reason or, if it assumes something, is not reproducible as published.
 fn judged(figure: &Figure, ours: Interval, why: String) -> Row {
     let otherwise = if figure.assumes.is_some() { Judgment::NotReproducibleAsPublished } else { Judgment::Differs };
     let why = figure.assumes.as_ref().map_or(why.clone(), |assumes| format!("{why}; not published: {assumes}"));
@@ -90,11 +87,10 @@ pub(super) fn interfaces(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> 
     Ok(rows.into())
 }
 
-/// What was measured about one interface.
 struct Found<'a> {
     case: &'a HostCase,
     host: Host,
-    /// The load of the latencies, as a share of what the core sustains.
+    /// The load of the latencies, over the core's saturation.
     share: f64,
     mrps: Vec<f64>,
     dropped: f64,
@@ -121,12 +117,11 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Crossings of the interconnect in a round trip: each line to the NIC, and from it to a core.
+    /// Crossings of the interconnect in a round trip: each line to the NIC, and back to a core.
     fn crossings(&self) -> u32 {
         2 * (self.host.interface.crossings() + 1)
     }
 
-    /// What a value of this case is made of.
     fn why(&self, quantity: Quantity) -> String {
         let Self { case, host, share, .. } = self;
         let ns = |span: nebula_nic::Span| wording::number(span.as_ns_f64());
@@ -162,8 +157,8 @@ fn dropped(found: &Found<'_>) -> Row {
     Row::note(format!("dagger/interfaces/{}_dropped", found.case.id), what, "share", Interval::exact(found.dropped))
 }
 
-/// The throughput over the coherent interconnect over that over PCIe, of all pairs: which of them
-/// the published range means is not said.
+/// The throughput over the coherent interconnect divided by that over PCIe, for all pairs: the
+/// paper does not say which of them its range covers.
 fn pairs<'a>(found: &'a [Found<'_>]) -> impl Iterator<Item = Row> + 'a {
     let polls = |found: &&Found<'_>| found.host.interface.polls();
     let of = found.iter().filter(polls).filter(|found| !found.case.is_variant());
@@ -177,7 +172,7 @@ fn pairs<'a>(found: &'a [Found<'_>]) -> impl Iterator<Item = Row> + 'a {
     )
 }
 
-/// The row of a figure that is named after a case and what is measured.
+/// The row of a figure whose name is a case and a quantity.
 fn measured_row(found: &[Found<'_>], figure: &Figure, name: &str) -> Row {
     let measured = Quantity::MEASURED
         .iter()
@@ -194,7 +189,6 @@ fn measured_row(found: &[Found<'_>], figure: &Figure, name: &str) -> Row {
     judged(figure, ours, why)
 }
 
-/// The row of a figure that is made of one or two cases.
 fn derived_row(found: &[Found<'_>], figure: &Figure, derived: &Derived) -> Row {
     let of = find(found, &derived.of);
     let over = derived.over.as_ref().map(|id| find(found, id));
@@ -259,7 +253,7 @@ pub(super) fn scaling(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     Ok(Reproduction { rows, pictures: vec![picture] })
 }
 
-/// `end-to-end_3`: whether end to end, and the threads.
+/// Whether end to end, and the threads: `end-to-end_3`.
 fn point_of(name: &str) -> (bool, u16) {
     let point = name.split_once('_').and_then(|(way, threads)| Some((way, threads.parse().ok()?)));
     match point {

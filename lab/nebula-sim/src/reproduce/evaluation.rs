@@ -1,10 +1,8 @@
-//! The server of NEBULA's evaluation: the runs and the wording that figures 6a, 6b, 7 and 8 and
-//! Table III share.
+//! The server of NEBULA's evaluation, for figures 6a, 6b, 7, 8 and Table III.
 //!
-//! All designs run on one machine. Each figure selects designs, mixes, sizes and loads. Figures
-//! share many runs, so results are kept in a [`Memo`](memo::Memo), which does not change any row.
-//! Some values of the paper's machine are fitted: they were chosen after results were seen. A
-//! second machine has none of them; its rows are notes whose ids end with `unfitted`.
+//! All designs run on one machine. Figures share many runs, so a [`Memo`](memo::Memo) keeps
+//! results; it changes no row. Some values of the machine are fitted, chosen after results were
+//! seen. A second machine has none of them; its rows are notes with ids that end in `unfitted`.
 //!
 //! Next: [`case`], what runs; [`point`], its results; [`bench`], the runs; [`value`] and [`say`],
 //! values and reasons of rows; [`chart`], the charts.

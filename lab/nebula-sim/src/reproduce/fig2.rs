@@ -1,9 +1,8 @@
-//! How does memory bandwidth limit a server's throughput? NEBULA's figure 2: four designs, p99 and
-//! DRAM bandwidth against load.
+//! How does memory bandwidth limit a server? NEBULA's figure 2: four designs against load.
 //!
-//! The runs with the arrivals of the published program are judged, since their curves agree with
-//! the figure. The paper's text names Poisson arrivals; runs with these are notes. A value that
-//! only the former give is not reproducible as published.
+//! The judged runs have the arrivals of the published program, whose curves agree with the figure.
+//! The paper's text names Poisson arrivals; runs with these are notes. A value that only the former
+//! give is not reproducible as published.
 //!
 //! Next: [`sweep`], the runs; [`rows`], their rows; [`picture`], their charts.
 

@@ -1,9 +1,7 @@
-//! At which load does each design keep the SLO? NEBULA's figure 6a: load imbalance and buffer
-//! bloat, separately and together.
+//! At which load does each design keep the SLO? NEBULA's figure 6a: imbalance and buffer bloat.
 //!
-//! Each design is judged by its highest rate and by its results at the load that the paper prints.
-//! The next higher load of the grid is a note: a design that keeps the SLO at that load is better
-//! here than published.
+//! Each design is judged by its highest rate and by its results at the printed load. The next load
+//! of the grid is a note: a design that keeps the SLO there is better here than published.
 
 use super::evaluation::bench::Bench;
 use super::evaluation::case::Case;
@@ -42,7 +40,7 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     })
 }
 
-/// The printed loads, those next to them, and those of the comparisons.
+/// The printed loads, and the next one of the grid for each.
 fn points(bench: &Bench<'_>, setup: &Fig6a) -> Vec<(Case, f64)> {
     let printed = setup
         .designs
@@ -51,7 +49,6 @@ fn points(bench: &Bench<'_>, setup: &Fig6a) -> Vec<(Case, f64)> {
     printed.collect()
 }
 
-/// The next load of the grid.
 fn next_gap_ns(bench: &Bench<'_>, gap_ns: f64) -> f64 {
     let next = bench.setup.gaps_ns.iter().copied().find(|&next| next < gap_ns);
     next.expect("the grid goes beyond every printed load")
@@ -82,10 +79,8 @@ fn values(bench: &Bench<'_>, setup: &Fig6a) -> Result<Vec<Value>, ReproduceError
     rates.chain(slos).chain(others).collect()
 }
 
-/// A value of `SRQ_emu` with what random assignment permits at most.
-///
-/// With a random core for each RPC, each core is a queue with Poisson arrivals. No service times of
-/// the same mean make RPCs wait less than equal ones.
+/// Adds to a value of `SRQ_emu` the bound of random assignment, by which each core is a queue with
+/// Poisson arrivals. Of all service times with the same mean, equal ones make RPCs wait least.
 fn with_bound(bench: &Bench<'_>, setup: &Fig6a, value: Value) -> Result<Value, ReproduceError> {
     if paper::nebula().figure(&value.id).assumes.is_none() {
         return Ok(value);
@@ -114,8 +109,7 @@ fn with_bound(bench: &Bench<'_>, setup: &Fig6a, value: Value) -> Result<Value, R
     Ok(Value { why, ..value })
 }
 
-/// The results at the next load of the grid, as a note: the grid is inferred from the printed
-/// loads.
+/// The results at the next load of the grid, which is inferred from the printed loads, as a note.
 fn next_load(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> {
     let gap_ns = next_gap_ns(bench, at.gap_ns);
     let id = format!("nebula/fig6a/{}/p99_slos_next", at.design.id());

@@ -1,5 +1,4 @@
-//! How much DRAM bandwidth does each design use? NEBULA's figure 6b: buffers for each connection
-//! against shared buffers.
+//! How much DRAM bandwidth does each design use? NEBULA's figure 6b: separate or shared buffers.
 
 use super::evaluation::bench::Bench;
 use super::evaluation::case::Case;
@@ -31,14 +30,12 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     Ok(Reproduction { rows, pictures: vec![bandwidth_chart(bench, "DRAM bandwidth, 512 B, half GETs", lines)?] })
 }
 
-/// The designs of the figure. NEBULA is not among them, since steering does not change the bytes
-/// moved.
+/// The figure's designs: without NEBULA, since steering does not change the bytes moved.
 fn designs(setup: &Fig6a) -> Vec<AtLoad> {
     setup.designs.iter().copied().filter(|at| at.design != Design::Nebula).collect()
 }
 
-/// The id of a design's figure. The paper prints a share for `SRQ_emu`, and the bandwidth for the
-/// others.
+/// The id of a design's figure: the paper prints a share for `SRQ_emu`, and else the bandwidth.
 fn id(design: Design) -> String {
     let what = if design == Design::Srq { "bandwidth_share" } else { "bandwidth" };
     format!("nebula/fig6b/{}/{what}", design.id())

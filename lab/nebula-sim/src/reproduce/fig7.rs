@@ -33,7 +33,6 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     Ok(Reproduction { rows, pictures: vec![picture(bench, &bars)?] })
 }
 
-/// A design with one value size.
 struct Bar {
     id: String,
     value_bytes: u32,
@@ -70,15 +69,13 @@ fn values(bench: &Bench<'_>, setup: &Fig7, bars: &[Bar]) -> Result<Vec<Value>, R
     rates.chain(others).chain(smaller).collect()
 }
 
-/// The highest rate of RPCValet with values of more than one block.
 fn large_items(bench: &Bench<'_>, bars: &[Bar], smallest: u32) -> Result<Value, ReproduceError> {
     let is_large = |bar: &&Bar| bar.case.design == Design::RpcValet && bar.value_bytes > smallest;
     let most = bars.iter().filter(is_large).min_by_key(|bar| bar.value_bytes).expect("the figure has such sizes");
     bench.rate("nebula/fig7/rpcvalet_large_items", most.case, most.gap_ns)
 }
 
-/// Mean service time of an RPC alone in the server, divided by that with the value size of most
-/// figures.
+/// Mean service time of an RPC alone in the server, over that with the usual value size.
 fn service(bench: &Bench<'_>, value_bytes: u32) -> Result<Value, ReproduceError> {
     let usual = bench.case(Design::Base);
     let (small, large) = (bench.alone(usual.values(value_bytes))?, bench.alone(usual)?);
@@ -92,8 +89,7 @@ fn service(bench: &Bench<'_>, value_bytes: u32) -> Result<Value, ReproduceError>
     Ok(Value { id: format!("nebula/fig7/{value_bytes}/service"), value, why, unfitted: None })
 }
 
-/// The service times themselves, as notes. With the value size of most figures, the service time is
-/// calibrated and therefore not a result.
+/// The service times, as notes. The one with the usual value size is calibrated and no result.
 fn services(bench: &Bench<'_>, setup: &Fig7) -> Result<Vec<Row>, ReproduceError> {
     let note = |size: &ValueSize| {
         let value: Interval = bench.alone(bench.case(Design::Base).values(size.value_bytes))?.service_ns();

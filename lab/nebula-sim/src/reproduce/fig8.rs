@@ -1,5 +1,4 @@
-//! What does steering gain? NEBULA's figure 8: no prefetching, software prefetching, and
-//! NIC-to-core steering.
+//! What does steering gain? NEBULA's figure 8: no prefetching, software prefetching, and steering.
 
 use super::evaluation::bench::Bench;
 use super::evaluation::case::Case;
@@ -31,7 +30,6 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     Ok(Reproduction { rows, pictures: vec![picture(&large)?, picture(&small)?] })
 }
 
-/// The designs of the figure.
 struct Trio {
     value_bytes: u32,
     base: Case,
@@ -96,8 +94,8 @@ fn service(bench: &Bench<'_>, id: &str, case: Case) -> Result<Value, ReproduceEr
     Ok(Value { id: id.to_owned(), value: alone.service_ns(), why, unfitted: None })
 }
 
-/// The highest rates, which the figure shows and the text does not print.
-/// Figure 6a's entry has the unfitted rates of its designs with the usual values.
+/// The highest rates, which the figure shows and the text does not print. Figure 6a's entry has
+/// those without fitted parameters for the usual values.
 fn notes(bench: &Bench<'_>, trio: &Trio) -> Result<Vec<Row>, ReproduceError> {
     let is_elsewhere = |case: Case| trio.value_bytes == bench.setup.value_bytes && case != trio.swpref;
     let mut rows = Vec::new();

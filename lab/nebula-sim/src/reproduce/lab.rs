@@ -1,4 +1,4 @@
-//! How entries run: how much is simulated, from which seed, and who receives the progress.
+//! The parameters of a reproduction: effort, seed, and the receiver of the progress.
 
 use super::evaluation::memo::Memo;
 use super::reproduction::ReproduceError;
@@ -35,7 +35,7 @@ impl Effort {
 
 /// Receives the progress of an entry, from any thread.
 pub trait Progress: Sync {
-    /// What follows belongs to `what`.
+    /// The next steps belong to `what`.
     fn begin(&self, what: &'static str) {
         let _ = what;
     }
@@ -45,7 +45,6 @@ pub trait Progress: Sync {
     fn step(&self);
 }
 
-/// Ignores the progress.
 impl Progress for () {
     fn expect(&self, _steps: u64) {}
     fn step(&self) {}
@@ -65,17 +64,15 @@ pub struct Lab<'a> {
 }
 
 impl Lab<'_> {
-    /// Runs of `rpcs` RPCs each with this lab's seed. Each run is one step of progress.
+    /// Runs with this lab's seed; each is one step of progress.
     pub(super) fn runs(&self, rpcs: u64, replications: u32) -> Runs {
         Runs::default().rpcs(rpcs).replications(replications).seed(self.seed)
     }
 
-    /// One operating point.
     pub(super) fn estimate(&self, system: &System, load: &Load, runs: &Runs) -> Result<Estimate, ReproduceError> {
         Ok(experiment::estimate(system, load, runs, &|| self.progress.step())?)
     }
 
-    /// The highest load that keeps an SLO.
     pub(super) fn load_at_slo(
         &self,
         system: &System,
@@ -87,7 +84,6 @@ impl Lab<'_> {
         Ok(search::load_at_slo(system, load, slo, bracket, runs, &|| self.progress.step())?)
     }
 
-    /// The highest load that keeps an objective.
     pub(super) fn load_at_objective(
         &self,
         system: &System,
@@ -99,7 +95,6 @@ impl Lab<'_> {
         Ok(search::load_at_objective(system, load, objective, bracket, runs, &|| self.progress.step())?)
     }
 
-    /// Announces `points` × `replications` steps.
     pub(super) fn expect(&self, points: usize, replications: u32) {
         self.progress.expect(points as u64 * u64::from(replications));
     }

@@ -25,7 +25,7 @@ pub(super) fn compare(lab: &Lab<'_>, runs: &Runs) -> Result<Reproduction, Reprod
     Ok(rows.into_iter().map(judged).collect::<Vec<Row>>().into())
 }
 
-/// NEBULA with the mix, on the machine with another link; `None` for its own.
+/// NEBULA with the mix, on the machine with this link or, with `None`, its own.
 fn scenario(setup: &Link, link_gbps: Option<f64>) -> Result<Scenario, ReproduceError> {
     let evaluation = &paper::nebula().setup.evaluation;
     let text = blocks::Machine::source(&evaluation.machine).unwrap_or_default();
@@ -41,7 +41,7 @@ fn saturated(setup: &Link, runs: &Runs) -> Result<BlocksEstimate, ReproduceError
     Ok(blocks::estimate(&scenario(setup, Some(setup.gbps))?, rate, runs, &|| ())?)
 }
 
-/// The highest rates with the machine's link and with one that nothing waits for.
+/// The highest rates with the machine's link, and with one for which no packet waits.
 fn rates(lab: &Lab<'_>, setup: &Link, runs: &Runs) -> Result<[RateAtSlo; 2], ReproduceError> {
     let slo = scenario(setup, None)?.slo(paper::nebula().setup.evaluation.slo_services, lab.seed)?;
     let links = [None, Some(setup.ample_gbps)];

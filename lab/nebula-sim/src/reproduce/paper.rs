@@ -1,6 +1,4 @@
-//! What was published, as data: figures and set-ups of `data/papers/*.toml`.
-//!
-//! The files are compiled in. The first test that reads a file finds a mistake in it.
+//! The publications as data: figures and set-ups of `data/papers/*.toml`, which are compiled in.
 
 pub(crate) mod spelled;
 pub(crate) mod law;
@@ -68,18 +66,16 @@ pub struct Figure {
     pub origin: Origin,
     /// The place in the source.
     pub source: String,
-    /// What has to be assumed to get the value, because it is not published.
+    /// The assumption behind the value, for a parameter that is not published.
     #[serde(default)]
     pub assumes: Option<String>,
-    /// The parameter that is fitted to this value, or is this value. If ours then agrees, it is
-    /// counted apart.
+    /// The parameter fitted to this value, or equal to it. If ours agrees, it is counted apart.
     #[serde(default)]
     pub fitted: Option<String>,
-    /// Why nothing of ours stands beside this value. It is counted apart.
+    /// Why the laboratory has no value for this figure. It is counted apart.
     #[serde(default)]
     pub cited: Option<String>,
-    /// The value that would mean "no effect", if this figure is one: 1 for a ratio, 0 for a
-    /// difference.
+    /// The value that means "no effect", if the figure is one: 1 for a ratio, 0 for a difference.
     #[serde(default)]
     pub neutral: Option<f64>,
     /// The figure that makes the same claim, if the paper makes it twice.
@@ -133,7 +129,7 @@ impl<S> Paper<S> {
     ///
     /// # Panics
     ///
-    /// If the file has none: each entry needs its data.
+    /// If the file has no figure of this id.
     #[must_use]
     pub fn figure(&self, id: &str) -> &Figure {
         let found = self.figures.iter().find(|figure| figure.id == id);
@@ -156,7 +152,7 @@ pub fn nebula() -> &'static Paper<NebulaSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/rpcvalet.toml` does not match its types.
+/// If `data/papers/rpcvalet.toml` does not match its types.
 #[must_use]
 pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
     static PAPER: OnceLock<Paper<RpcValetSetup>> = OnceLock::new();
@@ -178,7 +174,7 @@ pub fn dagger() -> &'static Paper<DaggerSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/zygos.toml` does not match its types.
+/// If `data/papers/zygos.toml` does not match its types.
 #[must_use]
 pub fn zygos() -> &'static Paper<ZygosSetup> {
     static PAPER: OnceLock<Paper<ZygosSetup>> = OnceLock::new();
@@ -189,7 +185,7 @@ pub fn zygos() -> &'static Paper<ZygosSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/altocumulus.toml` does not match its types.
+/// If `data/papers/altocumulus.toml` does not match its types.
 #[must_use]
 pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
     static PAPER: OnceLock<Paper<AltocumulusSetup>> = OnceLock::new();
@@ -200,7 +196,7 @@ pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/shinjuku.toml` does not match its types.
+/// If `data/papers/shinjuku.toml` does not match its types.
 #[must_use]
 pub fn shinjuku() -> &'static Paper<ShinjukuSetup> {
     static PAPER: OnceLock<Paper<ShinjukuSetup>> = OnceLock::new();
@@ -211,7 +207,7 @@ pub fn shinjuku() -> &'static Paper<ShinjukuSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/persephone.toml` does not match its types.
+/// If `data/papers/persephone.toml` does not match its types.
 #[must_use]
 pub fn persephone() -> &'static Paper<PersephoneSetup> {
     static PAPER: OnceLock<Paper<PersephoneSetup>> = OnceLock::new();
@@ -222,7 +218,7 @@ pub fn persephone() -> &'static Paper<PersephoneSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/concord.toml` does not match its types.
+/// If `data/papers/concord.toml` does not match its types.
 #[must_use]
 pub fn concord() -> &'static Paper<ConcordSetup> {
     static PAPER: OnceLock<Paper<ConcordSetup>> = OnceLock::new();
@@ -239,8 +235,8 @@ fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'stat
     paper.figures.iter().map(|figure| (paper.paper.as_str(), figure))
 }
 
-/// By way of a table, so that the code that reads a type is compiled for one deserializer: the text
-/// has four, a third of what this crate compiled.
+/// Goes through a table, so that the code that reads a type is compiled for one deserializer: the
+/// text has four, a third of what this crate compiled.
 fn parsed<P: DeserializeOwned>(file: &str, text: &str) -> P {
     let table: Result<toml::Table, _> = toml::from_str(text);
     table.and_then(toml::Table::try_into).unwrap_or_else(|error| panic!("data/papers/{file}: {error}"))

@@ -39,7 +39,6 @@ pub(super) fn reservation(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError>
     Ok(setup.cases.iter().map(row).collect::<Vec<_>>().into())
 }
 
-/// Cores that the first plan reserves for the group of the case's type.
 fn cores_of(case: &ReservedFor, workers: u16, seed: Seed) -> f64 {
     let types = case.service.types();
     let place = types.iter().position(|kind| kind.0 == case.of).and_then(|place| u8::try_from(place).ok());

@@ -1,4 +1,4 @@
-//! The charts of an entry in a report: lines with intervals, and published points.
+//! The charts of a report: lines with intervals, and published points.
 
 use crate::interval::Interval;
 

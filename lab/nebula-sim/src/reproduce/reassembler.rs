@@ -1,4 +1,4 @@
-//! How many entries does the reassembler need? Packets of clients with a link each interleave.
+//! How many entries does the reassembler need? Packets of clients with separate links interleave.
 
 use super::evaluation::value::{Value, judged};
 use super::lab::Lab;
@@ -28,8 +28,7 @@ pub(super) fn compare(lab: &Lab<'_>, runs: &Runs) -> Result<Reproduction, Reprod
     Ok(rows.into())
 }
 
-/// NEBULA with the mix of the evaluation, clients with links of this rate, and an entry for each
-/// slot.
+/// NEBULA with the evaluation's mix, clients with such links, and an entry per slot.
 fn estimate(setup: &Reassembler, client_gbps: f64, runs: &Runs) -> Result<BlocksEstimate, ReproduceError> {
     let evaluation = &paper::nebula().setup.evaluation;
     let mut machine = Machine::named(&evaluation.machine).expect("the machine ships with Nebula");
@@ -42,8 +41,7 @@ fn estimate(setup: &Reassembler, client_gbps: f64, runs: &Runs) -> Result<Blocks
 
 const MOST: fn(&Figures) -> f64 = |figures| figures.incomplete_max;
 
-/// The published number of entries beside what clients need that are as fast as the server: the
-/// first of the set-up.
+/// The published entries next to the need of clients as fast as the server, the first.
 fn published(setup: &Reassembler, found: &[(f64, BlocksEstimate)]) -> Value {
     let needs = |(gbps, estimate): &(f64, BlocksEstimate)| {
         format!("{} with clients of {} Gbps", with_interval(estimate.over(MOST)), number(*gbps))

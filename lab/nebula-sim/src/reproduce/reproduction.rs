@@ -1,4 +1,4 @@
-//! What a reproduction gives, or why it gives nothing.
+//! The result of a reproduction, or its error.
 
 use crate::blocks::BlocksError;
 use crate::error::SimError;

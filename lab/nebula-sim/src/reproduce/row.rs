@@ -1,25 +1,20 @@
 //! When is a figure reproduced? One comparison, and the rule that judges it.
 //!
-//! A published value is **reproduced** if our value lies within the figure's tolerance of it, or if
-//! our interval contains it. Only a narrow interval counts: its half-width is at most a fifth of
-//! our value. A wide interval, as a very short run gives, would contain almost any published value.
-//! A bound is reproduced if our value keeps it.
+//! A published value is **reproduced** if our value is within the figure's tolerance of it, or if
+//! our interval contains it and is narrow: its half-width is at most a fifth of our value. A wide
+//! interval would contain almost any value. A bound is reproduced if our value keeps it.
 //!
-//! A figure may be an **effect**: a ratio or a difference of two designs, with a value that would
-//! mean that there is none. It is judged by its gain over that value. The tolerance is a third of
-//! the published gain at most, and an interval is narrow if its half-width is at most a fifth of
-//! our gain. So a design that gains 4.8 % does not reproduce a gain of 13 %, however wide the
-//! tolerance of a ratio is.
+//! An **effect** is a ratio or a difference of two designs, with a neutral value that means "no
+//! effect". It is judged by its gain over the neutral value: the tolerance is at most a third of
+//! the published gain, and a narrow interval's half-width at most a fifth of our gain. So a gain of
+//! 4.8 % does not reproduce one of 13 %, whatever the tolerance of the ratio.
 //!
-//! A figure may depend on a parameter that is not published. It then never counts as reproduced,
-//! since a suitable parameter could be chosen.
+//! A figure that depends on an unpublished parameter never counts as reproduced, since a suitable
+//! parameter could be chosen. Nor does one to which a parameter of ours is fitted: if our value
+//! agrees, the row is **fitted**. A figure without a value of ours is **cited**.
 //!
-//! A figure to which a parameter of ours is fitted never counts as reproduced either: if our value
-//! agrees, the row is **fitted**. What nothing of ours stands beside is **cited**.
-//!
-//! Any other value **differs**, or is **not reproducible as published**. The latter means that the
-//! set-up as the paper describes it cannot give the value, or that the description omits a decisive
-//! parameter. A row states the reason in a sentence with the numbers of its run.
+//! Any other value **differs**, or is **not reproducible as published**: the published set-up
+//! cannot give it, or omits a decisive parameter. The row states the reason with the run's numbers.
 
 use super::paper::{Figure, Relation};
 use crate::interval::Interval;
@@ -30,16 +25,15 @@ use std::fmt;
 pub enum Judgment {
     /// Our value is the published one, within the tolerance or the interval.
     Reproduced,
-    /// The set-up is the published one, but the value differs.
+    /// The set-up is the published one, and the value differs.
     Differs,
     /// The published set-up cannot give the value, or is not published in full.
     NotReproducibleAsPublished,
-    /// Our value agrees, and could not do otherwise: a parameter is fitted to the published one, or
-    /// is it.
+    /// Our value agrees because a parameter is fitted to the published value, or is it.
     Fitted,
-    /// A published value beside which nothing of ours stands.
+    /// A published value for which the laboratory has none.
     Cited,
-    /// Nothing is published: a variant of the set-up.
+    /// A value without a published one: a variant of the set-up.
     Note,
 }
 
@@ -70,8 +64,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Compares `ours` with a published value. If it is not reproduced, `otherwise` is the judgment
-    /// and its reason.
+    /// Compares `ours` with a published value; `otherwise` applies if it is not reproduced.
     #[must_use]
     pub fn judged(figure: &Figure, ours: Interval, otherwise: (Judgment, String)) -> Self {
         let (judgment, why) = match (is_reproduced(figure, ours), &figure.assumes) {
@@ -92,7 +85,7 @@ impl Row {
         }
     }
 
-    /// A published value with nothing of ours beside it: our value and its interval are no numbers.
+    /// A published value for which the laboratory has none: `reproduced` is NaN.
     #[must_use]
     pub fn cited(figure: &Figure) -> Self {
         Self {
@@ -114,7 +107,7 @@ impl Row {
         Self { id, what, unit, published: None, reproduced: ours, judgment: Judgment::Note, why: None, unfitted: None }
     }
 
-    /// Replaces the judgment "reproduced" by `otherwise`, unless a further condition is met.
+    /// Replaces the judgment "reproduced" by `otherwise`, unless `is_met`.
     #[must_use]
     pub fn only_if(self, is_met: bool, otherwise: (Judgment, String)) -> Self {
         if is_met || self.judgment != Judgment::Reproduced {
@@ -123,8 +116,7 @@ impl Row {
         Self { judgment: otherwise.0, why: Some(otherwise.1), ..self }
     }
 
-    /// Sets the value of the same runs without fitted parameters beside it, judged by the same
-    /// rule.
+    /// Adds the value of the same runs without fitted parameters, judged by the same rule.
     #[must_use]
     pub fn beside(mut self, unfitted: Option<Interval>) -> Self {
         self.unfitted = unfitted.zip(self.published.as_ref()).map(|(ours, figure)| {
@@ -187,7 +179,7 @@ impl Row {
         self.judgment
     }
 
-    /// Our value without fitted parameters, and its judgment, where such runs are made.
+    /// Our value without fitted parameters and its judgment, if such runs are made.
     #[must_use]
     pub const fn unfitted(&self) -> Option<(Interval, Judgment)> {
         self.unfitted
@@ -206,7 +198,6 @@ const RELATIVE_MAX: f64 = 0.2;
 /// The largest deviation of an effect, as a share of its gain.
 const GAIN_MAX: f64 = 1.0 / 3.0;
 
-/// Whether `ours` reproduces the figure, by the rule of this module.
 fn is_reproduced(figure: &Figure, ours: Interval) -> bool {
     if let Some(neutral) = figure.neutral {
         let gain = figure.value - neutral;
@@ -218,7 +209,7 @@ fn is_reproduced(figure: &Figure, ours: Interval) -> bool {
 }
 
 fn is_near(relation: Relation, (published, tolerance): (f64, f64), ours: Interval) -> bool {
-    // The floating-point rounding of a printed value must not decide.
+    // The rounding of a printed value must not decide.
     let slack = 1e-9 * published.abs();
     match relation {
         Relation::Equal => {

@@ -1,4 +1,4 @@
-//! RPCValet's evaluation: the NIC's single queue against several queues of fewer cores each.
+//! RPCValet's evaluation: the NIC's single queue against several queues of fewer cores.
 
 use super::lab::Lab;
 use super::reproduction::{ReproduceError, Reproduction};

@@ -1,5 +1,4 @@
-//! What is scrubbing worth? One RPC that takes long holds the tail of the receive buffer, and the
-//! room behind it is found or lost.
+//! What is scrubbing worth? It finds room in the receive buffer behind a long RPC at its tail.
 
 use super::evaluation::value::{Value, judged};
 use super::lab::Lab;
@@ -18,7 +17,7 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     compare(lab, &lab.effort.of([lab.runs(40_000, 2), lab.runs(100_000, 4), lab.runs(200_000, 6)]))
 }
 
-/// When the NIC scrubs; the paper's way first.
+/// The paper's way first.
 const MODES: [ScrubMode; 4] = [ScrubMode::AfterNack, ScrubMode::OnFull, ScrubMode::Ahead, ScrubMode::Off];
 
 pub(super) fn compare(lab: &Lab<'_>, runs: &Runs) -> Result<Reproduction, ReproduceError> {
@@ -34,7 +33,7 @@ pub(super) fn compare(lab: &Lab<'_>, runs: &Runs) -> Result<Reproduction, Reprod
     Ok(rows.into())
 }
 
-/// NEBULA with a network function of which few packets take long.
+/// NEBULA with a network function that has a few long packets.
 fn estimate(setup: &Scrubbing, mode: ScrubMode, runs: &Runs) -> Result<BlocksEstimate, ReproduceError> {
     let mut machine = Machine::named(&paper::nebula().setup.evaluation.machine).expect("the machine ships with Nebula");
     machine.nic.scrub = mode;
@@ -51,7 +50,7 @@ fn estimate(setup: &Scrubbing, mode: ScrubMode, runs: &Runs) -> Result<BlocksEst
 
 const NACKED: fn(&Figures) -> f64 = |figures| 1.0 - figures.accepted;
 
-/// The share that is NACKed where the NIC scrubs as the paper says, beside the other ways.
+/// The share NACKed with the paper's scrubbing, next to the other modes.
 fn published(setup: &Scrubbing, found: &[(ScrubMode, BlocksEstimate)]) -> Value {
     let percent = |estimate: &BlocksEstimate| with_interval(positive(estimate, NACKED).scaled(100.0));
     let said = |(mode, estimate): &(ScrubMode, BlocksEstimate)| format!("{} % with scrub={mode}", percent(estimate));
@@ -77,7 +76,6 @@ fn notes(mode: ScrubMode, estimate: &BlocksEstimate) -> [Row; 3] {
     ]
 }
 
-/// A figure of all replications that is not negative, nor are the ends of its interval.
 fn positive(estimate: &BlocksEstimate, figure: impl Fn(&Figures) -> f64) -> Interval {
     Interval::of_positive(&estimate.replications.iter().map(figure).collect::<Vec<_>>())
 }

@@ -1,10 +1,9 @@
-//! How much do the assumptions of the block level matter? Each number of the machine is halved and
-//! doubled, and what is left out is added.
+//! How much do the block level's assumptions matter? Each number of the machine is halved and
+//! doubled, and mechanisms left out are added.
 //!
-//! The rows are the rate that keeps the SLO, the service time and the DRAM traffic: most
-//! assumptions change the rate through one of the other two. The compute time of an RPC is not
-//! recalibrated, so a row shows the effect of one change. The SLO is a multiple of the service
-//! time.
+//! The rows are the rate at the SLO, the service time and the DRAM traffic, through which most
+//! assumptions change the rate. The compute time is not recalibrated, so a row shows one change's
+//! effect. The SLO is a multiple of the service time.
 
 use super::lab::Lab;
 use super::reproduction::{ReproduceError, Reproduction};
@@ -15,10 +14,9 @@ use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
 use nebula_workload::Rate;
 
-/// The machine whose numbers are changed.
 const MACHINE: &str = "isca20";
 
-/// Its numbers that no paper gives, and published numbers that differ on other machines.
+/// Numbers that no paper gives, and published ones that differ on other machines.
 const KEYS: [&str; 28] = [
     "memory.l1.bytes",
     "memory.llc.bytes",
@@ -50,14 +48,12 @@ const KEYS: [&str; 28] = [
     "deployment.slot_metadata_blocks",
 ];
 
-/// What contends only where a machine says so.
+/// Contention that a machine must switch on.
 const SWITCHES: [&str; 2] = ["ports_contend", "links_contend"];
 
-/// The designs that run on each variant: one with slots for each connection, and one with a shared
-/// buffer.
+/// One design with slots per connection, and one with a shared buffer.
 const DESIGNS: [&str; 2] = ["rpcvalet", "nebula-base"];
 
-/// One machine: the shipped one, or with one value changed.
 struct Variant {
     id: String,
     what: String,
@@ -79,7 +75,7 @@ fn variants() -> Result<Vec<Variant>, ReproduceError> {
     for key in KEYS {
         let value = Machine::number(text, key)?;
         for (name, factor) in [("half", 0.5), ("double", 2.0)] {
-            // A number of blocks or ways cannot be halved below one: half of one is taken as zero.
+            // Half of one block or way is taken as zero.
             let other = value * factor;
             let other = if value == 1.0 && factor < 1.0 { 0.0 } else { other };
             match Machine::parse_with(text, &[(key, other)]) {
@@ -88,7 +84,7 @@ fn variants() -> Result<Vec<Variant>, ReproduceError> {
                     what: format!("{key} = {other} instead of {value}"),
                     machine,
                 }),
-                // The changed machine is invalid: for example, its batch is longer than its queue.
+                // The changed machine is invalid: its batch is longer than its queue, for example.
                 Err(error) => return Err(error.into()),
             }
         }
@@ -99,7 +95,6 @@ fn variants() -> Result<Vec<Variant>, ReproduceError> {
     Ok(variants)
 }
 
-/// The machine with a switch of its mesh on.
 fn switched_on(text: &str, switch: &str) -> Result<Variant, ReproduceError> {
     let mesh = toml::Table::from_iter([(switch.to_owned(), true.into())]);
     let memory = toml::Table::from_iter([("mesh".to_owned(), mesh.into())]);
@@ -123,10 +118,9 @@ fn rows_of(lab: &Lab<'_>, variant: &Variant) -> Result<Vec<Row>, ReproduceError>
     Ok(rows)
 }
 
-/// The highest rate that keeps the SLO.
 fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<Row, ReproduceError> {
     let slo = scenario.slo(10.0, lab.seed)?;
-    // From a third of the rate that all cores could serve without ever waiting, up to that rate.
+    // From a third of the rate at which all cores are busy, up to that rate.
     let capacity_rps = 10.0 * f64::from(scenario.machine.memory.cores) / slo.as_secs_f64();
     let width_rps = capacity_rps / lab.effort.of([64.0, 128.0, 256.0]);
     let bracket = RateBracket { lowest_rps: capacity_rps / 3.0, highest_rps: capacity_rps, width_rps };
@@ -138,9 +132,8 @@ fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -
     Ok(note(variant, scenario, "throughput under SLO", "mrps", "MRPS", rate))
 }
 
-/// Service time and DRAM traffic of an RPC at a rate far below saturation of every design.
 fn below_saturation(variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<[Row; 2], ReproduceError> {
-    /// RPCs per second: two thirds of the lowest rate at which a design saturates.
+    /// Two thirds of the lowest rate at which a design saturates.
     const RATE_RPS: f64 = 8e6;
     let shown = blocks::estimate(scenario, Rate::try_new(RATE_RPS)?, runs, &|| ())?;
     let service = shown.over(|figures| figures.service_mean_ps).scaled(1e-3);

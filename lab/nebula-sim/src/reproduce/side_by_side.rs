@@ -1,8 +1,6 @@
-//! Systems side by side: the highest load at the SLO of each, replication by replication on the
-//! same arrivals.
+//! Compares the highest loads of systems at the SLO, by replication on the same arrivals.
 //!
-//! Some figures compare the p99 at one load instead. The systems, services, SLOs and comparisons
-//! are data: a [`SideBySide`] in a paper's file.
+//! Some figures compare the p99 at one load instead. A paper's file has the data: [`SideBySide`].
 
 use super::lab::Lab;
 use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
@@ -17,8 +15,7 @@ use crate::search::{Bracket, Objective};
 use crate::world::run;
 use nebula_workload::TypeId;
 
-/// One row for each comparison of `setup`, judged by the figure of that name under `entry`, and one
-/// note for each case.
+/// A row per comparison, judged by the figure of its name under `entry`, and a note per case.
 pub(super) fn reproduce<'a>(
     lab: &Lab<'_>,
     entry: &str,
@@ -47,7 +44,6 @@ pub(super) fn reproduce<'a>(
     Ok(rows.into())
 }
 
-/// The loads that one case sustains, one value per replication.
 struct Found<'a> {
     case: &'a Case,
     mrps: Vec<f64>,
@@ -65,7 +61,6 @@ fn measure<'a>(
     let runs = lab.runs(lab.effort.of(setup.rpcs), replications);
     let capacity_mrps = system.capacity() * 1e6 / load.service.mean_ps();
     let loads = match lab.load_at_objective(&system, &load, objective, BRACKET, &runs) {
-        // No load keeps the SLO.
         Err(ReproduceError::Sim(SimError::Slo { .. } | SimError::Slowdown { .. })) => vec![0.0; replications as usize],
         found => found?.loads,
     };
@@ -84,7 +79,7 @@ fn objective(setup: &SideBySide, case: &Case, load: &Load) -> Objective {
     }
 }
 
-/// The p99 of both sides of a comparison at one load, in microseconds.
+/// The p99 of both sides at one load, in microseconds.
 fn tails<'a>(
     lab: &Lab<'_>,
     setup: &SideBySide,
@@ -113,7 +108,6 @@ fn tails<'a>(
     Ok(Sides { of: side(&comparison.of)?, over, has: "a p99 of", unit: "µs" })
 }
 
-/// Values of both sides of a comparison, by replication.
 struct Sides<'a> {
     of: (&'a str, Vec<f64>),
     over: Option<(&'a str, Vec<f64>)>,

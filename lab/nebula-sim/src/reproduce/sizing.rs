@@ -1,5 +1,4 @@
-//! How large are the receive buffer and the tables? NEBULA's two examples, with the sizing that the
-//! runtime uses.
+//! How large are the receive buffer and the tables? NEBULA's examples, sized by the runtime's code.
 
 use super::lab::Lab;
 use super::paper::{self, Sizing as Setup};
@@ -31,7 +30,7 @@ fn large(setup: &Setup) -> Sizing {
     sized(setup.cores, setup.offered_erlangs, setup.rpc_bytes)
 }
 
-/// The paper gives the mean queue length of the small server; the load is derived from it.
+/// The paper gives the small server's mean queue length; the load follows from it.
 fn small(setup: &Setup) -> Sizing {
     sized(setup.small_cores, erlangs_at(setup.small_cores, setup.small_queue_depth_mean), setup.small_rpc_bytes)
 }
@@ -50,5 +49,5 @@ fn erlangs_at(cores: u32, depth: f64) -> f64 {
     low
 }
 
-/// As many steps as an `f64` has bits of precision.
+/// The bits of precision of an `f64`.
 const BISECTIONS: u32 = 53;

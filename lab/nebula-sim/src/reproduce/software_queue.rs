@@ -1,9 +1,7 @@
-//! How much throughput does a single queue in software lose? A queue behind an MCS lock against
-//! dispatch by the NIC.
+//! How much throughput does a software queue lose? An MCS lock against dispatch by the NIC.
 //!
-//! The hand-off time of the lock is not published. It is assumed, and swept. The published loss
-//! does not count as reproduced, since it depends on the assumption; the sweep shows to which
-//! hand-off time the loss corresponds.
+//! The lock's hand-off time is not published, so it is assumed and swept; the sweep shows which one
+//! would give the published loss. That loss does not count as reproduced.
 
 use super::lab::Lab;
 use super::paper::{self, Law, SoftwareQueue};
@@ -31,7 +29,6 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     Ok(rows.into())
 }
 
-/// Where the single queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
     /// In the NIC, which dispatches by this policy.
@@ -45,7 +42,6 @@ fn queues(setup: &SoftwareQueue) -> Vec<Queue> {
     nic.into_iter().chain(setup.handoffs_ns.iter().copied().map(Queue::Lock)).collect()
 }
 
-/// The highest loads at the SLO, one per replication.
 struct Found<'a> {
     law: &'a Law,
     queue: Queue,
@@ -72,7 +68,7 @@ fn replications(lab: &Lab<'_>) -> u32 {
 const BRACKET: Bracket = Bracket { lowest: 0.05, highest: 1.0 - WIDTH / 2.0, width: WIDTH };
 const WIDTH: f64 = 0.002;
 
-/// Throughput of the NIC's queue divided by that of `queue`, with the same service times.
+/// Throughput of the NIC's queue over that of `queue`.
 fn loss(found: &[Found<'_>], law: &Law, queue: Queue) -> Interval {
     let loads = |queue| {
         let found = found.iter().find(|found| found.law.id == law.id && found.queue == queue);
@@ -109,8 +105,7 @@ fn why(setup: &SoftwareQueue, sweep: &[(u64, f64)], published: f64) -> String {
     )
 }
 
-/// The hand-off time at which the loss is `published`, by linear interpolation between the hand-off
-/// times that ran.
+/// The hand-off time whose loss is `published`, interpolated linearly between those that ran.
 fn handoff_ns_of(sweep: &[(u64, f64)], published: f64) -> Option<f64> {
     let (below, above) = sweep
         .windows(2)
@@ -120,7 +115,6 @@ fn handoff_ns_of(sweep: &[(u64, f64)], published: f64) -> Option<f64> {
     Some(below.0 as f64 + share * (above.0 - below.0) as f64)
 }
 
-/// The note on one queue under one law.
 fn note(found: &[Found<'_>], one: &Found<'_>) -> Row {
     let of_law = |what: &str| format!("rpcvalet/software-queue/{}/{what}", one.law.id);
     let service = &one.law.service;

@@ -1,14 +1,11 @@
-//! Which load keeps the SLO, and how deep is the queue at that load? NEBULA's table I, under every
-//! setting that may have produced it.
+//! Which load keeps the SLO, and how deep is the queue? NEBULA's table I, under several settings.
 //!
-//! The paper's text names Poisson arrivals. The program that its first author published has
-//! arrivals of lower variance, and draws short RPCs less often than intended. Each row of the table
-//! is judged under the text's setting. The other settings are notes, which show whether one of them
-//! gives the published value.
+//! The text names Poisson arrivals. The first author's published program has arrivals of lower
+//! variance, and draws short RPCs less often than intended. Each row is judged under the text's
+//! setting; notes show whether another setting gives the published value.
 //!
-//! Near saturation a queue takes millions of RPCs to reach its steady state. With Poisson arrivals
-//! at the highest loads, a quick run starts to measure before that, and so underestimates the
-//! depth.
+//! Near saturation a queue takes millions of RPCs to become steady. With Poisson arrivals at the
+//! highest loads, a quick run measures earlier and underestimates the depth.
 
 use super::lab::{Effort, Lab};
 use super::paper::{self, Printed, Setting, Table1};
@@ -33,7 +30,7 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     Ok(table.laws.iter().flat_map(|law| rows(table, &of_law(law))).collect::<Vec<_>>().into())
 }
 
-/// The settings that differ for this law. How types are drawn matters only for a mix.
+/// The settings that differ for this law: the dice matter only for a mix.
 fn settings<'a>(table: &'a Table1, law: &'a Printed) -> impl Iterator<Item = &'a Setting> {
     let is_textbook_again = move |setting: &Setting| {
         let textbook = textbook(table);
@@ -49,7 +46,7 @@ fn textbook(table: &Table1) -> &Setting {
     found.expect("a test reads the table's settings")
 }
 
-/// The results of one law under one setting. Latencies are in nominal service times.
+/// The results of a law under a setting. Latencies are in nominal service times.
 struct Found<'a> {
     law: &'a Printed,
     setting: &'a Setting,
@@ -90,18 +87,16 @@ fn search(
     let runs = lab.runs(1_000_000, replications(lab));
     let found = lab.load_at_slo(system, load, nominal.service * table.slo_services, BRACKET, &runs)?;
     let is_beyond = found.loads.iter().any(|&load| load > BRACKET.highest - BRACKET.width);
-    // If a replication ended at the end of the bracket, its load may be higher than found.
+    // A replication at the end of the bracket may sustain a higher load than found.
     let hi = if is_beyond { 1.0 } else { found.load.hi };
     Ok(Interval { hi, ..found.load }.scaled(nominal.load_per_utilization()))
 }
 
-/// Quick runs search only for the judged loads.
 fn is_searched(lab: &Lab<'_>, table: &Table1, setting: &Setting) -> bool {
     lab.effort != Effort::Quick || setting.id == table.textbook
 }
 
-/// The nominal mean service time defines loads and SLO, also where the drawn service times have
-/// another mean.
+/// The nominal mean service time defines loads and SLO, whatever the drawn mean.
 struct Nominal {
     service: Span,
     mean_ps: f64,
@@ -125,11 +120,10 @@ fn replications(lab: &Lab<'_>) -> u32 {
     lab.effort.of([5, 5, 10])
 }
 
-/// At the lowest load every law keeps an SLO of ten service times. At the highest, a queue would
-/// take longer than a run to fill.
+/// At the lowest load every law keeps an SLO of ten service times. At the highest, a queue takes
+/// longer than a run to fill.
 const BRACKET: Bracket = Bracket { lowest: 0.965, highest: 0.9995, width: 0.0005 };
 
-/// The published rows of one law, then the notes of all its settings.
 fn rows(table: &Table1, found: &[&Found<'_>]) -> Vec<Row> {
     let textbook = found.iter().find(|found| found.setting.id == table.textbook).expect("it is among the settings");
     let judged = |what: &str, ours, why: &str| {
@@ -143,13 +137,12 @@ fn rows(table: &Table1, found: &[&Found<'_>]) -> Vec<Row> {
     [load, depth].into_iter().chain(found.iter().flat_map(|found| notes(found))).collect()
 }
 
-/// The judgment if the text's setting gives another value, regardless of the other settings.
+/// The judgment if the text's setting gives another value.
 fn unreachable_as_published(why: &str) -> (Judgment, String) {
     (Judgment::NotReproducibleAsPublished, why.to_owned())
 }
 
 impl Found<'_> {
-    /// Whether the published load keeps the SLO.
     fn keeps_slo(&self, table: &Table1) -> bool {
         self.p99_services.value <= table.slo_services as f64
     }
@@ -180,7 +173,6 @@ fn why_depth(textbook: &Found<'_>, found: &[&Found<'_>]) -> String {
     )
 }
 
-/// The values under the other settings.
 fn others(textbook: &Found<'_>, found: &[&Found<'_>], said: impl Fn(&Found<'_>) -> String) -> String {
     let others = found.iter().filter(|other| other.setting.id != textbook.setting.id);
     others.map(|other| format!("with {}: {}", other.setting.title, said(other))).collect::<Vec<_>>().join("; ")

@@ -1,5 +1,4 @@
-//! How much does the share of GETs matter? NEBULA's table III: RPCValet and `NEBULA_base` with
-//! three mixes of GETs and SETs.
+//! How much does the share of GETs matter? NEBULA's table III: RPCValet and `NEBULA_base`.
 
 use super::evaluation::bench::Bench;
 use super::evaluation::case::Case;
@@ -31,7 +30,6 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     Ok(Reproduction { rows, pictures: pictures(bench, &cells)? })
 }
 
-/// A design under a mix.
 struct Cell<'a> {
     id: String,
     mix: &'a Mix,
@@ -89,7 +87,6 @@ fn pictures(bench: &Bench<'_>, cells: &[Cell<'_>]) -> Result<Vec<Picture>, Repro
     ])
 }
 
-/// The value of a cell in a chart.
 type Shown<'a> = &'a dyn Fn(&Cell<'_>) -> Result<Interval, ReproduceError>;
 
 fn picture(

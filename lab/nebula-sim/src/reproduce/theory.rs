@@ -1,5 +1,4 @@
-//! One queue or many? RPCValet's queueing model of Q queues with U cores each. Each RPC goes to a
-//! random queue.
+//! One queue or many? RPCValet's model: Q queues of U cores, and a random queue for each RPC.
 
 use super::lab::{Effort, Lab};
 use super::paper::{self, Law, Theory, Use};
@@ -26,14 +25,13 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     Ok(Reproduction { rows, pictures: vec![picture(theory, &found)] })
 }
 
-/// Numbers of queues. Quick runs use only the smallest and the largest, which all published values
-/// are about.
+/// Quick runs use the smallest and the largest number, which all published values are about.
 fn queues(lab: &Lab<'_>, theory: &Theory) -> impl Iterator<Item = u16> {
     let (hurried, ends) = (lab.effort == Effort::Quick, [1, theory.cores]);
     theory.queues.iter().copied().filter(move |queues| !hurried || ends.contains(queues))
 }
 
-/// The results of one law with one number of queues. Tails are in mean service times.
+/// The results of a law with a number of queues; tails are in mean service times.
 struct Found<'a> {
     law: &'a Law,
     queues: u16,
@@ -61,11 +59,10 @@ fn replications(lab: &Lab<'_>) -> u32 {
     lab.effort.of([4, 6, 10])
 }
 
-/// The lowest load is near zero, since heavy-tailed service keeps the SLO only at very low loads.
+/// The lowest load is near zero: heavy-tailed service keeps the SLO only at very low loads.
 const BRACKET: Bracket = Bracket { lowest: 0.01, highest: 1.0 - WIDTH / 2.0, width: WIDTH };
 const WIDTH: f64 = 0.002;
 
-/// A law with one queue, and with one queue per core.
 struct Pair<'a> {
     law: &'a Law,
     one: &'a Found<'a>,
@@ -81,13 +78,12 @@ fn pairs<'a>(theory: &'a Theory, found: &'a [Found<'a>]) -> Vec<Pair<'a>> {
 }
 
 impl Pair<'_> {
-    /// Load at the SLO of one queue divided by that of many, replication by replication, since both
-    /// have the same arrivals.
+    /// Load at the SLO, one queue over many: by replication, since both have the same arrivals.
     fn gain(&self) -> Interval {
         over(&self.one.load, &self.many.load)
     }
 
-    /// Tail of many queues at medium load divided by that of one queue.
+    /// Tail of many queues over that of one, at medium load.
     fn tail(&self) -> Interval {
         over(&self.many.medium, &self.one.medium)
     }
@@ -98,7 +94,6 @@ fn over(numerators: &[f64], denominators: &[f64]) -> Interval {
         .not_negative()
 }
 
-/// The rows with a published counterpart.
 fn judged(pairs: &[Pair<'_>]) -> Vec<Row> {
     let emulated = used_in(pairs, Use::Emulation);
     let plain = used_in(pairs, Use::Theory);
@@ -122,7 +117,6 @@ fn used_in<'a>(pairs: &'a [Pair<'a>], what: Use) -> Vec<&'a Pair<'a>> {
     pairs.iter().filter(|pair| pair.law.used_in.contains(&what)).collect()
 }
 
-/// The name of a law and its result.
 type ByLaw<'a> = (&'a str, Interval);
 
 fn by_law<'a>(pairs: &[&Pair<'a>], of: impl Fn(&Pair<'a>) -> Interval) -> Vec<ByLaw<'a>> {
@@ -160,8 +154,7 @@ fn notes(theory: &Theory, found: &Found<'_>) -> [Row; 3] {
     ]
 }
 
-/// The highest load against the number of queues, one line per law. No numbers are published for
-/// it.
+/// The highest load against the number of queues, a line per law. The paper publishes no numbers.
 fn picture(theory: &Theory, found: &[Found<'_>]) -> Picture {
     let point = |found: &Found<'_>| Point { at: found.queues.into(), value: Interval::of(&found.load) };
     let curve = |law: &Law| Curve {

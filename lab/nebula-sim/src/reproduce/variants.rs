@@ -1,9 +1,7 @@
-//! What explains the figures that do not come out? Variants of the server beside the shipped one,
-//! each with one mechanism that the paper leaves open.
+//! What explains the figures that differ? Servers with a mechanism that the paper leaves open.
 //!
-//! Every machine is calibrated to the same mean service time of an RPC alone. Nothing here is
-//! compared with a published value: the rows of the other entries are, and these show what would
-//! change them.
+//! Each machine is calibrated to the same mean service time of an RPC alone. The rows are notes:
+//! they show what would change the rows of other entries.
 
 use super::lab::Lab;
 use super::paper::{self, Assignment, Design, MachineVariant, Variants};
@@ -28,7 +26,6 @@ pub(super) fn compare(lab: &Lab<'_>, runs: &Runs) -> Result<Reproduction, Reprod
     Ok(machines.into_iter().chain(assignments).flatten().collect::<Vec<Row>>().into())
 }
 
-/// The machine of the evaluation with the changes of a variant.
 fn machine(variant: &MachineVariant) -> Result<Machine, ReproduceError> {
     let text = Machine::source(&paper::nebula().setup.evaluation.machine).unwrap_or_default();
     let mut machine = Machine::parse_over(text, &variant.changes)?;
@@ -43,7 +40,6 @@ fn scenario(machine: Machine, design: Design) -> Scenario {
     Scenario::new(machine, design, store)
 }
 
-/// The designs of a variant at the loads that the paper's statements are about.
 struct Runner<'a> {
     machine: Machine,
     runs: &'a Runs,
@@ -61,7 +57,6 @@ type Figure = fn(&blocks::Figures) -> f64;
 const P99_NS: Figure = |figures| figures.p99_ps_with_nacks / 1e3;
 const SERVICE_NS: Figure = |figures| figures.service_mean_ps / 1e3;
 
-/// A comparison of two designs, replication by replication.
 fn over(
     one: &BlocksEstimate,
     other: &BlocksEstimate,
@@ -129,8 +124,7 @@ fn of_machine(
     ])
 }
 
-/// A shared buffer under another assignment: the highest rate, and the tail beside that of one
-/// queue.
+/// A shared buffer under another assignment: highest rate, and tail over that of one queue.
 fn of_assignment(
     lab: &Lab<'_>,
     setup: &Variants,

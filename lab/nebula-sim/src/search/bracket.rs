@@ -1,4 +1,4 @@
-//! Where a search begins and ends.
+//! The range of a search.
 
 /// The range and the resolution of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,7 +12,6 @@ pub struct Bracket {
 }
 
 impl Default for Bracket {
-    /// From 0.01 to 0.9995, with a resolution of 0.0005.
     fn default() -> Self {
         Self { lowest: 0.01, highest: 0.9995, width: 0.0005 }
     }

@@ -1,9 +1,5 @@
-//! Where the share of RPCs later than an SLO crosses 1 %: the search that both levels of detail
-//! make, over a load or a rate.
-//!
-//! Every load is judged by the RPCs of all replications together. Where the share crosses 1 % is
-//! the load that is found; where the ends of the share's interval cross it are the ends of the
-//! load's.
+//! Both levels' search for the load, or rate, at which the share of RPCs later than an SLO crosses
+//! 1 %. All replications' RPCs together judge a load; its interval comes from that of the share.
 
 use super::bracket::Bracket;
 use crate::experiment::effort::Effort;
@@ -15,9 +11,9 @@ use crate::interval::ratio::Ratio;
 pub enum SearchEnd {
     /// A higher load misses the SLO.
     Missed,
-    /// It is the highest load that is looked at: the true one may be higher.
+    /// The highest load tried meets it: the true one may be higher.
     Highest,
-    /// At a higher load this effort does not settle: the true one may be higher.
+    /// A higher load does not settle with this effort: the true one may be higher.
     Unsettled,
 }
 
@@ -33,30 +29,25 @@ impl SearchEnd {
     }
 }
 
-/// Half of a load's interval over the load, at which it counts as decided unless a precision is
-/// asked for.
+/// The precision at which a load is decided, unless one is given: half its interval over it.
 pub(crate) const DECIDED: f64 = 0.01;
 
-/// How many times the replications are made at most, unless a precision is asked for.
+/// The most times that replications are multiplied by, unless a precision is given.
 const UNASKED: u32 = 4;
 
-/// The share of RPCs that a p99 leaves.
+/// The share of RPCs that may exceed a p99.
 pub(crate) const LATE: f64 = 0.01;
 
-/// What is tried at a load.
 pub(crate) trait Trial {
-    /// The results at a load.
     type Shown;
     type Error;
 
-    /// The results at a load that counts as met, or why it does not.
+    /// The results at a load that is met, or why it is not.
     fn at(&self, load: f64) -> Result<Result<Self::Shown, Above>, Self::Error>;
 
-    /// The share of RPCs later than the SLO.
     fn late(&self, shown: &Self::Shown) -> Ratio;
 }
 
-/// Why a load does not count as met.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Above {
     /// The logarithm of the share of late RPCs; infinite where the queue outgrew the run.
@@ -64,7 +55,7 @@ pub(crate) enum Above {
     Unsettled,
 }
 
-/// The highest load that counts as met, why the search ended there, and the results at it.
+/// The highest load that is met, why the search ended there, and its results.
 pub(crate) struct Crossed<S> {
     pub(crate) load: Interval,
     pub(crate) end: SearchEnd,
@@ -72,8 +63,8 @@ pub(crate) struct Crossed<S> {
 }
 
 /// Repeats a search with twice the replications until half the load's interval is within the
-/// precision or the effort is spent; without a precision, until it is decided or four times the
-/// replications have run. Also says whether the load is known that well.
+/// precision, or the effort is spent; without a precision, until it is [`DECIDED`] or [`UNASKED`]
+/// times the replications have run. Also returns whether the load is known that well.
 pub(crate) fn until_decided<S, E>(
     effort: &Effort,
     search: impl Fn(&Effort) -> Result<Crossed<S>, E>,
@@ -86,8 +77,7 @@ pub(crate) fn until_decided<S, E>(
     loop {
         let found = search(&Effort { precision: None, ..effort })?;
         let is_precise = found.load.relative() <= effort.precision.unwrap_or(DECIDED);
-        // A search that ended at a bound, or where windows are too short, is not decided by more of
-        // the same.
+        // More replications do not change a search that ended at a bound or at windows too short.
         let is_over = effort.precision.is_none() && found.end != SearchEnd::Missed;
         if is_precise || is_over || effort.replications >= most {
             return Ok((found, is_precise));
@@ -96,16 +86,14 @@ pub(crate) fn until_decided<S, E>(
     }
 }
 
-/// A load that was tried.
 #[derive(Clone, Copy, Debug)]
 struct Tried {
     load: f64,
-    /// The logarithm of the share of late RPCs; infinite where the queue outgrew the run.
     late: f64,
 }
 
-/// Searches between the lowest load of `bracket`, where the results are `at`, and `highest`. Where
-/// every load counts as met, the search ends for the reason `end`.
+/// Searches between the lowest load of `bracket`, with the results `at`, and `highest`. If all
+/// loads are met, the search ends for the reason `end`.
 pub(crate) fn cross<T: Trial>(
     trial: &T,
     bracket: Bracket,
@@ -120,7 +108,7 @@ pub(crate) fn cross<T: Trial>(
     let mut is_middle = true;
     while missed.load - met.load > width {
         let is_open = tried.iter().all(|tried| tried.load <= met.load);
-        // Where every load so far is met, the last steps to the highest one are one.
+        // If all loads so far are met, one step goes to the highest.
         let next = match is_open && missed.load - met.load <= 8.0 * width {
             true => highest,
             false if is_middle => f64::midpoint(met.load, missed.load),
@@ -151,12 +139,11 @@ pub(crate) fn cross<T: Trial>(
     Ok(Crossed { load, end, at })
 }
 
-/// The interval of the load that was found: where the ends of the share's interval are 1 %, along
-/// its slope over the load.
+/// The interval of the load found: where the ends of the share's interval are 1 %, along its slope.
 fn interval(late: &Ratio, bracket: Bracket, met: Tried, missed: Tried, tried: &[Tried]) -> Interval {
     let Interval { value, lo, hi } = late.interval();
     let (below, above) = (value.min(LATE), LATE);
-    // Far enough from the load that it is not the resolution that is seen.
+    // Far enough from the load that the resolution does not matter.
     let far = |one: &&Tried| one.late.is_finite() && (one.load - met.load).abs() >= 4.0 * bracket.width;
     let near = tried
         .iter()
@@ -175,13 +162,12 @@ fn interval(late: &Ratio, bracket: Bracket, met: Tried, missed: Tried, tried: &[
     Interval { value: met.load, lo: lo.max(0.0).min(met.load), hi: highest.max(met.load).min(bracket.highest) }
 }
 
-/// The highest load below the one that was found: the lower end where no slope is known.
+/// The highest load tried below the one found: the lower end if the slope is unknown.
 fn below_of(met: Tried, tried: &[Tried]) -> f64 {
     tried.iter().map(|one| one.load).filter(|&load| load < met.load).fold(0.0, f64::max)
 }
 
-/// Where the share of late RPCs would be 1 % if it grew exponentially between both loads, kept away
-/// from them.
+/// Where the share would be 1 % if it grew exponentially between both loads; not near either.
 fn between(met: Tried, missed: Tried) -> f64 {
     let part = (libm::log(LATE) - met.late) / (missed.late - met.late);
     met.load + (missed.load - met.load) * part.clamp(0.1, 0.9)

@@ -1,7 +1,6 @@
 //! The highest load that meets an SLO, by the RPCs of all replications together, with its interval.
 //!
-//! A load at which the effort does not settle never counts as met, so that the search ends below
-//! it, and says so.
+//! A load at which the effort does not settle is never met: the search ends below it and says so.
 
 use super::bracket::Bracket;
 use super::crossing::{Above, Crossed, LATE, SearchEnd, Trial, cross, until_decided};
@@ -27,21 +26,20 @@ pub struct HighestLoad {
     pub at: Estimate,
 }
 
-/// Searches for the highest load at which 99 % of all RPCs end within `slo`, between the ends of
-/// `bracket`; a NACK counts as infinite.
+/// Searches for the highest load at which 99 % of all RPCs end within `slo`, as no NACK does.
 ///
-/// The search is repeated with twice the replications until half the load's interval is within the
+/// The search repeats with twice the replications until half the load's interval is within the
 /// precision or the effort is spent; without a precision, until it is within 1 % of the load or
 /// four times the replications have run. [`Estimate::is_precise`] says which.
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] if the lowest load already misses it, [`SimError::Unsettled`] if the effort
-/// does not settle there; otherwise the errors of a run.
+/// [`SimError::Slo`] if the lowest load misses it, [`SimError::Unsettled`] if the effort does not
+/// settle there; otherwise a run's errors.
 ///
 /// # Cost
 ///
-/// About ten times that of [`estimate`] at the load that is found.
+/// About ten times that of [`estimate`] at the load found.
 pub fn highest_load(
     system: &System,
     load: &Load,
@@ -72,8 +70,7 @@ impl Search<'_> {
         cross(self, self.bracket, self.lowest()?, highest)
     }
 
-    /// The highest load of the bracket at which the effort may settle, and why no higher one is
-    /// tried.
+    /// The highest load that may settle, and why no higher one is tried.
     fn highest_settled(&self) -> (f64, SearchEnd) {
         let Bracket { lowest, highest, .. } = self.bracket;
         let settles = |at: f64| {
@@ -107,7 +104,7 @@ impl Search<'_> {
         }
     }
 
-    /// Why a load does not count as met; `None` if it does.
+    /// Why a load is not met; `None` if it is.
     fn judge(&self, shown: &Estimate) -> Option<Above> {
         let late = self.late(shown).value;
         if shown.is_starving || late > LATE {
@@ -123,7 +120,6 @@ impl Trial for Search<'_> {
 
     fn at(&self, load: f64) -> Result<Result<Estimate, Above>, SimError> {
         let shown = match estimate(self.system, &self.load.clone().at(load), self.effort, &|| ()) {
-            // A queue that exceeds its limit has missed every SLO.
             Err(SimError::Outgrown { .. } | SimError::HotCore { .. }) => return Ok(Err(Above::Missed(f64::INFINITY))),
             shown => shown?,
         };

@@ -1,4 +1,4 @@
-//! What a load must keep.
+//! The condition that a search's load must meet.
 
 use crate::error::SimError;
 use crate::tally::Tally;
@@ -10,11 +10,10 @@ use nebula_workload::TypeId;
 pub enum Objective {
     /// 99 % of all RPCs end within this time; a NACK counts as infinite.
     P99(Span),
-    /// 99 % of the served RPCs of one type end within this time, and at most 1 % of all RPCs are
-    /// NACKed.
+    /// 99 % of a type's served RPCs end within this time; at most 1 % of all RPCs are NACKed.
     P99OfType(TypeId, Span),
-    /// 99.9 % of the served RPCs of a mix have at most this slowdown (latency over service time),
-    /// and at most 0.1 % of all are NACKed.
+    /// 99.9 % of a mix's served RPCs have at most this latency over service time; at most 0.1 % of
+    /// all are NACKed.
     Slowdown(f64),
 }
 
@@ -31,7 +30,6 @@ impl Objective {
         }
     }
 
-    /// The error that the lowest load misses it, with its result there.
     pub(crate) fn missed(self, tally: Option<&Tally>) -> SimError {
         match self {
             Self::P99(slo) | Self::P99OfType(_, slo) => {

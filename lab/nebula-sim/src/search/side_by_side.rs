@@ -1,9 +1,7 @@
-//! The search of several replications at a time: each bisects on its own, and their runs are made
-//! in [`lanes`].
+//! The search of several replications at a time, with runs in [`lanes`]; each bisects separately.
 //!
-//! The loads found are those that [`bisect`](super::bisect) finds one by one: a lane says of a run
-//! whether its p99 is within the SLO, and that is all that a bisection asks. Only the run at the
-//! load found is made in full.
+//! The loads equal those of [`bisect`](super::bisect): a lane says whether a run's p99 is within
+//! the SLO, all that a bisection asks. Only the run at the load found is made in full.
 
 use super::bracket::Bracket;
 use super::objective::Objective;
@@ -19,7 +17,6 @@ use crate::world::run;
 use nebula_nic::Span;
 use nebula_workload::Seed;
 
-/// A search whose runs are made in lanes.
 pub(super) struct SideBySide<'a> {
     system: &'a System,
     load: &'a Load,
@@ -29,7 +26,7 @@ pub(super) struct SideBySide<'a> {
 }
 
 impl<'a> SideBySide<'a> {
-    /// `None` where lanes do not hold the runs, or the objective asks for more than the p99.
+    /// `None` if lanes cannot hold the runs, or the objective is not a p99.
     pub(super) fn of(
         system: &'a System,
         load: &'a Load,
@@ -47,8 +44,7 @@ impl<'a> SideBySide<'a> {
         Lane { load, length: self.effort.length(self.system, &self.load.clone().at(load)), seed }
     }
 
-    /// The highest load at which each seed meets the SLO, and its results there; for at most
-    /// [`LANES`](lanes::LANES) seeds.
+    /// The highest load that meets the SLO, with its results, for each of at most `LANES` seeds.
     pub(super) fn bisect(&self, seeds: &[Seed]) -> Result<Vec<(f64, Tally)>, SimError> {
         let Bracket { lowest, highest, width } = self.bracket;
         let ends = |load| seeds.iter().map(|&seed| self.lane(load, seed)).collect::<Vec<Lane>>();
@@ -56,7 +52,7 @@ impl<'a> SideBySide<'a> {
             let tally = self.results(lowest, seeds[missed])?;
             return Err(Objective::P99(self.slo).missed(Some(&tally)));
         }
-        // The load that each meets, and the one that it misses.
+        // The highest load that each meets, and the lowest that it misses.
         let at_highest = self.meet(&ends(highest))?;
         let mut ranges: Vec<[f64; 2]> =
             at_highest.into_iter().map(|meets| if meets { [highest; 2] } else { [lowest, highest] }).collect();
@@ -74,7 +70,6 @@ impl<'a> SideBySide<'a> {
         ranges.iter().zip(seeds).map(|(&[met, _], &seed)| Ok((met, self.results(met, seed)?))).collect()
     }
 
-    /// Whether the p99 of each run is within the SLO.
     fn meet(&self, lanes: &[Lane]) -> Result<Vec<bool>, SimError> {
         let within = Span::from_ps(Distribution::highest_within(self.slo.as_ps()));
         let on_time = lanes::on_time(self.system, self.load, lanes, within)?;

@@ -1,10 +1,7 @@
-//! Points of the level that simulates each block: a design at a rate, and its result.
+//! Points of the block level: a design at a rate, and its result.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | `point` | what is simulated |
-//! | `found` | results, and warnings about them |
-//! | [`breakdown`] | the time of an RPC by stage, and DRAM traffic by part and cause |
+//! `point` has what is simulated, `found` the results and their warnings, [`breakdown`] the time of
+//! an RPC by stage, and DRAM traffic by part and cause.
 
 pub mod breakdown;
 mod found;

@@ -1,4 +1,4 @@
-//! What is found, by replication.
+//! Results by replication.
 
 use crate::study::detail::{Bin, Replication};
 use crate::study::found::Found;
@@ -26,8 +26,7 @@ impl Found {
         (0..).zip(&self.detail.replications).map(row).collect()
     }
 
-    /// A row for each cell of the latency's distribution, with the share of the RPCs served that
-    /// took longer.
+    /// A row per cell of the latency's distribution, with the share of RPCs that took longer.
     #[must_use]
     pub fn histogram_rows(&self) -> Vec<Row> {
         let total: u64 = self.detail.latency.iter().map(|bin| bin.count).sum();
@@ -47,7 +46,6 @@ impl Found {
         self.detail.latency.iter().map(row).collect()
     }
 
-    /// A row with the name of the point only.
     pub(crate) fn named(&self) -> Row {
         let at = self.figures.as_ref().map(|figures| figures.load);
         Row::new()

@@ -1,16 +1,14 @@
-//! What the figures of a point were made from: each replication, and the distribution of the
-//! latency.
+//! The data behind a point's figures: each replication, and the latency's distribution.
 
 use super::outcome::PS_PER_NS;
 use crate::experiment::Estimate;
 
-/// What the figures of a point were made from.
+/// The data behind a point's figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
-    /// Each replication, in its order.
+    /// The replications, in order.
     pub replications: Vec<Replication>,
-    /// How many RPCs of all replications were served within which latency, from low to high; the
-    /// cells without RPCs are left out.
+    /// The latencies of the RPCs served in all replications: cells with RPCs, in ascending order.
     pub latency: Vec<Bin>,
 }
 
@@ -29,7 +27,7 @@ pub struct Replication {
     pub depth_p99: f64,
 }
 
-/// A cell of a distribution of times in nanoseconds. Cells are as wide as three significant digits.
+/// A cell of a distribution of times in nanoseconds, as wide as three significant digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
     /// The lowest time in it.

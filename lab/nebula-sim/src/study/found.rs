@@ -18,33 +18,32 @@ use nebula_ui::units;
 /// A point and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The point; after a search, at the load that was found.
+    /// The point; after a search, at the load found.
     pub point: Point,
-    /// The highest load that meets the SLO, if it was searched for and exists.
+    /// The highest load that meets the SLO, if searched for and found.
     pub at_slo: Option<AtSlo>,
     /// `None` if no load meets the SLO.
     pub figures: Option<Figures>,
     /// Results over the period of a load that changes.
     pub over_time: Option<OverTime>,
-    /// Results of each tier, the front first; empty unless calls have parts, copies, deadlines or
-    /// tiers.
+    /// Results by tier, the front first; empty unless calls have parts, copies, deadlines or tiers.
     pub tiers: Vec<AtTier>,
-    /// What the figures were made from; empty if there are none.
+    /// The data behind the figures; empty if there are none.
     pub detail: Detail,
 }
 
 /// The results of one tier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtTier {
-    /// The share of its cores' time that they served.
+    /// The share of its cores' time that was busy.
     pub busy: Interval,
     /// Second copies over calls.
     pub copied: Interval,
-    /// The share of that core time which went to copies that did not answer first.
+    /// The share of that time spent on copies that did not answer first.
     pub wasted: Interval,
     /// NACKs over copies.
     pub nacked: Interval,
-    /// Calls that a core found late, over calls.
+    /// Calls past their deadline when a core took them, over calls.
     pub late: Interval,
     /// p99 of the time from a call to its first answer, in nanoseconds.
     pub p99: Interval,
@@ -82,7 +81,7 @@ pub struct AtSlo {
 }
 
 impl AtSlo {
-    /// The load with its interval, or as a lower bound where the true one may be higher.
+    /// The load with its interval; a lower bound if the true one may be higher.
     #[must_use]
     pub fn load_in_words(&self) -> String {
         match self.end {
@@ -99,16 +98,16 @@ pub struct Figures {
     pub load: f64,
     /// RPCs measured in each replication.
     pub rpcs: u64,
-    /// The slowdown that 99 % of the RPCs served do not exceed: latency over service; `None` unless
-    /// the service times are a mix.
+    /// The slowdown (latency over service) that 99 % of the RPCs served do not exceed; `None`
+    /// unless the service times are a mix.
     pub slowdown_p99: Option<Interval>,
-    /// The same of 99.9 %.
+    /// The same for 99.9 %.
     pub slowdown_p999: Option<Interval>,
     /// RPCs that arrived per second.
     pub offered_rps: f64,
     /// Served and NACKed RPCs, and their latencies.
     pub outcome: Outcome,
-    /// Mean queueing time, from arrival until a core began.
+    /// Mean time from arrival until a core began.
     pub queued_mean: f64,
     /// p99 of the queueing time.
     pub queued_p99: f64,
@@ -118,17 +117,16 @@ pub struct Figures {
     pub depth_p99: Interval,
     /// How the cores spent their time.
     pub core_time: CoreTime,
-    /// The share of all cores' time that they were not idle.
+    /// The share of all cores' time that was not idle.
     pub busy: Interval,
     /// The intervals of the shares of `core_time`, in the order of [`CoreTime::NAMES`].
     pub core_times: [Interval; CoreTime::NAMES.len()],
-    /// Lines between cores and NIC, where there is a host interface.
+    /// Lines between cores and NIC, with a host interface.
     pub host: HostTraffic,
-    /// The share of its time that the busiest core spent on RPCs; `None` unless flows, keys or
-    /// speeds make cores differ.
+    /// The busiest core's share of busy time; `None` unless flows, keys or speeds make cores
+    /// differ.
     pub hottest: Option<Interval>,
-    /// The share of RPCs that were served, of flows that send fewer than the mean flow; `None`
-    /// where no flow does, or nothing is refused.
+    /// The share served of light flows, below the mean; `None` without such flows or refusals.
     pub accepted_light: Option<Interval>,
 }
 

@@ -5,8 +5,7 @@ use crate::interval::Interval;
 use crate::tally::Ended;
 use nebula_ui::units;
 
-/// The results of the RPCs of a point over all replications; times are in nanoseconds, of the RPCs
-/// served.
+/// The results of a point's RPCs over all replications; times are nanoseconds, of the RPCs served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// RPCs served per second.
@@ -15,7 +14,7 @@ pub struct Outcome {
     pub accepted: Interval,
     /// Number of NACKs.
     pub nacks: u64,
-    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite.
+    /// Whether the p99 of all RPCs meets the SLO; a NACK counts as infinite.
     pub met: Met,
     /// Whether too little was simulated for the intervals to hold.
     pub is_unsettled: bool,
@@ -35,7 +34,6 @@ pub struct Outcome {
     pub is_precise: Option<bool>,
 }
 
-/// How sure a result is.
 pub(super) struct Trust {
     pub(super) met: Met,
     pub(super) is_settled: bool,
@@ -44,13 +42,13 @@ pub(super) struct Trust {
 }
 
 impl Outcome {
-    /// Whether it is certain that the SLO is met.
+    /// Whether the SLO is certainly met.
     #[must_use]
     pub fn meets(&self) -> bool {
         self.met == Met::Yes
     }
 
-    /// The outcome of a tally of either level, with the parts that its intervals are made of.
+    /// The outcome of either level's tally; its intervals are made of `parts`.
     pub(super) fn of(tally: &impl Ended, parts: &Parts, trust: &Trust) -> Self {
         let latency = tally.latency();
         let ns = |share: f64| {
@@ -74,7 +72,6 @@ impl Outcome {
         }
     }
 
-    /// A warning about the result, in one line; `at` names the point.
     pub(super) fn doubt(&self, at: &str, precision: Option<f64>) -> Option<String> {
         self.is_unsettled.then(|| {
             format!(
@@ -84,7 +81,6 @@ impl Outcome {
         .or_else(|| self.imprecision(at, precision))
     }
 
-    /// A warning that the requested precision was not reached, in one line; `at` names the point.
     fn imprecision(&self, at: &str, precision: Option<f64>) -> Option<String> {
         (self.is_precise == Some(false)).then(|| {
             format!(

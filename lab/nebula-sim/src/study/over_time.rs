@@ -1,4 +1,4 @@
-//! What a load that changes does over its period, and how long it takes to recover from its peak.
+//! Results over the period of a changing load, and how long it takes to recover from its peak.
 
 use super::outcome::PS_PER_NS;
 use crate::experiment::ByRun;
@@ -8,29 +8,27 @@ use crate::tally;
 use nebula_nic::{Span, Timestamp};
 use nebula_ui::text::time;
 
-/// The results over one period, from all periods and replications together.
+/// Results over one period, from all periods and replications together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverTime {
     /// Its parts, equally long, in order.
     pub slots: Vec<Slot>,
-    /// The highest p99 of a part in nanoseconds. Its interval ends where the highest of the parts'
-    /// intervals ends, on either side.
+    /// The highest p99 of a part in nanoseconds; its ends are the highest ends of the parts.
     pub peak_p99: Interval,
-    /// Time from the end of the highest load until the p99 is within the SLO again, in nanoseconds:
-    /// to the length of a part. Infinite if it is not within it before the next peak. Its interval
-    /// is from the first part whose p99 may be within the SLO to the first whose p99 certainly is.
+    /// Nanoseconds from the end of the highest load until the p99 is within the SLO, to the length
+    /// of a part; infinite if not before the next peak. Its interval ends at the first part whose
+    /// p99 may be within the SLO, and the first whose p99 certainly is.
     pub recovery: Interval,
 }
 
 /// A part of the period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slot {
-    /// When it begins within the period, in nanoseconds.
+    /// Its begin within the period, in nanoseconds.
     pub at: f64,
     /// The load at its middle.
     pub load: f64,
-    /// The p99 of the RPCs that were sent in it, in nanoseconds, to a hundredth; a NACK counts as
-    /// infinite.
+    /// The p99 of the RPCs sent in it, in nanoseconds, to a hundredth; a NACK counts as infinite.
     pub p99: Interval,
 }
 
@@ -59,8 +57,7 @@ impl OverTime {
 }
 
 impl OverTime {
-    /// The recovery as a table shows it: its ends where they are other than it, and `none` where
-    /// there is none before the next peak.
+    /// The recovery for a table: its ends if they differ; `none` if not before the next peak.
     #[must_use]
     pub fn recovery_in_words(&self) -> String {
         let words = |ns: f64| if ns.is_finite() { time(ns) } else { "none".to_owned() };
@@ -70,13 +67,12 @@ impl OverTime {
     }
 }
 
-/// Time from the end of the peak until a figure of the p99 is within the SLO, in nanoseconds;
-/// infinite if never.
+/// Nanoseconds from the peak's end until a figure of the p99 is within the SLO, or infinite.
 fn recovery(slots: &[Slot], of: impl Fn(&Interval) -> f64, profile: &Profile, slo: Span) -> f64 {
     let count = slots.len();
     let width = profile.period().as_ns_f64() / count as f64;
     let peak_end = profile.peak_end().as_ns_f64();
-    // The first part that begins after the peak; at the end of the period the next one begins.
+    // The first part after the peak; the period's end is the begin of the next.
     let first = slots.iter().position(|slot| slot.at + width / 1e6 >= peak_end).unwrap_or(0);
     let late = (0..count).position(|after| of(&slots[(first + after) % count].p99) <= slo.as_ns_f64());
     let begin = if first == 0 { profile.period().as_ns_f64() } else { slots[first].at };

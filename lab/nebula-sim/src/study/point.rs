@@ -11,24 +11,24 @@ use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::Seed;
 
-/// A system, a load, and what to find out.
+/// A system, a load, and the question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Name in a table of several points: its policy, or its system.
     pub name: String,
     /// The servers.
     pub system: System,
-    /// The load; in a search, everything except its height.
+    /// The load; a search replaces its height.
     pub load: Load,
     /// The bound on the p99.
     pub slo: Span,
     /// What to find out.
     pub ask: Ask,
-    /// How much to simulate; the seed of a run replaces its seed.
+    /// The effort; a run replaces its seed.
     pub effort: Effort,
 }
 
-/// What to find out about a point.
+/// The question about a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Its results at the given load.
@@ -38,26 +38,21 @@ pub enum Ask {
 }
 
 impl Point {
-    /// Runs the point with `seed`. The same arguments give the same result on every machine and any
-    /// number of threads.
+    /// Runs the point with `seed`. Neither the machine nor the number of threads changes the
+    /// result.
     ///
     /// # Errors
     ///
-    /// [`SimError`] if the point cannot be simulated, or a queue grows without limit. That no load
-    /// meets the SLO is a result, not an error.
+    /// [`SimError`] for an impossible point or an unlimited queue; not if no load meets the SLO.
     ///
     /// # Cost
     ///
-    /// That of [`estimate`](crate::estimate); a search costs about ten times as much.
+    /// That of [`estimate`](crate::estimate); about ten times as much for a search.
     pub fn run(&self, seed: Seed) -> Result<Found, SimError> {
         self.run_with(seed, &|| ())
     }
 
     /// [`run`](Self::run) that calls `progress` after each replication.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Self::run).
     pub fn run_with(&self, seed: Seed, progress: &(dyn Fn() + Sync)) -> Result<Found, SimError> {
         let seeded = Self { effort: self.effort.seed(seed), ..self.clone() };
         match self.ask {
@@ -66,7 +61,7 @@ impl Point {
         }
     }
 
-    /// The share of capacity that an open loop offers; `None` for a closed loop.
+    /// The share of capacity offered; `None` for a closed loop.
     #[must_use]
     pub const fn offered(&self) -> Option<f64> {
         match self.load.source {
@@ -84,7 +79,6 @@ impl Point {
         Ok(Found { point: self.clone(), at_slo: None, figures, over_time, tiers, detail: Detail::of(&shown) })
     }
 
-    /// Searches; the results are those at the load that was found.
     fn search(&self, progress: &(dyn Fn() + Sync)) -> Result<Found, SimError> {
         let bracket = self.system.bracket(&self.load.service);
         let found = match highest_load(&self.system, &self.load, self.slo, bracket, &self.effort, progress) {

@@ -6,14 +6,12 @@ use crate::error::SimError;
 use crate::executor::Executor;
 use nebula_workload::Seed;
 
-/// Runs each point with `seed`; results are in the order of the points, and a point that fails does
-/// not stop the others.
-///
-/// `progress` is called after each replication, on the thread that ran it.
+/// Runs each point with `seed`; results are in the order of the points, and a failure stops no
+/// other point. Calls `progress` after each replication, on its thread.
 ///
 /// # Cost
 ///
-/// The result of a point takes a few hundred bytes, independent of the number of simulated RPCs.
+/// A few hundred bytes for the result of a point, whatever the number of RPCs.
 pub fn run(
     points: &[Point],
     seed: Seed,
@@ -23,8 +21,7 @@ pub fn run(
     executor.map(points, |point| point.run_with(seed, progress))
 }
 
-/// How often [`run`] will call `progress`, unless a precision needs more replications. A search
-/// counts once, at its lowest load.
+/// Calls of `progress` by [`run`] without a precision; a search counts once, at its lowest load.
 #[must_use]
 pub fn replications(points: &[Point]) -> u64 {
     let of = |point: &Point| u64::from(point.effort.replications);

@@ -12,8 +12,7 @@ pub fn ends(interval: Interval) -> Value {
     Value::Ends([digits(interval.lo), digits(interval.hi)])
 }
 
-/// A figure with half the width of its interval in percent: `4.61 µs ±0.3 %`. The figure alone if
-/// the interval is exact or infinite.
+/// A figure with half its interval in percent, `4.61 µs ±0.3 %`, unless that is 0 or infinite.
 #[must_use]
 pub fn with_half(interval: Interval, show: impl Fn(f64) -> String) -> String {
     let half = interval.relative();

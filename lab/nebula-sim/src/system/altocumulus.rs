@@ -23,34 +23,26 @@ pub struct Altocumulus {
     pub bulk: u32,
     /// Most groups that it sends to in one period.
     pub concurrency: u32,
-    /// Latency of a message from one manager to another, including the decision: a queue length, a
-    /// descriptor, a refusal.
+    /// Latency of any message from one manager to another, including the decision.
     pub message: Span,
     /// Most RPCs of other groups that can wait at a group; it refuses more.
     pub fifo: u32,
     /// Extra core time of an RPC that came from another group.
     pub fetch: Span,
-    /// Most RPCs dispatched to a worker, as under `jbsq:N`: 2 if a NIC dispatches, 1 if software
-    /// does.
+    /// Most RPCs at a worker, as under `jbsq:N`: 2 if a NIC dispatches, 1 if software does.
     pub bound: u32,
-    /// Number of equally busy flows, each hashed to one group; without a number each RPC is a
-    /// separate flow.
+    /// Equally busy flows, each hashed to one group; if not set, each RPC is a separate flow.
     pub flows: Option<u16>,
-    /// The group of each flow, in place of a hash: as many as there are [`flows`](Self::flows),
-    /// each below the groups. For clients whose groups are known.
+    /// The group of each of the [`flows`](Self::flows), if clients know it; hashed if not set.
     pub groups_of_flows: Option<Box<[u16]>>,
     /// The queue length from which RPCs are predicted to miss the SLO, by load.
     pub thresholds: Thresholds,
 }
 
 impl Altocumulus {
-    /// The published parameters, with these thresholds.
-    ///
-    /// # Source
-    ///
-    /// Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, all from secondary
-    /// sources. Assumed: a message takes 15 ns, which is ten hops of a mesh at 3 cycles of 2 GHz,
-    /// and there is room for two bulks.
+    /// The published parameters, with these thresholds: a period of 200 ns, a bulk of 16 and a
+    /// concurrency of 8, from secondary sources on Altocumulus. Assumed: a message takes 15 ns,
+    /// which is ten hops of a mesh at 3 cycles of 2 GHz, and there is room for two bulks.
     #[must_use]
     pub const fn new(thresholds: Thresholds) -> Self {
         Self {
@@ -67,8 +59,7 @@ impl Altocumulus {
         }
     }
 
-    /// The published parameters with the naive threshold of groups of `workers` cores, for an SLO
-    /// in mean service times.
+    /// The published parameters with naive thresholds, for an SLO in mean service times.
     #[must_use]
     pub fn naive(workers: u16, slo_services: u32) -> Self {
         Self::new(Thresholds::naive(workers, slo_services))

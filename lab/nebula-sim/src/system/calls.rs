@@ -1,5 +1,4 @@
-//! How callers call servers: one or several at once, with second copies, until a deadline; and the
-//! tiers behind a server.
+//! How callers call servers: several at once, with second copies, until a deadline; and tiers.
 
 use super::System;
 use super::router::{Balance, Router};
@@ -30,7 +29,7 @@ pub struct Calls {
     pub fan_out: u16,
     /// When a part is sent to a second server.
     pub hedge: Option<Hedge>,
-    /// A caller gives up so long after it has begun; what it has asked for is cancelled.
+    /// The time after which a caller gives up and cancels its RPCs.
     pub deadline: Option<Span>,
 }
 
@@ -113,7 +112,6 @@ pub struct Tier {
     pub service: ServiceTime,
 }
 
-/// Most tiers of a system.
 pub(crate) const TIERS_MAX: usize = 8;
 
 impl System {
@@ -142,12 +140,10 @@ impl System {
         std::iter::once((self, service)).chain(self.behind.iter().map(|tier| (&tier.system, &tier.service)))
     }
 
-    /// The names of the tiers, `front` first.
     pub(crate) fn tier_names(&self) -> Vec<&str> {
         std::iter::once("front").chain(self.behind.iter().map(|tier| &*tier.name)).collect()
     }
 
-    /// Cores of all servers of all tiers.
     pub(crate) fn cores_everywhere(&self) -> u32 {
         self.behind.iter().fold(self.cores_total(), |sum, tier| sum.saturating_add(tier.system.cores_total()))
     }
@@ -163,7 +159,6 @@ impl System {
         self.tiers(service).map(of_tier).fold(f64::INFINITY, f64::min)
     }
 
-    /// What calls cannot be, and what a server behind such calls cannot have.
     pub(super) fn validate_calls(&self) -> Result<(), SimError> {
         if !self.is_tiered() {
             return match self.standings.len() {

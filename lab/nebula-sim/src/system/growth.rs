@@ -1,5 +1,4 @@
-//! Costs that grow with the number of cores: the way across the mesh, and the cache lines that a
-//! scheduler in software looks at.
+//! Costs that grow with the cores: the way across the mesh, and the cache lines of a scheduler.
 
 use super::altocumulus::Altocumulus;
 use super::{Costs, System};
@@ -34,14 +33,12 @@ impl Costs {
 }
 
 impl System {
-    /// The same system with each cost as it is for this number of cores, so that none grows any
-    /// more.
+    /// The same system with each cost at this number of cores, so that none grows any more.
     ///
-    /// With `hop`: a message from the NIC to a core or back takes the mean way across the mesh of
-    /// one server or group; a hand-off of a lock and a steal take that way twice, since a cache
-    /// line is requested and returned; a message between managers takes the way across the whole
-    /// server. With `per_core`: a dispatcher in software and a thief look at one cache line for
-    /// each core.
+    /// With `hop`, a message from the NIC to a core or back takes the mean way across the mesh of
+    /// one server or group. A hand-off of a lock and a steal take that way twice, as a cache line
+    /// is requested and returned. A message between managers crosses the mesh of the whole server.
+    /// With `per_core`, a dispatcher in software and a thief look at one cache line for each core.
     #[must_use]
     pub fn at_size(&self) -> Self {
         let Costs { hop, per_core, .. } = self.costs;
@@ -67,7 +64,7 @@ impl System {
         system
     }
 
-    /// A cost that grows of a mechanism that is not there would be ignored silently.
+    /// A growing cost of an absent mechanism would be ignored silently.
     pub(super) fn validate_growth(&self) -> Result<(), SimError> {
         let (Costs { hop, per_core, decision, .. }, policy) = (self.costs, self.policy);
         let is_stealing = policy == Policy::WorkStealing;

@@ -1,5 +1,4 @@
-//! The interface between the cores of a server and its NIC, where RPCs cross it line by line: what
-//! Dagger varies.
+//! The interface between a server's cores and its NIC, which RPCs cross line by line.
 
 use crate::error::SimError;
 use nebula_nic::{HostWatchConfig, JBSQ_BOUND_MAX, Span};
@@ -18,7 +17,7 @@ pub enum Interface {
     /// The NIC reads the flow's lines periodically: one crossing from when a read reaches the line,
     /// since reads are on their way all the time.
     Poll,
-    /// The NIC is told of each line by an invalidation, and reads it: three crossings.
+    /// An invalidation notifies the NIC of each line, and it reads the line: three crossings.
     Invalidate,
     /// Invalidations for a flow with few lines, polling for one with many, by
     /// [`HostWatch`](nebula_nic::HostWatch).
@@ -32,8 +31,7 @@ impl Interface {
         matches!(self, Self::Poll | Self::Adaptive)
     }
 
-    /// Crossings of the interconnect from when a line leaves its core until the NIC has it; where
-    /// the NIC polls, from when a read reaches the line.
+    /// Crossings of the interconnect from core to NIC; if it polls, from when its read arrives.
     #[must_use]
     pub const fn crossings(self) -> u32 {
         match self {
@@ -56,12 +54,9 @@ impl Interface {
     }
 }
 
-/// What the interface between cores and NIC costs. Each core has a flow: a ring to the NIC, a FIFO
-/// in the NIC, and a ring from the NIC.
-///
-/// # Source
-///
-/// Dagger (ASPLOS 2021): its three host interfaces, and the structure of its public program.
+/// The costs of the interface between cores and NIC. Each core has a flow: a ring to the NIC, a
+/// FIFO in the NIC, and a ring from the NIC. Source: Dagger (ASPLOS 2021), its three host
+/// interfaces and the structure of its public program.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -70,10 +65,10 @@ pub struct Host {
     /// Core time for an RPC: reading what came, and writing what leaves.
     #[serde(deserialize_with = "span")]
     pub per_rpc: Span,
-    /// Core time, once a batch, to tell the NIC of it: spent after the line has left.
+    /// Core time, once a batch, to notify the NIC of it: spent after the line has left.
     #[serde(deserialize_with = "span")]
     pub store: Span,
-    /// RPCs of which the NIC is told at once.
+    /// RPCs of which the NIC is notified at once.
     #[serde(default = "one")]
     pub batch: u16,
     /// How long a batch of several waits to be full.
@@ -114,8 +109,7 @@ pub struct Host {
     pub loopback: bool,
 }
 
-/// When an adaptive interface changes from invalidations to polling and back: a
-/// [`HostWatchConfig`].
+/// When an adaptive interface changes between invalidations and polling: [`HostWatchConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watch {
@@ -141,9 +135,7 @@ const fn one() -> u16 {
     1
 }
 
-/// Most RPCs of a batch.
 const BATCH_MAX: u16 = 64;
-/// Most entries of a FIFO.
 const FIFO_MAX: u16 = 1024;
 /// Most lines per second: one in a picosecond.
 const LINES_MAX: u64 = 1_000_000_000_000;
@@ -155,8 +147,7 @@ impl Host {
         self.per_rpc.as_ns_f64() + self.store.as_ns_f64() / f64::from(self.batch)
     }
 
-    /// The load above which the cores, the NIC's reads, its rings or its intake of lines cannot
-    /// follow.
+    /// The highest load that cores, the NIC's reads, its rings and its intake of lines can serve.
     pub(crate) fn saturation(&self, service_ps: f64, cores: u16) -> f64 {
         let work_ps = service_ps + 1e3 * self.core_ns();
         // An entry of the ring is taken from when the line is on its way until its RPC is served.
@@ -164,7 +155,7 @@ impl Host {
         let polled = self.poll_period.as_ps() as f64 / f64::from(self.lines_per_read.max(1));
         let lines_per_rpc = if self.loopback { 2.0 } else { 1.0 };
         let taken = self.lines_per_second.map_or(0.0, |lines| lines_per_rpc * 1e12 / lines as f64) * f64::from(cores);
-        // RPCs per picosecond of a core, and the least of it.
+        // RPCs per picosecond that a core can serve.
         let rate = (1.0 / work_ps).min(ring).min(1.0 / polled).min(1.0 / taken);
         rate * service_ps
     }

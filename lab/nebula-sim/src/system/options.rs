@@ -8,8 +8,7 @@ use nebula_nic::{Policy, STEALABLE_BOUND};
 use nebula_requester::RetryPolicy;
 
 impl System {
-    /// Sets the interface between cores and NIC, and the bound on the queues: the NIC's FIFO of
-    /// each flow.
+    /// Sets the interface between cores and NIC, and the bound on the queues: its FIFOs.
     #[must_use]
     pub const fn host(mut self, host: Host) -> Self {
         self.queue_bound = Some(host.fifo as u32 * self.workers() as u32);
@@ -17,7 +16,7 @@ impl System {
         self
     }
 
-    /// Whether a host interface is possible here, and no setting is ignored beside it.
+    /// Whether a host interface is possible here and no setting would be ignored.
     pub(crate) fn validate_host(&self) -> Result<(), SimError> {
         let Some(host) = &self.host else { return Ok(()) };
         let wrong = |reason| Err(SimError::Host { reason });

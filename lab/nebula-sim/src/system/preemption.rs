@@ -70,7 +70,6 @@ impl Preemption {
         safe_point_check: Span::ZERO,
     };
 
-    /// Checks that the settings are consistent.
     pub(super) fn validate(&self) -> Result<(), SimError> {
         let wrong = |reason| Err(SimError::Preemption { reason });
         match *self {

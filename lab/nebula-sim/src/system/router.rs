@@ -7,13 +7,10 @@ use std::fmt;
 
 /// A switch between clients and servers, which chooses the server of each RPC.
 ///
-/// It counts the RPCs that it has sent to each server and not heard of again, so that its counts
-/// are as old as `feedback`. An RPC that it cannot send yet waits in its queue.
-///
-/// # Source
-///
-/// R2P2: JBSQ(n) in a programmable switch; servers send feedback when they finish an RPC.
-/// RackSched: the less loaded of two random servers, by counts that replies carry.
+/// It counts the RPCs that it has sent to each server without feedback, so its counts are as old as
+/// `feedback`. An RPC that it cannot send yet waits in its queue. Sources: R2P2 for JBSQ(n) in a
+/// switch with feedback at the end of an RPC; RackSched for the less loaded of two random servers,
+/// by counts that replies carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Router {

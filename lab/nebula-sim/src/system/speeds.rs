@@ -7,8 +7,8 @@ use std::str::FromStr;
 /// The speeds of the cores of a server that serve RPCs, in the order of their numbers: `1,1,0.5`,
 /// or `4x1,12x0.5`.
 ///
-/// A core of speed 0.5 takes twice the service time. What mechanisms cost is the same on every
-/// core. Where a policy takes the lowest of several idle cores, the order decides which those are.
+/// A core of speed 0.5 takes twice the service time; mechanisms cost the same on every core. If a
+/// policy takes the lowest of several idle cores, the order decides which those are.
 ///
 /// # Examples
 ///
@@ -45,7 +45,6 @@ impl Speeds {
         &self.0
     }
 
-    /// How long a core takes for a service time.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; `as` saturates")]
     #[inline]
     pub(crate) fn time_ps(&self, core: usize, service_ps: u64) -> u64 {

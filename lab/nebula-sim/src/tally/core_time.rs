@@ -1,4 +1,4 @@
-//! Where all core time of a run went.
+//! How a run's core time was spent.
 
 use super::Tally;
 use crate::system::System;
@@ -51,7 +51,7 @@ impl CoreTime {
         [service, dispatch, stealing, lock, preemption, migration, scheduling, idle]
     }
 
-    /// All shares but the idle one: the utilization of the cores.
+    /// The utilization of the cores: all shares but the idle one.
     #[must_use]
     pub const fn busy(&self) -> f64 {
         1.0 - self.idle
@@ -59,8 +59,7 @@ impl CoreTime {
 }
 
 impl Tally {
-    /// Where the core time of `system` went in the measured window: the time spent on RPCs that
-    /// ended in it, over all core time.
+    /// Core time of `system` on RPCs that ended in the measured window, as shares of all.
     #[must_use]
     pub fn core_time(&self, system: &System) -> CoreTime {
         let all_ps = self.window.as_ps() as f64 * f64::from(system.cores_everywhere());

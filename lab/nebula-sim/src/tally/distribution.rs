@@ -1,14 +1,12 @@
-//! Counts by value in cells whose width grows with the value: three significant digits at every
-//! scale.
+//! Counts by value in cells that widen with the value: three significant digits at every scale.
 //!
 //! ```text
 //! value     0 … 2047        2048 … 4095       4096 … 8191      …
 //! width            1                  2                 4      …       1,024 cells each, 2,048 in the first row
 //! ```
 //!
-//! The cells are those of an HDR histogram of three digits from 1 to 2⁶³ - 1, and so are the
-//! answers; a test compares the two. A record is one addition to one cell: that an RPC is recorded
-//! twice was a seventh of a run's instructions with the general histogram.
+//! The cells and the results are those of an HDR histogram of three digits from 1 to 2⁶³ - 1, as a
+//! test checks. A record is one addition; that histogram's were a seventh of a run's instructions.
 
 use crate::interval::cells::Cells;
 use std::fmt;
@@ -21,16 +19,14 @@ pub struct Distribution {
     sum: u128,
 }
 
-/// Half the cells of the first row, and all of every other: log2. 2,048 cells for one value each
-/// are three significant digits.
+/// log2 of the cells of a row but the first, which has twice as many: three significant digits.
 const HALF_BITS: u32 = 10;
 
-/// The largest value; larger ones are counted as this. 106 days in picoseconds.
+/// The largest value, which also counts larger ones: 106 days in picoseconds.
 const VALUE_MAX: u64 = (1 << 63) - 1;
 
 const CELLS: usize = cell(VALUE_MAX) + 1;
 
-/// The cell that counts a value.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "at most 53 rows of 1,024 cells")]
 const fn cell(value: u64) -> usize {
@@ -63,8 +59,7 @@ impl Distribution {
         self.sum += u128::from(value);
     }
 
-    /// Records the time from each of `from` to the one beside it in `to`: the same as as many calls
-    /// of [`record`](Self::record).
+    /// Records the time from each of `from` to its partner in `to`.
     pub(crate) fn record_spans(&mut self, from: &[u64], to: &[u64]) {
         let (counts, mut sum) = (&mut *self.counts, 0_u128);
         for (from, to) in from.iter().zip(to) {
@@ -83,26 +78,25 @@ impl Distribution {
         self.sum += other.sum;
     }
 
-    /// The highest value that is counted as at most `bound`: a [quantile](Self::quantile) is at
-    /// most `bound` if enough values are at most this.
+    /// The highest value that counts as at most `bound`: a [quantile](Self::quantile) is at most
+    /// `bound` if enough values are at most this.
     pub(crate) const fn highest_within(bound: u64) -> u64 {
         let (lowest, width) = values(cell(if bound < VALUE_MAX { bound } else { VALUE_MAX }));
         // A quantile is the middle of a cell.
         if lowest + width / 2 <= bound { lowest + (width - 1) } else { lowest - 1 }
     }
 
-    /// How many of `count` values a share `share` of them is, for a [quantile](Self::quantile).
+    /// The number of values, of `count`, that a [quantile](Self::quantile) covers.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
     pub(crate) fn rank(share: f64, count: u64) -> u64 {
         (libm::ceil(share.min(1.0) * count as f64) as u64).max(1)
     }
 
-    /// The sum of all values.
     pub(crate) const fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// The values recorded since `before`, which then holds the same as this one.
+    /// The values recorded since `before`, which becomes a copy of this one.
     #[expect(clippy::cast_possible_truncation, reason = "there are 54,000 cells")]
     pub(crate) fn since(&self, before: &mut Self) -> Cells {
         let mut cells = Cells::default();
@@ -116,20 +110,18 @@ impl Distribution {
         cells
     }
 
-    /// The cell that counts a value.
     #[expect(clippy::cast_possible_truncation, reason = "there are 54,000 cells")]
     pub(crate) const fn cell_of(value: u64) -> u32 {
         cell(if value < VALUE_MAX { value } else { VALUE_MAX }) as u32
     }
 
-    /// The middle of a cell, which is what a [quantile](Self::quantile) in it is given as.
+    /// The middle of a cell, the value of a [quantile](Self::quantile) in it.
     pub(crate) const fn middle_of(cell: u32) -> f64 {
         let (lowest, width) = values(cell as usize);
         (lowest + width / 2) as f64
     }
 
-    /// The cells that have values, from low to high: the lowest and the highest value of each, and
-    /// how many there are.
+    /// The cells with values, in ascending order: lowest value, highest value, and count.
     pub fn cells(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(cell, &count)| {
@@ -138,7 +130,7 @@ impl Distribution {
         })
     }
 
-    /// How many values were recorded.
+    /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -170,8 +162,8 @@ impl Distribution {
         })
     }
 
-    /// The value that a share `share` of *all* does not exceed, if only a share `accepted` of all
-    /// was recorded and the others count as infinite.
+    /// The value that a share `share` of *all* does not exceed; only `accepted` of all were
+    /// recorded, and the others count as infinite.
     pub(crate) fn quantile_of_all(&self, share: f64, accepted: f64) -> f64 {
         if share > accepted { f64::INFINITY } else { self.quantile(share / accepted) }
     }
@@ -196,7 +188,6 @@ impl Distribution {
     }
 }
 
-/// Prints figures instead of counts, of which there are tens of thousands.
 impl fmt::Debug for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, mean, p99, max) = (self.count(), self.mean(), self.quantile(0.99), self.max());

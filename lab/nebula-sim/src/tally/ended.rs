@@ -2,7 +2,6 @@
 
 use super::distribution::Distribution;
 
-/// A tally of RPCs that were served, with their latencies, and of some that were not.
 pub(crate) trait Ended {
     fn latency(&self) -> &Distribution;
     fn accepted(&self) -> f64;
@@ -10,8 +9,7 @@ pub(crate) trait Ended {
     fn served_rps(&self) -> f64;
 }
 
-/// The methods of a tally that has `latency`, `served` and `window`: `$not_served` is its field of
-/// RPCs that ended without being served.
+/// Methods of a tally with `latency`, `served` and `window`; `$not_served` ended without service.
 macro_rules! counted {
     ($tally:ty, not_served: $not_served:ident, nacks: $nacks:ident) => {
         impl $tally {
@@ -28,8 +26,7 @@ macro_rules! counted {
                 if self.ended() == 0 { 0.0 } else { self.served as f64 / self.ended() as f64 }
             }
 
-            /// The latency in picoseconds that a share `share` of *all* RPCs does not exceed; a
-            /// NACKed RPC counts as infinite.
+            /// The latency in ps that a share `share` of *all* RPCs keeps; a NACK is infinite.
             #[must_use]
             pub fn latency_with_nacks(&self, share: f64) -> f64 {
                 self.latency.quantile_of_all(share, self.accepted())

@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 pub struct HostTraffic {
     /// Lines that cores wrote for the NIC.
     pub lines: u64,
-    /// Times that the NIC was told, by a doorbell or an invalidation.
+    /// Notices to the NIC, by a doorbell or an invalidation.
     pub told: u64,
     /// Reads by the NIC, including those that found nothing.
     pub reads: u64,

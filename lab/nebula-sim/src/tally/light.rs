@@ -1,13 +1,13 @@
-//! What becomes of the RPCs of flows that send little.
+//! The outcome of the RPCs of flows that send little.
 
 /// The RPCs of the flows that send fewer than the mean flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LightFlows {
-    /// The first of them: flows are numbered from the one that sends most.
+    /// The first of these flows: flows are numbered by descending load.
     first: u32,
-    /// Those of their RPCs that were served.
+    /// RPCs that were served.
     pub served: u64,
-    /// Those that their client abandoned after a NACK.
+    /// RPCs that their client abandoned after a NACK.
     pub given_up: u64,
 }
 
@@ -28,7 +28,7 @@ impl LightFlows {
         self.given_up += more.given_up;
     }
 
-    /// The share of them that were served; `None` without any.
+    /// The share served; `None` without RPCs.
     #[must_use]
     pub fn accepted(&self) -> Option<f64> {
         let all = self.served + self.given_up;

@@ -9,7 +9,7 @@ pub struct Migrations {
     pub let_in: u64,
     /// Descriptors sent to another group, including those that it refused.
     pub descriptors: u64,
-    /// Descriptors that came back because the other group had no room.
+    /// Descriptors that returned because the other group had no room.
     pub refused: u64,
     /// Messages that carried descriptors.
     pub messages: u64,
@@ -18,7 +18,7 @@ pub struct Migrations {
 }
 
 impl Migrations {
-    /// RPCs that were served by a group other than the one they arrived at.
+    /// RPCs served by another group than the one they arrived at.
     #[must_use]
     pub const fn migrated(&self) -> u64 {
         self.descriptors - self.refused

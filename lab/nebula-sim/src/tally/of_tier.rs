@@ -2,16 +2,16 @@
 
 use super::distribution::Distribution;
 
-/// What the calls of one tier came to, and what they cost.
+/// The outcome of a tier's calls, and their cost.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct OfTier {
-    /// Calls: one for each part of each caller's.
+    /// Calls: one for each part of a caller's.
     pub calls: u64,
     /// Second copies that were sent.
     pub copies: u64,
     /// Copies that were cancelled before a core began them.
     pub cancelled: u64,
-    /// Copies that a core did not begin as their deadline was over.
+    /// Copies that no core began because their deadline was over.
     pub late: u64,
     /// NACKs.
     pub nacks: u64,
@@ -19,7 +19,7 @@ pub struct OfTier {
     pub latency: Distribution,
     /// Core time of copies that a core began, in picoseconds.
     pub busy_ps: u128,
-    /// That of the copies which answered first.
+    /// Core time of the copies that answered first, in picoseconds.
     pub useful_ps: u128,
 }
 

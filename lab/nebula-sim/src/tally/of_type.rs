@@ -7,7 +7,7 @@ use super::distribution::Distribution;
 pub struct OfType {
     /// As [`Tally::latency`](super::Tally::latency).
     pub latency: Distribution,
-    /// Latency over service time, in thousandths: 1,000 for an RPC that waits for nothing.
+    /// Latency over service time, in thousandths: 1,000 for an RPC that never waits.
     pub slowdown: Distribution,
 }
 

@@ -1,4 +1,4 @@
-//! Latencies by the time within the period of a load that changes.
+//! Latencies by the time within a changing load's period.
 
 use super::distribution::Distribution;
 use crate::interval::cells::Cells;
@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
 use std::fmt;
 
-/// The RPCs of each part of the period, by when their client meant to send them.
+/// The RPCs of each part of the period, by their intended send time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverTime {
     period: Span,
@@ -16,7 +16,7 @@ pub struct OverTime {
 /// The RPCs of one part of the period.
 #[derive(Clone, PartialEq)]
 pub struct Slot {
-    /// Of RPCs served, in picoseconds, to a hundredth: there are many of these histograms.
+    /// Of RPCs served, in picoseconds, to a hundredth to save memory.
     latency: Histogram<u64>,
     /// RPCs that their client gave up.
     pub given_up: u64,
@@ -32,13 +32,13 @@ impl OverTime {
         Self { period, slots: vec![slot; SLOTS] }
     }
 
-    /// The parts of the period, from its begin on.
+    /// The parts of the period, in order.
     #[must_use]
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// Counts an RPC that was sent at `sent`; without a latency, it was given up.
+    /// Counts an RPC sent at `sent`; without a latency, its client gave up.
     pub(crate) fn note(&mut self, sent: Timestamp, latency_ps: Option<u64>) {
         let within = u128::from(sent.as_ps() % self.period.as_ps()) * SLOTS as u128 / u128::from(self.period.as_ps());
         let slot = &mut self.slots[within as usize];
@@ -56,7 +56,6 @@ impl OverTime {
     }
 }
 
-/// Prints figures instead of counts, of which there are thousands.
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Slot {{ sent: {}, p99_ps: {} }}", self.sent(), self.p99_ps())
@@ -70,7 +69,6 @@ impl Slot {
         self.latency.len() + self.given_up
     }
 
-    /// How many RPCs were served within which latency.
     pub(crate) fn by_cell(&self) -> Cells {
         let mut cells = Cells::default();
         for recorded in self.latency.iter_recorded() {
@@ -80,7 +78,7 @@ impl Slot {
         cells
     }
 
-    /// The p99 in picoseconds, with an RPC that was given up as infinite; 0 without any RPC.
+    /// The p99 in picoseconds, an RPC given up counted as infinite; 0 without RPCs.
     #[must_use]
     pub fn p99_ps(&self) -> f64 {
         let sent = self.sent();

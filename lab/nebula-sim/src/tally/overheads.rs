@@ -1,16 +1,14 @@
-//! Core time that is not service, by cause.
+//! Core time other than service, by cause.
 
 use std::ops::AddAssign;
 
-/// Core time that RPCs took in addition to their service, by cause, in picoseconds.
-///
-/// The rest of all core time is service, cores that only schedule, and idle time.
+/// Core time of RPCs in addition to their service, by cause, in picoseconds. The rest of all core
+/// time is service, scheduling cores, and idle time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overheads {
-    /// Receiving: polling, protocol, and fetching what another core or the NIC has written.
+    /// Receiving: polling, protocol, and fetching lines that another core or the NIC wrote.
     pub dispatch_ps: u64,
-    /// Stealing: searching the queues of other cores, taking RPCs, and the interrupts of the other
-    /// cores.
+    /// Stealing: searching other cores' queues, taking RPCs, and interrupting those cores.
     pub stealing_ps: u64,
     /// Locks: holding one or waiting for it.
     pub lock_ps: u64,

@@ -1,22 +1,17 @@
-//! A measured window in parts, for intervals: what each part adds to the tally, and a series of
-//! batch means.
+//! A measured window in parts, for intervals: each part's contribution, and batch means.
 //!
-//! Parts follow one another, each with as many RPCs. They are read off the tally at their ends, so
-//! that nothing is recorded twice and an RPC costs nothing more. In the event-driven machines a
-//! part ends when so many RPCs have ended, in the recursions when so many have arrived; but for the
-//! RPCs in service at its end that is the same.
+//! Parts have equally many RPCs and are read off the tally at their ends, so an RPC costs nothing
+//! more. In the event-driven machines a part ends when so many RPCs have ended, in the recursions
+//! when so many have arrived; only RPCs in service at its end differ.
 
 use super::Tally;
 use super::distribution::Distribution;
 use crate::interval::cells::Cells;
 
-/// Batches of a part.
 const BATCHES: u32 = 8;
 
-/// What a part of a run adds to its tally.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Section {
-    /// RPCs that ended, served or not.
     pub(crate) ended: u64,
     pub(crate) served: u64,
     pub(crate) window_ps: u64,
@@ -28,7 +23,6 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Both parts as one.
     pub(crate) fn with(&self, other: &Self) -> Self {
         Self {
             ended: self.ended + other.ended,
@@ -41,18 +35,15 @@ impl Section {
     }
 }
 
-/// The parts of a run, as far as it has come.
 #[derive(Clone, Debug)]
 pub(crate) struct Sections {
     parts: u32,
     rpcs: u64,
-    /// Batches that have ended.
     batches: u32,
-    /// RPCs that have ended when the next batch ends.
+    /// The number of ended RPCs at which the next batch ends.
     pub(crate) next: u64,
     pub(crate) sections: Vec<Section>,
-    /// The mean latency of each batch in picoseconds; of a batch without any, that of the one
-    /// before.
+    /// The mean latency of each batch in picoseconds; an empty batch repeats the one before.
     pub(crate) means: Vec<f64>,
     latency: Distribution,
     slowdown: Distribution,
@@ -62,8 +53,7 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// A measured window of `rpcs` RPCs in so many parts; none unless there are some, and an RPC
-    /// for each batch.
+    /// A window in `parts` parts; `None` without parts, or without an RPC for each batch.
     pub(crate) fn of(parts: u32, rpcs: u64) -> Option<Self> {
         let mut sections = Self {
             parts,
@@ -84,7 +74,7 @@ impl Sections {
         })
     }
 
-    /// The RPCs of each batch of such a window, or of all of it if it has no parts.
+    /// The RPCs of each batch of a window; of the whole window if it has no parts.
     pub(crate) fn ends(parts: u32, rpcs: u64) -> impl Iterator<Item = u64> {
         let sections = Self::of(parts, rpcs);
         let batches = sections.as_ref().map_or(1, |sections| sections.parts * BATCHES);
@@ -97,7 +87,7 @@ impl Sections {
         (u128::from(self.rpcs) * u128::from(batch) / u128::from(self.parts * BATCHES)) as u64
     }
 
-    /// A batch has ended, and with it perhaps a part.
+    /// Ends a batch, and a part with its last batch.
     #[cold]
     #[inline(never)]
     pub(crate) fn mark(&mut self, tally: &Tally) {

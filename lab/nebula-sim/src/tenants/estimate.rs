@@ -1,4 +1,4 @@
-//! What each tenant had, with intervals over replications.
+//! Each tenant's results, with intervals over replications.
 
 use super::{Tenant, Tenants};
 use crate::error::SimError;
@@ -11,27 +11,27 @@ use crate::world::Length;
 use crate::world::tenants::{TenantTally, TenantsTally, run_tenants};
 use nebula_nic::Span;
 
-/// What was found of tenants that share cores.
+/// The results of tenants that share cores.
 #[derive(Clone, Debug)]
 pub struct TenantsEstimate {
     /// In the order of the file.
     pub tenants: Vec<OfTenant>,
 }
 
-/// What one tenant had. Intervals are over replications.
+/// The results of one tenant. Intervals are over replications.
 #[derive(Clone, Debug)]
 pub struct OfTenant {
     /// The tenant.
     pub tenant: Tenant,
-    /// Its share of the cores while all have work everywhere.
+    /// Its share of the cores while all tenants have work everywhere.
     pub fair_share: f64,
-    /// Its share of the time that the cores were used.
+    /// Its share of the cores' busy time.
     pub share: Interval,
     /// The share of all cores' time that it used.
     pub busy: Interval,
-    /// RPCs that came, a second.
+    /// RPCs that arrived, per second.
     pub offered_rps: Interval,
-    /// RPCs that were served, a second.
+    /// RPCs that were served, per second.
     pub served_rps: Interval,
     /// The share of its RPCs that was NACKed.
     pub nacked: Interval,
@@ -41,13 +41,12 @@ pub struct OfTenant {
     pub p50_ps: Interval,
     /// p99 of the latency of the RPCs served, in picoseconds.
     pub p99_ps: Interval,
-    /// Whether the p99 of all its RPCs is within its SLO, with a NACK counted as infinite.
+    /// Whether the p99 of all its RPCs is within its SLO; a NACK counts as infinite.
     pub met: Met,
 }
 
 impl Tenants {
-    /// Runs replications of so many RPCs of all tenants together: as many as the effort asks for at
-    /// least.
+    /// Runs the effort's replications, each with its RPCs spread over all tenants.
     ///
     /// # Errors
     ///
@@ -96,7 +95,6 @@ fn p99_with_nacks(tally: &TenantTally) -> f64 {
     latency.quantile_of_all(0.99, tally.served as f64 / tally.ended().max(1) as f64)
 }
 
-/// By the p99 of each replication.
 fn met(p99_ps: &[f64], slo: Span) -> Met {
     let slo_ps = slo.as_ps() as f64;
     if p99_ps.iter().all(|&p99| p99.is_infinite()) {

@@ -1,17 +1,12 @@
-//! Servers whose cores are divided into groups: within a group, NIC queue and workers are as under
-//! a central policy, and managers migrate waiting RPCs between groups.
+//! Servers whose cores are divided into groups: a group has its NIC queue and workers under a
+//! central policy, and managers migrate waiting RPCs between groups.
 //!
-//! Ends of RPCs and messages between a group's NIC and its workers are events of one [`Calendar`].
-//! Messages between managers all have the same latency, so they are one FIFO. Managers decide at
-//! the same times, which are events only while a queue exceeds its threshold. Events of the same
-//! time happen in that order.
+//! Ends of RPCs, and messages between a group's NIC and workers, are events of one [`Calendar`].
+//! Messages between managers have one latency, so they are one FIFO. Managers decide together,
+//! while a queue exceeds its threshold. Events of the same time happen in that order.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | [`group`] | one group: its NIC, its manager, its workers |
-//! | [`cores`] | stations 7 to 10 of a group |
-//! | [`managers`] | decisions, and messages between managers |
-//! | [`published`] | the published queue lengths of a group, and their times |
+//! [`group`] is one group, [`cores`] its stations 7 to 10, [`managers`] the decisions and messages
+//! between managers, [`published`] the queue lengths that groups publish.
 
 mod group;
 mod cores;
@@ -34,39 +29,31 @@ use nebula_nic::{CentralDispatch, Choose, Header, NodeId, Rss, Timestamp, Verdic
 use nebula_workload::Seed;
 use std::collections::VecDeque;
 
-/// Servers whose cores are divided into groups.
 pub(super) struct Grouped<'a, D: CentralDispatch> {
     costs: &'a Costs,
     options: &'a Altocumulus,
     speeds: Option<&'a Speeds>,
     groups_each: usize,
-    /// Groups of all servers; those of server `s` start at `s` times the groups per server.
     groups: Box<[Group<D>]>,
-    /// Which group of a server an RPC arrives at.
     rss: Rss,
-    /// The flow of an RPC, if the number of flows is limited.
     flows: Option<Rss>,
-    /// The state of each RPC, by its first slot among the slots of all groups of all servers.
+    /// The RPCs by first slot, among the slots of all groups of all servers.
     in_flight: Box<[InFlight]>,
     slots_each: usize,
-    /// Sources: for each core the end of its service; then for each group the next message between
-    /// NIC and workers.
+    /// Sources: the end of each core's service, then each group's next message.
     calendar: Calendar,
     places: Box<[Place]>,
     messages: VecDeque<(Timestamp, usize, Message)>,
-    /// When managers decide next; never, while no queue exceeds its threshold.
+    /// When managers decide next; never while no queue exceeds its threshold.
     tick_ps: u64,
-    /// For each server: RPCs not yet dispatched to a worker, including those in flight to another
-    /// group.
+    /// By server: RPCs not yet dispatched to a worker, including those in flight between groups.
     waiting: Box<[u32]>,
     counts: Migrations,
-    /// When the last RPC ended.
     last: Timestamp,
 }
 
 impl<'a, D: CentralDispatch> Grouped<'a, D> {
-    /// Servers with room for at least `slots` RPCs each, whose local dispatch state `dispatch`
-    /// creates for a number of workers.
+    /// Servers with room for `slots` RPCs each; `dispatch` creates the state for some workers.
     pub(super) fn try_new(
         system: &'a System,
         options: &'a Altocumulus,
@@ -101,7 +88,6 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
         })
     }
 
-    /// Which group of its server an RPC arrives at.
     #[inline(always)]
     fn group_of(&mut self, header: &Header) -> usize {
         let Some(flows) = &mut self.flows else { return self.rss.choose(header).index() };
@@ -113,7 +99,7 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
         self.rss.choose(&Header { snid: flow, ..*header }).index()
     }
 
-    /// The place in `in_flight` of an RPC at a group of the same server as group `number`.
+    /// The place in `in_flight` of an RPC of group `number`'s server.
     #[inline(always)]
     fn in_flight_at(&self, number: usize, slots: nebula_nic::SlotRange) -> usize {
         let first = if number < self.groups_each { 0 } else { number / self.groups_each * self.groups_each };
@@ -121,7 +107,7 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
     }
 }
 
-/// The head of a FIFO, if it is due at `now`; the rest is due later.
+/// The head of a FIFO, if it is due at `now`.
 fn due<T>(fifo: &mut VecDeque<T>, now: Timestamp, at: impl Fn(&T) -> Timestamp) -> Option<T> {
     if fifo.front().is_some_and(|head| at(head) <= now) { fifo.pop_front() } else { None }
 }

@@ -1,9 +1,7 @@
-//! Station 1, in simulated time: clients number their RPCs and send them; the requester decides
-//! what follows a NACK.
+//! Station 1, in simulated time: clients send RPCs; the requester decides what follows a NACK.
 //!
-//! In an open loop with an unbounded queue no RPC is refused and no client waits for a reply, so
-//! RPCs are sent and forgotten. Otherwise the clients keep a table of outstanding RPCs, like a real
-//! client.
+//! An open loop with an unbounded queue sends and forgets: no RPC is refused, and no client waits
+//! for a reply. Otherwise clients keep a table of outstanding RPCs, as a real client does.
 //!
 //! Next: [`ingress`](super::ingress).
 
@@ -23,16 +21,13 @@ use nebula_workload::{Rng, Seed, ServiceTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// All clients of the run.
 pub(super) struct Clients<'a> {
     services: Services<'a>,
     servers: u64,
     choices: Rng,
-    /// RPCs numbered so far.
     numbered: u64,
     source: NextRpc<'a>,
     identities: Identities,
-    /// Clients that wait for replies.
     pub(super) listening: Option<Listening>,
 }
 
@@ -41,7 +36,6 @@ enum NextRpc<'a> {
     Closed { think: Option<&'a ServiceTime>, thoughts: Rng, thinking: BinaryHeap<Reverse<(Timestamp, u32)>> },
 }
 
-/// The clients' table of RPCs outstanding.
 pub(super) struct Listening {
     pub(super) requester: Requester,
     requests: Vec<Request>,
@@ -76,7 +70,6 @@ impl<'a> Clients<'a> {
         })
     }
 
-    /// When the next RPC or the next retry is sent.
     #[inline(always)]
     pub(super) fn next_ps(&self) -> u64 {
         let next = self.source.at().as_ps();
@@ -86,7 +79,6 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Draws the next RPC.
     #[inline(always)]
     fn next_request(&mut self, now: Timestamp) -> Request {
         let number = self.numbered;
@@ -104,15 +96,14 @@ impl<'a> Clients<'a> {
         if self.servers == 1 { 0 } else { self.choices.below(self.servers) as u16 }
     }
 
-    /// The header of an RPC whose reply no client waits for.
     #[inline]
     fn header(request: &Request) -> Header {
         header_as(request.number, request.identity)
     }
 }
 
-/// The header of the RPC of this number, if no client waits for its reply and neither flows nor
-/// keys are shared: to RSS each RPC is a separate flow.
+/// The header of RPC `number` if no client waits for its reply and RPCs share neither flows nor
+/// keys: each is a separate flow to RSS.
 #[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
 #[inline]
 pub(crate) fn header_of(number: u64) -> Header {
@@ -149,7 +140,7 @@ impl<'a> NextRpc<'a> {
         }
     }
 
-    /// Advances to the RPC after this one; returns the client of this one.
+    /// Advances to the next RPC; returns the client of this one.
     #[inline]
     fn advance(&mut self) -> u32 {
         match self {
@@ -162,7 +153,6 @@ impl<'a> NextRpc<'a> {
         }
     }
 
-    /// The client has its reply and thinks before the next RPC.
     #[inline]
     fn think(&mut self, now: Timestamp, client: u32) {
         if let Self::Closed { think, thoughts, thinking } = self {
@@ -172,7 +162,7 @@ impl<'a> NextRpc<'a> {
     }
 }
 
-/// Clients with a think time do not all start at the same time.
+/// Clients with a think time begin at different times.
 fn first_thought(think: Option<&ServiceTime>, thoughts: &mut Rng) -> nebula_nic::Span {
     think.map_or(nebula_nic::Span::ZERO, |think| think.sample(thoughts))
 }
@@ -191,7 +181,7 @@ impl Listening {
         Ok(Self { requester: Requester::try_new(config)?, requests: Vec::new(), unused: Vec::new() })
     }
 
-    /// Numbers a request and keeps it until its reply; `None` if the table is full.
+    /// Numbers a request and keeps it until its reply; `None` without room.
     fn begin(&mut self, now: Timestamp, request: Request, server: u16) -> Option<Outbound> {
         let place = self.unused.pop().unwrap_or(u32::try_from(self.requests.len()).ok()?);
         if place as usize == self.requests.len() {
@@ -202,13 +192,11 @@ impl Listening {
         self.requester.begin_call(now, Call { bytes: 64, key_hash, server, token: u64::from(place) }).ok()
     }
 
-    /// The request behind a token.
     #[expect(clippy::cast_possible_truncation, reason = "a token is a place")]
     pub(super) fn request(&self, token: u64) -> Request {
         self.requests[token as usize]
     }
 
-    /// Removes a request that has ended.
     #[expect(clippy::cast_possible_truncation, reason = "a token is a place")]
     fn end(&mut self, token: u64) {
         self.unused.push(token as u32);
@@ -216,7 +204,6 @@ impl Listening {
 }
 
 impl<S: Servers> World<'_, S> {
-    /// Sends what is due: the next RPC, or a retry of one that was refused.
     #[inline(always)]
     pub(super) fn send_next(&mut self, now: Timestamp) {
         if now > self.servers.latest() {
@@ -254,17 +241,15 @@ impl<S: Servers> World<'_, S> {
         }
     }
 
-    /// An RPC is one packet at this level, and the wire takes no time.
+    /// An RPC is one packet here, and the wire takes no time.
     pub(super) fn send(&mut self, now: Timestamp, server: u16, mut outbound: Outbound, request: &Request) {
         if let Some(header) = outbound.next() {
-            // One table numbers the RPCs of all clients: where they share no flow, each is a
-            // separate one.
+            // One table numbers all clients' RPCs: without shared flows each is a separate flow.
             let flow = if self.clients.identities.share_flows() { request.identity.flow } else { header.tid.0 };
             self.receive(now, server, Header { snid: NodeId(flow), ..header }, request);
         }
     }
 
-    /// The client of an RPC learns that it has ended.
     pub(super) fn end(&mut self, now: Timestamp, token: u64) {
         if let Some(listening) = &mut self.clients.listening {
             let client = listening.request(token).client;
@@ -273,7 +258,7 @@ impl<S: Servers> World<'_, S> {
         }
     }
 
-    /// The number under which the client's table knows the RPC.
+    /// The RPC's key in the clients' table.
     pub(super) fn key(rpc: RpcKey) -> RpcKey {
         RpcKey { snid: NodeId(0), ..rpc }
     }

@@ -1,14 +1,9 @@
-//! Servers under a central policy: the NIC decides once which core serves an RPC, and that core
-//! runs it to completion.
+//! Servers under a central policy: the NIC decides once which core serves an RPC to its end.
 //!
 //! Events are the ends of RPCs (the [`Calendar`]) and messages between NIC and cores (constant
-//! latencies, so two FIFOs); none is boxed and none is searched for. Events of the same time happen
-//! in that order.
+//! latencies, so two FIFOs); those of the same time happen in that order.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | [`central_server`] | one server: the NIC's back end, a front end for each core |
-//! | [`cores`] | stations 8 to 10: begin, finish, free; station 7 is [`dispatch`](super::dispatch) |
+//! [`central_server`] is a server, [`cores`] its stations 8 to 10.
 
 pub(crate) mod central_server;
 mod cores;
@@ -27,11 +22,9 @@ use cores::Wires;
 use nebula_nic::{CentralDispatch, Header, Timestamp, Verdict};
 use nebula_workload::Seed;
 
-/// Servers whose NIC dispatches RPCs to cores.
 pub(super) struct Central<'a, D: CentralDispatch> {
     costs: &'a Costs,
     speeds: Option<&'a Speeds>,
-    /// Whether RPCs may wait at the NIC.
     has_queue: bool,
     cores_each: usize,
     servers: Box<[CentralServer<D>]>,
@@ -41,8 +34,7 @@ pub(super) struct Central<'a, D: CentralDispatch> {
 }
 
 impl<'a, D: CentralDispatch> Central<'a, D> {
-    /// Servers with room for `slots` RPCs each, whose dispatch state `dispatch` creates for a
-    /// number of cores and a seed.
+    /// Servers with room for `slots` RPCs each; `dispatch` creates a server's dispatch state.
     pub(super) fn try_new(
         system: &'a System,
         slots: u32,

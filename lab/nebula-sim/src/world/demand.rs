@@ -1,4 +1,4 @@
-//! What a run serves, and what it gives.
+//! The input and the result of a run.
 
 use crate::load::Load;
 use crate::tally::Tally;
@@ -6,7 +6,7 @@ use crate::tally::sections::Sections;
 use crate::world::length::Length;
 use nebula_workload::Seed;
 
-/// What a run serves, and in how many parts its measured window is noted; 0 for no notes.
+/// A run's input; `parts` is the number of parts of the measured window, 0 for none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand<'a> {
     pub(crate) load: &'a Load,
@@ -15,5 +15,4 @@ pub(crate) struct Demand<'a> {
     pub(crate) parts: u32,
 }
 
-/// The tally of a run, and the parts of its measured window where they were asked for.
 pub(crate) type InParts = (Tally, Option<Sections>);

@@ -1,5 +1,4 @@
-//! Station 7, in simulated time: RPCs go to cores that have credit, at once or by way of a
-//! dispatcher that takes its time.
+//! Station 7, in simulated time: RPCs go to cores with credit, perhaps through a dispatcher.
 //!
 //! Next: [`cpu`](super::cpu).
 
@@ -7,7 +6,6 @@ use super::cpu::Cores;
 use nebula_nic::{CentralDispatch, Dispatch, Span, Timestamp};
 
 impl<D: CentralDispatch> Cores<'_, D> {
-    /// Gives out what cores have credit for.
     #[inline(always)]
     pub(super) fn hand_out(&mut self, now: Timestamp) {
         while let Some(dispatch) = self.server.backend.poll_dispatch() {
@@ -20,7 +18,7 @@ impl<D: CentralDispatch> Cores<'_, D> {
         }
     }
 
-    /// One dispatcher decides about one RPC after the other.
+    /// The dispatcher decides about one RPC after the other.
     #[cold]
     fn wait_for_dispatcher(&mut self, now: Timestamp) -> Timestamp {
         let free = &mut self.server.dispatcher_free;
@@ -28,7 +26,6 @@ impl<D: CentralDispatch> Cores<'_, D> {
         *free
     }
 
-    /// The core's completion queue has one RPC more.
     #[inline(always)]
     pub(super) fn deliver(&mut self, now: Timestamp, dispatch: Dispatch) {
         let core = dispatch.core.index();

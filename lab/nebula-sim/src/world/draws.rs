@@ -1,16 +1,12 @@
-//! Draws in blocks: the distribution is looked at once a block, and the draws do not wait for what
-//! is done with them.
+//! Draws in blocks: a block looks at the distribution once, and draws do not wait for their use.
 //!
-//! The draws are those that would be made one by one, as each stream is drawn from for one purpose
-//! only.
+//! Each stream has one purpose, so the draws equal those made one by one.
 
 use nebula_nic::Span;
 use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};
 
-/// Draws of a block.
 const BLOCK: usize = 64;
 
-/// The times between arrivals.
 pub(super) struct Gaps {
     process: ArrivalProcess,
     stream: Rng,
@@ -40,7 +36,6 @@ impl Gaps {
     }
 }
 
-/// Service times, and the types of their RPCs.
 pub(super) struct Services<'a> {
     law: &'a ServiceTime,
     stream: Rng,

@@ -1,4 +1,4 @@
-//! A server whose cores and NIC exchange RPCs line by line, over a host interface: PCIe doorbells
+//! A server whose cores and NIC exchange RPCs line by line over a host interface: PCIe doorbells
 //! and stores, or a coherent interconnect.
 //!
 //! ```text
@@ -7,16 +7,13 @@
 //!         └───── ring ◀─ FIFO of the flow ◀─ intake ◀─ crossing ◀─ batch ◀──── reply ────────┘
 //! ```
 //!
-//! The client's part is there in loopback only; otherwise requests come from the network, and an
-//! RPC ends when the NIC has its reply. `nebula-nic` decides: a [`Backend`](nebula_nic::Backend) in
-//! each direction, whose policy is the balancer and whose bound is the FIFO, and
-//! [`HostWatch`](nebula_nic::HostWatch) for each flow of an adaptive interface.
+//! Only loopback has the client's part; otherwise requests come from the network, and an RPC ends
+//! when the NIC has its reply. `nebula-nic` decides: a [`Backend`](nebula_nic::Backend) per
+//! direction, whose policy is the balancer and whose bound is the FIFO, and a
+//! [`HostWatch`](nebula_nic::HostWatch) per flow of an adaptive interface.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | [`writer`] | a core: its work in order, its batch |
-//! | [`crossing`] | when the NIC gets a line, by interface |
-//! | [`way`] | one direction through the NIC |
+//! [`writer`] is a core with its batch, [`crossing`] gives the time when the NIC gets a line,
+//! [`way`] is one direction through the NIC.
 
 mod crossing;
 mod way;
@@ -38,7 +35,6 @@ use std::collections::VecDeque;
 use way::{Given, Way};
 use writer::Writer;
 
-/// One server behind a host interface.
 pub(super) struct Hosted<C: Choose> {
     host: Host,
     requests: Flows<C>,
@@ -55,7 +51,6 @@ pub(super) struct Hosted<C: Choose> {
     given: Vec<Given>,
 }
 
-/// One direction: the cores that write its lines, how these reach the NIC, and the way through it.
 struct Flows<C: Choose> {
     writers: Box<[Writer]>,
     crossings: Box<[Crossing]>,
@@ -69,34 +64,27 @@ struct Rpc {
     received: Timestamp,
     queued_ps: u64,
     overheads: Overheads,
-    /// The core that serves it.
     served_by: CoreId,
-    /// Its entry of a ring.
     core: CoreId,
     slots: SlotRange,
 }
 
-/// A direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Request,
     Reply,
 }
 
-/// What happens next, to the RPC of a place or at a flow.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A line has crossed to the NIC.
     Crossed(Side, u32),
-    /// It is through the pipeline.
+    /// The line is through the NIC's pipeline.
     Admit(Side, u32),
-    /// A batch has waited long enough.
+    /// The wait of a batch is over.
     Tell(Side, u16, u64),
-    /// The lines for a flow have waited for each other long enough.
+    /// The wait of a flow's lines is over.
     Push(Side, u16, u64),
-    /// A line is in the ring of a core.
     Delivered(Side, u32),
-    /// The core has served an RPC.
     Served(u32),
 }
 
@@ -118,7 +106,6 @@ impl<C: Choose> Flows<C> {
 }
 
 impl<C: Choose> Hosted<C> {
-    /// The server, with room for `slots` RPCs; `choice` is its balancer.
     pub(super) fn try_new(system: &System, host: &Host, slots: u32, choice: C, seed: Seed) -> Result<Self, SimError> {
         let mut phases = seed.stream("poll-phases");
         Ok(Self {
@@ -152,7 +139,6 @@ impl<C: Choose> Hosted<C> {
 
     // -- from a core to the NIC --
 
-    /// A core works on an RPC and writes its line. Returns when it began and when it ended.
     fn write(&mut self, now: Timestamp, side: Side, flow: u16, place: u32, work: Span) -> (Timestamp, Timestamp) {
         let host = self.host;
         if self.writer(side, flow).is_overdue(now) {
@@ -168,7 +154,6 @@ impl<C: Choose> Hosted<C> {
         (written.begun, written.ended)
     }
 
-    /// A core tells the NIC of its batch.
     fn tell(&mut self, at: Timestamp, side: Side, flow: u16) {
         let host = self.host;
         let mut lines = std::mem::take(&mut self.lines);
@@ -178,7 +163,7 @@ impl<C: Choose> Hosted<C> {
             let arrival = self.crossing(side, flow).arrival(&host, left);
             self.events.set(arrival, Event::Crossed(side, place));
         }
-        // The core time of a batch is counted with its last RPC.
+        // A batch's core time counts with its last RPC.
         if let (Side::Reply, Some(&last)) = (side, lines.last()) {
             self.rpc(last).overheads.dispatch_ps += host.store.as_ps();
         }
@@ -197,7 +182,6 @@ impl<C: Choose> Hosted<C> {
         Ok(())
     }
 
-    /// Writes the RPCs into the rings that have room for them.
     fn give(&mut self, now: Timestamp, side: Side) {
         let host = self.host;
         loop {
@@ -239,7 +223,6 @@ impl<C: Choose> Hosted<C> {
         }
     }
 
-    /// The FIFO of the RPC's flow is full.
     fn drop_rpc(&mut self, place: u32) {
         let Rpc { header, served, .. } = *self.rpc(place);
         self.dropped.push_back((header.rpc(), served.number));
@@ -248,7 +231,7 @@ impl<C: Choose> Hosted<C> {
 
     // -- at a core --
 
-    /// A request is in the ring of a core, which serves it after those before it.
+    /// A core serves the request in its ring after those before it.
     fn serve(&mut self, now: Timestamp, place: u32) {
         let Rpc { core, served, received, .. } = *self.rpc(place);
         let per_rpc = self.host.per_rpc;
@@ -266,7 +249,7 @@ impl<C: Choose> Hosted<C> {
         Ended { rpc: header.rpc(), core: Some(served_by.index()), served, queued_ps, overheads }
     }
 
-    /// A line is through the NIC's pipeline: it goes to its flow, or the RPC has ended.
+    /// A line through the NIC's pipeline goes to its flow, or ends its RPC.
     fn admitted(&mut self, now: Timestamp, side: Side, place: u32) -> Option<Ended> {
         if side == Side::Reply && !self.host.loopback {
             return Some(self.end(place));
@@ -277,7 +260,7 @@ impl<C: Choose> Hosted<C> {
         None
     }
 
-    /// The client has the reply, and the entry of its ring is free again.
+    /// The client has the reply, and frees its ring's entry.
     fn replied(&mut self, now: Timestamp, place: u32) -> Ended {
         let Rpc { core, slots, .. } = *self.rpc(place);
         self.replies.way.free(core, slots);
@@ -285,7 +268,7 @@ impl<C: Choose> Hosted<C> {
         self.end(place)
     }
 
-    /// A request has been served, and the entry of its core's ring is free again.
+    /// The core has served the request, and frees its ring's entry.
     fn served(&mut self, now: Timestamp, place: u32) {
         let Rpc { core, slots, .. } = *self.rpc(place);
         self.requests.way.free(core, slots);
@@ -333,7 +316,7 @@ impl<C: Choose> Servers for Hosted<C> {
         let Some(place) = self.unused.pop() else { return refused(NackReason::BufferFull) };
         *self.rpc(place) = Rpc { header, served: request.into(), received: now, ..Rpc::default() };
         if self.host.loopback {
-            // The connection's flow: that of the client's thread.
+            // The flow of the connection: that of the client's thread.
             let flow = StaticFlow::new(u16::try_from(self.requests.writers.len()).unwrap_or(u16::MAX)).choose(&header);
             self.write(now, Side::Request, flow.0, place, self.host.per_rpc);
         } else if let Err(reason) = self.admit(now, Side::Request, place) {

@@ -1,8 +1,6 @@
-//! Station 1, in simulated time: the flow of an RPC and the key that it is about, as policies see
-//! them.
+//! Station 1, in simulated time: an RPC's flow and key, as policies see them.
 //!
-//! They are drawn from separate streams, so that arrivals and service times are the same with and
-//! without them.
+//! They have separate streams, so arrivals and service times are the same with and without them.
 
 use crate::error::SimError;
 use crate::hottest::key_hash;
@@ -10,7 +8,6 @@ use crate::load::Load;
 use crate::load::population::{Flows, Population};
 use nebula_workload::{KeyPicker, Rng, Seed};
 
-/// The flow and the key's hash of one RPC.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Identity {
     pub(super) flow: u32,
@@ -18,14 +15,13 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Of the RPC of this number, where each has a flow and a key that no other has.
+    /// The identity of RPC `number` if each has a separate flow and key.
     #[inline(always)]
     pub(super) fn of(number: u32) -> Self {
         Self { flow: number, key_hash: key_hash(number) }
     }
 }
 
-/// Where identities come from.
 pub(super) struct Identities {
     flows: Option<Draws>,
     keys: Option<Draws>,
@@ -61,13 +57,11 @@ impl Identities {
         })
     }
 
-    /// Whether several RPCs share a flow.
     #[inline(always)]
     pub(super) const fn share_flows(&self) -> bool {
         self.clients_are_flows || self.flows.is_some()
     }
 
-    /// The identity of the RPC of this number, which this client sends.
     #[inline(always)]
     pub(super) fn next(&mut self, number: u32, client: u32) -> Identity {
         let flow = match &mut self.flows {

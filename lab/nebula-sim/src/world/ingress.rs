@@ -9,7 +9,6 @@ use super::window::Stop;
 use nebula_nic::{Header, NackReason, Timestamp, Verdict};
 
 impl<S: Servers> World<'_, S> {
-    /// The packet of an RPC reaches a server.
     #[inline(always)]
     pub(super) fn receive(&mut self, now: Timestamp, index: u16, header: Header, request: &Request) {
         let is_measured = self.window.length.is_measured(request.number);
@@ -23,13 +22,12 @@ impl<S: Servers> World<'_, S> {
                 self.window.tally.nacks += u64::from(is_measured);
                 self.take_nack(now, Header::nack(header.rpc(), NackReason::QueueBound));
             }
-            // The buffer is not a limit at this level: it is sized so that the bound on the queue
-            // is reached first.
+            // The buffer is no limit here: it is sized so that the queue's bound comes first.
             Verdict::Nack { .. } | Verdict::Drop { .. } => self.window.stop(Stop::NoRoom),
         }
     }
 
-    /// RPCs that the servers have dropped since: at this level a client that waits knows at once.
+    /// Takes the RPCs dropped since; here a waiting client knows at once.
     #[inline(always)]
     fn take_drops(&mut self, now: Timestamp) {
         while let Some((rpc, number)) = self.servers.poll_dropped() {
@@ -38,11 +36,10 @@ impl<S: Servers> World<'_, S> {
         }
     }
 
-    /// The next event of the servers.
     #[inline(always)]
     pub(super) fn turn_servers(&mut self, now: Timestamp) {
         if now >= self.servers.latest() {
-            // Everything is idle, and the next RPC arrives after the end of the servers' clock.
+            // All are idle, and the next RPC arrives after the end of the servers' clock.
             return self.stop_at_end();
         }
         let Some(ended) = self.servers.turn(now) else { return self.take_drops(now) };

@@ -1,4 +1,4 @@
-//! How long is a run?
+//! The length of a run.
 
 /// The length of a run, in RPCs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl Length {
         Self { warmup: rpcs / 10, rpcs }
     }
 
-    /// The same measured RPCs, after a warm-up of at least `warmup` RPCs.
+    /// The same window after a warm-up of at least `warmup` RPCs.
     pub(crate) fn after(self, warmup: u64) -> Self {
         Self { warmup: self.warmup.max(warmup), ..self }
     }

@@ -15,11 +15,9 @@ use nebula_nic::{CentralDispatch, Span, Timestamp};
 use nebula_workload::Seed;
 use std::cell::RefCell;
 
-/// An RPC as the machines served it. Times are in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Noted {
     pub(crate) arrived: u64,
-    /// RPCs that it found waiting.
     pub(crate) found: u32,
     pub(crate) begun: u64,
     pub(crate) ended: u64,
@@ -41,8 +39,7 @@ impl Observer for Noting<'_> {
     }
 }
 
-/// Runs an open load without a bound on the machines; returns each RPC in the order of arrival, and
-/// the tally.
+/// Runs an open load without a bound on the machines; returns each RPC by arrival, and the tally.
 pub(crate) fn run_noted<D: CentralDispatch>(
     system: &System,
     load: &Load,
@@ -58,7 +55,7 @@ pub(crate) fn run_noted<D: CentralDispatch>(
     })?;
     let all = usize::try_from(length.warmup + length.rpcs).expect("few RPCs");
     let mut rpcs = rpcs.into_inner();
-    // Those that arrived after the last one of the run may not have ended.
+    // Those that arrived after the last RPC of the run may not have ended.
     rpcs.truncate(all);
     Ok((rpcs, tally))
 }

@@ -1,17 +1,13 @@
-//! Servers whose RPCs somebody watches come and end. It changes nothing: the events and decisions
-//! are those of the servers.
+//! Servers with an observer of arrivals and ends, which changes no event or decision.
 
 use super::request::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::tally::Tally;
 use nebula_nic::{Header, RpcKey, Timestamp};
 
-/// What is kept of the RPCs of a run.
 pub(super) trait Observer {
-    /// An RPC has reached a server.
     fn note_received(&mut self, now: Timestamp, request: &Request, received: Received);
 
-    /// An RPC has been served.
     fn note_ended(&mut self, now: Timestamp, ended: &Ended);
 }
 

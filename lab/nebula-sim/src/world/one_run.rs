@@ -11,7 +11,7 @@ use crate::world::servers::Servers;
 use crate::world::window::{Stations, Stop, Window, run_stations};
 use nebula_nic::Timestamp;
 
-/// Runs `load` on the servers that `servers` creates with room for a number of RPCs each.
+/// Runs `load` on the servers that `servers` creates with room for a number of RPCs.
 pub(super) fn run_behind<S: Servers>(
     system: &System,
     demand: Demand<'_>,

@@ -1,19 +1,14 @@
-//! Servers whose cores each have a queue in software: `work-stealing`, and any choice at arrival
-//! with batching.
+//! Servers with a software queue per core: `work-stealing`, and choices at arrival with batching.
 //!
-//! The NIC puts each RPC into the queue of the core that its flow belongs to. A core takes from its
-//! own queue, one RPC or a batch of them; under `work-stealing` an idle core takes from the queue
-//! of another core that its [`Thief`] selects. No reply of a batch leaves before the whole batch
-//! has been served, as in IX.
+//! The NIC puts an RPC into the queue of its flow's core. A core takes one RPC or a batch from its
+//! queue; under `work-stealing` an idle core takes from the queue that its [`Thief`] selects. No
+//! reply leaves before its whole batch has been served, as in IX.
 //!
-//! Events are the ends of batches (one source a core in the [`Calendar`]) and idle cores noticing
-//! an RPC (a constant delay after it arrived at a busy core's queue, so a FIFO). Slots and credit
-//! return to the home core's account, whichever core served the RPC.
+//! Events are ends of batches (a source per core in the [`Calendar`]), and idle cores noticing an
+//! RPC (a constant delay after its arrival at a busy core, so a FIFO). Slots and credit return to
+//! the home core, whichever core served the RPC.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | [`core`] | one core: its queue, its batch |
-//! | [`queued_server`] | one server: taking, stealing, ending |
+//! [`core`] is one core with its queue and batch, [`queued_server`] one server.
 
 mod core;
 mod queued_server;
@@ -28,19 +23,17 @@ use nebula_workload::Seed;
 use queued_server::{QueuedServer, Terms};
 use std::collections::VecDeque;
 
-/// Servers with one queue per core.
 pub(super) struct Queues<C: Choose> {
     terms: Terms,
     servers: Box<[QueuedServer<C>]>,
     /// The end of each core's service; core `c` of server `s` is source `s · workers + c`.
     calendar: Calendar,
-    /// When idle cores notice an RPC that arrived at a busy core of a server.
+    /// When idle cores of a server notice an RPC at a busy core.
     notices: VecDeque<(Timestamp, u16)>,
 }
 
 impl<C: Choose> Queues<C> {
-    /// Servers with room for `slots` RPCs each; `choose` creates the choice of core, for a number
-    /// of cores and a seed.
+    /// Servers with room for `slots` RPCs each; `choose` creates the choice of core.
     pub(super) fn try_new(
         system: &System,
         slots: u32,
@@ -48,7 +41,7 @@ impl<C: Choose> Queues<C> {
         choose: &impl Fn(u16, u64) -> C,
     ) -> Result<Self, SimError> {
         let terms = Terms::of(system);
-        // RPCs that wait in software count too, so the bound is enforced here and not at the NIC.
+        // RPCs waiting in software count too, so the bound is checked here and not at the NIC.
         let unbounded = System { queue_bound: None, ..system.clone() };
         let one = |index| {
             let config = unbounded.backend(slots, seed.replica(index).0)?;
@@ -63,7 +56,6 @@ impl<C: Choose> Queues<C> {
         self.notices.front().map_or(u64::MAX, |(at, _)| at.as_ps())
     }
 
-    /// Puts the next event of a core into the calendar.
     fn schedule(&mut self, server: usize, core: CoreId) {
         let source = server * self.terms.workers + core.index();
         match self.servers[server].end_of(core) {
@@ -72,8 +64,7 @@ impl<C: Choose> Queues<C> {
         }
     }
 
-    /// Lets idle cores look at the queues; if one finds an RPC, the home core of the RPC may be
-    /// interrupted.
+    /// Lets idle cores look at the queues, which may interrupt the home core of an RPC.
     fn rouse(&mut self, now: Timestamp, server: usize) {
         let Some((thief, home)) = self.servers[server].rouse(now, &self.terms) else { return };
         self.schedule(server, thief);
@@ -94,7 +85,6 @@ impl<C: Choose> Queues<C> {
         Some(Ended { core: Some(source), ..ended })
     }
 
-    /// RPCs that the NIC has credit for go to the cores' queues.
     fn give_out(&mut self, now: Timestamp, server: usize) {
         while let Some(home) = self.servers[server].give_out(now, &self.terms) {
             self.schedule(server, home);

@@ -1,6 +1,6 @@
 //! Station 11, in simulated time: a NACK or a reply reaches its client, at once.
 //!
-//! What follows a NACK is the requester's to say: another server, another try, or the end.
+//! The requester's policy says what follows a NACK: another server, another try, or the end.
 
 use super::client::Request;
 use super::one_run::World;
@@ -9,7 +9,6 @@ use nebula_nic::{Header, RpcKey, Timestamp};
 use nebula_requester::Outcome;
 
 impl<S: Servers> World<'_, S> {
-    /// A NACK reaches the client: the requester's policy says what follows.
     #[cold]
     pub(super) fn take_nack(&mut self, now: Timestamp, nack: Header) {
         let Some(listening) = &mut self.clients.listening else { return };
@@ -34,7 +33,6 @@ impl<S: Servers> World<'_, S> {
         }
     }
 
-    /// The reply reaches the client.
     #[inline(always)]
     pub(super) fn publish(&mut self, now: Timestamp, rpc: RpcKey) {
         let Some(listening) = &mut self.clients.listening else { return };

@@ -1,11 +1,9 @@
-//! Servers behind a router that chooses one for each RPC: JBSQ(n) across servers, as R2P2's switch
-//! does, or a choice at arrival.
+//! Servers behind a router: JBSQ(n) across servers, as R2P2's switch, or a choice at arrival.
 //!
-//! The router is a [`Backend`] whose "cores" are servers: it admits RPCs, keeps them in one queue,
-//! and gives the head to the least loaded server that has fewer than n of them; or it chooses a
-//! server when an RPC arrives, as a policy with a queue per core does. Each server then schedules
-//! the RPC itself, as any other kind of [`Servers`]. Both directions between router and servers
-//! have a constant latency, so each is a FIFO.
+//! The router is a [`Backend`] whose "cores" are servers: it keeps RPCs in one queue and gives the
+//! head to the least loaded server that has fewer than n, or chooses at arrival as a policy with a
+//! queue per core does. The server then schedules the RPC, as any other kind of [`Servers`].
+//! Latencies between router and servers are constant, so each direction is a FIFO.
 
 use super::client::Request;
 use super::servers::{Ended, Received, Servers};
@@ -16,15 +14,12 @@ use nebula_nic::{Backend, CentralDispatch, CoreId, Header, Policy, SlotRange, Sp
 use nebula_workload::Seed;
 use std::collections::VecDeque;
 
-/// Servers, and the router before them.
 pub(super) struct Routed<S, D: CentralDispatch> {
     servers: S,
     router: Backend<D>,
-    /// Whether RPCs may wait at the router.
     has_queue: bool,
     there: Span,
     back: Span,
-    /// The RPCs at the router and the servers, by slot.
     held: Box<[Held]>,
     requests: VecDeque<(Timestamp, u16, u32)>,
     feedback: VecDeque<(Timestamp, u16, u32)>,
@@ -37,12 +32,12 @@ struct Held {
     slots: SlotRange,
     server: u16,
     received: Timestamp,
-    /// Time from its arrival at the router until its arrival at a server.
+    /// Time between its arrivals at the router and at a server.
     before_ps: u64,
 }
 
 impl<S: Servers, D: CentralDispatch> Routed<S, D> {
-    /// The router of `system`, with room for `slots` RPCs, before these servers.
+    /// The router of `system` before these servers, with room for `slots` RPCs.
     pub(super) fn try_new(
         system: &System,
         router: Router,
@@ -77,7 +72,6 @@ impl<S: Servers, D: CentralDispatch> Routed<S, D> {
         }
     }
 
-    /// An RPC reaches the server that it was dispatched to.
     fn deliver(&mut self, now: Timestamp, server: u16, ticket: u32) {
         let held = &mut self.held[ticket as usize];
         held.before_ps = (now - held.received).as_ps();
@@ -87,7 +81,6 @@ impl<S: Servers, D: CentralDispatch> Routed<S, D> {
         assert!(matches!(received.verdict, Verdict::Write { .. }), "a server has room for what the router gives it");
     }
 
-    /// The router learns that a server has ended an RPC.
     fn take_feedback(&mut self, now: Timestamp, server: u16, ticket: u32) {
         let slots = self.held[ticket as usize].slots;
         self.router.handle_free(CoreId(server), slots);
@@ -124,7 +117,7 @@ impl<S: Servers, D: CentralDispatch> Servers for Routed<S, D> {
             let ended = self.servers.turn(now)?;
             return Some(self.end(now, ended));
         }
-        // Feedback first, so the router decides with all available information.
+        // Feedback first: the router decides with all information.
         if head_ps(&self.feedback) == now.as_ps()
             && let Some((_, server, ticket)) = self.feedback.pop_front()
         {

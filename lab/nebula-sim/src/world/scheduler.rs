@@ -1,9 +1,8 @@
 //! Servers whose scheduler keeps the waiting RPCs itself: `preemptive:Q` and `darc`.
 //!
 //! RPCs wait in queues by type. A [`Chooser`] decides which RPC goes to which core: the head of one
-//! queue to the core with the fewest RPCs, or DARC. A core may have to return an RPC with its
-//! remaining service when its quantum is used; the RPC then waits again. The scheduler is one
-//! thread: actions that take time are done one after the other.
+//! queue to the least loaded core, or DARC. A core may return an RPC with its remaining service
+//! when its quantum is used. The scheduler is one thread, whose actions take their time.
 //!
 //! ```text
 //!                   choose                   deliver             begin … due … interrupt … leave
@@ -12,18 +11,11 @@
 //!               └─────────────────── notice ◀────────────────────────── back to the queue ─┴──────┘
 //! ```
 //!
-//! Events are the next events of cores and, for each server, messages in flight to and from its
-//! cores and the end of the RPC that its dispatcher serves. Each is a source of the [`Calendar`].
-//! Events of the same time happen in this order.
+//! Events are the cores' next events and, per server, messages to and from its cores and the end of
+//! its dispatcher's RPC. Each is a source of the [`Calendar`]; at one time they come in this order.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | [`terms`] | costs and limits of the mechanisms |
-//! | [`chooser`] | which RPC goes where |
-//! | [`rpcs`] | the state of each RPC within a server |
-//! | [`core`] | one core: its run queue, and when its RPC ends or is due |
-//! | [`dispatcher`] | the one thread that schedules |
-//! | [`scheduled_server`] | one server, made of these parts |
+//! [`terms`] has costs and limits, [`chooser`] the choice, [`rpcs`] the RPCs within a server,
+//! [`core`] a core, [`dispatcher`] the scheduling thread; [`scheduled_server`] has them all.
 
 mod terms;
 pub(crate) mod chooser;
@@ -43,7 +35,6 @@ use nebula_nic::{Header, Timestamp};
 use scheduled_server::ScheduledServer;
 use terms::Terms;
 
-/// Servers with a scheduler in software.
 pub(super) struct Scheduled<C> {
     terms: Terms,
     servers: Box<[ScheduledServer<C>]>,
@@ -51,7 +42,6 @@ pub(super) struct Scheduled<C> {
 }
 
 impl<C: Chooser> Scheduled<C> {
-    /// Servers with room for `slots` RPCs each.
     pub(super) fn try_new(
         system: &System,
         load: &Load,
@@ -72,9 +62,8 @@ impl<C: Chooser> Scheduled<C> {
     }
 }
 
-/// The calendar that a server writes its next events to, and its terms.
+/// A server's part of the calendar, and its terms.
 struct Agenda<'a> {
-    /// Its first source.
     first: usize,
     calendar: &'a mut Calendar,
     terms: &'a Terms,

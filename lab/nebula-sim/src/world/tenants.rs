@@ -1,9 +1,8 @@
 //! Tenants that share cores: each core is lent to one of them at a time, RPC by RPC.
 //!
-//! Which tenant a core is lent to is decided by [`Lending`], what a tenant lets in by its back end
-//! at that core. A turn is one RPC, with the refusals since the tenant's last turn before it, and
-//! is not interrupted. A core that finds no work at all begins as at the start: then nobody owes
-//! anything.
+//! [`Lending`] decides which tenant has a core, and the tenant's back end at that core what it
+//! admits. A turn is one RPC, after the refusals since the tenant's last turn, and is not
+//! interrupted. A core without any work forgets what tenants have used.
 
 use super::client::header_of;
 use super::draws::{Gaps, Services};
@@ -17,40 +16,34 @@ use crate::tenants::{Tenant, Tenants};
 use nebula_nic::{Backend, CoreId, Lending, NackReason, Policy, SingleQueue, SlotRange, Span, Timestamp, Verdict};
 use nebula_workload::{Rate, Rng, Seed};
 
-/// RPCs for which a queue without a bound has room at each core.
+/// RPCs that an unbounded queue has room for at each core.
 const ROOM: u32 = 1 << 16;
-/// Of a tenant's time, the part that may go into refusals, as in the runtime: what comes beyond
-/// that is not read, and costs nothing.
+/// The fraction of a tenant's time for refusals, as in the runtime; further ones are free.
 const REFUSING: u64 = 16;
 
-/// What was measured of one tenant.
 #[derive(Debug)]
 pub(crate) struct TenantTally {
     /// From arrival to the end of service, in picoseconds.
     pub(crate) latency: Distribution,
     pub(crate) served: u64,
     pub(crate) nacked: u64,
-    /// Time of cores in the window.
     pub(crate) busy_ps: u128,
-    /// From the first RPC that was measured, of all tenants, to the last.
+    /// From the first measured RPC of all tenants to the last.
     pub(crate) window: Span,
 }
 
 impl TenantTally {
-    /// RPCs that were served or refused.
     pub(crate) const fn ended(&self) -> u64 {
         self.served + self.nacked
     }
 }
 
-/// What was measured in a run.
 #[derive(Debug)]
 pub(crate) struct TenantsTally {
     pub(crate) tenants: Vec<TenantTally>,
 }
 
 impl TenantsTally {
-    /// The time that all tenants together had of the cores.
     pub(crate) fn used_ps(&self) -> f64 {
         self.tenants.iter().map(|tenant| tenant.busy_ps as f64).sum()
     }
@@ -64,7 +57,6 @@ pub(crate) fn run_tenants(tenants: &Tenants, length: Length, seed: Seed) -> Resu
     })
 }
 
-/// One RPC at a core.
 #[derive(Clone, Copy, Debug, Default)]
 struct InFlight {
     number: u64,
@@ -72,14 +64,11 @@ struct InFlight {
     service: Span,
 }
 
-/// One tenant at one core.
 struct Domain {
     backend: Backend<SingleQueue>,
-    /// By first slot.
     in_flight: Box<[InFlight]>,
-    /// Refusals since its last turn.
     refusals: u64,
-    /// The time that it may still spend on them.
+    /// The time that it may still spend on refusals.
     may_refuse: Span,
 }
 
@@ -96,7 +85,6 @@ struct Serving {
     began: Timestamp,
 }
 
-/// What a tenant is offered.
 struct Source<'a> {
     gaps: Gaps,
     services: Services<'a>,
@@ -106,9 +94,9 @@ struct Source<'a> {
 
 struct World<'a> {
     refusal: Span,
-    /// No turn refuses for longer.
+    /// No turn refuses for longer than this.
     quantum: Span,
-    /// What each core begins with.
+    /// The state that each core begins with.
     lending: Lending,
     length: Length,
     sources: Vec<Source<'a>>,
@@ -142,7 +130,7 @@ impl<'a> World<'a> {
             refusal: tenants.refusal,
             quantum: tenants.quantum,
             cores: (0..cores).map(core).collect::<Result<_, SimError>>()?,
-            // The first replicas are those of whole runs.
+            // The first replicas of the seed are whole runs.
             sources: (1 << 40..).zip(&tenants.tenants).map(source).collect::<Result<_, SimError>>()?,
             calendar: Calendar::new(cores + tenants.tenants.len()),
             tally: tenants.tenants.iter().map(tally).collect(),
@@ -182,7 +170,6 @@ impl<'a> World<'a> {
         self.calendar.set(self.cores.len() + tenant, now + gap);
     }
 
-    /// An RPC of a tenant arrives at one of the cores.
     fn receive(&mut self, now: Timestamp, tenant: usize) -> Result<(), Stop> {
         let number = self.numbered;
         self.numbered += 1;
@@ -216,7 +203,6 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Lends a core to the next tenant that has work there.
     fn lend(&mut self, now: Timestamp, index: usize) {
         let core = &mut self.cores[index];
         if core.domains.iter().all(|domain| domain.backend.queue_depth() == 0) {
@@ -238,7 +224,6 @@ impl<'a> World<'a> {
         self.calendar.set(index, now + refusing + service);
     }
 
-    /// A core is done with an RPC.
     fn finish(&mut self, now: Timestamp, index: usize) {
         let core = &mut self.cores[index];
         let Some(Serving { tenant, slots, began }) = core.serving.take() else { return };
@@ -274,7 +259,7 @@ impl Domain {
         })
     }
 
-    /// The time that refusals take of a turn.
+    /// Takes a turn's refusals; returns their time.
     fn refuse(&mut self, each: Span) -> Span {
         let most = self.may_refuse.as_ps().checked_div(each.as_ps()).unwrap_or(0);
         let refusing = each * most.min(std::mem::take(&mut self.refusals));

@@ -1,4 +1,4 @@
-//! Callers and tiers of servers: calls in parts, second copies, deadlines, and what is cancelled.
+//! Callers and tiers of servers: calls in parts, second copies, deadlines, and cancellation.
 //!
 //! ```text
 //!  client ──▶ join ──▶ part ──▶ copy ──▶ server: queue, core ──▶ join at the tier behind ──▶ …
@@ -6,21 +6,15 @@
 //!                       └──▶ second copy, after a while, to another server
 //! ```
 //!
-//! Which server gets a copy, when a second one is sent and what follows a NACK is decided by the
-//! client's machines of `nebula-nic` ([`Servers`], [`Hedging`], [`Failover`]), one of each for a
-//! tier; what servers do with copies, by its back end. Messages between callers and servers take
-//! the distance of the tier's balancer. What is cancelled before a core has begun it takes no core
-//! time.
+//! `nebula-nic`'s machines of the client ([`Servers`], [`Hedging`], [`Failover`]), one of each per
+//! tier, choose a copy's server, the time of a second copy and the reaction to a NACK; a server's
+//! back end decides about copies. Messages between callers and servers take the distance of the
+//! tier's balancer. A copy cancelled before its core begins it takes no core time.
 //!
-//! Events are the ends of services, then messages and timers in the order in which they were set,
-//! then arrivals.
+//! Events are the ends of services, then messages and timers as they were set, then arrivals.
 //!
-//! | file | what it holds |
-//! |---|---|
-//! | [`calls`] | what is under way |
-//! | [`caller`] | what callers do: send, copy, give up |
-//! | [`nodes`] | the servers of a tier |
-//! | [`table`] | keys |
+//! [`calls`] has the calls under way, [`caller`] the callers' actions, [`nodes`] a tier's servers,
+//! [`table`] keys.
 
 mod calls;
 mod caller;
@@ -46,7 +40,6 @@ use nebula_workload::Seed;
 use nodes::{Nodes, Place};
 use table::{Key, Table};
 
-/// Runs `load` on callers and tiers.
 pub(super) fn run(system: &System, demand: Demand<'_>) -> Result<InParts, SimError> {
     system.validate()?;
     demand.load.validate(system)?;
@@ -55,7 +48,6 @@ pub(super) fn run(system: &System, demand: Demand<'_>) -> Result<InParts, SimErr
     run_stations(system, last, |slots| Tiers::try_new(system, demand, slots))
 }
 
-/// One tier, and those that call it.
 struct Tier<'a> {
     nodes: Nodes<'a>,
     services: Services<'a>,
@@ -63,7 +55,6 @@ struct Tier<'a> {
     servers: Servers,
     hedging: Option<Hedging>,
     failover: Failover,
-    /// From callers to servers, and back.
     there: Span,
     back: Span,
 }
@@ -85,13 +76,13 @@ impl<'a> Tier<'a> {
             servers.join_as(name.into(), system.standings.get(usize::from(name)).copied().unwrap_or_default());
         }
         let hedging = match calls.hedge.map(|hedge| hedge.after) {
-            // Its limits are those of a `Hedge` that was read.
+            // A `Hedge` that was read keeps the limits.
             Some(HedgeAfter::Quantile(config)) => Hedging::try_new(config).ok(),
             _ => None,
         };
         let (there, back) =
             system.router.map_or((Span::ZERO, Span::ZERO), |Router { dispatch, feedback, .. }| (dispatch, feedback));
-        // Without a reaction a refused RPC is at one server only.
+        // Without a reaction an RPC is tried at one server only.
         let retry = match system.reaction {
             RetryPolicy::GiveUp => RetryPolicy::AnotherServer { servers: system.servers, attempts: 1 },
             reaction => reaction,
@@ -109,24 +100,21 @@ impl<'a> Tier<'a> {
     }
 }
 
-/// The replica of a tier's seed that its choice of servers has.
+/// The replica of a tier's seed for its choice of servers.
 const SEED_OF_CHOICE: u64 = 1 << 40;
-/// The first replica of a seed that a tier behind has.
+/// The first replica of a seed for a tier behind the front.
 const SEED_OF_TIERS: u64 = 1 << 41;
 
-/// A run.
 struct Tiers<'a> {
     tiers: Box<[Tier<'a>]>,
     gaps: Gaps,
     pace: Option<Pace>,
-    /// When the next RPC of the clients comes.
     arrival: Timestamp,
     numbered: u64,
     // -- under way --
     joins: Table<Join>,
     parts: Table<Part>,
     copies: Table<Copy>,
-    /// Lists of parts that are not in use.
     lists: Vec<Vec<Key>>,
     events: Upcoming<What>,
     window: Window,
@@ -178,7 +166,7 @@ impl<'a> Tiers<'a> {
         self.join(now, 0, None, number, NEVER);
     }
 
-    /// Has something happen after a while: at once if there is none.
+    /// Makes `what` happen after `span`, at once if it is zero.
     fn after(&mut self, now: Timestamp, span: Span, what: What) {
         if span == Span::ZERO { self.happens(now, what) } else { self.events.set(now + span, what) }
     }
@@ -198,7 +186,6 @@ impl<'a> Tiers<'a> {
 
     // -- servers --
 
-    /// A copy reaches its server.
     fn arrives(&mut self, now: Timestamp, key: Key) {
         let Some(copy) = self.copies.get(key) else { return };
         copy.received = now;
@@ -225,7 +212,6 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    /// A core begins the next copy that it was given, if there is one.
     fn begin(&mut self, now: Timestamp, tier: usize, place: Place) {
         let Some(key) = self.tiers[tier].nodes.begin(place) else { return };
         let service_ps = self.begin_copy(now, key);
@@ -240,7 +226,7 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    /// Its service time; none where nobody waits for it, or it is late.
+    /// Its service time; zero if its caller has given up or it is late.
     fn begin_copy(&mut self, now: Timestamp, key: Key) -> u64 {
         let Some(copy) = self.copies.get(key) else { return 0 };
         copy.queued_ps = (now - copy.received).as_ps();
@@ -264,7 +250,6 @@ impl<'a> Tiers<'a> {
         service_ps
     }
 
-    /// The core of this tier that is done first finishes its copy.
     fn finish_next(&mut self, now: Timestamp, tier: usize) {
         let Some((place, copy)) = self.tiers[tier].nodes.next_done() else { return };
         let slots = self.tiers[tier].nodes.release(place);
@@ -277,7 +262,7 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    /// A core is done with a copy: it calls the tier behind, or answers.
+    /// A core is done with a copy: it calls the tier behind or answers.
     fn served(&mut self, now: Timestamp, key: Key) {
         let Some(&mut Copy { part, tier, number, deadline, at, .. }) = self.copies.get(key) else { return };
         if at == At::Skipped || part.is_none() {
@@ -289,7 +274,6 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    /// A server answers, or says that it cannot.
     fn answer(&mut self, now: Timestamp, key: Key, is_whole: bool) {
         let Some(copy) = self.copies.get(key) else { return };
         copy.at = At::Back;
@@ -297,7 +281,6 @@ impl<'a> Tiers<'a> {
         self.after(now, back, What::Answered(key, is_whole));
     }
 
-    /// A server learns that nobody waits for a copy any more.
     fn cancelled(&mut self, now: Timestamp, key: Key) {
         let Some(&mut Copy { at, .. }) = self.copies.get(key) else { return };
         if let At::Behind(join) = at {
@@ -306,7 +289,7 @@ impl<'a> Tiers<'a> {
         }
     }
 
-    /// A server learns that the other copy has begun: it drops its own, unless that has begun too.
+    /// A server learns that the other copy has begun: it drops its copy unless that has begun too.
     fn beaten(&mut self, now: Timestamp, key: Key) {
         let Some(&mut Copy { at: At::Queue, part: Some(part), .. }) = self.copies.get(key) else { return };
         if let Some(part) = self.parts.get(part) {
@@ -317,7 +300,6 @@ impl<'a> Tiers<'a> {
 
     // -- clients --
 
-    /// An RPC of the clients has ended, so long after it began; without a latency it has failed.
     fn end(&mut self, now: Timestamp, number: u64, begun: Timestamp, is_served: bool) {
         if !self.window.length.is_measured(number) {
             return;

@@ -1,5 +1,4 @@
-//! An observer that keeps each RPC of the measured window: when it came, which core served it, from
-//! when to when.
+//! An observer that keeps each RPC of the window: its arrival, core, begin and end.
 
 use super::cpu::Central;
 use super::demand::Demand;
@@ -18,25 +17,23 @@ use std::cell::RefCell;
 /// One RPC of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TracedRpc {
-    /// When it reached the server; the last time, if it was refused and tried again.
+    /// Its arrival at the server; the last one, if it was refused and tried again.
     pub arrived: Timestamp,
-    /// Its core, counted over all servers, when it began and when it ended; `None` if it was
-    /// refused.
+    /// Its core, counted over all servers, and its begin and end; `None` if it was refused.
     pub served: Option<(usize, Timestamp, Timestamp)>,
 }
 
-/// Runs `load` as [`run`](super::run) does, and gives each RPC of the measured window in the order
-/// in which they were sent.
+/// Runs `load` as [`run`](super::run) does; returns the measured window's RPCs as sent.
 ///
 /// # Errors
 ///
-/// Those of [`run`](super::run); [`SimError::Trace`] for a policy that decides again after the
-/// dispatch, and for servers behind a router, a host interface or other tiers: there an RPC is not
-/// served by one core from begin to end.
+/// Those of [`run`](super::run); [`SimError::Trace`] if an RPC may not be served by one core from
+/// begin to end: for a policy that decides again after the dispatch, and for servers behind a
+/// router, a host interface or other tiers.
 ///
 /// # Cost
 ///
-/// That of the events of [`run_with`](super::run_with), and 56 bytes for each RPC.
+/// That of the events of [`run_with`](super::run_with), and 56 bytes per RPC.
 ///
 /// # Examples
 ///
@@ -69,7 +66,7 @@ pub fn trace(system: &System, load: &Load, length: Length, seed: Seed) -> Result
     Ok(rpcs.into_inner())
 }
 
-/// Whether an RPC is given to one core, which serves it to its end.
+/// Whether one core serves an RPC from begin to end.
 fn is_of_one_core(system: &System) -> bool {
     let decides_again =
         matches!(system.policy, Policy::WorkStealing | Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_));
@@ -83,7 +80,6 @@ struct Tracing<'a> {
 }
 
 impl Tracing<'_> {
-    /// Changes the entry of an RPC of the measured window.
     fn note(&self, number: u64, change: impl FnOnce(&mut TracedRpc)) {
         if self.length.is_measured(number) {
             let index = usize::try_from(number - self.length.warmup).unwrap_or(usize::MAX);
@@ -99,7 +95,7 @@ impl Observer for Tracing<'_> {
         let is_admitted = matches!(received.verdict, Verdict::Write { .. });
         self.note(request.number, |rpc| {
             rpc.arrived = now;
-            // What was refused and comes again has not been served yet.
+            // An RPC that was refused and comes again has not been served.
             if !is_admitted {
                 rpc.served = None;
             }

@@ -1,4 +1,4 @@
-//! An observer that records the queue length that each RPC found, and whether the RPC met its SLO.
+//! An observer that counts, by the queue length that RPCs found, how many missed their SLO.
 
 use super::length::Length;
 use super::observed::Observer;
@@ -8,24 +8,21 @@ use nebula_nic::{Span, Timestamp};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// RPCs by the queue length that they found: how many there were, and how many of them were late.
+/// By the queue length that RPCs found: their number, and that of the late ones.
 pub(crate) type ByDepth = Vec<[u64; 2]>;
 
 pub(super) struct Watched<'a> {
     length: Length,
     slo: Span,
-    /// The queue lengths found by RPCs that have not ended, from the oldest on, and the number of
-    /// the oldest.
+    /// The queue lengths found by RPCs from `oldest` on, until they end.
     found: VecDeque<u32>,
     oldest: u64,
     by_depth: &'a RefCell<ByDepth>,
 }
 
-/// The mark of an RPC that has ended.
 const ENDED: u32 = u32::MAX;
 
 impl<'a> Watched<'a> {
-    /// Begins with `by_depth` empty.
     pub(super) fn new(length: Length, slo: Span, by_depth: &'a RefCell<ByDepth>) -> Self {
         by_depth.borrow_mut().clear();
         Self { length, slo, found: VecDeque::new(), oldest: 0, by_depth }
@@ -33,7 +30,7 @@ impl<'a> Watched<'a> {
 }
 
 impl Observer for Watched<'_> {
-    /// RPCs arrive in the order of their numbers, each once, as none is refused.
+    /// No RPC is refused, so each arrives once, in the order of the numbers.
     fn note_received(&mut self, _: Timestamp, _: &Request, received: Received) {
         self.found.push_back(received.depth);
     }

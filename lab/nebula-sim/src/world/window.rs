@@ -1,4 +1,4 @@
-//! When is a run over? Its measured window, as far as it has come.
+//! The progress of a run's measured window, and the end of the run.
 
 use super::demand::{Demand, InParts};
 use super::length::Length;
@@ -7,24 +7,20 @@ use crate::system::System;
 use crate::tally::Tally;
 use crate::tally::sections::Sections;
 
-/// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// There are too few slots, or the table of outstanding RPCs is too small: the run restarts
-    /// with more, from the same seed.
+    /// Too few slots or table entries: the run restarts with more, from the same seed.
     NoRoom,
-    /// The end of the calendar was reached, after this many seconds.
+    /// The calendar ended, after this many seconds.
     NoTime(u64),
 }
 
-/// What was measured so far, and whether that is all.
 pub(super) struct Window {
     pub(super) length: Length,
     pub(super) tally: Tally,
     sections: Option<Sections>,
-    /// RPCs of the window that have ended when a batch or the run ends next.
+    /// The number of ended RPCs at which a batch or the run ends next.
     next_mark: u64,
-    /// Whether every RPC of the measured window has ended, or the run cannot continue.
     is_over: bool,
     stop: Option<Stop>,
 }
@@ -36,7 +32,6 @@ impl Window {
         Self { length, tally, sections, next_mark, is_over: false, stop: None }
     }
 
-    /// An RPC of the measured window has ended.
     #[inline(always)]
     pub(super) fn note_end(&mut self) {
         if self.tally.ended() == self.next_mark {
@@ -59,19 +54,17 @@ impl Window {
     }
 }
 
-/// Clients and servers in one order of events.
 pub(super) trait Stations {
     fn window(&self) -> &Window;
 
-    /// Carries out the next event.
     fn turn(&mut self);
 
-    /// The window of a run that is over, with the counters that the stations have themselves.
+    /// The window of a finished run, with the stations' counters.
     fn into_window(self) -> Window;
 }
 
-/// Runs the stations that `stations` creates with room for a number of RPCs, event after event,
-/// until the measured window has ended; restarts with more room if that is not enough.
+/// Runs the stations that `stations` creates with room for a number of RPCs until the measured
+/// window has ended; restarts with more room if needed.
 pub(super) fn run_stations<S: Stations>(
     system: &System,
     room_max: u32,

@@ -1,17 +1,14 @@
-//! Ancillary data of a datagram (`cmsg`): the segment length, and the local address that it is sent
-//! from or arrived at.
+//! Ancillary data of a datagram (`cmsg`): the segment length, and the local address.
 
 use super::name::v4_addr;
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Space for all ancillary data that is sent or requested: a local address of either family, and a
-/// segment length.
+/// Space for all ancillary data: a local address of either family, and a segment length.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(super) struct Control([u8; CONTROL_BYTES]);
 
-/// Bytes of that space.
 pub(super) const CONTROL_BYTES: usize =
     space::<libc::in6_pktinfo>() + space::<libc::in_pktinfo>() + space::<libc::c_int>();
 
@@ -54,7 +51,6 @@ impl Control {
         }
     }
 
-    /// Appends one item after `used` bytes; returns the new number of bytes used.
     fn push<T: Copy>(&mut self, used: usize, (level, kind): (libc::c_int, libc::c_int), value: T) -> usize {
         let end = used + space::<T>();
         let room = &mut self.0[used..end];
@@ -75,7 +71,6 @@ impl Control {
     }
 }
 
-/// Ancillary data received with a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beside {
     /// The length of the datagrams in the buffer, the last of which may be shorter.
@@ -156,7 +151,7 @@ mod tests {
             let from = Some(text.parse().unwrap());
             let used = control.fill(Some(64), from);
             assert!(used <= CONTROL_BYTES);
-            // The kernel uses different items for the segment length of a send and of a receive.
+            // The segment length of a send is another item than that of a receive.
             assert_eq!(read_back(&mut control, used), Beside { segment: None, to: from });
         }
     }

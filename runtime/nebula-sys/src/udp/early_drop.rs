@@ -1,9 +1,8 @@
-//! Datagrams that the kernel drops before they take room in the socket's buffer, by a program in
-//! classic BPF.
+//! Drops datagrams before they take room in the socket's buffer, by a program in classic BPF.
 //!
-//! The program runs where a datagram arrives: on the loopback network that is the sender's core, on
-//! others the one that serves the network card's interrupt. The thread that reads the socket spends
-//! nothing on what is dropped.
+//! The program runs where a datagram arrives: on the sender's core in the loopback network,
+//! otherwise on the core that serves the network card's interrupt. Dropped datagrams cost the
+//! reading thread nothing.
 
 use super::program::{JUMP_IF_EQUAL, LOAD_HALF, LOAD_WORD, RANDOM_AT, step};
 use std::io;
@@ -11,21 +10,21 @@ use std::mem::size_of;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Which of a sender's datagrams the kernel drops: any of them, by chance.
+/// Selects datagrams of a sender that the kernel drops by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropRule {
     /// Their source address.
     pub from: SocketAddr,
-    /// Where in a datagram the four bytes of `word` lie. Others of this sender are not dropped, nor
-    /// shorter ones.
+    /// The offset of `word` in a datagram. The sender's shorter datagrams, and those with other
+    /// bytes there, are not dropped.
     pub word_at: u16,
-    /// What they have to be.
+    /// The four bytes at that offset.
     pub word: [u8; 4],
-    /// How many of 2³² such datagrams pass. 0: none.
+    /// How many of 2³² such datagrams pass; 0: none.
     pub pass: u32,
 }
 
-/// Rules of one socket at most: their program is a fraction of what the kernel takes.
+/// The most rules of one socket: their program is a fraction of the kernel's limit.
 pub const DROP_RULES_MAX: usize = 32;
 
 const JUMP_IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
@@ -33,11 +32,10 @@ const LOAD_LENGTH: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_LEN;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 /// A socket's program sees a datagram from its UDP header on.
 const UDP_HEADER_BYTES: u32 = 8;
-/// Where the IP header "lies": `SKF_NET_OFF` of `linux/filter.h`.
+/// The offset of the IP header: `SKF_NET_OFF` of `linux/filter.h`.
 const IP_HEADER_AT: u32 = (-0x10_0000_i32).cast_unsigned();
 const KEEP_ALL: u32 = u32::MAX;
 
-/// The kernel drops by `rules` from now on; by none if there are none.
 pub(super) fn set_rules(socket: &UdpSocket, rules: &[DropRule]) -> io::Result<()> {
     if rules.is_empty() {
         return detach(socket);
@@ -48,15 +46,14 @@ pub(super) fn set_rules(socket: &UdpSocket, rules: &[DropRule]) -> io::Result<()
     attach(socket, &program(rules))
 }
 
-/// Rule after rule; in the end what no rule named.
 fn program(rules: &[DropRule]) -> Vec<libc::sock_filter> {
     rules.iter().flat_map(steps_of).chain([step(RETURN, KEEP_ALL, 0)]).collect()
 }
 
-/// A test: what is loaded, from where, how it is compared, and with what.
+/// A test: the load, its offset, the comparison, and the value compared with.
 type Test = (u32, u32, u32, u32);
 
-/// The tests of a rule, of which the first that fails leads to the next rule, and then the choice.
+/// The tests of a rule, each of which leads to the next rule if it fails, and then the choice.
 fn steps_of(rule: &DropRule) -> Vec<libc::sock_filter> {
     let word_at = UDP_HEADER_BYTES + u32::from(rule.word_at);
     let mut tests: Vec<Test> = vec![
@@ -107,7 +104,7 @@ fn attach(socket: &UdpSocket, steps: &[libc::sock_filter]) -> io::Result<()> {
 
 fn detach(socket: &UdpSocket) -> io::Result<()> {
     match super::option::detach_filter(socket) {
-        // There is none.
+        // No program was attached.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         detached => detached,
     }

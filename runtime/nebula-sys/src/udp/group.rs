@@ -1,8 +1,8 @@
-//! Several sockets at one address, between which the kernel chooses by a byte of each datagram
-//! (`SO_REUSEPORT` with a program in classic BPF).
+//! Several sockets at one address: the kernel chooses by a byte of each datagram (`SO_REUSEPORT`
+//! with a program in classic BPF).
 //!
 //! The kernel's own choice is a hash of both addresses: a peer whose address changes would reach
-//! another socket, and so another thread, than the one that knows it.
+//! another socket, and so a thread that does not know it.
 
 use super::program::{JUMP_IF_EQUAL, LOAD_BYTE, LOAD_WORD, RANDOM_AT, step};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, socket_with, sockopt};
@@ -11,30 +11,28 @@ use std::mem::size_of;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Which socket of a group a datagram goes to: its byte at `owner_at`, modulo the number of
-/// sockets. A datagram whose byte at `kind_at` is `for_anyone` goes to any of them, by chance, and
-/// one too short to have the byte to the first.
+/// Which socket of a group gets a datagram: the one numbered by the byte at `owner_at`, modulo the
+/// number of sockets. If the byte at `kind_at` is `for_anyone`, a random one gets it. A datagram
+/// too short for the byte goes to the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupKey {
-    /// Where the byte lies that names the socket.
+    /// The offset of the byte that numbers the socket.
     pub owner_at: u16,
-    /// Where the byte lies that may say that any socket will do.
+    /// The offset of the byte that may say that any socket will do.
     pub kind_at: u16,
-    /// What it then says.
+    /// The value of that byte for any socket.
     pub for_anyone: u8,
 }
 
-/// Sockets of one group at most: what a byte can tell apart.
+/// The most sockets of a group: the values of a byte.
 pub const GROUP_MAX: u16 = 256;
 
-/// Sockets at `local`, as many as there are numbers from 0 to `sockets - 1`, in that order. Without
-/// a key the kernel chooses among them.
+/// `sockets` sockets at `local`, in order of their numbers; without a key the kernel chooses.
 pub(super) fn bind_all(local: SocketAddr, sockets: u16, key: Option<GroupKey>) -> io::Result<Vec<UdpSocket>> {
     if sockets == 0 || sockets > GROUP_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a group has 1 to 256 sockets"));
     }
-    // Sockets of another process of this user could be in the group too: this one finds them, as it
-    // shares with nobody.
+    // Other processes could join the group. Binding the address unshared first finds them.
     let local = UdpSocket::bind(local)?.local_addr()?;
     let group = (0..sockets).map(|_| bind_shared(local)).collect::<io::Result<Vec<_>>>()?;
     key.map(|key| attach(&group[0], &program(sockets, key))).transpose()?;
@@ -53,7 +51,7 @@ const JUMP: u32 = libc::BPF_JMP | libc::BPF_JA;
 const MODULO: u32 = libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K;
 const RETURN_A: u32 = libc::BPF_RET | libc::BPF_A;
 
-/// The kernel's choice. A load beyond the datagram's end returns 0, the first socket.
+/// Chooses the socket. A load beyond the datagram's end returns 0, the first socket.
 fn program(sockets: u16, key: GroupKey) -> [libc::sock_filter; 7] {
     [
         step(LOAD_BYTE, key.kind_at.into(), 0),
@@ -66,7 +64,6 @@ fn program(sockets: u16, key: GroupKey) -> [libc::sock_filter; 7] {
     ]
 }
 
-/// Makes `program` choose among the sockets of the group of `socket`.
 fn attach(socket: &UdpSocket, program: &[libc::sock_filter; 7]) -> io::Result<()> {
     let program = libc::sock_fprog { len: 7, filter: program.as_ptr().cast_mut() };
     #[expect(clippy::cast_possible_truncation, reason = "16 bytes")]

@@ -1,4 +1,4 @@
-//! Receiving: one `recvmmsg` into buffers that are allocated once; coalesced datagrams are split.
+//! Receives with one `recvmmsg` into buffers allocated once, and splits coalesced datagrams.
 
 use super::control::{self, Beside, CONTROL_BYTES, Control};
 use super::datagram::Received;
@@ -10,7 +10,6 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-/// Messages per call.
 const BATCH: usize = 16;
 /// The longest message: coalesced datagrams still form one IP packet.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -26,7 +25,6 @@ struct Frame {
     buffers: [[u8; BUFFER_BYTES]; BATCH],
 }
 
-/// One received message.
 struct Message {
     buffer: NonNull<u8>,
     bytes: usize,
@@ -37,11 +35,10 @@ struct Message {
 
 pub(super) struct Inbox {
     frame: NonNull<Frame>,
-    /// A connected socket's peer, so that the kernel need not report it.
+    /// A connected socket's peer, which the kernel need not report.
     peer: Option<SocketAddr>,
-    /// Messages that the next call asks for. One after a call that returned nothing, because asking
-    /// for more costs a lone message a tenth of a microsecond; all after a call that returned
-    /// something.
+    /// Messages that the next call asks for: one after a call without any, because asking for more
+    /// costs a lone message a tenth of a microsecond.
     asks: libc::c_uint,
     dropped: u64,
 }
@@ -71,7 +68,6 @@ impl Inbox {
         self.dropped
     }
 
-    /// One call; visits each datagram that it returned.
     #[inline]
     pub(super) fn recv(
         &mut self,
@@ -82,14 +78,13 @@ impl Inbox {
         let mut datagrams = 0;
         for at in 0..messages {
             let message = self.message(at);
-            // Prepare for the next call before the caller's code runs, because it may panic.
+            // Before the caller's code runs, because it may panic.
             self.arm(at);
             datagrams += self.split(message, visit);
         }
         Ok(datagrams)
     }
 
-    /// Receives; returns the number of messages.
     #[inline]
     fn take_in(&mut self, socket: &std::net::UdpSocket) -> io::Result<usize> {
         // SAFETY: `asks` is at most `BATCH`, and every header is armed: its pointers lead to a
@@ -111,7 +106,6 @@ impl Inbox {
         }
     }
 
-    /// What the kernel reported about message `at`.
     #[inline]
     fn message(&mut self, at: usize) -> Message {
         debug_assert!(at < BATCH);
@@ -133,7 +127,6 @@ impl Inbox {
         }
     }
 
-    /// Visits the datagrams of one message; returns how many.
     #[inline]
     fn split(&mut self, message: Message, visit: &mut dyn FnMut(Received, &mut [u8])) -> usize {
         let (Some(from), true) = (message.from, message.is_whole) else {
@@ -152,7 +145,6 @@ impl Inbox {
         bytes.chunks_mut(segment).map(|datagram| visit(received, datagram)).count()
     }
 
-    /// Prepares message `at` for the next call.
     #[inline]
     fn arm(&mut self, at: usize) {
         assert!(at < BATCH);

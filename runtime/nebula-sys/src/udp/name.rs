@@ -12,7 +12,6 @@ pub(super) union Name {
     v6: libc::sockaddr_in6,
 }
 
-/// Bytes of that space.
 #[expect(clippy::cast_possible_truncation, reason = "28 bytes")]
 pub(super) const NAME_BYTES: libc::socklen_t = size_of::<Name>() as libc::socklen_t;
 
@@ -33,7 +32,6 @@ impl Name {
         },
     };
 
-    /// The address in the kernel's format, and its length in bytes.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "16 and 28 bytes")]
     pub(super) fn encode(address: SocketAddr) -> (Self, libc::socklen_t) {
@@ -61,7 +59,6 @@ impl Name {
         }
     }
 
-    /// The address, if its family is known.
     #[inline]
     pub(super) fn decode(&self) -> Option<SocketAddr> {
         // SAFETY: all of the union is initialized (it begins as `EMPTY` or zeros, and the kernel
@@ -84,7 +81,6 @@ impl Name {
     }
 }
 
-/// An IPv4 address in network order.
 #[inline]
 pub(super) fn v4_addr(ip: Ipv4Addr) -> libc::in_addr {
     libc::in_addr { s_addr: u32::from(ip).to_be() }

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 type Socket = std::net::UdpSocket;
-/// Level and name of an option.
 type Setting = (libc::c_int, libc::c_int);
 
 const GRO: Setting = (libc::SOL_UDP, libc::UDP_GRO);
@@ -33,14 +32,13 @@ fn get(socket: &Socket, (level, name): Setting) -> io::Result<libc::c_int> {
 pub(super) fn ask_for_buffers(socket: &Socket, bytes: usize) {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     for (by_right, by_limit) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
-        // Smaller buffers than requested are accepted: they only lose datagrams earlier.
+        // Smaller buffers only lose datagrams earlier.
         let _ = set(socket, (libc::SOL_SOCKET, by_right), bytes)
             .or_else(|_| set(socket, (libc::SOL_SOCKET, by_limit), bytes));
     }
 }
 
-/// Never fragments datagrams, and ignores ICMP messages about the path MTU, which anyone could
-/// forge.
+/// Never fragments datagrams, and ignores ICMP messages about the path MTU, which can be forged.
 pub(super) fn never_fragment(socket: &Socket, local: SocketAddr) {
     // A kernel without this option does not fragment either.
     let _ = set(socket, (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER), libc::IP_PMTUDISC_PROBE);
@@ -58,7 +56,6 @@ pub(super) fn tell_local_address(socket: &Socket, local: SocketAddr) -> io::Resu
     set(socket, option, 1)
 }
 
-/// Whether the kernel supports segmentation on send.
 pub(super) fn has_gso(socket: &Socket) -> bool {
     get(socket, GSO).is_ok()
 }
@@ -77,7 +74,7 @@ pub(super) fn route_mtu(socket: &Socket, peer: SocketAddr) -> Option<usize> {
     get(socket, option).ok().and_then(|mtu| usize::try_from(mtu).ok()).filter(|&mtu| mtu > 0)
 }
 
-/// Takes the program away that [drops](super::early_drop) datagrams.
+/// Removes the program that [drops](super::early_drop) datagrams.
 pub(super) fn detach_filter(socket: &Socket) -> io::Result<()> {
     set(socket, (libc::SOL_SOCKET, libc::SO_DETACH_FILTER), 0)
 }

@@ -1,5 +1,5 @@
-//! Sending: datagrams are collected in one arena and sent with `sendmmsg`, those of equal length to
-//! one peer as one message.
+//! Collects datagrams in one arena and sends them with `sendmmsg`, those of equal length to one
+//! peer as one message.
 
 mod batch;
 
@@ -10,21 +10,18 @@ use std::net::{IpAddr, SocketAddr};
 
 type Socket = std::net::UdpSocket;
 
-/// Bytes that may wait for a flush: four of the longest messages, and few enough to stay in a
-/// core's L2 cache.
+/// Bytes that may wait for a flush: four of the longest messages, few enough for a core's L2 cache.
 const ARENA_BYTES: usize = 256 << 10;
 const _: () = assert!(ARENA_BYTES >= DATAGRAM_BYTES_MAX);
 
-/// Where a datagram goes: its destination (`None`: the connected peer), and the local address to
-/// send from.
+/// A datagram's destination (`None`: the connected peer) and the local address to send from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) to: Option<SocketAddr>,
     pub(super) from: Option<IpAddr>,
 }
 
-/// Datagrams of equal length (the last may be shorter) that are contiguous in the arena and have
-/// the same route.
+/// Contiguous datagrams in the arena, of one route and of equal length; the last may be shorter.
 #[derive(Clone, Copy, Debug)]
 struct Parcel {
     at: usize,
@@ -41,13 +38,12 @@ impl Parcel {
     /// Whether `bytes` more bytes, in datagrams of `segment`, fit into the same message.
     fn can_grow(&self, route: Route, bytes: usize, segment: usize) -> bool {
         let total = self.bytes + bytes;
-        // A short datagram can only be the last of its message.
+        // Only the last datagram of a message can be shorter.
         let fits = self.bytes.is_multiple_of(self.segment)
             && (segment == self.segment || bytes <= segment && bytes <= self.segment);
         fits && total <= DATAGRAM_BYTES_MAX && total.div_ceil(self.segment) <= SEGMENTS_MAX && route == self.route
     }
 
-    /// Its datagrams as separate messages.
     fn split(self) -> impl Iterator<Item = Self> {
         (0..self.bytes).step_by(self.segment).map(move |skip| {
             let bytes = self.segment.min(self.bytes - skip);
@@ -60,7 +56,7 @@ impl Parcel {
 pub(super) struct Outbox {
     arena: Vec<u8>,
     parcels: Vec<Parcel>,
-    /// Parcels as passed to the kernel: split into datagrams if the kernel cannot segment.
+    /// Parcels for the kernel, split into datagrams if it cannot segment.
     messages: Vec<Parcel>,
     batch: Batch,
     is_gso_refused: bool,
@@ -104,7 +100,7 @@ impl Outbox {
             return refuse_lengths(bytes);
         }
         let mut flushed = Ok(());
-        // A message holds as many whole datagrams as one segmented send takes.
+        // A message holds as many datagrams as one segmented send takes.
         for bytes in bytes.chunks(segment * SEGMENTS_MAX.min(DATAGRAM_BYTES_MAX / segment)) {
             let grows = self.parcels.last().is_some_and(|last| last.can_grow(route, bytes.len(), segment));
             let is_full = self.arena.len() + bytes.len() > ARENA_BYTES || !grows && self.parcels.len() == BATCH;
@@ -150,14 +146,13 @@ impl Outbox {
         if self.messages.len() < BATCH { Ok(()) } else { self.send_staged(socket) }
     }
 
-    /// Sends what is staged; an error when the peer's machine has reported that no socket listens
-    /// there.
+    /// Sends the staged messages; an error if no socket listens at the peer.
     #[inline]
     fn send_staged(&mut self, socket: &Socket) -> io::Result<()> {
         let mut messages = std::mem::take(&mut self.messages);
         let mut refused = Ok(());
         let (mut sent, mut was_refused_at) = (0, None);
-        // Each round sends at least one message, or repeats one message once.
+        // Each round sends at least one message, or repeats one once.
         while sent < messages.len() {
             match self.batch.send(socket, &self.arena, &messages[sent..]) {
                 Ok(more) => sent += more,
@@ -174,7 +169,7 @@ impl Outbox {
         refused
     }
 
-    /// The first of `messages` could not be sent; returns how many are finished.
+    /// Gives up the first of `messages`, which failed; returns how many are finished.
     #[cold]
     fn give_up(&mut self, socket: &Socket, messages: &[Parcel], error: &io::Error) -> usize {
         let [first, ..] = messages else { return 0 };
@@ -189,8 +184,7 @@ impl Outbox {
                 self.send_one_by_one(socket, *first, code);
                 1
             }
-            // Too long, no route, or forbidden: this one is lost, as on a link that drops
-            // everything for its peer.
+            // Too long, no route, or forbidden: this one is lost.
             _ => {
                 self.dropped += datagrams(&messages[..1]);
                 1
@@ -198,8 +192,8 @@ impl Outbox {
         }
     }
 
-    /// Sends the datagrams of a message that the kernel did not segment (error `code`), and
-    /// remembers that if it succeeds.
+    /// Sends the datagrams of a message that the kernel did not segment (error `code`) one by one.
+    /// If that works, remembers not to segment such messages.
     fn send_one_by_one(&mut self, socket: &Socket, message: Parcel, code: i32) {
         let datagrams = message.datagrams();
         let sent =

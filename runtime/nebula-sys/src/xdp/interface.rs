@@ -1,4 +1,4 @@
-//! What a network interface is.
+//! A network interface's number, addresses and queues.
 
 use ::xdp::nic::NicIndex;
 use std::ffi::CString;
@@ -18,7 +18,7 @@ pub struct Interface {
     pub ip: Ipv4Addr,
     /// The longest IP packet, in bytes.
     pub mtu_bytes: usize,
-    /// Queues that it receives frames in.
+    /// The number of its receive queues.
     pub queues: u32,
 }
 
@@ -48,17 +48,14 @@ impl Interface {
     }
 }
 
-/// The bytes of an answer, behind the interface's name.
 struct Answer([u8; 16]);
 
 impl Answer {
-    /// The kind of a socket address.
     fn family(&self) -> u16 {
         u16::from_ne_bytes([self.0[0], self.0[1]])
     }
 }
 
-/// Asks the kernel about the interface `name`.
 fn ask(socket: &UdpSocket, name: &str, request: libc::Ioctl) -> io::Result<Answer> {
     if name.len() >= libc::IFNAMSIZ {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no such network interface"));

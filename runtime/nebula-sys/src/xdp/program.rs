@@ -10,32 +10,31 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which frames are taken.
+/// The frames to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picked {
-    /// Whole UDP datagrams over IPv4, without IP options, to this address.
+    /// Complete UDP datagrams over IPv4 to this address, without IP options.
     Datagrams {
-        /// Where they are sent to.
+        /// Their destination.
         to: SocketAddrV4,
     },
-    /// IPv4 packets that one host sends through this one: all in frames that are not multicast, but
-    /// those to an address of this machine's.
+    /// IPv4 packets that this machine forwards: those in unicast frames, except to `but`.
     Packets {
-        /// The address whose packets go to the kernel; all are taken where there is none.
+        /// The address whose packets go to the kernel; if `None`, all are taken.
         but: Option<Ipv4Addr>,
     },
 }
 
-/// Where an interface's frames are looked at.
+/// Where the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In its driver, before the kernel has made anything of them.
+    /// In the interface's driver, before the kernel processes the frames.
     Driver,
-    /// At the beginning of the network stack, which every interface has.
+    /// At the beginning of the network stack, on every interface.
     Stack,
 }
 
-/// The program, attached for as long as this lives.
+/// The program, attached as long as this lives.
 #[derive(Debug)]
 pub(super) struct Attached {
     _link: OwnedFd,
@@ -56,24 +55,22 @@ impl Attached {
         Ok(Self { _link: link, _queues: map, too_long, place })
     }
 
-    /// Where frames are looked at.
     pub(super) fn place(&self) -> Place {
         self.place
     }
 
-    /// Picked frames that were left to the kernel's stack, because they are longer than there is
-    /// room for.
+    /// Picked frames left to the kernel's stack because they are too long.
     pub(super) fn too_long(&self) -> u64 {
         self.too_long.read()
     }
 }
 
-/// A step of a program (`struct bpf_insn` of `linux/bpf.h`).
+/// A `struct bpf_insn` of `linux/bpf.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     code: u8,
-    /// Where its result goes, and above it where its operand comes from.
+    /// The destination register in the low half, the source register in the high half.
     registers: u8,
     jump: i16,
     value: i32,
@@ -81,14 +78,14 @@ struct Step {
 
 /// A jump to the end, where the frame takes its usual way.
 const TO_PASS: i16 = i16::MAX;
-/// A jump to where the frame is counted before.
+/// A jump to the counter of frames that are too long.
 const TO_COUNT: i16 = i16::MAX - 1;
 
 const fn step(code: u8, registers: u8, jump: i16, value: i32) -> Step {
     Step { code, registers, jump, value }
 }
 
-// Codes of `linux/bpf.h` and `linux/bpf_common.h`: class, size or operation, and mode in one byte.
+// Codes of `linux/bpf.h` and `linux/bpf_common.h`.
 const LOAD_WORD: u8 = 0x61;
 const LOAD_HALF: u8 = 0x69;
 const LOAD_BYTE: u8 = 0x71;
@@ -112,25 +109,22 @@ const MAP_DESCRIPTOR: u8 = 1;
 /// `BPF_PSEUDO_MAP_VALUE`: the address of the map's value.
 const MAP_VALUE: u8 = 2;
 
-/// Bytes of the headers of Ethernet and IPv4.
 const IP_HEADER_BYTES: i32 = 14 + 20;
-/// The same with UDP's.
 const UDP_HEADER_BYTES: i32 = IP_HEADER_BYTES + 8;
 
-/// Two bytes as the machine reads them from a frame.
+/// Two bytes of a frame in the machine's byte order.
 fn half(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
-/// A load into register 5 from the frame, a mask where there is one, and a jump to where the frame
-/// takes its usual way.
+/// A load from the frame, a mask if there is one, and a jump to the frame's usual way.
 fn test(load: u8, at: i16, mask: Option<i32>, (jump, with): (u8, i32)) -> impl Iterator<Item = Step> {
     let masked = mask.map(|mask| step(AND, 5, 0, mask));
     [Some(step(load, 0x25, at, 0)), masked, Some(step(jump, 5, TO_PASS, with))].into_iter().flatten()
 }
 
 impl Picked {
-    /// Bytes that a frame has at least, so that the tests may look at it.
+    /// The least length of a frame that the tests may read.
     fn header_bytes(self) -> i32 {
         match self {
             Self::Datagrams { .. } => UDP_HEADER_BYTES,
@@ -138,7 +132,6 @@ impl Picked {
         }
     }
 
-    /// Where to look at them, the first that is possible.
     fn places(self) -> &'static [Place] {
         match self {
             Self::Datagrams { .. } => &[Place::Stack],
@@ -146,7 +139,6 @@ impl Picked {
         }
     }
 
-    /// The tests that a frame passes.
     fn tests(self) -> Vec<Step> {
         let expect = |value| (JUMP_IF_OTHER, value);
         let ipv4 = test(LOAD_HALF, 12, None, expect(half(0x0800)));
@@ -166,14 +158,14 @@ impl Picked {
     }
 }
 
-/// An address as the machine reads it from a frame.
+/// An address in a frame in the machine's byte order.
 fn word(ip: Ipv4Addr) -> i32 {
     i32::from_ne_bytes(ip.octets())
 }
 
-/// What to do with a frame: to the socket of its queue if it is picked, and its usual way if it is
-/// not, or if the queue has no socket. One that is too long is counted, and takes its usual way: a
-/// sender on the same machine leaves it to a device to cut what it sends.
+/// Sends a picked frame to its queue's socket. Other frames, and those of a queue without a socket,
+/// go their usual way, and so do frames that are too long, which are counted: a sender on this
+/// machine leaves cutting its data to a device.
 fn steps(picked: Picked, map: i32, too_long: i32) -> Vec<Step> {
     let begin = [
         step(MOVE, 0x16, 0, 0),      // 6: the context
@@ -216,11 +208,9 @@ fn steps(picked: Picked, map: i32, too_long: i32) -> Vec<Step> {
     steps
 }
 
-/// What a command of `bpf(2)` is told, by its layout in `union bpf_attr`: as many words of 32 bits,
-/// of which those not given are zero.
+/// The argument of `bpf(2)` in the layout of `union bpf_attr`: 32-bit words, zero if not given.
 type Told = [u32; 32];
 
-/// Commands and kinds of `linux/bpf.h`.
 const MAP_CREATE: u32 = 0;
 const MAP_UPDATE_ELEM: u32 = 2;
 const PROG_LOAD: u32 = 5;
@@ -235,14 +225,14 @@ const AT_AN_INTERFACE: u32 = 37;
 const IN_THE_STACK: u32 = 1 << 1;
 const IN_THE_DRIVER: u32 = 1 << 2;
 
-/// A command of `bpf(2)`, and what it returns.
+/// Runs a command of `bpf(2)`; returns its result.
 ///
 /// # Safety
 ///
-/// What `told` points to is what the command expects, and lives as long as the call.
+/// The pointers in `told` are valid for the command, as long as the call.
 unsafe fn bpf(command: u32, told: &Told) -> io::Result<libc::c_long> {
-    // SAFETY: the kernel reads as many bytes as it is told, and follows pointers that are the
-    // caller's promise.
+    // SAFETY: the kernel reads as many bytes as given, and follows pointers that the caller
+    // guarantees.
     let rc = unsafe { libc::syscall(libc::SYS_bpf, command, told.as_ptr(), size_of_val(told)) };
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
 }
@@ -253,10 +243,10 @@ unsafe fn bpf(command: u32, told: &Told) -> io::Result<libc::c_long> {
 ///
 /// As [`bpf`]; the command returns a descriptor.
 unsafe fn bpf_opens(command: u32, told: &Told) -> io::Result<OwnedFd> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's guarantee.
     let descriptor = unsafe { bpf(command, told) }?;
     let descriptor = i32::try_from(descriptor).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-    // SAFETY: the kernel has just opened it for this process, and nobody else knows it.
+    // SAFETY: the kernel has just opened it for this process, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -266,20 +256,17 @@ fn told<const N: usize>(words: [u32; N]) -> Told {
     told
 }
 
-/// A pointer as two words.
 fn halves<T>(pointer: *const T) -> [u32; 2] {
     let address = (pointer.expose_provenance() as u64).to_ne_bytes();
     let [low, high] = [&address[..4], &address[4..]].map(|half| u32::from_ne_bytes(half.try_into().expect("four")));
     [low, high]
 }
 
-/// A map from the number of a queue to its socket.
 fn create_map(queues: u32) -> io::Result<OwnedFd> {
     // SAFETY: kind, bytes of a key and of a value, and entries; no pointers.
     unsafe { bpf_opens(MAP_CREATE, &told([OF_SOCKETS, 4, 4, queues])) }
 }
 
-/// A count that the program makes, in memory shared with it.
 #[derive(Debug)]
 struct Count {
     map: OwnedFd,
@@ -302,15 +289,15 @@ impl Count {
     }
 
     fn read(&self) -> u64 {
-        // SAFETY: a page is mapped there, which begins with the map's value; it changes by the
-        // program's atomic additions alone.
+        // SAFETY: a page is mapped there, which begins with the map's value; only the program's
+        // atomic additions change it.
         unsafe { self.count.as_ref() }.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Count {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new`, and nobody borrows it any more.
+        // SAFETY: mapped in `new`, and not borrowed any more.
         let _ = unsafe { munmap(self.count.as_ptr().cast(), PAGE_BYTES) };
     }
 }
@@ -319,7 +306,7 @@ fn put(map: &OwnedFd, number: u32, socket: i32) -> io::Result<()> {
     let [key_low, key_high] = halves(&raw const number);
     let [value_low, value_high] = halves(&raw const socket);
     let told = told([map.as_raw_fd().cast_unsigned(), 0, key_low, key_high, value_low, value_high]);
-    // SAFETY: key and value are four bytes each, as the map has been told, and live on this stack.
+    // SAFETY: key and value are four bytes each, as the map was created, and live on this stack.
     unsafe { bpf(MAP_UPDATE_ELEM, &told) }.map(drop)
 }
 
@@ -332,12 +319,11 @@ fn load(steps: &[Step]) -> io::Result<OwnedFd> {
     unsafe { bpf_opens(PROG_LOAD, &told) }
 }
 
-/// Attaches a program at the first of these places where that is possible.
 fn attach(program: &OwnedFd, interface: u32, places: &[Place]) -> io::Result<(OwnedFd, Place)> {
     let mut result = Err(io::Error::from(io::ErrorKind::Unsupported));
     for &place in places {
         result = link(program, interface, place).map(|link| (link, place));
-        // Another program is there, or this process may not: so it is anywhere.
+        // Another program is there, or this process may not: the next place would fail too.
         let is_final =
             |error: &io::Error| matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied);
         if result.as_ref().map_or_else(is_final, |_| true) {
@@ -361,8 +347,8 @@ fn link(program: &OwnedFd, interface: u32, place: Place) -> io::Result<OwnedFd> 
 mod tests {
     use super::*;
 
-    /// What the program does with `frame`: passes it on, `Err` whether it has counted it, or the
-    /// queue that it goes to.
+    /// Runs the program for `frame`. `Ok` is the queue that the frame goes to; `Err`, that it
+    /// passes, and whether it was counted.
     fn run(steps: &[Step], frame: &[u8], queue: u32) -> Result<u64, bool> {
         let (mut at, mut registers, mut is_counted) = (0_usize, [0_u64; 8], false);
         const FRAME: u64 = 1 << 32;

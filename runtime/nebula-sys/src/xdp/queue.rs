@@ -10,19 +10,18 @@ use rustix::net::{SendFlags, send};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::{fmt, io};
 
-/// Bytes of the longest frame: the room for one less what the kernel keeps for itself.
+/// Bytes of the longest frame: a frame's room less the kernel's own part.
 pub const FRAME_BYTES_MAX: usize = 2048 - 256;
 
-/// Frames that the kernel may fill, and as many again that it may send.
+/// Frames for receiving, and as many for sending.
 const FRAMES: u32 = 2048;
-/// Frames that are received, or queued, at a time.
 const BATCH: usize = 64;
-/// System calls of a flush at most: the kernel sends some dozens of frames in one.
+/// The most system calls of a flush: the kernel sends some dozens of frames in one.
 const KICKS_MAX: usize = 64;
 
-/// The frames that come in one queue of an interface, and those to be sent.
+/// The received frames of one queue of an interface, and those to send.
 pub struct Queue {
-    // The socket goes first: until then the kernel may write into the frames.
+    // The socket is dropped first: until then the kernel may write into the frames.
     socket: XdpSocket,
     rings: WakableRings,
     frames: Umem,
@@ -31,7 +30,7 @@ pub struct Queue {
     dropped: u64,
 }
 
-// SAFETY: a packet points into `frames`, which goes wherever the packets go, and nobody else has a
+// SAFETY: a packet points into `frames`, which moves with the packets, and no other code has a
 // pointer to either.
 unsafe impl Send for Queue {}
 
@@ -42,7 +41,6 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// The queue `number` of an interface.
     pub(super) fn open(interface: &Interface, number: u32) -> io::Result<Self> {
         let config = UmemCfgBuilder { frame_size: FrameSize::TwoK, frame_count: 2 * FRAMES, ..Default::default() };
         let mut frames = Umem::map(config.build().map_err(io::Error::other)?)?;
@@ -59,8 +57,8 @@ impl Queue {
         Ok(Self { socket, rings, frames, received, to_send, dropped: 0 })
     }
 
-    /// Queues a frame of `bytes`, which `write` fills. It is dropped and counted where all frames
-    /// are on their way; then `write` is not called.
+    /// Queues a frame of `bytes`, which `write` fills. If all frames are in use, drops and counts
+    /// it without calling `write`.
     ///
     /// # Panics
     ///
@@ -90,48 +88,47 @@ impl Queue {
         }
     }
 
-    /// Sends what is queued. What the kernel does not take now stays queued.
+    /// Sends queued frames. Those that the kernel does not take now stay queued.
     #[inline]
     pub fn flush(&mut self) {
         if self.to_send.is_empty() {
             return;
         }
-        // What was sent is free again, and that is read once for many frames: the kernel writes it.
+        // Reads which frames were sent once for many frames, because the kernel writes that line.
         self.rings.completion_ring.dequeue(&mut self.frames, FRAMES as usize);
         let Some(ring) = &mut self.rings.tx_ring else { return };
         // SAFETY: `frames`, which the packets belong to, outlives the socket.
         let Ok(_) = (unsafe { ring.send(&mut self.to_send, false) }) else { return };
         for _ in 0..KICKS_MAX {
             match send(&*self, &[], SendFlags::DONTWAIT) {
-                // More is to be sent than the kernel does in one call.
+                // More frames than the kernel sends in one call.
                 Err(rustix::io::Errno::AGAIN) => {}
-                // Sent, or a device that is busy or down: what stays in the ring goes with the next
-                // call.
+                // Sent, or a device that is busy or down: the rest goes with the next call.
                 _ => return,
             }
         }
     }
 
-    /// Hands the frames that have come to `visit`, at most some dozens. Returns how many.
+    /// Passes arrived frames to `visit`, at most some dozens. Returns their number.
     #[inline]
     pub fn recv(&mut self, visit: &mut dyn FnMut(&mut [u8])) -> usize {
         let Some(ring) = &mut self.rings.rx_ring else { return 0 };
-        // SAFETY: the packets are given back below, before `frames` can go.
+        // SAFETY: the packets are given back below, before `frames` can be dropped.
         let count = unsafe { ring.recv(&self.frames, &mut self.received) };
         while let Some(mut frame) = self.received.pop_back() {
             visit(&mut frame);
             self.frames.free_packet(frame);
         }
         if count > 0 {
-            // As many as came, so that frames to be sent are left. In this mode the kernel needs no
-            // call to use them, and reports no error. SAFETY: `frames` outlives the socket.
+            // As many as came, so that frames for sending are left. In this mode the kernel needs
+            // no call to use them, and reports no error.
+            // SAFETY: `frames` outlives the socket.
             let _ = unsafe { self.rings.fill_ring.enqueue(&mut self.frames, count, false) };
         }
         count
     }
 
-    /// Frames that were to be sent while all were on their way, and that came while the kernel had
-    /// none to fill.
+    /// Frames that were dropped because all were in use, when sending or receiving.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped + self.lost()
@@ -151,7 +148,6 @@ impl AsFd for Queue {
     }
 }
 
-/// The kernel's reason.
 fn reason(error: SocketError) -> io::Error {
     match error {
         SocketError::SocketCreation(error)

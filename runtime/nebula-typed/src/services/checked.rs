@@ -6,14 +6,10 @@ use nebula::{HealthCheck, Span};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The number of `Check`.
 const CHECK: u16 = 1;
 
-/// What a server says of its services. Clones speak of the same ones: keep one to change what is
-/// said.
-///
-/// The server as a whole, under the empty name, is [`State::Serving`] until something else is
-/// [`set`](Self::set).
+/// The states of a server's services. Clones share them: keep one to change a state. The server as
+/// a whole, under the empty name, is [`State::Serving`] until it is [`set`](Self::set) otherwise.
 #[derive(Clone, Debug)]
 pub struct HealthOf(Arc<RwLock<BTreeMap<String, State>>>);
 
@@ -24,7 +20,7 @@ impl Default for HealthOf {
 }
 
 impl HealthOf {
-    /// Says from now on that `service` is in `state`; the empty name means the server as a whole.
+    /// Sets the state of `service`; the empty name means the server as a whole.
     ///
     /// # Cost
     ///
@@ -33,7 +29,7 @@ impl HealthOf {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(service.into(), state);
     }
 
-    /// What is said of `service`; `None` where nothing is.
+    /// The state of `service`; `None` if it was never set.
     #[must_use]
     pub fn get(&self, service: &str) -> Option<State> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(service).copied()
@@ -49,9 +45,9 @@ impl Health for HealthOf {
     }
 }
 
-/// For a client of several servers ([`ClientConfig::health`](nebula::ClientConfig::health)): each
-/// is asked so often whether `service` can be used, the empty name meaning the server as a whole;
-/// one that does not say so gets no RPCs.
+/// For a client of several servers ([`ClientConfig::health`](nebula::ClientConfig::health)): asks
+/// each server, at this interval, whether `service` can be used; the empty name means the server as
+/// a whole. A server that does not confirm it gets no RPCs.
 #[must_use]
 pub fn health_check(service: &str, every: impl Into<Span>) -> HealthCheck {
     let request = request_bytes(MethodId::new(HEALTH.id, CHECK), &CheckRequest { service: service.into() });
@@ -65,10 +61,9 @@ pub fn health_check(service: &str, every: impl Into<Span>) -> HealthCheck {
 ///
 /// # Errors
 ///
-/// [`CallError`]; with [`Code::NotFound`](crate::Code::NotFound) where the server does not speak of
-/// the service.
+/// [`CallError`]; with [`Code::NotFound`](crate::Code::NotFound) for a service without state.
 pub fn check(client: &mut HealthClient, service: &str) -> Result<State, CallError> {
     let reply = client.check(&CheckRequest { service: service.into() })?;
-    // A state of a later version is none in which this client may count on the service.
+    // A state of a later version is one that this client cannot rely on.
     Ok(reply.state().unwrap_or(State::NotServing))
 }

@@ -4,25 +4,24 @@ use super::reflection::{DescribeRequest, ListRequest, Reflection, ReflectionClie
 use crate::schema::Schema;
 use crate::{CallError, Context, ServiceInfo, Status, Window};
 
-/// Bytes of a schema in one reply: it fits wherever a status does.
+/// Bytes of a schema in one reply: short enough for every client.
 const PART_BYTES: usize = 128;
-/// The longest schema that a server is believed to have, in bytes.
+/// The longest schema that a client accepts from a server, in bytes.
 const SCHEMA_BYTES_MAX: usize = 1 << 20;
 
-/// Says that a server has these services.
+/// The services of a server, for its answers.
 #[derive(Clone, Debug)]
 pub struct ReflectionOf(Box<[ServiceInfo]>);
 
 impl ReflectionOf {
-    /// Says that the server has `services`: the constants that are generated, such as
-    /// [`HEALTH`](super::HEALTH).
+    /// The server has `services`: generated constants such as [`HEALTH`](super::HEALTH).
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = ServiceInfo>) -> Self {
         Self(services.into_iter().collect())
     }
 }
 
-/// Fills `window` with `all`, from where the one before ended.
+/// Fills `window` with items of `all`, from where the previous one ended.
 fn fill<T: crate::Message>(all: impl Iterator<Item = T>, window: &mut Window<'_, '_, T>) {
     let from = window.index();
     for (at, one) in (0..).zip(all).skip_while(|&(at, _)| at < from) {
@@ -51,12 +50,11 @@ impl Reflection for ReflectionOf {
     }
 }
 
-/// The schema of a server's service: it, and all messages and enums that it uses.
+/// The schema of a server's service: the service, and all messages and enums that it uses.
 ///
 /// # Errors
 ///
-/// [`CallError`]; with [`Code::NotFound`](crate::Code::NotFound) where the server does not have the
-/// service.
+/// [`CallError`]; with [`Code::NotFound`](crate::Code::NotFound) for an unknown service.
 pub fn describe(client: &mut ReflectionClient, service: &str) -> Result<Schema, CallError> {
     let mut bytes = Vec::new();
     for part in client.describe(&DescribeRequest { service: service.into() }) {

@@ -1,4 +1,4 @@
-//! What `nebula/health.proto` declares.
+//! The code generated from `nebula/health.proto`.
 
 #![expect(missing_docs, reason = "fields say what they are by their names")]
 

@@ -1,4 +1,4 @@
-//! What `nebula/kv.proto` declares.
+//! The code generated from `nebula/kv.proto`.
 
 #![expect(missing_docs, reason = "fields say what they are by their names")]
 

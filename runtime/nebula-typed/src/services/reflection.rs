@@ -1,4 +1,4 @@
-//! What `nebula/reflection.proto` declares.
+//! The code generated from `nebula/reflection.proto`.
 
 #![expect(missing_docs, reason = "fields say what they are by their names")]
 

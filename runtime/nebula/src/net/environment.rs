@@ -1,4 +1,4 @@
-//! What a `udp://` transport needs of its surroundings.
+//! The environment that a `udp://` transport runs in.
 
 use super::time::Time;
 use super::wire::Wire;
@@ -16,7 +16,6 @@ pub struct Environment {
 }
 
 impl std::fmt::Debug for Environment {
-    /// Without the random bytes, from which secrets are derived.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Environment").field("wire", &self.wire).field("time", &self.time).finish_non_exhaustive()
     }
@@ -33,7 +32,6 @@ impl Environment {
     }
 }
 
-/// Random bytes from the kernel.
 pub(crate) fn random_bytes() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

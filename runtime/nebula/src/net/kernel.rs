@@ -10,8 +10,7 @@ use std::time::Duration;
 /// The longest datagram that every IPv6 link carries without fragmentation: 1,280 bytes (RFC 8200
 /// §5) less the headers of IPv6 and UDP.
 pub const SAFE_DATAGRAM_BYTES: usize = 1_232;
-/// The longest datagram over the loopback network: several RPCs of full length share one, and a
-/// burst of 64 small ones is one.
+/// The longest datagram over the loopback network: room for several RPCs of full length.
 const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
 
 /// A UDP socket of this machine's kernel.
@@ -36,14 +35,13 @@ const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
 pub struct KernelWire {
     socket: UdpSocket,
     datagram_bytes_max: usize,
-    /// A refusal that came while sending, to be told by the next flush.
+    /// A refusal met while sending; the next flush returns it.
     refusal: Option<io::Error>,
 }
 
 impl KernelWire {
-    /// A socket at `local` that receives from every address.
-    ///
-    /// At the unspecified address, it answers a peer from the address that the peer sent to.
+    /// A socket at `local` that receives from every address. At the unspecified address, it answers
+    /// a peer from the address that the peer sent to.
     ///
     /// # Errors
     ///
@@ -54,8 +52,7 @@ impl KernelWire {
 
     fn of_server(socket: UdpSocket) -> Self {
         let local = socket.local();
-        // Only a connected socket knows its route; the socket's own address is reached as its
-        // loopback clients reach it.
+        // Only a connected socket knows its route: ask one that is connected as a client is.
         let bytes = if local.ip().is_loopback() {
             UdpSocket::connect(local).as_ref().map_or(SAFE_DATAGRAM_BYTES, longest)
         } else {
@@ -64,17 +61,12 @@ impl KernelWire {
         Self { socket, datagram_bytes_max: bytes, refusal: None }
     }
 
-    /// Sockets at `local`, of which each datagram goes to the one that `key` makes of it; without a
-    /// key, to one for each sender.
-    ///
-    /// # Errors
-    ///
-    /// As [`bind`](Self::bind).
+    /// Sockets at `local`: `key` chooses a datagram's socket; without it, each sender has one.
     pub(crate) fn bind_group(local: SocketAddr, sockets: u16, key: Option<GroupKey>) -> io::Result<Vec<Self>> {
         Ok(UdpSocket::bind_group(local, sockets, key)?.into_iter().map(Self::of_server).collect())
     }
 
-    /// A socket that exchanges datagrams with `server` alone.
+    /// A socket that exchanges datagrams only with `server`.
     ///
     /// # Errors
     ///
@@ -86,7 +78,7 @@ impl KernelWire {
     }
 
     /// Switches the kernel's segmentation offload (GSO) and coalescing (GRO), to measure their
-    /// effect, or for a driver that has them wrong. On unless set, where the kernel has them.
+    /// effect or because a driver has a bug. By default both are on where the kernel supports them.
     ///
     /// # Errors
     ///
@@ -96,22 +88,21 @@ impl KernelWire {
         Ok(self)
     }
 
-    /// Sets the longest datagram, in bytes, for a path that is known to carry more or less than the
-    /// default: 1,232 bytes, and on the loopback network as much as its MTU allows, up to 16 KiB.
+    /// Sets the longest datagram, in bytes, if the path carries another length than the default:
+    /// 1,232 bytes, on the loopback network its MTU up to 16 KiB.
     #[must_use]
     pub fn datagram_bytes(mut self, bytes: usize) -> Self {
         self.datagram_bytes_max = bytes.min(nebula_sys::udp::DATAGRAM_BYTES_MAX);
         self
     }
 
-    /// Datagrams that the kernel did not accept, so far.
+    /// Datagrams that the kernel has not accepted.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.socket.dropped()
     }
 }
 
-/// The longest datagram for the peer of a connected socket.
 fn longest(socket: &UdpSocket) -> usize {
     let Some(peer) = socket.peer().filter(|peer| peer.ip().is_loopback()) else { return SAFE_DATAGRAM_BYTES };
     let headers = if peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
@@ -227,7 +218,6 @@ mod tests {
         drop(server);
         client.send(to.into(), &[1], 1).unwrap();
         client.flush().unwrap();
-        // More than waits for a flush: the first part is sent on the way, and meets the refusal.
         client.send(to.into(), &vec![1; 400_000], 10_000).unwrap();
         assert_eq!(client.flush().unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
     }

@@ -1,11 +1,11 @@
-//! A device that packets go through, and the service's view of one packet.
+//! A device that receives and sends packets, and the service's view of one packet.
 
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// A side of a server that packets go through.
+/// A side of a server that forwards packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The first interface.
@@ -15,10 +15,10 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both, by number.
+    /// Both sides, by number.
     pub const ALL: [Self; 2] = [Self::Inside, Self::Outside];
 
-    /// The side that a packet from here leaves at.
+    /// The opposite side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -27,13 +27,13 @@ impl Side {
         }
     }
 
-    /// Its number.
+    /// The side's number.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The side of this number.
+    /// The side with this number.
     #[must_use]
     pub const fn from_index(index: usize) -> Option<Self> {
         match index {
@@ -47,44 +47,43 @@ impl Side {
 /// Why a packet did not leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent {
-    /// Where the next hop is reached is not known, or not yet.
+    /// The Ethernet address of the next hop is not known yet.
     NoNeighbor,
-    /// All frames of the device are on their way.
+    /// All frames of the device are in use.
     NoRoom,
-    /// It is longer than the device sends.
+    /// The packet is longer than the device can send.
     TooLong,
 }
 
-/// Two sides that packets come from and leave at, each in an Ethernet frame.
+/// Two sides that receive and send packets, each packet in an Ethernet frame.
 ///
 /// Only [`wait`](Self::wait) blocks.
 pub trait PacketDevice: Send + fmt::Debug {
-    /// The names of its sides.
+    /// The names of the sides.
     fn sides(&self) -> [String; 2];
 
     /// The longest frame, in bytes.
     fn frame_bytes_max(&self) -> usize;
 
-    /// Visits frames that have come, at most some dozens of each side. Returns how many.
+    /// Visits frames that have arrived, at most some dozens of each side. Returns their number.
     fn recv(&mut self, visit: &mut dyn FnMut(Side, &mut [u8])) -> usize;
 
-    /// Queues a frame that leaves at `side`. The device writes the addresses of its Ethernet
-    /// header.
+    /// Queues a frame for `side`. The device fills in the Ethernet addresses.
     ///
     /// # Errors
     ///
     /// [`Unsent`]: the frame is dropped.
     fn send(&mut self, side: Side, frame: &mut [u8]) -> Result<(), Unsent>;
 
-    /// Sends what is queued.
+    /// Sends the queued frames.
     fn flush(&mut self);
 
-    /// Frames that came while there was no room for them, or that were too long, so far.
+    /// Frames dropped so far because there was no room for them or they were too long.
     fn lost(&self) -> u64 {
         0
     }
 
-    /// Sleeps until a frame has come, the eventfd `parker` is readable, or `timeout` is over.
+    /// Sleeps until a frame arrives, the eventfd `parker` is readable, or `timeout` has passed.
     ///
     /// # Errors
     ///
@@ -92,12 +91,11 @@ pub trait PacketDevice: Send + fmt::Debug {
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> io::Result<()>;
 }
 
-/// What a packet is preceded by in its request: the side, and a byte so that what follows the
-/// Ethernet header is aligned.
+/// The bytes before a packet in its request: its side, and one that aligns the IP header.
 pub(crate) const PACKET_PREFIX_BYTES: usize = 2;
 
-/// The packet of a request to a [packet service](crate::Server::serve_packets): where it came from,
-/// and its Ethernet frame.
+/// The side that a packet came from and its Ethernet frame, from a request to a [packet
+/// service](crate::Server::serve_packets).
 ///
 /// # Examples
 ///
@@ -114,14 +112,14 @@ pub fn packet_of(request: &[u8]) -> Option<(Side, &[u8])> {
     Some((Side::from_index(side.into())?, frame))
 }
 
-/// How packets go through a server.
+/// How a server forwards packets.
 pub struct Forwarding {
-    /// Where they come from and leave at.
+    /// The device that receives and sends them.
     pub device: Box<dyn PacketDevice>,
-    /// The hash of a frame's flow: what `rss`, `key-hash` and `static` choose a core by, and whose
-    /// order is kept.
+    /// The hash of a frame's flow: `rss`, `key-hash` and `static` choose a core by it, and order is
+    /// kept within a flow.
     pub flow_hash: fn(&[u8]) -> u32,
-    /// Whether the packets of a flow leave in the order in which they came.
+    /// Whether the packets of a flow leave in the order of their arrival.
     pub keeps_order: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The kernel's side of TCP: a socket that listens, and the news of all connections by one call.
+//! A listening TCP socket, and the events of all its connections by one system call.
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
@@ -9,17 +9,13 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// Events taken by one call.
 const EVENTS: usize = 256;
-/// Connections accepted in a turn.
 const ACCEPTED_PER_TURN: usize = 64;
-/// Numbers that no connection has.
+/// Event numbers that no connection has.
 const LISTENER: u64 = u64::MAX;
 const PARKER: u64 = u64::MAX - 1;
 
-/// What has become of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct News {
     pub(crate) id: u32,
@@ -28,27 +24,21 @@ pub(crate) struct News {
     pub(crate) may_send: bool,
 }
 
-/// The listening socket and the set of all.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    /// None once nobody is let in any more: then the address is free, and who connects is refused
-    /// by the kernel.
+    /// `None` after [`stop_listening`](Self::stop_listening): the address is then free.
     listener: Option<TcpListener>,
     epoll: OwnedFd,
-    /// What was told and not looked at.
+    /// Events that were received and not processed.
     events: Vec<(u64, EventFlags)>,
     may_accept: bool,
     knows_parker: bool,
-    /// Closed where the process has no descriptor left, so that a client can be told.
+    /// Closed if the process has no descriptor left, so that a client can be accepted and refused.
     reserve: Option<File>,
 }
 
 impl Sockets {
-    /// Listens at `address`; with others at the same one, where it is `shared`.
-    ///
-    /// # Errors
-    ///
-    /// The kernel's reason.
+    /// Listens at `address`; if `shared`, other sockets may listen there too.
     pub(crate) fn listen(address: SocketAddr, shared: bool) -> Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
@@ -70,40 +60,29 @@ impl Sockets {
         })
     }
 
-    /// Several that listen at `address` together: the kernel chooses for each connection.
-    ///
-    /// # Errors
-    ///
-    /// The kernel's reason.
+    /// Several sockets that listen at `address`; the kernel chooses one for each connection.
     pub(crate) fn listen_group(address: SocketAddr, sockets: u16) -> Result<Vec<Self>> {
         let only = Self::listen(address, false)?;
         if sockets == 1 {
             return Ok(vec![only]);
         }
-        // Another process's sockets could share the address too: that one has found them, as it
-        // shares with nobody.
+        // A shared address may belong to another process. Binding it unshared first finds that out.
         let local = only.local()?;
         drop(only);
         (0..sockets).map(|_| Self::listen(local, true)).collect()
     }
 
-    /// Where it listens.
-    ///
-    /// # Errors
-    ///
-    /// The kernel's reason.
     pub(crate) fn local(&self) -> Result<SocketAddr> {
         self.listener.as_ref().map_or_else(|| Err(ErrorKind::NotConnected.into()), TcpListener::local_addr)
     }
 
-    /// Tells `visit` what has happened, at most some hundred things.
+    /// Reports events to `visit`, at most some hundred.
     pub(crate) fn look(&mut self, mut visit: impl FnMut(News)) {
         self.take_events(Some(Duration::ZERO));
         self.tell(&mut visit);
     }
 
-    /// Waits until something happens or the eventfd `parker` is readable, which is always the same;
-    /// what happened is told at the next look.
+    /// Waits for an event or the eventfd `parker`, always the same one. `look` reports events.
     pub(crate) fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) {
         if let Some(parker) = parker.filter(|_| !self.knows_parker) {
             let added = epoll::add(&self.epoll, parker, EventData::new_u64(PARKER), EventFlags::IN);
@@ -118,7 +97,7 @@ impl Sockets {
         }
         let timeout = timeout.and_then(|timeout| timeout.try_into().ok());
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
-        // Where it is interrupted, nothing has happened.
+        // An interrupted wait has no events.
         if let Ok((told, _)) = epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
             self.events.extend(told.iter().map(|&Event { flags, data }| (data.u64(), flags)));
         }
@@ -139,8 +118,8 @@ impl Sockets {
         }
     }
 
-    /// Has `add` take the connections that have come, at most some dozens; it gives back those that
-    /// there is no place for. `crowded` is what one is told that there is no descriptor for.
+    /// Passes new connections, at most some dozens, to `add`, which returns those that it has no
+    /// place for. Clients without a place or a descriptor get the answer `crowded`.
     pub(crate) fn accept(
         &mut self,
         crowded: &[u8],
@@ -164,8 +143,7 @@ impl Sockets {
         }
     }
 
-    /// No descriptor is left, or the client is gone: closes the one that is kept for this, and
-    /// tells it.
+    /// No descriptor is left, or the client has left: uses the reserve to answer the client.
     #[cold]
     fn turn_one_away(&mut self, crowded: &[u8]) {
         self.reserve = None;
@@ -175,27 +153,21 @@ impl Sockets {
         self.reserve = File::open("/dev/null").ok();
     }
 
-    /// Listens no more. Connections that wait to be accepted are closed by the kernel.
+    /// Stops listening. The kernel closes connections that wait to be accepted.
     pub(crate) fn stop_listening(&mut self) {
         self.listener = None;
     }
 
-    /// Tells of what happens to `stream` from now on, under the number `id`.
-    ///
-    /// # Errors
-    ///
-    /// The kernel's reason.
+    /// Reports the events of `stream` from now on, under the number `id`.
     pub(crate) fn watch(&self, stream: &TcpStream, id: u32) -> Result<()> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        // Told once of each thing, so that nothing has to be said to the kernel between two
-        // requests.
+        // Edge-triggered: no system call is needed between two requests.
         let events = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.epoll, stream.as_fd(), EventData::new_u64(id.into()), events)?)
     }
 }
 
-/// Tells a client what there is to tell before it is closed, if the kernel takes it.
 fn tell(mut stream: &TcpStream, answer: &[u8]) {
     let _ = stream.set_nonblocking(true).and_then(|()| stream.write(answer));
 }

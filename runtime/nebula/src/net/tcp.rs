@@ -1,18 +1,17 @@
-//! Datagrams over TCP, for networks that pass nothing else: each stands behind its length in a
-//! stream of bytes.
+//! Datagrams over TCP, for networks that pass nothing else: each follows its length in the stream.
 //!
 //! ```text
 //!   wire.send(datagram) ─▶ link: length 4 | datagram, length 4 | datagram, … ─▶ kernel ═▶ kernel ─▶ frames ─▶ wire.recv(datagram)
 //! ```
 //!
-//! Whatever speaks over a [`Wire`](super::Wire) speaks over these. A stream loses nothing, but a
-//! connection may break, and who does not read is sent no more than fits a bound: so datagrams can
-//! be lost here too, and who sends them sends again.
+//! They are [wires](super::Wire) like the others. A stream loses nothing, but a connection may
+//! break, and datagrams beyond a bound to a peer that does not read are dropped. So datagrams can
+//! be lost here too, and their senders retransmit.
 //!
-//! - **Bounded.** A connection keeps one incomplete frame, and what its peer has not read up to a
-//!   bound; behind that frames are dropped, and the connection is not read. All connections of a
-//!   server together have a bound as well.
-//! - **A bad frame closes its connection**, and is counted. No other connection notices.
+//! - **Bounded.** A connection keeps one incomplete frame, and a bounded number of bytes that its
+//!   peer has not read. Beyond it frames are dropped; beyond half of it the connection is not read.
+//!   All connections of a server have a bound together as well.
+//! - **A bad frame closes its connection** and is counted. Other connections are not affected.
 
 mod frames;
 mod link;

@@ -14,7 +14,6 @@ pub enum Time {
     Manual(Arc<AtomicU64>),
 }
 
-/// A clock, ready to be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     machine: Clock,
@@ -39,24 +38,20 @@ impl Watch {
         }
     }
 
-    /// The moment of `ticks` in picoseconds.
     #[inline(always)]
     pub(crate) fn at_ps(&self, ticks: u64) -> u64 {
         if self.manual.is_none() { self.machine.at_ps(ticks) } else { ticks }
     }
 
-    /// How many ticks `ps` picoseconds take.
     #[inline(always)]
     pub(crate) fn ticks_of(&self, ps: u64) -> u64 {
         if self.manual.is_none() { self.machine.ticks_of(ps) } else { ps }
     }
 
-    /// How many picoseconds `ticks` take.
     pub(crate) fn ps(&self, ticks: u64) -> u64 {
         if self.manual.is_none() { self.machine.ps(ticks) } else { ticks }
     }
 
-    /// Picoseconds.
     #[inline(always)]
     pub(crate) fn now_ps(&self) -> u64 {
         self.at_ps(self.ticks())

@@ -10,8 +10,7 @@ use std::os::fd::BorrowedFd;
 pub struct Route {
     /// The peer's address.
     pub peer: SocketAddr,
-    /// The local address that the peer sends to, where the wire has several. Answers must come from
-    /// it.
+    /// The local address that the peer sends to, if there are several: answers come from it.
     pub local: Option<IpAddr>,
 }
 
@@ -28,72 +27,68 @@ pub trait Wire: Send + std::fmt::Debug {
     /// The local address.
     fn local(&self) -> SocketAddr;
 
-    /// Bytes of the longest datagram that may be sent.
+    /// The longest datagram that may be sent, in bytes.
     fn datagram_bytes_max(&self) -> usize;
 
-    /// Queues `bytes` for `to`, cut into datagrams of `segment` bytes each; the last may be
-    /// shorter.
+    /// Queues `bytes` for `to` in datagrams of `segment` bytes; the last may be shorter.
     ///
     /// # Errors
     ///
-    /// When later datagrams cannot be sent either. A datagram that cannot be sent now may be
-    /// dropped instead.
+    /// When later datagrams would fail too. Otherwise a datagram that fails may be dropped.
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()>;
 
-    /// Sends what is queued.
+    /// Sends the queued datagrams.
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send); `ConnectionRefused` where no process listens at the peer, which may
-    /// change.
+    /// As [`send`](Self::send); `ConnectionRefused` if no process listens at the peer for now.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Visits datagrams that have arrived, at most some dozens, each with its route. Returns how
-    /// many.
+    /// Visits datagrams that have arrived, at most some dozens. Returns their number.
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush). It is no error that nothing has arrived.
+    /// As [`flush`](Self::flush). An empty queue is no error.
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize>;
 
-    /// Drops datagrams by `rules`, and by no others, before they wait to be received; without rules
-    /// none. A wire that cannot do that does nothing: then more is received than can be served.
+    /// Replaces the rules by which datagrams are dropped before they wait to be received. A wire
+    /// without support does nothing: then it receives more than the server can serve.
     ///
     /// # Errors
     ///
-    /// When the system call fails; the rules are as before then.
+    /// When the system call fails; the old rules stay then.
     fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
         let _ = rules;
         Ok(())
     }
 
-    /// Sleeps until a datagram has arrived, the eventfd `parker` is readable, or `timeout` is over.
+    /// Sleeps until a datagram arrives, the eventfd `parker` is readable, or `timeout` has passed.
     ///
     /// # Errors
     ///
     /// When the system call fails.
     fn wait(&mut self, timeout: Option<std::time::Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()>;
 
-    /// Whether nothing is lost or overtaken between two peers while they are connected. Their
-    /// connection may break, and who does not read may lose what is sent to it.
+    /// Whether nothing is lost or overtaken between two connected peers. Their connection may
+    /// break, and a peer that does not read may lose datagrams.
     fn is_lossless(&self) -> bool {
         false
     }
 
-    /// No further peer is let in, where peers connect. Those that have stay.
+    /// Stops accepting peers, where peers connect. Connected peers stay.
     fn let_nobody_in(&mut self) {}
 
-    /// What came from `peer` makes no sense. A wire of connections ends this one.
+    /// Reports that `peer` sent invalid data. A wire of connections closes this one.
     fn hang_up(&mut self, peer: Route) {
         let _ = peer;
     }
 
-    /// Connections that were ended because what came was no datagram, so far.
+    /// Connections closed so far because of invalid frames.
     fn violations(&self) -> u64 {
         0
     }
 
-    /// A descriptor that is readable while datagrams wait, where there is one.
+    /// A descriptor that is readable while datagrams wait, if there is one.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

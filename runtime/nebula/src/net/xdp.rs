@@ -1,9 +1,9 @@
-//! Frames of a network interface, past the kernel's network stack, as a [`Wire`].
+//! Frames of a network interface, bypassing the kernel's network stack, as a [`Wire`].
 //!
-//! The kernel runs a program of some thirty steps for each frame of the interface and gives those
-//! of one UDP port to this process. Receiving takes no system call; one call sends all queued
-//! frames. A peer's first frame says its Ethernet address, and the kernel decides where a later one
-//! differs.
+//! The kernel runs a program of about thirty instructions for each frame of the interface, which
+//! passes those of one UDP port to this process. Receiving takes no system call; one call sends all
+//! queued frames. A peer's first frame gives its Ethernet address; if a later one differs, the
+//! kernel's table decides.
 
 mod headers;
 mod hops;
@@ -26,49 +26,45 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 use taking::take;
 
-/// From where and to where the UDP datagram in an Ethernet frame goes, and its bytes; nothing of
-/// what is no whole datagram over IPv4, or one with a wrong checksum. What [`XdpWire`] makes of a
-/// frame.
+/// The sender, the destination and the bytes of the UDP datagram in an Ethernet frame, as
+/// [`XdpWire`] reads it. `None` unless the frame has a complete datagram over IPv4 with a right
+/// checksum.
 pub fn datagram_in(frame: &mut [u8]) -> Option<(SocketAddrV4, SocketAddrV4, &mut [u8])> {
     headers::read(frame).map(|(ends, datagram)| (ends.from, ends.to, datagram))
 }
 
-/// UDP over a network interface by AF_XDP: the datagrams are those of
-/// [`KernelWire`](super::KernelWire), and a peer need not know.
+/// UDP over a network interface by AF_XDP. Its datagrams are those of
+/// [`KernelWire`](super::KernelWire), so a peer may use either.
 ///
-/// For IPv4, without fragments. It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW`
+/// IPv4 without fragments only. It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW`
 /// and `CAP_BPF`; an interface has one such wire at a time.
 #[derive(Debug)]
 pub struct XdpWire {
     frames: Frames,
     interface: Interface,
     local: SocketAddrV4,
-    /// A client's server: nobody else is listened to.
+    /// The only peer of a client: its server.
     peer: Option<SocketAddrV4>,
     neighbors: Neighbors,
-    /// Readable while frames wait in any of the queues.
     ready: OwnedFd,
-    /// Holds the port, so that the kernel gives it to nobody else; and receives what is too long to
-    /// be taken as a frame.
+    /// Reserves the port at the kernel, and receives datagrams too long for a frame.
     port: KernelWire,
     too_long: u64,
-    /// How often the port is still looked at.
+    /// How many more calls also read the port.
     looks: u32,
 }
 
-/// How often the port is looked at after a frame that was too long: many more times than pass until
-/// the kernel has handed it over.
+/// How often the port is read after a frame that was too long: longer than the kernel may need.
 const LOOKS: u32 = 1024;
 
 impl XdpWire {
-    /// The wire of a server at `port` of the first IPv4 address of `interface`; port 0 is a free
-    /// one.
+    /// The wire of a server at `port` of the first IPv4 address of `interface`; port 0: any.
     ///
     /// # Errors
     ///
-    /// `NotFound` without such an interface, `AddrInUse` where the port is taken,
-    /// `PermissionDenied` without the right to take frames, `ResourceBusy` where another program is
-    /// attached to the interface.
+    /// `NotFound` without such an interface, `AddrInUse` if the port is taken, `PermissionDenied`
+    /// without the right to take frames, `ResourceBusy` if another program is attached to the
+    /// interface.
     pub fn bind(interface: &str, port: u16) -> io::Result<Self> {
         Self::open(interface, port, None)
     }
@@ -78,14 +74,14 @@ impl XdpWire {
     /// # Errors
     ///
     /// As [`bind`](Self::bind); `NetworkUnreachable` without a route to the server on this
-    /// interface, `HostUnreachable` where nobody answers there.
+    /// interface, `HostUnreachable` if no host answers there.
     pub fn connect(interface: &str, server: SocketAddrV4) -> io::Result<Self> {
         Self::open(interface, 0, Some(server))
     }
 
     fn open(name: &str, port: u16, peer: Option<SocketAddrV4>) -> io::Result<Self> {
         let interface = Interface::named(name)?;
-        // Without coalescing, which would make long frames of short ones.
+        // Coalescing would join short datagrams into long ones.
         let port = KernelWire::bind(SocketAddrV4::new(interface.ip, port).into())?.offload(false)?;
         let local = SocketAddrV4::new(interface.ip, port.local().port());
         let mut neighbors = Neighbors::of(name);
@@ -101,15 +97,15 @@ impl XdpWire {
         Ok(Self { frames, interface, local, peer, neighbors, ready, port, too_long: 0, looks: 0 })
     }
 
-    /// Datagrams that could not be sent, and frames that came while there was no room for them.
+    /// Datagrams that could not be sent, and frames dropped for lack of room.
     #[must_use]
     pub fn dropped(&mut self) -> u64 {
         self.frames.queues().iter().map(|queue| queue.dropped()).sum()
     }
 }
 
-/// The wire of a server; the kernel's where this process may not have the interface's frames.
-/// Whether it is past the kernel's stack.
+/// The wire of a server, and whether it bypasses the kernel's stack. It falls back to the kernel's
+/// sockets if this process may not take the interface's frames.
 pub(crate) fn bind(interface: &str, port: u16) -> io::Result<(Box<dyn Wire>, bool)> {
     match XdpWire::bind(interface, port) {
         Ok(wire) => Ok((Box::new(wire), true)),
@@ -120,7 +116,7 @@ pub(crate) fn bind(interface: &str, port: u16) -> io::Result<(Box<dyn Wire>, boo
     }
 }
 
-/// The wire of a client; the kernel's where this process may not have the interface's frames.
+/// The wire of a client, with the same fallback.
 pub(crate) fn connect(interface: &str, server: SocketAddrV4) -> io::Result<Box<dyn Wire>> {
     match XdpWire::connect(interface, server) {
         Ok(wire) => Ok(Box::new(wire)),
@@ -131,7 +127,7 @@ pub(crate) fn connect(interface: &str, server: SocketAddrV4) -> io::Result<Box<d
     }
 }
 
-/// Says why the kernel's sockets are used, if they would do.
+/// Warns that the kernel's sockets are used, unless they would fail too.
 fn fallen_back(interface: &str, error: io::Error) -> io::Result<Interface> {
     use io::ErrorKind::{PermissionDenied, ResourceBusy, Unsupported};
     let advice = match error.kind() {
@@ -145,7 +141,7 @@ fn fallen_back(interface: &str, error: io::Error) -> io::Result<Interface> {
 }
 
 impl XdpWire {
-    /// Visits datagrams that the kernel has cut out of frames that were too long.
+    /// Visits datagrams that came in frames that were too long, from the kernel.
     #[cold]
     fn recv_too_long(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
         let peer = self.peer.map(SocketAddr::from);
@@ -166,7 +162,7 @@ impl Wire for XdpWire {
         SAFE_DATAGRAM_BYTES.min(self.interface.mtu_bytes.saturating_sub(HEADER_BYTES - ETHERNET_BYTES))
     }
 
-    /// A datagram to a peer whose Ethernet address is not known is dropped: it has never sent one.
+    /// Drops datagrams to a peer whose Ethernet address is unknown: it has never sent a frame.
     #[inline]
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
         let SocketAddr::V4(peer) = to.peer else { return Err(only_ipv4()) };
@@ -215,13 +211,11 @@ impl Wire for XdpWire {
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        // A timeout too long for the kernel means no timeout.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let second = parker.unwrap_or(self.ready.as_fd());
         let mut watched = [PollFd::new(&self.ready, PollFlags::IN), PollFd::from_borrowed_fd(second, PollFlags::IN)];
         match poll(&mut watched, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {
-                // Whatever woke it, the port among it.
                 self.looks = self.looks.max(1);
                 Ok(())
             }

@@ -1,24 +1,18 @@
-//! What an RPC takes, by measurements of which some are wrong for good: a pause of the machine,
-//! however long, is one of them.
+//! The time of an RPC, from measurements of which some include a long pause of the machine.
 //!
-//! RPCs are taken together into batches. What is believed is the median of the last five batches,
-//! and of that a mean: two of the five may be any length. A service that becomes longer is believed
-//! after three batches.
+//! RPCs are measured in batches. The estimate is a running mean of the median of the last five
+//! batches, of which two may have any length. It follows a longer service after three batches.
 
 use nebula_nic::Span;
 
-/// RPCs of a batch.
 const BATCH: u64 = 64;
-/// A batch of slow RPCs is over after this time.
+/// A batch of slow RPCs ends after this time.
 const BATCH_PS: u64 = 1_000_000_000;
-/// Batches whose median is taken.
 const BATCHES: usize = 5;
-/// Weight of a median in the mean: 1 / 4.
+/// The weight of a median in the mean: 1 / 4.
 const SHIFT: u32 = 2;
-/// The shortest time of an RPC that is told apart from none, in picoseconds.
 const LEAST_PS: u64 = 64;
 
-/// The mean time of an RPC.
 #[derive(Clone, Debug)]
 pub(crate) struct Median {
     mean_ps: u64,
@@ -29,18 +23,15 @@ pub(crate) struct Median {
 }
 
 impl Median {
-    /// As long as nothing has been measured, RPCs take `first`.
     pub(crate) fn new(first: Span) -> Self {
         Self { mean_ps: first.as_ps(), time_ps: 0, rpcs: 0, last_ps: [first.as_ps(); BATCHES], at: 0 }
     }
 
-    /// The mean.
     #[inline(always)]
     pub(crate) fn mean(&self) -> Span {
         Span::from_ps(self.mean_ps)
     }
 
-    /// `rpcs` RPCs, at least one, took `time` together.
     #[inline(always)]
     pub(crate) fn add(&mut self, time: Span, rpcs: u64) {
         self.time_ps += time.as_ps();
@@ -91,7 +82,6 @@ mod tests {
             median.add(US * 10 * 64, 64);
         }
         assert!(median.mean().as_ns() > 9_000, "{}", median.mean());
-        // Slow ones fill a batch by their time.
         for _ in 0..24 {
             median.add(Span::from_ms(3), 1);
         }

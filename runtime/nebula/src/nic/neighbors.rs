@@ -1,9 +1,9 @@
-//! `altocumulus:G`, in real time: engines that hand each other waiting RPCs.
+//! `altocumulus:G`, in real time: engines that migrate waiting RPCs to each other.
 //!
-//! Each group has an engine, which is its manager too. It publishes how many RPCs wait in its own
-//! cache line, and once a period asks its [`Manager`] which of them go where. What moves is the
-//! notification and the right to the slots; the payload stays in the region that it arrived in, and
-//! the client's ring with the engine that reads it.
+//! Each group has an engine, which is its manager too. It publishes its queue length in its own
+//! cache line, and once a period asks its [`Manager`] which RPCs to migrate where. A migration
+//! moves the notification and the right to the slots. The payload stays in the region that it
+//! arrived in, and the client's ring with the engine that reads it.
 //!
 //! ```text
 //!   origin's engine                               receiver's engine                receiver's worker
@@ -12,9 +12,8 @@
 //!   slots free again ◀────── Returned ──────────────── handle_free: Foreign ◀──── done
 //! ```
 //!
-//! Between two engines is a ring each way. It has room for all that can be on its way, for an
-//! origin has a bounded number of RPCs away at any one group: nothing waits for a full ring, and
-//! the next one stays where it is.
+//! A ring each way connects two engines. It has room for everything that can be in flight, because
+//! an origin has a bounded number of RPCs away at another group: an RPC beyond the bound stays.
 
 use crate::rpc::job::{Held, Served};
 use crossbeam_utils::CachePadded;
@@ -24,29 +23,26 @@ use nebula_sys::spsc::{self, Consumer, Producer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// RPCs of one group that can be away at any one other.
 pub(crate) const AWAY_MAX: u32 = 64;
 
-/// What one engine tells another.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// An RPC of the sender's is the receiver's to serve.
+    /// The receiver is to serve an RPC of the sender's.
     Migrated(Arrival, Held),
-    /// There was no room for an RPC of the receiver's.
+    /// The sender had no room for an RPC of the receiver's.
     Refused(Arrival, Held),
-    /// An RPC of the receiver's has been served.
+    /// An RPC of the receiver's was served.
     Returned(Served),
 }
 
-/// The queue length of each group, as its engine has published it last.
+/// The queue length that each group's engine published last.
 pub(crate) type Lengths = Arc<[CachePadded<AtomicU32>]>;
 
-/// Another group, seen from one.
 #[derive(Debug)]
 pub(crate) struct Neighbor {
     to: Producer<Message>,
     pub(crate) from: Consumer<Message>,
-    /// RPCs handed to it that have not come back in any way.
+    /// RPCs handed to it that have not come back, served or refused.
     pub(crate) away: u32,
 }
 
@@ -60,33 +56,28 @@ impl Neighbor {
         assert!(self.to.try_stage(descriptor).is_ok(), "a ring has room for all that can be away");
     }
 
-    /// Sends a message: the other group sees all its descriptors at once.
     pub(crate) fn send(&mut self) {
         self.to.publish();
     }
 }
 
-/// What one group knows of the others, and its manager.
 #[derive(Debug)]
 pub(crate) struct Neighbors {
     pub(crate) manager: Manager,
     pub(crate) lengths: Lengths,
     published: u32,
-    /// By group; none at its own place.
     pub(crate) list: Box<[Option<Neighbor>]>,
-    /// Whether the threshold was given, or follows the bound of the queue.
+    /// Whether the threshold was given, and does not follow the queue bound.
     is_fixed: bool,
 }
 
-/// The ends of the rings between all groups: for each group, the others'.
+/// For each group, its ends of the rings to the others.
 pub(crate) struct Ways(Vec<Box<[Option<Neighbor>]>>);
 
 impl Ways {
-    /// Rings between each two of `groups` groups.
     pub(crate) fn new(groups: u16) -> Self {
         let groups = usize::from(groups);
-        // A ring carries what is handed over one way, and what was handed over the other way and
-        // comes back.
+        // A ring carries RPCs handed over one way, and returns those handed over the other way.
         let ring = || spsc::ring::<Message>(2 * AWAY_MAX as usize);
         let mut ends: Vec<Vec<_>> = (0..groups).map(|_| (0..groups).map(|_| (None, None)).collect()).collect();
         let pairs = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
@@ -99,7 +90,6 @@ impl Ways {
         Self(ends.into_iter().map(|row| row.into_iter().map(neighbor).collect()).collect())
     }
 
-    /// Adds a manager to each group's ends.
     pub(crate) fn with_managers(self, managers: Vec<Manager>, is_fixed: bool) -> impl Iterator<Item = Neighbors> {
         let lengths: Lengths = (0..managers.len()).map(|_| CachePadded::default()).collect();
         let neighbors = move |(list, manager)| {
@@ -110,8 +100,8 @@ impl Ways {
     }
 }
 
-/// How many may wait before a group hands RPCs over, where `queue_bound` may before it refuses
-/// them: half. What comes later would be refused soon, and has not waited long yet.
+/// The queue length at which a group hands RPCs over: half of the bound. Later RPCs would soon be
+/// refused, and have not waited long yet.
 pub(crate) fn waiting_max(queue_bound: u32) -> u32 {
     queue_bound / 2
 }
@@ -122,7 +112,7 @@ impl Neighbors {
         self.manager.handle_arrival(now);
     }
 
-    /// Lets the threshold follow the bound of the queue, unless it was given; what it is then.
+    /// Lets the threshold follow the queue bound, unless it was given. Returns the changed one.
     pub(crate) fn set_queue_bound(&mut self, queue_bound: u32) -> Option<Thresholds> {
         if self.is_fixed {
             return None;
@@ -132,7 +122,6 @@ impl Neighbors {
         Some(thresholds)
     }
 
-    /// What the manager was built with, and the thresholds that it has.
     pub(crate) fn manager(&self) -> &ManagerConfig {
         self.manager.config()
     }
@@ -145,12 +134,11 @@ impl Neighbors {
     pub(crate) fn publish(&mut self, waiting: u32) {
         if self.published != waiting {
             self.published = waiting;
-            // Relaxed: a hint; nothing is read on the strength of it.
+            // Relaxed: a hint that no other read depends on.
             self.lengths[self.manager.config().group.index()].store(waiting, Ordering::Relaxed);
         }
     }
 
-    /// Gives the slots of an RPC of another group back to that group.
     #[inline(never)]
     pub(crate) fn give_back(&mut self, origin: GroupId, served: Served) {
         let neighbor = self.list[origin.index()].as_mut().expect("a group has no dealings with itself");

@@ -1,5 +1,5 @@
-//! One-sided operations, in real time: an engine has them decided about, and carries them out on
-//! the memory that the server registered. No admission, no slots, no worker.
+//! One-sided operations, in real time: an engine decides about them, and carries them out on memory
+//! that the server registered. They need no admission, no slots and no worker.
 
 use crate::config::server::ServerConfig;
 use crate::rpc::region::Registered;
@@ -9,47 +9,40 @@ use nebula_nic::{
 };
 use nebula_sys::window;
 
-/// The longest operation on the wire.
 pub(crate) const OPERATION_BYTES_MAX: usize = ACCESS_BYTES + BLOCK_BYTES as usize;
-/// Bytes of an answer before what was read: a status, and of a read of one version that.
+/// Bytes of an answer's status, and of the version that follows it after a versioned read.
 pub(crate) const STATUS_BYTES: usize = 8;
-/// The longest answer.
 pub(crate) const ANSWER_BYTES_MAX: usize = 2 * STATUS_BYTES + BLOCK_BYTES as usize;
-/// The same, as clients provision it.
+/// The longest answer, as clients provision it.
 pub(crate) const ROOM_BYTES: u32 = 80;
 
 const _: () = assert!(ROOM_BYTES as usize == ANSWER_BYTES_MAX);
 
-/// Looks at an object that is being written before its read is refused as torn.
+/// Attempts to read an object that is being written, before the read is refused as torn.
 const TRIES: u32 = 4;
 
-/// An answer: so many of the bytes.
 pub(crate) type OperationAnswer = ([u8; ANSWER_BYTES_MAX], usize);
 
-/// An operation and what it writes, or that it is none.
+/// An operation and the bytes that it writes, or why it is invalid.
 pub(crate) type Decoded<'m> = Result<(Access, &'m [u8]), AccessRefusal>;
 
-/// Whether an operation changes memory, and so has to be remembered where it may come twice.
+/// Whether an operation changes memory: then it must be remembered where it may come twice.
 #[inline]
 pub(crate) fn changes(decoded: Decoded<'_>) -> bool {
     !matches!(decoded, Ok((Access { kind: AccessKind::Read { .. }, .. }, _)))
 }
 
-/// What an engine knows of the regions of its server.
 #[derive(Clone, Debug)]
 pub(crate) struct OneSided {
     table: RegionTable,
-    /// By place in the table.
     regions: Box<[Registered]>,
     domain: DomainId,
-    /// Operations carried out.
     pub(crate) done: u64,
-    /// Operations refused.
     pub(crate) refused: u64,
 }
 
 impl OneSided {
-    /// The regions that a server is configured with, in order: the first is region 0.
+    /// The server's configured regions, in order: the first is region 0.
     pub(crate) fn try_new(config: &ServerConfig) -> Result<Self, RegionError> {
         let domain = DomainId(config.domain.into());
         let mut table = RegionTable::new(REGIONS_MAX.min(u16::try_from(config.regions.len()).unwrap_or(u16::MAX)));
@@ -60,12 +53,7 @@ impl OneSided {
         Ok(Self { table, regions: config.regions.clone().into(), domain, done: 0, refused: 0 })
     }
 
-    /// Decides about an operation as it was [decoded](Access::decode), carries it out, and says
-    /// what the answer is.
-    ///
-    /// # Cost
-    ///
-    /// Some comparisons and one copy of at most a block; no allocation, no lock.
+    /// Decides about a [decoded](Access::decode) operation, carries it out, and returns the answer.
     #[inline]
     pub(crate) fn execute(&mut self, decoded: Decoded<'_>) -> OperationAnswer {
         let mut answer = [0; ANSWER_BYTES_MAX];
@@ -139,7 +127,6 @@ fn index(offset: u64) -> Result<usize, AccessRefusal> {
     usize::try_from(offset).map_err(|_| AccessRefusal::Bounds)
 }
 
-/// The id of the `nth` region that a server registers before it starts.
 pub(crate) fn id_of(nth: usize) -> RegionId {
     RegionId(u32::try_from(nth).unwrap_or(u32::MAX))
 }

@@ -1,52 +1,46 @@
-//! How fast RPCs are served, and so how long a queue the SLO allows.
+//! How fast RPCs are served, and so the longest queue that the SLO allows.
 //!
-//! An RPC that finds `q` waiting waits `q` service times over the number of workers. What counts is
-//! what an RPC takes of a worker, the engine's share included. An inline worker's turn tells it:
-//! its length over the RPCs served in it. Workers with separate threads tell it only while the
-//! queue is never empty, so they are measured over windows of such time.
+//! An RPC that finds `q` RPCs waiting waits `q` service times over the number of workers. The
+//! service time includes the engine's share. With an inline worker it is a turn's length over the
+//! RPCs served in it. Separate workers show it only while the queue is never empty, so they are
+//! measured over windows of such time.
 //!
-//! RPCs whose replies are given later take little of a worker and keep its credit: while others
-//! wait for that, the time counts as service, for it is what the queue moves by.
+//! RPCs with later replies take little of a worker and keep its credit. While others wait for that
+//! credit, the time counts as service, because it limits the queue's progress.
 //!
-//! Two things say nothing about the service, and would end badly if they were believed: the bound
-//! falls, more is refused, and that takes longer still. One is the time for packets that were
-//! turned away. A turn in which there were any is measured from the end of its ingress, and of the
-//! ingress only the part of the packets that were taken counts. The other is a pause of the
-//! machine: what is believed is a [median](super::median), in which a pause does not appear.
+//! Two things must not count as service, because they would lower the bound, which causes more
+//! refusals, which take more time. One is the time for packets that were turned away: such a turn
+//! is measured from the end of its ingress, plus the accepted packets' part of the ingress. The
+//! other is a pause of the machine: the [median](super::median) hides it.
 
 use super::median::Median;
 use crate::config::server::ServerConfig;
 use nebula_nic::{Span, Timestamp};
 
-/// RPCs in a window.
 const WINDOW: usize = 512;
-/// Turns between two looks at the bound: it costs a square root. Fewer while it falls.
+/// Turns between two updates of the bound, each of which costs a square root. Fewer while it falls.
 const TURNS_PER_LOOK: u32 = 64;
 const TURNS_PER_LOOK_FALLING: u32 = 16;
-/// At a look the bound falls by a sixteenth at most: less than the room that is kept for light
-/// sources, which would else be refused because of what waits already.
+/// An update lowers the bound by a sixteenth at most: less than the room kept for light sources,
+/// which would otherwise be refused because of RPCs that wait already.
 const FALL: u32 = 16;
-/// What one packet or RPC may take beyond the mean before a long turn counts as a pause of the
-/// machine.
+/// A turn is a pause of the machine if it exceeds this factor of the mean for each RPC.
 const EXPLAINED_FACTOR: u64 = 4;
 
-/// Turns of overload in one SLO at least.
 const TURNS_PER_SLO: u64 = 3;
-/// The most RPCs whose answers share a turn, and so a datagram where they are short: a client with
-/// twice as many outstanding then sends one half while the other is served.
+/// The most RPCs whose answers share a turn, and a datagram if they are short. A client with twice
+/// as many outstanding sends one half while the other half is served.
 const RPCS_PER_TURN_MAX: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Pace {
     config: ServerConfig,
     service: Median,
-    /// What of it is the handler's; what is left is the network's, and shared by the RPCs of a
-    /// turn.
+    /// The handler's part of the service. The rest is the network's, shared in a turn.
     handler: Median,
-    /// The ingress of this turn, where packets were turned away in it.
+    /// The ingress of this turn, if packets were turned away in it.
     ingress: Option<Ingress>,
-    /// Whether the last turn served as many as it may: else what it spent on the network is no
-    /// RPC's.
+    /// Whether the last turn was full. If not, its time for the network counts for no RPC.
     was_full: bool,
     queue_bound: u32,
     turn_ended: Option<Timestamp>,
@@ -54,26 +48,22 @@ pub(crate) struct Pace {
     window_served: usize,
     turns: u32,
     is_falling: bool,
-    /// Work of the last turn.
     work: u64,
     has_rested: bool,
-    /// Whether this turn's time went into RPCs that are not over.
+    /// Whether this turn's time went into RPCs that have not ended.
     is_unfinished: bool,
     /// Whether RPCs have waited for credit since one was served.
     has_waited: bool,
 }
 
-/// The ingress of a turn.
 #[derive(Clone, Copy, Debug)]
 struct Ingress {
     ended: Timestamp,
-    /// Packets turned away.
     turned_away: u64,
 }
 
 impl Ingress {
-    /// What counts of a turn from `before` to `now`, in which `served` RPCs were served: under
-    /// overload as many are taken.
+    /// The time from `before` to `now` that counts for `served` RPCs; as many are accepted.
     #[inline(never)]
     fn counted(&self, before: Timestamp, now: Timestamp, served: u64) -> Span {
         let (ingress, rest) = (self.ended - before, now - self.ended);
@@ -103,18 +93,16 @@ impl Pace {
         }
     }
 
-    /// Notes that at `now`, since the turn before, `work` things were done, `served` of them RPCs
-    /// served, and that `waiting` RPCs are left; a new bound for the queue, if it is time for one.
+    /// Ends a turn at `now` with `work` done, among it `served` RPCs, and `waiting` RPCs left.
+    /// Returns the queue bound if it has changed.
     #[inline]
     pub(crate) fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
         self.work = work as u64;
         if self.config.is_inline() {
-            // RPCs that came before this turn wait, and none was served: those that wait for later
-            // replies have the credit.
+            // Earlier RPCs wait and none was served: RPCs with later replies hold the credit.
             let waits = self.config.laters() > 0 && served == 0 && u64::from(waiting) > self.work;
             self.has_waited |= waits;
-            // What an RPC has had before it was suspended is learnt with the next that is served,
-            // as is a wait for credit.
+            // The time of a suspended RPC, or of a wait for credit, counts with the next RPC.
             let is_unfinished = (std::mem::take(&mut self.is_unfinished) || waits) && served == 0;
             let before = if is_unfinished { self.turn_ended } else { self.turn_ended.replace(now) };
             let ingress = self.ingress.take();
@@ -135,9 +123,8 @@ impl Pace {
         if self.turns.is_multiple_of(turns_per_look) { self.look(waiting) } else { None }
     }
 
-    /// Notes that the handler took `time` for `served` RPCs of this turn, and that `most` might
-    /// have been served. For transports whose every turn costs a system call or two, whatever it
-    /// brings: an RPC that comes alone pays them, and one in a crowd hardly.
+    /// Notes that the handler took `time` for the turn's `served` RPCs, of at most `most`. For
+    /// transports with system calls in each turn, which cost one of many RPCs hardly anything.
     #[inline]
     pub(crate) fn end_serving(&mut self, time: Span, served: usize, most: usize) {
         if served > 0 {
@@ -146,14 +133,11 @@ impl Pace {
         self.was_full = served >= most;
     }
 
-    /// Notes that the ingress of this turn was over at `now`, and how many of its packets were
-    /// turned away.
     #[inline(never)]
     pub(crate) fn end_ingress(&mut self, now: Timestamp, turned_away: u32) {
         self.ingress = Some(Ingress { ended: now, turned_away: turned_away.into() });
     }
 
-    /// Notes that nobody knows what of this turn was ingress.
     #[inline(never)]
     pub(crate) fn leave_out_turn(&mut self) {
         self.turn_ended = None;
@@ -173,8 +157,8 @@ impl Pace {
         }
     }
 
-    /// The bound, if it has moved by more than an eighth. While nothing waits, separate threads
-    /// tell nothing new: what was learnt under load then fades.
+    /// The bound, if it has moved by more than an eighth. Separate workers learn nothing while the
+    /// queue is empty, so the estimate then fades.
     #[cold]
     fn look(&mut self, waiting: u32) -> Option<u32> {
         if !self.config.is_inline() && waiting == 0 {
@@ -182,7 +166,7 @@ impl Pace {
         }
         let wanted = self.config.queue_bound(self.service());
         let bound = wanted.max(self.queue_bound - self.queue_bound.div_ceil(FALL));
-        // Once it falls, it falls to the end.
+        // Once it falls, it falls down to the wanted bound.
         let has_moved =
             wanted.abs_diff(self.queue_bound) > self.queue_bound / 8 || self.is_falling && wanted < self.queue_bound;
         self.is_falling = has_moved && bound > wanted;
@@ -192,7 +176,6 @@ impl Pace {
         })
     }
 
-    /// The longest that the work of the last turn explains.
     #[inline(always)]
     pub(crate) fn explained(&mut self) -> Span {
         if std::mem::take(&mut self.has_rested) || self.is_unfinished {
@@ -201,7 +184,7 @@ impl Pace {
         Span::from_ps(2_000_000 + self.work * EXPLAINED_FACTOR * self.service().as_ps())
     }
 
-    /// Notes that the thread has rested until `now`: of a worker on it that is no service.
+    /// Notes that the thread rested until `now`, which is no service of a worker on it.
     pub(crate) fn has_rested(&mut self, now: Timestamp) {
         self.has_rested = true;
         if self.turn_ended.is_some() && !self.has_waited {
@@ -213,25 +196,22 @@ impl Pace {
         self.is_unfinished = true;
     }
 
-    /// RPCs that the handler serves in `time`: at least one, at most [`RPCS_PER_TURN_MAX`].
     #[inline]
     pub(crate) fn rpcs_within(&self, time: Span) -> usize {
         self.rpcs_of(time).clamp(1, RPCS_PER_TURN_MAX)
     }
 
-    /// RPCs whose handler takes `time`.
     #[inline]
     pub(crate) fn rpcs_of(&self, time: Span) -> usize {
         usize::try_from(time.as_ps() / self.handler.mean().as_ps().max(1)).unwrap_or(usize::MAX)
     }
 
-    /// How long the handler takes for an RPC, in the mean.
     #[inline]
     pub(crate) fn handler_mean(&self) -> Span {
         self.handler.mean()
     }
 
-    /// RPCs that are served, network and all, in a third of the SLO.
+    /// How many RPCs are served in a third of the SLO, the network's time included.
     pub(crate) fn rpcs_in_turn(&self) -> usize {
         usize::try_from(self.config.slo.as_ps() / TURNS_PER_SLO / self.service().as_ps().max(1)).unwrap_or(usize::MAX)
     }
@@ -260,7 +240,7 @@ mod tests {
         })
     }
 
-    /// Turns of 16 RPCs of `service` each, with RPCs left waiting; the last bound that was told.
+    /// Turns of 16 RPCs of `service` each, with RPCs left waiting.
     fn run(pace: &mut Pace, turns: u32, service: Span, now: &mut Timestamp) {
         for _ in 0..turns {
             *now += service * 16;
@@ -295,8 +275,7 @@ mod tests {
         assert!(turns < 800, "{turns} turns until a queue ten times as slow is as short as it must be");
     }
 
-    /// Turns in each of which one RPC comes alone, at 5 us for the network and 100 ns for the
-    /// handler.
+    /// Each turn has one RPC, which takes 5 us for the network and 100 ns for the handler.
     #[test]
     fn rpcs_that_come_alone_do_not_shorten_the_turn_or_the_queue() {
         let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
@@ -308,7 +287,6 @@ mod tests {
         }
         assert_eq!(pace.rpcs_within(Span::from_us(8)), RPCS_PER_TURN_MAX);
         assert!(pace.queue_bound() > first, "{} of {first}", pace.queue_bound());
-        // A crowd that fills every turn pays for the network.
         for _ in 0..1000 {
             now += Span::from_us(128);
             pace.end_turn(now, 128, 64, 100);
@@ -336,7 +314,6 @@ mod tests {
         let first = pace.queue_bound();
         for _ in 0..1000 {
             pace.end_turn(now, 0, 0, 0);
-            // Another thread has the core meanwhile.
             now += Span::from_us(50);
             pace.has_rested(now);
             run(&mut pace, 1, SERVICE, &mut now);
@@ -345,8 +322,7 @@ mod tests {
         assert!(pace.queue_bound() * 8 >= first * 7, "{} of {first}", pace.queue_bound());
     }
 
-    /// Turns of `served` RPCs of `service` each, behind the ingress of as many and of `turned_away`
-    /// that take as long as half of one each.
+    /// Turns of 16 RPCs after an ingress of as many, and of `turned_away` cheaper ones.
     fn run_refusing(pace: &mut Pace, turns: u32, turned_away: u32, now: &mut Timestamp) {
         for _ in 0..turns {
             let ingress = Span::from_ns(100) * 16 + Span::from_ns(500) * u64::from(turned_away);
@@ -366,8 +342,7 @@ mod tests {
         let first = pace.queue_bound();
         for turned_away in [16, 256, 4096, 100_000] {
             run_refusing(&mut pace, 1000, turned_away, &mut now);
-            // What of the ingress is refusals is known by their number only: some of what they take
-            // counts.
+            // Only the number of refusals is known, not their time: some of it counts.
             assert!(pace.service().as_ns() <= 1600, "{} where {turned_away} are refused", pace.service());
             assert!(
                 pace.queue_bound() > first / 2,
@@ -383,7 +358,7 @@ mod tests {
             let (mut pace, mut now) = (pace(inline), Timestamp::ZERO);
             run(&mut pace, 1000, SERVICE, &mut now);
             let first = pace.queue_bound();
-            // 3 ms on the core, 3 ms without it.
+            // 3 ms on the core, 3 ms off it.
             for _ in 0..200 {
                 run(&mut pace, 3000 / 16, SERVICE, &mut now);
                 now += Span::from_ms(3);
@@ -392,8 +367,7 @@ mod tests {
         }
     }
 
-    /// Turns of 100 ns of an inline worker: of ten one serves an RPC, and the queue has `waiting`
-    /// beside it.
+    /// Turns of 100 ns of an inline worker: one of ten serves an RPC; `waiting` stay queued.
     fn run_later(pace: &mut Pace, waiting: u32, now: &mut Timestamp) {
         for turn in 0..100_000 {
             *now += Span::from_ns(100);

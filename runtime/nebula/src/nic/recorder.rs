@@ -1,9 +1,8 @@
-//! The decision log: every input of the back end and what it decided, for replay
-//! ([`nebula_nic::replay_text`]); of a group, its manager's too
+//! The decision log: the inputs of the back end and its decisions, for replay
+//! ([`nebula_nic::replay_text`]). A group's log has its manager's too
 //! ([`nebula_nic::decision::replay_group_text`]).
 //!
-//! For checking that the runtime carries out what the mechanisms decide; it allocates and writes,
-//! and costs far more than the decisions.
+//! It is for checking the runtime: it allocates and writes, and costs far more than decisions.
 
 use crate::config::error::LogError;
 use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine};
@@ -17,32 +16,29 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// What a worker's own machines have decided, for the decision log.
+/// A decision of a worker's own state machines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
-    /// When, where the machine was told the time.
+    /// The time that the machine was given, if any.
     pub(crate) at: Option<Timestamp>,
     pub(crate) input: Input,
     pub(crate) decision: Option<Decision>,
 }
 
-/// Where the recorders of a server report the first error, and the server finds it.
 pub(crate) type FirstLogError = Arc<OnceLock<LogError>>;
 
-/// Writes the log, one line an input. An error of the disk ends the log, and is reported; the
-/// server goes on.
+/// Writes the log, one line for each input. A write error ends the log, and is reported.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     path: PathBuf,
     out: Option<BufWriter<File>>,
     error: FirstLogError,
-    /// The latest line, to which decisions may still be added.
+    /// The latest line, which may still get decisions.
     pending: Option<GroupLine>,
 }
 
 impl Recorder {
-    /// A log that begins with `header`, which is written at once: a disk that is full is found
-    /// before anything is decided.
+    /// A log that begins with `header`, written at once, so that a full disk is found at the start.
     pub(crate) fn create(path: &Path, header: &str, error: FirstLogError) -> Result<Self, LogError> {
         let begun = File::create(path).map(BufWriter::new).and_then(|mut out| {
             writeln!(out, "{header}")?;
@@ -69,11 +65,10 @@ impl Recorder {
         }
     }
 
-    /// Ends the log where it could not be written. The first error of a server is kept: what
-    /// follows from it says less.
+    /// Ends the log after a failed write. Only a server's first error is kept.
     fn check(&mut self, written: std::io::Result<()>) {
         if let Err(cause) = written {
-            // What it has not written yet would be tried again as it is dropped.
+            // Its drop would try the unwritten rest again.
             self.out.take().map(BufWriter::into_parts);
             let _ = self.error.set(LogError { path: self.path.clone(), cause: Arc::new(cause) });
         }
@@ -89,7 +84,6 @@ impl Recorder {
         self.note(at, Input::Packet(header), vec![Decision::Packet(verdict)]);
     }
 
-    /// The RPCs of a burst that were taken in, one by one.
     pub(crate) fn burst(&mut self, at: Timestamp, run: &Run, rpcs: &[BurstRpc]) {
         for (index, &rpc) in (0..run.rpcs).zip(rpcs) {
             let Arrival { rpc: RpcKey { snid, tid }, slots, bytes, key_hash, .. } = run.arrival(index, rpc);
@@ -98,7 +92,6 @@ impl Recorder {
         }
     }
 
-    /// A run that a core has served, one RPC after the other.
     pub(crate) fn run(&mut self, at: Timestamp, core: CoreId, run: &Run, rpcs: &[BurstRpc]) {
         for (index, &rpc) in (0..run.rpcs).zip(rpcs) {
             let arrival = run.arrival(index, rpc);
@@ -111,7 +104,6 @@ impl Recorder {
         self.note(at, Input::Free { core, slots }, vec![Decision::Free(outcome)]);
     }
 
-    /// The oldest RPC without a type has got one.
     pub(crate) fn kind(&mut self, at: Timestamp, kind: RpcType) {
         self.note(at, Input::Type(kind), Vec::new());
     }
@@ -136,17 +128,14 @@ impl Recorder {
         self.add(Decision::Dispatch(dispatch));
     }
 
-    /// A core has come for the head of the queue and got it.
+    /// A core took the head of the queue.
     pub(crate) fn pull(&mut self, at: Timestamp, dispatch: Dispatch) {
         self.note(at, Input::Pull { core: dispatch.core }, vec![Decision::Dispatch(dispatch)]);
     }
 
-    /// What a worker's own machine has decided before `now`.
     pub(crate) fn choice(&mut self, now: Timestamp, choice: Choice) {
         self.note(choice.at.unwrap_or(now), choice.input, choice.decision.into_iter().collect());
     }
-
-    // -- of a group --
 
     pub(crate) fn thresholds(&mut self, at: Timestamp, thresholds: Thresholds) {
         self.note_of_group(at, GroupInput::Thresholds(thresholds), Vec::new());
@@ -186,8 +175,7 @@ impl Recorder {
         self.note_of_group(at, GroupInput::Returned { by, slots }, decisions);
     }
 
-    /// Hands what is written to the disk. The latest line stays: decisions may still be added to
-    /// it.
+    /// Hands the written lines to the disk, except the latest, which may still get decisions.
     pub(crate) fn flush(&mut self) {
         if let Some(out) = &mut self.out {
             let flushed = out.flush();

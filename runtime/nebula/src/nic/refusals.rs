@@ -1,32 +1,28 @@
-//! How many RPCs an engine refuses in a turn: so few that those it serves do not wait for it.
+//! How many RPCs an engine refuses in a turn: few enough that the others do not wait for it.
 //!
 //! A NACK costs the server some tens of nanoseconds over shared memory and some hundreds over a
-//! network. Clients that do not heed NACKs can ask for any number of them. So a sixteenth of the
-//! time may go into refusals, and what is beyond stays where it is: in the ring of the client that
-//! wrote it, unread, or on the network, lost. A client that backs off sends it again.
+//! network, and clients that ignore NACKs can cause any number of them. So an engine spends at most
+//! a sixteenth of its time on refusals. Further requests stay unread in their client's ring, or are
+//! lost on the network, and their clients send them again.
 
 use nebula_nic::{Span, Timestamp};
 
-/// Time between two refusals in the long run: sixteen times what one costs.
+/// The time that earns one refusal: sixteen times its cost.
 const EACH: Span = Span::from_ns(3_200);
 const EACH_IN_MEMORY: Span = Span::from_ns(640);
-/// Refusals that may come together, such as those of a burst that meets a full queue.
+/// The most refusals that can be saved up, such as for a burst that meets a full queue.
 const TOGETHER: u32 = 64;
-/// Of which so many are kept for sources that ask for less than their share: they are told at once,
-/// and need not wait and ask again.
+/// Refusals kept for sources that ask for less than their share, which get a NACK at once.
 const KEPT: u32 = 16;
-/// Once the others are used up, so many are earned before one is given: what cannot be refused is
-/// not even read, and a datagram of many RPCs is not to be read for the sake of two of them.
+/// Once the others are used up, so many are earned before one is given. Requests that cannot be
+/// refused are not read, and reading a datagram of many RPCs is not worth two refusals.
 const AGAIN: u32 = 16;
 
-/// The refusals of an engine.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     each: Span,
     left: u32,
-    /// Since when none has been earned.
     since: Timestamp,
-    /// What was turned away in this turn, answered or not, in packets.
     turned_away: u32,
 }
 
@@ -36,20 +32,18 @@ impl Refusals {
         Self { each, left: TOGETHER, since: Timestamp::ZERO, turned_away: 0 }
     }
 
-    /// Begins a turn.
     #[inline(always)]
     pub(super) fn begin_turn(&mut self) {
         self.turned_away = 0;
     }
 
-    /// Whether none is left but those that are kept, as far as was last worked out.
     #[inline(always)]
     pub(crate) fn is_used_up(&self) -> bool {
         self.left <= KEPT
     }
 
-    /// Whether another RPC may be refused, and its client told; one of a source that `asks_little`
-    /// also where only kept ones are left. Nothing is worked out as long as there are others.
+    /// Whether another RPC may be refused. A source that `asks_little` may also use the kept
+    /// refusals. Computes nothing as long as there are others.
     #[inline]
     pub(crate) fn has_left(&mut self, now: Timestamp, asks_little: bool) -> bool {
         if self.left <= KEPT {
@@ -71,20 +65,17 @@ impl Refusals {
         }
     }
 
-    /// An RPC is refused, and its client told.
     #[inline]
     pub(crate) fn count(&mut self) {
         self.left = self.left.saturating_sub(1);
         self.turned_away += 1;
     }
 
-    /// So many packets are turned away and nobody is told.
     #[inline]
     pub(crate) fn count_unanswered(&mut self, packets: u32) {
         self.turned_away += packets;
     }
 
-    /// Packets turned away in this turn.
     #[inline(always)]
     pub(crate) fn turned_away(&self) -> u32 {
         self.turned_away
@@ -95,7 +86,6 @@ impl Refusals {
 mod tests {
     use super::*;
 
-    /// Refusals answered of 1,000 at each of `moments`.
     fn answered(refusals: &mut Refusals, moments: impl Iterator<Item = Timestamp>) -> usize {
         let mut answered = 0;
         for now in moments {
@@ -148,7 +138,7 @@ mod tests {
             refusals.count();
         }
         assert!(!refusals.has_left(start, true));
-        // What is earned then is for them first.
+        // Refusals earned now are for them first.
         let later = start + EACH * u64::from(KEPT);
         assert!(!refusals.has_left(later, false) && refusals.has_left(later, true));
     }

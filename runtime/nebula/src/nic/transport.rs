@@ -1,4 +1,4 @@
-//! The border to the transports: the way that an engine's packets come and its answers go.
+//! The border to the transports, which bring an engine's packets and carry its answers.
 
 use super::ingress::{AtOnce, Intake};
 use crate::rpc::answer::Answer;
@@ -8,69 +8,57 @@ use std::fmt::Debug;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// What an engine asks of a transport.
 pub(crate) trait Transport: Debug + Send + 'static {
-    /// Whether packets and answers take system calls: answers then wait for others to share one
-    /// with.
+    /// Whether packets and answers take system calls. If so, answers wait for others to share one.
     const MAKES_SYSTEM_CALLS: bool;
-    /// Whether a core that is engine and worker takes its RPCs in runs, and answers them where they
-    /// were read.
+    /// Whether an inline worker takes RPCs in runs, and answers them where they were read.
     const SERVES_RUNS: bool = false;
-    /// Whether what a client is answered at once goes out before the next client is looked at: a
-    /// turn may then be long, and holds no answer back.
+    /// Whether immediate answers leave before the next client is read, even in a long turn.
     const SENDS_AT_ONCE: bool = false;
-    /// Which bits of a client's number say whose share of the queue is its; otherwise each client
-    /// has one.
+    /// The bits of a client's number that identify its share of the queue; by default all.
     const SOURCES: Option<Sources> = None;
 
-    /// Hands what has come to `intake`, at most some packets of each client, and has `at_once`
-    /// serve it where nothing waits before it. Returns the packets.
+    /// Hands packets to `intake`, at most some of each client, and lets `at_once` serve RPCs that
+    /// nothing waits before. Returns the number of packets.
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize;
 
-    /// An RPC of `snid` is over: its answer goes out, unless the worker has written it where the
-    /// client reads it.
+    /// An RPC of `snid` has ended: sends its answer, unless the client reads it in place.
     fn ended(&mut self, snid: NodeId, answer: Option<Box<Answer>>);
 
-    /// Whether the client has taken back an RPC that waits for a core, where the transport does not
-    /// say so in the room for the answer. It is counted.
+    /// Whether the client has cancelled a waiting RPC, if the transport does not write that into
+    /// the room for the answer. Counts it.
     #[inline(always)]
     fn is_taken_back(&mut self, _rpc: RpcKey) -> bool {
         false
     }
 
-    /// An RPC never became whole: its client is told.
+    /// An RPC never became complete: informs its client.
     fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>);
 
-    /// Hands what waits to be sent to the network.
     #[inline(always)]
     fn flush(&mut self, _now: Timestamp) {}
 
-    /// Lets in the clients that have connected; those that are gone, where there is any news of
-    /// clients.
+    /// Accepts clients that have connected; returns those that have left, if there are any news.
     #[inline(always)]
     fn news(&mut self) -> Option<Vec<NodeId>> {
         None
     }
 
-    /// The server drains: no further client is let in. May be said more than once.
+    /// The server drains: accepts no further client. May be called again.
     fn let_nobody_in(&mut self) {}
 
-    /// Forgets a client that is gone, after its incomplete RPCs were abandoned.
+    /// Forgets a client that has left, after its incomplete RPCs were abandoned.
     fn forget(&mut self, _snid: NodeId) {}
 
-    /// Clients, where the transport knows how many there are.
     fn clients(&self) -> u32;
 
-    /// What came that made no sense.
     fn violations(&self) -> u64;
 
-    /// What happened on a network.
     fn counters(&self) -> NetworkCounters {
         NetworkCounters::default()
     }
 
-    /// Sleeps until something has come or `parker` is readable, where the transport can; whether it
-    /// can.
+    /// Sleeps until a packet comes or `parker` is readable; returns whether it can do that.
     fn wait(&mut self, _timeout: Option<Duration>, _parker: BorrowedFd<'_>) -> bool {
         false
     }

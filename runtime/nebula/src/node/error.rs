@@ -21,7 +21,7 @@ pub enum NodeError {
         /// The peer's.
         peer: u8,
     },
-    /// One node has one receive buffer in a domain.
+    /// A node has one receive buffer in a domain.
     #[error("this node is a server of domain {domain} already: give each node one endpoint in a domain")]
     Hosted {
         /// The domain.

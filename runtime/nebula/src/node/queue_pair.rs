@@ -1,4 +1,4 @@
-//! The queue pair of one domain: what comes from its worker and its clients, and what goes to them.
+//! The queue pair of one domain: the node's worker and clients there.
 
 use super::error::NodeError;
 use crate::client::{CallError, Client, Completion, Ticket};
@@ -7,24 +7,20 @@ use crate::server::RunningServer;
 use crate::ways::core::Begun;
 use crate::worker::{Rpc, Worker};
 
-/// What a node has in one domain.
 #[derive(Debug)]
 pub(super) struct QueuePair {
     pub(super) domain: u8,
     hosted: Option<(RunningServer, Worker)>,
     clients: Vec<Client>,
-    /// The client that is asked first: each in turn.
     first: usize,
 }
 
-/// What has come.
 #[derive(Debug)]
 pub(super) enum Event {
     Begun(Begun),
     Ended(Ended),
 }
 
-/// The end of a request, whose reply was copied.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) client: usize,
@@ -41,7 +37,6 @@ impl QueuePair {
         &self.hosted.insert((server, worker)).0
     }
 
-    /// Adds a client; its place.
     pub(super) fn connect(&mut self, client: Client) -> usize {
         self.clients.push(client);
         self.clients.len() - 1
@@ -51,7 +46,6 @@ impl QueuePair {
         self.hosted.as_ref().map(|(server, _)| server)
     }
 
-    /// The next reply, copied to `into`, or else the next request.
     pub(super) fn next(&mut self, into: &mut Vec<u8>) -> Option<Event> {
         if let Some(ended) = self.ended(into) {
             return Some(Event::Ended(ended));
@@ -60,8 +54,8 @@ impl QueuePair {
         worker.try_begin().map(Event::Begun)
     }
 
-    /// Replies come before requests: they are as many at most as this node has sent, and free what
-    /// others keep for them.
+    /// Replies come before requests: there are at most as many as this node has sent, and their
+    /// servers keep resources for them.
     fn ended(&mut self, into: &mut Vec<u8>) -> Option<Ended> {
         for step in 0..self.clients.len() {
             let client = (self.first + step) % self.clients.len();
@@ -78,12 +72,11 @@ impl QueuePair {
         None
     }
 
-    /// The request that has begun; `None` for a node that is no server here.
+    /// The request that has begun; `None` if the node is no server here.
     pub(super) fn request(&self, begun: Begun) -> Option<Rpc<'_>> {
         self.hosted.as_ref().map(|(_, worker)| worker.rpc(begun))
     }
 
-    /// Whether anything can come.
     pub(super) fn check(&mut self) -> Result<(), NodeError> {
         let Self { domain, hosted, clients, .. } = self;
         match hosted {
@@ -98,7 +91,7 @@ impl QueuePair {
         }
     }
 
-    /// The NIC goes on, and what waits to be sent is sent, while the node waits in another domain.
+    /// Progresses the NIC and sends waiting requests, while the node waits in another domain.
     pub(super) fn attend(&mut self) {
         self.hosted.iter().for_each(|(_, worker)| worker.attend());
         self.clients.iter_mut().filter(|client| client.outstanding() > 0).for_each(Client::flush);

@@ -1,4 +1,4 @@
-//! The answer to one RPC where the transport has no room of the client's to write it into: a buffer
+//! The answer to one RPC, if the transport has no memory of the client to write it into: a buffer
 //! that goes with the RPC to its worker and comes back with the slots.
 
 use super::cancel::Cancel;
@@ -11,31 +11,26 @@ use nebula_sys::copy::load_bytes;
 use nebula_sys::sync::AtomicU64;
 use std::fmt::Debug;
 
-/// No deadline.
 const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
 
-/// What became of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Nobody has answered it.
+    /// It has no answer yet.
     Open,
-    /// The reply has been written.
     Replied,
     Faulted(Fault),
     Refused(NackReason),
 }
 
-/// Who asked, how long the answer is of use, and the answer.
+/// The caller, how long it waits, and the answer to it.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// The client's number at the NIC.
     pub(crate) number: NodeId,
     pub(crate) tid: TransferId,
-    /// The RPC, as the transport remembers it.
+    /// The RPC's entry in the transport's memory.
     pub(crate) entry: EntryId,
-    /// Slots of the request while packets of it are still to come, then 0.
+    /// Slots of the request while it lacks packets, then 0.
     pub(crate) incomplete_slots: u32,
-    /// Longest reply.
     capacity: u32,
     /// The beginning of the reply: a slot, as in a client's ring.
     first: Box<[AtomicU64]>,
@@ -43,38 +38,36 @@ pub(crate) struct Answer {
     pub(crate) ending: Ending,
 }
 
-/// Who waits for an RPC, what became of it, and how its reply goes on behind its beginning.
+/// The caller, the RPC's fate, and the rest of its reply.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) recipient: Recipient,
-    /// From then on nobody waits for the answer; the end of time for none.
+    /// The client stops waiting then; `NEVER` without a deadline.
     pub(crate) deadline: Timestamp,
-    /// Whether the client has taken it back, where the transport can tell.
+    /// Whether the client has cancelled it, if the transport can say.
     pub(crate) cancel: Option<Cancel>,
     pub(crate) fate: Fate,
     bytes: u32,
     more: Vec<u8>,
 }
 
-/// Who keeps what was answered to the RPCs of a run, which share one answer.
+/// Keeps the answers to the RPCs of a run, which share one `Answer`.
 pub(crate) trait Keep: Debug {
-    /// The next RPC of the run is over: its reply begins in the slot `first`, and all else is in
-    /// `ending`.
+    /// Keeps the next answer: a reply begins in the slot `first`, and the rest is in `ending`.
     fn keep(&mut self, first: Slots<'_>, ending: &Ending);
 }
 
-/// What a handler may know of who waits for its reply.
+/// The data of a caller that a handler may use.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// Its address, where it is behind one.
+    /// Its address, if it has one.
     pub peer: Option<std::net::SocketAddr>,
-    /// From then on nobody waits for the reply; on the scale of the machine's clock.
+    /// The client stops waiting then; on the scale of the machine's clock.
     pub deadline: Option<Timestamp>,
-    /// Whether it has taken the RPC back, where the transport can tell.
+    /// Whether it has cancelled the RPC, if the transport can say.
     pub cancel: Option<Cancel>,
 }
 
-/// Who waits for a reply that another thread is to give, and how long.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub(crate) recipient: Recipient,
@@ -83,23 +76,21 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// One of whom only is known where it says that it has stopped waiting.
+    /// A caller of which only its cancellation is known.
     pub(crate) fn only(cancel: Cancel) -> Self {
         Self { recipient: Recipient::none(), deadline: NEVER, cancel: Some(cancel) }
     }
 
-    /// Whether it has stopped waiting.
     pub(crate) fn is_cancelled(&self) -> bool {
         let has_passed = || self.deadline <= Timestamp::from_ps(Clock::new().now_ps());
         self.cancel.as_ref().is_some_and(Cancel::is_set) || self.deadline != NEVER && has_passed()
     }
 }
 
-/// Bytes of a reply for which there is room from the start.
 const FIRST_BYTES: u32 = 1008;
 
 impl Answer {
-    /// An empty buffer for replies of up to `capacity` bytes; it grows to what is written.
+    /// An empty buffer for replies of up to `capacity` bytes; it grows as needed.
     pub(crate) fn new(capacity: u32) -> Self {
         let slot = Geometry::new(1, mtu_for(capacity.min(FIRST_BYTES)));
         Self {
@@ -121,15 +112,13 @@ impl Answer {
         }
     }
 
-    /// The buffer for another RPC.
     #[inline(always)]
     pub(crate) fn reset(&mut self) {
         self.ending.begin_again();
         self.incomplete_slots = 0;
     }
 
-    /// The buffer for another RPC, with room for `capacity` bytes, of who waits for it that long if
-    /// that is known.
+    /// Resets the buffer for another RPC, with room for `capacity` bytes, and its caller.
     pub(crate) fn reset_for(&mut self, capacity: u32, asker: Option<Asker>) {
         self.reset();
         self.capacity = capacity;
@@ -138,19 +127,17 @@ impl Answer {
         (self.ending.recipient, self.ending.deadline, self.ending.cancel) = (recipient, deadline, cancel);
     }
 
-    /// Room for the beginning of the reply, for what follows it, and for how many bytes of both.
+    /// Room for the beginning of the reply, for the rest, and the capacity of both in bytes.
     #[inline(always)]
     pub(crate) fn room(&mut self) -> (Slots<'_>, &mut Ending, u32) {
         (Slots::new(&self.first, self.slot), &mut self.ending, self.capacity)
     }
 
-    /// The longest reply, in bytes.
     pub(crate) fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// Why nobody wants the answer any more, if that is so. Asks for the time only where there is a
-    /// deadline.
+    /// Why the client wants no answer, if so. Reads the clock only if there is a deadline.
     #[inline(always)]
     pub(crate) fn is_over(&self, now: impl FnOnce() -> Timestamp) -> Option<NackReason> {
         match self.ending.fate {
@@ -161,13 +148,11 @@ impl Answer {
         }
     }
 
-    /// Bytes of the reply.
     #[inline(always)]
     pub(crate) fn reply_bytes(&self) -> u32 {
         self.ending.bytes
     }
 
-    /// Copies the reply to `into`, which has its length.
     #[inline(always)]
     pub(crate) fn copy_reply(&self, into: &mut [u8]) {
         self.ending.copy_reply(Slots::new(&self.first, self.slot), into);
@@ -175,20 +160,17 @@ impl Answer {
 }
 
 impl Ending {
-    /// For another RPC of the same client.
     #[inline(always)]
     pub(crate) fn begin_again(&mut self) {
         self.more.clear();
         (self.bytes, self.fate) = (0, Fate::Open);
     }
 
-    /// Bytes of the reply.
     #[inline(always)]
     pub(crate) const fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// Copies the reply, which begins in the slot `first`, to `into`, which has its length.
     #[inline(always)]
     pub(crate) fn copy_reply(&self, first: Slots<'_>, into: &mut [u8]) {
         let (head, more) = into.split_at_mut(into.len().min(first.geometry().mtu_bytes as usize));
@@ -196,24 +178,20 @@ impl Ending {
         more.copy_from_slice(&self.more[..more.len()]);
     }
 
-    /// Whether the client has taken the RPC back.
     #[inline(always)]
     fn has_cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(Cancel::is_set)
     }
 
-    /// Who waits, and how long.
     pub(crate) fn asker(&self) -> Asker {
         Asker { recipient: self.recipient, deadline: self.deadline, cancel: self.cancel.clone() }
     }
 
-    /// Whether the client has stopped waiting.
     pub(crate) fn is_cancelled(&self, now: impl FnOnce() -> Timestamp) -> bool {
         self.has_cancelled() || self.deadline != NEVER && self.deadline <= now()
     }
 
-    /// The client, where it is behind an address, and how long it waits. What tells whether it has
-    /// taken the RPC back is moved out.
+    /// The client's address and deadline. Its cancellation is moved out.
     #[cold]
     pub(crate) fn take_caller(&mut self) -> Caller {
         let peer = Some(self.recipient.route.peer).filter(|peer| peer.port() > 0);
@@ -221,13 +199,12 @@ impl Ending {
         Caller { peer, deadline, cancel: self.cancel.take() }
     }
 
-    /// Makes `bytes` bytes the reply.
     #[inline(always)]
     pub(crate) fn reply(&mut self, bytes: u32) {
         (self.bytes, self.fate) = (bytes, Fate::Replied);
     }
 
-    /// Writes `bytes` at `offset`: into `first` as far as that reaches, and behind it.
+    /// Writes `bytes` at `offset`: into `first` as far as it reaches, then behind it.
     pub(crate) fn write(&mut self, first: &[AtomicU64], offset: usize, bytes: &[u8]) {
         let border = first.len() * 8;
         let (head, tail) = bytes.split_at(border.saturating_sub(offset).min(bytes.len()));
@@ -253,8 +230,7 @@ impl Ending {
         }
     }
 
-    /// Fills what lies between the first `written` bytes and `offset` with zeros: the buffer has
-    /// held replies to others.
+    /// Fills the gap between `written` and `offset` with zeros: the buffer has held other replies.
     pub(crate) fn fill_gap(&mut self, first: &[AtomicU64], written: usize, offset: usize) {
         for done in (written..offset).step_by(PIECE_BYTES) {
             self.write(first, done, &[0; PIECE_BYTES][..PIECE_BYTES.min(offset - done)]);
@@ -262,7 +238,7 @@ impl Ending {
     }
 }
 
-/// Bytes copied at a time where source and destination are not aligned to each other.
+/// Bytes copied at a time if source and destination have different alignments.
 const PIECE_BYTES: usize = 64;
 
 #[cfg(test)]
@@ -281,7 +257,7 @@ mod tests {
         nebula_testing::seeded(|u| {
             let mut answer = Answer::new(3000);
             let mut expected: Vec<u8> = Vec::new();
-            // What an earlier reply has left behind is not seen.
+            // An earlier reply must not be visible.
             Reply::buffered(&mut answer).write(&[0xEE; 2999]);
             answer.reset();
             let mut reply = Reply::buffered(&mut answer);

@@ -1,25 +1,22 @@
-//! What a handler that runs is told of its client: that it has taken the RPC back.
+//! Whether the client has cancelled an RPC, for the handler that runs it.
 //!
-//! Over a network the engine writes, and the worker that has the RPC reads now and then. There is a
-//! flag for each RPC that the transport remembers, so nothing is made or counted for an RPC. Over
-//! shared memory the client writes, into the slot of its request.
+//! Over a network the engine writes it, and the worker reads it now and then. Each RPC that the
+//! transport remembers has a flag, so an RPC allocates and counts nothing. Over shared memory the
+//! client writes it, into the slot of its request.
 
 use super::slot::{Asked, Slots};
 use nebula_nic::EntryId;
 use nebula_sys::sync::{Arc, AtomicBool, Ordering};
 use std::fmt::Debug;
 
-/// A client's ring, as long as it is held.
 pub(crate) trait Ring: Debug + Send + Sync {
     fn slots(&self) -> Slots<'_>;
 }
 
-/// Who holds a ring, and may share it.
 pub(crate) trait ShareRing: Debug {
     fn share(&self) -> std::sync::Arc<dyn Ring>;
 }
 
-/// A flag for each RPC that a transport remembers.
 #[derive(Clone, Debug)]
 pub(crate) struct Cancels(Arc<[AtomicBool]>);
 
@@ -28,14 +25,12 @@ impl Cancels {
         Self((0..entries).map(|_| AtomicBool::new(false)).collect())
     }
 
-    /// Notes whether the RPC has been taken back; returns what was noted before. Relaxed: nothing
-    /// else is read by the flag's leave.
+    /// Sets whether the RPC is cancelled; returns the old value. Relaxed: it guards no other data.
     pub(crate) fn set(&self, entry: EntryId, is_cancelled: bool) -> bool {
         self.0[entry.index()].swap(is_cancelled, Ordering::Relaxed)
     }
 
-    /// Puts the flag of one RPC where that of another one may be, whose count of owners it takes
-    /// over.
+    /// Puts the flag of one RPC into `into`, and reuses the reference count of another there.
     #[inline]
     pub(crate) fn put(&self, entry: EntryId, into: &mut Option<Cancel>) {
         match into {
@@ -44,17 +39,15 @@ impl Cancels {
         }
     }
 
-    /// The flag of one RPC.
     pub(crate) fn of(&self, entry: EntryId) -> Cancel {
         Cancel(Place::Noted { all: self.clone(), entry })
     }
 }
 
-/// Whether one RPC has been taken back, to be looked at while it is served.
+/// Whether one RPC has been cancelled, to be read while it is served.
 #[derive(Clone, Debug)]
 pub struct Cancel(Place);
 
-/// Where that stands.
 #[derive(Clone, Debug)]
 enum Place {
     /// In a flag that the engine writes.
@@ -64,12 +57,12 @@ enum Place {
 }
 
 impl Cancel {
-    /// That of the RPC whose reply goes to the slot at `position` of a client's ring.
+    /// Of the RPC whose reply goes to the slot at `position` of a client's ring.
     pub(crate) fn in_ring(ring: std::sync::Arc<dyn Ring>, position: u32) -> Self {
         Self(Place::InRing { ring, position })
     }
 
-    /// Whether the client has taken the RPC back.
+    /// Whether the client has cancelled the RPC.
     #[must_use]
     #[inline]
     pub fn is_set(&self) -> bool {

@@ -1,6 +1,6 @@
-//! Why a client gets no reply to an RPC that was begun.
+//! Why an RPC that has begun gets no reply.
 
-/// Why an RPC was begun and has no reply.
+/// Why an RPC that has begun gets no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {

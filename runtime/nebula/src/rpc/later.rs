@@ -1,8 +1,8 @@
-//! Replies that are given after the handler has returned, from any thread.
+//! Replies that any thread sends after the handler has returned.
 //!
-//! The RPC stays with its worker, and keeps its slots and the core's credit. What travels is the
-//! reply: it is written into a buffer, put into the worker's mailbox, and published by the worker,
-//! which then gives slots and credit back. So all the accounting is the worker's, as ever.
+//! The RPC stays with its worker, and keeps its slots and the core's credit. Only the reply
+//! travels: any thread writes it into a buffer and puts that into the worker's mailbox; the worker
+//! publishes it and gives slots and credit back. So the worker still does all the accounting.
 
 use super::answer::Asker;
 use super::cancel::ShareRing;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 
-/// The reply to an RPC whose handler has returned, or will: to be sent from any thread.
+/// The reply to an RPC, to be sent from any thread, also after the handler has returned.
 ///
-/// The RPC keeps its slots of the receive buffer and its worker's credit until then, unless its
-/// buffer was freed before ([`Rpc::free`](crate::Rpc::free)). Dropping it ends the RPC with
+/// Until then the RPC keeps its slots of the receive buffer and its worker's credit, unless its
+/// buffer was [freed](crate::Rpc::free). Dropping it ends the RPC with
 /// [`Fault::Unanswered`](crate::Fault::Unanswered).
 ///
 /// # Examples
@@ -41,9 +41,7 @@ pub struct LaterReply {
     rpc: u64,
     reply: Vec<u8>,
     capacity: u32,
-    /// Who waits for it, and how long, where that is known.
     asker: Option<Asker>,
-    /// The worker's.
     thread: Thread,
     is_sent: bool,
 }
@@ -52,12 +50,12 @@ pub struct LaterReply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaterError {
-    /// The server gives a worker no more RPCs than it can answer at once.
+    /// The server is not configured for later replies.
     #[error(
         "this server's handlers reply at once: set ServerConfig::later_max to how many RPCs of a worker may wait for their replies"
     )]
     NotConfigured,
-    /// The reply was taken before.
+    /// The reply was taken already.
     #[error("the reply to this RPC was taken for later already")]
     Taken,
 }
@@ -68,54 +66,50 @@ impl LaterReply {
         self.reply.extend_from_slice(bytes);
     }
 
-    /// What was written so far.
+    /// The bytes written so far.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.reply
     }
 
-    /// Room for the reply, in bytes: a longer one becomes
+    /// Room for the reply, in bytes. A longer reply becomes
     /// [`Fault::ReplyTooLarge`](crate::Fault::ReplyTooLarge).
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Whether the client has stopped waiting: as
-    /// [`Reply::is_cancelled`](crate::Reply::is_cancelled), and at its cost. The reply must be
-    /// sent, or dropped, all the same.
+    /// Whether the client has stopped waiting, as
+    /// [`Reply::is_cancelled`](crate::Reply::is_cancelled), and at its cost. The reply must be sent
+    /// or dropped all the same.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.asker.as_ref().is_some_and(Asker::is_cancelled)
     }
 
-    /// Sends what was written, and wakes the worker. After the server has stopped it does nothing.
+    /// Sends the written bytes, and wakes the worker. Does nothing after the server has stopped.
     ///
     /// # Cost
     ///
-    /// A lock that the worker takes too, for a few instructions; a system call if the worker
-    /// sleeps.
+    /// A lock shared with the worker, for a few instructions; a system call if the worker sleeps.
     pub fn send(mut self) {
         let reply = std::mem::take(&mut self.reply);
         self.put(End::Reply(reply));
     }
 
-    /// Sends `reply`, where nothing was written.
+    /// Sends `reply` without a copy, if nothing was written.
     pub(crate) fn send_all(mut self, reply: Vec<u8>) {
         self.put(End::Reply(reply));
     }
 
-    /// The number of the RPC, among those of its worker.
     pub(crate) fn rpc(&self) -> u64 {
         self.rpc
     }
 
-    /// Its worker has sent the reply.
     pub(crate) fn into_sent(mut self) {
         self.is_sent = true;
     }
 
-    /// Who waits for it, and how long, where that is known.
     pub(crate) fn asker(&self) -> Option<Asker> {
         self.asker.clone()
     }
@@ -124,14 +118,14 @@ impl LaterReply {
         self.capacity
     }
 
-    /// Sends `reply`, behind what was written.
+    /// Sends the written bytes followed by `reply`.
     pub fn answer(mut self, reply: &[u8]) {
         self.write(reply);
         self.send();
     }
 
-    /// Refuses the RPC, of which nothing was done: its client gets a NACK, as from
-    /// [`Reply::refuse`](crate::Reply::refuse).
+    /// Refuses the RPC: its client gets a NACK, as from [`Reply::refuse`](crate::Reply::refuse).
+    /// The handler must not have executed any of it.
     pub fn refuse(self) {
         self.nack(NackReason::QueueBound);
     }
@@ -159,14 +153,12 @@ impl Drop for LaterReply {
     }
 }
 
-/// The end of an RPC whose handler has returned.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) rpc: u64,
     pub(crate) end: End,
 }
 
-/// How it ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Reply(Vec<u8>),
@@ -174,12 +166,10 @@ pub(crate) enum End {
     Nack(NackReason),
 }
 
-/// Where the worker finds replies.
 #[derive(Debug, Default)]
 struct Mailbox {
     has_any: AtomicBool,
     ended: Mutex<Vec<Ended>>,
-    /// Nobody looks any more.
     is_closed: AtomicBool,
 }
 
@@ -196,44 +186,39 @@ impl Mailbox {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MayWait<'a> {
     pub(crate) laters: &'a Laters,
-    /// Whose it is.
     pub(crate) client: NodeId,
-    /// The ring that the reply goes into, if into one.
+    /// The ring for the reply, if it goes into one.
     pub(crate) ring: Option<&'a dyn ShareRing>,
 }
 
-/// A worker's side: the reply that the RPC in service may take, and those that have come.
+/// A worker's side: the reply that the RPC in service may take, and those that were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Laters {
     mailbox: Arc<Mailbox>,
     /// The number of the RPC in service, among those that could be answered later.
     rpc: AtomicU64,
-    /// Whether the reply to it was taken.
     is_taken: AtomicBool,
-    /// The reply to it, where another thread has taken it before.
+    /// The RPC's reply, if another thread had taken it and passed it on.
     given: Option<Mutex<Option<LaterReply>>>,
 }
 
 impl Laters {
-    /// Those of a thread that serves the RPC of which `later` is the reply, and no other.
+    /// For a thread that serves only the RPC that `later` is the reply to.
     pub(crate) fn of(later: LaterReply) -> Self {
         Self { given: Some(Mutex::new(Some(later))), ..Self::default() }
     }
 
-    /// Whether `later` is a reply to one of these RPCs.
     pub(crate) fn is_of(&self, later: &LaterReply) -> bool {
         Arc::ptr_eq(&self.mailbox, &later.mailbox)
     }
 
-    /// The reply that it was made of, unless the handler has taken it.
+    /// The reply passed to [`of`](Self::of), unless the handler has taken it.
     pub(crate) fn into_given(self) -> Option<LaterReply> {
         self.given?.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the reply to the RPC in service, for which there is room for `capacity` bytes; `asker`
-    /// waits for it.
     pub(crate) fn take(&self, capacity: u32, asker: impl FnOnce() -> Option<Asker>) -> Result<LaterReply, LaterError> {
-        // Relaxed: only the handler and then the worker that called it look.
+        // Relaxed: only the handler and the worker that called it use the flag.
         if self.is_taken.swap(true, Ordering::Relaxed) {
             return Err(LaterError::Taken);
         }
@@ -251,7 +236,7 @@ impl Laters {
         })
     }
 
-    /// The number of the RPC in service, if its reply was taken. The next one has another number.
+    /// The number of the RPC in service if its reply was taken; then the next one has another.
     #[inline(always)]
     pub(crate) fn taken(&self) -> Option<u64> {
         if !self.is_taken.load(Ordering::Relaxed) {
@@ -261,7 +246,6 @@ impl Laters {
         Some(self.rpc.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The replies that have come.
     #[inline(always)]
     pub(crate) fn ended(&self) -> Option<Vec<Ended>> {
         if !self.mailbox.has_any.load(Ordering::Relaxed) || !self.mailbox.has_any.swap(false, Ordering::Acquire) {
@@ -270,7 +254,6 @@ impl Laters {
         Some(std::mem::take(&mut *self.mailbox.ended.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// The worker will look no more.
     pub(crate) fn close(&self) {
         self.mailbox.is_closed.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Waking a thread that sleeps: by a descriptor, and only if it does.
+//! Wakes a thread by a descriptor, if it sleeps.
 
 use crate::yielding::Yielding;
 use nebula_nic::Span;
@@ -6,14 +6,12 @@ use nebula_sys::wake::WakeFlag;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// How long an engine or a worker that may sleep polls first.
+/// How long an engine or a worker that may sleep polls before.
 pub(crate) const POLLED_FOR: Span = Span::from_us(20);
 
-/// Wakes one thread.
-///
-/// Before it sleeps, the thread says so with [`arm`](Self::arm), looks for work once more, and only
-/// then waits. A thread that gives it work does so first and asks then, with
-/// [`wake_if_armed`](Self::wake_if_armed): one of the two sees the other.
+/// Wakes one thread. Before it sleeps, the thread calls [`arm`](Self::arm), looks for work once
+/// more, and only then waits. A thread that brings work calls
+/// [`wake_if_armed`](Self::wake_if_armed) after that. So one of the two always sees the other.
 #[derive(Debug)]
 pub(crate) struct Parker {
     fd: OwnedFd,
@@ -26,18 +24,15 @@ impl Parker {
         Ok(Self { fd, flag: WakeFlag::new() })
     }
 
-    /// Says that the thread is about to sleep.
     pub(crate) fn arm(&self) {
         self.flag.arm();
     }
 
-    /// The thread is awake.
     pub(crate) fn disarm(&self) {
         self.flag.disarm();
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
 
-    /// Wakes the thread if it sleeps or is about to.
     #[inline]
     pub(crate) fn wake_if_armed(&self) {
         if self.flag.is_armed() {
@@ -45,7 +40,6 @@ impl Parker {
         }
     }
 
-    /// Wakes the thread, or has it not sleep the next time.
     pub(crate) fn wake(&self) {
         let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
     }
@@ -61,12 +55,11 @@ impl Parker {
     }
 }
 
-/// Rests as long as fits a silence of `silence`.
 pub(crate) fn rest_after(silence: Span, yielding: &mut Yielding) {
     if silence < Span::from_ms(5) {
         yielding.rest(silence);
     } else {
-        // And not `sleep`: a reply that is given later wakes its worker.
+        // Not `sleep`: a later reply unparks its worker.
         std::thread::park_timeout(std::time::Duration::from_micros(50));
     }
 }

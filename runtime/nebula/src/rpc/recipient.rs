@@ -1,41 +1,34 @@
-//! Whom an answer goes to where the transport has to find the way itself, and what its datagrams
-//! are closed with.
+//! The client that an answer goes to over a network, and the protection of its datagrams.
 
 use crate::net::Route;
 use nebula_nic::NodeId;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Who gets an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recipient {
     pub(crate) route: Route,
     pub(crate) cover: Cover,
-    /// Its number.
     pub(crate) snid: NodeId,
-    /// The longest datagram that it takes.
+    /// The longest datagram that it accepts.
     pub(crate) datagram_bytes: u16,
 }
 
 impl Recipient {
-    /// Nobody.
     pub(crate) fn none() -> Self {
         let route = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into();
         Self { route, cover: Cover::default(), snid: NodeId(0), datagram_bytes: 0 }
     }
 }
 
-/// What a datagram is closed with. Both sides know it; it is not in the datagram.
+/// The protection of a datagram. Both sides know it; the datagram does not contain it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cover {
-    /// Plain: what the check begins with, so that who is off the path cannot make a datagram that
-    /// is taken.
+    /// Plain: the check's seed, so that a sender off the path cannot forge a valid datagram.
     pub(crate) secret: u32,
-    /// Sealed: the key.
     pub(crate) key: KeyId,
 }
 
 impl Cover {
-    /// That of frames to the client that has `token`.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "both halves are in the lower one")]
     pub(crate) const fn of_token(token: u64, key: KeyId) -> Self {
@@ -43,6 +36,6 @@ impl Cover {
     }
 }
 
-/// The number of a key at one side, as long as that has it; never that of another key.
+/// A key's number at one side while that keeps the key. Numbers are never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyId(pub(crate) u32);

@@ -1,5 +1,4 @@
-//! Memory that clients read and write by one-sided operations: what a server registers, and what
-//! its owner does with it.
+//! Memory that a server registers for one-sided operations, and its owner's access to it.
 
 use nebula_nic::{AccessRefusal, Rights};
 use nebula_sys::shared::{SharedError, SharedMemory};
@@ -8,10 +7,10 @@ use nebula_sys::window;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Memory that a server registers, so that clients read and write it without any of its workers.
+/// Memory that a server registers, so that clients read and write it without a worker.
 ///
-/// Clones are the same memory. Every aligned word of 8 bytes is read and written at once; a longer
-/// range may mix what several writers wrote. An object that is to be read in one piece has a
+/// Clones are the same memory. Every aligned word of 8 bytes is read and written atomically; a
+/// longer range may mix the bytes of several writers. To read an object consistently, give it a
 /// version word: see [`write_whole`](Self::write_whole).
 ///
 /// # Examples
@@ -39,7 +38,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// [`SharedError`]: another length, or there is no memory.
+    /// [`SharedError`]: the length is invalid, or memory allocation failed.
     pub fn create(bytes: usize) -> Result<Self, SharedError> {
         Ok(Self::of(Arc::new(SharedMemory::create_open("nebula-region", bytes)?)))
     }
@@ -52,13 +51,12 @@ impl Region {
         Self { memory, base: 0, bytes }
     }
 
-    /// The `bytes` bytes from `from` on as a region. Clients do not map it: they could reach the
-    /// rest.
+    /// The `bytes` bytes from `from` on as a region. Clients cannot map it: its memory has more.
     ///
     /// # Errors
     ///
-    /// [`AccessRefusal::Bounds`] where they are not all in this one, [`AccessRefusal::Unaligned`]
-    /// where `from` is not a multiple of 8.
+    /// [`AccessRefusal::Bounds`] if they are not inside this region, [`AccessRefusal::Unaligned`]
+    /// if `from` is not a multiple of 8.
     pub fn part(&self, from: usize, bytes: usize) -> Result<Self, AccessRefusal> {
         let base = self.place(from, bytes)?;
         if !from.is_multiple_of(8) {
@@ -94,12 +92,12 @@ impl Region {
     }
 
     /// Writes an object under the version word at `version_at`, so that
-    /// [`Client::read_whole`](crate::Client::read_whole) has all of what was written at once, or of
-    /// what was there before. Waits while another thread does the same.
+    /// [`Client::read_whole`](crate::Client::read_whole) reads either the old or the new object.
+    /// Waits while another thread does the same.
     ///
     /// # Errors
     ///
-    /// [`AccessRefusal::Bounds`], and [`AccessRefusal::Unaligned`] where `version_at` is not a
+    /// [`AccessRefusal::Bounds`], and [`AccessRefusal::Unaligned`] if `version_at` is not a
     /// multiple of 8.
     pub fn write_whole(&self, version_at: usize, at: usize, bytes: &[u8]) -> Result<(), AccessRefusal> {
         let (version, place) = (self.word(version_at)?, self.place(at, bytes.len())?);
@@ -107,12 +105,11 @@ impl Region {
         Ok(())
     }
 
-    /// Replaces the word at `at` by `desired` if it is `expected`; what was there.
+    /// Replaces the word at `at` by `desired` if it is `expected`; returns the old word.
     ///
     /// # Errors
     ///
-    /// [`AccessRefusal::Bounds`], and [`AccessRefusal::Unaligned`] where `at` is not a multiple
-    /// of 8.
+    /// [`AccessRefusal::Bounds`], and [`AccessRefusal::Unaligned`] if `at` is not a multiple of 8.
     pub fn compare_swap(&self, at: usize, expected: u64, desired: u64) -> Result<u64, AccessRefusal> {
         Ok(window::compare_swap(self.words(), self.word(at)?, expected, desired))
     }
@@ -126,18 +123,16 @@ impl Region {
         if at.is_multiple_of(8) { self.place(at, 8) } else { Err(AccessRefusal::Unaligned) }
     }
 
-    /// The words of the memory that it is part of.
     #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {
         self.memory.words()
     }
 
-    /// Where in that memory it begins.
     pub(crate) const fn base(&self) -> usize {
         self.base
     }
 
-    /// The memory, where it is all of it.
+    /// The memory, if the region is all of it.
     pub(crate) fn whole(&self) -> Option<&SharedMemory> {
         let is_all = self.bytes == self.memory.bytes();
         is_all.then_some(&self.memory)
@@ -150,12 +145,11 @@ impl std::fmt::Debug for Region {
     }
 }
 
-/// A region that a server registers, and what clients may do with it.
+/// A region that a server registers, and its clients' rights.
 #[derive(Clone, Debug)]
 pub struct Registered {
     pub(crate) region: Region,
     pub(crate) rights: Rights,
-    /// The same of all clones.
     is_revoked: Arc<AtomicBool>,
 }
 
@@ -166,8 +160,8 @@ impl Registered {
         Self { region, rights, is_revoked: Arc::default() }
     }
 
-    /// Its memory, where clients may map it, and whether for writing too: all of it is the region,
-    /// and the kernel holds them to their rights.
+    /// The memory and whether clients may map it for writing. `None` if they may not map it, or the
+    /// kernel cannot enforce their rights.
     pub(crate) fn mapped(&self) -> Option<(&SharedMemory, bool)> {
         let may_write = self.rights.has(Rights::WRITE);
         let memory = self.region.whole().filter(|_| self.rights.has(Rights::MAP | Rights::READ))?;

@@ -1,9 +1,9 @@
-//! Station 11 at the server: the reply, as the handler writes it.
+//! Station 11 at the server: the handler writes the reply.
 //!
 //! Over shared memory the bytes go straight into the client's ring, over the slots of the request.
-//! The client reads them only after the header of the first slot is published, which is done last.
-//! So a reply can be written in any order, and overwritten. Over a network the bytes go into a
-//! buffer that the engine sends.
+//! The header of the first slot is published last, and the client reads nothing before. So a reply
+//! can be written in any order, and overwritten. Over a network the bytes go into a buffer that the
+//! engine sends.
 
 use super::answer::Caller;
 use super::answer::{Answer, Asker, Ending, Fate, Keep};
@@ -20,87 +20,75 @@ use nebula_sys::sync::AtomicU64;
 
 /// The reply to one RPC, as the handler writes it.
 ///
-/// The client provisions the room for it. A reply that does not fit becomes
-/// [`Fault::ReplyTooLarge`].
-///
-/// What differs from one RPC of a run to the next is two words: the fewer stores there are between
-/// two replies, the more of them are on their way to the client's core at once.
+/// The client provisions the room for it. A longer reply becomes [`Fault::ReplyTooLarge`]. Only two
+/// words differ between the RPCs of a run: fewer stores between two replies let more of them be in
+/// flight to the client's core at once.
 #[derive(Debug)]
 pub struct Reply<'a> {
-    /// The first line of the room, with the slot's header and 48 bytes of payload.
+    /// The first line of the room: the slot's header and 48 bytes of payload.
     line: &'a Line,
     bytes: u32,
-    /// The slot in `slots` that begins with that line.
     position: u32,
     /// The room, of whole slots.
     slots: Slots<'a>,
-    /// Room for all of it, in bytes.
     capacity: u32,
-    /// What goes back to the engine, and what does not fit the slots, where the reply is written
-    /// into no client's ring.
+    /// The fate and the rest of the reply, unless it goes into a client's ring.
     ending: Option<&'a mut Ending>,
-    /// Where the reply can be taken for later, if it can.
     laters: Option<&'a MayWait<'a>>,
 }
 
-/// In place of the bytes of a reply that is too large.
+/// In place of the length of a reply that is too large.
 const TOO_LARGE: u32 = u32::MAX;
-/// In place of the bytes of the reply to an RPC that its handler refuses. No reply is as long as
-/// either.
+/// In place of the length, if the handler refuses the RPC. No reply is as long as either.
 const REFUSED: u32 = u32::MAX - 1;
 
 impl<'a> Reply<'a> {
-    /// The reply to the RPC at `position`, which spans `span` slots.
     #[inline(always)]
     pub(crate) fn in_ring(slots: Slots<'a>, position: u32, span: u32) -> Self {
         let capacity = span * slots.geometry().mtu_bytes;
         Self { line: slots.line(position), bytes: 0, position, slots, capacity, ending: None, laters: None }
     }
 
-    /// The reply that is written into `answer`.
     #[inline(always)]
     pub(crate) fn buffered(answer: &'a mut Answer) -> Self {
         let (slots, ending, capacity) = answer.room();
         Self { line: slots.line(0), bytes: 0, position: 0, slots, capacity, ending: Some(ending), laters: None }
     }
 
-    /// The same, which may be taken for later.
     #[inline(always)]
     pub(crate) fn with_laters(mut self, laters: Option<&'a MayWait<'a>>) -> Self {
         self.laters = laters;
         self
     }
 
-    /// Takes the reply out of the handler: it can be sent after the handler has returned, from any
-    /// thread. What is written here is discarded then.
+    /// Takes the reply out of the handler, so that any thread can send it after the handler has
+    /// returned. Bytes written here are discarded then.
     ///
-    /// The request does not go along: copy what is needed of it. The RPC keeps its slots of the
-    /// receive buffer and its worker's credit, so a worker has at most
-    /// [`later_max`](crate::ServerConfig::later_max) RPCs and two more, and whatever comes beyond
-    /// that waits or is refused, as ever.
+    /// Copy what you need of the request: it is freed. The RPC keeps its slots of the receive
+    /// buffer and its worker's credit, so a worker has at most
+    /// [`later_max`](crate::ServerConfig::later_max) RPCs and two more. Further RPCs wait or are
+    /// refused.
     ///
     /// # Errors
     ///
     /// [`LaterError`]: the server was not [configured](crate::ServerConfig::later_max) for it, or
-    /// it was taken already.
+    /// the reply was taken already.
     pub fn later(&mut self) -> Result<LaterReply, LaterError> {
         self.laters.ok_or(LaterError::NotConfigured)?.laters.take(self.capacity, || self.asker())
     }
 
-    /// Whose RPC it is, where its reply can be taken for later.
     pub(crate) fn client(&self) -> Option<NodeId> {
         self.laters.map(|may_wait| may_wait.client)
     }
 
-    /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the
-    /// queue had been full, and may try another server. What is written before or after that is not
-    /// sent, unless it is [cleared](Self::clear).
+    /// Refuses the RPC: its client gets a NACK, as if the queue had been full, and may try another
+    /// server. The handler must not have executed any of it. Bytes written before or after are not
+    /// sent, unless the reply is [cleared](Self::clear).
     #[cold]
     pub fn refuse(&mut self) {
         self.bytes = REFUSED;
     }
 
-    /// Who waits for it and how long, where that is known.
     fn asker(&self) -> Option<Asker> {
         match &self.ending {
             Some(ending) => Some(ending.asker()),
@@ -112,18 +100,18 @@ impl<'a> Reply<'a> {
     }
 
     /// Whether the client has stopped waiting: it has [cancelled](crate::Client::cancel) the RPC,
-    /// or the deadline that it has set is over. A handler that runs long may ask now and then, and
-    /// give up; what it replies then is read by nobody.
+    /// or its deadline has passed. A long handler may check now and then, and give up: the client
+    /// ignores its reply.
     ///
-    /// Over shared memory the client says so in the slot that the reply goes into, and says no
-    /// deadline. Over UDP what a client says while its handler runs is read by the server's engine;
-    /// an [inline](crate::ServerConfig::inline) server's runs after the handler, so that there only
-    /// the deadline is seen.
+    /// Over shared memory the client writes the cancellation into the slot for the reply, and the
+    /// deadline is not known. Over UDP the server's engine reads it; the engine of an
+    /// [inline](crate::ServerConfig::inline) server runs after the handler, so only the deadline
+    /// works there.
     ///
     /// # Cost
     ///
-    /// A load, and a look at the clock where there is a deadline. Over shared memory the load
-    /// fetches the client's cache line: not more often than every microsecond, say.
+    /// A load, and a clock read if there is a deadline. Over shared memory the load fetches the
+    /// client's cache line, so check about once in a microsecond at most.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let now = || Timestamp::from_ps(Clock::new().now_ps());
@@ -133,20 +121,17 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Where it is read whether the client has taken the RPC back, for a reply that goes into the
-    /// client's ring.
+    /// Reads whether the client has cancelled the RPC, for a reply that goes into its ring.
     #[inline(always)]
     pub(crate) fn asked(&self) -> Option<Asked<'a>> {
         if self.ending.is_none() { Some(Asked::new(self.line, self.position)) } else { None }
     }
 
-    /// The room for the reply to another RPC, at `position` of the same ring.
     #[inline(always)]
     pub(crate) fn move_to(&mut self, position: u32) {
         (self.line, self.bytes, self.position) = (self.slots.line(position), 0, position);
     }
 
-    /// The room for the reply to another RPC, in the same answer.
     #[inline(always)]
     pub(crate) fn begin_again(&mut self) {
         self.bytes = 0;
@@ -155,7 +140,6 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Has `keeper` keep what was [published](Self::publish) in an answer.
     #[inline(always)]
     pub(crate) fn keep(&self, keeper: &mut dyn Keep) {
         if let Some(ending) = &self.ending {
@@ -174,7 +158,6 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// As [`write`](Self::write), of `bytes` and `tail` behind them.
     #[inline(always)]
     pub(crate) fn write_and(&mut self, bytes: &[u8], tail: [u8; 4]) {
         let end = bytes.len() + tail.len();
@@ -187,8 +170,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Has `put` write the whole reply into its first slot, and return its length in bytes. Whether
-    /// it is written: nothing was before, and `put` had room.
+    /// Lets `put` write the whole reply into its first slot and return its length in bytes. Returns
+    /// whether it did: nothing was written before, and `put` had room.
     #[inline(always)]
     pub(crate) fn write_whole(&mut self, put: impl FnOnce(&[AtomicU64]) -> Option<usize>) -> bool {
         let bytes = if self.bytes == 0 { put(self.slots.payload(self.position)) } else { None };
@@ -196,8 +179,8 @@ impl<'a> Reply<'a> {
         bytes.is_some()
     }
 
-    /// Writes `bytes` at `offset`. A shorter reply is extended; the gap holds unspecified bytes of
-    /// the client's own request.
+    /// Writes `bytes` at `offset`. If the reply is shorter, the gap holds zeros, or over shared
+    /// memory unspecified bytes of the client's own request.
     #[inline(always)]
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
         match self.room(offset, bytes.len()) {
@@ -216,13 +199,13 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Room for `bytes` bytes at `offset`, which the reply then reaches to; `None` where they do
-    /// not lie in whole words of the first slot.
+    /// The words for `bytes` bytes at `offset`, to which the reply is extended; `None` unless they
+    /// are whole words of the first slot.
     #[inline(always)]
     fn room(&mut self, offset: usize, bytes: usize) -> Option<&'a [AtomicU64]> {
         let (end, len) = (offset.saturating_add(bytes), self.bytes as usize);
-        // The last word is written whole: bytes of the reply behind the end would be lost. A buffer
-        // has held replies to others.
+        // The last word is written whole, which would overwrite later bytes of the reply. A buffer
+        // has held other replies, so its gaps must be filled.
         let cuts_in = end < len && !end.is_multiple_of(8);
         let has_gap = offset > len && self.ending.is_some();
         if !offset.is_multiple_of(8) || end > self.slots.geometry().mtu_bytes as usize || cuts_in || has_gap {
@@ -261,7 +244,6 @@ impl<'a> Reply<'a> {
         self.bytes = self.bytes.max(end);
     }
 
-    /// The end of `bytes` bytes at `offset`, if there is room for them.
     fn reserve(&mut self, offset: usize, bytes: usize) -> Option<u32> {
         let end = offset.checked_add(bytes).filter(|&end| end <= self.capacity as usize);
         if end.is_none() && self.bytes != REFUSED {
@@ -276,12 +258,12 @@ impl<'a> Reply<'a> {
         safe_point::yield_if_due();
     }
 
-    /// Discards what was written.
+    /// Discards the written bytes.
     pub fn clear(&mut self) {
         self.bytes = 0;
     }
 
-    /// Bytes written so far; 0 once something did not fit, or the RPC was refused.
+    /// Bytes written so far; 0 once a write did not fit, or the RPC was refused.
     #[must_use]
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -294,25 +276,23 @@ impl<'a> Reply<'a> {
         self.len() == 0
     }
 
-    /// Whether nothing was written, nor found too large.
+    /// Whether the reply is empty, not too large and not refused.
     #[inline(always)]
     pub(crate) fn is_untouched(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Whether nothing is known of who waits for it: it goes into a client's ring.
     #[inline(always)]
     pub(crate) const fn has_no_caller(&self) -> bool {
         self.ending.is_none()
     }
 
-    /// Who waits for it, where that is known.
     #[inline(always)]
     pub(crate) fn take_caller(&mut self) -> Option<Caller> {
         self.ending.as_mut().map(|ending| ending.take_caller())
     }
 
-    /// Gives back what [`take_caller`](Self::take_caller) has moved out.
+    /// Gives back what [`take_caller`](Self::take_caller) moved out.
     #[cold]
     pub(crate) fn give_back(&mut self, caller: Caller) {
         if let Some(ending) = &mut self.ending {
@@ -326,7 +306,6 @@ impl<'a> Reply<'a> {
         self.capacity as usize
     }
 
-    /// Makes the reply visible to the client.
     #[inline(never)]
     pub(crate) fn publish(&mut self) {
         match self.bytes {
@@ -340,7 +319,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// As [`publish`](Self::publish), where the reply is known to go into a client's ring.
+    /// As [`publish`](Self::publish), for a reply that goes into a client's ring.
     #[inline(always)]
     pub(crate) fn publish_whole(&mut self) {
         if self.bytes > self.slots.geometry().mtu_bytes {
@@ -349,19 +328,16 @@ impl<'a> Reply<'a> {
         publish_whole(self.line, first_word(Mark::Reply, self.position, 1), self.bytes.into());
     }
 
-    /// Tells the client why there is no reply.
     #[inline(never)]
     pub(crate) fn fail(&mut self, fault: Fault) {
         self.end(Mark::Fault, fault.code(), Fate::Faulted(fault));
     }
 
-    /// Tells the client that nothing was done.
     #[cold]
     pub(crate) fn nack(&mut self, reason: NackReason) {
         self.end(Mark::Nack, reason.code().into(), Fate::Refused(reason));
     }
 
-    /// Ends the RPC without a reply.
     fn end(&mut self, mark: Mark, extra: u32, fate: Fate) {
         match &mut self.ending {
             None => {
@@ -373,7 +349,6 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// A length within a reply's room.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
 const fn shorter(bytes: usize) -> u32 {
@@ -383,7 +358,7 @@ const fn shorter(bytes: usize) -> u32 {
 fn publish_in_ring(slots: Slots<'_>, position: u32, rpc_bytes: u32) {
     let span = slots.geometry().packets(rpc_bytes);
     let header = SlotHeader { mark: Mark::Reply, pkt_idx: 0, span, rpc_bytes, extra: 0 };
-    // The first slot is published last: it is the one that the client looks at.
+    // The first slot last: the client polls it.
     for pkt_idx in (1..span).rev() {
         slots.publish(position.wrapping_add(pkt_idx), SlotHeader { pkt_idx, ..header });
     }

@@ -1,10 +1,8 @@
-//! The RPCs of a run, as a service takes them one after the other: request in, reply out.
+//! The RPCs of a run, which a service takes one after the other: request in, reply out.
 //!
-//! A reply is visible to its client as soon as the next request is taken. What is the same for all
-//! of them, such as the client's ring, was looked up once.
-//!
-//! Over a network all of them are written into one answer, which the transport keeps before the
-//! next is begun.
+//! A reply is visible to its client as soon as the next request is taken. Data common to all, such
+//! as the client's ring, is looked up once. Over a network all replies are written into one answer,
+//! which the transport keeps before the next one begins.
 
 use super::answer::{Answer, Keep};
 use super::fault::Fault;
@@ -12,12 +10,11 @@ use super::reply::Reply;
 use super::slot::Slots;
 use nebula_nic::{BurstRpc, Run, SLOT_BYTES};
 
-/// Where the replies to a run go.
 #[derive(Debug)]
 pub(crate) enum Replies<'r> {
     /// Into the client's ring, where each RPC spans so many slots.
     Ring(Slots<'r>, u32),
-    /// One after the other into the same answer, which is kept each time.
+    /// Into one answer, which is kept after each reply.
     Kept(&'r mut Answer, &'r mut dyn Keep),
 }
 
@@ -52,26 +49,22 @@ pub(crate) enum Replies<'r> {
 /// ```
 #[derive(Debug)]
 pub struct Requests<'r> {
-    /// How many were taken.
     taken: usize,
     /// How many of those are answered: all, or all but the last.
     answered: usize,
-    /// To the one taken last.
     reply: Reply<'r>,
-    /// The payloads, `bytes_each` apart.
     payloads: &'r [u8],
     bytes_each: usize,
     rpcs: &'r [BurstRpc],
-    /// Of the first one in the client's ring, and how many slots each spans there.
+    /// The position of the first RPC in the client's ring, and the slots that each spans there.
     position: u32,
     span: u32,
-    /// Who keeps the replies, where they go into no ring.
+    /// Keeps the replies, unless they go into a ring.
     keeper: Option<&'r mut dyn Keep>,
     may_prefetch: bool,
 }
 
 impl<'r> Requests<'r> {
-    /// The RPCs of a run: their payloads begin at the start of `payloads`.
     #[inline(always)]
     pub(crate) fn new(
         run: &Run,
@@ -99,32 +92,32 @@ impl<'r> Requests<'r> {
         }
     }
 
-    /// How many are left to take.
+    /// How many requests are left.
     #[must_use]
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.rpcs.len() - self.taken
     }
 
-    /// Whether all were taken.
+    /// Whether all requests were taken.
     #[must_use]
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The request that `ahead` others will be taken before.
+    /// The request that comes after `ahead` others.
     ///
     /// # Panics
     ///
-    /// Where there is none.
+    /// If there is no such request.
     #[must_use]
     #[inline(always)]
     pub fn peek(&self, ahead: usize) -> &'r [u8] {
         self.request(self.taken + ahead)
     }
 
-    /// Whether memory may be prefetched for them: steering is on.
+    /// Whether memory may be prefetched for them, which is so if steering is on.
     #[must_use]
     #[inline(always)]
     pub fn may_prefetch(&self) -> bool {
@@ -136,14 +129,13 @@ impl<'r> Requests<'r> {
         &self.payloads[index * self.bytes_each..][..self.rpcs[index].bytes() as usize]
     }
 
-    /// The position of one in the client's ring.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "fewer than BURST_MAX")]
     fn position(&self, index: usize) -> u32 {
         self.position.wrapping_add(index as u32 * self.span)
     }
 
-    /// Takes the next request, and the room for its reply; publishes the reply before it.
+    /// Publishes the previous reply, and takes the next request with the room for its reply.
     #[expect(
         clippy::should_implement_trait,
         reason = "the reply is borrowed until the next call, which no iterator allows"
@@ -163,7 +155,7 @@ impl<'r> Requests<'r> {
         Some((request, &mut self.reply))
     }
 
-    /// Has `serve` answer each of them. Publishes a reply as soon as it is written.
+    /// Calls `serve` for each request, and publishes each reply at once.
     #[inline(always)]
     pub fn for_each(&mut self, mut serve: impl FnMut(&'r [u8], &mut Reply<'r>)) {
         if !self.begin_in_ring() {
@@ -179,8 +171,8 @@ impl<'r> Requests<'r> {
         self.end_in_ring();
     }
 
-    /// Whether the replies go into a ring. If so, [`next_in_ring`](Self::next_in_ring) gives the
-    /// requests from here on.
+    /// Whether the replies go into a ring. If so, take the other requests by
+    /// [`next_in_ring`](Self::next_in_ring).
     #[inline(always)]
     pub(crate) fn begin_in_ring(&mut self) -> bool {
         let is_in_ring = self.keeper.is_none();
@@ -190,8 +182,8 @@ impl<'r> Requests<'r> {
         is_in_ring
     }
 
-    /// As [`next`](Self::next), for a caller that publishes each reply, and says so at the
-    /// [end](Self::end_in_ring).
+    /// As [`next`](Self::next), for a caller that publishes each reply itself, and calls
+    /// [`end_in_ring`](Self::end_in_ring) at the end.
     #[inline(always)]
     pub(crate) fn next_in_ring(&mut self) -> Option<(&'r [u8], &mut Reply<'r>)> {
         if self.taken == self.rpcs.len() {
@@ -203,18 +195,15 @@ impl<'r> Requests<'r> {
         Some((request, &mut self.reply))
     }
 
-    /// All replies that [`next_in_ring`](Self::next_in_ring) has given room for are published.
     #[inline(always)]
     pub(crate) fn end_in_ring(&mut self) {
         self.answered = self.taken;
     }
 
-    /// Whether the one taken last is answered, or none was taken.
     pub(crate) fn is_last_answered(&self) -> bool {
         self.answered == self.taken
     }
 
-    /// Publishes the reply to the one taken last, unless it is.
     #[inline(always)]
     pub(crate) fn publish(&mut self) {
         if self.answered < self.taken {
@@ -229,7 +218,6 @@ impl<'r> Requests<'r> {
         }
     }
 
-    /// Ends the one taken last without a reply.
     #[cold]
     pub(crate) fn fail(&mut self, fault: Fault) {
         self.answered = self.taken;

@@ -1,5 +1,4 @@
-//! Which type an RPC is of: what a service says, where the engine that asks has another thread than
-//! the handlers, or what a configuration says.
+//! The type of an RPC, by its service or by a function in the configuration.
 
 use super::service::Service;
 use nebula_nic::schedule::RpcType;
@@ -9,7 +8,7 @@ use std::sync::Arc;
 
 type TypeOf = dyn Fn(&[u8]) -> RpcType + Send + Sync;
 
-/// The types of RPCs that a server tells apart under `darc`.
+/// The types of RPCs that a server distinguishes under `darc`.
 ///
 /// # Examples
 ///
@@ -30,35 +29,32 @@ type TypeOf = dyn Fn(&[u8]) -> RpcType + Send + Sync;
 #[derive(Clone)]
 pub struct RpcTypes {
     types: u8,
-    /// Without one, the service is asked on the engine's thread.
+    /// Without one, the engine's thread asks the service.
     type_of: Option<Arc<TypeOf>>,
 }
 
 impl RpcTypes {
-    /// So many types, 1 to [`TYPES_MAX`](crate::TYPES_MAX), of which `type_of` says a request's.
-    /// Type 0 is the common one: a type that does not exist is taken for it, and a panic too.
+    /// Distinguishes `types` types, 1 to [`TYPES_MAX`](crate::TYPES_MAX), by `type_of`. Type 0 is
+    /// the common one, also for unknown types and if `type_of` panics.
     #[must_use]
     pub fn new(types: u8, type_of: impl Fn(&[u8]) -> RpcType + Send + Sync + 'static) -> Self {
         Self { types, type_of: Some(Arc::new(type_of)) }
     }
 
-    /// What a service says.
     pub(crate) fn of<S: Service + Send + Sync + 'static>(service: Arc<S>) -> Self {
         Self::new(service.types(), move |request| service.rpc_type(request))
     }
 
-    /// So many types, of which the service says a request's that the worker has then.
     pub(crate) fn asked(types: u8) -> Self {
         Self { types, type_of: None }
     }
 
-    /// How many there are.
     #[must_use]
     pub fn types(&self) -> u8 {
         self.types
     }
 
-    /// The type of a request to `service`, which is asked unless another was set to say it.
+    /// The type of a request: by the configured function, or else by `service`.
     #[inline]
     pub(crate) fn type_of(&self, request: &[u8], service: Option<&dyn Service>) -> RpcType {
         let asked = AssertUnwindSafe(|| match (&self.type_of, service) {
@@ -66,7 +62,7 @@ impl RpcTypes {
             (None, Some(service)) => service.rpc_type(request),
             (None, None) => RpcType(0),
         });
-        // The engine goes on.
+        // A panic must not end the engine.
         catch_unwind(asked).unwrap_or_default()
     }
 }

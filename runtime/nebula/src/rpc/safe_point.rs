@@ -1,6 +1,6 @@
 //! Safe points: where a handler lets others run, under `preemptive:Q`.
 //!
-//! Each RPC runs on its own stack. At a safe point it reads the clock. Once its quantum is used, it
+//! Each RPC runs on its own stack. At a safe point it reads the clock. If its quantum is used, it
 //! switches to the worker, which continues the first RPC in line; the suspended one goes to the
 //! tail and later resumes on the same worker. It keeps slots and credit meanwhile, so the NIC gives
 //! a worker two more RPCs than it can suspend. At shutdown suspended RPCs are unwound.
@@ -9,16 +9,15 @@ use nebula_sys::clock::Clock;
 use nebula_sys::fiber;
 use std::cell::Cell;
 
-/// The tick that is never reached.
 const NEVER: u64 = u64::MAX;
 
 thread_local! {
-    /// When the RPC that this thread serves has used its quantum, in ticks of the machine's clock.
+    /// When the current RPC's quantum is used, in ticks of the machine's clock.
     static DUE: Cell<u64> = const { Cell::new(NEVER) };
 }
 
 /// A safe point. Under `preemptive:Q`, a handler that has used its quantum while other RPCs wait
-/// for its worker is suspended here, and resumed when it is its turn again.
+/// for its worker is suspended here, and resumed at its next turn.
 ///
 /// It can be called from any function that a handler calls. Elsewhere, and under other policies, it
 /// does nothing.
@@ -59,8 +58,7 @@ pub fn yield_if_due() {
     }
 }
 
-/// Sets when the RPC that this thread runs has used its quantum, in ticks of the machine's clock;
-/// returns what was set before.
+/// Sets when the current RPC's quantum is used, in ticks; returns the old value.
 #[inline]
 pub(crate) fn set_due(ticks: u64) -> u64 {
     DUE.replace(ticks)

@@ -1,22 +1,20 @@
-//! The trait of handlers: what a server does with an RPC.
+//! The trait of handlers.
 
 use super::requests::Requests;
 use crate::rpc::reply::Reply;
 use crate::rpc::store_counters::StoreCounters;
 use nebula_nic::schedule::RpcType;
 
-/// How far ahead of its execution an RPC is when [`Service::prefetch`] is called.
+/// How close an RPC is to its execution when [`Service::prefetch`] is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It has just arrived. Prefetch what is known from the request alone, such as an index bucket.
+    /// It has just arrived. Prefetch what the request alone determines, such as an index bucket.
     Arrived,
-    /// The first prefetches have completed. Follow them one step further, such as from the bucket
-    /// to the item.
+    /// The first prefetches have completed. Follow them one step, such as from bucket to item.
     Next,
 }
 
 /// A service: a function from request bytes to reply bytes, which all workers call concurrently.
-///
 /// Any `Fn(&[u8], &mut Reply)` is a service. Implement the trait to [`prefetch`](Self::prefetch) as
 /// well.
 ///
@@ -36,15 +34,15 @@ pub trait Service {
     /// [`Fault::HandlerPanicked`](crate::Fault::HandlerPanicked), and the worker continues.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
 
-    /// Answers several RPCs, which a worker has at once: each that [`Requests::next`] gives, in
-    /// that order. Override it where they can share work, such as the lookup of their keys.
+    /// Answers several RPCs in the order of [`Requests::next`]. Override it if they can share work,
+    /// such as the lookup of their keys.
     ///
-    /// A panic ends the RPC that was given last, or the next one if that was answered; the method
-    /// is called again for those behind it. What is not taken is answered with
+    /// A panic ends the RPC taken last, or the next one if that was answered; the method is then
+    /// called again for the rest. RPCs that it does not take are answered with
     /// [`Fault::Unanswered`](crate::Fault::Unanswered).
     ///
-    /// A worker that is the engine too calls it, with one queue for all RPCs: over shared memory
-    /// for those that it has several of, over UDP for what comes while nothing waits. Otherwise
+    /// Only an inline worker with one queue for all RPCs calls it: over shared memory if it has
+    /// several RPCs, over UDP and streams for RPCs that arrive while nothing waits. Otherwise
     /// [`serve`](Self::serve) is called for each RPC, so both must answer alike.
     #[inline(always)]
     fn serve_burst(&self, requests: &mut Requests<'_>) {
@@ -54,15 +52,14 @@ pub trait Service {
         serve_each(self, requests);
     }
 
-    /// Room for its longest reply, in bytes, where that is known: what the server says to clients
-    /// unless [`ServerConfig::reply_bytes_max`](crate::ServerConfig::reply_bytes_max) is set.
+    /// The longest reply in bytes, if that is known. Clients learn it from the server, unless
+    /// [`ServerConfig::reply_bytes_max`](crate::ServerConfig::reply_bytes_max) is set.
     fn reply_bytes_max(&self) -> Option<u32> {
         None
     }
 
-    /// RPCs of a worker that may wait for [later](crate::Reply::later) replies at once, where the
-    /// service gives any: what a worker may have unless
-    /// [`ServerConfig::later_max`](crate::ServerConfig::later_max) is set.
+    /// How many RPCs of a worker may wait for [later](crate::Reply::later) replies, if the service
+    /// gives any, unless [`ServerConfig::later_max`](crate::ServerConfig::later_max) is set.
     fn later_max(&self) -> Option<u16> {
         None
     }
@@ -72,36 +69,35 @@ pub trait Service {
         false
     }
 
-    /// Where the handler of this request runs. Asked only where some are [long](Self::has_long),
-    /// for each RPC, on the thread that it comes to.
+    /// Where the handler of this request runs. Called for each RPC, on the worker that it was
+    /// dispatched to, if [`has_long`](Self::has_long).
     fn class(&self, request: &[u8]) -> Class {
         let _ = request;
         Class::Dispatch
     }
 
-    /// The types of its RPCs, 1 to [`TYPES_MAX`](crate::TYPES_MAX), for the policy `darc`. Type 0
-    /// is the common one.
+    /// The number of its RPC types, 1 to [`TYPES_MAX`](crate::TYPES_MAX), for the policy `darc`.
+    /// Type 0 is the common one.
     fn types(&self) -> u8 {
         1
     }
 
-    /// The type of this request, below [`types`](Self::types); any other is taken for the common
-    /// one. Asked only under `darc`, once for each RPC before it is dispatched, by the engine: so
-    /// it should look at few bytes.
+    /// The type of this request; one not below [`types`](Self::types) counts as the common type.
+    /// Called only under `darc`, by the engine, once for each RPC before dispatch: read few bytes.
     fn rpc_type(&self, request: &[u8]) -> RpcType {
         let _ = request;
         RpcType(0)
     }
 
-    /// What it counts of what it stores, for the [status page](crate::StatusReader::store): asked
-    /// once in a while, by a worker. `None` where it stores nothing.
+    /// Counters of a store, for the [status page](crate::StatusReader::store); a worker reads them
+    /// once in a while. `None` if it stores nothing.
     fn store(&self) -> Option<StoreCounters> {
         None
     }
 
-    /// The server stops: each worker calls it after its last RPC, before those that wait for
-    /// [later](crate::Reply::later) replies end unanswered. A service whose own threads give such
-    /// replies can wait for them here.
+    /// The server stops. Each worker calls this after its last RPC, before RPCs that wait for
+    /// [later](crate::Reply::later) replies end unanswered. A service can wait for such replies
+    /// here.
     fn drain(&self) {}
 
     /// Whether [`prefetch`](Self::prefetch) does anything. If not, it is never called.
@@ -110,28 +106,27 @@ pub trait Service {
         false
     }
 
-    /// Prefetches memory that [`serve`](Self::serve) will read for this request. It must affect
-    /// timing only: it may be called any number of times, or never.
+    /// Prefetches memory that [`serve`](Self::serve) will read for this request. It may be called
+    /// any number of times, or never, so it must affect timing only.
     #[inline(always)]
     fn prefetch(&self, request: &[u8], stage: Stage) {
         let _ = (request, stage);
     }
 }
 
-/// Where the handler of an RPC runs.
+/// Where a handler runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// On the worker that the RPC was dispatched to, which serves no other meanwhile: for what
-    /// takes less time than handing it on.
+    /// On the worker that the RPC was dispatched to: for handlers shorter than a hand-over.
     #[default]
     Dispatch,
-    /// On a thread of the server's [pool](crate::ServerConfig::pool_threads): for what takes so
-    /// long that others must not wait behind it.
+    /// On a thread of the server's [pool](crate::ServerConfig::pool_threads): for handlers so long
+    /// that other RPCs must not wait behind them.
     Worker,
 }
 
-/// One after the other. The handler is compiled into the loop of those whose replies go into a
-/// ring: as a closure that two loops call, as of [`Requests::for_each`], it would be called.
+/// Serves one after the other. The loop for a ring is written out so that the handler is inlined:
+/// the closure of [`Requests::for_each`], which two loops call, would not be.
 #[inline(always)]
 fn serve_each<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
     if !requests.begin_in_ring() {
@@ -144,7 +139,6 @@ fn serve_each<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
     requests.end_in_ring();
 }
 
-/// Those whose replies are kept.
 #[inline(never)]
 fn serve_kept<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
     while let Some((request, reply)) = requests.next() {
@@ -152,14 +146,12 @@ fn serve_kept<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
     }
 }
 
-/// RPCs between [`Stage::Arrived`] and the execution: as many misses as a core has under way at
-/// once, and some more.
+/// RPCs between [`Stage::Arrived`] and the execution: some more than a core's misses in flight.
 const ARRIVED_AHEAD: usize = 16;
 /// RPCs between [`Stage::Next`] and the execution.
 const NEXT_AHEAD: usize = ARRIVED_AHEAD / 2;
 
-/// Prefetches for later RPCs while it serves earlier ones, so that misses overlap with each other
-/// and with the work.
+/// Prefetches for later RPCs while it serves earlier ones, so that misses overlap with work.
 #[inline(always)]
 fn serve_prefetched<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
     let rpcs = requests.len();

@@ -1,4 +1,4 @@
-//! What a slot of the ring looks like.
+//! The layout of a slot of a client's ring.
 //!
 //! ```text
 //!   word 0   position (32) | packet index (16) | span (12) | mark (4)    written last, with Release
@@ -6,41 +6,32 @@
 //!   word 2…  payload of this packet, at most `mtu` bytes
 //! ```
 //!
-//! A slot is whole cache lines, its header included: 48, 112, 176… bytes of payload.
-//!
-//! The first word alone says whether the slot holds what is looked for: the mark says who wrote,
-//! the position says for which lap. An RPC of up to 48 bytes lies in one cache line with its
-//! header.
+//! A slot is whole cache lines, header included: 48, 112, 176… bytes of payload. So an RPC of up to
+//! 48 bytes lies in one cache line with its header. The first word alone says whether the slot
+//! holds the expected packet: the mark says who wrote, the position says for which lap.
 
 use nebula_sys::copy::{copy_words, load_bytes, load_units, store_bytes};
 use nebula_sys::sync::{AtomicU64, Ordering};
 
 const _: () = assert!(HEADER_BYTES as usize == 8 * HEADER_WORDS, "two ways to say it");
 
-/// Words of header before the payload.
 pub(crate) const HEADER_WORDS: usize = 2;
-/// Bytes of it.
 const HEADER_BYTES: u32 = 16;
-/// Bytes of a cache line.
 const LINE_BYTES: u32 = 64;
-/// Payload that lies in one line with the header.
 pub(crate) const IN_LINE_BYTES: usize = (LINE_BYTES - HEADER_BYTES) as usize;
-/// Largest number of slots that one RPC may span.
 pub(crate) const SPAN_MAX: u32 = (1 << 12) - 1;
 
-/// Largest payload of one slot.
+/// The largest payload of one slot, in bytes.
 pub(crate) const MTU_BYTES_MAX: u32 = mtu_for(1 << 20);
 
-/// Who wrote a slot, and what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Request,
     Reply,
     Nack,
     Fault,
-    /// A request that its client has taken back.
     Cancelled,
-    /// A one-sided operation of the client's: no RPC.
+    /// A one-sided operation of the client, which is no RPC.
     Operation,
 }
 
@@ -69,22 +60,22 @@ impl Mark {
     }
 }
 
-/// The first word of the first slot of what spans `span` slots.
+/// The first word of the first of `span` slots.
 #[inline(always)]
 pub(crate) const fn first_word(mark: Mark, position: u32, span: u32) -> u64 {
     position as u64 | (span as u64) << 48 | mark.bits() << 60
 }
 
-/// Whether a slot's first word says that it holds a packet of the client's for `position`: of a
-/// request, taken back or not, or an operation.
+/// Whether a slot's first word marks a packet of the client for `position`: of a request, cancelled
+/// or not, or an operation.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
 pub(crate) const fn is_request(first: u64, position: u32) -> bool {
     first as u32 == position && first >> 60 & BY_CLIENT == Mark::Request.bits()
 }
 
-/// The first word of the slot where the reply to an RPC goes: until that is published, it says
-/// whether the client has taken the RPC back.
+/// The first word of the slot for a reply: until the reply is published, it says whether the client
+/// has cancelled the RPC.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     word: &'a AtomicU64,
@@ -98,8 +89,7 @@ impl<'a> Asked<'a> {
         Self { word: &line[0], position }
     }
 
-    /// Whether the client has taken the RPC back. Relaxed: nothing else is read by the word's
-    /// leave.
+    /// Whether the client has cancelled the RPC. Relaxed: no other read depends on it.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
     pub fn is_cancelled(self) -> bool {
@@ -108,18 +98,16 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Bits in which the marks that a client writes are the same, and no others.
+/// The bits that only the marks written by a client have in common.
 const BY_CLIENT: u64 = 0b0011;
 
 const _: () = assert!(Mark::Cancelled.bits() & BY_CLIENT == Mark::Request.bits());
 const _: () = assert!(Mark::Operation.bits() & BY_CLIENT == Mark::Request.bits());
 
-/// Writes the header of an RPC or a reply of one packet, whose payload lies in the slot that begins
-/// with `line`.
+/// Writes the header of an RPC or a reply of one packet, whose slot begins with `line`.
 #[inline(always)]
 pub(crate) fn publish_whole(line: &Line, first: u64, sizes: u64) {
     line[1].store(sizes, Ordering::Relaxed);
-    // Release: as in `Slots::publish`.
     line[0].store(first, Ordering::Release);
 }
 
@@ -130,18 +118,14 @@ pub(crate) struct SlotHeader {
     pub(crate) pkt_idx: u32,
     pub(crate) span: u32,
     pub(crate) rpc_bytes: u32,
-    /// Request: the key's hash. Reply: 0. NACK: the reason. Fault: which.
+    /// Request: the key's hash. Reply: 0. NACK: the reason. Fault: its code.
     pub(crate) extra: u32,
 }
 
-/// The shape of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
-    /// Slots of the ring, a power of two.
     pub(crate) slots: u32,
-    /// Payload bytes of a slot, which has 16 bytes of header and is whole cache lines.
     pub(crate) mtu_bytes: u32,
-    /// Cache lines of a slot.
     lines: u32,
 }
 
@@ -151,37 +135,33 @@ pub(crate) const fn mtu_for(bytes: u32) -> u32 {
 }
 
 impl Geometry {
-    /// A ring of `slots` slots, a power of two, with `mtu_bytes` of payload each, as [`mtu_for`]
-    /// gives them.
+    /// A ring of `slots` slots, a power of two, each with `mtu_bytes` from [`mtu_for`].
     pub(crate) const fn new(slots: u32, mtu_bytes: u32) -> Self {
         Self { slots, mtu_bytes, lines: (mtu_bytes + HEADER_BYTES) / LINE_BYTES }
     }
 
-    /// The first line of the slot at `position`.
     #[inline(always)]
     const fn first_line(self, position: u32) -> usize {
         (position & (self.slots - 1)) as usize * self.lines as usize
     }
 
-    /// The first position behind `position` that is the ring's first slot.
+    /// The first position after `position` that is the ring's first slot.
     #[inline(always)]
     pub(crate) const fn next_lap(self, position: u32) -> u32 {
         (position | (self.slots - 1)).wrapping_add(1)
     }
 
-    /// Bytes of the ring.
     pub(crate) const fn bytes(self) -> usize {
         self.slots as usize * self.lines as usize * LINE_BYTES as usize
     }
 
-    /// Packets that `bytes` bytes are cut into; an empty RPC is one packet.
+    /// Packets of `bytes` bytes; an empty RPC is one packet.
     pub(crate) const fn packets(self, bytes: u32) -> u32 {
         if bytes <= self.mtu_bytes { 1 } else { bytes.div_ceil(self.mtu_bytes) }
     }
 }
 
-/// A cache line of a ring. The first one of a slot has its header, and the payload's first 48
-/// bytes.
+/// A cache line of a ring. A slot's first line has its header and the first 48 bytes of payload.
 pub(crate) type Line = [AtomicU64; 8];
 
 /// A ring of slots in memory that the other side may change at any moment.
@@ -192,7 +172,6 @@ pub(crate) struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
-    /// A view of `words`, which must hold the whole ring.
     #[inline(always)]
     pub(crate) fn new(words: &'a [AtomicU64], geometry: Geometry) -> Self {
         debug_assert!(words.len() * 8 >= geometry.bytes());
@@ -204,7 +183,6 @@ impl<'a> Slots<'a> {
         self.geometry
     }
 
-    /// The first line of the slot at `position`.
     #[inline(always)]
     pub(crate) fn line(&self, position: u32) -> &'a Line {
         &self.lines[self.geometry.first_line(position)]
@@ -216,9 +194,7 @@ impl<'a> Slots<'a> {
         self.lines[first..first + self.geometry.lines as usize].as_flattened()
     }
 
-    /// The header of the slot at `position`, or `None` while it holds nothing for that position.
-    ///
-    /// The words are read once: what is returned is private.
+    /// A private copy of the header at `position`; `None` if the slot has another position.
     #[inline(always)]
     pub(crate) fn header(&self, position: u32) -> Option<SlotHeader> {
         let slot = self.slot(position);
@@ -240,13 +216,11 @@ impl<'a> Slots<'a> {
         })
     }
 
-    /// The payload words of the slot at `position`.
     #[inline(always)]
     pub(crate) fn payload(&self, position: u32) -> &'a [AtomicU64] {
         &self.slot(position)[HEADER_WORDS..]
     }
 
-    /// Writes the header of the slot at `position`; what was stored before becomes visible with it.
     #[inline(always)]
     pub(crate) fn publish(&self, position: u32, header: SlotHeader) {
         let slot = self.slot(position);
@@ -257,20 +231,18 @@ impl<'a> Slots<'a> {
         slot[0].store(first, Ordering::Release);
     }
 
-    /// Copies `bytes` into the payload of the slot at `position`.
     #[inline(always)]
     pub(crate) fn store(&self, position: u32, bytes: &[u8]) {
         store_bytes(self.payload(position), bytes);
     }
 
-    /// Copies the payload of the slot at `position` out of shared memory.
     #[inline(always)]
     pub(crate) fn load(&self, position: u32, into: &mut [u8]) {
         load_bytes(self.payload(position), into);
     }
 
-    /// The second word of the slot at `position`, if its first one is exactly `expected`: bytes of
-    /// the RPC in the low half, the key's hash or a status in the high one.
+    /// The second word of the slot at `position`, if its first one is exactly `expected`: the RPC's
+    /// bytes in the low half, the key's hash or a status in the high one.
     #[inline(always)]
     pub(crate) fn sizes_if(&self, position: u32, expected: u64) -> Option<u64> {
         let line = self.line(position);
@@ -278,37 +250,34 @@ impl<'a> Slots<'a> {
         (line[0].load(Ordering::Acquire) == expected).then(|| line[1].load(Ordering::Relaxed))
     }
 
-    /// Takes back the RPC at `position`, which spans `span` slots, if nothing is published there. A
-    /// reply that comes after this overwrites the mark.
+    /// Cancels the RPC at `position`, which spans `span` slots, unless its reply is published. A
+    /// later reply overwrites the mark.
     #[inline]
     pub(crate) fn cancel(&self, position: u32, span: u32) -> bool {
         let marked = |mark| first_word(mark, position, span & SPAN_MAX);
         let (from, to) = (marked(Mark::Request), marked(Mark::Cancelled));
-        // Release: who reads the mark reads the rest of the request, as if it had the request's
-        // own.
+        // Release: a reader of this mark reads the rest of the request too.
         self.line(position)[0].compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether a client has written a packet for `position`.
     #[inline(always)]
     pub(crate) fn has_request(&self, position: u32) -> bool {
-        // Acquire: as in `header`; and what was written to other slots before is visible too.
+        // Acquire: as in `header`; earlier writes to other slots are visible too.
         is_request(self.line(position)[0].load(Ordering::Acquire), position)
     }
 
     /// Copies the first `bytes` payload bytes of the slot at `position`, which begins with `line`,
-    /// to the start of `into`; some bytes behind them too.
+    /// to the start of `into`, and perhaps some more bytes.
     #[inline(always)]
     pub(crate) fn load_whole(&self, line: &Line, position: u32, into: &mut [u8], bytes: usize) {
         if bytes > IN_LINE_BYTES {
             return load_units(self.payload(position), into, bytes);
         }
-        // All that a line can hold, whatever counts: that takes no loop.
+        // A whole line's payload whatever `bytes` is: a fixed length needs no loop.
         load_bytes(&line[HEADER_WORDS..], &mut into[..IN_LINE_BYTES]);
     }
 
-    /// Writes `bytes` bytes at `offset` of the payload that starts at `position` and goes on in the
-    /// slots after it.
+    /// Writes `bytes` at `offset` of a payload that starts at `position` and spans slots.
     #[inline(never)]
     pub(crate) fn store_at(&self, position: u32, offset: usize, bytes: &[u8]) {
         self.scatter(position, offset, bytes.len(), |words, skip, done, len| {
@@ -316,7 +285,6 @@ impl<'a> Slots<'a> {
         });
     }
 
-    /// As [`store_at`](Self::store_at), from words that other cores may be changing.
     #[inline(never)]
     pub(crate) fn copy_at(&self, position: u32, offset: usize, src: &[AtomicU64], bytes: usize) {
         self.scatter(position, offset, bytes, |words, skip, done, len| {
@@ -328,8 +296,7 @@ impl<'a> Slots<'a> {
         });
     }
 
-    /// Calls `write(words, bytes to skip in the first word, bytes done, bytes to write)` for each
-    /// slot that the range falls into.
+    /// Calls `write(words, bytes to skip in the first, bytes done, bytes to write)` for each slot.
     #[inline(always)]
     fn scatter(
         &self,
@@ -355,7 +322,7 @@ impl<'a> Slots<'a> {
     }
 }
 
-/// Stores `bytes` from byte `skip` of the first word on; the bytes before and behind them stay.
+/// Stores `bytes` from byte `skip` of the first word on; the bytes around them stay.
 #[inline]
 pub(crate) fn store_unaligned(words: &[AtomicU64], skip: usize, bytes: &[u8]) {
     let (head, rest) = bytes.split_at(bytes.len().min((8 - skip) % 8));
@@ -366,7 +333,6 @@ pub(crate) fn store_unaligned(words: &[AtomicU64], skip: usize, bytes: &[u8]) {
     patch(&words[whole.len() / 8..], 0, tail);
 }
 
-/// Replaces bytes within the first word.
 fn patch(words: &[AtomicU64], skip: usize, bytes: &[u8]) {
     if !bytes.is_empty() {
         let mut word = words[0].load(Ordering::Relaxed).to_le_bytes();
@@ -375,7 +341,6 @@ fn patch(words: &[AtomicU64], skip: usize, bytes: &[u8]) {
     }
 }
 
-/// Copies `len` bytes from byte `from` of `src`, a piece of 64 bytes at a time.
 fn copy_unaligned(words: &[AtomicU64], skip: usize, src: &[AtomicU64], from: usize, len: usize) {
     let mut piece = [0; 64];
     let mut done = 0;

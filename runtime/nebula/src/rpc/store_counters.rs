@@ -1,25 +1,25 @@
-//! What a service that stores things says of them.
+//! Counters of a service that stores items.
 
-/// What a service says of what it stores, in [`Service::store`](crate::Service::store). What a
-/// service does not count stays 0.
+/// The counters of a store, returned by [`Service::store`](crate::Service::store). Those that a
+/// service does not maintain stay 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounters {
     /// Lookups that found an item.
     pub hits: u64,
     /// Lookups that found none.
     pub misses: u64,
-    /// Items stored, whether new or over others.
+    /// Items stored, whether they replaced others or not.
     pub sets: u64,
-    /// Items taken away by their users.
+    /// Items deleted by clients.
     pub deletes: u64,
-    /// Items that made room for others.
+    /// Items evicted to make room.
     pub evictions: u64,
-    /// Items whose time was over.
+    /// Items that expired.
     pub expired: u64,
-    /// Items that there are.
+    /// Items stored now.
     pub items: u64,
     /// Memory in use, in bytes.
     pub bytes_used: u64,
-    /// Memory that there is for items, in bytes.
+    /// Memory available for items, in bytes.
     pub bytes_max: u64,
 }

@@ -1,5 +1,4 @@
-//! Shared memory between processes: a ring of slots per client, and a Unix socket that says when a
-//! side is gone.
+//! Shared memory between processes: a ring per client, and a socket that shows when one leaves.
 //!
 //! ```text
 //!   client                                            server
@@ -13,18 +12,17 @@
 //! ```
 //!
 //! - **A reply overwrites its request's slot.** One line carries both directions: a round trip
-//!   moves it there and back, and no index is shared. A slot's first word names the position it is
-//!   for, so the credit to send again is the reply itself.
+//!   moves it there and back, and no index is shared. A slot's first word names its position, so
+//!   the reply itself is the credit to send again.
 //! - **The client provisions the room for its reply** (NEBULA §IV-B): an RPC spans as many slots as
 //!   the larger of request and reply needs.
 //! - **The ring belongs to its client**; it is no receive buffer. The server copies a packet into
-//!   the domain's one receive buffer, checks the copy and looks at the slot no more: what a client
-//!   changes afterwards changes nothing here.
-//! - **The socket lives as long as the ring.** The kernel closes it when a process ends, however it
-//!   ends.
-//! - **A client may sleep**, if it says so as it connects: a word behind its ring says when it
-//!   does, and the server then sends a byte over the socket with its next answer. Which of the two
-//!   looks when is in [`nebula_sys::wake`].
+//!   the domain's one receive buffer, checks the copy and reads the slot no more, so a client
+//!   cannot change a packet later.
+//! - **The socket lives as long as the ring.** The kernel closes it however a process ends.
+//! - **A client may sleep**, if it asks for that as it connects: a word behind its ring says when
+//!   it sleeps, and the server then sends a byte over the socket with its next answer.
+//!   [`nebula_sys::wake`] orders the two sides' accesses.
 
 pub(crate) mod handshake;
 pub(crate) mod channel;

@@ -9,11 +9,10 @@
 //!         ◀─────────────────────────── frame {reply, NACK, …}
 //! ```
 //!
-//! - **The server's state does not grow with its clients.** What it remembers is the last RPCs, in
-//!   one ring for all.
-//! - **At most once.** An RPC keeps its number and its stamp however often it is sent; the ring
-//!   says what became of it. What is older than the ring is refused and never run.
-//! - **The client does the work**: it sends again, asks again, backs off.
+//! - **The server's state does not grow with its clients**: one ring remembers the last RPCs.
+//! - **At most once.** An RPC keeps its number and its stamp in every retransmission; the ring has
+//!   its fate. An RPC older than the ring is refused and never run.
+//! - **The client does the work**: it retransmits, asks for answers, backs off.
 //! - **Several messages share a datagram**, and several datagrams a system call.
 
 pub(crate) mod frame;

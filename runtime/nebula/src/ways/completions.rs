@@ -6,15 +6,13 @@ use nebula_nic::{CoreId, Dispatch, Frontend, Steer, Steering};
 use nebula_sys::prefetch;
 use std::collections::VecDeque;
 
-/// RPCs for which there is room from the start: more than a policy gives a core.
 const PAYLOADS: usize = 64;
 
-/// A core's completion queue.
 #[derive(Debug)]
 pub(crate) struct Completions {
-    /// Which RPCs the core has, and which of them is next.
+    /// The core's RPCs, and which of them is next.
     pub(crate) frontend: Frontend,
-    /// Payloads of its entries, in their order; an engine on this thread keeps them itself.
+    /// Payloads of its entries, in order, unless an engine on this thread keeps them.
     payloads: VecDeque<Held>,
     /// The core that the latest RPC was given to: this one, unless it was stolen.
     home: CoreId,
@@ -42,15 +40,14 @@ impl Completions {
         self.home
     }
 
-    /// The next of several RPCs that the core has.
     #[inline(always)]
     pub(crate) fn push(&mut self, job: Job) {
         self.frontend.handle_dispatch(job.dispatch);
         self.payloads.push_back(job.held);
     }
 
-    /// An RPC that the core has come for. Nothing can be fetched ahead of it: which one a core gets
-    /// next is decided when it comes.
+    /// Adds an RPC that the core has fetched. Its payload could not be prefetched: the core's next
+    /// RPC is decided only when it comes for one.
     #[inline(always)]
     pub(crate) fn push_fetched(&mut self, Job { dispatch, held }: Job) {
         self.home = dispatch.core;
@@ -60,19 +57,17 @@ impl Completions {
         self.payloads.push_back(held);
     }
 
-    /// An RPC whose payload the engine on this thread keeps.
     #[inline(always)]
     pub(crate) fn push_kept(&mut self, dispatch: Dispatch) {
         self.frontend.handle_dispatch(dispatch);
     }
 
-    /// The payload of the next RPC.
     #[inline(always)]
     pub(crate) fn pop_payload(&mut self) -> Option<Held> {
         self.payloads.pop_front()
     }
 
-    /// Has the payload of the next RPC fetched, if it is known and not fetched yet (NEBULA §V-B).
+    /// Prefetches the payload of the next RPC, if that is known and not done yet (NEBULA §V-B).
     #[inline(always)]
     pub(crate) fn steer_next(&mut self, service: &dyn Service) {
         let (Some(next), Some(held)) = (self.frontend.steer_next(), self.payloads.front_mut()) else { return };

@@ -1,4 +1,4 @@
-//! A core at work, whichever way its RPCs come: begin, serve, release.
+//! A core at work, the same for all ways: begin, serve, release.
 
 use super::completions::Completions;
 use super::source::Source;
@@ -21,13 +21,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One core: its completion queue, the source that fills it, and the rings that replies go to.
 #[derive(Debug)]
 pub(crate) struct Core<X> {
     pub(crate) source: X,
     pub(crate) completions: Completions,
     pub(crate) channels: ChannelCache,
-    /// RPCs whose replies are given later, where that is possible.
+    /// The RPCs with later replies, if there can be any.
     later: Option<Box<Later>>,
     idle: IdlePolicy,
     stop: Arc<AtomicBool>,
@@ -36,18 +35,15 @@ pub(crate) struct Core<X> {
     yielding: Yielding,
 }
 
-/// What every core is made of, beside its source.
 pub(crate) struct Parts {
     pub(crate) frontend: Frontend,
     pub(crate) channels: ChannelCache,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// An RPC that a core has begun.
 pub(crate) struct Begun {
     pub(crate) arrival: Arrival,
     pub(crate) held: Held,
-    /// The core that it was given to.
     home: CoreId,
 }
 
@@ -57,7 +53,7 @@ impl std::fmt::Debug for Begun {
     }
 }
 
-/// An RPC whose reply is given later, and the ring that it goes to, if to one.
+/// An RPC with a later reply, and the ring for it, if it goes into one.
 #[derive(Debug)]
 struct Parked {
     rpc: u64,
@@ -65,18 +61,16 @@ struct Parked {
     channel: Option<Arc<Channel>>,
 }
 
-/// What an RPC keeps until its reply is given.
 #[derive(Debug)]
 enum Kept {
     /// Its slots and the core's credit.
     All(Begun),
-    /// Only the room for its reply: the buffer was freed before.
+    /// Only the room for its reply: its slots were freed.
     Room { rpc: RpcKey, span: u32, answer: Option<Box<Answer>> },
 }
 
 impl Kept {
-    /// The RPC, the slots of the client's ring that it spans, and the room for a reply that goes
-    /// into no ring.
+    /// The RPC, its span in the client's ring, and the buffer for a reply that goes into no ring.
     fn room(&mut self) -> (RpcKey, u32, Option<&mut Answer>) {
         match self {
             Self::All(Begun { arrival, held, .. }) => (arrival.rpc, held.span, held.answer.as_deref_mut()),
@@ -85,17 +79,15 @@ impl Kept {
     }
 }
 
-/// The RPCs whose replies are given later.
 #[derive(Debug, Default)]
 struct Later {
     laters: Laters,
-    /// Those that keep their slots are at most as many as the NIC gives a core.
+    /// At most as many as the NIC gives a core keep their slots.
     parked: Vec<Parked>,
     /// Whether handlers may take their replies: the NIC gives this core credit for that.
     is_configured: bool,
 }
 
-/// How a kept RPC ends.
 enum Ending<'a> {
     Reply(&'a [u8]),
     Fault(Fault),
@@ -119,8 +111,7 @@ impl Later {
     }
 }
 
-/// Where the reply to an RPC is written: into its answer, or into the client's ring, which comes
-/// with it; `None` when the client is gone.
+/// The reply to an RPC in its answer, or in the client's ring; `None` if the client has left.
 #[inline(always)]
 fn reply_to<'a>(
     channels: &'a mut ChannelCache,
@@ -152,27 +143,23 @@ impl<X: Source> Core<X> {
         }
     }
 
-    /// Takes over what concerns a worker.
     pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
         (self.watch, self.idle) = (watch.clone(), config.idle);
         self.completions.set_steering(config.steering);
         self.later = (config.laters() > 0).then(|| Box::new(Later { is_configured: true, ..Later::default() }));
     }
 
-    /// What it samples, from here on.
     pub(crate) fn set_meter(&mut self, meter: Meter) {
         self.meter = meter;
     }
 
-    /// The number of the core.
     pub(crate) fn id(&self) -> CoreId {
         self.completions.frontend.core()
     }
 
-    /// Serves until the server stops.
     pub(crate) fn run(&mut self, service: &dyn Service) {
         let mut idle_since = None;
-        // Asked every turn: under load there may always be something to do.
+        // In every turn, because under load there may always be more RPCs.
         while !self.is_stopped() {
             if self.turn(service) > 0 {
                 idle_since = None;
@@ -185,20 +172,18 @@ impl<X: Source> Core<X> {
         self.finish();
     }
 
-    /// The service has got its last RPC.
+    /// The service gets no more RPCs.
     #[cold]
     pub(super) fn end_service(&self, service: &dyn Service) {
         service.drain();
         self.meter.note_end(service);
     }
 
-    /// The same, where that is all.
     #[cold]
     pub(super) fn note_end(&self, service: &dyn Service) {
         self.meter.note_end(service);
     }
 
-    /// Counts an RPC that began at `began_ps` and has ended just then.
     #[inline]
     pub(super) fn note_served(&mut self, begun: &Begun, began_ps: u64, service: &dyn Service) {
         if self.meter.is_due(1) {
@@ -208,12 +193,10 @@ impl<X: Source> Core<X> {
         }
     }
 
-    /// Has the meter note that the worker is about to rest.
     pub(super) fn note_rest(&mut self, service: &dyn Service) {
         self.meter.note_rest(service);
     }
 
-    /// One turn; returns how many RPCs were served in it.
     #[inline]
     pub(crate) fn turn(&mut self, service: &dyn Service) -> usize {
         let ended = self.end_later();
@@ -231,13 +214,12 @@ impl<X: Source> Core<X> {
         at_once + served + ended
     }
 
-    /// Takes what has been dispatched to this core; one that is the engine too first runs a turn of
-    /// it.
+    /// Takes RPCs dispatched to this core. A core that is the engine too first runs a turn of it.
     pub(crate) fn pull(&mut self, service: &dyn Service) {
         self.source.pull(&mut self.completions, service);
     }
 
-    /// Begins the next RPC whose answer somebody waits for.
+    /// Begins the next RPC whose client still waits.
     pub(crate) fn begin(&mut self, service: &dyn Service) -> Option<Begun> {
         loop {
             let begun = self.begin_any(service)?;
@@ -252,14 +234,13 @@ impl<X: Source> Core<X> {
         }
     }
 
-    /// The time, for RPCs that have a deadline. Not that of the turn: the RPCs before may have
-    /// taken long.
+    /// The time, for deadlines. Not the turn's: earlier RPCs may have taken long.
     #[inline]
     fn now(&self) -> Timestamp {
         Timestamp::from_ps(self.watch.now_ps())
     }
 
-    /// Gives an RPC back that nobody waits for any more.
+    /// Ends an RPC whose client does not wait any more.
     #[cold]
     fn refuse(&mut self, mut begun: Begun, reason: NackReason) {
         match &mut begun.held.answer {
@@ -270,8 +251,7 @@ impl<X: Source> Core<X> {
         self.source.uncount();
     }
 
-    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile. That one
-    /// may have come since the last one was begun.
+    /// Begins the next RPC, and prefetches the payload of the one behind it, if it has come.
     #[inline(always)]
     fn begin_any(&mut self, service: &dyn Service) -> Option<Begun> {
         let Self { source, completions, .. } = self;
@@ -313,8 +293,7 @@ impl<X: Source> Core<X> {
             self.meter.sample(status::Served::one(arrival, given, is_steered, began, ended));
             self.meter.note_store(service);
         }
-        // The next one has mostly come while this one was served. Its payload is fetched while what
-        // follows from this one's end is done.
+        // The next RPC has usually come meanwhile. Its payload is fetched while this one is ended.
         self.source.take_given(&mut self.completions);
         self.completions.steer_next(service);
         match taken {
@@ -323,7 +302,6 @@ impl<X: Source> Core<X> {
         }
     }
 
-    /// Answers an RPC by `write`, unless its client is gone.
     pub(crate) fn answer(&mut self, begun: &mut Begun, write: impl FnOnce(&mut Reply<'_>) -> Option<Fault>) {
         self.answer_by(begun, |reply| match write(reply) {
             None => reply.publish(),
@@ -331,7 +309,6 @@ impl<X: Source> Core<X> {
         });
     }
 
-    /// Has the answer to an RPC published by `publish`, unless its client is gone.
     fn answer_by(&mut self, begun: &mut Begun, publish: impl FnOnce(&mut Reply<'_>)) {
         let Begun { arrival, held, .. } = begun;
         let to = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut());
@@ -341,7 +318,7 @@ impl<X: Source> Core<X> {
         }
     }
 
-    /// Takes the reply to an RPC for later, and keeps the RPC until it comes.
+    /// Takes the reply to an RPC for later, and keeps the RPC until it is given.
     pub(crate) fn take_later(&mut self, begun: Begun) -> Result<LaterReply, (Begun, LaterError)> {
         if self.later.as_ref().is_none_or(|later| !later.is_configured) {
             return Err((begun, LaterError::NotConfigured));
@@ -354,9 +331,8 @@ impl<X: Source> Core<X> {
         Ok(reply)
     }
 
-    /// Frees the buffer of an RPC whose reply is given later. Where the room for the reply goes
-    /// back by way of another thread, it goes with the buffer: then both are kept until the reply
-    /// comes.
+    /// Frees the slots of an RPC with a later reply. If the reply's buffer goes back by way of
+    /// another thread, it goes with the slots: then both are kept until the reply is given.
     pub(crate) fn free(&mut self, mut begun: Begun) -> Result<LaterReply, (Begun, LaterError)> {
         self.later.get_or_insert_default();
         let (reply, rpc) = match self.number_later(&begun) {
@@ -376,7 +352,6 @@ impl<X: Source> Core<X> {
         Ok(reply)
     }
 
-    /// The reply to an RPC, and its number among those that are answered later.
     fn number_later(&mut self, begun: &Begun) -> Result<(LaterReply, u64), LaterError> {
         let Begun { arrival, held, .. } = begun;
         let (capacity, asker) = match &held.answer {
@@ -394,7 +369,6 @@ impl<X: Source> Core<X> {
         Ok((reply, laters.taken().ok_or(LaterError::Taken)?))
     }
 
-    /// Keeps an RPC whose handler has returned, until its reply is given.
     #[cold]
     fn park(&mut self, rpc: u64, begun: Begun) {
         let channel = self.channel_of(&begun);
@@ -403,13 +377,11 @@ impl<X: Source> Core<X> {
         }
     }
 
-    /// The ring that the reply to an RPC goes to, if to one.
     fn channel_of(&mut self, begun: &Begun) -> Option<Arc<Channel>> {
         if begun.held.answer.is_some() { None } else { self.channels.shared(begun.arrival.rpc.snid) }
     }
 
-    /// Sends the reply to an RPC that this core has kept, from the core's own thread. Gives it
-    /// back, if it is to an RPC of another core.
+    /// Sends the reply to a kept RPC from the core's own thread, or returns another core's.
     pub(crate) fn end_now(&mut self, reply: LaterReply, bytes: &[u8]) -> Option<LaterReply> {
         let later = self.later.as_mut().filter(|later| later.laters.is_of(&reply));
         let Some(parked) = later.and_then(|later| later.remove(reply.rpc())) else { return Some(reply) };
@@ -419,7 +391,7 @@ impl<X: Source> Core<X> {
         None
     }
 
-    /// Ends RPCs whose replies have been given since; how many.
+    /// Ends RPCs whose later replies have come; returns their number.
     #[inline(always)]
     pub(crate) fn end_later(&mut self) -> usize {
         match self.later.as_ref().and_then(|later| later.laters.ended()) {
@@ -432,7 +404,7 @@ impl<X: Source> Core<X> {
     fn end_parked(&mut self, ended: Vec<Ended>) -> usize {
         let mut count = 0;
         for Ended { rpc, end } in ended {
-            // One whose handler has panicked was ended then.
+            // An RPC whose handler panicked has ended already.
             let parked = self.later.as_mut().and_then(|later| later.remove(rpc));
             if let Some(parked) = parked {
                 self.end_one(parked, Ending::from(&end));
@@ -466,7 +438,7 @@ impl<X: Source> Core<X> {
         }
     }
 
-    /// Ends all RPCs whose replies were to be given later: the server stops.
+    /// Ends all RPCs with later replies when the server stops.
     #[cold]
     fn end_all_later(&mut self) {
         self.end_later();
@@ -478,7 +450,6 @@ impl<X: Source> Core<X> {
         self.settle();
     }
 
-    /// Gives the RPC's slots and this core's credit back.
     #[inline(always)]
     pub(crate) fn release(&mut self, Begun { arrival, held, home }: Begun) {
         self.completions.frontend.handle_release(arrival.slots);
@@ -487,23 +458,20 @@ impl<X: Source> Core<X> {
         self.source.give_back(&mut self.completions, served);
     }
 
-    /// Gives back what was kept for the next turn at the lock; sends what has been answered.
+    /// Gives back slots kept for the next turn at the lock; sends answers.
     #[inline(always)]
     pub(crate) fn settle(&mut self) {
         self.source.settle();
     }
 
-    /// An RPC has run and is not over.
     pub(crate) fn note_unfinished(&mut self) {
         self.source.note_unfinished();
     }
 
-    /// Whether the server stops.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The server has stopped.
     pub(crate) fn finish(&mut self) {
         if self.later.is_some() {
             self.end_all_later();
@@ -511,13 +479,11 @@ impl<X: Source> Core<X> {
         self.source.finish();
     }
 
-    /// Rests after a turn that found nothing; `idle_since` is the worker's, and empty when there
-    /// was something to do.
+    /// Rests after a turn without work; `idle_since` is `None` after a turn with work.
     #[inline]
     pub(crate) fn rest(&mut self, idle_since: &mut Option<u64>) {
         self.channels.tidy();
-        // A reply that is given later wakes a worker that rests, not one that sleeps until packets
-        // come.
+        // A later reply wakes a resting worker, but not one that sleeps until packets come.
         let may_block = self.later.as_ref().is_none_or(|later| later.parked.is_empty());
         if self.source.rests(may_block) {
             return;

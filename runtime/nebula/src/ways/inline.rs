@@ -1,4 +1,4 @@
-//! A worker that is the engine too: RPCs come by a call, and slots go back by a call.
+//! A worker that is the engine too: RPCs come, and slots go back, by a call.
 
 use super::completions::Completions;
 use super::core::Core;
@@ -12,7 +12,6 @@ use crate::rpc::service::{Service, Stage};
 use crate::transport::shm::rings::Rings;
 use nebula_nic::{Arrival, NodeId, Timestamp};
 
-/// The engine of this thread.
 #[derive(Debug)]
 pub(crate) struct Inline<T> {
     engine: Box<Engine<T>>,
@@ -25,11 +24,11 @@ impl<T> Inline<T> {
 }
 
 impl<T: Transport> Inline<T> {
-    /// Ends the ingress of a turn that took `packets` in, and takes what is dispatched then.
+    /// Ends the ingress of a turn that took `packets`, and takes the RPCs dispatched then.
     #[inline(always)]
     fn end_pull(&mut self, now: Timestamp, packets: usize, completions: &mut Completions, service: &dyn Service) {
         let engine = &mut self.engine;
-        // A pass for each stage, so that the misses of all that arrived overlap.
+        // A pass for each stage, so that the misses of all arrivals overlap.
         if packets > 0 && completions.steers() && service.prefetches() {
             engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Arrived));
             engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Next));
@@ -53,13 +52,12 @@ impl<T: Transport> Source for Inline<T> {
         let now = self.engine.begin_turn();
         let Polled { packets, served } = self.engine.poll_and_serve(now, service, completions.steers());
         self.end_pull(now, packets, completions, service);
-        // Of this turn, and not of the one that has ended above.
+        // `end_pull` has ended the previous turn: these count for this one.
         self.engine.count_served(served);
         served
     }
 
-    /// The engine has copied every payload through this core's cache already: there is nothing to
-    /// steer.
+    /// Nothing to steer: the engine has copied every payload through this core's cache.
     #[inline(always)]
     fn payload(&mut self, _: &mut Completions, arrival: &Arrival) -> Option<Held> {
         Some(self.engine.take_payload(arrival))
@@ -70,7 +68,7 @@ impl<T: Transport> Source for Inline<T> {
         let engine = &mut self.engine;
         engine.count_served(1);
         engine.free(engine.time_of_end(), served);
-        // Everything that could be dispatched had been: one credit more is one RPC more at most.
+        // Everything possible was dispatched, so one more credit is at most one more RPC.
         if let Some(dispatch) = engine.next_dispatch() {
             completions.push_kept(dispatch);
         }
@@ -108,7 +106,7 @@ impl<T: Transport> Source for Inline<T> {
         self.engine.flush(self.engine.now());
     }
 
-    /// The engine is told, for it thinks that a turn serves.
+    /// The engine assumes that a turn serves.
     fn note_unfinished(&mut self) {
         self.engine.note_unfinished();
     }
@@ -123,10 +121,9 @@ impl<T: Transport> Source for Inline<T> {
     }
 }
 
-/// Over shared memory a worker that is the engine too serves runs, where there is one queue for all
-/// RPCs.
+/// Over shared memory an inline worker serves runs, if there is one queue for all RPCs.
 impl Core<Inline<Rings>> {
-    /// As [`run`](Core::run), in runs where that is possible.
+    /// As [`run`](Core::run), in runs if possible.
     pub(crate) fn run_in_runs(&mut self, service: &dyn Service) {
         if !self.source.engine.serves_runs() {
             return self.run(service);
@@ -141,8 +138,7 @@ impl Core<Inline<Rings>> {
                 }
                 Turn::Busy(_) => {}
             }
-            // Asked whenever more than the rings is looked at: under load there may always be
-            // something to do.
+            // Not after a mere glance at the rings, but even under endless load.
             if self.is_stopped() {
                 self.end_service(service);
                 return self.finish();
@@ -150,7 +146,7 @@ impl Core<Inline<Rings>> {
         }
     }
 
-    /// As [`turn`](Core::turn), in runs where that is possible.
+    /// As [`turn`](Core::turn), in runs if possible.
     #[inline]
     pub(crate) fn turn_in_runs(&mut self, service: &dyn Service) -> usize {
         if !self.source.engine.serves_runs() {
@@ -167,8 +163,7 @@ impl Core<Inline<Rings>> {
         self.source.engine.turn_of_runs(service, self.completions.steers(), may_glance)
     }
 
-    /// Serves what was dispatched for `wait_for_rpc` and not taken, so that the core has all its
-    /// credit.
+    /// Serves RPCs dispatched for `wait_for_rpc` and not taken, to regain all the credit.
     #[cold]
     fn finish_given(&mut self, service: &dyn Service) {
         while let Some(begun) = self.begin(service) {

@@ -1,5 +1,4 @@
-//! A worker under `mcs-lock`: no thread is the engine, and each worker is it when it is its turn at
-//! the lock. It comes for its RPCs itself, one at a time.
+//! A worker under `mcs-lock`: it is the engine at its turn at the lock, and takes one RPC.
 
 use super::completions::Completions;
 use super::source::Source;
@@ -11,12 +10,11 @@ use nebula_nic::{CoreId, Span};
 use nebula_sys::mcs::Waiter;
 use std::sync::atomic::AtomicBool;
 
-/// One worker's place at the lock.
 #[derive(Debug)]
 pub(crate) struct Lock<T> {
     engine: Waiter<Engine<T>>,
     core: CoreId,
-    /// Served, and given back when it comes for the next one.
+    /// An RPC that was served; its slots go back at the next turn.
     freed: Option<Served>,
     has_rested: bool,
 }
@@ -28,11 +26,9 @@ impl<T> Lock<T> {
 }
 
 impl<T: Transport> Source for Lock<T> {
-    /// They are come for one at a time.
     #[inline(always)]
     fn pull(&mut self, _: &mut Completions, _: &dyn Service) {}
 
-    /// Gives back what was served and comes for the next RPC.
     #[inline(never)]
     fn fetch(&mut self, completions: &mut Completions) {
         let (core, freed, has_rested) = (self.core, self.freed.take(), std::mem::take(&mut self.has_rested));
@@ -41,14 +37,13 @@ impl<T: Transport> Source for Lock<T> {
         }
     }
 
-    /// Keeps what was served until the worker comes again.
     #[inline]
     fn give_back(&mut self, _: &mut Completions, served: Served) {
-        // A core has credit for one RPC, so there is none kept already.
+        // A core has credit for one RPC, so none is kept already.
         self.freed = Some(served);
     }
 
-    /// Gives back what was served, without coming for more.
+    /// Gives back the served RPC, without taking another.
     #[inline]
     fn settle(&mut self) {
         if let Some(freed) = self.freed.take() {

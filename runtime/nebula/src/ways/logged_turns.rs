@@ -1,5 +1,4 @@
-//! The turns of a worker's RPCs, and what is decided about them in the decision log, where there is
-//! one.
+//! The turns of a worker's RPCs, and their decisions in the decision log, if there is one.
 
 use crate::nic::recorder::Choice;
 use nebula_nic::decision::TurnStep;
@@ -7,8 +6,7 @@ use nebula_nic::schedule::{Next, Turns, Yielded};
 use nebula_nic::{CoreId, Decision, Input, Quantum, Timestamp};
 use std::sync::mpsc::Sender;
 
-/// [`Turns`] whose inputs and decisions are written down. What changes nothing is left out: a free
-/// core that nobody wants.
+/// [`Turns`] whose inputs and decisions are logged, except a free core without RPCs.
 #[derive(Debug)]
 pub(crate) struct LoggedTurns {
     turns: Turns,
@@ -28,7 +26,7 @@ impl LoggedTurns {
     fn note(&self, step: TurnStep, decision: Option<Decision>) {
         if let Some(log) = &self.log {
             let input = Input::Turn { core: self.core, step };
-            // The engine is gone when the server ends: nobody writes the log then.
+            // The engine's end is gone when the server ends, and the log with it.
             let _ = log.send(Choice { at: Some(self.now), input, decision });
         }
     }

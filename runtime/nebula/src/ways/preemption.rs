@@ -1,18 +1,18 @@
-//! `preemptive:Q`, at the worker: handlers that make room for others at their safe points.
+//! `preemptive:Q`, at the worker: handlers let others run at their safe points.
 //!
 //! Every RPC runs on its own stack, in a fiber slot. At a safe point the handler calls
-//! [`yield_if_due`](crate::yield_if_due); once it has had its quantum, that switches to the
-//! worker's own stack. There the worker takes in what has been dispatched meanwhile and asks
-//! [`Turns`] who is next: the same RPC if nobody waits, or else the first in line. A handler that
-//! calls nothing runs to its end.
+//! [`yield_if_due`](crate::yield_if_due). Once its quantum is used, that switches to the worker's
+//! own stack. There the worker takes newly dispatched RPCs and asks [`Turns`] for the next RPC: the
+//! same one if none waits, or else the first in line. A handler without safe points runs to its
+//! end.
 //!
 //! ```text
 //!   worker's stack    pull ─▶ who is next? ─▶ start or resume ─┐        ┌─▶ pull ─▶ who is next? …
 //!   RPC's own stack                                            └─ serve ─┘ yield_if_due(), quantum used
 //! ```
 //!
-//! Fiber slots and stacks are made at the start. An RPC in a fiber slot owns its slots of the
-//! receive region and keeps its client's ring mapped, whatever becomes of the client meanwhile.
+//! Fiber slots and stacks are created at the start. An RPC in a fiber slot owns its slots of the
+//! receive region and keeps its client's ring mapped, even if the client leaves.
 
 use super::core::{Begun, Core};
 use super::logged_turns::LoggedTurns;
@@ -33,17 +33,14 @@ use nebula_sys::fiber::{Fibers, Stacks, State};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// An RPC that has begun, and the ring that its reply goes to, if to one.
 #[derive(Debug)]
 struct Placed {
     begun: Begun,
     channel: Option<Arc<Channel>>,
-    /// When, for samples.
     began_ps: u64,
 }
 
 impl Placed {
-    /// The request, and where the reply is written.
     fn parts(&mut self) -> (&[u8], Option<Reply<'_>>) {
         let Begun { arrival, held, .. } = &mut self.begun;
         let reply = match (&mut held.answer, &self.channel) {
@@ -55,10 +52,9 @@ impl Placed {
     }
 }
 
-/// Lent out to the handler while it runs or is suspended.
+/// Borrowed by the handler while it runs or is suspended.
 type Place = RefCell<Option<Placed>>;
 
-/// What a worker needs so that its RPCs can take turns.
 #[derive(Debug)]
 pub(crate) struct Preemption {
     turns: LoggedTurns,
@@ -77,12 +73,12 @@ impl Preemption {
             stacks: Stacks::try_new(places, stack_bytes)?,
             places: (0..places).map(|_| Place::default()).collect(),
             clock,
-            // A tick more: at that tick the quantum is over, whichever way it was rounded.
+            // One tick more, so that the quantum is used at that tick however it was rounded.
             quantum_ticks: clock.ticks_of(quantum.span().as_ps()).saturating_add(1),
         })
     }
 
-    /// Serves until the server stops. What is suspended then is unwound and not answered.
+    /// Serves until the server stops. RPCs suspended then are unwound and not answered.
     pub(crate) fn run<X: Source>(&mut self, core: &mut Core<X>, service: &dyn Service) {
         self.within(core, service, |round| {
             let mut idle_since = None;
@@ -101,7 +97,7 @@ impl Preemption {
         core.finish();
     }
 
-    /// Serves what is there, at most some RPCs, and each of them to its end.
+    /// Serves RPCs that are there, at most some, and each to its end.
     pub(crate) fn turn<X: Source>(&mut self, core: &mut Core<X>, service: &dyn Service) -> usize {
         self.within(core, service, |round| {
             let mut served = 0;
@@ -127,7 +123,6 @@ impl Preemption {
     }
 }
 
-/// A worker at work.
 struct Round<'r, 'scope, 'env, X> {
     core: &'r mut Core<X>,
     turns: &'r mut LoggedTurns,
@@ -138,16 +133,13 @@ struct Round<'r, 'scope, 'env, X> {
     quantum_ticks: u64,
 }
 
-/// What came of one look at what has been dispatched.
 struct Pass {
     served: usize,
-    /// Whether an RPC has begun that is not over.
     is_under_way: bool,
 }
 
 impl<X: Source> Round<'_, '_, '_, X> {
-    /// Takes what has been dispatched, then serves until somebody has used a quantum: what has come
-    /// meanwhile is to be looked at then.
+    /// Takes dispatched RPCs, then serves until one has used its quantum.
     fn pass(&mut self, may_begin: bool) -> Pass {
         self.core.pull(self.service);
         let mut served = 0;
@@ -164,7 +156,6 @@ impl<X: Source> Round<'_, '_, '_, X> {
         Pass { served, is_under_way: self.turns.begun() > 0 }
     }
 
-    /// Runs the next RPC, and says how far it has come.
     #[inline]
     fn step(&mut self, may_begin: bool) -> Option<State> {
         self.line_up();
@@ -188,7 +179,6 @@ impl<X: Source> Round<'_, '_, '_, X> {
         Some(state)
     }
 
-    /// Puts what has been given to the core in line.
     #[inline]
     fn line_up(&mut self) {
         let given = self.core.completions.frontend.outstanding() - self.core.completions.frontend.in_service();
@@ -197,11 +187,10 @@ impl<X: Source> Round<'_, '_, '_, X> {
         }
     }
 
-    /// Begins the next RPC in the fiber slot `fiber`.
     fn begin(&mut self, fiber: usize, now: Timestamp) -> State {
-        // The caller may have taken it with `wait_for_rpc` since it stood in line.
+        // The caller may have taken it with `wait_for_rpc` meanwhile.
         let Some(begun) = self.core.begin(self.service) else { return State::Ended };
-        // What has room for its answer with it goes to no ring: nobody looks for one, under a lock.
+        // With an answer buffer it needs no ring, so the search for one, under a lock, is skipped.
         let channel = match begun.held.answer {
             Some(_) => None,
             None => match self.core.channels.shared(begun.arrival.rpc.snid) {
@@ -217,7 +206,7 @@ impl<X: Source> Round<'_, '_, '_, X> {
         self.fibers.start(fiber, move || serve(place, service))
     }
 
-    /// The RPC in the fiber slot `fiber` is over: its slots and the core's credit go back.
+    /// The RPC in the fiber slot `fiber` has ended: slots and credit go back.
     #[inline]
     fn end(&mut self, fiber: usize, fault: Option<Fault>) {
         self.turns.handle_end();
@@ -231,7 +220,6 @@ impl<X: Source> Round<'_, '_, '_, X> {
         }
     }
 
-    /// Unwinds the RPCs that have begun.
     #[cold]
     fn cancel_all(&mut self) {
         for (fiber, place) in self.places.iter().enumerate() {
@@ -243,7 +231,6 @@ impl<X: Source> Round<'_, '_, '_, X> {
     }
 }
 
-/// Serves the RPC in `place`, on its stack.
 fn serve(place: &Place, service: &dyn Service) {
     if let Some(placed) = &mut *place.borrow_mut()
         && let (request, Some(mut reply)) = placed.parts()

@@ -1,4 +1,4 @@
-//! A worker with an engine on another thread: RPCs come by a ring, and slots go back by a ring.
+//! A worker with an engine on another thread: RPCs come, and slots go back, by a ring.
 
 use super::completions::Completions;
 use super::source::Source;
@@ -10,7 +10,6 @@ use nebula_sys::spsc::{Consumer, Producer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A worker's ends of its two rings.
 #[derive(Debug)]
 pub(crate) struct Ring {
     jobs: Consumer<Job>,
@@ -18,7 +17,7 @@ pub(crate) struct Ring {
     parkers: Option<Parkers>,
 }
 
-/// What wakes a worker and its engine, where both sleep when there is nothing to do.
+/// The parkers of a worker and its engine, if both may sleep.
 #[derive(Debug)]
 pub(crate) struct Parkers {
     pub(crate) own: Arc<Parker>,
@@ -47,8 +46,7 @@ impl Source for Ring {
     #[inline(always)]
     fn give_back(&mut self, _: &mut Completions, served: Served) {
         let mut served = served;
-        // The ring holds as many as the policy gives a core, so it is full only while the engine is
-        // about to look.
+        // The ring holds all that a core is given, so it is full only until the engine looks.
         while let Err(back) = self.freed.try_push(served) {
             served = back;
             std::hint::spin_loop();
@@ -61,7 +59,7 @@ impl Source for Ring {
     fn rest(&mut self, silence: Span, stop: &AtomicBool) -> bool {
         let Some(parkers) = self.parkers.as_ref().filter(|_| silence >= POLLED_FOR) else { return false };
         parkers.own.arm();
-        // One look more, for what was given before the worker said that it sleeps.
+        // Once more, for RPCs given before the worker armed its parker.
         if self.jobs.is_empty() && !stop.load(Ordering::Relaxed) {
             parkers.own.wait();
         }

@@ -1,8 +1,7 @@
-//! A worker under `work-stealing`: it takes from its own queue, and from another worker's when that
-//! is empty.
+//! A worker under `work-stealing`: it takes from its own queue, or else from another worker's.
 //!
-//! The engine puts an RPC into the queue of its home core. The worker that takes it serves it;
-//! slots and credit go back to the home core's account.
+//! The engine puts an RPC into the queue of its home core. Whichever worker serves it, slots and
+//! credit go back to the home core's account.
 
 use super::completions::Completions;
 use super::source::Source;
@@ -14,21 +13,19 @@ use nebula_nic::{CoreId, CoreSet, Decision, Input, STEALABLE_BOUND};
 use nebula_sys::spsc::Producer;
 use std::sync::mpsc::Sender;
 
-/// One worker among those that steal from each other.
 #[derive(Debug)]
 pub(crate) struct Stealing {
     core: CoreId,
     queues: Queues,
     thief: Thief,
-    /// The queues that were not empty at the last look.
     filled: CoreSet,
     freed: Producer<Served>,
     log: Option<Sender<Choice>>,
 }
 
 impl Stealing {
-    /// The worker `core`. What it has done with goes into `freed`, which has room for all that the
-    /// queues hold; its choices go into `log`, where there is one.
+    /// The worker `core`. Served RPCs go into `freed`, which has room for all RPCs of the queues;
+    /// choices go into `log`, if there is one.
     pub(crate) fn new(
         core: CoreId,
         queues: Queues,
@@ -40,9 +37,8 @@ impl Stealing {
         Self { core, queues, thief, filled, freed, log }
     }
 
-    /// The next RPC: from this worker's queue, else from the one that the thief chooses.
-    ///
-    /// None, too, where somebody else was quicker at the victim's queue: the caller comes again.
+    /// The next RPC: from this worker's queue, else from the thief's choice. `None` also if another
+    /// worker was quicker there: the caller tries again.
     #[inline]
     fn take(&mut self) -> Option<Job> {
         match self.queues[self.core.index()].pop() {
@@ -62,7 +58,7 @@ impl Stealing {
         let victim = self.thief.choose(&self.filled)?;
         if let Some(log) = &self.log {
             let input = Input::Steal { core: self.core, queues: self.filled.bits() };
-            // The engine is gone when the server ends: nobody writes the log then.
+            // The engine's end is gone when the server ends, and the log with it.
             let _ = log.send(Choice { at: None, input, decision: Some(Decision::Victim(victim)) });
         }
         self.queues[victim.index()].pop()
@@ -70,7 +66,6 @@ impl Stealing {
 }
 
 impl Source for Stealing {
-    /// They are come for one at a time.
     #[inline(always)]
     fn pull(&mut self, _: &mut Completions, _: &dyn Service) {}
 

@@ -3,8 +3,7 @@
 /// Bytes in front of each pair.
 pub const PAIR_HEADER_BYTES: usize = 4;
 
-/// What stands in front of a pair; `None` where the key has not 1 to 255 bytes, or the value more
-/// than a reply can carry.
+/// The header of a pair; `None` without 1 to 255 bytes of key, or if no reply can carry the value.
 #[must_use]
 #[inline]
 pub fn pair_header(key_bytes: usize, value_bytes: usize) -> Option<[u8; PAIR_HEADER_BYTES]> {
@@ -16,7 +15,7 @@ pub fn pair_header(key_bytes: usize, value_bytes: usize) -> Option<[u8; PAIR_HEA
 /// A key and its value.
 pub type Pair<'a> = (&'a [u8], &'a [u8]);
 
-/// The pairs of a reply's value, in order: `Err` once, at the end, where the bytes are not pairs.
+/// The pairs of a reply's value, in order; `Err` once, at the end, if the bytes are not pairs.
 ///
 /// # Examples
 ///
@@ -47,7 +46,6 @@ impl<'a> Pairs<'a> {
         Self { left: value }
     }
 
-    /// The first pair, and what follows it.
     fn split(&self) -> Option<(Pair<'a>, &'a [u8])> {
         let (header, rest) = self.left.split_first_chunk::<PAIR_HEADER_BYTES>()?;
         let word = u32::from_le_bytes(*header);

@@ -36,7 +36,7 @@ pub enum GroupReplayError {
     Difference {
         /// The line of the log, from 1, excluding the configuration's.
         line: usize,
-        /// What the log says.
+        /// The logged line.
         logged: Box<GroupLine>,
         /// The same input with the decisions of the other group.
         decided: Box<GroupLine>,

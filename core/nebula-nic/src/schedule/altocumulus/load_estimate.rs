@@ -1,15 +1,11 @@
-//! How loaded is the group? Counts arrivals in windows, and smooths the counts.
+//! The load of a group, from smoothed counts of arrivals in windows.
 
 use crate::time::{Span, Timestamp};
 
 /// A manager's estimate of its group's load.
 ///
-/// Whole numbers only: the count of a window, with 16 binary places, enters a moving average with a
-/// weight of 1/8.
-///
-/// # Cost
-///
-/// A comparison and an addition per arrival; a division when a window closes.
+/// In whole numbers: the count of a window, with 16 binary places, enters a moving average with a
+/// weight of 1/8. Cost: a comparison and an addition per arrival; a division when a window closes.
 ///
 /// # Examples
 ///

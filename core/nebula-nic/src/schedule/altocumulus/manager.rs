@@ -1,5 +1,4 @@
-//! The manager of one group: from its own queue and the lengths that others have published to
-//! migrations.
+//! The manager of one group: decides migrations from its queue and the others' published lengths.
 
 use super::load_estimate::LoadEstimate;
 use super::pattern::{Pattern, PatternCounts};
@@ -14,11 +13,11 @@ use alloc::vec::Vec;
 /// The configuration of a manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManagerConfig {
-    /// Which group it manages.
+    /// The group that it manages.
     pub group: GroupId,
-    /// How many groups there are.
+    /// The number of groups.
     pub groups: u16,
-    /// From one decision to the next.
+    /// The time from one decision to the next.
     pub period: Span,
     /// The most RPCs handed over in one period.
     pub bulk: u32,
@@ -28,18 +27,15 @@ pub struct ManagerConfig {
     pub window: Span,
     /// Arrivals in a window that would keep all workers of the group busy.
     pub window_capacity: u32,
-    /// From which queue length on RPCs are predicted to miss the SLO, by load.
+    /// By load, the queue length beyond which RPCs are predicted to miss the SLO.
     pub thresholds: Thresholds,
 }
 
 impl ManagerConfig {
-    /// The published parameters for one of `groups` groups of `workers` cores, which serve an RPC
-    /// in `service` on average.
+    /// The published parameters for one of `groups` groups of `workers` cores with mean `service`.
     ///
-    /// # Source
-    ///
-    /// Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, according to a secondary
-    /// source. The window in which the load is estimated is assumed: ten mean service times.
+    /// Source: Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, according to a
+    /// secondary source. The window of ten mean service times is assumed.
     #[must_use]
     pub fn new(group: GroupId, groups: u16, workers: u16, service: Span, thresholds: Thresholds) -> Self {
         let window = Span::from_ps(service.as_ps().saturating_mul(10).max(1));
@@ -111,30 +107,24 @@ pub enum ManagerConfigError {
 pub struct Migration {
     /// The group that gets them.
     pub to: GroupId,
-    /// How many, at most: fewer if fewer may leave. In messages of [`Manager::batch`] each.
+    /// How many at most, in messages of [`Manager::batch`] each: fewer if fewer may leave.
     pub count: u32,
 }
 
 /// Decides which of a group's waiting RPCs go to which other group.
 ///
 /// Report arrivals with [`handle_arrival`](Self::handle_arrival), and call [`decide`](Self::decide)
-/// once per period. It reads the published lengths only when its own queue is beyond the threshold,
-/// so that a group below it costs one comparison.
+/// once per period. Cost: one comparison below the threshold, otherwise O(groups · log groups); no
+/// allocation.
+///
+/// Source: Altocumulus: threshold, pattern, bulk, concurrency, batches of bulk over concurrency,
+/// and the minimum difference that keeps RPCs from moving back and forth. The difference from which
+/// queues count as far apart is not published: here a whole bulk.
 ///
 /// # Invariants
 ///
 /// One decision names at most `concurrency` groups, each once and never its own, and at most `bulk`
-/// RPCs; it names no group whose queue is not shorter by more than a batch.
-///
-/// # Cost
-///
-/// O(1) below the threshold, otherwise O(groups · log groups); no allocation after construction.
-///
-/// # Source
-///
-/// Altocumulus: threshold, pattern, bulk, concurrency, batches of bulk over concurrency, and the
-/// minimum difference that keeps RPCs from moving back and forth. When queues count as far apart is
-/// not published: here at a difference of a whole bulk.
+/// RPCs; only groups whose queue is shorter by more than a batch.
 ///
 /// # Examples
 ///
@@ -157,7 +147,7 @@ pub struct Manager {
     load: LoadEstimate,
     threshold: u32,
     next: Timestamp,
-    /// Queue lengths for the current decision, the groups by length, and the result.
+    /// Scratch space and result of a decision.
     lengths: Box<[u32]>,
     order: Box<[u16]>,
     migrations: Vec<Migration>,
@@ -181,7 +171,7 @@ impl Manager {
         })
     }
 
-    /// An RPC has arrived at the group from outside.
+    /// Counts an RPC that arrived at the group from outside.
     #[inline]
     pub fn handle_arrival(&mut self, now: Timestamp) {
         if self.load.handle_arrival(now) {
@@ -189,7 +179,7 @@ impl Manager {
         }
     }
 
-    /// Replaces the thresholds, when the service time turns out to differ.
+    /// Replaces the thresholds, when the service time changes.
     pub fn set_thresholds(&mut self, thresholds: Thresholds) {
         self.threshold = thresholds.at(self.load.permille());
         self.config.thresholds = thresholds;
@@ -228,9 +218,8 @@ impl Manager {
     }
 
     /// Decides which RPCs leave: `waiting` is the length of its queue, `published` the length that
-    /// each other group published last.
-    ///
-    /// The next decision is due at the first multiple of the period after `now`.
+    /// another group last published. The next decision is due at the first multiple of the period
+    /// after `now`.
     #[inline]
     pub fn decide(&mut self, now: Timestamp, waiting: u32, published: impl FnMut(GroupId) -> u32) -> &[Migration] {
         let period_ps = self.config.period.as_ps();
@@ -258,13 +247,13 @@ impl Manager {
         }
     }
 
-    /// How often it had RPCs handed over, by what it saw.
+    /// How often it had RPCs handed over, by pattern.
     #[must_use]
     pub fn patterns(&self) -> PatternCounts {
         self.patterns
     }
 
-    /// The groups to send to, with nothing assigned to them yet.
+    /// The groups to send to, without RPCs yet.
     fn choose(&mut self, pattern: Pattern) {
         let (order, own) = (&self.order, self.config.group.0);
         let last = order.len() - 1;
@@ -272,15 +261,14 @@ impl Manager {
         let to: &[u16] = match pattern {
             Pattern::Hill if rank == 0 => &order[..last.min(self.config.concurrency as usize)],
             Pattern::Valley if rank < last => &order[..1],
-            // Of an odd number, the one in the middle has no partner.
+            // With an odd number of groups, the one in the middle has no partner.
             Pattern::Pairing if rank < order.len() / 2 => &order[rank..=rank],
             _ => &[],
         };
         self.migrations.extend(to.iter().map(|&to| Migration { to: GroupId(to), count: 0 }));
     }
 
-    /// A batch for each in turn, while there are RPCs beyond the threshold and the difference
-    /// exceeds a batch.
+    /// A batch for each in turn, while RPCs exceed the threshold and the difference a batch.
     fn share_out(&mut self, waiting: u32) {
         let batch_max = self.batch();
         let (mut left, mut source) = ((waiting - self.threshold).min(self.config.bulk), waiting);

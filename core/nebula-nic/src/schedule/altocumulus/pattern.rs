@@ -2,22 +2,19 @@
 
 /// The class of a vector of queue lengths.
 ///
-/// # Source
-///
-/// Altocumulus: the three classes. What "far" means is not published; here it is a whole bulk of
-/// migrations.
+/// Source: Altocumulus: the three classes. The meaning of "far" is not published; here it is a
+/// whole bulk of migrations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// One queue is far longer than every other: it sends to many.
     Hill,
     /// One queue is far shorter than every other: the others send to it.
     Valley,
-    /// Neither: the longest sends to the shortest, the second longest to the second shortest, and
-    /// so on.
+    /// Neither: the longest sends to the shortest, the second to the second shortest, and so on.
     Pairing,
 }
 
-/// Decisions that had RPCs handed over, by the pattern that was seen.
+/// Decisions that had RPCs handed over, by pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PatternCounts {
     /// Under [`Pattern::Hill`].
@@ -40,13 +37,8 @@ impl PatternCounts {
 }
 
 impl Pattern {
-    /// The class of `lengths`, where `far` more waiting RPCs are far longer.
-    ///
-    /// Of two queues, the longer one is a hill. With one queue or none, the class does not matter.
-    ///
-    /// # Cost
-    ///
-    /// O(queues), no allocation.
+    /// The class of `lengths`, where `far` more waiting RPCs are far longer; `None` with fewer than
+    /// two queues. Of two queues, the longer one is a hill. O(queues), no allocation.
     ///
     /// # Examples
     ///
@@ -75,7 +67,6 @@ impl Pattern {
     }
 }
 
-/// The extreme of at least two lengths, and the next one.
 fn two_extremes(lengths: &[u32], is_beyond: impl Fn(u32, u32) -> bool) -> [u32; 2] {
     let (mut first, mut second) = (lengths[0], lengths[1]);
     if is_beyond(second, first) {

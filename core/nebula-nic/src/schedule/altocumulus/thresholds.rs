@@ -1,5 +1,5 @@
-//! How many RPCs may wait before the last of them is predicted to miss the SLO? One number per
-//! state, trained in advance.
+//! The number of RPCs that may wait before the last is predicted to miss the SLO: one per state,
+//! trained in advance.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -14,7 +14,7 @@ pub struct ThresholdRow {
     pub waiting: u32,
 }
 
-/// Thresholds by load: plain numbers, trained elsewhere.
+/// Thresholds by load, trained elsewhere.
 ///
 /// # Examples
 ///
@@ -51,13 +51,11 @@ impl Thresholds {
         Self(vec![ThresholdRow { load_permille: u32::MAX, waiting }].into())
     }
 
-    /// A threshold without training: `workers` cores complete `slo_services` mean service times of
-    /// work each within the SLO, and an RPC behind that many is late. This holds on average only,
+    /// A threshold without training: within the SLO, `workers` cores complete `slo_services` mean
+    /// service times of work each, and an RPC behind that many is late. This holds on average only,
     /// and is too high for most RPCs.
     ///
-    /// # Source
-    ///
-    /// Altocumulus: ten times the cores, at an SLO of ten service times.
+    /// Source: Altocumulus: ten times the cores, at an SLO of ten service times.
     #[must_use]
     pub fn naive(workers: u16, slo_services: u32) -> Self {
         Self::fixed(u32::from(workers).saturating_mul(slo_services).saturating_add(1))
@@ -75,10 +73,7 @@ impl Thresholds {
     }
 
     /// The threshold at a load: that of the first row whose load is not lower, or of the last row.
-    ///
-    /// # Cost
-    ///
-    /// O(log rows).
+    /// Cost: O(log rows).
     #[must_use]
     pub fn at(&self, load_permille: u32) -> u32 {
         let row = self.0.partition_point(|row| row.load_permille < load_permille).min(self.0.len() - 1);

@@ -1,5 +1,4 @@
-//! The division of cores: groups of types from the shortest on, each with the cores after those of
-//! the previous group.
+//! The division of cores: groups of types from the shortest on, each with the next cores.
 
 use super::DarcConfig;
 use super::profile::Profile;
@@ -15,19 +14,14 @@ struct Group {
     types: TypeSet,
     /// The first core that it may use; all later cores are its own or belong to longer groups.
     first: u16,
-    /// Its own cores.
     cores: u16,
 }
 
-/// # Invariants
-///
-/// [`first`](Group::first) does not decrease from group to group: the groups that a core may serve
-/// are a prefix.
+/// [`first`](Group::first) never decreases: the groups that a core may serve are a prefix.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     groups: Box<[Group]>,
     len: usize,
-    /// The group of each type.
     group_of: Box<[u8]>,
     /// The types from the shortest on; types not seen yet are last.
     order: Box<[RpcType]>,
@@ -112,7 +106,6 @@ impl Plan {
     }
 }
 
-/// Whether `mean` exceeds `shortest` by at most `percent` percent.
 fn is_within(mean: crate::time::Span, shortest: crate::time::Span, percent: u8) -> bool {
     u128::from(mean.as_ps()) * 100 <= u128::from(shortest.as_ps()) * (100 + u128::from(percent))
 }

@@ -5,15 +5,15 @@ use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// A share of 1: shares are fractions of 2^32.
+/// 1 as a share: shares are fractions of 2^32.
 const ONE: u64 = 1 << 32;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Kind {
-    // -- the window --
+    // The window.
     rpcs: u32,
     sum_ps: u64,
-    // -- all windows, weighted --
+    // All windows, weighted.
     mean_ps: u64,
     share: u64,
     /// Share of all work in the current plan.
@@ -40,7 +40,6 @@ impl Profile {
         self.samples += 1;
     }
 
-    /// RPCs in the window so far.
     #[inline]
     pub(super) const fn samples(&self) -> u32 {
         self.samples
@@ -71,19 +70,16 @@ impl Profile {
         (self.samples, self.is_first) = (0, false);
     }
 
-    /// The work of a type: its mean times its share.
     pub(super) fn work(&self, kind: RpcType) -> u128 {
         let Kind { mean_ps, share, .. } = self.kinds[usize::from(kind.0)];
         u128::from(mean_ps) * u128::from(share)
     }
 
-    /// The work of all types.
     pub(super) fn work_total(&self) -> u128 {
         self.types().map(|kind| self.work(kind)).sum()
     }
 
-    /// Whether the share of a type in all work differs from that in the last plan by more than
-    /// `percent` percent of it.
+    /// Whether a type's share of all work is off the last plan's by more than `percent` percent.
     pub(super) fn has_moved(&self, percent: u8) -> bool {
         self.types().any(|kind| {
             let planned = self.kinds[usize::from(kind.0)].planned;
@@ -91,7 +87,6 @@ impl Profile {
         })
     }
 
-    /// Records that a plan is made from the current values.
     pub(super) fn note_planned(&mut self) {
         for kind in self.types() {
             self.kinds[usize::from(kind.0)].planned = self.work_share(kind);
@@ -110,7 +105,6 @@ impl Profile {
     }
 }
 
-/// `old` moved towards `new`.
 #[expect(clippy::cast_possible_truncation, reason = "between two u64")]
 fn weighted(old: u64, new: u64, weight_percent: u8) -> u64 {
     let weight = u128::from(weight_percent.min(100));

@@ -4,7 +4,7 @@ use crate::output::text::{depth, load, time};
 use crate::output::units;
 use nebula_nic::Span;
 
-/// What the positions on an axis say.
+/// The meaning of the positions on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// The label of the nearest tick: names, or values that are ticks themselves.
@@ -17,14 +17,14 @@ pub enum Unit {
     Time,
     /// The logarithm of microseconds.
     LogTime,
-    /// A number as [`symlog`] places it.
+    /// A number placed by [`symlog`].
     Symlog,
     /// The nines of a share.
     Nines,
 }
 
 impl Unit {
-    /// What a position says, with three digits.
+    /// The text of a position, with three digits.
     fn show(self, at: f64) -> Option<String> {
         Some(match self {
             Self::Ticks => return None,
@@ -42,20 +42,19 @@ impl Unit {
 /// values and the labeled ticks.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it says.
+    /// Its label.
     pub label: String,
     /// Its lower end.
     pub from: f64,
     /// Its upper end.
     pub to: f64,
-    /// What its values are.
+    /// The unit of its values.
     pub unit: Unit,
-    /// Where it has ticks, and what these say.
+    /// The places and labels of its ticks.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// What a position on it says.
     pub(super) fn show(&self, at: f64) -> String {
         let distance = |tick: &(f64, String)| (tick.0 - at).abs();
         let nearest = || self.ticks.iter().min_by(|one, other| distance(one).total_cmp(&distance(other)));
@@ -91,13 +90,11 @@ fn span_of_us(us: f64) -> Span {
     Span::from_ns((us * 1e3).round() as u64)
 }
 
-/// Ticks at every power of ten from `10^from` to `10^to`, the first and last included.
 pub(crate) fn decades(from: i32, to: i32, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     (from..=to).map(|exponent| (f64::from(exponent), label(10f64.powi(exponent)))).collect()
 }
 
-/// Ticks from `10^from` to `10^to`: at the powers of ten, and at 2 and 5 between them where there
-/// are few.
+/// Ticks from `10^from` to `10^to`: the powers of ten, and 2 and 5 between them if few.
 pub fn log_ticks(from: i32, to: i32, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     if to - from > 2 {
         return decades(from, to, label);

@@ -1,4 +1,4 @@
-//! What a chart shows: lines of points with intervals, and the samples of a legend.
+//! The marks of a chart: lines of points with intervals, and the samples of a legend.
 
 use super::marker::Marker;
 use super::palette::Color;
@@ -46,7 +46,7 @@ impl Dot {
         self
     }
 
-    /// Adds a vertical interval from `lo` to `hi`; none where its upper end is not known.
+    /// Adds a vertical interval from `lo` to `hi`; none if its upper end is not known.
     #[must_use]
     pub fn between(mut self, lo: f64, hi: f64) -> Self {
         self.y_ends = hi.is_finite().then_some((lo, hi));
@@ -73,7 +73,7 @@ impl Dot {
 pub struct Line {
     /// Its color.
     pub color: Color,
-    /// The marker of its points; none where it has none.
+    /// The marker of its points, if any.
     pub marker: Option<Marker>,
     /// How it is drawn.
     pub stroke: Stroke,
@@ -82,7 +82,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The sample that a legend has of it; of published values where its points are hollow.
+    /// Its sample in a legend; that of published values if its points are hollow.
     pub(super) fn sample(&self) -> Sample {
         let is_hollow = self.dots.first().is_some_and(|dot| dot.is_hollow);
         Sample { color: self.color, marker: self.marker, stroke: self.stroke, is_hollow }

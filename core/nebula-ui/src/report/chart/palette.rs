@@ -26,7 +26,7 @@ pub const PAPER: Color = Color(0xFE, 0xFE, 0xFE);
 /// Text and axes.
 pub const INK: Color = Color(0x1B, 0x20, 0x28);
 pub(super) const GRID: Color = Color(0xDD, 0xE2, 0xE8);
-/// What stands back.
+/// Secondary text.
 pub const MUTED: Color = Color(0x5A, 0x65, 0x74);
 /// The first of two colors.
 pub const BLUE: Color = Color(0x0B, 0x57, 0xB0);

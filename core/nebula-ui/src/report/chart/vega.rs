@@ -1,5 +1,4 @@
-//! A chart as a specification of Vega-Lite, which a browser draws: with values under the pointer,
-//! zoom, and lines that fade on a click on the legend.
+//! A chart as a specification of Vega-Lite.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +6,6 @@ use super::line::{Dot, Line, Sample, Stroke, block_sample};
 use super::palette::{GRID, INK, MUTED, PAPER, hex};
 use super::{Axis, Chart};
 
-/// Half the height of a block.
 const HALF_BLOCK: f64 = 0.34;
 
 impl Chart {
@@ -36,7 +34,6 @@ impl Chart {
         })
     }
 
-    /// The points of one line, with what they say.
     fn values(&self, index: usize, (line, name): (&Line, &String)) -> Vec<Value> {
         let is_real = |dot: &&Dot| dot.x.is_finite() && dot.y.is_finite();
         line.dots.iter().filter(is_real).map(|dot| self.value(index, name, line, dot)).collect()
@@ -79,7 +76,6 @@ impl Chart {
         ])
     }
 
-    /// Intervals, lines and points.
     fn marks(&self, names: &[String]) -> Vec<Value> {
         let (x, y) = (position(&self.x, "x"), position(&self.y, "y"));
         let (color, opacity) = (self.color(names), faded());
@@ -130,7 +126,6 @@ impl Chart {
         ]
     }
 
-    /// Stacked bars.
     fn blocks(&self, names: &[String]) -> Vec<Value> {
         let (x, y) = (position(&self.x, "x0"), position(&self.y, "low"));
         let heights = json!([
@@ -158,7 +153,6 @@ impl Chart {
         ]
     }
 
-    /// The colors of the lines, by their names.
     fn color(&self, names: &[String]) -> Value {
         let colors: Vec<String> = self.lines.iter().map(|line| hex(line.color)).collect();
         let (domain, range) = distinct(names, &colors);
@@ -180,7 +174,6 @@ impl Chart {
         json!({"field": "name", "type": "nominal", "scale": {"domain": domain, "range": range}})
     }
 
-    /// The bound and its label.
     fn bound_layers(&self) -> Vec<Value> {
         let Some(bound) = &self.bound else { return Vec::new() };
         let y = position(&self.y, "bound");
@@ -211,19 +204,19 @@ fn position(axis: &Axis, field: &str) -> Value {
     })
 }
 
-/// Lines that are not meant by a click on the legend fade.
+/// Lines that were not clicked in the legend fade.
 fn faded() -> Value {
     json!({"condition": {"param": "only", "value": 1}, "value": 0.15})
 }
 
-/// Each name once, with what its first line has.
+/// Each name once, with the value of its first line.
 fn distinct(names: &[String], values: &[String]) -> (Vec<String>, Vec<String>) {
     let first = |index: &usize| !names[..*index].contains(&names[*index]);
     (0..names.len()).filter(first).map(|index| (names[index].clone(), values[index].clone())).unzip()
 }
 
-/// What the legend says of a line: that of the same look, or of the same color where the published
-/// values of a line have none.
+/// The legend's text for a line: for its look, or for its color if the look of its published values
+/// is not in the legend.
 fn name_of(line: &Line, legend: &[(Sample, String)]) -> String {
     let look = line.sample();
     let plain = Sample { is_hollow: false, ..look };
@@ -234,8 +227,7 @@ fn name_of(line: &Line, legend: &[(Sample, String)]) -> String {
 }
 
 impl Chart {
-    /// What a legend says of marks that no line of the chart has as its own: of hollow ones, for
-    /// instance.
+    /// The legend's texts for marks that no line of the chart has as its own, such as hollow ones.
     pub fn remarks(&self, legend: &[(Sample, String)]) -> String {
         let is_of = |line: &Line, sample: &Sample| {
             let look = line.sample();

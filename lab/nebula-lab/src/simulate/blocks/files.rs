@@ -7,20 +7,18 @@ use nebula_sim::blocks::{Application, BlocksError, Design, Machine};
 use super::words::Changes;
 use crate::Failure;
 
-/// A machine: `isca20`, `isca20.toml`, `rack/mine.toml`; with the changes of `--set`.
+/// A machine, such as `isca20`, `isca20.toml` or `rack/mine.toml`, with the changes of `--set`.
 pub(super) fn machine(text: &str, changes: &Changes) -> Result<Machine, Failure> {
     let kind =
         Kind { flag: "--machine", names: Machine::names().collect(), named: Machine::source, parse: Machine::parse };
     changed(kind.find(text)?, &changes.machine, Machine::parse_over)
 }
 
-/// A design; with the changes of `--set`.
 pub(super) fn design(text: &str, changes: &Changes) -> Result<Design, Failure> {
     let kind = Kind { flag: "--design", names: Design::names().collect(), named: Design::source, parse: Design::parse };
     changed(kind.find(text)?, &changes.design, Design::parse_over)
 }
 
-/// What was found, over which changes are made.
 fn changed<T>(
     (text, found): (String, T),
     changes: &toml::Table,
@@ -32,24 +30,21 @@ fn changed<T>(
     }
 }
 
-/// The designs of NEBULA's evaluation.
 pub(super) fn designs(changes: &Changes) -> Result<Vec<Design>, Failure> {
     Design::of_evaluation().map(|name| design(name, changes)).collect()
 }
 
-/// An application.
 pub(super) fn application(text: &str) -> Result<Application, Failure> {
     let names = Application::names().collect();
     let kind = Kind { flag: "--application", names, named: Application::source, parse: Application::parse };
     Ok(kind.find(text)?.1)
 }
 
-/// The name of an application: the file name without its folder.
+/// The file name without folder and ending.
 pub(super) fn name(text: &str) -> String {
     Path::new(text).file_stem().map_or(text.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A kind of file.
 struct Kind<T> {
     flag: &'static str,
     names: Vec<&'static str>,
@@ -58,8 +53,7 @@ struct Kind<T> {
 }
 
 impl<T> Kind<T> {
-    /// The text, and what it says. A bare name is one that ships. A name that ends in `.toml` is a
-    /// file if that file exists.
+    /// The text and its content: a shipped one by name; with `.toml`, a file if it exists.
     fn find(&self, text: &str) -> Result<(String, T), Failure> {
         if let Some(shipped) = (self.named)(text) {
             return self.read(text, shipped);

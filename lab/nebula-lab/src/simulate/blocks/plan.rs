@@ -13,7 +13,6 @@ use super::words::Changes;
 use crate::words::Slo;
 use crate::{Failure, Progress, Workers};
 
-/// All points to simulate.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     setting: Arc<Setting>,
@@ -21,11 +20,6 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Runs all points; findings are in the order of the points.
-    ///
-    /// # Errors
-    ///
-    /// The error of the first point that cannot be simulated.
     pub(super) fn run(&self, seed: Seed, workers: &Workers, progress: &dyn Progress) -> Result<Findings, Failure> {
         let Self { setting, points } = self;
         let runs = if setting.searches { 2 } else { 1 };
@@ -34,11 +28,7 @@ impl Plan {
     }
 }
 
-/// Every design at every rate.
-///
-/// # Errors
-///
-/// Invalid input: the first scenario or rate that cannot be simulated.
+/// Every design at every rate, validated.
 pub(super) fn plan(args: &Question, machine: &str) -> Result<Plan, Failure> {
     let effort = args.effort.of_blocks();
     effort.validate()?;
@@ -80,10 +70,9 @@ fn scenarios(args: &Question, machine: &str) -> Result<Vec<Scenario>, Failure> {
     Ok(scenarios)
 }
 
-/// Limits the hog's bandwidth. The hog does not slow down with DRAM, so above DRAM's bandwidth a
-/// run would never end.
+/// The hog's bandwidth, if DRAM sustains it: beyond that a run would never end.
 fn hog(args: &Question, machine: &Machine) -> Result<f64, Failure> {
-    /// The rest is lost to bus turnarounds, refresh and row misses.
+    /// Bus turnarounds, refresh and row misses take the rest.
     const SHARE_MAX: f64 = 0.8;
     let (hog, most) = (args.blocks.hog.map_or(0.0, |hog| hog.0), SHARE_MAX * machine.memory.peak_gb_per_s());
     match hog <= most {
@@ -106,7 +95,6 @@ fn with_buffer(mut machine: Machine, bytes: Option<u64>) -> Result<Machine, Fail
     Ok(machine)
 }
 
-/// The application; for a store, with the given mix and value size.
 fn application(args: &Question) -> Result<Application, Failure> {
     let mut application = files::application(args.blocks.application.as_deref().unwrap_or("kvs"))?;
     let Application::KeyValue(store) = &mut application else {
@@ -147,7 +135,7 @@ fn slo(args: &Question, scenario: &Scenario) -> Result<Span, Failure> {
     })
 }
 
-/// The given rates; a single placeholder with `--find-slo`.
+/// The given rates; one placeholder with `--find-slo`.
 fn rates(args: &Question, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Failure> {
     if args.find_slo {
         return Ok(vec![None]);
@@ -160,11 +148,9 @@ fn rates(args: &Question, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Fail
     SHARES.iter().map(|share| Ok(Some(Rate::try_new(round(share * capacity_rps))?))).collect()
 }
 
-/// The default rates, as shares of the rate that the cores could serve at the unloaded service
-/// time.
+/// The default rates, as shares of the rate that the cores serve at the unloaded service time.
 const SHARES: [f64; 6] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.0];
 
-/// Rounds to two digits.
 fn round(rps: f64) -> f64 {
     let unit = 10f64.powf(rps.log10().floor() - 1.0);
     (rps / unit).round() * unit

@@ -6,17 +6,13 @@ use nebula_workload::Rate;
 
 use crate::Failure;
 
-/// Rates to simulate: `22MRPS`, `5,10,22MRPS` or `5..25MRPS:9`.
-///
-/// A number without a unit has the unit of the last.
+/// Rates: `22MRPS`, `5,10,22MRPS` or `5..25MRPS:9`; the last unit applies to bare numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rates(pub(super) Vec<Rate>);
 
 impl Rates {
-    /// The most rates of one command, as for loads.
     const COUNT_MAX: usize = 10_000;
-    /// At less than an RPC per millisecond the server is idle; above the upper bound, no link has
-    /// the bandwidth.
+    /// Below the first the server is idle, and no link carries the last.
     const BOUNDS_RPS: std::ops::RangeInclusive<f64> = 1e3..=1e9;
 
     fn list(text: &str) -> Option<Vec<Rate>> {
@@ -35,7 +31,6 @@ impl Rates {
     }
 }
 
-/// The text after the last digit.
 fn unit_of(text: &str) -> &str {
     text.rfind(|char: char| char.is_ascii_digit() || char == '.').map_or("", |last| &text[last + 1..])
 }
@@ -76,7 +71,7 @@ impl FromStr for Hog {
     }
 }
 
-/// `--set KEY=VALUE`: a key of a machine's or a design's TOML, and its new value.
+/// `--set KEY=VALUE`: a key of a machine's or a design's TOML.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Set {
     sections: Vec<String>,
@@ -87,7 +82,7 @@ pub(super) struct Set {
 impl FromStr for Set {
     type Err = String;
 
-    /// What is no number, truth value or list is a text.
+    /// A value that is no number, truth value or list is a text.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("expected a key and a value such as memory.dram.banks=32, not {text:?}");
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
@@ -102,7 +97,7 @@ impl FromStr for Set {
     }
 }
 
-/// All that is set: a machine's keys stand in sections, a design's do not.
+/// All changes: a machine's keys are in sections, a design's are not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Changes {
     pub(super) machine: toml::Table,
@@ -110,9 +105,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// # Errors
-    ///
-    /// Invalid input: a key that is a section as well.
+    /// Fails if a key is a section as well.
     pub(super) fn of(all: &[Set]) -> Result<Self, Failure> {
         let mut changes = Self::default();
         for Set { sections, key, value } in all {

@@ -1,11 +1,9 @@
-//! What a NIC in hardware takes to decide: cycles that were counted in its RTL, at a clock, as
-//! costs of the points.
+//! The costs of points with a NIC in hardware, from cycles counted in its RTL and a clock.
 //!
-//! An RPC is two inputs to the NIC, its packet and its free. So the NIC is busy with it for the
-//! cycles of two inputs; it is given to a core the counted cycles after it was decided about, and
-//! later by what a decision takes beyond that, where it has more than one stage; and the NIC knows
-//! of its end after the cycles of a decision. Means are charged: docs/MODEL.md says what their
-//! distribution would change.
+//! An RPC is two inputs, its packet and its free, and keeps the NIC busy for the cycles of both. It
+//! goes to a core the counted cycles after its decision, plus those that a decision of several
+//! stages takes longer. The NIC knows of its end after the cycles of a decision. Means are charged:
+//! docs/MODEL.md says what their distribution would change.
 
 use std::path::Path;
 
@@ -16,14 +14,13 @@ use serde::Deserialize;
 
 use crate::Failure;
 
-/// A file of counted cycles, as `cargo hw rtl --cycles` writes it.
+/// A file of counted cycles, written by `cargo hw rtl --cycles`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cycles {
     nic: Vec<Counted>,
 }
 
-/// What was counted of one size of server, policy and mix of inputs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Counted {
@@ -32,13 +29,12 @@ struct Counted {
     mix: String,
     inputs: u64,
     inputs_per_cycle: f64,
-    /// From the decision that makes a dispatch possible to the dispatch.
+    /// From the decision that allows a dispatch to the dispatch.
     dispatch_cycles: u32,
-    /// Cycles that a decision took, and how many did.
+    /// Cycles of a decision, and the number of decisions with so many.
     decision_cycles: Vec<(u32, u64)>,
 }
 
-/// Gives each point the costs of the hardware that serves its policy.
 pub(super) fn with(points: Vec<Point>, file: &Path, ghz: f64, mix: &str) -> Result<Vec<Point>, Failure> {
     let cycles = read(file)?;
     let with = |point: Point| {
@@ -67,7 +63,6 @@ fn read(file: &Path) -> Result<Cycles, Failure> {
 }
 
 impl Cycles {
-    /// What was counted of the smallest hardware with as many cores.
     fn of(&self, policy: Policy, cores: u16, mix: &str) -> Result<&Counted, Failure> {
         let name = policy.to_string();
         let of_policy = || self.nic.iter().filter(|counted| counted.policy == name && counted.mix == mix);
@@ -94,7 +89,6 @@ impl Counted {
         self.inputs_per_cycle > 0.0 && self.inputs_per_cycle <= 1.0 && decided == self.inputs && self.inputs > 0
     }
 
-    /// Cycles from an input to the decision about it, on average.
     #[expect(clippy::cast_precision_loss, reason = "a mean of few cycles")]
     fn decision_mean(&self) -> f64 {
         let all: u64 = self.decision_cycles.iter().map(|&(cycles, inputs)| u64::from(cycles) * inputs).sum();

@@ -1,5 +1,4 @@
-//! Trained thresholds of `altocumulus:G`: found by name or file, and given to the points of that
-//! policy.
+//! Trained thresholds of `altocumulus:G`, from a name or file, for the points of that policy.
 
 use nebula_nic::Policy;
 use nebula_sim::Altocumulus;
@@ -9,7 +8,6 @@ use nebula_workload::thresholds::ThresholdFile;
 
 use crate::Failure;
 
-/// The groups of `altocumulus:G` look up this table.
 pub(super) fn with(points: Vec<Point>, text: &str) -> Result<Vec<Point>, Failure> {
     let table = ThresholdTable::from(ThresholdFile::find(text).map_err(Failure::bad_input)?);
     let options = Altocumulus { bound: table.training.bound, ..Altocumulus::new(table.thresholds()?) };

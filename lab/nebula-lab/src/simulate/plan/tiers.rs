@@ -11,7 +11,6 @@ use crate::Failure;
 use crate::simulate::question::Question;
 use crate::words::Slo;
 
-/// The tiers at every load, or the search for the highest one.
 pub(super) fn points(args: &Question, text: &str) -> Result<Vec<Point>, Failure> {
     let tiers = find(text)?;
     let slo = slo(args.slo, &tiers);
@@ -29,7 +28,7 @@ pub(super) fn points(args: &Question, text: &str) -> Result<Vec<Point>, Failure>
     Ok(loads(args).iter().map(|&load| point(open(load), Ask::Measure)).collect())
 }
 
-/// A multiple is one of the mean service times of all tiers together.
+/// A multiple is of the mean service times of all tiers together.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

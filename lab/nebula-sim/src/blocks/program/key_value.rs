@@ -1,5 +1,4 @@
-//! The key-value store: the memory accesses that `nebula-kvs` describes for an operation, and the
-//! computing between them.
+//! The key-value store: the accesses that `nebula-kvs` describes, and computing between them.
 //!
 //! ```text
 //! GET   payload ─▶ 40 % of the computing ─▶ bucket ─▶ 10 % ─▶ item ⇒ reply, block by block ─▶ 50 %
@@ -19,11 +18,7 @@ use nebula_kvs::protocol::HEADER_BYTES;
 use nebula_kvs::touch::{Access, Op, Structure, Touch, touches};
 use nebula_nic::SLOT_BYTES;
 
-/// The shares of computing before the index, before the item, and after both.
-///
-/// # Source
-///
-/// Assumed: request parsing and hashing first, reply and housekeeping last.
+/// Assumed shares of computing: parsing and hashing, index to item, reply and housekeeping.
 const COMPUTE_SHARES: [f64; 3] = [0.4, 0.1, 0.5];
 
 #[expect(clippy::cast_possible_truncation, reason = "a header is a few bytes")]
@@ -74,8 +69,7 @@ impl Compiled {
     }
 }
 
-/// A GET by two one-sided reads, of the bucket and of the item; both requests are on the link at
-/// the time of the first.
+/// A GET by one-sided reads of bucket and item; both requests are on the link at the first's time.
 fn remote_get(share: f64, item_blocks: u32) -> RpcType {
     RpcType {
         share,
@@ -89,14 +83,12 @@ fn remote_get(share: f64, item_blocks: u32) -> RpcType {
     }
 }
 
-/// Blocks of an item.
 #[expect(clippy::cast_possible_truncation, reason = "values are bounded")]
 fn item_blocks(touches: impl Iterator<Item = Touch>) -> u32 {
     touches.filter(|touch| touch.what == Structure::LogItem).count() as u32
 }
 
-/// The store's accesses to memory that is not resident in the core's L1. Accesses to resident
-/// memory are part of the computing.
+/// The store's accesses outside the core's L1; those to resident memory are part of the computing.
 fn touched(op: Op, store: &KeyValue) -> impl Iterator<Item = Touch> {
     let (key, value) = (store.key_bytes as usize, store.value_bytes as usize);
     let is_shared = |touch: &Touch| matches!(touch.what, Structure::Bucket | Structure::LogItem);

@@ -6,18 +6,10 @@ use super::super::map::{Layout, Part};
 use super::{Compiled, Regions, Remote, RpcType, check_bytes};
 use nebula_nic::{SLOT_BYTES, Span};
 
-/// Bytes of an operation on the link, without what it writes: region, offset, length and number.
-///
-/// # Source
-///
-/// Assumed: as the runtime's operations are.
+/// Bytes of an operation without its data (region, offset, length, number), as in the runtime.
 pub(super) const OPERATION_BYTES: u32 = 32;
 
-/// From the answer to a client's read until its next, which depends on that, arrives.
-///
-/// # Source
-///
-/// Assumed: a round trip in the rack.
+/// From a client's read to its next, dependent one: assumed to be a round trip in the rack.
 pub(super) const ROUND_TRIP: Span = Span::from_us(2);
 
 impl Compiled {

@@ -1,5 +1,4 @@
-//! The leader of a replicated state machine: an update goes to the log and to every follower, and
-//! answers come back.
+//! The leader of a replicated state machine: updates go to the log and to followers, which answer.
 
 use super::super::BlocksError;
 use super::super::application::Replication;

@@ -1,4 +1,4 @@
-//! What runs at a core, and what it waits for.
+//! The state of a core: its program, loads and stores.
 
 use crate::blocks::machine::{Core, WINDOW_MAX, ps_of};
 use crate::blocks::map::Part;
@@ -7,15 +7,12 @@ use crate::blocks::world::event::reach;
 use nebula_memsys::{Block, Done, MemorySystem, Needs};
 use nebula_nic::{Frontend, Steering, Timestamp};
 
-/// The ring of completion times of loads and stores.
+/// Entries of the rings of completion times.
 pub(crate) const RING: usize = WINDOW_MAX as usize;
 
-/// A core: its front end, and its position in its program.
 pub(crate) struct AtCore<'a> {
     pub(crate) frontend: Frontend,
-    /// The RPC that it serves.
     pub(crate) serving: Option<u32>,
-    /// Its program, and how far it is.
     pub(crate) steps: &'a [Step],
     pub(crate) step: usize,
     /// The core's local time: it may be ahead of the run's.
@@ -67,11 +64,10 @@ impl AtCore<'_> {
         }
     }
 
-    /// When there is room for one more store: when the one that was made `ago` stores before it is
-    /// done.
+    /// When there is room for one more store: when the store `ago` before it is done.
     #[inline(always)]
     pub(crate) fn store_room_ps(&self, ago: usize) -> u64 {
-        // Of the stores that a core has not made, the ring says that they are done.
+        // Stores that a core has not made count as done.
         self.stores_ps[self.stores.wrapping_sub(ago) % RING]
     }
 
@@ -84,7 +80,6 @@ impl AtCore<'_> {
         }
     }
 
-    /// A load of a copy loop was issued at `at_ps`.
     #[inline(always)]
     pub(crate) fn note_load(&mut self, at_ps: u64, done: Done) {
         self.loads_ps[self.loaded as usize % RING] = done.at_ps;
@@ -102,7 +97,7 @@ impl AtCore<'_> {
         if self.loaded == copying.loads || is_ring_full {
             return NEVER;
         }
-        // Before the window is full, the ring has a load of an earlier loop there, which is done.
+        // Before the window is full, this is a load of an earlier loop, which is done.
         let full_until_ps = self.loads_ps[self.loaded.wrapping_sub(limits.load_window) as usize % RING];
         (self.issued_ps.wrapping_add(limits.issue_ps)).max(full_until_ps)
     }
@@ -148,7 +143,6 @@ pub(crate) fn store(
     memory.write_within(at_ps, core, block, part.label(), needs, reach(now, at_ps))
 }
 
-/// How much a core does at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     /// Loads of a copy loop, and the time between two.
@@ -164,5 +158,4 @@ impl Limits {
     }
 }
 
-/// Later than any time.
 pub(crate) const NEVER: u64 = u64::MAX;

@@ -5,7 +5,6 @@ use crate::blocks::scenario::Scenario;
 use nebula_nic::Timestamp;
 use nebula_workload::{ArrivalProcess, Rate, Rng, Seed};
 
-/// All clients of the run.
 pub(crate) struct Clients {
     pub(crate) process: ArrivalProcess,
     pub(crate) gaps: Rng,
@@ -13,7 +12,6 @@ pub(crate) struct Clients {
     pub(crate) at: Timestamp,
     /// For each type, the cumulative share of RPCs up to and including it.
     pub(crate) shares: Box<[f64]>,
-    /// RPCs drawn so far.
     pub(super) drawn: u64,
 }
 

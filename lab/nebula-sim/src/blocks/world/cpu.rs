@@ -1,5 +1,4 @@
-//! Stations 7 to 10, in simulated time: an RPC is dispatched to a core, its payload is prefetched,
-//! the core runs its program step by step.
+//! Stations 7 to 10, in simulated time: dispatch, prefetch of the payload, the core's program.
 
 use super::super::map::Part;
 use super::super::program::{Copying, Fill, Place, Step};
@@ -42,7 +41,6 @@ impl World<'_> {
         message.fetched = message.fetched.max(Timestamp::from_ps(fetched_ps));
     }
 
-    /// The core begins the next RPC in its completion queue, if there is one.
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, core: usize) {
         let at_core = &mut self.cores[core];
@@ -61,11 +59,11 @@ impl World<'_> {
         self.advance(now, core);
     }
 
-    /// The core finds the RPC among its slots: of `waiting` ones at random places the next one is
-    /// slots / (waiting + 1) looks away, on average.
+    /// The core finds the RPC among its slots: with `waiting` others at random places, after
+    /// `slots / (waiting + 1)` looks on average.
     #[cold]
     fn poll(&mut self, core: usize, place: u32, look_ps: u64, slots: u64) {
-        // Each core has its share of what waits at the NIC, which stands for slots here.
+        // RPCs that wait at the NIC stand for ones in slots; each core has its share of them.
         let elsewhere = u64::from(self.backend.queue_depth()) / self.cores.len() as u64;
         let waiting = u64::from(self.cores[core].frontend.outstanding()) + elsewhere;
         let ps = look_ps * slots / (waiting + 1);
@@ -103,7 +101,6 @@ impl World<'_> {
         self.spend(core, place, Stage::Compute, ps)
     }
 
-    /// Advances the core's time and its program.
     #[inline]
     fn spend(&mut self, core: usize, place: u32, stage: Stage, ps: u64) -> Next {
         let at_core = &mut self.cores[core];
@@ -113,11 +110,8 @@ impl World<'_> {
         Next::Step
     }
 
-    /// Software looks for the next RPC and prefetches the first block of its payload.
-    ///
-    /// # Source
-    ///
-    /// NEBULA §VII-C: a prefetch degree of one.
+    /// Software looks for the next RPC and prefetches the first block of its payload: a prefetch
+    /// degree of one (NEBULA §VII-C).
     #[inline]
     fn look_ahead(&mut self, now: Timestamp, core: usize, place: u32) -> Next {
         let at_core = &self.cores[core];
@@ -139,13 +133,12 @@ impl World<'_> {
         self.spend(core, place, Stage::LookAhead, self.delays.look_ahead_ps)
     }
 
-    /// The core waits for a block.
     #[inline]
     fn read(&mut self, now: Timestamp, core: usize, place: u32, what: Place) -> Next {
         let message = self.messages.at(place);
         let block = message.block(what.part, what.block);
         let clock_ps = self.cores[core].clock_ps;
-        // A prefetch that has not finished is waited for.
+        // The core waits for a prefetch that has not finished.
         let is_fetched_ahead = what == Place { part: Part::Payload, block: 0 };
         let at_ps = if is_fetched_ahead { clock_ps.max(message.fetched.as_ps()) } else { clock_ps };
         let Some(done) = load(&mut self.memory, now, at_ps, Self::number(core), block, what.part) else {
@@ -168,8 +161,7 @@ impl World<'_> {
         self.spend(core, place, Stage::of(what.part), at_ps - clock_ps)
     }
 
-    /// A copy loop: loads are issued in order, a limited number at once; the store of each block
-    /// waits for its load.
+    /// A copy loop: a limited number of loads at once, in order; each store waits for its load.
     #[inline(never)]
     fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
         if self.cores[core].loaded == 0 && self.cores[core].stored == 0 {
@@ -178,8 +170,7 @@ impl World<'_> {
         let limits = &self.limits;
         let at_core = &mut self.cores[core];
         let (mut load_ps, mut store_ps) = (at_core.load_ps, at_core.store_ps);
-        // Each access changes when the next of its kind is made, and lets one of the other kind be
-        // made that could not.
+        // Each access sets when the next of its kind is made, and may allow one of the other kind.
         let waits_until_ps = loop {
             if load_ps <= store_ps {
                 if load_ps == NEVER {
@@ -213,10 +204,9 @@ impl World<'_> {
         Next::At(waits_until_ps)
     }
 
-    /// Nothing is loaded or stored yet.
     fn begin_copy(&mut self, core: usize, place: u32, copying: &Copying) {
         let message = self.messages.at(place);
-        // Consecutive blocks; only those of the state are not, and nothing copies that.
+        // The blocks are consecutive; only those of the state are not, and nothing copies it.
         debug_assert!(copying.from != Part::State && copying.to != Part::State, "the state is not copied");
         let at_core = &mut self.cores[core];
         (at_core.from, at_core.to) = (message.block(copying.from, 0), message.block(copying.to, 0));

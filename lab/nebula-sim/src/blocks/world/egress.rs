@@ -1,7 +1,6 @@
 //! Station 1, in simulated time: clients draw RPCs; replies go out.
 //!
-//! Clients do not react to NACKs at this level: a NACKed RPC has ended, and its latency counts as
-//! infinite.
+//! Clients do not react to NACKs here: a NACKed RPC has ended, with infinite latency.
 //!
 //! Next: [`ingress`](super::ingress).
 
@@ -11,13 +10,11 @@ use super::event::Event;
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
 
 impl World<'_> {
-    /// Schedules the next RPC of the clients.
     #[inline]
     pub(super) fn schedule_arrival(&mut self) {
         self.calendar.set(self.arrival_source(), self.clients.at);
     }
 
-    /// A client sends an RPC.
     #[inline(always)]
     pub(super) fn arrive_next(&mut self, now: Timestamp) {
         let number = self.clients.drawn;
@@ -69,7 +66,6 @@ impl World<'_> {
         }
     }
 
-    /// Draws a place.
     #[expect(clippy::cast_possible_truncation, reason = "below a bound of 32 bits")]
     #[inline]
     pub(super) fn draw_below(&mut self, bound: u32) -> u32 {

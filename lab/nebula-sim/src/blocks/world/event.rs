@@ -1,4 +1,4 @@
-//! What happens next in a run.
+//! The events of a run.
 
 use nebula_memsys::Reach;
 use nebula_nic::{CoreId, Timestamp};
@@ -30,7 +30,6 @@ pub(crate) const fn reach(now: Timestamp, at_ps: u64) -> Reach {
 }
 
 /// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four
-/// packets of a fast link. A bank serves in the
-/// order in which it is asked: with more, those who ask after would wait for a bank that is idle at
-/// their time.
+/// packets of a fast link. A bank serves requests in the order in which they are made, so with
+/// more, later ones would wait for a bank that is idle at their time.
 pub(crate) const AHEAD_PS: u64 = 16_000;

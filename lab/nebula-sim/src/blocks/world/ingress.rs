@@ -1,6 +1,6 @@
-//! Stations 2 to 6, in simulated time: packets arrive over the link, their blocks are written, the
-//! back end decides about the first packet of a message and, when all are written, about the
-//! others.
+//! Stations 2 to 6, in simulated time: packets arrive over the link, and their blocks are written.
+//! The back end decides about the first packet of a message, and about the others when all are
+//! written.
 //!
 //! Next: [`interleaved`](super::interleaved), for packets of several messages at a time.
 
@@ -15,7 +15,6 @@ use nebula_memsys::Block;
 use nebula_nic::{Header, Kind, NodeId, RpcKey, SLOT_BYTES, Span, Timestamp, TransferId, Verdict};
 
 impl World<'_> {
-    /// A message arrives at the link.
     #[inline(always)]
     pub(super) fn arrive(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
         if self.delays.client_byte_fs.is_some() {
@@ -68,7 +67,6 @@ impl World<'_> {
         self.end_receiving(end.max(now));
     }
 
-    /// The link is free for the next message.
     fn end_receiving(&mut self, end: Timestamp) {
         self.link.receiving = None;
         match self.link.waiting.pop_front() {
@@ -78,9 +76,7 @@ impl World<'_> {
     }
 
     /// Receives the first packet of a message: chooses its place in the slab, and in memory if that
-    /// does not depend on the back end.
-    ///
-    /// `None` after a NACK.
+    /// does not depend on the back end. `None` after a NACK.
     #[inline(always)]
     pub(super) fn begin_message(&mut self, now: Timestamp, receiving: &Receiving, packets: u32) -> Option<u32> {
         let mut message = self.draw_message(now, receiving);
@@ -130,7 +126,7 @@ impl World<'_> {
         }
     }
 
-    /// Draws what the RPC will touch.
+    /// Draws the blocks that the RPC will touch.
     #[inline(always)]
     fn draw_message(&mut self, now: Timestamp, receiving: &Receiving) -> Message {
         let Compiled { regions, .. } = self.compiled;
@@ -161,8 +157,7 @@ impl World<'_> {
         }
     }
 
-    /// Prefetches, on the simulating machine, the simulated cache sets that the RPC will use: they
-    /// are spread over megabytes.
+    /// Prefetches the RPC's simulated cache sets, which are far apart, on the simulating machine.
     #[inline]
     fn expect(&self, type_index: u16, bucket: Block, item: Block, reply: Block) {
         self.memory.expect(bucket, 1);
@@ -177,8 +172,7 @@ impl World<'_> {
         (packets > 1 || self.is_per_connection()) && !self.is_remote(self.messages.at(place).type_index)
     }
 
-    /// Writes the blocks of a message's packets from the next one on; returns when the first one
-    /// comes that has to wait for its time.
+    /// Writes a message's next packets; returns when the first comes that has to wait for its time.
     #[inline(always)]
     fn write_packets(
         &mut self,
@@ -206,8 +200,7 @@ impl World<'_> {
         waits_until
     }
 
-    /// How long the link waits as memory has not taken what came before: a packet of a message was
-    /// received at `at`, whose blocks so far are written at `written`.
+    /// The link's wait for memory after a packet at `at`, with the blocks written at `written`.
     #[inline(always)]
     pub(super) fn wait_for_memory(&self, at: Timestamp, written: Timestamp) -> Span {
         let full = at + self.delays.unwritten;
@@ -226,8 +219,8 @@ impl World<'_> {
         if self.messages.at(place).is_measured {
             self.tally.queue_depth.record(depth);
         }
-        // With slots per connection, the back end has received no packet yet. Otherwise the first
-        // of several: no decision depends on when those between the first and the last came.
+        // With slots per connection, the back end has received no packet yet; otherwise the first
+        // of several. No decision depends on when the ones between first and last came.
         let first = if self.is_per_connection() || packets == 1 { 0 } else { 1 };
         if !self.handle_packets(now, place, first, packets - first) {
             return self.refuse(place);
@@ -240,7 +233,6 @@ impl World<'_> {
         self.hand_out(now);
     }
 
-    /// The header of a packet of a message at a place in the slab.
     #[inline(always)]
     fn header(&self, message: &Message, place: u32, packet: u32) -> Header {
         Header {
@@ -253,8 +245,7 @@ impl World<'_> {
         }
     }
 
-    /// Passes consecutive packets to the back end, of which the first is `packet`; false after a
-    /// NACK.
+    /// Passes `packets` packets from `packet` on to the back end; false after a NACK.
     #[inline(always)]
     fn handle_packets(&mut self, now: Timestamp, place: u32, packet: u32, packets: u32) -> bool {
         let header = self.header(self.messages.at(place), place, packet);
@@ -273,7 +264,6 @@ impl World<'_> {
         }
     }
 
-    /// The RPC has ended with a NACK.
     #[cold]
     fn refuse(&mut self, place: u32) {
         if self.messages.remove(place).is_measured {
@@ -282,7 +272,6 @@ impl World<'_> {
         }
     }
 
-    /// The RPC behind a key of the back end's.
     pub(super) const fn place_of(rpc: RpcKey) -> u32 {
         rpc.tid.0
     }

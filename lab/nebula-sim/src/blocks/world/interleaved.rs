@@ -1,14 +1,13 @@
-//! Station 2 where clients have a link each: packets of different RPCs interleave on the server's
-//! link.
+//! Station 2 if each client has a link: packets of different RPCs interleave on the server's link.
 //!
 //! ```text
 //! client a ── a0 ───────── a1 ───────── a2 ──▶ ┐
 //! client b ──────── b0 ───────── b1 ─────────▶ ├─ first in, first out ──▶ a0 b0 a1 b1 a2
 //! ```
 //!
-//! A client sends one packet after another at its own rate, and what reaches the server's link
-//! waits there until the packets before it are through. A client whose link is as fast as the
-//! server's delivers a message that is alone as fast as one that comes at once.
+//! A client sends one packet after another at its own rate, and each waits at the server's link
+//! until those before it are through. A client whose link is as fast as the server's delivers a
+//! lone message as fast as if it came at once.
 //!
 //! Next: [`cpu`](super::cpu).
 
@@ -20,7 +19,6 @@ use nebula_memsys::Block;
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
 
 impl World<'_> {
-    /// A client begins to send a message.
     pub(super) fn begin_sending(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
         let waited = Span::ZERO;
         let message = Receiving { type_index, is_measured, begun: now, waited, packet: 0, message: None };
@@ -59,7 +57,6 @@ impl World<'_> {
         self.bytes_until(type_index, packet + 1) - packet * SLOT_BYTES
     }
 
-    /// A packet has been received; the link carries the next.
     pub(super) fn receive_packet(&mut self, now: Timestamp, sender: u32, packet: u32) {
         self.link.senders.packets.pop_front();
         let waits = self.take_packet(now, sender, packet);
@@ -67,8 +64,7 @@ impl World<'_> {
         self.carry_packet();
     }
 
-    /// Takes a packet, and says how long the link has to wait then. Packets of a refused RPC still
-    /// come, and are dropped.
+    /// Takes a packet; returns how long the link then waits. Packets of a refused RPC are dropped.
     fn take_packet(&mut self, now: Timestamp, sender: u32, packet: u32) -> Span {
         let message = self.link.senders.all[sender as usize];
         let packets = self.packets_of(message.type_index);

@@ -9,13 +9,11 @@ use std::collections::VecDeque;
 pub(crate) struct Link {
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) receiving: Option<Receiving>,
-    /// Messages so far.
     pub(crate) numbered: u32,
-    /// Messages of which packets are still to come, where those of different clients interleave.
+    /// Messages with packets still to come, if those of clients interleave.
     pub(super) senders: Senders,
 }
 
-/// A message that waits for the link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub(crate) type_index: u16,
@@ -23,7 +21,6 @@ pub(crate) struct Waiting {
     pub(crate) since: Timestamp,
 }
 
-/// The message being received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Receiving {
     pub(super) type_index: u16,
@@ -31,7 +28,6 @@ pub(crate) struct Receiving {
     pub(super) begun: Timestamp,
     /// How long it waited for the link.
     pub(super) waited: Span,
-    /// The next packet.
     pub(super) packet: u32,
     /// Its RPC; `None` before the first packet and after a NACK.
     pub(super) message: Option<u32>,

@@ -30,8 +30,7 @@ pub(in crate::blocks) struct Message {
     pub(in crate::blocks) first: Timestamp,
     /// When its last block was written.
     pub(in crate::blocks) written: Timestamp,
-    /// The next step of a one-sided operation, and how long its client has been on the way between
-    /// two.
+    /// The next step of a one-sided operation, and its client's time between steps so far.
     pub(in crate::blocks) step: u8,
     pub(in crate::blocks) away: Span,
     /// When a core began, and how long the core was busy with it.
@@ -70,14 +69,12 @@ impl Message {
         }
     }
 
-    /// Its latency, if its buffer is freed at `now`: since it waited for the link or was received,
-    /// without its client's round trips.
+    /// Latency if its buffer is freed at `now`: with the wait for the link, without round trips.
     #[inline]
     pub(in crate::blocks) fn latency(&self, now: Timestamp) -> Span {
         now - self.first + self.waited - self.away
     }
 
-    /// A block that it accesses.
     #[inline]
     pub(super) const fn block(&self, part: Part, block: u32) -> Block {
         match part {
@@ -93,7 +90,6 @@ impl Message {
     }
 }
 
-/// All RPCs in flight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Messages {
     all: Vec<Message>,
@@ -122,7 +118,6 @@ impl Messages {
         &mut self.all[place as usize]
     }
 
-    /// Its place is free for another one.
     #[inline]
     pub(super) fn release(&mut self, place: u32) {
         self.unused.push(place);

@@ -13,16 +13,14 @@ pub(super) struct NearCore {
 }
 
 impl NearCore {
-    /// `None` if messages begin where their slots do. The seed is the back end's, whose choice this
-    /// one repeats.
+    /// `None` if messages begin where slots do. `seed` is the back end's, for the same choices.
     pub(super) fn of(scenario: &Scenario, seed: Seed) -> Option<Self> {
         let choice = Rss::new(scenario.machine.memory.cores, seed.0);
         let headroom_blocks = scenario.machine.deployment.headroom_blocks;
         scenario.design.header_near_core.then_some(Self { choice, headroom_blocks })
     }
 
-    /// The first block from `start` on whose bank is at the core's tile; `start` if the headroom
-    /// has none.
+    /// The first block from `start` on in the bank at the core's tile; `start` if there is none.
     pub(super) fn moved(&mut self, memory: &MemorySystem, start: Block, header: &Header) -> Block {
         let core = self.choice.choose(header).0;
         let mut places = (0..=self.headroom_blocks).map(|by| Block(start.0 + by));

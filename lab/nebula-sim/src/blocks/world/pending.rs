@@ -1,12 +1,12 @@
 //! The pending events that belong to no core, in the order of their times.
 //!
-//! A run has a few of them at a time, most of which are soon: the soonest is last in a list, and a
-//! further one is put into its place from there. Events of the same time happen in the order in
-//! which they were made.
+//! A run has a few of them at a time, and most are soon: the soonest is last in a list, and the
+//! place of another is searched from there. Events of the same time happen in the order in which
+//! they were made.
 
 use super::event::Event;
 
-/// Looked at one by one; further ones are searched by halves.
+/// Events that are compared one by one, before a binary search.
 const SOON: usize = 8;
 
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,6 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// The time of the next event in picoseconds; [`u64::MAX`] if there is none.
     #[inline(always)]
     pub(super) fn next_ps(&self) -> u64 {
         self.events.last().map_or(u64::MAX, |&(at_ps, _)| at_ps)
@@ -27,14 +26,12 @@ impl Pending {
         self.events.pop()
     }
 
-    /// Adds an event.
     #[inline]
     pub(super) fn push(&mut self, at_ps: u64, event: Event) {
         let later = self.later_than(at_ps);
         self.events.insert(later, (at_ps, event));
     }
 
-    /// How many events are later than `at_ps`.
     #[inline(always)]
     fn later_than(&self, at_ps: u64) -> usize {
         let all = self.events.len();

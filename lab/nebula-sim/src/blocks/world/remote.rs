@@ -1,5 +1,5 @@
-//! One-sided operations, in simulated time: the NIC reads and writes memory for other nodes. No
-//! admission, no slot, no queue, no core, as in `nebula-nic`'s `one_sided`.
+//! One-sided operations, in simulated time: the NIC reads and writes memory for other nodes,
+//! without admission, slot, queue or core, as in `nebula-nic`'s `one_sided`.
 
 use super::super::program::Remote;
 use super::super::tally::Stage;
@@ -8,13 +8,12 @@ use nebula_memsys::Block;
 use nebula_nic::Timestamp;
 
 impl World<'_> {
-    /// Whether what this type sends is a one-sided operation.
     #[inline(always)]
     pub(super) fn is_remote(&self, type_index: u16) -> bool {
         !self.compiled.types[usize::from(type_index)].remote.is_empty()
     }
 
-    /// The NIC has an operation whole, with what it writes.
+    /// The NIC has received a complete operation.
     #[cold]
     pub(super) fn begin_remote(&mut self, now: Timestamp, place: u32) {
         let message = self.messages.at_mut(place);
@@ -59,10 +58,9 @@ impl World<'_> {
         Timestamp::from_ps(done_ps)
     }
 
-    /// All is read, or written, and the client is told.
     fn finish_remote(&mut self, now: Timestamp, place: u32) {
         let mut message = self.messages.remove(place);
-        // What was served took as long as the NIC had to do with it.
+        // The client's round trips are no service time.
         message.begun += message.away;
         self.done += 1;
         if message.is_measured {

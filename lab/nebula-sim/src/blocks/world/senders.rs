@@ -4,7 +4,6 @@ use super::link::Receiving;
 use nebula_nic::Timestamp;
 use std::collections::VecDeque;
 
-/// The messages of which packets are still to come, in a slab.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Senders {
     pub(crate) all: Vec<Receiving>,

@@ -1,15 +1,14 @@
-//! One core: what it does.
+//! The state of one core.
 
 use nebula_nic::{Arrival, CentralDispatch, CoreId, Frontend, Policy};
 
-/// A core and the RPC that it serves.
 pub(crate) struct Core {
     pub(crate) frontend: Frontend,
     pub(crate) stage: Stage,
     pub(crate) serving: Arrival,
 }
 
-/// What the core ends next.
+/// The action that the core ends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Idle,

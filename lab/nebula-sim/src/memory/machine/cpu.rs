@@ -1,5 +1,4 @@
-//! The cores: dispatch, the two accesses that a core waits for, and the copies that run in
-//! parallel.
+//! The cores: dispatch, the two accesses that a core waits for, and the copies in parallel.
 
 use super::Machine;
 pub(super) use crate::memory::machine::core::Core;
@@ -7,7 +6,6 @@ use crate::memory::machine::core::Stage;
 use nebula_nic::{Arrival, RpcKey, Timestamp};
 
 impl Machine {
-    /// Dispatches RPCs while there are waiting RPCs and idle cores.
     pub(super) fn dispatch(&mut self, now: Timestamp) {
         while let Some(dispatch) = self.backend.poll_dispatch() {
             let core = dispatch.core.index();
@@ -27,8 +25,7 @@ impl Machine {
         }
     }
 
-    /// Begins the next RPC that was dispatched to the core, with its access to the index; idles if
-    /// there is none.
+    /// Begins the core's next RPC with its access to the index; idles if there is none.
     fn begin(&mut self, now: Timestamp, core: usize) {
         let Some(begin) = self.cores[core].frontend.poll_completion() else {
             self.cores[core].stage = Stage::Idle;
@@ -41,8 +38,7 @@ impl Machine {
         self.calendar.set(core, looked_up + self.compute);
     }
 
-    /// Begins the copy of the value and, if what it replaces is dirty, the write-back; then writes
-    /// the result.
+    /// Begins the value's copy and, if it evicts dirty blocks, their write-back; writes the result.
     fn copy_and_return(&mut self, now: Timestamp, core: usize) {
         self.streams.begin(now, self.blocks, ());
         if !self.ni.llc.hits_core() {
@@ -53,7 +49,6 @@ impl Machine {
         self.calendar.set(core, returned);
     }
 
-    /// Gives slots and credit back, and takes the next RPC.
     fn finish(&mut self, now: Timestamp, core: usize) {
         let Core { serving, frontend, .. } = &mut self.cores[core];
         let Arrival { rpc, arrived, slots, .. } = *serving;

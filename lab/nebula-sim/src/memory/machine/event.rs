@@ -1,11 +1,9 @@
-//! What happens next, and why a run ends early.
+//! The calendar's sources, and why a run ends early.
 
-/// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The NIC's buffer is full. The model assumes an unbounded one, so the run restarts with a
-    /// larger buffer and the same
-    /// seed.
+    /// larger one and the same seed.
     NoRoom,
     /// The end of the calendar was reached, after this many hours.
     NoTime(u64),

@@ -7,7 +7,6 @@ use nebula_workload::{ArrivalProcess, Rate, Rng, Seed};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The fetches of one RPC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fetch {
     pub(crate) number: u64,
@@ -15,7 +14,6 @@ pub(crate) struct Fetch {
     pub(crate) ready: Timestamp,
 }
 
-/// Arrivals from the network, and the RPCs that are not ready yet.
 pub(crate) struct Ni {
     pub(crate) arrivals: ArrivalProcess,
     pub(crate) arrival_rng: Rng,
@@ -26,7 +24,6 @@ pub(crate) struct Ni {
     pub(crate) coming: BinaryHeap<Reverse<(Timestamp, u64)>>,
 }
 
-/// Draws whether a buffer is in the LLC.
 pub(crate) struct Llc {
     pub(crate) hit: Chance,
     pub(crate) ni_rng: Rng,

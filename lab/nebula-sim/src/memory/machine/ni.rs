@@ -1,5 +1,4 @@
-//! The network interface: arrivals, the blocks that they move, and the time when an RPC is ready
-//! for a core.
+//! The network interface: arrivals, the blocks that they move, and when an RPC is ready.
 //!
 //! Next: `cpu`.
 
@@ -14,8 +13,7 @@ impl Machine {
     pub(super) fn schedule_arrival(&mut self, now: Timestamp) {
         let at = now + self.ni.arrivals.next_gap(&mut self.ni.arrival_rng);
         let latest = self.calendar.latest();
-        // The events of an RPC follow soon after its arrival, so arrivals may use half of the
-        // clock's range.
+        // Arrivals may use half of the clock's range: an RPC's other events follow soon.
         if at.as_ps() > latest.as_ps() / 2 {
             self.stop = Some(Stop::NoTime(latest.as_ps() / 2 / PS_PER_HOUR));
         } else {
@@ -61,7 +59,6 @@ impl Machine {
         self.schedule_ready();
     }
 
-    /// An RPC will be ready at `ready`.
     fn expect(&mut self, number: u64, ready: Timestamp) {
         self.ni.coming.push(Reverse((ready, number)));
         self.schedule_ready();

@@ -1,4 +1,4 @@
-//! What is counted: the RPCs of each lane's measured window that are on time.
+//! Counts the RPCs of each lane's measured window that are on time.
 
 #![expect(
     clippy::needless_range_loop,
@@ -9,18 +9,16 @@ use super::lane::{BLOCK, Each, LANES, Lane, whole};
 
 pub(super) struct Counts {
     within: f64,
-    /// By lane: the number of the first RPC measured, and of the first one after those.
+    /// By lane: the numbers of the first RPC that is measured, and of the first after the window.
     from: Each<u64>,
     to: Each<u64>,
-    /// The number of the block's first RPC, and that of the first one that no lane measures any
-    /// more.
+    /// The number of the block's first RPC, and of the first after all windows.
     pub(super) next: u64,
     pub(super) end: u64,
     pub(super) on_time: Each<u64>,
 }
 
 impl Counts {
-    /// `within` in picoseconds.
     pub(super) fn new(lanes: &Each<Lane>, within: u64) -> Self {
         let from = lanes.map(|lane| lane.length.warmup);
         let to = lanes.map(|lane| lane.length.warmup + lane.length.rpcs);
@@ -28,7 +26,6 @@ impl Counts {
         Self { within: within as f64, from, to, next: 0, end, on_time: [0; LANES] }
     }
 
-    /// Counts a block.
     #[inline(always)]
     pub(super) fn note(&mut self, latencies: &[Each<f64>; BLOCK]) {
         let (mut from, mut to, mut on_time) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);

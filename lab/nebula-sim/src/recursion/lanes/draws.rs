@@ -1,4 +1,4 @@
-//! What is drawn for each lane: the arrivals and the service times of the run alone.
+//! Draws for each lane the arrivals and the service times of its run alone.
 
 use super::lane::{BLOCK, Each, LANES, Lane, floor};
 use crate::error::SimError;
@@ -6,7 +6,6 @@ use crate::load::Load;
 use crate::system::System;
 use nebula_workload::{ServiceTime, Streams};
 
-/// The arrivals of each lane.
 pub(super) struct Gaps {
     streams: Streams<LANES>,
     gap_ps_mean: Each<f64>,
@@ -27,14 +26,14 @@ impl Gaps {
         Ok(Self { streams, gap_ps_mean, carry: [0.0; LANES], now: [0.0; LANES] })
     }
 
-    /// When the RPCs of the next block arrive: gaps are drawn and rounded as
+    /// Fills in the arrivals of the next block, with gaps drawn and rounded as
     /// [`Arrivals::Poisson`](nebula_workload::Arrivals) does it.
     #[inline(always)]
     pub(super) fn arrive(&mut self, arrived: &mut [Each<f64>; BLOCK]) {
         let Self { streams, gap_ps_mean, .. } = self;
         let (mut carry, mut now) = (self.carry, self.now);
         for index in 0..BLOCK {
-            // Row by row: draws do not wait for the sums, each of which waits for the one before.
+            // Row by row: draws do not wait for the sums, which wait for each other.
             streams.fill_exponential(&mut arrived[index..=index]);
             let arrived = &mut arrived[index];
             for lane in 0..LANES {
@@ -51,7 +50,6 @@ impl Gaps {
 
 const PS_PER_SEC: f64 = 1e12;
 
-/// The service times of each lane.
 pub(super) struct Services<'a> {
     law: &'a ServiceTime,
     streams: Streams<LANES>,
@@ -62,7 +60,6 @@ impl<'a> Services<'a> {
         Self { law, streams: Streams::new(lanes.map(|lane| lane.seed.stream("service"))) }
     }
 
-    /// The service times of the next block, in picoseconds.
     #[inline(always)]
     pub(super) fn next(&mut self, services: &mut [Each<f64>; BLOCK]) {
         self.law.fill_side_by_side(&mut self.streams, services);

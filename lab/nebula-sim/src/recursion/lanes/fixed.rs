@@ -1,5 +1,4 @@
-//! The same service time for all: RPCs end in the order in which they arrive, so a core is free
-//! when the RPC so many before has ended.
+//! The same service time for all: RPCs end in order, so one gets the core of the Nth before it.
 
 use super::counts::Counts;
 use super::lane::{BLOCK, Each, LANES, Serve, later};

@@ -1,4 +1,4 @@
-//! A lane, and the numbers of all lanes side by side.
+//! One lane, and the numbers of all lanes.
 
 use crate::recursion::lanes::counts::Counts;
 use crate::world::length::Length;
@@ -8,10 +8,9 @@ use pulp::Simd;
 /// Runs side by side.
 pub const LANES: usize = 8;
 
-/// RPCs of a block: what eight lanes draw for it stays in the first cache.
+/// RPCs of a block: the draws of all lanes for it fit the first-level cache.
 pub(crate) const BLOCK: usize = 64;
 
-/// One number for each lane.
 pub(crate) type Each<T> = [T; LANES];
 
 /// One run.
@@ -25,20 +24,18 @@ pub struct Lane {
     pub seed: Seed,
 }
 
-/// Serves the RPCs of a block in all lanes.
 pub(super) trait Serve {
-    /// Counts those that are on time, given when they arrive.
+    /// Serves a block that arrives at `arrived`, and counts the RPCs that are on time.
     fn serve<V: Simd>(&mut self, vectors: V, arrived: &[Each<f64>; BLOCK], counts: &mut Counts);
 }
 
-/// The larger of two times; vectors have this as one instruction, unlike the standard library's,
-/// which knows NaN.
+/// The larger of two times: one vector instruction, unlike `f64::max`, which handles NaN.
 #[inline(always)]
 pub(crate) fn later(one: f64, other: f64) -> f64 {
     if one > other { one } else { other }
 }
 
-/// The whole part of a number from 0 to 2⁵², in operations that every x86-64 has for vectors.
+/// The whole part of a number from 0 to 2⁵², in vector operations that every x86-64 has.
 #[inline(always)]
 pub(crate) fn floor(number: f64) -> f64 {
     let nearest = (number + TIME_MAX) - TIME_MAX;
@@ -51,7 +48,7 @@ pub(crate) fn whole(number: f64) -> u64 {
     (number + TIME_MAX).to_bits() & ((1 << TIME_BITS) - 1)
 }
 
-/// Times are whole picoseconds in an `f64` or in its 52 bits of fraction.
+/// Bits of a time: whole picoseconds in an `f64`, or in its fraction.
 pub(crate) const TIME_BITS: u32 = 52;
 
 pub(crate) const TIME_MAX: f64 = (1_u64 << TIME_BITS) as f64;

@@ -1,17 +1,13 @@
-//! Any service times on some cores: when each core is free, in order.
+//! Any service times on some cores: a sorted list of the times at which the cores are free.
 //!
-//! Of these times, sixteen RPCs take sixteen of the first sixteen and of those at which they
-//! themselves end: one of the first is left for the last RPC, and none of the others comes before
-//! it. So an RPC looks at sixteen cores only. It takes the first time away and puts in when it
-//! ends. In order again, each time is then the one that stood there, or the one behind it, or the
-//! new one between the two: `min(next, max(here, ended))`. After sixteen RPCs the sixteen times are
-//! merged with the others, a group at a time, by a bitonic network (Batcher, "Sorting networks and
-//! their applications", 1968). All that is without a branch, and without an address that depends on
-//! a time.
+//! Sixteen RPCs take their cores from the first sixteen times and from their own ends, so an RPC
+//! looks at sixteen cores only. It removes the first time and inserts its end, so that each time in
+//! the list is `min(next, max(here, ended))`. After sixteen RPCs a bitonic network (Batcher,
+//! "Sorting networks and their applications", 1968) merges the sixteen times with the others, a
+//! group at a time. No step has a branch or an address that depends on a time.
 //!
-//! Registers are filled by indexed loops. The closures of [`from_fn`](std::array::from_fn) and the
-//! adapters of iterators are functions without the vector instructions of their caller: an RPC
-//! costs six times as much where the compiler does not inline them.
+//! Indexed loops fill registers: closures of [`from_fn`](std::array::from_fn) and of iterators lack
+//! the caller's vector instructions, and an RPC costs six times as much unless they are inlined.
 
 #![expect(
     clippy::needless_range_loop,
@@ -25,25 +21,24 @@ use pulp::Simd;
 
 pub(super) struct Sorted<'a> {
     services: Services<'a>,
-    /// When the cores are free, the first one first, and behind them times that never come.
+    /// When the cores are free, the first one first, and then times that never come.
     free: Box<[Group]>,
 }
 
-/// Cores of a group, and RPCs between two merges.
+/// Cores of a group, and RPCs between merges.
 const GROUP: usize = 16;
 
-/// Times of so many cores, each row of lanes in one cache line.
+/// When the cores of a group are free, each row of lanes in one cache line.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Group([Each<f64>; GROUP]);
 
-/// The same in registers, as many lanes as one register holds.
+/// A group in registers, with as many lanes as one register holds.
 type Registers<V> = [<V as Simd>::f64s; GROUP];
 
 const NEVER: f64 = f64::INFINITY;
 
 impl<'a> Sorted<'a> {
-    /// All cores free at 0.
     pub(super) fn new(cores: u16, services: Services<'a>) -> Self {
         let mut free = vec![Group([[NEVER; LANES]; GROUP]); usize::from(cores).div_ceil(GROUP)];
         free.iter_mut().flat_map(|group| &mut group.0).take(usize::from(cores)).for_each(|core| *core = [0.0; LANES]);
@@ -67,7 +62,7 @@ impl Serve for Sorted<'_> {
     }
 }
 
-/// Gives RPCs to the `first` cores. `times` are their services, and then their latencies.
+/// Gives RPCs to the `first` cores. `times` holds their service times, then their latencies.
 #[inline(always)]
 fn give_out<V: Simd>(
     vectors: V,
@@ -88,7 +83,6 @@ fn give_out<V: Simd>(
     }
 }
 
-/// Puts the times of the `first` cores back among all.
 #[inline(always)]
 fn merge_all<V: Simd>(vectors: V, lanes: usize, first: Registers<V>, free: &mut [Group]) {
     let mut last = first;
@@ -100,7 +94,7 @@ fn merge_all<V: Simd>(vectors: V, lanes: usize, first: Registers<V>, free: &mut 
     store::<V>(&mut free[free.len() - 1], lanes, last);
 }
 
-/// The lower and the higher half of two sorted groups, each sorted.
+/// The lower and the upper half of two sorted groups, each sorted.
 #[inline(always)]
 fn merge<V: Simd>(vectors: V, one: Registers<V>, other: Registers<V>) -> (Registers<V>, Registers<V>) {
     let (mut low, mut high) = (one, one);
@@ -112,7 +106,7 @@ fn merge<V: Simd>(vectors: V, one: Registers<V>, other: Registers<V>) -> (Regist
     (sort_bitonic(vectors, low), sort_bitonic(vectors, high))
 }
 
-/// Sorts times that rise and then fall, or the other way round.
+/// Sorts times that rise and then fall, or fall and then rise.
 #[inline(always)]
 fn sort_bitonic<V: Simd>(vectors: V, mut times: Registers<V>) -> Registers<V> {
     times = exchange::<V, 8>(vectors, times);
@@ -121,7 +115,7 @@ fn sort_bitonic<V: Simd>(vectors: V, mut times: Registers<V>) -> Registers<V> {
     exchange::<V, 1>(vectors, times)
 }
 
-/// Puts each two times that stand `APART` in order.
+/// Puts each two times that are `APART` places apart in order.
 #[inline(always)]
 fn exchange<V: Simd, const APART: usize>(vectors: V, mut times: Registers<V>) -> Registers<V> {
     for place in 0..GROUP {

@@ -1,4 +1,4 @@
-//! Any service times on any number of cores: a tournament of its cores for each lane.
+//! Any service times on any number of cores: a tournament of the cores for each lane.
 
 use super::super::first_free::FirstFree;
 use super::counts::Counts;
@@ -12,7 +12,6 @@ pub(super) struct Tournaments<'a> {
 }
 
 impl<'a> Tournaments<'a> {
-    /// All cores free at 0.
     pub(super) fn new(cores: u16, services: Services<'a>) -> Self {
         Self { services, free: [(); LANES].map(|()| FirstFree::new(cores)) }
     }

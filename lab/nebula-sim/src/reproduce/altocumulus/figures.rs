@@ -1,4 +1,4 @@
-//! What the entries of Altocumulus share.
+//! Code that Altocumulus's entries share.
 
 use crate::altocumulus::ThresholdTable;
 use crate::error::SimError;
@@ -15,20 +15,17 @@ use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Groups, Policy};
 use nebula_workload::ServiceTime;
 
-/// Groups of `group_cores` cores, one of which is the manager. NICs are on the chip; only their
-/// messages take time.
+/// Groups with a manager each. NICs are on the chip; only their messages take time.
 pub(crate) fn grouped(cores: u16, group_cores: u16, options: Altocumulus) -> System {
     let groups = Groups::try_new(cores / group_cores).expect("a set-up has groups");
     System::new(Policy::Altocumulus(groups), cores).dedicated(groups.get()).altocumulus(options)
 }
 
-/// The thresholds of a table that ships.
 pub(crate) fn shipped(name: &str) -> Result<Thresholds, SimError> {
     let table = ThresholdTable::named(name).ok_or_else(|| SimError::NoThresholds { name: name.to_owned() })?;
     table.thresholds()
 }
 
-/// One tally per replication.
 pub(crate) fn tallies(lab: &Lab<'_>, system: &System, load: &Load, runs: &Runs) -> Result<Vec<Tally>, ReproduceError> {
     let one = |&index: &u32| {
         let tally = run(system, load, runs.length(system, load), runs.seed.replica(index.into()));
@@ -38,7 +35,7 @@ pub(crate) fn tallies(lab: &Lab<'_>, system: &System, load: &Load, runs: &Runs) 
     try_each(&indices(0..runs.replications), one)
 }
 
-/// The mean of a figure that is not negative over the replications, with its interval.
+/// The mean over the replications of a figure that is not negative, with its interval.
 pub(crate) fn over<T>(each: &[T], figure: impl Fn(&T) -> f64) -> Interval {
     Interval::of(&each.iter().map(figure).collect::<Vec<_>>()).not_negative()
 }
@@ -48,7 +45,6 @@ pub(crate) fn percent_over<T>(each: &[T], figure: impl Fn(&T) -> f64) -> Interva
     over(each, figure).within(0.0, 100.0)
 }
 
-/// A load of `rate_mrps` million RPCs per second on `cores` cores.
 pub(crate) fn offered(service: &ServiceTime, cores: u16, rate_mrps: f64) -> Load {
     Load::open(service.clone(), rate_mrps * service.mean_ps() / 1e6 / f64::from(cores))
 }

@@ -1,8 +1,8 @@
 //! How do groups scale? Tails and late RPCs on 64 and 256 cores at two rates: with trained and
 //! other thresholds, without migration, and with one queue for all cores.
 //!
-//! The distribution of service times is not published; a mean follows from the published share of
-//! late RPCs. How evenly RSS spreads the load over groups is not published either. Both are swept.
+//! Neither the distribution of service times is published (a mean follows from the share of late
+//! RPCs) nor how evenly RSS spreads the load over groups. Both are swept.
 
 use super::super::paper::{self, Scale, TrainedLaw};
 use super::super::row::{Judgment, Row};
@@ -27,25 +27,20 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
     Ok(rows.into())
 }
 
-/// The scheduling of RPCs between groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheduling {
-    /// Managers with thresholds trained for the law.
     Trained,
-    /// Managers with the naive threshold.
     Naive,
-    /// Managers with a threshold of 0, which hand over every waiting RPC.
+    /// Managers with a threshold of 0, which hand over each waiting RPC.
     Eager,
-    /// No migration between groups.
     Alone,
-    /// One queue for all cores.
     OneQueue,
 }
 
 use Scheduling::{Alone, Eager, Naive, OneQueue, Trained};
 
 impl Scheduling {
-    /// Name in row ids, and in texts.
+    /// Its name in row ids and in texts.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Trained => ("trained", "thresholds that were trained"),
@@ -56,7 +51,7 @@ impl Scheduling {
         }
     }
 
-    /// The configuration of the managers; `None` if there are no groups.
+    /// The managers' configuration; `None` without groups.
     fn options(self, setup: &Scale, law: &TrainedLaw) -> Result<Option<Altocumulus>, SimError> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
         let slo_services = libm::round(setup.slo.as_ps() as f64 / law.service.mean_ps()) as u32;
@@ -74,16 +69,15 @@ impl Scheduling {
 struct Case<'a> {
     law: &'a TrainedLaw,
     cores: u16,
-    /// The published rate, for the published number of cores.
+    /// The published rate, on the published number of cores.
     rate_mrps: f64,
-    /// Number of flows. Without one, each RPC is a separate flow.
+    /// Number of flows; without one, each RPC is a separate flow.
     flows: Option<u16>,
     scheduling: Scheduling,
 }
 
-/// The judged law runs on each number of cores, with groups and with one queue. On the published
-/// number of cores it also runs with few flows. The other laws run only there, with trained
-/// thresholds and without migration.
+/// The judged law runs on each number of cores, and on the published one also with few flows. Other
+/// laws run on that one only, with trained thresholds and without migration.
 fn cases(setup: &Scale) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
     for &rate_mrps in &setup.rates_mrps {
@@ -107,7 +101,7 @@ fn cases(setup: &Scale) -> Vec<Case<'_>> {
 
 struct Found<'a> {
     case: Case<'a>,
-    /// The total rate, for the cores of this case.
+    /// The total rate on the cores of this case.
     rate_mrps: f64,
     p99_us: Interval,
     late_percent: Interval,
@@ -160,14 +154,13 @@ fn judged(setup: &Scale, found: &[Found<'_>]) -> Vec<Row> {
     setup.rates_mrps.iter().flat_map(rows_at).collect()
 }
 
-/// Four decimals, since shares can be below a thousandth.
+/// Four decimals, since a share can be below a thousandth.
 fn percent(interval: Interval) -> String {
     let Interval { value, lo, hi } = interval;
     if lo == hi { format!("{value:.4} %") } else { format!("{value:.4} % [{lo:.4}, {hi:.4}]") }
 }
 
 impl Case<'_> {
-    /// Law and flows.
     fn spread(&self) -> String {
         match self.flows {
             Some(flows) => format!("{} on {flows} flows", self.law.id),

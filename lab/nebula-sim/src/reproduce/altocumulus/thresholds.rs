@@ -1,5 +1,5 @@
-//! How well do thresholds predict late RPCs? Accuracy against effectiveness of the naive, the
-//! aggressive and the trained threshold, in one group.
+//! How well do thresholds predict late RPCs? Accuracy and effectiveness of the naive, the
+//! aggressive and the trained threshold in one group.
 
 use super::super::paper::{self, Thresholds as Setup};
 use super::super::row::{Judgment, Row};
@@ -29,7 +29,6 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
     Ok(found.into())
 }
 
-/// One load, and its late RPCs in each replication.
 struct State {
     row: TrainedRow,
     each: Vec<LateByQueue>,
@@ -85,7 +84,7 @@ fn notes(training: &Training, state: &State) -> Vec<Row> {
     thresholds.into_iter().flat_map(of).collect()
 }
 
-/// The line that fits the trained thresholds to the mean queue length of Erlang C.
+/// The line through the trained thresholds, against the mean queue length of Erlang C.
 fn line(states: &[State]) -> Vec<Row> {
     let rows: Vec<TrainedRow> = states.iter().map(|state| state.row).collect();
     let Some((slope, at_zero)) = fit(&rows) else { return Vec::new() };

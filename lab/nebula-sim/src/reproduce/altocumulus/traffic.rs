@@ -1,5 +1,4 @@
-//! How much on-chip traffic does migration save? The bytes of the migrated descriptors against the
-//! bytes of the payloads, which are not moved.
+//! How much on-chip traffic does migration save? It moves descriptors in place of payloads.
 
 use super::super::paper::{self, Traffic};
 use super::super::row::{Judgment, Row};
@@ -43,8 +42,7 @@ fn moved(lab: &Lab<'_>, setup: &Traffic, thresholds: Thresholds) -> Result<Vec<M
     Ok(tallies(lab, &system, &load, &runs)?.into_iter().map(|tally| tally.migrations).collect())
 }
 
-/// Payload bytes of the migrated RPCs, divided by the bytes of all descriptors sent in both
-/// directions.
+/// Payload bytes of the RPCs migrated over the bytes of all descriptors sent, in both directions.
 fn less(setup: &Traffic, each: &[Migrations], payload_bytes: u32) -> Interval {
     over(each, |moved| moved.migrated() as f64 * f64::from(payload_bytes) / descriptor_bytes(setup, moved))
 }

@@ -24,7 +24,6 @@ impl Depth {
     }
 }
 
-/// Runs the cases of an entry.
 pub(in super::super) struct Bench<'a> {
     lab: &'a Lab<'a>,
     depth: Depth,
@@ -40,24 +39,21 @@ impl<'a> Bench<'a> {
         Self { lab, depth, setup: &paper::nebula().setup.evaluation }
     }
 
-    /// A case with the mix and the values that most figures use.
     pub(in super::super) fn case(&self, design: Design) -> Case {
         Case::new(self.setup, design)
     }
 
-    /// Cores of the machine.
     pub(in super::super) fn cores(&self) -> u16 {
         self.case(Design::Base).scenario(self.setup).machine.memory.cores
     }
 
-    /// The peak bandwidth of the DRAM, in 10⁹ bytes per second.
+    /// The DRAM's peak bandwidth, in 10⁹ bytes per second.
     pub(in super::super) fn dram_gb_per_s_max(&self) -> f64 {
         let dram = self.case(Design::Base).scenario(self.setup).machine.memory.dram;
         f64::from(dram.channels) * dram.gb_per_s
     }
 
-    /// Runs everything that the rows need, in parallel: first curves, then searches, then single
-    /// points.
+    /// Makes the runs of all rows in parallel: curves, then searches, then single points.
     pub(in super::super) fn prepare(
         &self,
         curves: &[Case],
@@ -74,7 +70,6 @@ impl<'a> Bench<'a> {
         try_each(points, |&(case, gap_ns)| step(self.at(case, gap_ns).map(drop))).map(drop)
     }
 
-    /// A case at one load.
     pub(in super::super) fn at(&self, case: Case, gap_ns: f64) -> Result<Arc<Point>, ReproduceError> {
         let key = (case, gap_ns.to_bits(), self.depth, self.lab.seed.0);
         self.lab.memo.points.get_or_run(key, || {
@@ -84,21 +79,19 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// A case at a load so low that each RPC is alone in the server.
+    /// A case at so low a load that each RPC is alone in the server.
     pub(in super::super) fn alone(&self, case: Case) -> Result<Arc<Point>, ReproduceError> {
-        /// One RPC in a hundred microseconds for each of 16 cores.
         const GAP_NS: f64 = 6_250.0;
         self.at(case, GAP_NS)
     }
 
-    /// The SLO, which does not depend on the design.
+    /// The SLO: the same for all designs.
     pub(in super::super) fn slo(&self, case: Case) -> Result<Span, ReproduceError> {
         let case = case.under(Design::Base);
         let slo = || case.scenario(self.setup).slo(self.setup.slo_services, self.lab.seed);
         Ok(self.lab.memo.slos.get_or_run((case, self.lab.seed.0), slo)?)
     }
 
-    /// The highest rate that keeps the SLO.
     pub(in super::super) fn highest(&self, case: Case) -> Result<Arc<Highest>, ReproduceError> {
         self.lab.memo.highest.get_or_run((case, self.depth, self.lab.seed.0), || {
             let (scenario, slo) = (case.scenario(self.setup), self.slo(case)?);
@@ -107,8 +100,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The points of the grid up to the first at which no replication keeps the SLO. Quick runs use
-    /// a coarse grid.
+    /// The grid's points up to the first at which all miss the SLO; quick runs have a coarse grid.
     pub(in super::super) fn curve(&self, case: Case) -> Result<Vec<Arc<Point>>, ReproduceError> {
         let slo = self.slo(case)?;
         let grid = if self.lab.effort == Effort::Quick { &self.setup.coarse_gaps_ns } else { &self.setup.gaps_ns };
@@ -122,22 +114,20 @@ impl<'a> Bench<'a> {
         Ok(points)
     }
 
-    /// From the lowest load of the grid to the highest.
     fn bracket(&self) -> RateBracket {
         let rps = |gap_ns: Option<&f64>| 1e9 / gap_ns.expect("the grid has loads");
         let (lowest_rps, highest_rps) = (rps(self.setup.gaps_ns.first()), rps(self.setup.gaps_ns.last()));
         RateBracket { lowest_rps, highest_rps, width_rps: f64::from(self.depth.width_krps) * 1e3 }
     }
 
-    /// These cases, and the unfitted variant of each case that is also searched without fitted
-    /// parameters.
+    /// These cases, and the unfitted variants of those that are also searched unfitted.
     pub(in super::super) fn with_unfitted(&self, cases: &[Case]) -> Vec<Case> {
         let unfitted = cases.iter().filter(|&&case| self.is_unfitted_run(case)).map(|case| case.unfitted());
         cases.iter().copied().chain(unfitted).collect()
     }
 
-    /// Whether this case is also searched without fitted parameters. In quick runs only the designs
-    /// of figure 6a are, with the mix and the values that most figures use.
+    /// Whether this case is also searched without fitted parameters. Quick runs do so for the
+    /// designs of figure 6a only, with the usual mix and values.
     pub(super) fn is_unfitted_run(&self, case: Case) -> bool {
         let is_usual = case == self.case(case.design) && case.design != Design::SwPref;
         self.lab.effort != Effort::Quick || is_usual

@@ -1,5 +1,4 @@
-//! The entries of the evaluation in runs too short for a meaningful result: for tests of what holds
-//! for every result.
+//! The evaluation's entries in runs too short to mean anything, for tests of all results.
 
 use super::super::{fig6a, fig6b, fig7, fig8, link, reassembler, scrubbing, table3, variants};
 use super::bench::Bench;
@@ -10,7 +9,7 @@ use crate::reproduce::reproduction::{ReproduceError, Reproduction};
 
 const BRIEF: Depth = Depth { rpcs: 1_000, warmup: Some(1_000), replications: 2, width_krps: 5_000 };
 
-/// The comparisons of the entry `id`, after brief runs; `None` for an entry outside the evaluation.
+/// Compares the entry `id` after brief runs; `None` for an entry outside the evaluation.
 pub(in super::super) fn compare_briefly(id: &str, lab: &Lab<'_>) -> Option<Result<Reproduction, ReproduceError>> {
     let bench = Bench::to_depth(lab, BRIEF);
     Some(match id {

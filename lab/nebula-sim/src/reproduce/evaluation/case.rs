@@ -1,19 +1,14 @@
-//! What runs: a design under a mix of RPCs, on the paper's machine or on the machine without fitted
-//! parameters.
+//! A design under a mix of RPCs, on the paper's machine or on the one without fitted parameters.
 
 use super::super::paper::{Design, Evaluation};
 use crate::blocks::{Application, Design as Mechanisms, Machine, Scenario};
 
-/// Which of the two machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tuning {
-    /// With the fitted parameters, which were chosen after results were seen.
     Fitted,
-    /// Without them.
     Unfitted,
 }
 
-/// A design under a mix of RPCs: one line of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct Case {
     pub(in super::super) design: Design,
@@ -23,13 +18,11 @@ pub(in super::super) struct Case {
 }
 
 impl Case {
-    /// With the values and the mix that most figures use.
     pub(in super::super) const fn new(setup: &Evaluation, design: Design) -> Self {
         let (gets_percent, value_bytes) = (setup.gets_percent, setup.value_bytes);
         Self { design, tuning: Tuning::Fitted, gets_percent, value_bytes }
     }
 
-    /// On the machine without fitted parameters.
     pub(in super::super) const fn unfitted(self) -> Self {
         Self { tuning: Tuning::Unfitted, ..self }
     }
@@ -42,7 +35,6 @@ impl Case {
         Self { value_bytes, ..self }
     }
 
-    /// The same RPCs on the same machine under another design.
     pub(in super::super) const fn under(self, design: Design) -> Self {
         Self { design, ..self }
     }
@@ -59,12 +51,7 @@ impl Case {
         title
     }
 
-    /// The scenario of the block level.
-    ///
-    /// # Panics
-    ///
-    /// If Nebula ships no machine or design of that name. `data/papers/nebula.toml` names them, and
-    /// a test reads it.
+    /// Panics if Nebula ships no such machine or design; a test reads the file with their names.
     pub(super) fn scenario(self, setup: &Evaluation) -> Scenario {
         let machine = match self.tuning {
             Tuning::Fitted => &setup.machine,

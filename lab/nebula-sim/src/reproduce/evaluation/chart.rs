@@ -7,10 +7,8 @@ use super::point::Point;
 use crate::interval::Interval;
 use crate::reproduce::reproduction::ReproduceError;
 
-/// Published points of one line.
 pub(in super::super) type Published = Vec<(f64, f64)>;
 
-/// p99 against load.
 pub(in super::super) fn tail_chart(
     bench: &Bench<'_>,
     title: &str,
@@ -21,7 +19,6 @@ pub(in super::super) fn tail_chart(
     Ok(Picture { slo: slo.map(|slo| slo.as_ns_f64()), ..picture })
 }
 
-/// DRAM bandwidth against load.
 pub(in super::super) fn bandwidth_chart(
     bench: &Bench<'_>,
     title: &str,
@@ -46,14 +43,12 @@ fn against_load(
     Ok(Picture { title: title.to_owned(), x: Measure::Mrps, y, slo: None, curves })
 }
 
-/// One column of a chart of highest rates: its position, our value and the published value.
 pub(in super::super) struct Column {
     pub(in super::super) at: f64,
     pub(in super::super) ours: Interval,
     pub(in super::super) published: f64,
 }
 
-/// A chart with these two axes and one line per design.
 pub(in super::super) fn columns(title: &str, (x, y): (Measure, Measure), lines: Vec<(&str, Vec<Column>)>) -> Picture {
     let curve = |(name, columns): (&str, Vec<Column>)| Curve {
         name: name.to_owned(),

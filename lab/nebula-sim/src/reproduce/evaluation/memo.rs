@@ -7,14 +7,8 @@ use nebula_nic::Span;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Results of the runs of NEBULA's evaluation, kept for the other entries that need them.
-///
-/// The key of a result contains everything that the result depends on, so a kept result equals that
-/// of another run.
-///
-/// # Cost
-///
-/// About a kilobyte a run.
+/// Results of the runs of NEBULA's evaluation, kept for other entries that need them: about a
+/// kilobyte a run. A result's key contains everything that it depends on.
 #[derive(Debug, Default)]
 pub struct Memo {
     pub(super) points: Shelf<(Case, u64, Depth, u64), Arc<Point>>,
@@ -22,7 +16,6 @@ pub struct Memo {
     pub(super) slos: Shelf<(Case, u64), Span>,
 }
 
-/// Results by their key.
 #[derive(Debug)]
 pub(super) struct Shelf<K, V>(Mutex<BTreeMap<K, V>>);
 
@@ -33,8 +26,8 @@ impl<K, V> Default for Shelf<K, V> {
 }
 
 impl<K: Ord, V: Clone> Shelf<K, V> {
-    /// The kept result of this key, or the result of `run`. Two threads that ask at the same time
-    /// both run, with the same result.
+    /// The kept result of this key, or else the result of `run`. Two threads that ask at the same
+    /// time both run, with the same result.
     pub(super) fn get_or_run<E>(&self, key: K, run: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = kept().get(&key) {

@@ -1,16 +1,14 @@
-//! The results of a case: at one load, for each replication, and at the highest rate that keeps the
-//! SLO.
+//! The results of a case: at one load per replication, and at the highest rate that keeps the SLO.
 
 use crate::blocks::{BlocksEstimate, RateAtSlo, RateBracket, Stage};
 use crate::interval::Interval;
 use nebula_nic::Span;
 
-/// The rate in 10⁶ RPCs per second, from the mean time between arrivals.
+/// The rate in 10⁶ RPCs per second of a mean time between arrivals.
 pub(in super::super) fn mrps(gap_ns: f64) -> f64 {
     1e3 / gap_ns
 }
 
-/// The results of one replication.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Shot {
     /// p99 of all RPCs. A NACK counts as an infinite latency.
@@ -19,13 +17,11 @@ pub(in super::super) struct Shot {
     pub(in super::super) service_ns: f64,
     /// Bytes to and from DRAM.
     pub(in super::super) gb_per_s: f64,
-    /// Share of RPCs that were served.
     pub(in super::super) accepted: f64,
-    /// Share of RPCs that were dispatched to a core that was serving another RPC.
+    /// Share of RPCs dispatched to a core that was serving another RPC.
     pub(in super::super) queued_at_core: f64,
 }
 
-/// A case at one load.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Point {
     pub(in super::super) mrps: f64,
@@ -49,7 +45,6 @@ impl Point {
         Self { mrps, shots: shots.collect(), stages_ns, blocks: shown.tally.blocks_per_rpc() }
     }
 
-    /// A figure that is not negative, with its interval.
     pub(in super::super) fn over(&self, figure: impl Fn(&Shot) -> f64) -> Interval {
         Interval::of(&self.shots.iter().map(figure).collect::<Vec<_>>()).not_negative()
     }
@@ -74,27 +69,22 @@ impl Point {
         self.over(|shot| shot.queued_at_core)
     }
 
-    /// Whether no replication keeps the SLO.
     pub(super) fn is_missed_by_all(&self, slo: Span) -> bool {
         self.shots.iter().all(|shot| shot.p99_ns > slo.as_ns_f64())
     }
 }
 
-/// A comparison of two points, replication by replication: both had the same arrivals and the same
-/// keys.
+/// Compares two points by replication, since both had the same arrivals and keys.
 pub(in super::super) fn over(one: &Point, other: &Point, compare: impl Fn(&Shot, &Shot) -> f64) -> Interval {
     let pairs = one.shots.iter().zip(&other.shots);
     Interval::of(&pairs.map(|(one, other)| compare(one, other)).collect::<Vec<_>>())
 }
 
-/// The highest rate that keeps the SLO.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Highest {
-    /// One rate per replication.
     mrps: Vec<f64>,
-    /// The width of the search: a rate higher by this does not keep the SLO.
+    /// The width of the search: a rate higher by this misses the SLO.
     width: f64,
-    /// DRAM bandwidth at that rate.
     pub(in super::super) gb_per_s: Interval,
 }
 
@@ -108,14 +98,13 @@ impl Highest {
         Self { mrps, width: width_rps / 1e6, gb_per_s: found.dram_gb_per_s }
     }
 
-    /// The mean over the replications. Its interval includes the width of the search.
+    /// The mean over the replications; the interval includes the width of the search.
     pub(in super::super) fn rate(&self) -> Interval {
         let rate = Interval::of(&self.mrps);
         Interval { hi: rate.hi + self.width, ..rate }
     }
 
-    /// A comparison with another case, replication by replication. `compare` increases with its
-    /// first argument and decreases with its second.
+    /// Compares by replication; `compare` rises with its first argument and falls with its second.
     pub(in super::super) fn compared(&self, other: &Self, compare: impl Fn(f64, f64) -> f64) -> Interval {
         let all = |above: f64, below: f64| {
             let pairs = self.mrps.iter().zip(&other.mrps);

@@ -9,7 +9,6 @@ pub(super) fn up_to(title: &str, highest: &Highest) -> String {
     format!("{title} keeps the SLO up to {} MRPS", with_interval(highest.rate()))
 }
 
-/// The results of a case at one load.
 pub(super) fn shown(title: &str, point: &Point) -> String {
     format!(
         "at {} MRPS the p99 of {title} is {}, DRAM moves {} GB/s, {} blocks an RPC, and a core takes {} ns: {}",
@@ -22,19 +21,17 @@ pub(super) fn shown(title: &str, point: &Point) -> String {
     )
 }
 
-/// A p99, and the time that a core takes for an RPC.
 pub(super) fn served(title: &str, point: &Point) -> String {
     format!("the p99 of {title} is {}, and a core takes {} ns", tail(point), number(point.service_ns().value))
 }
 
-/// A p99, and the NACKs that may have made it infinite.
+/// A p99, and the share of NACKs, which may have made it infinite.
 fn tail(point: &Point) -> String {
     let nacked = 1.0 - point.accepted().value;
     let nacks = if nacked > 0.0 { format!(", {} % of RPCs are NACKed", number(100.0 * nacked)) } else { String::new() };
     format!("{} ns{nacks}", with_interval(point.p99_ns()))
 }
 
-/// A core's time by stage.
 fn stages(point: &Point) -> String {
     let of_core = |stage: &Stage| !matches!(stage, Stage::Link | Stage::Receive | Stage::Dispatch | Stage::Queue);
     let named = Stage::ALL.iter().zip(point.stages_ns).filter(|(stage, ns)| of_core(stage) && *ns >= 0.5);

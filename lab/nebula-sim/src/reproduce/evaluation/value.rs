@@ -11,9 +11,7 @@ use crate::interval::Interval;
 use crate::reproduce::reproduction::ReproduceError;
 use std::sync::Arc;
 
-/// A value, and its explanation from the runs.
 pub(in super::super) struct Value {
-    /// The id of its figure.
     pub(in super::super) id: String,
     pub(in super::super) value: Interval,
     pub(in super::super) why: String,
@@ -21,11 +19,9 @@ pub(in super::super) struct Value {
     pub(in super::super) unfitted: Option<Interval>,
 }
 
-/// A value, or why there is none.
 pub(in super::super) type Values = Result<Value, ReproduceError>;
 
-/// The row that compares a value with the published one. It always has the explanation, also if the
-/// value is reproduced.
+/// Compares a value with the published one. The row has the explanation even if it agrees.
 pub(in super::super) fn judged(value: Value) -> Row {
     let figure = paper::nebula().figure(&value.id);
     let unfitted = value.unfitted;
@@ -37,7 +33,7 @@ pub(in super::super) fn judged(value: Value) -> Row {
     Row::judged(figure, value.value, otherwise).remark(|| value.why).beside(unfitted)
 }
 
-/// The explanation; of a ratio that is an effect, with the gain by which it is judged.
+/// The explanation; for a ratio that is an effect, with the gain by which it is judged.
 fn with_gain(figure: &paper::Figure, value: &Value) -> String {
     let Some(neutral) = figure.neutral.filter(|&neutral| neutral > 0.0) else { return value.why.clone() };
     let percent = |ratio: f64| number(100.0 * (ratio / neutral - 1.0));
@@ -49,7 +45,7 @@ impl Bench<'_> {
         case.title(self.setup)
     }
 
-    /// The highest rate at the SLO. The explanation includes the results at the printed load.
+    /// The highest rate at the SLO, explained with the results at the printed load.
     pub(in super::super) fn rate(&self, id: &str, case: Case, gap_ns: f64) -> Values {
         let (highest, point) = (self.highest(case)?, self.at(case, gap_ns)?);
         let mut why = format!(
@@ -67,19 +63,17 @@ impl Bench<'_> {
         Ok(Value { id: id.to_owned(), value: highest.rate(), why, unfitted })
     }
 
-    /// The p99 at a load, in SLOs.
+    /// The p99 at a load, in units of the SLO.
     pub(in super::super) fn slos(&self, id: &str, case: Case, gap_ns: f64) -> Values {
         let (point, slo_ns) = (self.at(case, gap_ns)?, self.slo(case)?.as_ns_f64());
         let why = format!("{}; the SLO is {} ns", say::shown(&self.title(case), &point), number(slo_ns));
         Ok(Value { id: id.to_owned(), value: point.p99_ns().scaled(1.0 / slo_ns), why, unfitted: None })
     }
 
-    /// DRAM bandwidth at a load.
     pub(in super::super) fn bandwidth(&self, id: &str, case: Case, gap_ns: f64) -> Values {
         self.point(id, case, gap_ns, Point::gb_per_s)
     }
 
-    /// A figure at a load.
     pub(in super::super) fn point(
         &self,
         id: &str,
@@ -92,12 +86,10 @@ impl Bench<'_> {
         Ok(Value { id: id.to_owned(), value: figure(&point), why, unfitted: None })
     }
 
-    /// The ratio of two rates at the SLO.
     pub(in super::super) fn rates(&self, id: &str, one: Case, other: Case) -> Values {
         self.compared(id, one, other, |one, other| one / other)
     }
 
-    /// The difference of two rates at the SLO.
     pub(in super::super) fn gain(&self, id: &str, one: Case, other: Case) -> Values {
         self.compared(id, one, other, |one, other| one - other)
     }
@@ -113,12 +105,10 @@ impl Bench<'_> {
         Ok(Value { id: id.to_owned(), value: above.compared(&below, compare), why, unfitted })
     }
 
-    /// The ratio of two p99s at a load.
     pub(in super::super) fn tails(&self, id: &str, one: Case, other: Case, gap_ns: f64) -> Values {
         self.contrasted(id, (one, other), gap_ns, |one, other| one / other)
     }
 
-    /// The difference of two p99s at a load.
     pub(in super::super) fn tail_gain(&self, id: &str, one: Case, other: Case, gap_ns: f64) -> Values {
         self.contrasted(id, (one, other), gap_ns, |one, other| one - other)
     }
@@ -153,8 +143,7 @@ impl Bench<'_> {
         Ok(format!("by load in MRPS the value is {}", said.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Notes: the highest rate at the SLO without fitted parameters, and the DRAM bandwidth at that
-    /// rate.
+    /// As notes, the highest rate at the SLO and its DRAM bandwidth, without fitted parameters.
     pub(in super::super) fn unfitted_notes(
         &self,
         id: &str,
@@ -171,8 +160,7 @@ impl Bench<'_> {
         ])
     }
 
-    /// The result of this case's search on the machine without fitted parameters, if that search
-    /// runs.
+    /// The result of this case's search without fitted parameters, if that search runs.
     fn unfitted(&self, case: Case) -> Result<Option<Arc<Highest>>, ReproduceError> {
         if !self.is_unfitted_run(case) {
             return Ok(None);

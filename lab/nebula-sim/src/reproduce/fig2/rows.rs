@@ -1,4 +1,4 @@
-//! The rows of figure 2: values of the runs beside the published values.
+//! The rows of figure 2: values of the runs next to the published values.
 
 use super::super::paper::{self, Fig2, Figure};
 use super::super::row::{Judgment, Row};
@@ -6,8 +6,7 @@ use super::super::wording;
 use super::sweep::{At, Limit, Name, Sweep};
 use crate::interval::Interval;
 
-/// The judged rows, from the runs with the artefact's arrivals, and as notes the same values with
-/// Poisson arrivals.
+/// The rows judged, with the artefact's arrivals, and as notes the values with Poisson arrivals.
 pub(super) fn rows(setup: &Fig2, artefact: &Sweep, textbook: &Sweep) -> Vec<Row> {
     let (ours, theirs) = (values(setup, artefact), values(setup, textbook));
     let judged = ours.iter().zip(&theirs).map(|(ours, theirs)| judged(ours, theirs, textbook));
@@ -19,8 +18,7 @@ pub(super) fn rows(setup: &Fig2, artefact: &Sweep, textbook: &Sweep) -> Vec<Row>
     judged.chain(notes).collect()
 }
 
-/// A value that only the artefact's arrivals give is not reproducible as published: the text names
-/// Poisson arrivals.
+/// A value that only the artefact's arrivals give is not reproducible as published.
 fn judged(ours: &Value, theirs: &Value, textbook: &Sweep) -> Row {
     let beside = format!("with {} it is {}", textbook.model.title, theirs.said());
     let why = format!("{}; {beside}", ours.why);
@@ -30,17 +28,15 @@ fn judged(ours: &Value, theirs: &Value, textbook: &Sweep) -> Row {
         .remark(|| beside)
 }
 
-/// The published figure of this name.
 pub(super) fn figure(name: &str) -> &'static Figure {
     paper::nebula().figure(&format!("nebula/fig2/{name}"))
 }
 
-/// One value with a published counterpart.
 struct Value {
     name: &'static str,
     value: Interval,
     is_load: bool,
-    /// The reason from the run if the value differs from the published one.
+    /// The reason, from the run, why the value may differ from the published one.
     why: String,
 }
 
@@ -93,7 +89,7 @@ fn p99(at: &At, name: &'static str) -> Value {
     Value { name, value: at.p99(), is_load: false, why }
 }
 
-/// The ratio of the p99s, replication by replication, since both designs have the same arrivals.
+/// The ratio of the p99s by replication, since both designs have the same arrivals.
 fn over(above: &At, below: &At) -> Interval {
     Interval::of(&above.p99_ns.iter().zip(&below.p99_ns).map(|(above, below)| above / below).collect::<Vec<_>>())
 }

@@ -7,7 +7,6 @@ use crate::memory::{self, Design, MemoryModel, MemoryRun, MemoryTally};
 use crate::reproduce::lab::Lab;
 use crate::reproduce::reproduction::ReproduceError;
 
-/// A machine, and the name of its arrivals.
 pub(super) struct Model {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
@@ -19,7 +18,7 @@ impl Model {
         Self { id: "artefact", title: "the artefact's arrivals and dice", machine: setup.model.clone() }
     }
 
-    /// The same machine with the probabilities and the arrivals that the text names.
+    /// The same machine with the dice, row hits and arrivals that the text names.
     pub(super) fn textbook(setup: &Fig2) -> Self {
         let MemoryModel { packet_gaps, dice, row_hits, .. } = MemoryModel::textbook();
         let machine = MemoryModel { packet_gaps, dice, row_hits, ..setup.model.clone() };
@@ -27,7 +26,6 @@ impl Model {
     }
 }
 
-/// The designs, in the order of the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Rss,
@@ -57,7 +55,7 @@ impl Name {
         }
     }
 
-    /// The factor by which its runs are longer than those of other designs.
+    /// The factor by which its runs are longer than other designs'.
     const fn length(self) -> u64 {
         match self {
             Self::Srq => 3,
@@ -65,7 +63,6 @@ impl Name {
         }
     }
 
-    /// What limits the useful load of this design.
     pub(super) const fn limit(self) -> Limit {
         match self {
             Self::Rss | Self::RpcValet => Limit::Saturation,
@@ -75,18 +72,16 @@ impl Name {
     }
 }
 
-/// The limit that a search finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// The highest load with which the server keeps up.
+    /// It keeps up with the offered load.
     Saturation,
-    /// The highest load at which the p99 keeps the SLO.
+    /// Its p99 keeps the SLO.
     Slo,
-    /// The highest load at which the p99 is near the p99 at the lowest load.
+    /// Its p99 stays near the p99 at the lowest load.
     NearOptimal,
 }
 
-/// The results of one design at one load, one value per replication.
 pub(super) struct At {
     pub(super) name: Name,
     pub(super) load: f64,
@@ -111,13 +106,11 @@ impl At {
     }
 }
 
-/// The highest load within a design's limit, and the DRAM bandwidth at that load.
 pub(super) struct Highest {
     pub(super) load: Interval,
     pub(super) bandwidth: Interval,
 }
 
-/// All runs of one model.
 pub(super) struct Sweep {
     pub(super) model: Model,
     points: Vec<At>,
@@ -139,7 +132,7 @@ impl Sweep {
         Ok(Self { model, points: found, highest })
     }
 
-    /// The points of one design, from the lowest load to the highest.
+    /// The points of a design, by ascending load.
     pub(super) fn curve(&self, name: Name) -> impl Iterator<Item = &At> {
         self.points.iter().filter(move |at| at.name == name)
     }
@@ -155,7 +148,7 @@ impl Sweep {
     }
 }
 
-/// The loads of one design's curve. A design that saturates early has one load beyond saturation.
+/// The loads of a design's curve. A design that saturates early has one load beyond saturation.
 fn loads(setup: &Fig2, name: Name) -> Vec<(Name, f64)> {
     let beyond = setup.loads.iter().position(|&load| load > setup.ratio_load.max(setup.sub_us_load));
     let last = match (name.limit(), beyond) {
@@ -192,8 +185,8 @@ impl Bench<'_> {
         Ok(At::of(name, load, &tallies))
     }
 
-    /// The highest load within the limit. Each replication bisects independently between two points
-    /// of its curve, as [`load_at_slo`](crate::load_at_slo) does.
+    /// The highest load within the limit. Each replication bisects between two points of its curve,
+    /// as [`load_at_slo`](crate::load_at_slo) does.
     fn highest(&self, name: Name, points: &[&At]) -> Result<Highest, ReproduceError> {
         let one = |&replication: &u32| {
             let found = self.bisect(name, points, replication);

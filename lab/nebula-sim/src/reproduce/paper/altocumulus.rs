@@ -24,7 +24,7 @@ pub struct AltocumulusSetup {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// Total numbers of cores. The published figures are for the last.
+    /// Total numbers of cores; the published figures are for the last.
     pub cores: Vec<u16>,
     /// Cores of a group, one of which is its manager.
     pub group_cores: u16,
@@ -33,11 +33,11 @@ pub struct Scale {
     pub slo: Span,
     /// Rates in millions of RPCs per second.
     pub rates_mrps: Vec<f64>,
-    /// The number of cores that the rates are for. Other numbers get a proportional share.
+    /// The number of cores that the rates are for; others get a proportional share.
     pub of_cores: u16,
-    /// The law whose results are compared with the published figures.
+    /// The law that is compared with the published figures.
     pub judged: String,
-    /// Numbers of flows, each hashed to one group, with which the judged law runs in addition.
+    /// Numbers of flows, each hashed to one group, for further runs of the judged law.
     pub flows: Vec<u16>,
     /// Service times.
     #[serde(rename = "law")]

@@ -33,15 +33,14 @@ pub struct DaggerSetup {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interfaces {
-    /// The load at which latencies without batches are measured, as a share of what the core
-    /// sustains.
+    /// The load of latencies without batches, as a share of the core's saturation.
     pub idle: f64,
-    /// The load at which latencies with batches are measured.
+    /// The load of latencies with batches.
     pub busy: f64,
     /// The interfaces.
     #[serde(rename = "case")]
     pub cases: Vec<HostCase>,
-    /// Figures that are not named after a case and a measure.
+    /// Figures whose names are not a case and a quantity.
     #[serde(rename = "row")]
     pub rows: Vec<Derived>,
 }
@@ -54,12 +53,11 @@ pub struct HostCase {
     pub id: String,
     /// Description in texts.
     pub what: String,
-    /// The system, which ships with Nebula.
     system: String,
-    /// RPCs of a batch, in place of the system's.
+    /// RPCs of a batch; the system's if not given.
     #[serde(default)]
     batch: Option<u16>,
-    /// Latency of a crossing, in place of the system's.
+    /// Latency of a crossing; the system's if not given.
     #[serde(default, deserialize_with = "span")]
     hop: Option<Span>,
     /// RPCs of the closed loop that measures the throughput.
@@ -81,7 +79,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All that a case is measured for, as figures spell it.
+    /// The quantities measured for a case, as figures spell them.
     pub const MEASURED: [(&str, Self); 3] = [("mrps", Self::Mrps), ("p50", Self::P50), ("p99", Self::P99)];
 }
 
@@ -93,12 +91,12 @@ pub struct Derived {
     pub figure: String,
     /// The case.
     pub of: String,
-    /// What is taken of it.
+    /// The quantity.
     pub measure: Quantity,
-    /// The case that it is divided by.
+    /// The case that divides it.
     #[serde(default)]
     pub over: Option<String>,
-    /// The published value of another system that it is divided by.
+    /// The published value of another system that divides it.
     #[serde(default)]
     pub over_value: Option<f64>,
 }
@@ -107,13 +105,11 @@ pub struct Derived {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scaling {
-    /// The system, which ships with Nebula.
     system: String,
-    /// RPCs of a batch.
     batch: u16,
     /// Numbers of threads.
     pub threads: Vec<u16>,
-    /// To so many threads the published throughput is linear.
+    /// The most threads for which the published throughput is linear.
     pub linear_to_threads: u16,
     /// RPCs of each thread's closed loop, end to end.
     pub outstanding: u32,
@@ -125,27 +121,22 @@ pub struct Scaling {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kvs {
-    /// The system, which ships with Nebula.
     system: String,
     /// The service time of the store.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
-    /// The load, as a share of what the core sustains.
+    /// The load, as a share of the core's saturation.
     pub busy: f64,
 }
 
 impl HostCase {
-    /// Whether it is a variant of a system, with another hop.
+    /// Whether it is a shipped system with another hop.
     #[must_use]
     pub const fn is_variant(&self) -> bool {
         self.hop.is_some()
     }
 
-    /// One core of it, with clients on the same host.
-    ///
-    /// # Errors
-    ///
-    /// [`SimError`] if it cannot be built.
+    /// One core with this interface, and clients on the same host.
     pub fn system(&self, setup: &DaggerSetup) -> Result<System, SimError> {
         hosted(&self.system, 1, |host| {
             let host = self.batch.map_or(host, |batch| batched(host, batch, setup));
@@ -155,11 +146,7 @@ impl HostCase {
 }
 
 impl Scaling {
-    /// So many threads, whose RPCs cross the interface end to end or once.
-    ///
-    /// # Errors
-    ///
-    /// [`SimError`] if it cannot be built.
+    /// `threads` threads, whose RPCs cross the interface end to end or once.
     pub fn system(&self, setup: &DaggerSetup, threads: u16, is_end_to_end: bool) -> Result<System, SimError> {
         hosted(&self.system, threads, |host| Host { loopback: is_end_to_end, ..batched(host, self.batch, setup) })
     }
@@ -167,10 +154,6 @@ impl Scaling {
 
 impl Kvs {
     /// One core of the server.
-    ///
-    /// # Errors
-    ///
-    /// [`SimError`] if it cannot be built.
     pub fn system(&self) -> Result<System, SimError> {
         hosted(&self.system, 1, |host| host)
     }
@@ -180,7 +163,7 @@ fn batched(host: Host, batch: u16, setup: &DaggerSetup) -> Host {
     Host { batch, batch_wait: if batch > 1 { setup.batch_wait } else { Span::ZERO }, ..host }
 }
 
-/// A shipped system with its host interface changed, in loopback unless that is changed.
+/// A shipped system with a changed host interface, in loopback unless changed.
 fn hosted(name: &str, cores: u16, change: impl Fn(Host) -> Host) -> Result<System, SimError> {
     let model = SystemModel::named(name).unwrap_or_else(|| panic!("no system {name:?} ships"));
     let system = model.system(cores)?;

@@ -1,7 +1,6 @@
-//! The set-ups of NEBULA's evaluation: designs, workloads, and the loads that the paper prints.
+//! The set-ups of NEBULA's evaluation: designs, workloads, and the printed loads.
 //!
-//! The paper prints loads as rounded rates. Here a load is the mean time between arrivals, which is
-//! a round number for each of them.
+//! The paper prints rounded rates. A load here is the mean time between arrivals, a round number.
 
 use serde::Deserialize;
 
@@ -50,7 +49,7 @@ impl Design {
         }
     }
 
-    /// The name of its file among those that ship with Nebula.
+    /// The name of its file.
     #[must_use]
     pub const fn file(self) -> &'static str {
         match self {
@@ -78,7 +77,7 @@ pub struct Evaluation {
     pub value_bytes: u32,
     /// Percentage of GETs, unless a figure says otherwise.
     pub gets_percent: u32,
-    /// The loads of the curves, as times between arrivals, from the lowest load to the highest.
+    /// The loads of the curves as times between arrivals, by ascending load.
     pub gaps_ns: Vec<f64>,
     /// The loads of the curves in quick runs.
     pub coarse_gaps_ns: Vec<f64>,

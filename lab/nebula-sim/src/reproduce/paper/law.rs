@@ -13,7 +13,7 @@ pub struct Law {
     /// The service times.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
-    /// Which published values use these service times.
+    /// The published values that use these service times.
     #[serde(default)]
     pub used_in: Vec<Use>,
 }

@@ -144,7 +144,7 @@ pub struct Fig2 {
     pub sub_us_load: f64,
     /// The load at which NEBULA's cores are almost all busy.
     pub nebula_load: f64,
-    /// A p99 is near-optimal up to this multiple of the p99 at the lowest load.
+    /// The largest multiple of the p99 at the lowest load that is near-optimal.
     pub near_optimal: f64,
     /// Loads of the curves.
     pub loads: Vec<f64>,

@@ -17,7 +17,7 @@ pub struct SideBySide {
     pub cores: u16,
     /// The SLO in mean service times, unless a case says otherwise.
     pub slo_services: f64,
-    /// The objective in place of an SLO: 99.9 % of all RPCs have a slowdown of at most this.
+    /// In place of an SLO, the slowdown that 99.9 % of all RPCs keep.
     #[serde(default)]
     pub slowdown: Option<f64>,
     /// RPCs measured in a replication, by effort.
@@ -39,27 +39,26 @@ pub struct Case {
     pub id: String,
     /// Description in texts.
     pub what: String,
-    /// A system that ships with Nebula; if there is none, `policy` is given.
+    /// A system that ships with Nebula; `policy` is given otherwise.
     #[serde(default)]
     system: Option<String>,
     #[serde(default, deserialize_with = "policy")]
     policy: Option<Policy>,
-    /// The costs of a policy's mechanisms.
     #[serde(default)]
     costs: Costs,
-    /// The number of servers into which the cores are divided. Each RPC goes to a random one.
+    /// The number of servers that share the cores; each RPC goes to a random one.
     #[serde(default = "one")]
     servers: u16,
-    /// RPCs in a batch, in place of the system's.
+    /// RPCs in a batch; the system's if not given.
     #[serde(default)]
     batch_max: Option<u16>,
     /// The service times.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
-    /// The SLO, in place of the set-up's.
+    /// The SLO; the set-up's if not given.
     #[serde(default, deserialize_with = "span")]
     pub slo: Option<Span>,
-    /// The type of RPC that the SLO applies to; all types, unless given.
+    /// The type of RPC that the SLO applies to; all types if not given.
     #[serde(default)]
     slo_of: Option<String>,
 }
@@ -81,7 +80,7 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// If the mix has no type of that name. The data is compiled in, and a test reads it.
+    /// If the mix has no type of that name; a test reads the data.
     #[must_use]
     pub fn slo_of(&self) -> Option<TypeId> {
         let name = self.slo_of.as_ref()?;
@@ -98,8 +97,7 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// If it names neither a system that ships nor a policy. The data is compiled in, and a test
-    /// reads it.
+    /// If it names neither a shipped system nor a policy; a test reads the data.
     pub fn system(&self, cores: u16) -> Result<System, SimError> {
         let each = cores / self.servers;
         let mut system = match (&self.system, self.policy) {
@@ -127,18 +125,16 @@ pub struct Comparison {
     pub figure: String,
     /// The case whose throughput at the SLO is compared.
     pub of: String,
-    /// The case that it is compared with. Without one, the throughput itself is compared, in
-    /// millions of RPCs per second.
+    /// The case it is compared with; without one, the result is in millions of RPCs per second.
     #[serde(default)]
     pub over: Option<String>,
-    /// Compares the p99 at this load instead of the throughput. The load is a share of all cores'
-    /// time; the p99 is of the type that the SLO applies to.
+    /// Compares the p99 at this load, not the throughput, for the type that the SLO applies to.
     #[serde(default)]
     pub p99_at: Option<f64>,
     /// How the comparison is expressed.
     #[serde(default, rename = "as")]
     pub measured: Measured,
-    /// A reason why our value may differ.
+    /// Why our value may differ.
     #[serde(default)]
     pub remark: Option<String>,
 }

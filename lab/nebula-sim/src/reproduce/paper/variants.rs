@@ -1,5 +1,4 @@
-//! The set-ups of what NEBULA's paper says about the link and the reassembler, and of variants of
-//! its server.
+//! The set-ups of the link, the reassembler and scrubbing, and of variants of the server.
 
 use nebula_nic::Policy;
 use nebula_workload::ServiceTime;
@@ -12,7 +11,7 @@ use serde::Deserialize;
 pub struct Link {
     /// The rate that would follow from the scaling, in 10⁹ bit per second.
     pub gbps: f64,
-    /// A rate for which nothing ever waits.
+    /// A rate for which no packet ever waits.
     pub ample_gbps: f64,
     /// Percentage of GETs.
     pub gets_percent: u32,
@@ -30,7 +29,7 @@ pub struct Reassembler {
     pub clients_gbps: Vec<f64>,
 }
 
-/// A service of which few RPCs take long.
+/// A service with a few long RPCs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scrubbing {
@@ -38,7 +37,7 @@ pub struct Scrubbing {
     pub gap_ns: f64,
     /// The network function whose packets they are.
     pub application: String,
-    /// How long they take.
+    /// The service times.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
 }
@@ -71,7 +70,7 @@ pub struct Variants {
 pub struct MachineVariant {
     /// Name in row ids.
     pub id: String,
-    /// What differs, in words.
+    /// The difference, in words.
     pub what: String,
     /// The calibrated computing time of an RPC.
     pub compute_ns: f64,

@@ -29,7 +29,7 @@ pub(in super::super) const fn stage_field(stage: Stage) -> &'static str {
     }
 }
 
-/// One row per design and rate; stages in which no RPC spent any time are left out.
+/// A row per design and rate, without stages that took no time.
 #[must_use]
 pub fn time_rows(findings: &Findings) -> Vec<Row> {
     let stages = stages(findings);
@@ -40,7 +40,7 @@ pub fn time_rows(findings: &Findings) -> Vec<Row> {
     findings.shown().map(row).collect()
 }
 
-/// Stages in which some RPC spent time, with their index in [`Stage::ALL`].
+/// Stages that took time, with their index in [`Stage::ALL`].
 #[must_use]
 pub fn stages(findings: &Findings) -> Vec<(usize, Stage)> {
     let took = |index: usize| findings.shown().any(|(_, figures)| figures.stages[index] > 0.0);
@@ -61,7 +61,7 @@ pub fn causes(findings: &Findings) -> Vec<usize> {
     (0..Cause::ALL.len()).filter(|&cause| moved(cause)).collect()
 }
 
-/// For each design and rate one row per part of memory with DRAM traffic, and one row for the sum.
+/// A row per design, rate and part of memory with DRAM traffic, and one for the sum.
 #[must_use]
 pub fn traffic_rows(findings: &Findings) -> Vec<Row> {
     let (parts, causes) = (parts(findings), causes(findings));
@@ -87,7 +87,6 @@ fn labeled(found: &Found) -> Row {
     Row::new().word("design", found.design.as_str()).shown("rate", found.rate_rps.map_or("–".to_owned(), units::rate))
 }
 
-/// A stage's time, and its share.
 fn of_mean(figures: &Figures, stage: usize) -> String {
     let ns = figures.stages[stage];
     if ns == 0.0 {
@@ -97,7 +96,6 @@ fn of_mean(figures: &Figures, stage: usize) -> String {
     }
 }
 
-/// A number that may be nothing: `–`.
 fn two_digits(blocks: f64) -> String {
     if blocks == 0.0 { "–".to_owned() } else { format!("{blocks:.2}") }
 }

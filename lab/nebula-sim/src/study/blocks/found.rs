@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Findings {
     /// The setting that all results share.
     pub setting: Arc<Setting>,
-    /// By design, each in the order of the given rates.
+    /// By design, each in the order of its rates.
     pub found: Vec<Found>,
 }
 
@@ -27,11 +27,11 @@ pub struct Found {
     pub setting: Arc<Setting>,
     /// The design's name.
     pub design: String,
-    /// Bytes of the shared receive buffer, under this design.
+    /// Bytes of the design's shared receive buffer.
     pub receive_buffer_bytes: u32,
     /// RPCs per second, offered or found by a search.
     pub rate_rps: Option<f64>,
-    /// The highest rate that meets the SLO, if it was searched for and exists.
+    /// The highest rate that meets the SLO, if searched for and found.
     pub at_slo: Option<AtSlo>,
     /// `None` if no rate meets the SLO.
     pub figures: Option<Figures>,
@@ -47,7 +47,7 @@ pub struct AtSlo {
 }
 
 impl AtSlo {
-    /// The rate with its interval, or as a lower bound where the true one may be higher.
+    /// The rate with its interval; a lower bound if the true one may be higher.
     #[must_use]
     pub fn rate_in_words(&self) -> String {
         match self.end {
@@ -64,16 +64,15 @@ pub struct Figures {
     pub outcome: Outcome,
     /// Mean time from the start of service until the buffer is free.
     pub service_mean: Interval,
-    /// Mean number of waiting RPCs that an RPC finds when its last block has arrived.
+    /// Mean number of waiting RPCs when an RPC's last block has arrived.
     pub depth_mean: Interval,
     /// p99 of the number of waiting RPCs.
     pub depth_p99: Interval,
-    /// Mean and largest number of RPCs that the reassembler holds when it takes one.
+    /// Mean and largest number of RPCs in the reassembler when it takes one.
     pub incomplete: [f64; 2],
-    /// Share of the served RPCs that were dispatched to a core which was serving another one, in 0
-    /// to 1.
+    /// Share of the served RPCs dispatched to a core that was serving another, in 0 to 1.
     pub queued_at_core: Interval,
-    /// Share of the time of all cores that they spend on no RPC, in 0 to 1.
+    /// Share of all cores' time spent on no RPC, in 0 to 1.
     pub idle: Interval,
     /// Mean time in each stage, in the order of [`Stage::ALL`].
     pub stages: [f64; Stage::ALL.len()],
@@ -126,7 +125,7 @@ impl Findings {
         self.found.iter().filter_map(|found| Some((found, found.figures.as_ref()?)))
     }
 
-    /// Warnings, one line each; all points past saturation share one line.
+    /// Warnings, a line each; points past saturation share one.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let (past, others): (Vec<&Found>, Vec<&Found>) =
@@ -140,8 +139,7 @@ impl Findings {
 }
 
 impl Found {
-    /// A p99 of ten times the SLO, which is a hundred times the service, means that the queue grows
-    /// throughout the run.
+    /// At ten times the SLO, a hundred times the service, the queue grows throughout the run.
     fn is_past_saturation(&self) -> bool {
         let is_late = |figures: &Figures| figures.outcome.p99.value > 10.0 * self.setting.slo.as_ns_f64();
         self.at_slo.is_none() && self.figures.as_ref().is_some_and(is_late)

@@ -23,7 +23,7 @@ pub struct Setting {
     pub hog_gb_per_s: f64,
     /// The bound on the p99.
     pub slo: Span,
-    /// How much to simulate; the seed of a run replaces its seed.
+    /// The effort; a run replaces its seed.
     pub effort: Effort,
     /// Whether to search for the highest rate that meets the SLO.
     pub searches: bool,
@@ -40,9 +40,7 @@ pub struct Point {
     pub rate: Option<Rate>,
 }
 
-/// Runs each point with `seed`; results are in the order of the points.
-///
-/// `progress` is called after each replication, on the thread that ran it.
+/// Runs each point with `seed`, in order. A replication calls `progress` at its end, on its thread.
 ///
 /// # Errors
 ///
@@ -59,26 +57,21 @@ pub fn run(
 }
 
 impl Point {
-    /// Runs the point with `seed`. The same arguments give the same result on every machine and any
-    /// number of threads.
+    /// Runs the point with `seed`. Neither the machine nor the number of threads changes the
+    /// result.
     ///
     /// # Errors
     ///
-    /// [`BlocksError`] if the point cannot be simulated. That no rate meets the SLO is a result,
-    /// not an error.
+    /// [`BlocksError`] if the point cannot be simulated. "No rate meets the SLO" is a result.
     ///
     /// # Cost
     ///
-    /// That of [`estimate`]; a search costs about eight times as much, up to seven times over.
+    /// That of [`estimate`]; a search costs about eight times as much, or seven times that.
     pub fn run(&self, seed: Seed) -> Result<Found, BlocksError> {
         self.run_with(seed, &|| ())
     }
 
     /// [`run`](Self::run) that calls `progress` after each replication.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Self::run).
     pub fn run_with(&self, seed: Seed, progress: &(dyn Fn() + Sync)) -> Result<Found, BlocksError> {
         match self.rate {
             Some(rate) => self.show(rate, seed, progress),
@@ -92,7 +85,6 @@ impl Point {
         Ok(Found { rate_rps: Some(rate.as_rps()), figures, ..self.nothing_found() })
     }
 
-    /// The result if no rate meets the SLO.
     fn nothing_found(&self) -> Found {
         let Scenario { design, machine, .. } = &self.scenario;
         Found {
@@ -105,7 +97,6 @@ impl Point {
         }
     }
 
-    /// Searches; the results are those at the rate that was found.
     fn search(&self, seed: Seed, progress: &(dyn Fn() + Sync)) -> Result<Found, BlocksError> {
         let (scenario, slo) = (&self.scenario, self.setting.slo);
         let bracket = RateBracket::of(scenario, seed)?;

@@ -1,4 +1,4 @@
-//! The fields of the level that simulates each block.
+//! The fields of the block level.
 
 use super::super::blocks::{CAUSE_FIELDS, Figures, Found, stage_field};
 use super::super::outcome::Outcome;
@@ -30,7 +30,7 @@ impl Shown for Found {
     }
 }
 
-/// The fields that `nebula simulate --machine` prints for a design at a rate.
+/// The fields of `nebula simulate --machine` for a design at a rate.
 #[must_use]
 pub fn blocks() -> Fields<Found> {
     let groups = [
@@ -122,8 +122,7 @@ fn cores() -> Vec<Field<Found>> {
     ]
 }
 
-/// The fields of times and DRAM traffic. A design that meets the SLO at no rate has the same fields
-/// without figures.
+/// Times and DRAM traffic; without figures if no rate meets the SLO.
 fn memory() -> Vec<Field<Found>> {
     const STAGES: &[&str] = &{
         let mut names = [""; Stage::ALL.len()];
@@ -212,7 +211,6 @@ fn search() -> Vec<Field<Found>> {
     ]
 }
 
-/// What was simulated, so that a row can be run again.
 fn setting() -> Vec<Field<Found>> {
     vec![
         Field::new("cores", "cores", "of the machine", |found: &Found| {

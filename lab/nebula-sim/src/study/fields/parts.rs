@@ -1,4 +1,4 @@
-//! A field, a column, and those that all results have.
+//! Fields and columns, with those that all results have.
 
 use crate::experiment::Effort;
 use crate::interval::Interval;
@@ -8,7 +8,7 @@ use crate::study::units;
 use nebula_nic::Span;
 use nebula_ui::{Align, Cell, Row, Value};
 
-/// Gets the value of a field; `None` if a row does not have the field.
+/// Gets the value of a field; `None` if a row lacks it.
 pub(crate) type Get<T> = Box<dyn Fn(&T) -> Option<Value>>;
 
 /// A field of JSON and CSV.
@@ -40,7 +40,7 @@ impl<T: ?Sized> Field<T> {
     }
 }
 
-/// What a column says; `None` where a row does not have the column.
+/// Gets the text of a column; `None` if a row lacks it.
 pub(crate) type Show<T> = Box<dyn Fn(&T) -> Option<String>>;
 
 /// A column of a table.
@@ -51,7 +51,6 @@ pub struct Column<T: ?Sized> {
     pub of: &'static str,
     /// Alignment of its texts.
     pub align: Align,
-    /// The text; `None` if a row does not have the column.
     show: Show<T>,
 }
 
@@ -89,7 +88,7 @@ impl<T: ?Sized> Fields<T> {
         self.columns.iter().fold(self.fields.iter().fold(Row::new(), with_field), with_cell)
     }
 
-    /// Name with its parts, unit, meaning, and the columns that show it: of each field.
+    /// Each field's name with its parts, unit, meaning, and columns.
     pub fn described(&self) -> impl Iterator<Item = [String; 4]> {
         self.fields.iter().map(|Field { name, parts, unit, what, .. }| {
             let shows = |column: &&Column<T>| column.of.split('.').next() == Some(name);
@@ -101,10 +100,9 @@ impl<T: ?Sized> Fields<T> {
     }
 }
 
-/// What results of both levels have in common; the shared fields read it.
+/// The shared fields read results of both levels through this.
 pub(crate) trait Shown: 'static {
     fn effort(&self) -> &Effort;
-    /// Measured in each replication.
     fn rpcs(&self) -> u64;
     fn slo(&self) -> Span;
     fn outcome(&self) -> Option<&Outcome>;
@@ -114,7 +112,6 @@ pub(crate) trait Shown: 'static {
         self.outcome().map(|outcome| digits(get(outcome))).into()
     }
 
-    /// A figure as a table shows it; `–` if there is none.
     fn shown(&self, show: fn(&Outcome) -> String) -> String {
         self.outcome().map_or("–".to_owned(), show)
     }
@@ -129,7 +126,6 @@ pub(crate) fn effort<T: Shown>() -> [Field<T>; 2] {
 
 pub(crate) const QUANTILES: &[&str] = &["mean", "p50", "p90", "p99", "p999"];
 
-/// Both ends of a figure's interval.
 pub(crate) fn ci<T: Shown>(
     name: &'static str,
     unit: &'static str,
@@ -189,7 +185,6 @@ pub(crate) fn latency<T: Shown>() -> Vec<Field<T>> {
     ]
 }
 
-/// What both levels say about the RPCs served, in the order of JSON.
 pub(crate) fn outcome<T: Shown>() -> Vec<Field<T>> {
     [throughput(), verdict(), latency()].into_iter().flatten().collect()
 }

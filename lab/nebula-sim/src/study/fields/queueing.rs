@@ -35,7 +35,7 @@ impl Shown for Found {
     }
 }
 
-/// The fields that `nebula simulate` prints for a point: its question, its figures and its setting.
+/// The fields of `nebula simulate` for a point: its question, its figures and its setting.
 #[must_use]
 pub fn queueing() -> Fields<Found> {
     let mut columns: Vec<Column<Found>> =
@@ -82,7 +82,6 @@ pub fn queueing() -> Fields<Found> {
     Fields { fields: fields(), columns }
 }
 
-/// One line for each tier.
 fn tier_columns() -> [Column<Found>; 6] {
     fn lines(
         heading: &'static str,
@@ -116,7 +115,7 @@ fn hedge_of(calls: &Calls) -> String {
     calls.hedge.map_or("none".to_owned(), |hedge| hedge.to_string())
 }
 
-/// What was found at each tier; lists, the front first.
+/// Results of each tier, as lists, the front first.
 fn tiers() -> Vec<Field<Found>> {
     fn list(name: &'static str, unit: &'static str, what: &'static str, get: fn(&AtTier) -> Interval) -> Field<Found> {
         Field::new(name, unit, what, move |found: &Found| {
@@ -173,8 +172,7 @@ fn tiers() -> Vec<Field<Found>> {
     ]
 }
 
-/// The fields that `nebula compare` prints for a system: its name, the fields of [`queueing`], and
-/// the core time.
+/// The fields of `nebula compare` for a system: its name, those of [`queueing`], and the core time.
 #[must_use]
 pub fn comparison() -> Fields<Found> {
     let name = Field::new("system", "", "the system's name, or its policy", |found: &Found| {
@@ -200,7 +198,6 @@ pub fn comparison() -> Fields<Found> {
     }
 }
 
-/// The interface between cores and NIC.
 fn host() -> [Field<Found>; 3] {
     [
         Field::new(
@@ -264,7 +261,6 @@ fn question() -> Vec<Field<Found>> {
     ]
 }
 
-/// Latency over service, of mixes.
 fn slowdowns() -> Vec<Field<Found>> {
     fn ci(name: &'static str, what: &'static str, get: fn(&Figures) -> Option<Interval>) -> Field<Found> {
         Field::new(name, "", what, move |found: &Found| slowdown(found, get).map(ends))
@@ -391,7 +387,6 @@ fn search() -> Vec<Field<Found>> {
     ]
 }
 
-/// What a load that changes does over its period.
 fn over_time() -> Vec<Field<Found>> {
     let list = |found: &Found, get: fn(&Slot) -> f64| {
         let figures = |over: &OverTime| over.slots.iter().map(|slot| digits(get(slot)).into()).collect();
@@ -452,7 +447,6 @@ fn over_time() -> Vec<Field<Found>> {
     ]
 }
 
-/// What was simulated, so that a row can be run again.
 fn setting() -> Vec<Field<Found>> {
     vec![
         Field::new("arrivals", "", "when RPCs arrive; of an open loop", |found: &Found| {
@@ -540,7 +534,6 @@ fn load_at_slo() -> Column<Found> {
     })
 }
 
-/// One column per kind of core time.
 fn core_time() -> impl Iterator<Item = Column<Found>> {
     let column = |(index, name)| Column::new(name, "core_time", move |found: &Found| Some(share(found, index)));
     CoreTime::NAMES.into_iter().enumerate().map(column)
@@ -570,7 +563,6 @@ fn hottest(found: &Found) -> Option<Interval> {
     found.figures.as_ref().and_then(|figures| figures.hottest)
 }
 
-/// What is left of a share.
 fn rest_of(share: Interval) -> Interval {
     Interval { value: 1.0 - share.value, lo: 1.0 - share.hi, hi: 1.0 - share.lo }
 }

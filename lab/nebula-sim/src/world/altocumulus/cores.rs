@@ -1,5 +1,4 @@
-//! Stations 7 to 10 of a group, in simulated time: its workers receive RPCs, serve them, and return
-//! slots and credit.
+//! Stations 7 to 10 of a group, in simulated time: its workers serve, and return slots and credit.
 
 use super::group::{Group, Place};
 use super::managers::Message;
@@ -10,7 +9,7 @@ use crate::world::servers::Ended;
 use nebula_nic::{CentralDispatch, CoreId, Dispatch, Freed, SlotRange, Span, Timestamp};
 
 impl<D: CentralDispatch> Grouped<'_, D> {
-    /// A group to which something happens at `now`.
+    /// The group `number`, before it changes at `now`.
     #[inline(always)]
     pub(super) fn at(&mut self, now: Timestamp, number: usize) -> &mut Group<D> {
         let group = &mut self.groups[number];
@@ -18,7 +17,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         group
     }
 
-    /// Handles the next event of the calendar.
     #[inline(always)]
     pub(super) fn turn_cores(&mut self, now: Timestamp) -> Option<Ended> {
         let (_, source) = self.calendar.next()?;
@@ -32,7 +30,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// An RPC has joined a group's queue.
     #[inline(always)]
     pub(super) fn joined(&mut self, now: Timestamp, number: usize) {
         self.hand_out(now, number);
@@ -42,7 +39,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// Dispatches the RPCs that the group's workers have credit for.
     #[inline(always)]
     fn hand_out(&mut self, now: Timestamp, number: usize) {
         while let Some(dispatch) = self.groups[number].nic.poll_dispatch() {
@@ -55,7 +51,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// The group's dispatcher decides about one RPC after the other.
     #[cold]
     fn send_dispatch(&mut self, now: Timestamp, number: usize, dispatch: Dispatch) {
         let group = &mut self.groups[number];
@@ -72,8 +67,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// Handles the messages that have arrived at the group's NIC or at a worker; a free before a
-    /// dispatch of the same time.
+    /// Handles messages due at the NIC or a worker; a free before a dispatch of the same time.
     #[cold]
     fn carry(&mut self, now: Timestamp, number: usize) {
         let group = self.at(now, number);
@@ -85,7 +79,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         self.set_wire(number);
     }
 
-    /// An RPC is added to the core's completion queue.
     #[inline(always)]
     fn deliver(&mut self, now: Timestamp, number: usize, dispatch: Dispatch) {
         let core = dispatch.core.index();
@@ -96,7 +89,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// The core begins the next RPC in its completion queue, if there is one.
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, number: usize, core: usize) {
         let Some(begin) = self.groups[number].cores[core].frontend.poll_completion() else { return };
@@ -114,7 +106,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         self.calendar.set(group.first + core, now + Span::from_ps(overheads.total_ps() + service_ps));
     }
 
-    /// Core time of the RPC before its service.
     #[inline]
     fn overheads(&self, number: usize, slots: SlotRange) -> Overheads {
         let dispatch_ps = self.costs.receive.as_ps();
@@ -126,7 +117,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         Overheads { dispatch_ps, migration_ps, ..Overheads::ZERO }
     }
 
-    /// A core finishes an RPC and continues with the next.
     #[inline(always)]
     fn finish(&mut self, now: Timestamp, number: usize, core: usize) -> Ended {
         self.last = now;
@@ -156,7 +146,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         self.set_wire(number);
     }
 
-    /// The NIC learns that a core is done; the slots of a migrated RPC return to its home group.
+    /// The NIC learns that a core is done; a migrated RPC's slots return to its home group.
     #[inline(always)]
     fn collect_freed(&mut self, now: Timestamp, number: usize, core: CoreId, slots: SlotRange) {
         let group = self.at(now, number);

@@ -17,27 +17,21 @@ pub(super) struct Group<D: CentralDispatch> {
     pub(super) published: Published,
     pub(super) cores: Box<[Core]>,
     // -- in the calendar --
-    /// The source of its core 0.
     pub(super) first: usize,
-    /// The source of the messages in flight.
     pub(super) wire: usize,
-    // -- messages in flight between NIC and workers, each in the order of sending --
+    // -- messages between NIC and workers, in the order of sending --
     pub(super) dispatches: VecDeque<(Timestamp, Dispatch)>,
     pub(super) frees: VecDeque<(Timestamp, CoreId, SlotRange)>,
-    /// When the dispatcher is free again.
     pub(super) dispatcher_free: Timestamp,
 }
 
-/// The meaning of a source of the calendar.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) group: u32,
-    /// A core, or the messages in flight.
     pub(super) core: Option<u16>,
 }
 
 impl<D: CentralDispatch> Group<D> {
-    /// Group `number` of all, with `slots` slots.
     pub(super) fn try_new(
         system: &System,
         options: &Altocumulus,
@@ -51,7 +45,7 @@ impl<D: CentralDispatch> Group<D> {
         let workers = system.workers_of_group(group);
         let mut backend = system.backend(slots, 0)?;
         backend.cores = workers;
-        // Divided as admission control divides a bound over queues.
+        // Admission control divides a bound over queues in the same way.
         backend.queue_bound = backend.queue_bound.div_ceil(u32::from(groups));
         let config = GroupConfig { backend, group: GroupId(group), groups, foreign_max: options.fifo };
         let dispatch = dispatch(workers);
@@ -70,7 +64,6 @@ impl<D: CentralDispatch> Group<D> {
         })
     }
 
-    /// When the next message in flight arrives.
     pub(super) fn next_on_wire(&self) -> Option<Timestamp> {
         let dispatch = self.dispatches.front().map(|&(at, _)| at);
         let free = self.frees.front().map(|&(at, ..)| at);
@@ -86,7 +79,7 @@ fn manager(options: &Altocumulus, load: &Load, group: GroupId, groups: u16, work
         .bulk(options.bulk, options.concurrency)
 }
 
-/// Numbers the sources of the calendar: all cores, then the messages of each group.
+/// Numbers the calendar's sources: all cores, then the messages of each group.
 pub(super) fn places<D: CentralDispatch>(groups: &mut [Group<D>]) -> Box<[Place]> {
     let mut places = Vec::new();
     for (number, group) in (0..).zip(groups.iter_mut()) {

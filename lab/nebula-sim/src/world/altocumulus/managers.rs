@@ -1,19 +1,17 @@
-//! Managers in simulated time: in each period, managers whose queue exceeds its threshold decide,
-//! and descriptors are sent.
+//! Managers in simulated time: those with a queue above their threshold decide each period.
 
 use super::Grouped;
 use super::group::Group;
 use nebula_nic::schedule::Migration;
 use nebula_nic::{Adoption, Arrival, CentralDispatch, GroupId, SlotRange, Timestamp};
 
-/// A message from one manager to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Message {
     /// An RPC to serve.
     Migrate { from: GroupId, arrival: Arrival },
-    /// The RPC is refused: the group has no room.
+    /// The group has no room.
     Refuse { by: GroupId, arrival: Arrival },
-    /// The RPC has been served there.
+    /// The RPC has been served by another group.
     Return { by: GroupId, slots: SlotRange },
 }
 
@@ -27,7 +25,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// All managers decide, and sleep if no queue exceeds its threshold.
+    /// Managers decide, and sleep if no queue exceeds its threshold.
     #[inline(never)]
     pub(super) fn decide(&mut self, now: Timestamp) {
         let mut is_any_beyond = false;
@@ -41,7 +39,6 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         self.tick_ps = if is_any_beyond { (now + self.options.period).as_ps() } else { u64::MAX };
     }
 
-    /// One manager migrates the RPCs that it selects.
     fn decide_at(&mut self, now: Timestamp, number: usize) {
         let first = number / self.groups_each * self.groups_each;
         let reached = Timestamp::from_ps(now.as_ps().saturating_sub(self.options.message.as_ps()));
@@ -71,13 +68,12 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// From a group of the same server as group `number`.
+    /// Sends a message to a group of the same server as group `number`.
     pub(super) fn send(&mut self, now: Timestamp, number: usize, to: GroupId, message: Message) {
         let first = number / self.groups_each * self.groups_each;
         self.messages.push_back((now + self.options.message, first + to.index(), message));
     }
 
-    /// A message reaches group `number`.
     #[inline(never)]
     pub(super) fn take_message(&mut self, now: Timestamp, number: usize, message: Message) {
         let group = self.at(now, number);

@@ -1,16 +1,11 @@
-//! The published queue lengths of a group: in each period one UPDATE to every other manager.
+//! The queue lengths that a group publishes: in each period an UPDATE to every other manager.
 //!
-//! The simulation sends no UPDATE messages. It keeps the lengths at the last few multiples of the
-//! period, records them when the length changes, and a manager looks up the latest one that has
-//! reached it.
+//! No UPDATE is simulated. The lengths at the last multiples of the period are kept, and a manager
+//! looks up the latest that has reached it.
 
 use nebula_nic::{Span, Timestamp};
 
-/// The lengths of one queue at multiples of the period.
-///
-/// # Cost
-///
-/// O(1) per change, plus O(1) for each kept period that has passed.
+/// The lengths of one queue at multiples of the period; O(1) per change and per kept period.
 pub(super) struct Published {
     period_ps: u64,
     /// As many as can be in flight, plus two.
@@ -21,13 +16,13 @@ pub(super) struct Published {
 }
 
 impl Published {
-    /// An empty queue, whose lengths are looked up until they are `delay` old.
+    /// An empty queue, whose lengths are kept until they are `delay` old.
     pub(super) fn new(period: Span, delay: Span) -> Self {
         let kept = usize::try_from(delay.as_ps() / period.as_ps()).expect("a delay of few periods") + 2;
         Self { period_ps: period.as_ps(), lengths: vec![0; kept].into(), open: 0, open_ps: 0 }
     }
 
-    /// The queue has been `length` long up to `now`, and may be about to change.
+    /// Notes that the queue was `length` long until `now`, when it may change.
     #[inline(always)]
     pub(super) fn note(&mut self, now: Timestamp, length: u32) {
         if self.open_ps < now.as_ps() {
@@ -35,7 +30,7 @@ impl Published {
         }
     }
 
-    /// For the multiples of the period before `now`: a change exactly at one of them is included.
+    /// Fills in the periods before `now`; a change exactly at a multiple of the period is included.
     #[inline(never)]
     fn fill(&mut self, now: Timestamp, length: u32) {
         let next = (now.as_ps() - 1) / self.period_ps + 1;
@@ -46,7 +41,7 @@ impl Published {
         (self.open, self.open_ps) = (next, next * self.period_ps);
     }
 
-    /// The last length published at or before `at`, of a queue that is now `length` long.
+    /// The last length published at or before `at`; the queue is now `length` long.
     #[inline]
     pub(super) fn at(&self, at: Timestamp, length: u32) -> u32 {
         let period = at.as_ps() / self.period_ps;

@@ -1,4 +1,4 @@
-//! One server: its NIC's back end, a front end for each core, and the state of its RPCs.
+//! One server: its NIC's back end, a front end per core, and its RPCs.
 
 use crate::error::SimError;
 use crate::system::speeds::Speeds;
@@ -6,28 +6,24 @@ use crate::tally::overheads::Overheads;
 use crate::world::servers::InFlight;
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, CoreId, Frontend, RpcKey, SlotRange, Steering, Timestamp};
 
-/// The RPC in service at a core.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::world) struct Serving {
     pub(in crate::world) rpc: RpcKey,
     pub(in crate::world) slots: SlotRange,
-    /// How long it waited, from its arrival until the core began it.
     pub(in crate::world) queued_ps: u64,
-    /// Core time since then in addition to the service.
+    /// Core time since then, without the service.
     pub(in crate::world) overheads: Overheads,
 }
 
-/// A core that a NIC dispatches RPCs to.
 pub(in crate::world) struct Core {
     pub(in crate::world) frontend: Frontend,
     pub(in crate::world) serving: Serving,
 }
 
 impl Core {
-    /// Core `id`, with credit for `bound` RPCs.
     pub(in crate::world) fn new(id: u16, bound: u32) -> Self {
         let mut frontend = Frontend::new(CoreId(id), bound);
-        // Steering has no effect here, since memory is not simulated.
+        // Steering has no effect without a simulated memory.
         frontend.set_steering(Steering::Off);
         Self { frontend, serving: Serving::default() }
     }
@@ -36,11 +32,8 @@ impl Core {
 pub(in crate::world) struct CentralServer<D: CentralDispatch> {
     pub(in crate::world) backend: Backend<D>,
     pub(in crate::world) cores: Box<[Core]>,
-    /// The state of each RPC, by its first slot.
     pub(super) in_flight: Box<[InFlight]>,
-    /// When the lock of the software queue is free again.
     pub(super) lock_free: Timestamp,
-    /// When the dispatcher is free again.
     pub(in crate::world) dispatcher_free: Timestamp,
 }
 
@@ -58,7 +51,7 @@ impl<D: CentralDispatch> CentralServer<D> {
         })
     }
 
-    /// The RPC takes as long as this core needs for its service.
+    /// Sets the RPC's service time to this core's.
     #[cold]
     pub(super) fn take_at_speed(&mut self, speeds: &Speeds, core: usize, slots: SlotRange) {
         let service_ps = &mut self.in_flight[slots.start.0 as usize].service_ps;

@@ -1,9 +1,6 @@
-//! Stations 8 to 10, in simulated time: cores serve the RPCs dispatched to them, and return slots
-//! and credit.
+//! Stations 8 to 10, in simulated time: cores serve their RPCs, and return slots and credit.
 //!
-//! Messages between the NIC and the cores have the same latency for every core, so they arrive in
-//! the order in which they were sent: one FIFO for each direction. With costs of zero, no message
-//! is ever in flight.
+//! Messages have one latency, so each direction is a FIFO, which is empty with costs of zero.
 
 use super::Central;
 use super::central_server::{CentralServer, Serving};
@@ -15,12 +12,10 @@ use crate::world::servers::Ended;
 use nebula_nic::{CentralDispatch, CoreId, Dispatch, SlotRange, Span, Timestamp};
 use std::collections::VecDeque;
 
-/// Messages in flight between NICs and cores.
 #[derive(Debug)]
 pub(in crate::world) struct Wires {
     dispatches: VecDeque<(Timestamp, usize, Dispatch)>,
     frees: VecDeque<(Timestamp, usize, CoreId, SlotRange)>,
-    /// When the next of it arrives.
     pub(super) next_ps: u64,
 }
 
@@ -33,7 +28,7 @@ impl Default for Wires {
 impl Wires {
     #[cold]
     pub(in crate::world) fn send_dispatch(&mut self, at: Timestamp, index: usize, dispatch: Dispatch) {
-        // With one dispatcher per server, messages are in order per server, not over all servers.
+        // Messages are in order per server, which has one dispatcher, not over all servers.
         let place = match self.dispatches.back() {
             Some(&(last, ..)) if last > at => self.dispatches.partition_point(|&(before, ..)| before <= at),
             _ => self.dispatches.len(),
@@ -48,7 +43,6 @@ impl Wires {
         self.next_ps = self.next_ps.min(at.as_ps());
     }
 
-    /// The head of a FIFO, if it arrives at `now`; the rest arrives later.
     fn due<T>(fifo: &mut VecDeque<T>, now: Timestamp, at: impl Fn(&T) -> Timestamp) -> Option<T> {
         if fifo.front().is_some_and(|head| at(head) <= now) { fifo.pop_front() } else { None }
     }
@@ -60,10 +54,8 @@ impl Wires {
     }
 }
 
-/// The cores of one server, and the state they share with other servers.
 pub(in crate::world) struct Cores<'a, D: CentralDispatch> {
     pub(in crate::world) index: usize,
-    /// The source of its core 0 in the calendar.
     first: usize,
     pub(in crate::world) server: &'a mut CentralServer<D>,
     calendar: &'a mut Calendar,
@@ -80,11 +72,9 @@ impl<D: CentralDispatch> Central<'_, D> {
         Cores { index, first, server: &mut servers[index], calendar, wires, costs, speeds: *speeds }
     }
 
-    /// Handles the messages that have arrived at a NIC or a core.
     #[cold]
     pub(super) fn carry_next(&mut self, now: Timestamp) {
-        // A free is handled before a dispatch of the same time, so the NIC decides with all
-        // available information.
+        // A free comes before a dispatch of the same time: the NIC decides with all information.
         if let Some((_, index, core, slots)) = Wires::due(&mut self.wires.frees, now, |free| free.0) {
             self.cores(index).collect_freed(now, core, slots);
         } else if let Some((_, index, dispatch)) = Wires::due(&mut self.wires.dispatches, now, |dispatch| dispatch.0) {
@@ -93,7 +83,6 @@ impl<D: CentralDispatch> Central<'_, D> {
         self.wires.look_ahead();
     }
 
-    /// The core that is done first finishes its RPC.
     #[inline(always)]
     pub(super) fn finish_next(&mut self) -> Option<Ended> {
         let (now, source) = self.calendar.next()?;
@@ -105,7 +94,6 @@ impl<D: CentralDispatch> Central<'_, D> {
         Some(Ended { rpc, core: Some(source), served, queued_ps, overheads })
     }
 
-    /// The server and the core of a source of the calendar.
     #[inline(always)]
     fn place(&self, source: usize) -> (usize, usize) {
         if self.servers.len() == 1 { (0, source) } else { (source / self.cores_each, source % self.cores_each) }
@@ -113,14 +101,12 @@ impl<D: CentralDispatch> Central<'_, D> {
 }
 
 impl<D: CentralDispatch> Cores<'_, D> {
-    /// The NIC learns that a core is done.
     #[inline(always)]
     fn collect_freed(&mut self, now: Timestamp, core: CoreId, slots: SlotRange) {
         self.server.backend.handle_free(core, slots);
         self.hand_out(now);
     }
 
-    /// The core begins the next RPC in its completion queue, if there is one.
     #[inline(always)]
     pub(in crate::world) fn begin(&mut self, now: Timestamp, core: usize) {
         let overheads = if self.costs.is_at_core() { self.overheads(now) } else { Overheads::ZERO };
@@ -132,18 +118,17 @@ impl<D: CentralDispatch> Cores<'_, D> {
             self.server.take_at_speed(speeds, core, slots);
         }
         let end = now + Span::from_ps(overheads.total_ps() + self.server.in_flight(slots).service_ps);
-        // The calendar ends at its latest time; arrivals end there too, and the run with them.
+        // An end past the calendar's latest time counts as that; the run ends there too.
         self.calendar.set(self.first + core, end);
     }
 
-    /// Core time of the RPC before its service.
     #[cold]
     fn overheads(&mut self, now: Timestamp) -> Overheads {
         let lock_ps = if self.costs.lock_handoff == Span::ZERO { 0 } else { self.wait_for_lock(now) };
         Overheads { dispatch_ps: self.costs.receive.as_ps(), lock_ps, ..Overheads::ZERO }
     }
 
-    /// Cores wait in line for the lock of the software queue, and each holds it for the hand-off.
+    /// Cores queue for the software queue's lock, and each holds it for the hand-off.
     #[cold]
     fn wait_for_lock(&mut self, now: Timestamp) -> u64 {
         let server = &mut self.server;
@@ -151,7 +136,6 @@ impl<D: CentralDispatch> Cores<'_, D> {
         (server.lock_free - now).as_ps()
     }
 
-    /// The core finishes an RPC and continues with the next.
     #[inline(always)]
     fn finish(&mut self, now: Timestamp, core: usize, slots: SlotRange) {
         let release = self.server.cores[core].frontend.handle_release(slots);

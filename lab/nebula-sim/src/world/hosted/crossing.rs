@@ -6,24 +6,23 @@ use crate::tally::host::HostTraffic;
 use nebula_nic::{HostWatch, Span, Timestamp, Watching};
 use nebula_workload::Rng;
 
-/// The NIC's side of one flow: when it gets a line that the core has told it of.
+/// The NIC's side of a flow: when it gets the core's lines.
 pub(super) struct Crossing {
-    /// The NIC reads the flow at this time, and a period after each read.
+    /// The time of the NIC's first read of the flow; a read follows each period.
     phase: Timestamp,
-    /// The last read that found a line, counted from the phase, and how many it found.
+    /// The last read that found a line, counted from the phase, and the number that it found.
     read: u64,
     found: u16,
-    /// The way of an adaptive interface, and since when it polls.
+    /// The state of an adaptive interface, and since when it polls.
     watch: Option<HostWatch>,
     polls_since: Timestamp,
-    /// When the NIC got the last line: lines do not overtake each other.
+    /// When the NIC got the last line: none overtakes another.
     last: Timestamp,
     traffic: HostTraffic,
 }
 
 impl Crossing {
-    /// A flow. When the NIC reads it first is drawn: the clocks of cores and NIC have nothing to do
-    /// with each other.
+    /// A flow. Its first read is random, since the clocks of cores and NIC are independent.
     pub(super) fn try_new(host: &Host, phases: &mut Rng) -> Result<Self, SimError> {
         let watch = host.watch.map(|watch| HostWatch::try_new(watch.config())).transpose()?;
         Ok(Self {
@@ -37,13 +36,13 @@ impl Crossing {
         })
     }
 
-    /// The core tells the NIC of `lines` lines at `left`.
+    /// Counts `lines` lines that the core announces to the NIC.
     pub(super) fn handle_told(&mut self, host: &Host, lines: usize) {
         self.traffic.lines += lines as u64;
         self.traffic.told += u64::from(host.interface == Interface::Doorbell);
     }
 
-    /// When the NIC gets a line that the core told it of at `left`.
+    /// When the NIC gets a line that the core announced at `left`.
     pub(super) fn arrival(&mut self, host: &Host, left: Timestamp) -> Timestamp {
         let at = match host.interface {
             Interface::Mmio => crossed(host, left, Interface::Mmio),
@@ -68,8 +67,7 @@ impl Crossing {
         crossed(host, left, Interface::Invalidate)
     }
 
-    /// The first read that reaches the line after it was written and has room for it; the data are
-    /// back a crossing later.
+    /// The first read after the write with room for the line; its data return a crossing later.
     fn found_by_read(&mut self, host: &Host, left: Timestamp) -> Timestamp {
         let period = host.poll_period.as_ps();
         let asked = left.as_ps().saturating_sub(host.hop.as_ps() + self.phase.as_ps());
@@ -84,8 +82,7 @@ impl Crossing {
         crossed(host, reaches, Interface::Poll)
     }
 
-    /// How an adaptive interface learns of a line written at `left`, after the windows before it
-    /// have ended.
+    /// How an adaptive interface learns of a line written at `left`.
     fn watched(&mut self, host: &Host, left: Timestamp) -> Watching {
         let Some(watch) = &mut self.watch else { return Watching::Polling };
         while let Some(due) = watch.poll_timeout().filter(|&due| due <= left) {
@@ -100,7 +97,6 @@ impl Crossing {
         found
     }
 
-    /// The traffic of the flow up to `now`.
     pub(super) fn traffic(&self, host: &Host, now: Timestamp) -> HostTraffic {
         let polled = |since: Timestamp| now.since(since).as_ps() / host.poll_period.as_ps();
         let (more, changes) = match (&self.watch, host.interface) {
@@ -113,19 +109,18 @@ impl Crossing {
     }
 }
 
-/// When a line that begins to cross at `from` is at the NIC.
 fn crossed(host: &Host, from: Timestamp, by: Interface) -> Timestamp {
     from + Span::from_ps(u64::from(by.crossings()) * host.hop.as_ps())
 }
 
-/// What the NIC takes from all flows together: one line after the other.
+/// The NIC's intake of all flows: one line after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intake {
     free: Timestamp,
 }
 
 impl Intake {
-    /// A line has arrived at `now`: when the NIC's pipeline has it.
+    /// When a line that arrives at `now` is through the pipeline.
     pub(super) fn take(&mut self, now: Timestamp, host: &Host) -> Timestamp {
         let line = host.lines_per_second.map_or(0, |lines| PS_PER_SEC / lines);
         self.free = self.free.max(now) + Span::from_ps(line);

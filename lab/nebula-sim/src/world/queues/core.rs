@@ -1,15 +1,13 @@
-//! One core: the queue in memory that the NIC fills for it, and the batch that it serves.
+//! One core: the queue that the NIC fills for it, and its batch.
 
 use crate::tally::overheads::Overheads;
 use nebula_nic::{Arrival, CoreId, RpcKey, STEALABLE_BOUND, SlotRange, Timestamp};
 use std::collections::VecDeque;
 
-/// An RPC in a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Serving {
     pub(super) rpc: RpcKey,
     pub(super) slots: SlotRange,
-    /// The core whose queue it was in.
     pub(super) home: CoreId,
     pub(super) queued_ps: u64,
     pub(super) overheads: Overheads,
@@ -17,11 +15,10 @@ pub(super) struct Serving {
 
 pub(super) struct Core {
     pub(super) queue: VecDeque<Arrival>,
-    /// The batch in service; the first RPC to end is at the front.
+    /// The batch in service, in the order of its ends.
     pub(super) batch: VecDeque<Serving>,
     /// When the whole batch has been served.
     pub(super) end: Timestamp,
-    /// When the lock of its queue is free again.
     pub(super) lock_free: Timestamp,
 }
 
@@ -37,7 +34,7 @@ impl Core {
         !self.batch.is_empty()
     }
 
-    /// Whether the whole batch has been served but its RPCs have not ended: it has left the core.
+    /// Whether the batch has been served and left the core, though its RPCs have not ended.
     #[inline]
     pub(super) fn is_past(&self, now: Timestamp) -> bool {
         self.end <= now

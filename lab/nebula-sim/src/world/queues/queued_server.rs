@@ -1,4 +1,4 @@
-//! One server: its NIC, its cores' queues, and work stealing between them.
+//! One server: its NIC, its cores' queues, and stealing between them.
 
 use super::core::{Core, Serving};
 use crate::error::SimError;
@@ -13,14 +13,12 @@ use nebula_nic::{
     Verdict,
 };
 
-/// The costs and limits of the mechanisms of all servers.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) workers: usize,
     pub(super) is_stealing: bool,
-    /// RPCs in a batch.
     pub(super) batch_max: usize,
-    /// The bound: RPCs waiting in all queues of a server when it refuses the next.
+    /// RPCs waiting in all of a server's queues when it refuses the next.
     queue_bound: u32,
     speeds: Option<Speeds>,
     per_batch: Span,
@@ -28,7 +26,7 @@ pub(super) struct Terms {
     lock_handoff: Span,
     steal: Span,
     interrupt: Span,
-    /// Latency until an idle core notices an RPC in the queue of another core.
+    /// Latency until an idle core notices an RPC in another core's queue.
     pub(super) discover: Span,
 }
 
@@ -57,13 +55,9 @@ pub(super) struct QueuedServer<C: Choose> {
     admission: Admission,
     cores: Box<[Core]>,
     thieves: Box<[Thief]>,
-    /// Cores whose queue is not empty.
     filled: CoreSet,
-    /// Cores that serve nothing.
     idle: CoreSet,
-    /// RPCs in the cores' queues.
     waiting: u32,
-    /// The state of each RPC, by its first slot.
     in_flight: Box<[InFlight]>,
 }
 
@@ -95,8 +89,7 @@ impl<C: Choose> QueuedServer<C> {
         Received { depth, verdict }
     }
 
-    /// Puts the next RPC that the NIC has credit for into its core's queue; an idle core begins it.
-    /// Returns that core.
+    /// Gives the next RPC with credit to its core's queue, and to the core if idle; returns it.
     #[inline]
     pub(super) fn give_out(&mut self, now: Timestamp, terms: &Terms) -> Option<CoreId> {
         let dispatch = self.backend.poll_dispatch()?;
@@ -110,21 +103,18 @@ impl<C: Choose> QueuedServer<C> {
         Some(home)
     }
 
-    /// Whether `home` has work that idle cores could take.
     #[inline]
     pub(super) fn is_work_for_others(&self, home: CoreId) -> bool {
         self.filled.contains(home) && !self.idle.is_empty()
     }
 
-    /// When the core has something to end.
     #[inline]
     pub(super) fn end_of(&self, core: CoreId) -> Option<Timestamp> {
         let core = &self.cores[core.index()];
         core.is_serving().then_some(core.end)
     }
 
-    /// An RPC of the core's batch ends at `now`; after the last one the core continues. Returns the
-    /// core that it then stole from, if any.
+    /// Ends an RPC of the core's batch; after the last it goes on, and may steal from a core.
     pub(super) fn end_one(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<(Ended, Option<CoreId>)> {
         let Serving { rpc, slots, home, queued_ps, overheads } = self.cores[core.index()].batch.pop_front()?;
         let served = self.in_flight[slots.start.0 as usize];
@@ -133,8 +123,7 @@ impl<C: Choose> QueuedServer<C> {
         Some((Ended { rpc, core: Some(core.index()), served, queued_ps, overheads }, stolen_from))
     }
 
-    /// An idle core takes from its own queue, or else from another queue; returns the core of that
-    /// queue.
+    /// Takes from the core's queue, or else steals; returns the core stolen from.
     fn go_on(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<CoreId> {
         if self.filled.contains(core) {
             self.begin_own(now, core, terms);
@@ -144,14 +133,13 @@ impl<C: Choose> QueuedServer<C> {
         if terms.is_stealing { self.steal(now, core, terms) } else { None }
     }
 
-    /// The first idle core looks at the queues; returns that core, and the core that it stole from.
+    /// Lets the first idle core steal; returns it, and the core stolen from.
     pub(super) fn rouse(&mut self, now: Timestamp, terms: &Terms) -> Option<(CoreId, CoreId)> {
         let thief = self.idle.first()?;
         self.steal(now, thief, terms).map(|home| (thief, home))
     }
 
-    /// Takes one RPC from the queue that the core's [`Thief`] chooses; returns the core of that
-    /// queue.
+    /// Takes an RPC from the queue that the core's [`Thief`] chooses; returns that queue's core.
     fn steal(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<CoreId> {
         let home = self.thieves[core.index()].choose(&self.filled)?;
         let arrival = self.take(home)?;
@@ -170,7 +158,6 @@ impl<C: Choose> QueuedServer<C> {
         Some(home)
     }
 
-    /// Takes a batch from the core's own queue.
     fn begin_own(&mut self, now: Timestamp, core: CoreId, terms: &Terms) {
         let lock_ps = self.lock(now, core, terms);
         let count = self.cores[core.index()].queue.len().min(terms.batch_max) as u64;
@@ -186,7 +173,6 @@ impl<C: Choose> QueuedServer<C> {
         self.cores[core.index()].end = end;
     }
 
-    /// How long the core takes for the service of an RPC.
     #[inline]
     fn service_at(&mut self, core: CoreId, arrival: &Arrival, terms: &Terms) -> u64 {
         let service_ps = &mut self.in_flight[arrival.slots.start.0 as usize].service_ps;
@@ -196,7 +182,6 @@ impl<C: Choose> QueuedServer<C> {
         *service_ps
     }
 
-    /// Takes the oldest RPC of a queue.
     #[inline]
     fn take(&mut self, home: CoreId) -> Option<Arrival> {
         let queue = &mut self.cores[home.index()].queue;
@@ -216,7 +201,7 @@ impl<C: Choose> QueuedServer<C> {
         self.cores[core.index()].batch.push_back(serving);
     }
 
-    /// How long it takes to acquire and to hold the lock of a queue.
+    /// The time to acquire and hold a queue's lock.
     #[inline]
     fn lock(&mut self, now: Timestamp, home: CoreId, terms: &Terms) -> u64 {
         if terms.lock_handoff == Span::ZERO {

@@ -1,4 +1,4 @@
-//! Which waiting RPC is dispatched next, and to which core.
+//! Chooses the next RPC to dispatch, and its core.
 
 use crate::load::Load;
 use crate::system::System;
@@ -6,29 +6,24 @@ use nebula_nic::schedule::{Darc, DarcConfig, RpcType, Selection, TypedQueues};
 use nebula_nic::{CentralDispatch, CoreId, CoreSet, Jbsq, Span, Timestamp};
 use nebula_workload::TypeId;
 
-/// Decides, with state machines of `nebula-nic`, and is told the outcome.
+/// Decides by state machines of `nebula-nic`, which it informs of the outcome.
 pub(in crate::world) trait Chooser {
-    /// The core that receives an RPC, and the type whose head it is.
+    /// The core that gets an RPC, and the type whose head it is.
     fn choose(&mut self, now: Timestamp, queues: &TypedQueues<u32>) -> Option<(CoreId, RpcType)>;
 
-    /// The type whose head is next, if no core has credit.
+    /// The type whose head is next when no core has credit.
     fn choose_type(&self, now: Timestamp, queues: &TypedQueues<u32>) -> Option<RpcType>;
 
-    /// An RPC was dispatched to `core`.
     fn handle_dispatched(&mut self, core: CoreId);
 
-    /// An RPC has left `core`.
     fn handle_freed(&mut self, core: CoreId);
 
-    /// An RPC was begun for the first time, after this wait.
     fn handle_begun(&mut self, _kind: RpcType, _queued: Span) {}
 
-    /// An RPC has ended after this service time.
     fn handle_done(&mut self, _kind: RpcType, _service: Span) {}
 }
 
-/// The core with the fewest RPCs takes the head of the one queue, or the head that has waited
-/// longest relative to its SLO.
+/// The least loaded core gets the head of the queue, or the one that is latest for its SLO.
 pub(in crate::world) struct LeastLoaded {
     credit: Jbsq,
     selection: Selection,
@@ -80,18 +75,14 @@ pub(in crate::world) struct Reserved {
     idle: CoreSet,
 }
 
-/// RPCs until DARC has its first plan and the queues from before it are empty; they are not
-/// measured. `None` if there is nothing to plan.
+/// RPCs until DARC has a plan and its first queues are empty; 0 with nothing to plan.
 pub(in crate::world) fn first_plan(load: &Load) -> u64 {
     let window = u64::from(DarcConfig::new(1, 1).window);
     if load.service.types().len() > 1 { window + window / 5 } else { 0 }
 }
 
 impl Reserved {
-    /// # Panics
-    ///
-    /// If the load has more types than can be told apart, which [`Terms`](super::terms::Terms)
-    /// refuses.
+    /// Panics if the load has more types than DARC knows, which `Terms` refuses.
     pub(in crate::world) fn new(system: &System, load: &Load) -> Self {
         let types = u8::try_from(load.service.types().len()).expect("types have been counted");
         let cores = system.workers();

@@ -1,27 +1,21 @@
-//! One core: the RPCs that were dispatched to it, and when the one in service ends, has used its
-//! quantum, or leaves.
+//! One core: its RPCs, and when the one in service ends, has used its quantum, or leaves.
 
 use super::terms::{NEVER, Terms};
 use nebula_nic::schedule::RunQueue;
 use nebula_nic::{Span, Timestamp};
 
-/// The current action of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Idle,
     Serving,
-    /// It suspends a preempted RPC.
+    /// It suspends its RPC.
     Leaving,
 }
 
-/// The next event of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Its RPC ends.
     End,
-    /// Its RPC is preempted.
     Interrupt,
-    /// Its RPC has used its quantum.
     Due,
     /// It has suspended its RPC.
     Left,
@@ -30,13 +24,11 @@ pub(super) enum Next {
 pub(super) struct Core {
     pub(super) run: RunQueue<u32>,
     pub(super) phase: Phase,
-    /// Since when the RPC in service has been running.
     pub(super) since: Timestamp,
     /// When it ends, or has been suspended.
     end: Timestamp,
-    /// When its quantum is used up; never, once this has been noticed.
+    /// When its quantum ends; never, once noticed.
     due: Timestamp,
-    /// When an interrupt in flight preempts it.
     interrupt: Timestamp,
 }
 
@@ -46,7 +38,6 @@ impl Core {
         Self { run, phase: Phase::Idle, since: Timestamp::ZERO, end: NEVER, due: NEVER, interrupt: NEVER }
     }
 
-    /// The RPC in service runs, with this remaining service time.
     #[inline]
     pub(super) fn serve(&mut self, since: Timestamp, remaining_ps: u64, terms: &Terms) {
         self.phase = Phase::Serving;
@@ -67,7 +58,6 @@ impl Core {
         (self.end, self.due, self.interrupt) = (NEVER, NEVER, NEVER);
     }
 
-    /// Marks the end of the quantum as noticed.
     #[inline]
     pub(super) fn note_due(&mut self) {
         self.due = NEVER;
@@ -83,19 +73,17 @@ impl Core {
         self.interrupt != NEVER
     }
 
-    /// How long the RPC in service has been running.
     #[inline]
     pub(super) fn used(&self, now: Timestamp) -> Span {
         now - self.since
     }
 
-    /// The time of the next event.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         (self.phase != Phase::Idle).then(|| self.end.min(self.due).min(self.interrupt))
     }
 
-    /// The next event at that time; the end of an RPC has priority.
+    /// The event due at `now`; an RPC's end comes first.
     #[inline]
     pub(super) fn next(&self, now: Timestamp) -> Next {
         match self.phase {

@@ -1,22 +1,16 @@
-//! The scheduling thread of a server: it does its actions one after the other, and between them it
-//! may serve an RPC.
+//! The scheduling thread of a server: one action after the other, and RPCs between them.
 
 use nebula_nic::{Span, Timestamp};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dispatcher {
-    /// When its last action is done.
     free: Timestamp,
-    /// The RPC that it serves, and when that ends.
     serving: Option<(u32, Timestamp)>,
 }
 
 impl Dispatcher {
-    /// Does an action that takes `span`; returns when it is done. An RPC that the dispatcher serves
-    /// waits meanwhile.
-    ///
-    /// Under overload it alternates: it serves for as long as its previous action took, otherwise
-    /// the RPC would never end.
+    /// Does an action of length `span`, for which an RPC in service waits; returns its end. Under
+    /// overload the RPC runs as long as the action before took, or it would never end.
     #[inline]
     pub(super) fn act(&mut self, now: Timestamp, span: Span) -> Timestamp {
         if span == Span::ZERO {
@@ -37,20 +31,18 @@ impl Dispatcher {
         self.serving.is_some()
     }
 
-    /// Serves an RPC once its actions are done; returns when it begins.
     pub(super) fn serve(&mut self, now: Timestamp, rpc: u32, service: Span) -> Timestamp {
         let since = self.free.max(now);
         self.serving = Some((rpc, since + service));
         since
     }
 
-    /// When the RPC that it serves ends, if no action intervenes.
+    /// The end of the RPC that it serves, if no action intervenes.
     #[inline]
     pub(super) fn end(&self) -> Option<Timestamp> {
         self.serving.map(|(_, end)| end)
     }
 
-    /// Ends the RPC that it serves.
     pub(super) fn finish(&mut self) -> Option<u32> {
         self.serving.take().map(|(rpc, _)| rpc)
     }

@@ -1,25 +1,22 @@
-//! The state of each RPC within a server: reused places, up to a bound.
+//! The RPCs within a server, in reused places up to a bound.
 
 use crate::tally::overheads::Overheads;
 use crate::world::servers::{Ended, InFlight};
 use nebula_nic::schedule::RpcType;
 use nebula_nic::{RpcKey, Timestamp};
 
-/// An RPC within a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rpc {
     pub(super) key: RpcKey,
     pub(super) kind: RpcType,
     pub(super) known: InFlight,
     pub(super) arrived: Timestamp,
-    /// Remaining service time.
     pub(super) remaining_ps: u64,
-    /// How long it waited until it was begun; `None` before that.
+    /// Time that it waited for its first begin, if that has come.
     pub(super) queued_ps: Option<u64>,
     pub(super) overheads: Overheads,
 }
 
-/// All RPCs of one server, by place.
 #[derive(Debug)]
 pub(super) struct Rpcs {
     places: Vec<Rpc>,
@@ -32,7 +29,6 @@ impl Rpcs {
         Self { places: Vec::new(), unused: Vec::new(), places_max }
     }
 
-    /// Stores an RPC; `None` if there is no room.
     #[inline]
     pub(super) fn insert(&mut self, rpc: Rpc) -> Option<u32> {
         if let Some(place) = self.unused.pop() {
@@ -54,7 +50,6 @@ impl Rpcs {
         &mut self.places[place as usize]
     }
 
-    /// Removes an RPC that has ended.
     #[inline]
     pub(super) fn end(&mut self, place: u32) -> Ended {
         self.unused.push(place);

@@ -22,21 +22,17 @@ pub(super) struct ScheduledServer<C> {
     cores: Box<[Core]>,
     /// Cores whose RPC has used its quantum while no other RPC waited.
     overdue: CoreSet,
-    /// Interrupts in flight whose RPC returns to the queue: each will free a core for a waiting
-    /// RPC.
+    /// Interrupts in flight that will return an RPC to the queue and free a core.
     interrupts: u32,
     dispatcher: Dispatcher,
-    /// In flight to cores.
     deliveries: VecDeque<(Timestamp, CoreId, u32)>,
-    /// In flight from cores.
     notices: VecDeque<(Timestamp, Notice)>,
 }
 
-/// A notice from a core to the scheduler.
 #[derive(Clone, Copy, Debug)]
 struct Notice {
     core: CoreId,
-    /// The RPC that returns, if any.
+    /// The RPC that returns to the queue.
     back: Option<u32>,
 }
 
@@ -57,7 +53,6 @@ impl<C: Chooser> ScheduledServer<C> {
         }
     }
 
-    /// An RPC arrives.
     #[inline]
     pub(super) fn receive(
         &mut self,
@@ -94,7 +89,6 @@ impl<C: Chooser> ScheduledServer<C> {
         }
     }
 
-    /// Handles the event of one of its sources; returns the RPC that ends with it.
     #[inline]
     pub(super) fn turn(&mut self, now: Timestamp, source: usize, agenda: &mut Agenda<'_>) -> Option<Ended> {
         let terms = agenda.terms;
@@ -111,7 +105,7 @@ impl<C: Chooser> ScheduledServer<C> {
         ended
     }
 
-    /// Dispatches, begins and interrupts until no more of these is possible.
+    /// Dispatches, begins and interrupts as long as any is possible.
     #[inline]
     fn settle(&mut self, now: Timestamp, agenda: &mut Agenda<'_>) {
         loop {
@@ -133,7 +127,6 @@ impl<C: Chooser> ScheduledServer<C> {
 
     // -- to the cores --
 
-    /// The dispatcher sends the head of a queue to a core.
     #[inline]
     fn give_out(&mut self, now: Timestamp, core: CoreId, kind: RpcType, agenda: &mut Agenda<'_>) {
         let Some(head) = self.queues.pop(kind) else { return };
@@ -161,7 +154,6 @@ impl<C: Chooser> ScheduledServer<C> {
         None
     }
 
-    /// A core has one RPC more.
     #[inline]
     fn deliver(&mut self, now: Timestamp, core: usize, rpc: u32, agenda: &mut Agenda<'_>) {
         let has_room = self.cores[core].run.admit(rpc);
@@ -173,7 +165,6 @@ impl<C: Chooser> ScheduledServer<C> {
         }
     }
 
-    /// A core continues with its next RPC, if it has one.
     #[inline]
     fn begin(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let terms = agenda.terms;
@@ -207,7 +198,6 @@ impl<C: Chooser> ScheduledServer<C> {
         None
     }
 
-    /// An RPC has used its quantum: decides whether it is preempted.
     fn judge(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let Some(turns) = agenda.terms.turns else { return };
         let at_core = &mut self.cores[core];
@@ -224,7 +214,6 @@ impl<C: Chooser> ScheduledServer<C> {
         agenda.set(core, self.cores[core].next_at());
     }
 
-    /// Makes a core leave its RPC, as soon as it can be reached.
     fn interrupt(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let terms = agenda.terms;
         self.overdue.remove(core_id(core));
@@ -242,7 +231,7 @@ impl<C: Chooser> ScheduledServer<C> {
         agenda.set(core, at_core.next_at());
     }
 
-    /// The RPC in service keeps its remaining service time, and its core suspends it.
+    /// Suspends the RPC in service, which keeps its remaining service time.
     fn suspend(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let terms = agenda.terms;
         let at_core = &mut self.cores[core];
@@ -260,7 +249,7 @@ impl<C: Chooser> ScheduledServer<C> {
         agenda.set(core, at_core.next_at());
     }
 
-    /// The RPC is suspended: behind the others of its core, or on the way back to the queue.
+    /// The RPC goes behind the others of its core, or back to the queue.
     fn leave(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let run = &mut self.cores[core].run;
         if agenda.terms.stays_at_core {
@@ -278,7 +267,7 @@ impl<C: Chooser> ScheduledServer<C> {
         let at_core = &mut self.cores[core];
         let place = at_core.run.finish()?;
         if at_core.is_being_interrupted() && !agenda.terms.stays_at_core {
-            // The interrupt reaches an RPC that has ended, and is ignored.
+            // The interrupt comes after the RPC's end and is ignored.
             self.interrupts -= 1;
         }
         let checks_ps = at_core.used(now).as_ps() - self.rpcs.get(place).remaining_ps;
@@ -314,7 +303,7 @@ impl<C: Chooser> ScheduledServer<C> {
         None
     }
 
-    /// The scheduler learns that a core has credit again, and which RPC has returned.
+    /// The scheduler learns that a core has credit again, and takes the RPC that returns.
     #[inline]
     fn take_notice(&mut self, Notice { core, back }: Notice) {
         self.chooser.handle_freed(core);
@@ -327,7 +316,7 @@ impl<C: Chooser> ScheduledServer<C> {
 
     // -- at the dispatcher --
 
-    /// The dispatcher begins the head of the queue itself, if it has not been begun before.
+    /// The dispatcher itself begins the head of the queue, unless that was begun before.
     fn serve_at_dispatcher(&mut self, now: Timestamp, agenda: &mut Agenda<'_>) {
         let Some(kind) = self.chooser.choose_type(now, &self.queues) else { return };
         let Some(head) = self.queues.peek(kind) else { return };

@@ -1,4 +1,4 @@
-//! The costs and limits of the mechanisms of all servers.
+//! Costs and limits of all servers.
 
 use crate::error::SimError;
 use crate::load::Load;
@@ -9,13 +9,10 @@ use nebula_nic::{Policy, Span, Timestamp};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub(super) workers: u16,
-    /// Number of types with separate queues.
     pub(super) types: u8,
-    /// The quantum; never ends if there is none.
     pub(super) turns: Option<schedule::Preemption>,
     pub(super) stays_at_core: bool,
     pub(super) dispatcher_serves: bool,
-    /// Most RPCs at a core.
     pub(super) depth: u32,
     // -- busy times of the dispatcher --
     pub(super) decision: Span,
@@ -30,7 +27,7 @@ pub(super) struct Terms {
     safe_points: SafePoints,
 }
 
-/// Safe points: where code can be interrupted, and the cost of a check.
+/// Where code can be interrupted, and the cost of each check.
 #[derive(Clone, Copy, Debug)]
 struct SafePoints {
     every_ps: u64,
@@ -69,7 +66,7 @@ impl Terms {
         })
     }
 
-    /// Event sources of a server: its cores, messages to and from them, and its dispatcher.
+    /// The event sources of a server: cores, messages to and from them, the dispatcher.
     #[inline]
     pub(super) fn sources(&self) -> usize {
         usize::from(self.workers) + 3
@@ -90,26 +87,24 @@ impl Terms {
         usize::from(self.workers) + 2
     }
 
-    /// When an RPC that runs since `since` has used its quantum.
     #[inline]
     pub(super) fn due_at(&self, since: Timestamp) -> Timestamp {
         self.turns.map_or(NEVER, |turns| turns.due_at(since))
     }
 
-    /// How long a core takes for this service time, including checks for interrupts.
     #[inline]
     pub(super) fn time_for(&self, service_ps: u64) -> Span {
         Span::from_ps(service_ps + scaled(service_ps, self.safe_points.check_ps, self.safe_points.every_ps))
     }
 
-    /// How much service a core has done in this time.
+    /// Service done in this core time.
     #[inline]
     pub(super) fn service_in(&self, time: Span) -> u64 {
         let SafePoints { every_ps, check_ps } = self.safe_points;
         if check_ps == 0 { time.as_ps() } else { scaled(time.as_ps(), every_ps, every_ps + check_ps) }
     }
 
-    /// The first safe point from `at` on of an RPC that runs since `since`.
+    /// The first safe point from `at` on, of an RPC that runs since `since`.
     #[inline]
     pub(super) fn safe_point(&self, since: Timestamp, at: Timestamp) -> Timestamp {
         let SafePoints { every_ps, check_ps } = self.safe_points;
@@ -121,7 +116,6 @@ impl Terms {
     }
 }
 
-/// A time that is never reached.
 pub(super) const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
 
 /// `value · numerator / denominator`, rounded down; 0 for a denominator of 0.

@@ -1,5 +1,4 @@
-//! What callers do: they send parts to servers, wait for all answers, and cancel what they do not
-//! need any more.
+//! The callers' actions: they send parts, wait for answers, and cancel the rest.
 
 use super::Tiers;
 use super::calls::{At, Copy, Join, Part, What};
@@ -10,8 +9,7 @@ use nebula_requester::another;
 use nebula_requester::{After, Attempts, CopyEnd, Hedging, ServerEnd, ServerSet};
 
 impl Tiers<'_> {
-    /// A caller asks for all of its parts at this tier; it waits until `until` at most, or shorter
-    /// where the tier has a deadline.
+    /// A caller asks for its parts; it waits until `until`, or the tier's earlier deadline.
     pub(super) fn join(&mut self, now: Timestamp, tier: usize, caller: Option<Key>, number: u64, until: Timestamp) {
         let calls = self.tiers[tier].calls;
         let deadline = calls.deadline.map_or(until, |deadline| (now + deadline).min(until));
@@ -29,13 +27,13 @@ impl Tiers<'_> {
             asked.insert(server);
             self.call(now, join, tier, server, number, deadline);
             if self.joins.get(join).is_none() {
-                // A part has failed at once, and with it the others.
+                // A part failed at once, and its caller with it.
                 return;
             }
         }
     }
 
-    /// A part is sent to a server, and later perhaps to a second one.
+    /// Sends a part to a server, and later perhaps a copy to a second one.
     fn call(&mut self, now: Timestamp, join: Key, tier: usize, server: u16, number: u64, deadline: Timestamp) {
         let service_ps = self.tiers[tier].services.next().1.as_ps();
         self.window.tally.by_tier[tier].calls += u64::from(self.window.length.is_measured(number));
@@ -64,7 +62,6 @@ impl Tiers<'_> {
         }
     }
 
-    /// A copy of a part goes to a server.
     fn send(&mut self, now: Timestamp, key: Key, server: u16, service_ps: u64) {
         let Some(&mut Part { tier, number, deadline, ref mut attempts, .. }) = self.parts.get(key) else { return };
         attempts.begin(server);
@@ -85,11 +82,10 @@ impl Tiers<'_> {
         {
             *free = Some(copy);
         }
-        // Two copies that are sent together know of each other when the first arrives.
+        // Two copies sent together know of each other when the first arrives.
         self.events.set(now + self.tiers[tier].there, What::Arrives(copy));
     }
 
-    /// It is time for a second copy.
     pub(super) fn copies(&mut self, now: Timestamp, key: Key) {
         let Some(part) = self.parts.get(key) else { return };
         if !part.attempts.may_be_copied() {
@@ -99,7 +95,7 @@ impl Tiers<'_> {
         let (tier, number, service_ps, tried) = (part.tier, part.number, part.service_ps, part.attempts.tried());
         let is_tied = self.tiers[tier].calls.hedge.is_some_and(|hedge| hedge.is_tied);
         if is_tied && first.and_then(|first| self.copies.get(first)).is_some_and(|first| first.at != At::Queue) {
-            // Its word that it has begun would reach the other server first.
+            // The news that it has begun would reach the other server first.
             return;
         }
         let calling = &mut self.tiers[tier];
@@ -113,7 +109,6 @@ impl Tiers<'_> {
         self.send(now, key, server, service_ps);
     }
 
-    /// A NACK reaches the caller.
     pub(super) fn refused(&mut self, now: Timestamp, key: Key) {
         let Some(Copy { part, tier, server, .. }) = self.copies.remove(key) else { return };
         let Some(key_of_part) = part else { return };
@@ -131,7 +126,6 @@ impl Tiers<'_> {
         }
     }
 
-    /// A part that was refused by all servers is tried again.
     pub(super) fn again(&mut self, now: Timestamp, key: Key) {
         let Some(part) = self.parts.get(key) else { return };
         let (tier, service_ps, join) = (part.tier, part.service_ps, part.join);
@@ -141,7 +135,7 @@ impl Tiers<'_> {
         }
     }
 
-    /// The answer to a copy reaches its caller, or the word that it failed at a tier behind.
+    /// The answer to a copy, or its failure at a tier behind, reaches its caller.
     pub(super) fn answered(&mut self, now: Timestamp, key: Key, is_whole: bool) {
         let Some(Copy { part, tier, server, service_ps, queued_ps, .. }) = self.copies.remove(key) else { return };
         let Some(key_of_part) = part else { return };
@@ -168,7 +162,6 @@ impl Tiers<'_> {
         self.one_less(now, join);
     }
 
-    /// A caller waits for one part less.
     fn one_less(&mut self, now: Timestamp, key: Key) {
         let Some(join) = self.joins.get(key) else { return };
         join.left -= 1;
@@ -183,8 +176,7 @@ impl Tiers<'_> {
         }
     }
 
-    /// A caller gives up: its deadline is over, or a part has failed. What it has asked for is
-    /// cancelled, and its own caller told.
+    /// A caller fails, by its deadline or a part: it cancels its parts and reports it.
     pub(super) fn fail(&mut self, now: Timestamp, key: Key) {
         let Some((caller, number, begun)) = self.joins.get(key).map(|join| (join.caller, join.number, join.begun))
         else {
@@ -197,7 +189,7 @@ impl Tiers<'_> {
         }
     }
 
-    /// Nobody waits for a join any more: its parts are cancelled.
+    /// Cancels the parts of a caller that has given up.
     pub(super) fn withdraw_all(&mut self, now: Timestamp, key: Key) {
         if let Some(Join { mut parts, .. }) = self.joins.remove(key) {
             parts.drain(..).for_each(|part| self.drop_part(now, part));
@@ -213,7 +205,7 @@ impl Tiers<'_> {
         Some(join)
     }
 
-    /// A part is over: copies without an answer are cancelled.
+    /// Ends a part; its copies without an answer are cancelled.
     fn drop_part(&mut self, now: Timestamp, key: Key) {
         let Some(Part { copies, tier, .. }) = self.parts.remove(key) else { return };
         let there = self.tiers[tier].there;
@@ -223,13 +215,12 @@ impl Tiers<'_> {
         }
     }
 
-    /// The caller does not wait for a copy any more.
     pub(super) fn forget(&mut self, now: Timestamp, key: Key) {
         let Some(copy) = self.copies.get(key) else { return };
         copy.part = None;
         let servers = &mut self.tiers[copy.tier].servers;
         servers.end(now, copy.server, ServerEnd::Withdrawn);
-        // The server is there, whichever copy was faster.
+        // The server is alive, whichever copy was faster.
         servers.find(copy.server);
     }
 }

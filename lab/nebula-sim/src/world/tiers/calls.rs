@@ -1,18 +1,16 @@
-//! What is under way: callers that wait for all of their parts, parts, and the copies of each.
+//! The calls under way: callers that wait for all of their parts, parts, and their copies.
 
 use super::table::Key;
 use nebula_nic::Timestamp;
 use nebula_requester::Attempts;
 
-/// A caller that waits for the answers to all of its parts.
 #[derive(Debug)]
 pub(super) struct Join {
     /// The copy that made the calls, at the tier before; `None` for a client.
     pub(super) caller: Option<Key>,
-    /// The RPC of the client, counted from 0.
+    /// The number of the client's RPC, from 0.
     pub(super) number: u64,
     pub(super) begun: Timestamp,
-    /// Parts without an answer.
     pub(super) left: u16,
     pub(super) parts: Vec<Key>,
 }
@@ -27,14 +25,12 @@ pub(super) struct Part {
     pub(super) deadline: Timestamp,
     pub(super) attempts: Attempts,
     pub(super) copies: [Option<Key>; 2],
-    /// Service time of its first copy.
     pub(super) service_ps: u64,
 }
 
-/// One copy of a call, sent to one server.
 #[derive(Debug)]
 pub(super) struct Copy {
-    /// `None` once its caller does not wait for it any more.
+    /// `None` once its caller has given up on it.
     pub(super) part: Option<Key>,
     pub(super) tier: usize,
     pub(super) server: u16,
@@ -42,43 +38,34 @@ pub(super) struct Copy {
     pub(super) deadline: Timestamp,
     pub(super) service_ps: u64,
     pub(super) received: Timestamp,
-    /// Time from its arrival until a core began it.
     pub(super) queued_ps: u64,
     pub(super) at: At,
 }
 
-/// How far a copy has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
-    /// On its way to the server, or waiting there.
+    /// On its way to the server, or in its queue.
     Queue,
-    /// A core did not begin it, as it was cancelled or late.
+    /// No core began it, as it was cancelled or late.
     Skipped,
-    /// In service.
     Core,
     /// Served; waits for the tier behind.
     Behind(Key),
-    /// Its answer is on its way.
     Back,
 }
 
-/// What happens at a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
-    /// A copy reaches its server.
     Arrives(Key),
-    /// A NACK reaches the caller.
     Refused(Key),
-    /// The answer to a copy reaches the caller, or the word that it failed.
+    /// The answer to a copy, or its failure, reaches the caller.
     Answered(Key, bool),
-    /// A server learns that nobody waits for a copy.
+    /// A server learns that a copy's caller has given up.
     Cancelled(Key),
     /// A server learns that the other copy has begun.
     Beaten(Key),
     /// It is time for a second copy of a part.
     Copies(Key),
-    /// A part that was refused is tried again.
     Again(Key),
-    /// A caller gives up.
     Expires(Key),
 }

@@ -1,4 +1,4 @@
-//! The servers of one tier: NICs that give copies to cores.
+//! The servers of a tier: NICs that give copies to cores.
 
 use super::table::Key;
 use crate::calendar::Calendar;
@@ -10,7 +10,6 @@ use crate::world::cpu::central_server::Core;
 use nebula_nic::{Backend, CentralDispatch, CoreId, Dispatcher, SlotRange, Span, Timestamp, Verdict};
 use nebula_workload::Seed;
 
-/// The servers of one tier.
 pub(super) struct Nodes<'a> {
     servers: Box<[Node]>,
     /// The end of each core's service; core `c` of server `s` is source `s · cores + c`.
@@ -18,18 +17,16 @@ pub(super) struct Nodes<'a> {
     cores_each: usize,
     has_queue: bool,
     speeds: Option<&'a Speeds>,
-    /// Copies received so far, by which each is a separate flow.
+    /// Copies received so far: each is a separate flow.
     received: u64,
 }
 
 struct Node {
     backend: Backend<Dispatcher>,
     cores: Box<[Core]>,
-    /// The copy in each slot.
     copies: Box<[Option<Key>]>,
 }
 
-/// A core of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) server: usize,
@@ -37,7 +34,6 @@ pub(super) struct Place {
 }
 
 impl<'a> Nodes<'a> {
-    /// Servers with room for `slots` copies each.
     pub(super) fn try_new(system: &'a System, slots: u32, seed: Seed) -> Result<Self, SimError> {
         let one = |index| {
             let config = system.backend(slots, seed.replica(index).0)?;
@@ -56,7 +52,7 @@ impl<'a> Nodes<'a> {
         Ok(Self { servers, calendar, cores_each, has_queue, speeds, received: 0 })
     }
 
-    /// A copy reaches a server; returns the number of those that waited, and the decision.
+    /// A copy reaches a server; returns the number of waiting copies, and the verdict.
     pub(super) fn receive(&mut self, now: Timestamp, server: u16, copy: Key) -> (u32, Verdict) {
         let header = header_of(self.received);
         self.received += 1;
@@ -72,7 +68,6 @@ impl<'a> Nodes<'a> {
         (depth, verdict)
     }
 
-    /// A core that is idle and has just been given a copy; `None` once nothing more is given out.
     pub(super) fn give_out(&mut self, server: usize) -> Option<Place> {
         let node = &mut self.servers[server];
         while let Some(dispatch) = node.backend.poll_dispatch() {
@@ -85,7 +80,7 @@ impl<'a> Nodes<'a> {
         None
     }
 
-    /// The core begins its next copy, if it has one; [`serve`](Self::serve) follows.
+    /// The core begins its next copy, if any; [`serve`](Self::serve) follows.
     pub(super) fn begin(&mut self, Place { server, core }: Place) -> Option<Key> {
         let node = &mut self.servers[server];
         let begin = node.cores[core].frontend.poll_completion()?;
@@ -93,17 +88,14 @@ impl<'a> Nodes<'a> {
         node.copies[begin.arrival.slots.start.0 as usize]
     }
 
-    /// How long the core takes for this service.
     pub(super) fn time_ps(&self, core: usize, service_ps: u64) -> u64 {
         self.speeds.map_or(service_ps, |speeds| speeds.time_ps(core, service_ps))
     }
 
-    /// The core serves what it has begun for so long.
     pub(super) fn serve(&mut self, now: Timestamp, Place { server, core }: Place, time_ps: u64) {
         self.calendar.set(server * self.cores_each + core, now + Span::from_ps(time_ps));
     }
 
-    /// The core that is done first, and its copy.
     pub(super) fn next_done(&self) -> Option<(Place, Option<Key>)> {
         let (_, source) = self.calendar.next()?;
         let place = Place { server: source / self.cores_each, core: source % self.cores_each };
@@ -111,8 +103,7 @@ impl<'a> Nodes<'a> {
         Some((place, node.copies[node.cores[place.core].serving.slots.start.0 as usize]))
     }
 
-    /// The core is done: what it has begun is released, and returned by [`free`](Self::free) after
-    /// it has begun the next.
+    /// Releases the core's copy; [`free`](Self::free) follows after it has begun the next.
     pub(super) fn release(&mut self, Place { server, core }: Place) -> SlotRange {
         let core = &mut self.servers[server].cores[core];
         let slots = core.serving.slots;
@@ -120,13 +111,12 @@ impl<'a> Nodes<'a> {
         slots
     }
 
-    /// The NIC has slots and credit again.
     #[expect(clippy::cast_possible_truncation, reason = "a core's number")]
     pub(super) fn free(&mut self, Place { server, core }: Place, slots: SlotRange) {
         self.servers[server].backend.handle_free(CoreId(core as u16), slots);
     }
 
-    /// Nothing is in service at the core any more.
+    /// Clears the event of a core that serves nothing.
     pub(super) fn rest(&mut self, Place { server, core }: Place) {
         if self.servers[server].cores[core].frontend.in_service() == 0 {
             self.calendar.clear(server * self.cores_each + core);

@@ -1,13 +1,12 @@
-//! A table whose entries are told from those that had their places before.
+//! A table with keys that never find a later entry at the same place.
 
-/// The place of an entry, and which of its entries it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     place: u32,
     serial: u64,
 }
 
-/// Entries by key. A key whose entry was taken out finds nothing.
+/// Entries by key; the key of a removed entry finds nothing.
 #[derive(Debug)]
 pub(super) struct Table<T> {
     entries: Vec<Option<(u64, T)>>,

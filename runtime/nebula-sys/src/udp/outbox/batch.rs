@@ -1,8 +1,7 @@
 //! The structures of one `sendmmsg`, allocated once and refilled for each call.
 //!
-//! The system calls are made directly. The C library's functions are cancellation points, which
-//! costs atomic operations where there are several threads, and some libraries send the messages of
-//! a `sendmmsg` one by one.
+//! The system calls are direct: the C library's functions are cancellation points, which cost
+//! atomic operations with several threads, and some libraries split a `sendmmsg`.
 
 use super::{Parcel, Socket};
 use crate::udp::control::Control;
@@ -11,9 +10,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Messages per call.
 pub(super) const BATCH: usize = 64;
-/// Datagram sockets should neither raise SIGPIPE nor sleep.
 const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
 pub(super) struct Batch {
@@ -42,8 +39,7 @@ impl Batch {
         }
     }
 
-    /// Sends the first of `messages`, as many as the kernel accepts in one call: at least one, or
-    /// an error.
+    /// Sends as many of `messages` as the kernel accepts in one call: at least one, or an error.
     #[inline]
     pub(super) fn send(&mut self, socket: &Socket, arena: &[u8], messages: &[Parcel]) -> io::Result<usize> {
         match messages {
@@ -94,7 +90,6 @@ impl Batch {
     }
 }
 
-/// Sends one datagram as cheaply as possible.
 #[inline]
 fn send_plain(socket: &Socket, arena: &[u8], message: Parcel) -> io::Result<()> {
     let data = &arena[message.at..message.at + message.bytes];

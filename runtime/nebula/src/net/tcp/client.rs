@@ -1,5 +1,4 @@
-//! A client's end: one connection, which is made when there is something to send, and again after
-//! it has broken.
+//! A client's end: one connection, made at the first datagram and again after it has broken.
 
 use super::frames::{DATAGRAM_BYTES, FRAME_BYTES_MAX};
 use super::link::{End, Link, READ_BYTES};
@@ -12,26 +11,25 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Bytes that wait for the server at most: more than a client's window ever has under way.
+/// The most bytes that wait for the server: more than a client's window ever has in flight.
 const UNSENT_MAX: usize = 8 << 20;
-/// Frames taken at once.
 const FRAMES_PER_LOOK: usize = 64;
 
 /// Datagrams in frames over one TCP connection to a server.
 ///
-/// The connection is made when the first datagram is sent, and again by the next one after it has
-/// broken: what was on its way then is lost.
+/// The first datagram opens the connection. If it breaks, datagrams in flight are lost, and the
+/// next datagram opens another one.
 #[derive(Debug)]
 pub struct TcpClientWire {
     server: SocketAddr,
-    /// The connection, whether the server has accepted it yet or not.
+    /// The connection, accepted by the server or not yet.
     link: Option<Link>,
-    /// Holds the connection of the moment, so that one descriptor stands for all of them.
+    /// Holds the current connection, so that one descriptor stands for all of them.
     epoll: OwnedFd,
-    /// Whether it tells too when more can be sent.
+    /// Whether the set also reports room to send.
     tells_room: bool,
     datagram_bytes_max: usize,
-    /// Why no connection could be begun, to be told by the next flush.
+    /// Why no connection could be opened; the next flush returns it.
     refusal: Option<io::Error>,
     scratch: Box<[u8; READ_BYTES]>,
 }
@@ -61,7 +59,6 @@ impl TcpClientWire {
         self
     }
 
-    /// The connection; begins one where there is none.
     fn link(&mut self) -> io::Result<&mut Link> {
         if self.link.is_none() {
             let stream = begin(self.server)?;
@@ -72,7 +69,7 @@ impl TcpClientWire {
         self.link.as_mut().ok_or_else(|| ErrorKind::NotConnected.into())
     }
 
-    /// Has the descriptor tell when more can be sent, while something waits for that.
+    /// Has the descriptor report room to send, while bytes wait for it.
     fn watch(&mut self) -> io::Result<()> {
         let Some(link) = &self.link else { return Ok(()) };
         let waits = link.unsent() > 0;
@@ -84,7 +81,7 @@ impl TcpClientWire {
         Ok(())
     }
 
-    /// The connection has ended. Closing it takes it out of the set.
+    /// Closes the connection, which takes it out of the set.
     #[cold]
     fn end(&mut self, end: End) -> io::Error {
         self.link = None;
@@ -96,7 +93,6 @@ impl TcpClientWire {
     }
 }
 
-/// Begins a connection, without waiting for the server.
 fn begin(server: SocketAddr) -> io::Result<TcpStream> {
     let family = if server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
@@ -127,7 +123,7 @@ impl Wire for TcpClientWire {
     fn send(&mut self, _: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
         match self.link() {
             Ok(link) => link.queue(bytes, segment),
-            // On this machine the kernel may know at once that nobody listens.
+            // On the same machine the kernel may refuse at once.
             Err(error) => self.refusal = Some(error),
         }
         Ok(())
@@ -149,7 +145,7 @@ impl Wire for TcpClientWire {
         link.may_read = true;
         let received = link.receive(&mut self.scratch, FRAMES_PER_LOOK, &mut |frame| visit(route, frame));
         let frames = received.map_err(|end| self.end(end))?;
-        // What the kernel has not taken before, it may now.
+        // The kernel may have room for waiting bytes now.
         if self.link.as_ref().is_some_and(|link| link.unsent() > 0) {
             self.flush()?;
         }

@@ -1,4 +1,4 @@
-//! The connections of a server: who there is, whom to read, whom to send to.
+//! The connections of a server: which to read, which to send to, which to close.
 
 use super::link::{End, Link};
 use crate::net::sockets::{News, Sockets};
@@ -8,50 +8,42 @@ use std::collections::{HashMap, VecDeque};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Bytes of incomplete frames that are kept of all connections together; those of small ones
-/// beside.
+/// Bytes kept of large incomplete frames, over all connections.
 const KEPT_MAX: usize = 64 << 20;
-/// An incomplete frame of this length is kept in any case: connections have a bound.
+/// An incomplete frame up to this length is always kept: the number of connections is bounded.
 const SMALL_BYTES: usize = 4 << 10;
-/// Bytes that wait for one peer, and for all together.
+/// The most bytes that wait for one peer, and for all together.
 const UNSENT_EACH_MAX: usize = 1 << 20;
 const UNSENT_MAX: usize = 256 << 20;
-/// Of a peer that is silent for so long the kernel asks whether it is there.
+/// After so long a silence the kernel probes the peer.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A client's connection.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) link: Link,
     pub(super) route: Route,
     is_listed: bool,
     is_dirty: bool,
-    /// Nothing more is taken from it, and it is closed when what waits for it has been offered to
-    /// it.
+    /// Reads nothing more; closes after its output has been offered once more.
     has_ended: bool,
 }
 
-/// All of them, by number.
 #[derive(Debug)]
 pub(super) struct Clients {
     places: Vec<Option<Box<Client>>>,
     free: Vec<u32>,
     by_route: HashMap<Route, u32>,
-    /// Those to read, in turn.
     ready: VecDeque<u32>,
-    /// Those that something is to be sent to.
     dirty: Vec<u32>,
-    /// Those to close.
     ended: Vec<u32>,
     most: u32,
     kept: usize,
     unsent: usize,
-    /// Connections that were ended by what came of them.
+    /// Connections closed because of their peer's violation.
     pub(super) violations: u64,
 }
 
 impl Clients {
-    /// Room for `most`.
     pub(super) fn new(most: u32) -> Self {
         Self {
             places: Vec::new(),
@@ -67,17 +59,16 @@ impl Clients {
         }
     }
 
-    /// Takes a connection in; gives it back where there is no place. With `has_several` addresses,
-    /// answers come from the one that it was made to.
+    /// Adds a connection; returns it if there is no place. With `has_several` local addresses,
+    /// answers come from the one that the peer connected to.
     pub(super) fn add(&mut self, sockets: &Sockets, stream: TcpStream, has_several: bool) -> Result<(), TcpStream> {
         let Some(id) = self.place() else { return Err(stream) };
         let Ok(route) = route_of(&stream, has_several).and_then(|route| sockets.watch(&stream, id).map(|()| route))
         else {
-            // It is gone already, and nobody is to be told.
             self.free.push(id);
             return Ok(());
         };
-        // Where the kernel does not know this, who is gone without a word stays longer.
+        // If the kernel cannot do this, a peer that left silently keeps its place longer.
         let _ = sockopt::set_socket_keepalive(&stream, true);
         let _ = sockopt::set_tcp_keepidle(&stream, SILENCE);
         self.by_route.insert(route, id);
@@ -92,7 +83,6 @@ impl Clients {
         Ok(())
     }
 
-    /// A free place.
     fn place(&mut self) -> Option<u32> {
         if let Some(id) = self.free.pop() {
             return Some(id);
@@ -106,7 +96,6 @@ impl Clients {
         self.places.get_mut(id as usize)?.as_deref_mut()
     }
 
-    /// Takes news of a connection.
     pub(super) fn wake(&mut self, News { id, may_read, has_ended, may_send }: News) {
         let Some(Client { link, .. }) = self.get(id) else { return };
         link.may_read |= may_read || has_ended;
@@ -118,7 +107,6 @@ impl Clients {
         self.list(id);
     }
 
-    /// Has a connection read, if frames can be taken of it.
     fn list(&mut self, id: u32) {
         if let Some(client) = self.get(id)
             && !client.has_ended
@@ -137,18 +125,16 @@ impl Clients {
         }
     }
 
-    /// Connections to be read.
     pub(super) fn ready(&self) -> usize {
         self.ready.len()
     }
 
-    /// Whether something is to be done without any news.
+    /// Whether there is work without a new event.
     pub(super) fn has_more(&self) -> bool {
         !self.ready.is_empty() || !self.ended.is_empty()
     }
 
-    /// Has `receive` take frames of the connection whose turn it is. What it returns; none where
-    /// that is gone.
+    /// Lets `receive` take frames of the next connection. Returns its result, or 0 without one.
     pub(super) fn read_next(&mut self, receive: impl FnOnce(&mut Client) -> Result<usize, End>) -> usize {
         let Some(id) = self.ready.pop_front() else { return 0 };
         let Some(client) = self.get(id) else { return 0 };
@@ -165,7 +151,7 @@ impl Clients {
         received.unwrap_or(0)
     }
 
-    /// Queues datagrams for a peer. For one that is gone, or with too much waiting, they are lost.
+    /// Queues datagrams for a peer. They are lost if it is gone or too many bytes wait.
     pub(super) fn queue(&mut self, to: &Route, bytes: &[u8], segment: usize) {
         let Some(&id) = self.by_route.get(to) else { return };
         if self.unsent > UNSENT_MAX {
@@ -179,7 +165,6 @@ impl Clients {
         self.mark_dirty(id);
     }
 
-    /// Sends what waits.
     pub(super) fn send(&mut self) {
         while let Some(id) = self.dirty.pop() {
             let Some(client) = self.get(id) else { continue };
@@ -195,17 +180,16 @@ impl Clients {
         }
     }
 
-    /// Closes those that have ended. What they were to be sent has been offered to the kernel.
+    /// Closes connections that have ended, after their output was offered to the kernel.
     pub(super) fn close_ended(&mut self) {
         while let Some(id) = self.ended.pop() {
             self.close(id);
         }
     }
 
-    /// Ends the connection of a peer that has sent what makes no sense.
     pub(super) fn hang_up(&mut self, peer: &Route) {
         if let Some(&id) = self.by_route.get(peer) {
-            // What made no sense was counted by who saw it.
+            // The caller has counted the violation.
             self.end(id, End::Closed);
         }
     }
@@ -222,7 +206,7 @@ impl Clients {
         let Some(client) = self.places.get_mut(id as usize).and_then(Option::take) else { return };
         self.kept -= client.link.kept();
         self.unsent -= client.link.unsent();
-        // The same peer may have come again meanwhile.
+        // The same peer may have connected again.
         if self.by_route.get(&client.route) == Some(&id) {
             self.by_route.remove(&client.route);
         }

@@ -1,24 +1,23 @@
-//! Where the frames of a stream of bytes begin and end.
+//! Frames in a stream of bytes.
 
-/// Bytes of the length that a frame begins with, a little-endian integer.
+/// Bytes of a frame's length prefix, a little-endian integer.
 pub const PREFIX_BYTES: usize = 4;
-/// The longest datagram of a frame, in bytes: the longest that there is over UDP.
+/// The longest datagram of a frame, in bytes: as over UDP.
 pub const FRAME_BYTES_MAX: usize = 65_507;
-/// The longest datagram that is sent unless told otherwise: several RPCs of full length share one,
-/// as on the loopback network.
+/// The default bound on a sent datagram, as on the loopback network.
 pub(super) const DATAGRAM_BYTES: usize = 16 << 10;
-/// Room that is kept while nothing is incomplete.
+/// The capacity that is kept while nothing is incomplete.
 const ROOM_BYTES: usize = 4 << 10;
 
-/// A frame whose length is none: where the next one begins is not known.
+/// A frame with an invalid length: the next frame's beginning is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of {bytes} bytes cannot be read: expected 1 to {FRAME_BYTES_MAX}")]
 pub struct BadFrame {
-    /// The length that it gives, in bytes.
+    /// The length in its prefix, in bytes.
     pub bytes: u32,
 }
 
-/// Cuts what comes of a stream into frames, and keeps what is incomplete.
+/// Cuts a stream into frames, and keeps the incomplete one.
 ///
 /// # Examples
 ///
@@ -39,16 +38,15 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Visits the datagrams of the frames that are whole with `fresh`, `most` at most, and keeps
-    /// the rest. Returns how many.
+    /// Visits at most `most` datagrams that `fresh` completes; keeps the rest; returns how many.
     ///
     /// # Errors
     ///
-    /// [`BadFrame`], behind the frames before it. What follows makes no sense.
+    /// [`BadFrame`], after the frames before it. The rest of the stream is meaningless.
     ///
     /// # Cost
     ///
-    /// Nothing is copied but what is incomplete, and what completes it.
+    /// Copies only the incomplete frame, and the bytes that complete it.
     pub fn take(&mut self, fresh: &mut [u8], most: usize, visit: &mut dyn FnMut(&mut [u8])) -> Result<usize, BadFrame> {
         if self.kept.is_empty() {
             let (bytes, frames) = cut(fresh, most, visit)?;
@@ -64,14 +62,13 @@ impl Frames {
         Ok(frames)
     }
 
-    /// Bytes that were kept: of one incomplete frame, and of whole ones where there were more than
-    /// the `most` that were asked for.
+    /// Bytes that were kept: one incomplete frame, and complete ones beyond `most`.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether more can be taken of what was kept alone.
+    /// Whether the kept bytes alone hold a complete or an invalid frame.
     pub(super) fn has_whole(&self) -> bool {
         match first(&self.kept) {
             Ok(Some(bytes)) => bytes <= self.kept.len() - PREFIX_BYTES,
@@ -81,7 +78,7 @@ impl Frames {
     }
 }
 
-/// Bytes of the datagram of the first frame, if its length is there.
+/// The datagram's length in bytes, if the stream has the whole prefix.
 fn first(stream: &[u8]) -> Result<Option<usize>, BadFrame> {
     let Some(prefix) = stream.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
     let bytes = u32::from_le_bytes(*prefix);
@@ -91,8 +88,7 @@ fn first(stream: &[u8]) -> Result<Option<usize>, BadFrame> {
     }
 }
 
-/// Visits the datagrams of at most `most` whole frames. Returns the bytes and the number of the
-/// frames.
+/// Visits the datagrams of at most `most` complete frames. Returns their bytes and number.
 fn cut(mut stream: &mut [u8], most: usize, visit: &mut dyn FnMut(&mut [u8])) -> Result<(usize, usize), BadFrame> {
     let (mut bytes, mut frames) = (0, 0);
     while frames < most
@@ -110,7 +106,6 @@ fn cut(mut stream: &mut [u8], most: usize, visit: &mut dyn FnMut(&mut [u8])) -> 
 mod tests {
     use super::*;
 
-    /// What the slow and obvious reader sees: byte after byte.
     fn naive(stream: &[u8]) -> (Vec<Vec<u8>>, Option<BadFrame>, usize) {
         let (mut frames, mut at) = (Vec::new(), 0);
         loop {
@@ -131,7 +126,7 @@ mod tests {
         }
     }
 
-    /// What is seen of a stream that comes in these pieces, looked at `most` frames at a time.
+    /// The frames of a stream that comes in these pieces, `most` at a time.
     fn seen<'p>(pieces: impl Iterator<Item = &'p [u8]>, most: usize) -> (Vec<Vec<u8>>, Option<BadFrame>, usize) {
         let (mut frames, mut visited) = (Frames::default(), Vec::new());
         for piece in pieces {

@@ -1,4 +1,4 @@
-//! A server's end: a socket that listens, and the connections of its clients.
+//! A server's end: a listening socket, and the connections of its clients.
 
 use super::clients::Clients;
 use super::frames::DATAGRAM_BYTES;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Frames of a look, of all connections and of one of them: the others' come first.
+/// Frames taken in one call: of all connections, and of one, so that others have their turn.
 const FRAMES_PER_LOOK: usize = 64;
 const FRAMES_PER_CLIENT: usize = 16;
 
@@ -41,8 +41,7 @@ pub struct TcpServerWire {
 }
 
 impl TcpServerWire {
-    /// Listens at `local` for at most `clients_max` connections at once. Those beyond are closed as
-    /// they come.
+    /// Listens at `local` for at most `clients_max` connections. Further ones are closed at once.
     ///
     /// # Errors
     ///
@@ -51,7 +50,7 @@ impl TcpServerWire {
         Self::over(Sockets::listen(local, false)?, clients_max)
     }
 
-    /// Several at one address: the kernel chooses for each connection.
+    /// Several wires at one address: the kernel chooses one for each connection.
     pub(crate) fn bind_group(local: SocketAddr, wires: u16, clients_max: u32) -> io::Result<Vec<Self>> {
         let sockets = Sockets::listen_group(local, wires)?;
         sockets.into_iter().map(|sockets| Self::over(sockets, clients_max)).collect()
@@ -62,7 +61,6 @@ impl TcpServerWire {
         Ok(Self { sockets, local, clients: Clients::new(clients_max), scratch: Box::new([0; READ_BYTES]) })
     }
 
-    /// Lets clients in, and lists those that something came from.
     fn hear(&mut self) {
         let Self { sockets, clients, local, .. } = self;
         sockets.look(|news| clients.wake(news));
@@ -98,7 +96,7 @@ impl Wire for TcpServerWire {
 
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
         self.hear();
-        // Who reads again gets what waits, although no answer is new.
+        // A peer that reads again gets waiting bytes, although no answer is new.
         self.clients.send();
         self.clients.close_ended();
         let Self { clients, scratch, .. } = self;
@@ -116,7 +114,6 @@ impl Wire for TcpServerWire {
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        // Connections that are listed are read first.
         if !self.clients.has_more() {
             self.sockets.wait(timeout, parker);
         }

@@ -1,22 +1,17 @@
-//! The headers of a UDP datagram over IPv4 in an Ethernet frame (IEEE 802.3, RFC 791, RFC 768),
-//! written and read.
+//! Reads and writes the Ethernet, IPv4 and UDP headers of a frame (IEEE 802.3, RFC 791, RFC 768).
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Bytes of the headers of Ethernet, IPv4 and UDP.
 pub(super) const HEADER_BYTES: usize = 14 + 20 + 8;
 
-/// Bytes of Ethernet's header.
 pub(super) const ETHERNET_BYTES: usize = 14;
 
-/// Where the parts of a frame begin.
 const IP_AT: usize = ETHERNET_BYTES;
 const UDP_AT: usize = 34;
 
-/// An Ethernet address.
 pub(super) type Mac = [u8; 6];
 
-/// From where a datagram comes, and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) from_mac: Mac,
@@ -25,11 +20,8 @@ pub(super) struct Ends {
     pub(super) to: SocketAddrV4,
 }
 
-/// Writes the headers before `frame`'s payload, which stands behind [`HEADER_BYTES`].
-///
-/// # Panics
-///
-/// If the frame has no room for the headers, or is longer than an IP packet can be.
+/// Writes the headers into the first [`HEADER_BYTES`] of `frame`, around its payload. Panics if the
+/// frame is shorter than them or longer than an IP packet.
 pub(super) fn write(frame: &mut [u8], ends: &Ends) {
     let ip_bytes = u16::try_from(frame.len() - IP_AT).expect("a frame is shorter than an IP packet may be");
     let udp_bytes = ip_bytes - 20;
@@ -50,7 +42,7 @@ pub(super) fn write(frame: &mut [u8], ends: &Ends) {
     udp[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
     udp[6..8].copy_from_slice(&[0, 0]);
     let checksum = !fold(pseudo + sum(udp));
-    // 0 stands for "none".
+    // 0 means "no checksum".
     let checksum = if checksum == 0 { u16::MAX } else { checksum };
     udp[6..8].copy_from_slice(&checksum.to_ne_bytes());
 }
@@ -59,8 +51,7 @@ const DO_NOT_FRAGMENT: u8 = 0x40;
 const HOPS: u8 = 64;
 const UDP: u8 = 17;
 
-/// The ends of a datagram, and its bytes; nothing of what is no whole datagram, or one with a wrong
-/// checksum.
+/// The ends of a datagram, and its bytes. `None` if it is incomplete or its checksum is wrong.
 pub(super) fn read(frame: &mut [u8]) -> Option<(Ends, &mut [u8])> {
     let header: &[u8; HEADER_BYTES] = frame.first_chunk()?;
     let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -68,7 +59,6 @@ pub(super) fn read(frame: &mut [u8]) -> Option<(Ends, &mut [u8])> {
     let is_udp =
         half(12) == 0x0800 && header[IP_AT] == 0x45 && half(IP_AT + 6) & 0x3fff == 0 && header[IP_AT + 9] == UDP;
     let (ip_bytes, udp_bytes) = (usize::from(half(IP_AT + 2)), usize::from(half(UDP_AT + 4)));
-    // A short frame has padding behind the packet.
     let is_whole = IP_AT + ip_bytes <= frame.len() && udp_bytes >= 8 && 20 + udp_bytes == ip_bytes;
     if !is_udp || !is_whole || fold(sum(&header[IP_AT..UDP_AT])) != u16::MAX {
         return None;
@@ -82,29 +72,26 @@ pub(super) fn read(frame: &mut [u8]) -> Option<(Ends, &mut [u8])> {
     let written = u16::from_ne_bytes([header[UDP_AT + 6], header[UDP_AT + 7]]);
     let pseudo = pseudo_header(*ends.from.ip(), *ends.to.ip(), half(UDP_AT + 4));
     let datagram = &mut frame[UDP_AT..UDP_AT + udp_bytes];
-    // A sender on the same machine leaves the sum of the data to a device that its frame never
-    // meets.
+    // A sender on the same machine leaves the data's sum to a device that the frame never meets.
     let is_right = written == 0 || fold(pseudo + sum(datagram)) == u16::MAX || written == fold(pseudo);
     is_right.then_some((ends, &mut datagram[8..]))
 }
 
-/// The sum over what the UDP checksum covers beside the datagram.
+/// The sum over the pseudo header, which the UDP checksum covers too.
 fn pseudo_header(from: Ipv4Addr, to: Ipv4Addr, udp_bytes: u16) -> u64 {
     let bytes = udp_bytes.to_be_bytes();
     sum(&from.octets()) + sum(&to.octets()) + sum(&[0, UDP]) + sum(&bytes)
 }
 
-/// The sum of pairs of bytes as the machine reads them (RFC 1071 §2: the order of bytes does not
-/// matter as long as it is the same).
+/// The sum of pairs of bytes in the machine's byte order, which does not matter (RFC 1071 §2).
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let mut end = [0; 4];
     end[..rest.len()].copy_from_slice(rest);
-    // Some 2^32 words of 32 bits fit.
+    // No overflow: 2^32 words of 32 bits would fit.
     words.iter().map(|&word| u64::from(u32::from_ne_bytes(word))).sum::<u64>() + u64::from(u32::from_ne_bytes(end))
 }
 
-/// A sum in 16 bits, with end-around carry.
 fn fold(mut sum: u64) -> u16 {
     for _ in 0..4 {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -132,7 +119,6 @@ mod tests {
         frame
     }
 
-    /// The checksum of RFC 1071, as written there.
     fn checksum(parts: &[&[u8]]) -> u16 {
         let mut sum = 0_u32;
         for pair in parts.concat().chunks(2) {

@@ -1,8 +1,6 @@
-//! Where packets that go through are sent next: to the host that they are for, or to the router
-//! before it, as the kernel's tables say.
+//! The next hop of a forwarded packet by the kernel's tables: the destination or a router.
 //!
-//! What a packet says of its sender is not believed: one forged address would turn away the packets
-//! of another host.
+//! The packets' senders are not believed: a forged address would divert another host's packets.
 
 use super::headers::Mac;
 use super::tables::{arp, neighbor, next_hop, routes};
@@ -10,19 +8,17 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Destinations remembered. With one more all are forgotten, and asked for again: forged addresses
-/// must keep nobody out.
+/// Destinations remembered. One more clears the table, so that forged addresses keep no host out.
 const KNOWN_MAX: usize = 65_536;
-/// Destinations asked for at once; packets to further ones are dropped until these are known.
+/// Destinations that are being resolved. Packets to further ones are dropped meanwhile.
 const WANTED_MAX: usize = 64;
-/// How often the tables are read for destinations that are asked for.
+/// How often the tables are read while destinations are being resolved.
 const ASK_EVERY: Duration = Duration::from_millis(10);
-/// How long a destination is asked for before its place is another's.
+/// How long a destination is resolved before it loses its place.
 const ASK_FOR: Duration = Duration::from_secs(1);
-/// How often they are read for those that are known: a host may have another card.
+/// How often known destinations are checked: a host may change its card.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
 
-/// The next hops on one interface.
 #[derive(Debug)]
 pub(super) struct Hops {
     interface: String,
@@ -30,7 +26,7 @@ pub(super) struct Hops {
     wanted: Vec<(Ipv4Addr, Instant)>,
     asked: Instant,
     renewed: Instant,
-    /// Makes the kernel ask who has an address.
+    /// Sends the datagrams that make the kernel resolve an address.
     socket: Option<UdpSocket>,
 }
 
@@ -41,7 +37,6 @@ struct Hop {
 }
 
 impl Hops {
-    /// Of the interface `name`, whose address is `local`.
     pub(super) fn of(name: &str, local: Ipv4Addr) -> Self {
         let socket = UdpSocket::bind((local, 0)).and_then(|socket| socket.set_nonblocking(true).map(|()| socket)).ok();
         let now = Instant::now();
@@ -55,8 +50,7 @@ impl Hops {
         }
     }
 
-    /// The Ethernet address that packets to `to` are sent to, if it is known; otherwise it is asked
-    /// for.
+    /// The Ethernet address for packets to `to`. If it is unknown, begins to resolve it.
     #[inline]
     pub(super) fn mac(&mut self, to: Ipv4Addr) -> Option<Mac> {
         if let Some(hop) = self.known.get(&to) {
@@ -73,13 +67,12 @@ impl Hops {
         }
     }
 
-    /// Whether anything is to be [looked up](Self::look_up) at `now`.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         !self.wanted.is_empty() && now >= self.asked + ASK_EVERY
             || !self.known.is_empty() && now >= self.renewed + RENEW_EVERY
     }
 
-    /// Reads the kernel's tables, and has it find out what they lack.
+    /// Reads the kernel's tables, and has it resolve what they lack.
     #[cold]
     pub(super) fn look_up(&mut self, now: Instant) {
         let (Ok(neighbors), Ok(routes)) = (arp(), routes()) else { return };
@@ -93,7 +86,7 @@ impl Hops {
             if let Some(mac) = neighbor(&neighbors, &self.interface, ip) {
                 self.learn(to, Hop { ip, mac });
             } else if now < since + ASK_FOR {
-                // A datagram to the port that discards (RFC 863).
+                // The discard port (RFC 863).
                 let _ = self.socket.as_ref().map(|socket| socket.send_to(&[], SocketAddrV4::new(ip, 9)));
                 self.wanted.push((to, since));
             }
@@ -107,7 +100,7 @@ impl Hops {
         self.known.insert(to, hop);
     }
 
-    /// Takes over where hops are reached now; those that the kernel has forgotten stay.
+    /// Updates the hops' Ethernet addresses; those that the kernel has forgotten stay.
     #[expect(clippy::iter_over_hash_type, reason = "each is renewed by itself")]
     fn renew(&mut self, neighbors: &str) {
         let mut now: HashMap<Ipv4Addr, Option<Mac>> = HashMap::new();

@@ -1,7 +1,7 @@
-//! Which Ethernet address a peer is reached at.
+//! The Ethernet addresses of peers.
 //!
-//! The first frame of a peer says it. Where a later one says another, it may be forged: the kernel,
-//! which asks the network (ARP), decides.
+//! A peer's first frame gives its address. A later frame with another one may be forged: the
+//! kernel, which asks the network (ARP), decides.
 
 use super::headers::Mac;
 use super::tables::{self, neighbor};
@@ -10,19 +10,16 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Peers remembered. With one more all are forgotten, and each is known again by its next frame:
-/// forged addresses must keep nobody out.
+/// Peers remembered. One more clears the table, so that forged addresses keep no peer out.
 const PEERS_MAX: usize = 65_536;
 /// How often the kernel is asked at most, and how long a client waits for its server's address.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
-/// The Ethernet addresses of peers.
 #[derive(Debug)]
 pub(super) struct Neighbors {
     interface: String,
     peers: HashMap<Ipv4Addr, Mac>,
-    /// Some of them, by the last byte of their addresses: a hash that nobody can guess takes longer
-    /// than all else that a frame is asked.
+    /// A cache by the IP address' last byte: the map's keyed hash is the slowest step of a frame.
     near: Box<[Option<(Ipv4Addr, Mac)>; 256]>,
     asked: Option<Instant>,
 }
@@ -32,7 +29,6 @@ impl Neighbors {
         Self { interface: interface.to_owned(), peers: HashMap::new(), near: Box::new([None; 256]), asked: None }
     }
 
-    /// Where `peer` is reached, if that is known.
     #[inline]
     pub(super) fn mac(&self, peer: Ipv4Addr) -> Option<Mac> {
         match self.near[place(peer)] {
@@ -41,7 +37,6 @@ impl Neighbors {
         }
     }
 
-    /// A frame of `peer` came from `mac`.
     #[inline]
     pub(super) fn seen(&mut self, peer: Ipv4Addr, mac: Mac) {
         if self.near[place(peer)] != Some((peer, mac)) {
@@ -68,16 +63,12 @@ impl Neighbors {
             return;
         }
         self.asked = Some(now);
-        // Behind a router the kernel knows the router alone, whose address has changed then.
+        // Behind a router the kernel knows only the router; then its address has changed.
         let mac = self.known_to_kernel(peer).ok().flatten().unwrap_or(mac);
         self.peers.insert(peer, mac);
     }
 
-    /// Has the kernel find out where `peer`, or the router before it, is reached.
-    ///
-    /// # Errors
-    ///
-    /// `HostUnreachable` if nobody says so within a second.
+    /// Has the kernel resolve `peer` or its router; `HostUnreachable` without answer in a second.
     pub(super) fn resolve(&mut self, local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<()> {
         let socket = UdpSocket::bind((local, 0))?;
         let hop = self.next_hop(peer)?;
@@ -91,7 +82,7 @@ impl Neighbors {
                 let text = format!("nobody at {hop} answers on {}", self.interface);
                 return Err(io::Error::new(io::ErrorKind::HostUnreachable, text));
             }
-            // A datagram to the port that discards (RFC 863) makes the kernel ask.
+            // A datagram to the discard port (RFC 863) makes the kernel ask.
             let _ = socket.send_to(&[], SocketAddrV4::new(hop, 9));
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -108,7 +99,6 @@ impl Neighbors {
     }
 }
 
-/// Where a peer may be near.
 fn place(peer: Ipv4Addr) -> usize {
     usize::from(peer.octets()[3])
 }

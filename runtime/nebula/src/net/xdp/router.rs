@@ -1,4 +1,4 @@
-//! Two interfaces of this machine that packets are routed between, past the kernel's network stack.
+//! A router between two interfaces of this machine that bypasses the kernel's network stack.
 
 use super::headers::ETHERNET_BYTES;
 use super::hops::Hops;
@@ -12,27 +12,23 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Turns between two looks at the clock, to see whether next hops are to be looked up.
 const TURNS_PER_LOOK: u32 = 64;
 
-/// A router of two interfaces by AF_XDP: IPv4 packets that other hosts send through this machine
-/// are taken before the kernel's network stack, and leave past it. They are taken in the driver
-/// where that can, and otherwise at the beginning of the stack. All else goes to the kernel as
-/// before: what is for this machine, and other protocols, among them ARP, by which hosts find this
-/// one.
+/// A router between two interfaces by AF_XDP. It takes IPv4 packets that other hosts send through
+/// this machine before the kernel's network stack: in the driver where that is supported, otherwise
+/// at the beginning of the stack. The kernel still gets everything else: packets for this machine
+/// and other protocols, among them ARP, by which hosts find this one.
 ///
-/// It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`. Where a packet
-/// goes next is what the kernel's tables of routes and neighbors say, of the network namespace of
-/// the thread that polls.
+/// It needs root, or the capabilities `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`. Next hops come
+/// from the kernel's tables of routes and neighbors, in the network namespace of the thread that
+/// polls.
 #[derive(Debug)]
 pub struct XdpRouter {
     ends: [End; 2],
-    /// Readable while frames wait.
     ready: OwnedFd,
     turns: u32,
 }
 
-/// One interface.
 #[derive(Debug)]
 struct End {
     name: String,
@@ -42,16 +38,16 @@ struct End {
 }
 
 impl XdpRouter {
-    /// Takes the packets of the interfaces `inside` and `outside`, but those to each interface's
-    /// own first address, unless that is one of `claimed`: the addresses that a function answers
-    /// for.
+    /// Takes the packets of the interfaces `inside` and `outside`, except those to each interface's
+    /// first address. If `claimed`, the addresses that a function answers for, contains that
+    /// address, it takes those too.
     ///
     /// # Errors
     ///
-    /// The kernel's, for an interface that the message names: `NotFound` without such an interface,
-    /// `AddrNotAvailable` where it has no IPv4 address, `PermissionDenied` without the right to
-    /// take frames, `ResourceBusy` where another program is attached to it. `InvalidInput` where
-    /// both are one.
+    /// The kernel's, with the interface's name: `NotFound` without such an interface,
+    /// `AddrNotAvailable` without an IPv4 address, `PermissionDenied` without the right to take
+    /// frames, `ResourceBusy` if another program is attached to it. `InvalidInput` if both are the
+    /// same.
     pub fn open(inside: &str, outside: &str, claimed: &[Ipv4Addr]) -> io::Result<Self> {
         if inside == outside {
             let text = format!("packets go between two interfaces, not from {inside} to itself");
@@ -65,7 +61,6 @@ impl XdpRouter {
         Ok(Self { ends, ready, turns: 0 })
     }
 
-    /// Looks up the next hops that packets wait for, as often as is good.
     fn look_up(&mut self) {
         let now = Instant::now();
         for End { hops, .. } in &mut self.ends {
@@ -106,7 +101,7 @@ impl End {
     }
 }
 
-/// Where the destination stands in an IPv4 header behind that of Ethernet.
+/// The destination in the IPv4 header, behind that of Ethernet.
 const IP_TO_AT: usize = ETHERNET_BYTES + 16;
 
 impl PacketDevice for XdpRouter {
@@ -125,7 +120,7 @@ impl PacketDevice for XdpRouter {
             let mac = end.interface.mac;
             for queue in end.frames.queues() {
                 queue.recv(&mut |frame| {
-                    // Others' frames are seen where the interface listens to all.
+                    // A promiscuous interface also shows other hosts' frames.
                     if frame.starts_with(&mac) {
                         frames += 1;
                         visit(side, frame);

@@ -5,18 +5,16 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 
-/// The table of Ethernet addresses.
 pub(super) fn arp() -> io::Result<String> {
     fs::read_to_string("/proc/thread-self/net/arp")
 }
 
-/// The table of routes.
 pub(super) fn routes() -> io::Result<String> {
     fs::read_to_string("/proc/thread-self/net/route")
 }
 
-/// The Ethernet address of `peer` in the kernel's table (`/proc/net/arp`: address, kind, flags,
-/// Ethernet address, mask, interface).
+/// The Ethernet address of `peer` (columns of `/proc/net/arp`: address, kind, flags, Ethernet
+/// address, mask, interface).
 pub(super) fn neighbor(table: &str, interface: &str, peer: Ipv4Addr) -> Option<Mac> {
     const IS_COMPLETE: u32 = 2;
     table.lines().skip(1).find_map(|line| {
@@ -28,9 +26,9 @@ pub(super) fn neighbor(table: &str, interface: &str, peer: Ipv4Addr) -> Option<M
     })
 }
 
-/// Where the kernel's table (`/proc/net/route`: interface, destination, router, …, mask in the 8th
-/// column; addresses as the machine reads them) sends what goes to `peer`: to itself, or to the
-/// router of the most specific route.
+/// The next hop to `peer` by the most specific route: the peer or a router. Columns of
+/// `/proc/net/route`: interface, destination, router, …, mask as the 8th; addresses in the
+/// machine's byte order.
 pub(super) fn next_hop(table: &str, interface: &str, peer: Ipv4Addr) -> Option<Ipv4Addr> {
     let ip = |text: &str| Some(Ipv4Addr::from(u32::from_str_radix(text, 16).ok()?.to_ne_bytes()));
     let routes = table.lines().skip(1).filter_map(|line| {

@@ -4,11 +4,10 @@ use nebula_sys::xdp::{Frames, Interface, Picked};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long frames that another program has are asked for again.
+/// How long to retry if another program holds the frames.
 const GIVEN_BACK_IN: Duration = Duration::from_secs(1);
 
-/// Takes the frames, from a program that has just ended too: the kernel gives them back a little
-/// later.
+/// Takes the frames. Retries, because the kernel releases those of an ended program later.
 pub(super) fn take(interface: &Interface, picked: Picked) -> io::Result<Frames> {
     let until = Instant::now() + GIVEN_BACK_IN;
     loop {

@@ -1,10 +1,10 @@
-//! What became of the packets.
+//! Counters of forwarded packets, by how they ended.
 
 use crate::net::{Side, Unsent};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What became of the packets that came, as the engine of a [packet
-/// server](crate::Server::serve_packets) counts it.
+/// Counters of the packets of a [packet server](crate::Server::serve_packets), as its engine
+/// maintains them.
 #[derive(Debug, Default)]
 pub struct PacketCounters {
     received: [AtomicU64; 2],
@@ -18,14 +18,14 @@ pub struct PacketCounters {
     lost: AtomicU64,
 }
 
-/// What became of the packets that came. When nothing is inside, `received` is the sum of all
-/// others but `lost`.
+/// A copy of [`PacketCounters`]. With no packet inside, `received` is the sum of the others,
+/// without `lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketStatus {
-    /// Packets that came, by [`Side::index`](crate::net::Side::index).
+    /// Packets received, by [`Side::index`](crate::net::Side::index).
     pub received: [u64; 2],
-    /// Packets that left, by the side at which they did.
+    /// Packets sent, by the side at which they left.
     pub sent: [u64; 2],
     /// Packets that were refused by admission control.
     pub refused: u64,
@@ -33,19 +33,19 @@ pub struct PacketStatus {
     pub dropped: u64,
     /// Packets whose handler panicked, or ended without an answer.
     pub failed: u64,
-    /// Packets whose next hop was not known.
+    /// Packets whose next hop was unknown.
     pub no_neighbor: u64,
-    /// Packets that could not leave because all frames were on their way.
+    /// Packets that could not leave because all frames were in use.
     pub no_room: u64,
-    /// Packets that the service made longer than the device sends.
+    /// Packets that the service made longer than the device can send.
     pub too_long: u64,
-    /// Frames that came while the device had no room for them, or that were too long for it: they
-    /// are in no other count.
+    /// Frames that the device lost for lack of room, or because they were too long. No other
+    /// counter contains them.
     pub lost: u64,
 }
 
 impl PacketStatus {
-    /// Packets that came and have neither left nor been dropped.
+    /// Packets that were received and have not ended.
     #[must_use]
     pub fn inside(&self) -> u64 {
         let ended = self.sent.iter().sum::<u64>()
@@ -59,7 +59,7 @@ impl PacketStatus {
     }
 }
 
-/// Adds to a count that one thread writes.
+/// Increments a counter that one thread writes.
 fn add(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
 }
@@ -69,7 +69,6 @@ impl PacketCounters {
         add(&self.received[side.index()]);
     }
 
-    /// A frame was handed to the device.
     pub(super) fn sent(&self, side: Side, result: Result<(), Unsent>) {
         add(match result {
             Ok(()) => &self.sent[side.index()],
@@ -95,7 +94,7 @@ impl PacketCounters {
         self.lost.store(lost, Relaxed);
     }
 
-    /// As they are now: while packets are inside, not all of one moment.
+    /// A copy of the counters, not of one moment while packets are inside.
     #[must_use]
     pub fn read(&self) -> PacketStatus {
         let all = |counts: &[AtomicU64; 2]| [counts[0].load(Relaxed), counts[1].load(Relaxed)];

@@ -12,22 +12,19 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Orders of flows that are told apart: of two flows with one order, a packet waits for both.
+/// Orders that are distinguished: of two flows with the same one, a packet waits for both.
 const FLOWS: u32 = 4096;
-/// How often the device is asked what it has lost, which is a system call.
+/// How often the device's lost frames are read, which is a system call.
 const LOST_EVERY: Span = Span::from_ms(10);
 
-/// The transport of packets that go through.
 #[derive(Debug)]
 pub(crate) struct PacketPort {
     device: Box<dyn PacketDevice>,
     taker: Taker,
     departures: Departures,
-    /// When the device was last asked what it has lost.
     asked: Timestamp,
 }
 
-/// What takes packets in.
 #[derive(Debug)]
 struct Taker {
     flow_hash: fn(&[u8]) -> u32,
@@ -38,18 +35,16 @@ struct Taker {
     counters: Arc<PacketCounters>,
 }
 
-/// What lets packets out.
 #[derive(Debug)]
 struct Departures {
     order: Option<FlowOrder>,
-    /// The answers of packets that have been served and wait for others of their flow, by ticket.
+    /// The answers of served packets that wait for others of their flow, by ticket.
     held: Box<[Option<Box<Answer>>]>,
     scratch: Box<[u8]>,
 }
 
 impl PacketPort {
-    /// A port for at most `packets_max` packets at once: as many as the receive buffer has room
-    /// for.
+    /// A port for at most `packets_max` packets at once: as many as fit the receive buffer.
     pub(crate) fn new(forwarding: Forwarding, packets_max: u32, counters: Arc<PacketCounters>) -> Self {
         let Forwarding { device, flow_hash, keeps_order } = forwarding;
         let frame_bytes_max = device.frame_bytes_max();
@@ -68,18 +63,18 @@ impl PacketPort {
 }
 
 impl Taker {
-    /// Has a packet decided about, and writes it to its slots.
+    /// Decides about a packet, and writes it to its slots.
     #[inline]
     fn take(&mut self, now: Timestamp, intake: &mut Intake, order: &mut Option<FlowOrder>, side: Side, frame: &[u8]) {
         self.counters.received(side);
         let flow = (self.flow_hash)(frame);
         let rpc_bytes = u32::try_from(PACKET_PREFIX_BYTES + frame.len()).unwrap_or(u32::MAX);
-        // A flow is what a client is elsewhere.
+        // A flow takes the place of a client.
         let (snid, tid) = (NodeId(flow), self.tid);
         let header = Header { kind: Kind::Request, snid, tid, rpc_bytes, pkt_idx: 0, key_hash: flow };
         let Verdict::Write { slots, complete: true, .. } = intake.receive(now, header) else {
             self.counters.refused();
-            // So that a turn serves for as long as it refuses.
+            // A turn then serves for as long as it refuses.
             intake.refusals.count();
             return;
         };
@@ -97,15 +92,14 @@ impl Taker {
 }
 
 impl Departures {
-    /// A packet has been served: it leaves, unless others of its flow are before it, and so do
-    /// those that waited for it.
+    /// A packet was served: sends it, and those of its flow that waited for it, in their order.
     fn end(&mut self, device: &mut dyn PacketDevice, taker: &mut Taker, answer: Box<Answer>) {
         let Self { order: Some(order), held, scratch } = self else {
             return leave(&mut self.scratch, device, taker, answer);
         };
         let ticket = Ticket(answer.entry.0);
         if !order.handle_end(ticket) {
-            // It came while as many were inside as have an order.
+            // It has no order: it came while the order's places were full.
             return leave(scratch, device, taker, answer);
         }
         held[ticket.index()] = Some(answer);
@@ -115,7 +109,6 @@ impl Departures {
     }
 }
 
-/// Sends the frame that a packet became, if it became one.
 #[inline]
 fn leave(scratch: &mut [u8], device: &mut dyn PacketDevice, taker: &mut Taker, mut answer: Box<Answer>) {
     let came_from = if answer.tid.0 == 0 { Side::Inside } else { Side::Outside };
@@ -136,7 +129,6 @@ fn leave(scratch: &mut [u8], device: &mut dyn PacketDevice, taker: &mut Taker, m
 
 impl Transport for PacketPort {
     const MAKES_SYSTEM_CALLS: bool = true;
-    /// Flows are refused alike.
     const SOURCES: Option<Sources> = Some(Sources::ONE);
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, _: &mut impl AtOnce) -> usize {
@@ -152,7 +144,7 @@ impl Transport for PacketPort {
         }
     }
 
-    /// No packet takes several of the NIC's.
+    /// A packet is always one packet of the NIC.
     fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
         if let Some(mut answer) = answer {
             answer.ending.fate = Fate::Refused(NackReason::Incomplete);

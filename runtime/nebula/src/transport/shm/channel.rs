@@ -1,4 +1,4 @@
-//! One client's ring, as the server holds it.
+//! One client's ring, at the server.
 
 use crate::rpc::cancel::{Ring, ShareRing};
 use crate::rpc::slot::{Geometry, Mark, SlotHeader, Slots};
@@ -10,14 +10,10 @@ use rustix::net::{SendFlags, send};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// What the server sends to a client that sleeps.
 const WAKE_UP: [u8; 1] = [1];
 
-/// Bytes behind the ring of a client that may sleep: the line of the word that says whether it
-/// does.
 pub(crate) const SLEEP_BYTES: usize = 64;
 
-/// Bytes of the memory that a client shares with the server.
 pub(crate) fn shared_bytes(geometry: Geometry, may_sleep: bool) -> usize {
     geometry.bytes() + if may_sleep { SLEEP_BYTES } else { 0 }
 }
@@ -27,18 +23,16 @@ pub(crate) fn sleep_word(memory: &SharedMemory, geometry: Geometry) -> &AtomicU6
     &memory.words()[geometry.bytes() / 8]
 }
 
-/// A ring that the server created for a client, and the socket that tells when the client is gone.
-///
-/// In one cache line, of which each look at the ring reads all but the socket.
+/// A ring that the server created for a client, and the socket that reports when the client has
+/// left. It fits one cache line: each poll of the ring reads all of it but the socket.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Channel {
     snid: NodeId,
     geometry: Geometry,
     memory: SharedMemory,
-    /// The listener watches it.
+    /// The listener watches it too.
     socket: Arc<OwnedFd>,
-    /// Whether the client may sleep.
     may_sleep: bool,
 }
 
@@ -66,31 +60,23 @@ impl Channel {
         self.snid
     }
 
-    /// The ring.
     #[inline(always)]
     pub(crate) fn slots(&self) -> Slots<'_> {
         Slots::new(self.memory.words(), self.geometry)
     }
 
-    /// Room for the reply to an RPC that spans `span` slots, in bytes.
     pub(crate) fn room(&self, span: u32) -> u32 {
         span * self.geometry.mtu_bytes
     }
 
-    /// Answers the RPC at `position` with a NACK.
     #[inline]
     pub(crate) fn nack(&self, position: u32, reason: NackReason) {
         let extra = u32::from(reason.code());
         self.slots().publish(position, SlotHeader { mark: Mark::Nack, pkt_idx: 0, span: 1, rpc_bytes: 0, extra });
     }
 
-    /// Wakes the client if it sleeps. To be called after answers were published, once for all that
-    /// were at a time.
-    ///
-    /// # Cost
-    ///
-    /// A look at a flag. For a client that may sleep, a fence and a load; a system call, which does
-    /// not wait, if it does sleep.
+    /// Wakes the client if it sleeps. Call it once after one or several answers were published. A
+    /// client that may sleep costs a fence and a load, and a system call if it does sleep.
     #[inline(always)]
     pub(crate) fn wake_sleeper(&self) {
         if self.may_sleep {
@@ -101,7 +87,7 @@ impl Channel {
     #[inline(never)]
     fn wake_if_asleep(&self) {
         if SleepWord::new(sleep_word(&self.memory, self.geometry)).take() {
-            // Where there is no room, a wake-up waits there already.
+            // If the socket's buffer is full, it contains a wake-up already.
             let _ = send(&self.socket, &WAKE_UP, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         }
     }

@@ -1,7 +1,6 @@
 //! The handshake of client and server before they share memory. See `docs/PROTOCOL.md`.
 //!
-//! Both messages are fixed-size datagrams over a Unix seqpacket socket; every field is checked by
-//! the side that receives it.
+//! Messages are datagrams of fixed length over a Unix seqpacket socket; receivers check all fields.
 
 use crate::rpc::slot::{Geometry, MTU_BYTES_MAX, SPAN_MAX, mtu_for};
 use nebula_nic::RegionId;
@@ -15,19 +14,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// "NEBULA" and the kind of the message.
 const MAGIC: u64 = u64::from_le_bytes(*b"NEBULA\0\0");
-/// The version of handshake and slot layout; they change together.
+/// The version of handshake and slot layout, which change together.
 pub(crate) const VERSION: u32 = 5;
 
-/// Bytes of a message.
 const MESSAGE_BYTES: usize = 64;
 
-/// Fewest and most slots of a ring.
 pub(crate) const SLOTS_MIN: u32 = 2;
-/// As above: at the largest MTU a ring of this many slots is 64 GiB of address space, of which only
-/// touched pages exist.
+/// The most slots of a ring: 64 GiB with the largest MTU, of which only used pages exist.
 pub(crate) const SLOTS_MAX: u32 = 1 << 16;
 
-/// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) version: u32,
@@ -35,9 +30,8 @@ pub(crate) struct Hello {
     pub(crate) slots: u32,
     /// Whether the client may sleep, and wants to be woken then.
     pub(crate) sleeps: bool,
-    /// The messaging domain.
     pub(crate) domain: u8,
-    /// Whether it asks for the status page alone: it sends no RPCs.
+    /// Whether it asks only for the status page, and sends no RPCs.
     pub(crate) observes: bool,
     /// Whether it asks for the regions that it may map.
     pub(crate) maps: bool,
@@ -47,19 +41,19 @@ pub(crate) struct Hello {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Client and server speak different versions.
+    /// Client and server have different versions.
     #[error("the server speaks version {server} of the protocol, and this client another: build both from one release")]
     Version {
         /// The server's version.
         server: u32,
     },
-    /// The ring asked for is too small, too large or no power of two.
+    /// The ring's slots are too few, too many or no power of two.
     #[error("the server refused the ring's size: slots must be a power of two from 2 to 65536")]
     Slots,
-    /// The client's user id may not connect.
+    /// This user id may not connect.
     #[error("the server does not serve this user id: run both as one user, or add it to the server's allowed_uids")]
     UserId,
-    /// As many clients are connected as the server allows.
+    /// The server's limit of clients is reached.
     #[error("as many clients are connected as the server allows: try later, or raise its clients_max")]
     TooManyClients,
     /// The server has no memory for the ring.
@@ -100,23 +94,19 @@ impl Refusal {
     }
 }
 
-/// What a server grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Welcome {
     pub(crate) snid: u32,
     pub(crate) geometry: Geometry,
-    /// Largest RPC in bytes.
+    /// The largest RPC, in bytes.
     pub(crate) rpc_bytes_max: u32,
-    /// Bytes of the status page.
     pub(crate) status_bytes: u32,
-    /// The longest reply that the service sends, in bytes; 0 when it does not say.
+    /// The service's longest reply, in bytes; 0 if unknown.
     pub(crate) reply_bytes_max: u32,
-    /// The SLO in picoseconds.
     pub(crate) slo_ps: u64,
-    /// Whether the server reads the mark of RPCs that are taken back. A server before that would
-    /// wait behind it.
+    /// Whether the server reads the mark of cancelled RPCs. An older server would wait at it.
     pub(crate) cancels: bool,
-    /// Messages that follow, each with a region to be mapped.
+    /// How many messages follow, each with a region to map.
     pub(crate) regions: u32,
 }
 
@@ -164,7 +154,6 @@ impl Hello {
         })
     }
 
-    /// Whether the server accepts this hello, memory aside.
     pub(crate) fn check(self, domain: u8) -> Result<(), Refusal> {
         if self.version != VERSION {
             return Err(Refusal::Version { server: VERSION });
@@ -179,7 +168,6 @@ impl Hello {
     }
 }
 
-/// A server's answer.
 pub(crate) type Answer = Result<Welcome, Refusal>;
 
 pub(crate) fn encode_answer(answer: Answer) -> Message {
@@ -207,7 +195,7 @@ pub(crate) fn encode_answer(answer: Answer) -> Message {
     message
 }
 
-/// Reads an answer; `None` when the message is none that this version knows.
+/// Reads an answer; `None` if this version does not know the message.
 pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
     if !is_start(message, b'W') {
         return None;
@@ -243,7 +231,7 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
     Some(Ok(welcome))
 }
 
-/// A region that a client may map: its memory comes with the message.
+/// A region that a client may map: its message carries the memory's descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mappable {
     pub(crate) region: RegionId,
@@ -270,7 +258,6 @@ impl Mappable {
     }
 }
 
-/// Sends one message, with descriptors.
 pub(crate) fn send(socket: impl AsFd, message: &Message, fds: &[BorrowedFd<'_>]) -> std::io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -281,8 +268,7 @@ pub(crate) fn send(socket: impl AsFd, message: &Message, fds: &[BorrowedFd<'_>])
     if sent == MESSAGE_BYTES { Ok(()) } else { Err(std::io::Error::other("the message was cut short")) }
 }
 
-/// Receives one message and the descriptors with it; `Ok(None)` when the peer closed the socket or
-/// sent something else.
+/// Receives a message and its descriptors; `Ok(None)` if the peer closed, or sent another length.
 pub(crate) fn receive(socket: impl AsFd) -> std::io::Result<Option<(Message, Vec<OwnedFd>)>> {
     let mut message = [0; MESSAGE_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

@@ -1,9 +1,9 @@
-//! The listener of a `shm://` server: one thread that accepts clients and notices when they are
-//! gone. It never touches an RPC.
+//! The listener of a `shm://` server: one thread that accepts clients and notices when they leave.
+//! It never touches an RPC.
 //!
-//! It sleeps in `poll` on the listening socket, on the sockets of clients that have not said hello,
-//! and on those of clients whose rings are served. A socket that closes, however its process ended,
-//! becomes a control message to the engine.
+//! It sleeps in `poll` on the listening socket and on the sockets of clients, before and after
+//! their hello. A socket that closes, however its process ended, becomes a control message to the
+//! engine.
 
 use super::channel::{Channel, shared_bytes};
 use super::handshake::{self, Answer, Hello, Mappable, Refusal, Welcome};
@@ -25,22 +25,17 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A client that has connected and says nothing is let go after this time.
+/// A client that connects and sends nothing is dropped after this time.
 const GREETING: Duration = Duration::from_secs(2);
 
-/// Those who have the status page alone, at once.
 const OBSERVERS_MAX: usize = 64;
 
-/// Regions that a client maps at most; it reaches all others by the engine. Their messages fit the
-/// socket's buffer.
+/// The most regions that a client maps: their messages fit the socket's buffer.
 const MAPPED_MAX: usize = 64;
 
-/// A control message from the listener to the engine.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A client has come.
     Attach(Arc<Channel>),
-    /// A client is gone.
     Gone(NodeId),
 }
 
@@ -67,7 +62,6 @@ impl EventQueue {
         Some(std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Tells the listener that nothing refers to `snid` any more.
     pub(crate) fn retire(&self, snid: NodeId) {
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(snid);
     }
@@ -77,48 +71,44 @@ impl EventQueue {
     }
 }
 
-/// Which engine a client is given to, for good.
+/// How clients are assigned to engines, for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// One after the other: Dagger's static flows.
+    /// In turn: Dagger's static flows.
     InTurn,
-    /// By a hash of its number, as a NIC does: Altocumulus' groups.
+    /// By a hash of the client's number, as a NIC does: Altocumulus' groups.
     Hashed,
 }
 
-/// What the listener grants every client.
+/// The listener grants these to every client.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) domain: u8,
     pub(crate) mtu_bytes: u32,
     pub(crate) rpc_bytes_max: u32,
-    /// The longest reply that the service sends; 0 when it does not say.
+    /// The service's longest reply; 0 if unknown.
     pub(crate) reply_bytes_max: u32,
     pub(crate) slo_ps: u64,
     pub(crate) clients_max: u16,
-    /// Memory for the rings of all clients together.
     pub(crate) rings_bytes_max: u64,
-    /// Engines that clients are spread over.
     pub(crate) engines: u16,
     pub(crate) spread: Spread,
-    /// User ids beside the server's own that may connect.
+    /// User ids that may connect, besides the server's.
     pub(crate) allowed_uids: Vec<u32>,
     /// User ids of the tenants from 1 on.
     pub(crate) tenants: Vec<u32>,
-    /// What is registered, of which clients may map some.
     pub(crate) regions: Vec<Registered>,
 }
 
 impl Terms {
-    /// The tenant of a user, where there are tenants: 0 for users that have no weight.
+    /// The tenant of a user: 0 for users without a weight. `None` if the server has no tenants.
     fn tenant(&self, uid: u32) -> Option<u32> {
         let place = self.tenants.iter().position(|tenant| *tenant == uid).map_or(0, |at| at + 1);
         u32::try_from(place).ok().filter(|_| !self.tenants.is_empty())
     }
 }
 
-/// The name of an endpoint's socket. Abstract: it is no file, and it goes with the process, however
-/// that ends.
+/// The address of an endpoint's socket. It is abstract: no file, and gone with the process.
 fn address(name: &str) -> std::io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(format!("nebula/1/{name}").as_bytes())?)
 }
@@ -127,19 +117,18 @@ fn socket() -> std::io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Connects to the server of `name`.
 pub(crate) fn dial(name: &str) -> std::io::Result<OwnedFd> {
     let socket = socket()?;
     connect(&socket, &address(name)?)?;
     Ok(socket)
 }
 
-/// Clients by index, each with the generation that tells it from those that had the index before.
+/// Clients by index, each with a generation that distinguishes earlier ones of the index.
 #[derive(Debug)]
 struct ClientIds {
     generations: Vec<u16>,
     free: Vec<u16>,
-    /// Memory of each one's ring, and of all.
+    /// The memory of each client's ring, and of all rings, in bytes.
     ring_bytes: Vec<u64>,
     rings_bytes: u64,
 }
@@ -150,7 +139,6 @@ impl ClientIds {
         Self { generations: vec![0; count], free: (0..ids).rev().collect(), ring_bytes: vec![0; count], rings_bytes: 0 }
     }
 
-    /// Notes that a client has a ring of `bytes`, if all rings stay within `bytes_max`.
     fn take_ring(&mut self, snid: NodeId, bytes: u64, bytes_max: u64) -> bool {
         let has_room = self.rings_bytes.saturating_add(bytes) <= bytes_max;
         if has_room {
@@ -160,7 +148,7 @@ impl ClientIds {
         has_room
     }
 
-    /// A number for a client of this tenant, which is in the highest bits where there are tenants.
+    /// A number for a client of this tenant. If there are tenants, the highest bits are the tenant.
     fn take(&mut self, tenant: Option<u32>) -> Option<NodeId> {
         let index = self.free.pop()?;
         let number = u32::from(self.generations[usize::from(index)]) << 16 | u32::from(index);
@@ -177,34 +165,28 @@ impl ClientIds {
     }
 }
 
-/// Index of a client in the server's tables.
 #[inline(always)]
 pub(crate) fn client_index(snid: NodeId) -> usize {
     (snid.0 & 0xFFFF) as usize
 }
 
-/// The listener; runs on its own thread until told to stop.
+/// The listener, which runs on its own thread.
 pub(crate) struct Listener {
-    /// None once the server drains.
     listening: Option<OwnedFd>,
-    /// Whether it does.
     drains: Arc<AtomicBool>,
     waker: Arc<OwnedFd>,
     terms: Terms,
     status: Arc<SharedMemory>,
-    /// One an engine.
     queues: Box<[Arc<EventQueue>]>,
     rss: Rss,
     ids: ClientIds,
-    /// Connected, and silent so far.
+    /// Connected, without a hello so far.
     greeting: Vec<(OwnedFd, Instant)>,
     served: Vec<(Arc<OwnedFd>, NodeId)>,
-    /// Who has the status page alone.
     observers: Vec<OwnedFd>,
 }
 
 impl Listener {
-    /// Listens at `name`.
     pub(crate) fn open(name: &str, terms: Terms, status: Arc<SharedMemory>) -> std::io::Result<Self> {
         let listening = socket()?;
         bind(&listening, &address(name)?)?;
@@ -229,17 +211,15 @@ impl Listener {
         })
     }
 
-    /// The same, which lets nobody in any more once `drains`.
+    /// Sets a flag: once `drains` is set, the listener accepts no client.
     pub(crate) fn until(self, drains: Arc<AtomicBool>) -> Self {
         Self { drains, ..self }
     }
 
-    /// The queues of the engines.
     pub(crate) fn queues(&self) -> &[Arc<EventQueue>] {
         &self.queues
     }
 
-    /// Writes to the engine that serves `snid`.
     fn post(&mut self, snid: NodeId, event: Event) {
         let engine = match self.terms.spread {
             Spread::InTurn => client_index(snid) % self.queues.len(),
@@ -254,12 +234,10 @@ impl Listener {
         }
     }
 
-    /// Wakes the listener, so that it checks whether to stop.
     pub(crate) fn waker(&self) -> Arc<OwnedFd> {
         self.waker.clone()
     }
 
-    /// Accepts clients and notices their ends until `stop`.
     pub(crate) fn run(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
             let (ready, timed_out) = self.wait();
@@ -275,7 +253,7 @@ impl Listener {
         }
     }
 
-    /// Lets nobody in any more: another server may have the endpoint from here on.
+    /// Accepts no client from here on: another server may take the endpoint.
     #[cold]
     fn close(&mut self) {
         if self.listening.take().is_some() {
@@ -283,22 +261,20 @@ impl Listener {
         }
     }
 
-    /// Sleeps until a socket is readable; the flags are those of the listening socket, of clients
-    /// in the handshake, and of clients served.
+    /// Sleeps until a socket is readable. The flags are for the listening socket, clients in the
+    /// handshake, clients served and observers.
     fn wait(&self) -> (Vec<bool>, bool) {
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
-        // Without a listening socket the place is the waker's once more, so that the others keep
-        // theirs.
+        // Without a listening socket the waker takes its place, so that the others keep theirs.
         fds.push(PollFd::new(self.listening.as_ref().unwrap_or(&self.waker), PollFlags::IN));
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
         fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(&**socket, PollFlags::IN)));
         fds.extend(self.observers.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
-        // A finite wait where a silent client must be let go; else half a minute, to hand back what
-        // the engine retired.
+        // Wakes often while a silent client may have to be dropped; otherwise for retired ids.
         let seconds = if self.greeting.is_empty() { 30 } else { 1 };
         let woken = poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 }));
         if fds[0].revents().contains(PollFlags::IN) {
-            // Taken, or the next wait would end at once.
+            // Otherwise the next wait would end at once.
             let _ = rustix::io::read(&*self.waker, &mut [0_u8; 8]);
         }
         (fds[1..].iter().map(|fd| !fd.revents().is_empty()).collect(), woken == Ok(0))
@@ -307,10 +283,10 @@ impl Listener {
     fn attend(&mut self, ready: &[bool]) {
         let (ready_now, observers) = ready.split_at(ready.len() - self.observers.len());
         let (greeting, served) = ready_now[1..].split_at(ready_now.len() - 1 - self.served.len());
-        // They send nothing: whatever there is to read is the end.
+        // Observers send nothing: a readable socket has closed.
         let mut gone = observers.iter();
         self.observers.retain(|_| !gone.next().copied().unwrap_or(false));
-        // From the back, so that removing one moves none that is still to be looked at.
+        // From the back, because `swap_remove` moves the last one.
         for index in (0..served.len()).rev().filter(|&i| served[i]) {
             let (_, snid) = self.served.swap_remove(index);
             self.post(snid, Event::Gone(snid));
@@ -327,7 +303,7 @@ impl Listener {
         }
     }
 
-    /// Hears a client's hello and answers it. A client that sends something else is disconnected.
+    /// Receives a client's hello and answers it. Disconnects a client that sends something else.
     fn greet(&mut self, socket: OwnedFd) {
         let Ok(Some((message, _))) = handshake::receive(&socket) else { return };
         let Some(hello) = Hello::decode(&message) else { return };
@@ -362,7 +338,6 @@ impl Listener {
         })
     }
 
-    /// The regions that clients may map, and their memory.
     fn mappable(&self) -> impl Iterator<Item = (Mappable, &SharedMemory)> {
         let regions = self.terms.regions.iter().enumerate().filter(|(_, registered)| !registered.is_revoked());
         let mappable = regions.filter_map(|(nth, registered)| {
@@ -372,7 +347,6 @@ impl Listener {
         mappable.take(MAPPED_MAX)
     }
 
-    /// Sends the first `count` of them.
     fn share_regions(&self, socket: &OwnedFd, count: u32) -> std::io::Result<()> {
         for (mappable, memory) in self.mappable().take(count as usize) {
             handshake::send(socket, &mappable.encode(), &[memory.fd()])?;
@@ -380,7 +354,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Shares the status page. The ring that goes with it is one that nobody reads.
+    /// Shares the status page. Nothing reads the ring that goes with it.
     fn welcome_observer(&mut self, socket: OwnedFd, welcome: Welcome) {
         let sent = match SharedMemory::create("nebula-ring", shared_bytes(welcome.geometry, false)) {
             Ok(memory) => {
@@ -408,7 +382,7 @@ impl Listener {
         if sent.is_err() || self.share_regions(&socket, welcome.regions).is_err() {
             return self.ids.give_back(snid);
         }
-        // One descriptor a client: the socket.
+        // The server keeps one descriptor for each client: the socket.
         memory.close_fd();
         let socket = Arc::new(socket);
         self.post(snid, Event::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket.clone()))));
@@ -416,7 +390,6 @@ impl Listener {
     }
 }
 
-/// Wakes the listener.
 pub(crate) fn wake(waker: &OwnedFd) {
     let _ = rustix::io::write(waker.as_fd(), &1_u64.to_ne_bytes());
 }

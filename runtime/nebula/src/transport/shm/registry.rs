@@ -1,4 +1,4 @@
-//! The rings that replies are written into, as workers find them.
+//! The clients' rings, for workers to find.
 
 use super::channel::Channel;
 use super::listener::client_index;
@@ -6,11 +6,9 @@ use nebula_nic::NodeId;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The rings that workers may be writing replies into.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     channels: Mutex<Vec<Arc<Channel>>>,
-    /// Goes up when a client leaves.
     departures: AtomicU64,
 }
 
@@ -29,7 +27,6 @@ impl Registry {
         channels.iter().find(|channel| channel.snid() == snid).cloned()
     }
 
-    /// Cuts every connection: the server ends.
     pub(crate) fn disconnect_all(&self) {
         for channel in &*self.channels.lock().unwrap_or_else(PoisonError::into_inner) {
             channel.disconnect();
@@ -37,8 +34,7 @@ impl Registry {
     }
 }
 
-/// A worker's own copies of the registry's entries: the lock is taken once a client, not once an
-/// RPC.
+/// A worker's copies of the registry's entries, so that it takes the lock once for each client.
 #[derive(Debug)]
 pub(crate) struct ChannelCache {
     registry: Arc<Registry>,
@@ -52,7 +48,7 @@ impl ChannelCache {
         Self { registry, by_client: Vec::with_capacity(usize::from(clients_max)), departures: 0 }
     }
 
-    /// The ring of `snid`, which has an RPC in flight, so that the engine keeps the ring.
+    /// The ring of `snid`. The client has an RPC in flight, so the engine keeps the ring.
     #[inline(always)]
     pub(crate) fn channel(&mut self, snid: NodeId) -> Option<&Arc<Channel>> {
         let is_known = matches!(self.by_client.get(client_index(snid)), Some(Some(channel)) if channel.snid() == snid);
@@ -78,7 +74,7 @@ impl ChannelCache {
         Some(())
     }
 
-    /// Lets go of rings whose clients have left; for idle moments.
+    /// Drops rings whose clients have left; for idle moments.
     #[inline]
     pub(crate) fn tidy(&mut self) {
         let departures = self.registry.departures.load(Ordering::Acquire);

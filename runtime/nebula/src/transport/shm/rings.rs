@@ -1,5 +1,4 @@
-//! The clients of a server over shared memory: who has come, where each ring was read up to, who is
-//! gone.
+//! The clients of a server over shared memory: their rings, each ring's cursor, and departures.
 
 use super::channel::Channel;
 use super::listener::{Event, EventQueue, client_index};
@@ -18,39 +17,34 @@ use nebula_nic::{
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
 
-/// Packets taken in from one ring in a turn, so that no client starves the others. More than an
-/// inline worker serves in a turn: under overload the queue then grows to its bound, and what is
-/// beyond it is refused, as far as there is [time](crate::nic::refusals) for that, instead of
-/// waiting unseen in the ring.
+/// The most packets taken from one ring in a turn, so that no client starves others. More than an
+/// inline worker serves in a turn: under overload the queue then grows to its bound, and RPCs
+/// beyond it are refused, as far as there is [time](crate::nic::refusals), instead of waiting
+/// unseen in the ring.
 const PACKETS_PER_RING: usize = BURST_MAX as usize;
 
 const _: () = assert!(BURST_MAX > crate::nic::ingress::RPCS_PER_TURN, "under overload the queue grows to its bound");
-/// Rings of silent clients looked at in a turn, beyond which they take turns.
+/// Rings polled in a turn; if there are more, they take turns.
 const RINGS_PER_TURN: usize = 64;
 
-/// A client's ring, and where the engine stands in it: in one cache line.
+/// A client's ring, and the engine's place in it: in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 struct PeerRing {
     channel: Arc<Channel>,
-    /// Position of the next packet.
     cursor: u32,
-    /// Where the next packet is looked for first: at the cursor, or at the ring's first slot,
-    /// whichever was right the last time.
+    /// Where the next packet is looked for first: at the cursor or at the ring's first slot.
     look: u32,
-    /// Slots that the latest RPC of one packet spanned: the next one is looked for behind as many,
-    /// before it is known.
+    /// Slots that the latest RPC of one packet spanned: the guess for the next one.
     span: u32,
-    /// The RPC of several packets that the cursor is inside of.
+    /// The RPC of several packets that the cursor is inside.
     current: Option<Current>,
-    /// RPCs taken in and not freed.
     in_flight: u32,
     is_gone: bool,
 }
 
 const _: () = assert!(size_of::<PeerRing>() == 64);
 
-/// An RPC of several packets, some of which have come.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     base: u32,
@@ -59,16 +53,15 @@ struct Current {
     packets: u32,
 }
 
-/// All clients: a dense list to poll, and where each one stands in it.
+/// All clients: a dense list to poll, and each client's index in it.
 #[derive(Debug)]
 pub(crate) struct Rings {
     list: Vec<PeerRing>,
     /// By client index: index into `list`.
     places: Box<[u32]>,
     violations: u64,
-    /// RPCs taken back before a core was given them.
+    /// RPCs cancelled before a core got them.
     cancelled: u64,
-    /// The ring that is looked at first in the next turn.
     first: usize,
     registry: Arc<Registry>,
     events: Arc<EventQueue>,
@@ -92,7 +85,6 @@ impl Rings {
         (self.list.get(place)?.channel.snid() == snid).then_some(place)
     }
 
-    /// Acts on what the listener has seen: lets clients in, and says which are gone.
     #[cold]
     fn read(&mut self, events: Vec<Event>) -> Vec<NodeId> {
         let mut gone = Vec::new();
@@ -123,7 +115,7 @@ impl Rings {
         self.events.retire(snid);
     }
 
-    /// Cuts off a client whose ring makes no sense. What it has in flight runs on.
+    /// Cuts off a client whose ring is invalid. Its RPCs in flight run on.
     #[cold]
     fn cut_off(&mut self, place: usize) {
         self.violations += 1;
@@ -132,8 +124,7 @@ impl Rings {
         ring.channel.disconnect();
     }
 
-    /// One look at the word where the client's next packet is expected; all else only where it is
-    /// there.
+    /// Usually one load of the word where the client's next packet is expected.
     #[inline(always)]
     fn poll_ring(&mut self, now: Timestamp, place: usize, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         let ring = &mut self.list[place];
@@ -149,13 +140,12 @@ impl Rings {
             return self.poll_otherwise(now, place, intake, at_once);
         }
         let burst = ring.take_burst(now, rpc, intake, at_once);
-        // The rest one by one, if there is any: of several packets, or beyond what there is room
-        // for.
+        // The rest, if any, one by one: RPCs of several packets, or beyond the room.
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
     }
 
-    /// A client that has written nothing, that has begun at its first slot again or ceased to, or
-    /// that has written something else than RPCs of one packet with the span of those before.
+    /// The ring is empty, or the client has begun at its first slot again or stopped that, or it
+    /// has written packets other than single ones with the expected span.
     #[inline(never)]
     fn poll_otherwise(
         &mut self,
@@ -176,7 +166,7 @@ impl Rings {
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
     }
 
-    /// Takes packets one by one, up to what a ring may have taken in a turn, of which `before` are.
+    /// Takes packets one by one, up to a ring's limit in a turn, of which `before` are taken.
     #[inline(never)]
     fn poll_packets(&mut self, now: Timestamp, place: usize, before: usize, intake: &mut Intake) -> usize {
         let ring = &mut self.list[place];
@@ -203,14 +193,13 @@ impl Rings {
                 Mark::Reply | Mark::Nack | Mark::Fault => break true,
             }
             let Some(current) = reader.current(&slot, slots) else { break false };
-            // The rest of an RPC is never refused.
             if reader.current.is_none() && intake.turns_away(now, snid) {
                 intake.refusals.count_unanswered(1);
                 break true;
             }
             let Current { base, rpc_bytes, span, .. } = current;
             if slot.mark == Mark::Cancelled {
-                // An RPC is taken back by its first slot.
+                // An RPC is cancelled in its first slot.
                 if reader.current.is_some() {
                     break false;
                 }
@@ -228,7 +217,6 @@ impl Rings {
                 Verdict::Write { slots: range, offset_bytes, bytes, complete } => {
                     if slot.pkt_idx == 0 {
                         ring.in_flight += 1;
-                        // A span has 12 bits.
                         intake.payloads.set_span(range, u16::try_from(span).unwrap_or(u16::MAX));
                     }
                     intake.payloads.write(range, offset_bytes, slots.payload(reader.cursor), bytes);
@@ -243,8 +231,7 @@ impl Rings {
                     intake.refusals.count();
                     refused += 1;
                 }
-                // The packets of an RPC are read once and in order, so none can be dropped; its
-                // client would wait for good.
+                // The packets of an RPC are read once: without one, the client would wait forever.
                 Verdict::Drop { .. } => break false,
             }
             taken += 1;
@@ -264,14 +251,12 @@ impl Rings {
         taken
     }
 
-    /// The ring of a client that has RPCs in flight.
     #[inline(always)]
     pub(crate) fn channel_of(&self, snid: NodeId) -> Option<&Channel> {
         Some(&self.list[self.place(snid)?].channel)
     }
 
-    /// So many RPCs of a client are over, and answered in its ring. The last one of a client that
-    /// is gone takes the ring along.
+    /// Ends RPCs answered in a client's ring, and removes the ring with its last one.
     #[inline(always)]
     pub(crate) fn end(&mut self, snid: NodeId, rpcs: u32) {
         if let Some(place) = self.place(snid) {
@@ -283,7 +268,6 @@ impl Rings {
         }
     }
 
-    /// Rings looked at in a turn.
     #[inline(always)]
     pub(crate) fn looks(&self) -> u32 {
         self.len()
@@ -291,34 +275,28 @@ impl Rings {
 }
 
 impl PeerRing {
-    /// Whether the client has written a packet where the cursor stands.
     #[inline(always)]
     fn has_request(&self) -> bool {
         self.channel.slots().has_request(self.cursor)
     }
 
-    /// Whether the next RPC would be refused while there is no time for refusals: then nobody looks
-    /// whether there is one.
+    /// Whether the next RPC would be refused without a NACK. Then the ring is not read.
     #[cold]
     fn is_turned_away(&self, now: Timestamp, intake: &mut Intake) -> bool {
-        // The rest of an RPC is never refused.
         let is_turned_away = self.current.is_none() && intake.turns_away(now, self.channel.snid());
         intake.refusals.count_unanswered(u32::from(is_turned_away));
         is_turned_away
     }
 
-    /// Whether RPCs can be taken from it in bursts now.
     #[inline(always)]
     fn takes_bursts(&self, intake: &Intake) -> bool {
         !self.is_gone && self.current.is_none() && intake.backend.takes_bursts()
     }
 
-    /// Moves the cursor to a packet that was found where it was looked for first. Whether there is
-    /// none before it.
-    ///
-    /// A client whose answers are all taken begins at the ring's first slot again. It writes its
-    /// positions in order: so if its packet is there, and then still none where the cursor stands,
-    /// it has left the rest out.
+    /// Moves the cursor to the packet that was found at `look`. Returns `false` if there is one at
+    /// the cursor before it. A client begins at the ring's first slot again once it has taken all
+    /// answers. It writes its positions in order. So if its packet is there, and there is still
+    /// none at the cursor, it has skipped the rest of the lap.
     #[inline(always)]
     fn begins_at_look(&mut self) -> bool {
         if self.look != self.cursor && self.has_request() {
@@ -328,7 +306,6 @@ impl PeerRing {
         true
     }
 
-    /// Whether the client has gone on where the cursor stands.
     fn goes_on(&mut self) -> bool {
         let goes_on = self.has_request();
         if goes_on {
@@ -337,7 +314,6 @@ impl PeerRing {
         goes_on
     }
 
-    /// Whether the client has begun at the ring's first slot again.
     fn restart(&mut self) -> bool {
         let slots = self.channel.slots();
         let lap = slots.geometry().next_lap(self.cursor);
@@ -345,13 +321,12 @@ impl PeerRing {
             return false;
         }
         self.look = lap;
-        // In the meantime it may have written the rest.
+        // Meanwhile it may have written at the cursor.
         self.begins_at_look();
         true
     }
 
-    /// Moves the cursor behind what was taken, and looks there the next time, or at the first slot
-    /// where the client has begun again.
+    /// Moves the cursor behind the taken slots; looks next there, or at the first slot again.
     #[inline(always)]
     fn advance(&mut self, slots: u32) {
         let geometry = self.channel.slots().geometry();
@@ -360,8 +335,7 @@ impl PeerRing {
         self.look = if has_restarted { geometry.next_lap(self.cursor.wrapping_sub(1)) } else { self.cursor };
     }
 
-    /// Takes consecutive RPCs of one packet, from `first` on, as many as take the same number of
-    /// slots.
+    /// Takes consecutive RPCs of one packet and of equal slots, from `first` on.
     #[inline(always)]
     fn take_burst(
         &mut self,
@@ -373,7 +347,7 @@ impl PeerRing {
         let slots = self.channel.slots();
         let longest = intake.backend.one_packet_bytes_max();
         let slots_each = slots_of(first.bytes());
-        // The shortest RPC that takes as many slots, and how much longer the longest one is.
+        // The shortest RPC of that many slots, and how much longer the longest one is.
         let shortest = if slots_each == 1 { 0 } else { (slots_each - 1) * SLOT_BYTES + 1 };
         let longer = longest.min(slots_each * SLOT_BYTES) - shortest;
         let rpcs = intake.backend.burst_places();
@@ -384,10 +358,9 @@ impl PeerRing {
             position = position.wrapping_add(self.span);
             let line = slots.line(position);
             let expected = first_word(Mark::Request, position, self.span);
-            // Acquire: as in `Slots::header`.
             let found = line[0].load(Ordering::Acquire);
             if found != expected {
-                // An RPC that spans another number of slots, or its next packet.
+                // An RPC with another span, or the next packet of one.
                 is_last = !is_request(found, position);
                 break;
             }
@@ -423,7 +396,7 @@ impl PeerRing {
         TakenBurst { rpcs: run.rpcs as usize, is_last: is_last && run.rpcs == count }
     }
 
-    /// What the RPC at the cursor differs in, if it is of one packet; its span is the ring's then.
+    /// The sizes of the RPC at the cursor if it has one packet; its span becomes the ring's.
     #[inline(always)]
     fn first_of_burst(&mut self, longest: u32) -> Option<BurstRpc> {
         let slots = self.channel.slots();
@@ -442,11 +415,9 @@ impl PeerRing {
         Some(BurstRpc(sizes)).filter(|rpc| rpc.bytes() <= longest)
     }
 
-    /// Copies the payloads of a burst into the slots that were given to it.
     #[inline(always)]
     fn copy(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake) {
         let rpcs = intake.backend.rpcs_of(run);
-        // A span has 12 bits.
         let span = u16::try_from(self.span).unwrap_or(u16::MAX);
         if let Some(mut memory) = intake.payloads.burst(run, span) {
             let bytes_each = (run.burst.slots_each * SLOT_BYTES) as usize;
@@ -462,7 +433,6 @@ impl PeerRing {
         self.copy_beside_leases(slots, run, intake);
     }
 
-    /// As [`copy`](Self::copy), while payloads are leased to other threads.
     #[inline(never)]
     fn copy_beside_leases(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake) {
         for (index, rpc) in (0..).zip(intake.backend.rpcs_of(run)) {
@@ -473,8 +443,7 @@ impl PeerRing {
     }
 }
 
-/// Carries out the one-sided operation in the slot at `position` and answers it there; `false`
-/// where it cannot be one.
+/// Carries out the one-sided operation at `position` and answers it; `false` if it is invalid.
 #[inline(never)]
 fn operate(one_sided: &mut OneSided, channel: &Channel, position: u32, slot: &SlotHeader) -> bool {
     let slots = channel.slots();
@@ -482,7 +451,7 @@ fn operate(one_sided: &mut OneSided, channel: &Channel, position: u32, slot: &Sl
     if slot.pkt_idx != 0 || slot.span != 1 || bytes > OPERATION_BYTES_MAX.min(slots.geometry().mtu_bytes as usize) {
         return false;
     }
-    // Copied once: what its client changes after that changes nothing.
+    // Copied once, so the client cannot change it later.
     let mut message = [0; OPERATION_BYTES_MAX];
     slots.load(position, &mut message[..bytes]);
     let (answer, bytes) = one_sided.execute(Access::decode(&message[..bytes]));
@@ -490,16 +459,14 @@ fn operate(one_sided: &mut OneSided, channel: &Channel, position: u32, slot: &Sl
         return false;
     }
     slots.store(position, &answer[..bytes]);
-    // An answer has some dozen bytes.
     let rpc_bytes = u32::try_from(bytes).unwrap_or(0);
     slots.publish(position, SlotHeader { mark: Mark::Reply, pkt_idx: 0, span: 1, rpc_bytes, extra: 0 });
     true
 }
 
-/// What was taken of a ring at once.
 struct TakenBurst {
     rpcs: usize,
-    /// Whether there is nothing behind it, or nothing more to be taken in this turn.
+    /// Whether nothing follows it, or nothing more may be taken in this turn.
     is_last: bool,
 }
 
@@ -511,7 +478,7 @@ impl Transport for Rings {
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         let rings = self.list.len();
         let looks = rings.min(RINGS_PER_TURN);
-        // Another one is first each turn: under overload the first finds room.
+        // Another ring is first in each turn, because under overload the first one finds room.
         let first = if self.first < rings { self.first } else { 0 };
         self.first = first + if rings > looks { looks } else { 1 };
         let mut packets = 0;
@@ -536,7 +503,7 @@ impl Transport for Rings {
         is_taken_back
     }
 
-    /// The client is told, unless it is gone, and the cursor goes on behind the RPC.
+    /// Informs the client, unless it has left, and moves the cursor behind the RPC.
     fn abandoned(&mut self, rpc: RpcKey, _: Option<Box<Answer>>) {
         let Some(place) = self.place(rpc.snid) else { return };
         let ring = &mut self.list[place];
@@ -556,7 +523,7 @@ impl Transport for Rings {
         self.events.collect().map(|events| self.read(events))
     }
 
-    /// Its ring stays until the last of its RPCs is over.
+    /// The ring stays until the last of its RPCs has ended.
     fn forget(&mut self, snid: NodeId) {
         let Some(place) = self.place(snid) else { return };
         let ring = &mut self.list[place];
@@ -580,15 +547,13 @@ impl Transport for Rings {
     }
 }
 
-/// Where the engine stands in a ring.
 struct Reader {
     cursor: u32,
     current: Option<Current>,
 }
 
 impl Reader {
-    /// The RPC that the packet in `slot` is of; `None` when the packet cannot be: the client does
-    /// not keep to the protocol.
+    /// The RPC of the packet in `slot`; `None` if the packet violates the protocol.
     #[inline(always)]
     fn current(&self, slot: &SlotHeader, slots: Slots<'_>) -> Option<Current> {
         match self.current {
@@ -604,7 +569,6 @@ impl Reader {
         }
     }
 
-    /// Moves the cursor behind a packet, and behind the RPC when it was the last.
     #[inline(always)]
     fn advance(&mut self, current: Current, next: u32) {
         if next == current.packets {
@@ -615,7 +579,6 @@ impl Reader {
         }
     }
 
-    /// Moves the cursor behind an RPC.
     #[inline(always)]
     fn skip(&mut self, current: Current) {
         self.cursor = current.base.wrapping_add(current.span);

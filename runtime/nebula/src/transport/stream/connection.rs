@@ -1,5 +1,4 @@
-//! One client: what has come from it and was not taken, what goes to it and was not sent, and how
-//! many of its RPCs are in the server.
+//! One client: its unprocessed input, its unsent output, and its RPCs in the server.
 
 use super::framing::Framing;
 use crate::net::Route;
@@ -11,52 +10,42 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-/// RPCs of one connection in the server: what it sends beyond that stays unread until some are
-/// answered.
+/// RPCs of one connection in the server. Further requests stay unread until some are answered.
 pub(crate) const PENDING_MAX: u32 = 512;
-/// Bytes of answers that a connection has not taken, beyond which it is not read.
+/// A connection with more unsent bytes than this is not read.
 const UNSENT_MAX: usize = 256 << 10;
-/// Room that an idle connection keeps.
 const KEPT_BYTES: usize = 4 << 10;
-/// Bytes of the header of a datagram that are kept for its answers.
+/// Bytes of a datagram's header that are kept for its answers.
 pub(super) const HEADER_BYTES_MAX: usize = 16;
 
-/// Where a client is.
 #[derive(Debug)]
 pub(super) enum Peer {
     Stream(TcpStream),
-    /// Of whom one datagram is answered, which began with these bytes.
+    /// The sender of one datagram, and the first bytes of that.
     Datagram(Route, [u8; HEADER_BYTES_MAX]),
 }
 
-/// One client.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) peer: Peer,
-    /// What has come and was not taken.
     pub(super) input: Vec<u8>,
-    /// Bytes to come that are skipped.
+    /// Bytes to skip when they come.
     pub(super) discard: usize,
     output: Vec<u8>,
     sent: usize,
-    /// Of its RPCs, the one that is begun next and the one that is answered next.
+    /// The RPC that begins next, and the RPC that is answered next.
     next: TransferId,
     answered: TransferId,
-    /// Answers that were known before those to earlier requests, and which RPC each stands before.
+    /// Answers known before those to earlier requests, each with the RPC that it precedes.
     early: VecDeque<(TransferId, &'static [u8])>,
-    /// The kernel has said that there is more.
     pub(super) may_read: bool,
-    /// The client sends nothing more.
     pub(super) has_ended: bool,
-    /// Nothing more is taken from it.
+    /// No more requests are taken.
     pub(super) is_closing: bool,
-    /// Nothing can be sent to it.
     is_dead: bool,
-    /// What it has sent is left for lack of room.
+    /// Input is left for lack of room.
     pub(super) is_blocked: bool,
-    /// It waits in the list of those to be looked at.
     pub(super) is_listed: bool,
-    /// It waits in the list of those to be sent to.
     pub(super) is_dirty: bool,
 }
 
@@ -81,37 +70,33 @@ impl Connection {
         }
     }
 
-    /// RPCs in the server.
     #[inline]
     pub(super) fn pending(&self) -> u32 {
         self.next.0.wrapping_sub(self.answered.0)
     }
 
-    /// The number of the RPC that is begun next.
     #[inline]
     pub(super) fn next_tid(&self) -> TransferId {
         self.next
     }
 
-    /// So many RPCs have begun.
     #[inline]
     pub(super) fn begin(&mut self, rpcs: u32) {
         self.next = TransferId(self.next.0.wrapping_add(rpcs));
     }
 
-    /// RPCs that may begin, where at most `most` of a connection may be in the server.
+    /// RPCs that may begin, if at most `most` of a connection may be in the server.
     #[inline]
     pub(super) fn room(&self, most: u32) -> u32 {
         if self.output.len() - self.sent > UNSENT_MAX { 0 } else { most.saturating_sub(self.pending()) }
     }
 
-    /// Bytes that wait to be sent.
     #[inline]
     pub(super) fn unsent(&self) -> usize {
         self.output.len() - self.sent
     }
 
-    /// An answer that is known without a core: behind those to the requests before it.
+    /// Queues an answer that needs no core, behind those to earlier requests.
     pub(super) fn say(&mut self, answer: &'static [u8]) {
         if self.pending() == 0 {
             self.output.extend_from_slice(answer);
@@ -120,8 +105,7 @@ impl Connection {
         }
     }
 
-    /// The RPC that is answered next is over. `room` is what may be kept of answers that nobody
-    /// takes.
+    /// Appends the answer to the oldest RPC. `room` bounds the bytes of unread answers.
     #[inline]
     pub(super) fn end(&mut self, first: Slots<'_>, ending: &Ending, framing: &dyn Framing, room: usize) {
         match ending.fate {
@@ -145,7 +129,7 @@ impl Connection {
         }
     }
 
-    /// Reads what there is to `input` from `kept` on, once. Returns the bytes in it.
+    /// Reads once, to `input` from `kept` on. Returns the bytes in it.
     pub(super) fn read(&mut self, input: &mut [u8], kept: usize) -> usize {
         let Peer::Stream(stream) = &mut self.peer else { return kept };
         match stream.read(&mut input[kept..]) {
@@ -154,8 +138,7 @@ impl Connection {
                 kept
             }
             Ok(bytes) => {
-                // Less than there was room for is all there was: the kernel says when there is
-                // more, and when the client has ended.
+                // A short read is everything there was: the kernel reports more bytes, and the end.
                 self.may_read = kept + bytes == input.len() || self.has_ended;
                 kept + bytes
             }
@@ -171,7 +154,6 @@ impl Connection {
         }
     }
 
-    /// Sends what waits, as far as the kernel takes it.
     pub(super) fn send(&mut self) {
         while self.sent < self.output.len()
             && let Peer::Stream(stream) = &mut self.peer
@@ -186,7 +168,7 @@ impl Connection {
         self.forget_output();
     }
 
-    /// What was sent is not kept beside what was not.
+    /// Frees the bytes that were sent, once they are many.
     fn drop_sent(&mut self) {
         if self.sent > UNSENT_MAX {
             self.output.drain(..self.sent);
@@ -199,13 +181,11 @@ impl Connection {
         if self.output.capacity() > KEPT_BYTES { self.output = Vec::new() } else { self.output.clear() }
     }
 
-    /// The answers to a datagram, which are all that goes to its client.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         self.sent = 0;
         std::mem::take(&mut self.output)
     }
 
-    /// Keeps the rest of what has come.
     pub(super) fn keep(&mut self, mut input: Vec<u8>) {
         if input.is_empty() && input.capacity() > KEPT_BYTES {
             input = Vec::new();
@@ -213,7 +193,6 @@ impl Connection {
         self.input = input;
     }
 
-    /// Nothing more comes from it or goes to it.
     pub(super) fn die(&mut self) {
         (self.is_dead, self.is_closing, self.may_read) = (true, true, false);
         (self.input, self.discard) = (Vec::new(), 0);
@@ -221,7 +200,7 @@ impl Connection {
         self.forget_output();
     }
 
-    /// Whether it is over: nothing of it is in the server, and nothing goes to it.
+    /// Whether nothing of it is in the server or waits to be sent.
     pub(super) fn is_over(&self) -> bool {
         self.is_closing && self.pending() == 0 && self.unsent() == 0
     }

@@ -1,26 +1,20 @@
-//! The clients of one engine: who there is, whom to look at, whom to send to, and what all of them
-//! together keep.
+//! The clients of one engine: which to read, which to send to, and their memory together.
 
 use super::connection::{Connection, Peer};
 use nebula_nic::{NodeId, TransferId};
 use std::collections::VecDeque;
 
-/// Bytes of incomplete requests that are kept, of all connections together; those of small ones
-/// beside.
+/// Bytes kept of large incomplete requests, over all connections.
 const INPUT_MAX: usize = 64 << 20;
-/// Bytes of answers that nobody takes, of all connections together.
 const UNSENT_MAX: usize = 256 << 20;
-/// Incomplete requests of this length are kept in any case: connections have a bound.
+/// An incomplete request up to this length is always kept: the number of connections is bounded.
 const SMALL_BYTES: usize = 4 << 10;
 
-/// The clients of one engine, by their number at the NIC.
 #[derive(Debug)]
 pub(super) struct Connections {
     places: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
-    /// Those to look at, in turn.
     ready: VecDeque<u32>,
-    /// Those whose answers wait to be sent.
     dirty: Vec<u32>,
     input_bytes: usize,
     unsent_bytes: usize,
@@ -28,7 +22,6 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Room for `most` clients.
     pub(super) fn new(most: u32) -> Self {
         Self {
             places: (0..most).map(|_| None).collect(),
@@ -45,13 +38,11 @@ impl Connections {
         self.count
     }
 
-    /// Whether there is a place for another client.
     pub(super) fn has_room(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// A client more, which `peer` makes for its number; `None` where there is no place or no
-    /// client.
+    /// Adds a client, which `peer` makes for its number; `None` if there is no place or no client.
     pub(super) fn add_with(&mut self, peer: impl FnOnce(u32) -> Option<Peer>) -> Option<u32> {
         let id = *self.free.last()?;
         let peer = peer(id)?;
@@ -74,8 +65,7 @@ impl Connections {
         Some(connection)
     }
 
-    /// Puts a client back, or forgets it if it is over. Lists it where something is to be done with
-    /// it.
+    /// Puts a client back, or forgets it if it is over. Lists it if there is more to read.
     #[inline]
     pub(super) fn put(&mut self, id: u32, mut connection: Box<Connection>, has_more: bool) {
         if connection.is_over() {
@@ -92,7 +82,6 @@ impl Connections {
         }
     }
 
-    /// Something has come from a client, or may be sent to it.
     pub(super) fn wake(&mut self, id: u32, may_read: bool, has_ended: bool, may_send: bool) {
         let Some(Some(connection)) = self.places.get_mut(id as usize) else { return };
         connection.may_read |= may_read || has_ended;
@@ -105,7 +94,6 @@ impl Connections {
         }
     }
 
-    /// Has a client looked at.
     pub(super) fn list(&mut self, id: u32) {
         if let Some(Some(connection)) = self.places.get_mut(id as usize)
             && !std::mem::replace(&mut connection.is_listed, true)
@@ -114,7 +102,6 @@ impl Connections {
         }
     }
 
-    /// Has the answers of a client sent.
     #[inline]
     pub(super) fn mark_dirty(&mut self, id: u32) {
         if let Some(Some(connection)) = self.places.get_mut(id as usize)
@@ -124,7 +111,6 @@ impl Connections {
         }
     }
 
-    /// Those to look at.
     pub(super) fn ready(&self) -> usize {
         self.ready.len()
     }
@@ -133,23 +119,22 @@ impl Connections {
         self.ready.pop_front()
     }
 
-    /// Those to send to.
     pub(super) fn next_dirty(&mut self) -> Option<u32> {
         self.dirty.pop()
     }
 
-    /// Whether a request of `bytes` bytes, of which a part has come, may be kept until it is whole.
+    /// Whether an incomplete request of `bytes` bytes may be kept until it is complete.
     pub(super) fn may_keep(&self, bytes: usize) -> bool {
         bytes <= SMALL_BYTES || self.input_bytes + bytes <= INPUT_MAX
     }
 
-    /// What may be kept of answers beside those of this moment.
+    /// Room for more unread answers, in bytes.
     #[inline]
     pub(super) fn unsent_room(&self) -> usize {
         UNSENT_MAX.saturating_sub(self.unsent_bytes)
     }
 
-    /// So many bytes more wait to be sent to a client that was not taken out.
+    /// Counts unsent bytes of a client that was not taken out.
     #[inline]
     pub(super) fn count_unsent(&mut self, bytes: usize) {
         self.unsent_bytes += bytes;

@@ -1,37 +1,37 @@
-//! The border to a protocol of others: where its requests end, and what it calls a refusal.
+//! The border to another protocol: where its requests end, and its words for a refusal.
 
 use crate::rpc::fault::Fault;
 use nebula_nic::NackReason;
 use std::fmt::Debug;
 
-/// What the bytes that have come from a client begin with.
+/// The first frame of a client's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Frame {
-    /// A part of a request. Nothing more is known before there are so many bytes in all, or one
-    /// more where that is less.
+    /// A part of a request. The protocol needs `bytes_min` bytes in all, or one more byte if that
+    /// is more, to say more.
     Incomplete {
-        /// Bytes from the beginning of the request that are needed.
+        /// Bytes needed from the beginning of the request.
         bytes_min: usize,
     },
-    /// A request of so many bytes, which the service gets as they are. What it says is followed by
-    /// `discard` bytes that are not looked at, such as a value that is too long.
+    /// A request, which the service gets unchanged, and bytes behind it to skip, such as a value
+    /// that is too long.
     Request {
         /// Bytes of the RPC.
         bytes: usize,
-        /// The hash of the key that it is about, for policies that ask for it.
+        /// The hash of its key, for policies that use it.
         key_hash: u32,
-        /// Bytes behind it to be skipped; more than have come, perhaps.
+        /// Bytes behind it to skip; they need not have come yet.
         discard: usize,
     },
-    /// The client wants to end: its answers go out, and the connection is closed.
+    /// The client closes: its answers are sent, then the connection is closed.
     End,
-    /// What comes makes no sense, and where it would again is not known: this answer goes out, and
-    /// the connection is closed.
+    /// Invalid bytes, after which the next request cannot be found: this answer is sent, and the
+    /// connection is closed.
     Broken(&'static [u8]),
 }
 
-/// A protocol that others have made, as far as a transport has to know it.
+/// Another protocol, as far as a transport has to know it.
 ///
 /// # Examples
 ///
@@ -73,26 +73,25 @@ pub enum Frame {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Framing: Debug + Send + Sync + 'static {
-    /// What `bytes` begin with. They are not empty, and all that has come and was not taken.
+    /// Parses the beginning of `bytes`: all bytes that have come and were not taken, at least one.
     fn next(&self, bytes: &[u8]) -> Frame;
 
-    /// What a client is told whose `request` was refused: it was not executed.
+    /// The answer to a refused `request`, which was not executed.
     fn refused(&self, request: &[u8], reason: NackReason) -> &'static [u8];
 
-    /// What a client is told whose request has no reply.
+    /// The answer to a request that has no reply.
     fn failed(&self, fault: Fault) -> &'static [u8];
 
-    /// What a client is told for whom there is no place.
+    /// The answer to a client that there is no place for.
     fn crowded(&self) -> &'static [u8];
 
-    /// Over datagrams: bytes at the beginning of each datagram that are no request.
+    /// Over datagrams: bytes at the beginning of each datagram before the request.
     fn datagram_header_bytes(&self) -> usize {
         0
     }
 
-    /// Over datagrams: the header of answer `index` of `count` to the datagram that began with
-    /// `asked`, to be written to `header`, which is as long. `None` where that datagram is not
-    /// answered.
+    /// Over datagrams: writes the header of answer `index` of `count` to the datagram that began
+    /// with `asked`, into `header`, which is as long. `None` if that datagram gets no answer.
     fn answer_header(&self, asked: &[u8], index: u16, count: u16, header: &mut [u8]) -> Option<()> {
         let _ = (asked, index, count, header);
         None

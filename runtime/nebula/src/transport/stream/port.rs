@@ -1,7 +1,5 @@
-//! The server's end: bytes in, answers out.
-//!
-//! One turn asks the kernel once whom something came from, reads each of those once, and sends each
-//! that is answered everything by one call.
+//! The server's end: bytes in, answers out. One turn asks the kernel once which connections have
+//! input, reads each of those once, and sends each connection's answers by one call.
 
 use super::connection::{Connection, HEADER_BYTES_MAX, Peer};
 use super::connections::Connections;
@@ -19,37 +17,30 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes read from a connection at once.
 const READ_BYTES: usize = 64 << 10;
-/// What of a request is kept and no more than this is read together with what follows it.
+/// Up to this many kept bytes are read again together with what follows them.
 const AGAIN_BYTES: usize = READ_BYTES / 2;
-/// The longest request grows in steps of this, so that who announces much and sends little takes
-/// little.
+/// A longer request grows in steps, so that announcing much and sending little uses little.
 const GROWTH_BYTES: usize = 64 << 10;
-/// Bytes of a datagram of answers, as memcached has them: they fit every Ethernet.
+/// Bytes of a datagram of answers, as in memcached: it fits every Ethernet.
 const DATAGRAM_BYTES: usize = 1400;
 
-/// What a server listens with.
 #[derive(Debug)]
 pub(crate) enum Ears {
     Stream(Sockets),
     Datagrams(Box<dyn Wire>),
 }
 
-/// The transport of a server that speaks a protocol of others.
 #[derive(Debug)]
 pub(crate) struct StreamPort {
     ears: Ears,
     connections: Connections,
     taker: Taker,
-    /// Where bytes are read to.
     scratch: Vec<u8>,
-    /// Those that have sent more in this turn than their share of the queue.
     beyond: Vec<u32>,
 }
 
 impl Ears {
-    /// Where it listens.
     pub(crate) fn local(&self) -> std::io::Result<SocketAddr> {
         match self {
             Self::Stream(sockets) => sockets.local(),
@@ -59,9 +50,8 @@ impl Ears {
 }
 
 impl StreamPort {
-    /// A port of at most `clients_max` clients at once, whose replies have at most
-    /// `reply_bytes_max` bytes. With `keeps_order` the engine serves the RPCs of a client in the
-    /// order in which they come.
+    /// A port for at most `clients_max` clients and replies of at most `reply_bytes_max` bytes.
+    /// With `keeps_order` the engine serves a client's RPCs in the order of their arrival.
     pub(crate) fn new(
         ears: Ears,
         framing: Arc<dyn Framing>,
@@ -78,7 +68,6 @@ impl StreamPort {
         }
     }
 
-    /// Lets clients in, and lists those that something came from.
     fn hear(&mut self) {
         let Self { ears: Ears::Stream(sockets), connections, taker, .. } = self else { return };
         sockets.look(|News { id, may_read, has_ended, may_send }| connections.wake(id, may_read, has_ended, may_send));
@@ -92,11 +81,10 @@ impl StreamPort {
         });
     }
 
-    /// Looks at a client that something came from: reads once, and takes the requests that are
-    /// complete. Returns the RPCs.
+    /// Reads a client once, and takes the complete requests. Returns the number of RPCs.
     fn look_at(&mut self, id: u32, turn: &mut Turn<'_, impl AtOnce>) -> usize {
         let Some(mut connection) = self.connections.take(id) else { return 0 };
-        // One that is looked at again stays in the list.
+        // A client that is read again stays in the list.
         connection.is_listed &= turn.share.is_none();
         let mut scratch = std::mem::take(&mut self.scratch);
         let taken = self.read_and_take(turn, (id, &mut connection), &mut scratch);
@@ -107,17 +95,15 @@ impl StreamPort {
             self.beyond.push(id);
         }
         if connection.has_ended && !connection.may_read && matches!(taken.stop, Stop::Incomplete(_)) {
-            // What is left of it never becomes whole.
             connection.is_closing = true;
         }
-        // What is known before answers of this turn shares a call with them.
+        // An early answer shares a call with the answers of this turn.
         let waits_for_more = connection.pending() > 0 && connection.unsent() > 0;
         if connection.unsent() > 0 && !waits_for_more {
             connection.send();
         }
         let has_more = taken.stop == Stop::Later || connection.may_read || connection.is_blocked;
-        // One that stays blocked is looked at again when some of its RPCs have ended, or of its
-        // answers been taken.
+        // A blocked client is read again when an RPC has ended or answers were read.
         connection.is_blocked &= connection.room(self.taker.pending_max) == 0;
         let has_more = has_more && !connection.is_blocked;
         self.connections.put(id, connection, has_more);
@@ -160,7 +146,7 @@ impl StreamPort {
         taken
     }
 
-    /// Sends what waits for a client; its answers to a datagram once all of them are known.
+    /// Sends a client's waiting answers; those to a datagram once all of them are known.
     fn send_to(&mut self, id: u32) {
         let Some(mut connection) = self.connections.take(id) else { return };
         connection.is_dirty = false;
@@ -178,8 +164,7 @@ impl StreamPort {
         self.connections.put(id, connection, has_room);
     }
 
-    /// Takes datagrams, each of which is a client for as long as it takes to answer it. Returns the
-    /// RPCs.
+    /// Takes datagrams. Each is a client until it is answered. Returns the number of RPCs.
     fn poll_datagrams(&mut self, turn: &mut Turn<'_, impl AtOnce>) -> usize {
         let Self { ears: Ears::Datagrams(wire), connections, taker, .. } = self else { return 0 };
         let header_bytes = taker.framing.datagram_header_bytes().min(HEADER_BYTES_MAX);
@@ -206,7 +191,6 @@ impl StreamPort {
     }
 }
 
-/// Sends the answers to a datagram in as many as they take.
 fn send_datagrams(wire: &mut dyn Wire, route: Route, asked: &[u8], answers: &[u8], framing: &dyn Framing) {
     let header_bytes = framing.datagram_header_bytes().min(HEADER_BYTES_MAX);
     let pieces = answers.chunks(DATAGRAM_BYTES - header_bytes);
@@ -219,7 +203,7 @@ fn send_datagrams(wire: &mut dyn Wire, route: Route, asked: &[u8], answers: &[u8
             return;
         }
         let _ = datagram.write_all(piece);
-        // A datagram that cannot be sent is one that is lost.
+        // A datagram that cannot be sent is lost.
         let _ = wire.send(route, &datagram, datagram.len());
     }
 }
@@ -227,8 +211,7 @@ fn send_datagrams(wire: &mut dyn Wire, route: Route, asked: &[u8], answers: &[u8
 impl Transport for StreamPort {
     const MAKES_SYSTEM_CALLS: bool = true;
     const SENDS_AT_ONCE: bool = true;
-    /// What is light is served first, which would change the order of a connection's RPCs: so all
-    /// are refused alike.
+    /// All RPCs are refused alike: serving light sources first would reorder a connection's RPCs.
     const SOURCES: Option<Sources> = Some(Sources::ONE);
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
@@ -244,9 +227,8 @@ impl Transport for StreamPort {
             let Some(id) = self.connections.next_ready() else { break };
             rpcs += self.look_at(id, &mut turn);
         }
-        // Where several have asked, what is left of the queue is for those that have sent more than
-        // their share, and what there is no room for is refused: unread it would grow old. A few
-        // that send much wait for their own answers.
+        // If several clients have asked, those beyond their share get the rest of the queue, and
+        // excess requests, which would grow old unread, are refused. Fewer clients just wait.
         turn.share = None;
         let mut beyond = std::mem::take(&mut self.beyond);
         if ready >= CONNECTIONS_SERVED_MIN as usize {
@@ -310,7 +292,6 @@ impl Transport for StreamPort {
 
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
         match &mut self.ears {
-            // Connections that are listed are looked at first.
             Ears::Stream(_) if self.connections.ready() > 0 => {}
             Ears::Stream(sockets) => sockets.wait(timeout, Some(parker)),
             Ears::Datagrams(wire) => {

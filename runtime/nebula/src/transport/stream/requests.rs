@@ -1,5 +1,4 @@
-//! Requests of a connection become RPCs: several at once where the core serves them at once, or
-//! where all of them join the queue.
+//! Turns a connection's requests into RPCs: served at once by the core, or queued.
 
 use super::connection::{Connection, PENDING_MAX};
 use super::connections::Connections;
@@ -13,41 +12,34 @@ use nebula_nic::{
 };
 use std::sync::Arc;
 
-/// So many connections at least share the queue before any request is refused.
+/// At least so many connections can share the queue before any request is refused.
 pub(super) const CONNECTIONS_SERVED_MIN: u32 = 4;
-/// A reply of at most this length leaves its room to the next; the room of a longer one is given
-/// back.
+/// A buffer with a longer reply is freed instead of reused.
 const SPARE_BYTES: u32 = 64 << 10;
 
-/// What takes requests in.
 #[derive(Debug)]
 pub(super) struct Taker {
     pub(super) framing: Arc<dyn Framing>,
-    /// The room for replies that go out at once.
     at_once: Answer,
-    /// Room for those of RPCs that wait.
     #[expect(clippy::vec_box, reason = "answers go out and come back in their boxes")]
     spare: Vec<Box<Answer>>,
     reply_bytes_max: u32,
     /// RPCs of a connection that may be in the server at once.
     pub(super) pending_max: u32,
-    /// Requests that were too many to be kept until they are whole.
     pub(super) crowded: u64,
     pub(super) violations: u64,
 }
 
-/// Why no more is taken of what a client has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// All that is whole was taken; so many bytes are needed for more.
+    /// All complete requests were taken; so many bytes are needed for more.
     Incomplete(usize),
-    /// There is no room for more of its RPCs, or for its answers.
+    /// There is no room for more RPCs or answers of the client.
     Blocked,
-    /// Others are to be served first.
+    /// The core is to serve others first.
     Later,
 }
 
-/// What was taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub(super) bytes: usize,
@@ -55,42 +47,35 @@ pub(super) struct Taken {
     pub(super) stop: Stop,
 }
 
-/// The engine, and the time.
 pub(super) struct Turn<'t, A> {
     pub(super) now: Timestamp,
-    /// What one connection may have for the moment, where that is bounded.
     pub(super) share: Option<Share>,
     pub(super) intake: &'t mut Intake,
     pub(super) at_once: &'t mut A,
 }
 
-/// What one connection may have of a turn, in RPCs: more of them would only wait for each other,
-/// and others would be refused for them.
+/// A connection's share of a turn, in RPCs: more would wait, and others would be refused.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     /// Of the queue.
     queue: u32,
-    /// Of all that is taken in, where the core serves at once.
+    /// Of all RPCs taken, if the core serves at once.
     turn: u32,
 }
 
 impl Share {
-    /// Where so many connections have sent something.
     pub(super) fn of(intake: &Intake, at_once: &impl AtOnce, connections: usize) -> Self {
         let queue = (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1);
         let (_, most) = at_once.most();
         let connections = u32::try_from(connections.max(1)).unwrap_or(u32::MAX);
-        // Where the core does not serve at once the queue bounds it alone.
         Self { queue, turn: if most > 0 { (most / connections).max(queue) } else { u32::MAX } }
     }
 
-    /// What is left of the turn to a connection of which `rpcs` were taken in.
     fn left(self, rpcs: usize) -> u32 {
         self.turn.saturating_sub(u32::try_from(rpcs).unwrap_or(u32::MAX))
     }
 }
 
-/// Requests that are one run: how many, how many bytes together, and the slots of each.
 #[derive(Clone, Copy)]
 struct Gathered {
     count: u32,
@@ -99,8 +84,7 @@ struct Gathered {
 }
 
 impl Taker {
-    /// For replies of up to `reply_bytes_max` bytes; a connection's RPCs are served in their order,
-    /// or one at a time.
+    /// For replies of at most `reply_bytes_max` bytes; `keeps_order` allows several RPCs each.
     pub(super) fn new(framing: Arc<dyn Framing>, reply_bytes_max: u32, keeps_order: bool) -> Self {
         Self {
             framing,
@@ -113,7 +97,6 @@ impl Taker {
         }
     }
 
-    /// Takes the requests that `bytes` begins with.
     pub(super) fn take(
         &mut self,
         turn: &mut Turn<'_, impl AtOnce>,
@@ -140,7 +123,7 @@ impl Taker {
                 break Stop::Later;
             }
             let kept_max = connections.unsent_room();
-            // Once one is refused those behind it are too, and are not gathered for nothing.
+            // After a refusal the following requests are refused too.
             if !is_full && let Some((count, run_bytes)) = self.take_run(turn, (id, connection), left, (room, kept_max))
             {
                 (at, rpcs) = (at + run_bytes, rpcs + count as usize);
@@ -172,8 +155,7 @@ impl Taker {
         Taken { bytes: at.min(bytes.len()), rpcs, stop }
     }
 
-    /// Takes requests that are one run: at once, or into the queue. How many, and how many bytes
-    /// they have; `None` for none.
+    /// Takes a run of requests, at once or into the queue. Returns their number and bytes.
     #[inline]
     fn take_run(
         &mut self,
@@ -215,8 +197,7 @@ impl Taker {
         Some((run.rpcs, at))
     }
 
-    /// The requests that `bytes` begins with that can be one run; what they differ in is written to
-    /// the back end's places.
+    /// Gathers the first requests of `bytes` that can be one run, in the back end's places.
     #[inline]
     fn gather(&self, intake: &mut Intake, bytes: &[u8], most: u32) -> Option<Gathered> {
         let longest = intake.backend.one_packet_bytes_max() as usize;
@@ -238,7 +219,7 @@ impl Taker {
         (run.count > 0).then_some(run)
     }
 
-    /// One request, by itself: into the queue, or refused. Whether it was taken in.
+    /// Takes one request into the queue, or refuses it. Returns whether it was taken.
     fn take_one(
         &mut self,
         turn: &mut Turn<'_, impl AtOnce>,
@@ -261,7 +242,6 @@ impl Taker {
                 connection.say(self.framing.refused(request, reason));
                 false
             }
-            // No request takes several packets.
             Verdict::Write { .. } | Verdict::Drop { .. } => {
                 self.violations += 1;
                 connection.die();
@@ -270,7 +250,6 @@ impl Taker {
         }
     }
 
-    /// Writes a request to its slots, with room for its answer.
     fn keep(
         &mut self,
         intake: &mut Intake,
@@ -286,7 +265,6 @@ impl Taker {
         intake.payloads.write_bytes(slots, 0, request);
     }
 
-    /// Takes the room for an answer back.
     #[inline]
     pub(super) fn give_back(&mut self, answer: Box<Answer>) {
         if answer.reply_bytes() <= SPARE_BYTES {
@@ -295,8 +273,7 @@ impl Taker {
     }
 }
 
-/// Copies the requests of a run, which `bytes` begins with, into the slots that were given to it;
-/// `None` where other threads have some of the receive buffer.
+/// Copies the requests of a run from `bytes` into its slots; `None` while slots are leased.
 #[inline]
 fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()> {
     let memory = intake.payloads.burst(run, 0)?;
@@ -309,12 +286,11 @@ fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()>
     Some(())
 }
 
-/// Appends the answers of a run to what goes to its client.
+/// Appends the answers of a run to its client's output.
 #[derive(Debug)]
 struct Keeper<'k> {
     connection: &'k mut Connection,
     framing: &'k dyn Framing,
-    /// What may be kept of answers that nobody takes.
     room: usize,
 }
 

@@ -1,11 +1,9 @@
-//! The quick way through a server: requests of a datagram that are served before any of them is
-//! queued.
+//! The quick way through a server: serves requests of a datagram without queueing them.
 //!
-//! They are consecutive RPCs of one client, of one packet each and one stamp, new to the server,
-//! without a deadline; nothing waits before them, and the core is idle. Then what is the same for
-//! all of them is decided once ([`Run`](nebula_nic::Run)): whose they are, whether they are taken
-//! in, where they lie. Every other request goes [one by one](super::requests), and the decision log
-//! is the same on both ways.
+//! They are consecutive RPCs of one client, of one packet each and one stamp, new to the server and
+//! without a deadline; nothing waits before them, and the core is idle. Then client, admission and
+//! slots are decided once for all of them ([`Run`](nebula_nic::Run)). Every other request goes [one
+//! by one](super::requests). The decision log is the same on both ways.
 
 use super::message::{Messages, REQUEST_BYTES, rpc_key};
 use super::outbox::Outbox;
@@ -19,19 +17,16 @@ use crate::status::NetworkCounters;
 use nebula_nic::{Burst, BurstRpc, EntryId, Run, SLOT_BYTES, Seen, Timestamp, TransferId, slots_of};
 use std::slice::Iter;
 
-/// Requests of a datagram that are one run.
 struct Gathered {
     first: TransferId,
     stamp_ns: u64,
     slots_each: u32,
     count: u32,
-    /// Bytes of their messages together.
     bytes: usize,
 }
 
 impl Memory {
-    /// Serves the requests that `messages` begins with at once, as far as that may be. Returns how
-    /// many; `None` for none.
+    /// Serves the first requests of `messages` at once, if possible. Returns their number.
     #[inline(always)]
     pub(super) fn take_run(
         &mut self,
@@ -52,8 +47,7 @@ impl Memory {
         copy_payloads(messages.bytes(), &run, intake)?;
         outbox.address(&peer.recipient);
         let Self { outcomes, counters, at_once: answer, run_entries, .. } = self;
-        // All before the first is served: what is reused for them lies in lines far apart, whose
-        // misses overlap here.
+        // All before the first is served, so that the misses of their distant entries overlap.
         run_entries.clear();
         for index in 0..count {
             let entry = outcomes.retention.begin(peer.key(run.tid(index)), stamp_ns, WHOLE);
@@ -68,8 +62,7 @@ impl Memory {
         Some(count as usize)
     }
 
-    /// The requests that `messages` begins with that can be one run; what they differ in is written
-    /// to the back end's places.
+    /// Gathers the first requests of `messages` that can be one run, in the back end's places.
     #[inline(always)]
     fn gather(
         &self,
@@ -89,7 +82,7 @@ impl Memory {
             count: 0,
             bytes: 0,
         };
-        // No request of the datagram is from a later time than the first.
+        // The first request has the datagram's latest stamp.
         if run.stamp_ns > now.as_ps() / 1000 + AHEAD_NS {
             return None;
         }
@@ -114,8 +107,7 @@ impl Memory {
     }
 }
 
-/// Copies the payloads of a run, whose messages `bytes` begins with, into the slots that were given
-/// to it; `None` where other threads have some of the receive buffer.
+/// Copies the payloads of a run from `bytes` into its slots; `None` while slots are leased.
 #[inline(always)]
 fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()> {
     let memory = intake.payloads.burst(run, 0)?;
@@ -128,13 +120,13 @@ fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()>
     Some(())
 }
 
-/// Remembers what was answered to the RPCs of a run, and sends it.
+/// Remembers and sends the answers to the RPCs of a run.
 #[derive(Debug)]
 struct Keeper<'k> {
     outcomes: &'k mut Outcomes,
     counters: &'k mut NetworkCounters,
     outbox: &'k mut Outbox,
-    /// The next of them, and its entry in the memory.
+    /// The next RPC, and its entry in the memory.
     next: TransferId,
     entries: Iter<'k, EntryId>,
 }

@@ -1,53 +1,44 @@
-//! Early drop: what a client sends beyond what is served to it is dropped before it takes room in
-//! the socket.
+//! Early drop: drops the excess datagrams of heavy clients before they take room in the socket.
 //!
-//! A client that ignores NACKs can fill the socket's buffer with datagrams of which hardly one is
-//! served. They wait there before the queue that the SLO bounds, and the others' datagrams wait
-//! behind them or are lost with them. So the wire is told to pass only a part of such a client's
-//! datagrams, by chance: twice as much as is served to it. Less would leave the server idle between
-//! two of them.
+//! A client that ignores NACKs can fill the socket's buffer with datagrams of which few are served.
+//! Other clients' datagrams wait behind them or are lost with them. So the wire passes a random
+//! part of such a client's datagrams: twice as many as are served. Fewer would leave the server
+//! idle between two of them.
 //!
-//! As random early detection in routers, but by client: only who sends more than is served to it,
-//! and does not heed NACKs, is met.
+//! This is random early detection, as in routers, but by client: only clients that send more than
+//! is served to them, and ignore NACKs, are affected.
 
 use super::frame::SNID_AT;
 use crate::net::DropRule;
 use nebula_nic::{NodeId, Span, Timestamp};
 use std::net::SocketAddr;
 
-/// Clients at most whose datagrams are dropped early. Those beyond are refused as before, until one
-/// of these backs off.
+/// The most clients with early drop. Others are refused as usual, until one backs off.
 const CLIENTS_MAX: usize = nebula_sys::udp::DROP_RULES_MAX;
-/// Between two looks at what was served.
 const LOOK_EVERY: Span = Span::from_ms(4);
-/// What was served to a client is judged after so many datagrams, or after some time: fewer tell
-/// nothing, since which of them pass is chance.
+/// A client is judged after so many datagrams or this time: fewer say nothing.
 const DATAGRAMS: u32 = 32;
 const JUDGED_AFTER: Span = Span::from_ms(64);
-/// A server that is idle for so large a part of the time passes too little: what it serves comes in
-/// bursts.
+/// A server that is idle for more than 1 / 32 of the time passes too little.
 const IDLE_PART: u64 = 32;
-/// Where the client's number stands.
 #[expect(clippy::cast_possible_truncation, reason = "16")]
 const WORD_AT: u16 = SNID_AT as u16;
-/// All of them pass.
 const ALL: u32 = u32::MAX;
 /// The least part that passes: one in 256 datagrams.
 const LEAST: u32 = 1 << 24;
 
-/// The clients that send more than is served to them.
 #[derive(Debug)]
 pub(super) struct EarlyDrop {
     clients: Vec<Heavy>,
     rules: Vec<DropRule>,
     looked: Timestamp,
     turned: Timestamp,
-    /// Whether the last turn found nothing to do, and for how long that was so since the last look.
+    /// Whether the last turn found nothing to do, and for how long since the last check.
     was_idle: bool,
     idle: Span,
 }
 
-/// One of them, and what came of it since it was judged: datagrams, and bytes.
+/// A heavy client, with its datagrams and bytes since it was judged.
 #[derive(Clone, Copy, Debug)]
 struct Heavy {
     peer: SocketAddr,
@@ -71,14 +62,12 @@ impl EarlyDrop {
         }
     }
 
-    /// Whether there is such a client.
     #[inline(always)]
     pub(super) fn is_idle(&self) -> bool {
         self.clients.is_empty()
     }
 
-    /// Of a datagram of `came` bytes, `lost` bytes were requests that were neither served nor
-    /// refused by a NACK.
+    /// Notes a datagram of `came` bytes, `lost` of them in requests without service or NACK.
     #[cold]
     pub(super) fn note(&mut self, now: Timestamp, peer: SocketAddr, snid: NodeId, came: u64, lost: u64) {
         let known = self.clients.iter().position(|client| (client.peer, client.snid) == (peer, snid));
@@ -95,8 +84,7 @@ impl EarlyDrop {
         self.clients.len() - 1
     }
 
-    /// The rules from now on, where it is time for a look and they are others than before.
-    /// `is_idle`: nothing came in this turn, and nothing waits.
+    /// The new rules, if they have changed at a check. `is_idle`: nothing came and nothing waits.
     #[cold]
     pub(super) fn end_turn(&mut self, now: Timestamp, is_idle: bool) -> Option<&[DropRule]> {
         if self.was_idle {
@@ -121,7 +109,7 @@ impl EarlyDrop {
         self.write_rules()
     }
 
-    /// Ends all of it: nobody is there to see that a client sends less.
+    /// Removes all rules: no later check could notice that a client sends less.
     #[cold]
     pub(super) fn end(&mut self) -> Option<&[DropRule]> {
         self.clients.clear();
@@ -141,9 +129,9 @@ impl EarlyDrop {
 }
 
 impl Heavy {
-    /// Half of what passes is to be served; a fifth to two thirds is near enough, because new rules
-    /// cost some time. At most a quarter or twice as much passes as before. A client of which
-    /// nothing came sends less now.
+    /// Aims at serving half of the datagrams that pass. A fifth to two thirds is near enough,
+    /// because new rules cost time. The part changes at most to a quarter or to twice as much. A
+    /// client of which nothing came sends less now.
     fn judge(&mut self, now: Timestamp) {
         let served = self.came - self.lost;
         let factor = match self.came {
@@ -154,7 +142,6 @@ impl Heavy {
         self.change(now, factor);
     }
 
-    /// From now on `factor` times as much passes.
     fn change(&mut self, now: Timestamp, factor: f64) {
         #[expect(
             clippy::cast_possible_truncation,
@@ -184,8 +171,7 @@ mod tests {
         ([127, 0, 0, 1], 1000 + number).into()
     }
 
-    /// Looks in which `datagrams` of each of the first clients were sent, of which a rule's part
-    /// passes and `served` are served.
+    /// At each check, client i sent `sent` datagrams, some passed, and `served` were served.
     fn run(early: &mut EarlyDrop, now: &mut Timestamp, looks: u32, clients: &[(u64, u64)]) -> Vec<u32> {
         let mut parts = vec![ALL; clients.len()];
         for _ in 0..looks {
@@ -224,7 +210,6 @@ mod tests {
         run(&mut early, &mut now, 200, &[(90, 100)]);
         assert!(early.is_idle() && early.rules.is_empty());
         run(&mut early, &mut now, 50, &[(10_000, 100)]);
-        // Silent from now on.
         run(&mut early, &mut now, 300, &[(0, 100)]);
         assert!(early.is_idle() && early.rules.is_empty());
     }
@@ -235,7 +220,7 @@ mod tests {
         let before = run(&mut early, &mut now, 50, &[(10_000, 100)])[0];
         let step = Span::from_ps(LOOK_EVERY.as_ps() / 8);
         for turn in 1..=8 {
-            // Half of the turns find nothing.
+            // Every other turn finds nothing.
             early.end_turn(now + step * turn, turn % 2 == 0);
         }
         assert_eq!(early.rules[0].pass, 2 * before);
@@ -254,7 +239,7 @@ mod tests {
         let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
         let parts = run(&mut early, &mut now, 50, &[(1_000, 10); 40]);
         assert_eq!(parts.iter().filter(|&&part| part < ALL).count(), CLIENTS_MAX);
-        // Half of what passes is served: good as it is.
+        // Half of what passes is served: no change.
         for _ in 0..2 * DATAGRAMS {
             early.note(now, peer(0), NodeId(0), BYTES, BYTES / 2);
         }

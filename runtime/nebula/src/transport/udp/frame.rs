@@ -1,46 +1,38 @@
-//! The header of a datagram, 32 bytes: who sends, to which run of the server, and what stands
-//! behind it.
+//! The header of a datagram, 32 bytes: its sender, the server's run, and the kind of contents.
 //!
 //! ```text
 //! byte  0        1     2      3       4..8   8..16        16..20  20..22          22..24   24..32      little-endian
 //!       version  kind  flags  domain  check  incarnation  snid    datagram_bytes  key tag  token or time
 //! ```
 //!
-//! Reading takes any bytes: what is no frame of this version is an error and never a panic.
+//! Any bytes can be read: an invalid frame is an error and never a panic.
 
 use crate::rpc::recipient::Cover;
 use nebula_nic::NodeId;
 
-/// The version that this crate writes, and the only one it reads.
+/// The only version that this crate writes and reads.
 pub(crate) const UDP_VERSION: u8 = 2;
-/// The longest datagram that there is over IPv4: what a server takes.
+/// The longest datagram over IPv4, which a server accepts.
 pub(crate) const DATAGRAM_BYTES_MAX: u16 = 65_507;
 const _: () = assert!(DATAGRAM_BYTES_MAX as usize == crate::net::FRAME_BYTES_MAX);
-/// Bytes of the header.
 pub(crate) const FRAME_BYTES: usize = 32;
-/// Where the domain stands.
 const DOMAIN_AT: usize = 3;
-/// Where the kind stands, and the client's number, lowest byte first.
+/// Offsets of the kind and of the client's number, lowest byte first.
 pub(crate) const KIND_AT: usize = 1;
 pub(crate) const SNID_AT: usize = 16;
-/// Where the check of a plain datagram stands.
 pub(crate) const CHECK: std::ops::Range<usize> = 4..8;
-/// Flag: the rest is sealed.
 const SEALED: u8 = 1;
 
-/// What a datagram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FrameKind {
-    /// A client asks to be let in.
+    /// A client asks to connect.
     Hello = 1,
-    /// It is let in.
+    /// The server accepts it.
     Welcome = 2,
-    /// Something is not answered, and why.
+    /// The server does not answer, and why.
     Refusal = 3,
-    /// Messages of a client.
     Client = 4,
-    /// Messages of the server.
     Server = 5,
 }
 
@@ -57,39 +49,34 @@ impl FrameKind {
     }
 }
 
-/// The header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
-    /// The messaging domain of server and client.
     pub(crate) domain: u8,
-    /// The run of the server that it is for or from; 0 in a hello.
+    /// The server's run; 0 in a hello.
     pub(crate) incarnation: u64,
     /// The client; 0 in its first hello.
     pub(crate) snid: NodeId,
-    /// The longest datagram that the sender takes.
+    /// The longest datagram that the sender accepts.
     pub(crate) datagram_bytes: u16,
     /// From a client: its token, 0 while it has none. From the server: its time in nanoseconds.
     pub(crate) word: u64,
     pub(crate) cover: Cover,
 }
 
-/// Bytes that are no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameError {
     TooShort,
-    /// Of another version.
     Version(u8),
     Kind,
-    /// The check does not hold, or the seal does not.
+    /// The check or the seal is wrong.
     Forged,
     /// Plain where sealed datagrams are expected, or the other way round.
     Sealing,
 }
 
 impl Frame {
-    /// Writes the header into the first bytes of `datagram`, the check as 0. A sealed one names its
-    /// key.
+    /// Writes the header into `datagram`, with a check of 0. A sealed one names its key.
     #[inline]
     pub(crate) fn encode(&self, datagram: &mut [u8], key_tag: Option<u16>) {
         let mut header = [0; FRAME_BYTES];
@@ -105,8 +92,8 @@ impl Frame {
         datagram[..FRAME_BYTES].copy_from_slice(&header);
     }
 
-    /// Reads the header, unchecked, and the tag of the key if it is sealed: whether it is what its
-    /// sender wrote is for [`Seal::open`](super::seal::Seal::open) to say.
+    /// Reads the header, and the key's tag if it is sealed. [`Seal::open`](super::seal::Seal::open)
+    /// checks whether the sender wrote it.
     #[inline]
     pub(crate) fn decode(datagram: &[u8]) -> Result<(Self, Option<u16>), FrameError> {
         let header = datagram.first_chunk::<FRAME_BYTES>().ok_or(FrameError::TooShort)?;
@@ -127,7 +114,6 @@ impl Frame {
     }
 }
 
-/// The little-endian integers at `at` of `bytes`, which must reach that far.
 #[inline(always)]
 pub(super) fn short(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])

@@ -1,15 +1,13 @@
-//! Grants of a server: which of its clients' messages of several packets may go on, and whom to
-//! tell.
+//! A server's grants: which of its clients' messages of several packets may go on.
 //!
-//! [`Grants`] decides; here is where each message came from last. Only messages whose client waits
-//! for grants are known here: those of others come as their clients' windows let them.
+//! [`Grants`] decides; this module knows where each message came from last. It knows only messages
+//! whose client waits for grants; the others come as their clients' windows allow.
 
 use crate::rpc::recipient::Recipient;
 use nebula_nic::{BURST_PACKETS, Grant, Grants, GrantsConfig, Missing, RpcKey, Span, Timestamp};
 
-/// A round trip through the kernels of two machines, and through an engine that has others to
-/// serve, takes tens of microseconds, so more is to be on its way than a NIC in hardware would
-/// have: as much of each message as an acknowledgment can speak of.
+/// A round trip through two kernels and a busy engine takes tens of microseconds. So more packets
+/// are in flight than with a NIC in hardware: as many as an acknowledgment can describe.
 pub(super) const GRANTS: GrantsConfig = GrantsConfig {
     unscheduled: 16,
     ahead: BURST_PACKETS,
@@ -18,15 +16,13 @@ pub(super) const GRANTS: GrantsConfig = GrantsConfig {
     patience: Span::from_ms(1),
 };
 
-/// Grants, and whom they are for.
 #[derive(Debug)]
 pub(super) struct Granting {
     grants: Grants,
-    /// The messages that are known, and where the latest packet of each came from.
+    /// The known messages, and where the latest packet of each came from.
     recipients: Vec<(RpcKey, Recipient)>,
-    /// Something has come since grants were decided about.
     has_news: bool,
-    /// Until then nothing else changes what is granted.
+    /// Until then only news change what is granted.
     decided_until: Timestamp,
 }
 
@@ -40,13 +36,12 @@ impl Granting {
         }
     }
 
-    /// Whether a grant may be due.
     #[inline(always)]
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         self.has_news || (!self.recipients.is_empty() && now >= self.decided_until)
     }
 
-    /// A packet of an incomplete message of `packets` packets has come that had not come before.
+    /// A new packet of an incomplete message of `packets` packets has come.
     pub(super) fn handle_packet(&mut self, now: Timestamp, rpc: RpcKey, packets: u32, from: &Recipient) {
         self.make_room(now, rpc);
         if self.grants.handle_packet(now, rpc, packets) {
@@ -55,7 +50,7 @@ impl Granting {
         }
     }
 
-    /// How far a message may go whose sender asks; these packets of it are missing.
+    /// The grant for a message whose sender asks, with its missing packets.
     pub(super) fn handle_ask(
         &mut self,
         now: Timestamp,
@@ -74,7 +69,7 @@ impl Granting {
         grant
     }
 
-    /// The message is whole, or given up.
+    /// The message is complete, or given up.
     pub(super) fn forget(&mut self, rpc: RpcKey) {
         if let Some(place) = self.recipients.iter().position(|(known, _)| *known == rpc) {
             self.recipients.swap_remove(place);
@@ -83,7 +78,6 @@ impl Granting {
         }
     }
 
-    /// The next grant, and whom it is for.
     pub(super) fn poll_grant(&mut self, now: Timestamp) -> Option<(Grant, Recipient)> {
         (self.has_news, self.decided_until) = (false, now + GRANTS.patience);
         loop {
@@ -94,8 +88,7 @@ impl Granting {
         }
     }
 
-    /// Where as many messages are known as there is room for, one whose client is silent gives way
-    /// to `rpc`: else those who send nothing could keep out all others.
+    /// Makes room for `rpc` in a full list: removes a silent client's message.
     fn make_room(&mut self, now: Timestamp, rpc: RpcKey) {
         let is_full = self.recipients.len() >= GRANTS.messages_max as usize;
         if is_full
@@ -106,7 +99,7 @@ impl Granting {
         }
     }
 
-    /// A client may be elsewhere than when its message began.
+    /// Remembers a message's latest sender: a client may change its address.
     fn remember(&mut self, rpc: RpcKey, from: &Recipient) {
         match self.recipients.iter_mut().find(|(known, _)| *known == rpc) {
             Some((_, recipient)) => *recipient = *from,
@@ -154,14 +147,13 @@ mod tests {
         let asked = granting.handle_ask(now, rpc(999), 100, Missing { first: 20, bitmap: 0b10 }, &recipient(999));
         assert_eq!(asked, Grant { rpc: rpc(999), packets: 22 });
         assert_eq!(granting.recipients.len(), 256);
-        // Those that may send what comes unasked, and have sent one packet, are silent after a
-        // while.
+        // Messages that may send unscheduled packets, and have sent one, are silent after a while.
         let later = now + GRANTS.patience + Span::from_ns(1);
         granting.handle_packet(later, rpc(999), 100, &recipient(999));
         assert_eq!((granting.recipients.len(), granting.grants.messages()), (256, 256));
         assert!(granting.recipients.iter().any(|(known, _)| *known == rpc(999)));
         assert!(granting.recipients.iter().all(|(known, _)| *known != rpc(0)), "the one that was silent for longest");
-        // A packet of one that is known drives nobody out.
+        // A packet of a known message removes no other.
         granting.handle_packet(later, rpc(999), 100, &recipient(999));
         assert!(granting.recipients.iter().any(|(known, _)| *known == rpc(1)));
     }

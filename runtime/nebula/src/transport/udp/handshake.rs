@@ -1,5 +1,4 @@
-//! How a client is let in, without anything being kept of it: hello, welcome, refusal, and the
-//! token that binds it to its address.
+//! Accepts clients without keeping state for them: hello, welcome, refusal, and address tokens.
 //!
 //! ```text
 //! client ─ Hello: echo, filled up to 128 bytes ───▶ server     not longer than the hello, so that a forged source is worth nothing
@@ -17,28 +16,24 @@ use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};
 
-/// Bytes of a hello, seal aside: a welcome is shorter.
+/// Bytes of a hello without its seal: a welcome is shorter.
 pub(crate) const HELLO_BYTES: usize = 128;
 const WELCOME_BODY_BYTES: usize = 40;
 const REFUSAL_BODY_BYTES: usize = 16;
-/// Where the bytes lie that a refusal repeats: the echo of a plain hello, the nonce of what is
-/// sealed.
+/// The bytes that a refusal repeats: the echo of a plain hello, or the nonce of a sealed datagram.
 const ECHO_AT: usize = FRAME_BYTES;
 
-/// What a client asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// The messaging domain.
     pub(crate) domain: u8,
-    /// Random; comes back in the answer.
+    /// Random; the answer repeats it.
     pub(crate) echo: u64,
-    /// What it was known by, to go on under; zeros at first.
+    /// The client's number and token so far, to keep them; zeros at first.
     pub(crate) snid: NodeId,
     pub(crate) token: u64,
     pub(crate) datagram_bytes: u16,
 }
 
-/// What a server grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Welcome {
     pub(crate) domain: u8,
@@ -46,41 +41,37 @@ pub(crate) struct Welcome {
     pub(crate) incarnation: u64,
     pub(crate) snid: NodeId,
     pub(crate) token: u64,
-    /// The longest datagram that the server takes.
+    /// The longest datagram that the server accepts.
     pub(crate) datagram_bytes: u16,
-    /// Its time as it answered.
+    /// The server's time as it answered.
     pub(crate) time_ns: u64,
     pub(crate) rpc_bytes_max: u32,
-    /// The longest reply that the service sends, in bytes; 0 when it does not say.
+    /// The service's longest reply, in bytes; 0 if unknown.
     pub(crate) reply_bytes_max: u32,
-    /// Packets of a message that the server takes before it has granted any; 0 when it grants none.
+    /// Packets of a message that the client may send before a grant; 0 if the server grants none.
     pub(crate) unscheduled_packets: u32,
-    /// Payload of one packet.
     pub(crate) mtu_bytes: u32,
     pub(crate) slo: Span,
 }
 
-/// Why a server does not go on with a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Reason {
-    /// It speaks another version.
     Version = 1,
     /// The frame is for another run of the server.
     Incarnation = 2,
-    /// The token is not that of this address.
+    /// The token does not belong to this address.
     Token = 3,
-    /// The server takes sealed datagrams only.
+    /// The server accepts sealed datagrams only.
     KeyWanted = 4,
-    /// The server has no key.
     NoKey = 5,
     /// The server serves another messaging domain.
     Domain = 6,
 }
 
 impl Reason {
-    /// Whether what was refused was opened: then the refusal is closed as other frames to that
-    /// client are, and else in plain.
+    /// Whether the refused datagram was opened. Then the refusal is closed as other frames to that
+    /// client are; otherwise it is plain.
     pub(crate) const fn is_of_opened(self) -> bool {
         matches!(self, Self::Incarnation | Self::Token)
     }
@@ -98,8 +89,8 @@ impl Reason {
     }
 }
 
-/// A refusal. `echo` is what stood at [`ECHO_AT`] of what is refused, incarnation and snid are
-/// those of its header, so that a client knows it for an answer.
+/// A refusal. Its `echo` is what the refused datagram has at [`ECHO_AT`], and incarnation and snid
+/// are those of its header, so that the client recognizes the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) reason: Reason,
@@ -127,7 +118,7 @@ impl Hello {
 }
 
 impl Welcome {
-    /// The whole datagram, sealed with `key`: the hello's.
+    /// The whole datagram, sealed with the hello's `key`.
     pub(crate) fn datagram(&self, seal: &mut Seal, key: KeyId) -> Option<Vec<u8>> {
         let &Self { domain, incarnation, snid, datagram_bytes, time_ns: word, .. } = self;
         let cover = Cover { secret: 0, key };
@@ -143,7 +134,7 @@ impl Welcome {
         closed(seal, &frame, &body)
     }
 
-    /// `None` also when it makes no sense: a payload of packets that is no positive multiple of 64.
+    /// `None` also if the payload of packets is no positive multiple of 64 below 64 KiB.
     pub(crate) fn read(frame: &Frame, body: &[u8]) -> Option<Self> {
         if frame.kind != FrameKind::Welcome || body.len() < WELCOME_BODY_BYTES {
             return None;
@@ -169,14 +160,13 @@ impl Welcome {
     }
 }
 
-/// The bytes that a refusal of `datagram` repeats; 0 where it is too short.
+/// The bytes that a refusal of `datagram` repeats; 0 if it is too short.
 #[inline]
 pub(crate) fn echo_of(datagram: &[u8]) -> u64 {
     if datagram.len() < ECHO_AT + 8 { 0 } else { long(datagram, ECHO_AT) }
 }
 
 impl Refused {
-    /// The whole datagram, closed with `cover`.
     pub(crate) fn datagram(&self, seal: &mut Seal, cover: Cover) -> Option<Vec<u8>> {
         let Self { reason, echo, incarnation, snid } = *self;
         let domain = 0;
@@ -187,7 +177,6 @@ impl Refused {
         closed(seal, &frame, &body)
     }
 
-    /// What a server of another version says, unchecked: that it is one.
     pub(crate) fn of_another_version(datagram: &[u8]) -> Option<Self> {
         let body = datagram.get(FRAME_BYTES..FRAME_BYTES + REFUSAL_BODY_BYTES)?;
         Some(Self { reason: Reason::Version, echo: long(body, 8), incarnation: 0, snid: NodeId(0) })
@@ -202,7 +191,6 @@ impl Refused {
     }
 }
 
-/// A datagram of `frame` and `body`, unless its key has been taken away.
 fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Option<Vec<u8>> {
     let lead = seal.lead_bytes();
     let mut datagram = vec![0; lead + body.len() + seal.tail_bytes()];
@@ -210,14 +198,13 @@ fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Option<Vec<u8>> {
     seal.close(frame, &mut datagram).then_some(datagram)
 }
 
-/// The reason that the bytes of a refusal say, unchecked.
 pub(crate) fn reason_of(datagram: &[u8]) -> Option<Reason> {
     let body = datagram.get(FRAME_BYTES..FRAME_BYTES + 4)?;
     Reason::from_code(word(body, 0))
 }
 
-/// 16 secret bytes for use number `what`, out of random ones that are nobody else's: what is made
-/// for one use tells nothing of the others.
+/// 16 secret bytes for use number `what`, from random bytes that have no other use. The secret of
+/// one use says nothing about the others.
 pub(crate) fn derived(entropy: &[u8; 32], what: u64) -> u128 {
     let (key, rest) = entropy.split_at(16);
     let mut hasher = SipHasher128::new_with_key(&std::array::from_fn(|i| key[i]));
@@ -232,11 +219,9 @@ pub(crate) fn half(derived: u128) -> u64 {
     (derived as u64).max(1)
 }
 
-/// Makes and checks tokens: one secret a run, nothing a client.
-///
-/// The upper half of a token is the client's **session**, whatever its address; the lower half is
-/// right for one address. So the server can tell that a client whose address has changed is the one
-/// it knew, and remembers its RPCs by the session.
+/// Makes and checks tokens with one secret for each run and no state for a client. A token's upper
+/// half is the client's **session**; the lower half is valid for one address. So the server
+/// recognizes a client whose address has changed, and remembers its RPCs by the session.
 #[derive(Clone)]
 pub(crate) struct Tokens {
     secret: [u8; 16],
@@ -248,7 +233,7 @@ impl std::fmt::Debug for Tokens {
     }
 }
 
-/// What is hashed, before it: nothing that is hashed as one can be hashed as the other.
+/// Hashed first, so that the two kinds of input never have the same hash input.
 const SESSION: u8 = 1;
 const ADDRESS: u8 = 2;
 
@@ -257,7 +242,7 @@ impl Tokens {
         Self { secret }
     }
 
-    /// The session of client `snid`, who has a key of `owner`; never 0.
+    /// The session of client `snid` with a key of `owner`; never 0.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "half of the bits are wanted")]
     pub(crate) fn session(&self, snid: NodeId, owner: u64) -> u32 {
@@ -268,7 +253,7 @@ impl Tokens {
         (hasher.finish() as u32).max(1)
     }
 
-    /// The token of the client `snid` at `address`, whose session is `session`; never 0.
+    /// The token of client `snid` at `address` in its session; never 0.
     #[inline]
     pub(crate) fn of(&self, address: SocketAddr, snid: NodeId, session: u32) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.secret);
@@ -332,7 +317,7 @@ mod tests {
         for mut seal in seals() {
             let (key, cover) = (seal.first(), Cover::default());
             assert!(WELCOME.datagram(&mut seal, key).unwrap().len() <= hello.datagram(&mut seal).unwrap().len());
-            // The shortest frame of a client has one message of 16 bytes.
+            // A client's shortest frame has one message of 16 bytes.
             assert!(refused.datagram(&mut seal, cover).unwrap().len() <= seal.lead_bytes() + 16 + seal.tail_bytes());
         }
     }

@@ -1,14 +1,13 @@
-//! How much of the receive buffer RPCs may hold of which packets are still to come.
+//! The bound on the receive buffer that incomplete RPCs hold.
 //!
-//! They hold it until the last packet is there, or until they age out, and who means harm sends no
-//! last packet. So
+//! An incomplete RPC holds it until its last packet comes or it ages out, as an attacker's do. So
 //!
-//! - one part in eight of the buffer is for RPCs that are whole when they come;
+//! - one part in eight of the buffer is for RPCs that are complete when they come;
 //! - while more than half of the rest is held, no host has more than a quarter of it. Hosts are
-//!   told apart by their addresses: a client can have any number of numbers and ports. They are
-//!   counted by one of 256 values of a hash, so memory does not grow with them.
+//!   identified by address, because a client can use any number of ids and ports. They are counted
+//!   by one of 256 values of a hash, so memory does not grow with them.
 //!
-//! The longest RPC is let in if no other is incomplete, whatever the shares.
+//! The longest RPC is accepted if no other is incomplete, whatever the shares.
 
 use crate::rpc::answer::Answer;
 use nebula_nic::{BackendConfig, SLOT_BYTES};
@@ -16,13 +15,12 @@ use siphasher::sip::SipHasher24;
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
-/// One part in so many of the buffer is not for incomplete RPCs.
+/// The part of the buffer that incomplete RPCs may not use.
 const RESERVED_SHARE: u32 = 8;
 /// A host's share of the room, while others need it.
 const HOST_SHARE: u32 = 4;
 const COUNTS: usize = 256;
 
-/// Slots that incomplete RPCs hold.
 #[derive(Debug)]
 pub(super) struct Incomplete {
     slots: u32,
@@ -38,8 +36,7 @@ impl Incomplete {
         Self { slots: 0, slots_max, rpc_bytes_max: backend.rpc_bytes_max, by_host: [0; COUNTS], seed }
     }
 
-    /// Whether there is no room for another RPC of `rpc_bytes` bytes of `host`. Whether it is too
-    /// long is not said here.
+    /// Whether `host` has no room for another RPC. RPCs that are too long are refused elsewhere.
     pub(super) fn is_crowded(&self, host: IpAddr, rpc_bytes: u32) -> bool {
         if self.slots == 0 || rpc_bytes > self.rpc_bytes_max {
             return false;
@@ -50,14 +47,12 @@ impl Incomplete {
         self.slots + more > self.slots_max || (self.slots + more > self.slots_max / 2 && is_beyond_share)
     }
 
-    /// An RPC holds `slots` slots and is incomplete.
     pub(super) fn take(&mut self, answer: &mut Answer, slots: u32) {
         answer.incomplete_slots = slots;
         self.slots += slots;
         self.by_host[self.place(answer.ending.recipient.route.peer.ip())] += slots;
     }
 
-    /// It is whole, or over.
     pub(super) fn give_back(&mut self, answer: &mut Answer) {
         let slots = std::mem::take(&mut answer.incomplete_slots);
         self.slots -= slots;
@@ -85,7 +80,7 @@ mod tests {
         answer
     }
 
-    /// Of 800 slots 700 are available.
+    /// 700 of 800 slots are available.
     fn room() -> Incomplete {
         let backend = BackendConfig::new(1, Policy::Jbsq(2)).slots(800).rpc_bytes_max(64 * 400);
         Incomplete::new(&backend, 7)

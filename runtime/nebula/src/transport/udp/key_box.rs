@@ -1,10 +1,9 @@
-//! New keys on their way to a server's engines, which look once a turn.
+//! New keys for a server's engines, which check for them once a turn.
 
 use crate::config::key::Keys;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What an engine is to take over.
 #[derive(Debug, Default)]
 pub(crate) struct KeyBox {
     has_news: AtomicBool,
@@ -14,16 +13,15 @@ pub(crate) struct KeyBox {
 impl KeyBox {
     /// Leaves keys for the engine; they replace earlier ones that it has not taken.
     pub(crate) fn put(&self, keys: Keys) {
-        // A thread that panicked has not left half of the keys: they are moved.
+        // A poisoned lock is fine: keys are moved as a whole.
         *self.keys.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = keys;
-        // Release: pairs with the swap of `take_news`; who sees it finds these keys, or later ones.
+        // Release: pairs with the swap in `take`; an engine then reads these keys, or later ones.
         self.has_news.store(true, Ordering::Release);
     }
 
-    /// What has been left since the last look.
     #[inline]
     pub(crate) fn take_news(&self) -> Option<Keys> {
-        // Relaxed: it is only whether to look.
+        // Relaxed: it only decides whether to look.
         if self.has_news.load(Ordering::Relaxed) { self.take() } else { None }
     }
 

@@ -1,4 +1,4 @@
-//! The messages of a datagram: one behind another, each 16 bytes and what its kind adds.
+//! The messages of a datagram, one behind another: each has 16 bytes, then what its kind adds.
 //!
 //! ```text
 //! byte  0     1      2..4     4..8  8..12              12..14   14..16  16…
@@ -7,21 +7,16 @@
 //!                                                                       operation: as a request    grant: word: packets
 //! ```
 //!
-//! Kind 0 is padding up to the end. Reading takes any bytes: a message that is cut short or unknown
-//! ends the datagram with an error.
+//! Kind 0 is padding up to the end. A truncated or unknown message ends the datagram with an error.
 
 use super::frame::{long, short, word};
 use nebula_nic::{NodeId, RpcKey, TransferId};
 
-/// Bytes that every message has.
 const COMMON_BYTES: usize = 16;
-/// Bytes of a request before its payload.
 pub(crate) const REQUEST_BYTES: usize = COMMON_BYTES + 16;
-/// Bytes of a reply before its payload.
 pub(crate) const REPLY_BYTES: usize = COMMON_BYTES;
 /// Bytes of an acknowledgment, a pull or a cancel.
 const LONGER_BYTES: usize = COMMON_BYTES + 8;
-/// No deadline.
 pub(crate) const NO_BUDGET: u32 = u32::MAX;
 
 const PADDING: u8 = 0;
@@ -34,23 +29,21 @@ const PULL: u8 = 6;
 const CANCEL: u8 = 7;
 const OPERATION: u8 = 8;
 const GRANT: u8 = 9;
-/// Flag of a request: an acknowledgment is wanted. Flag of an acknowledgment: the RPC is whole.
+/// Flag of a request: an acknowledgment is wanted. Of an acknowledgment: the RPC is complete.
 const FLAG: u8 = 1;
-/// Flag of a request of several packets: its client sends what the server has granted.
+/// Flag of a request of several packets: its client waits for grants.
 const GRANTS: u8 = 2;
 
-/// What the sender of a request wants beside its answer.
+/// The messages that the sender of a request wants besides its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wants(u8);
 
 impl Wants {
-    /// An acknowledgment, if `is_wanted`.
     #[inline(always)]
     pub(crate) const fn ack_if(is_wanted: bool) -> Self {
         Self(if is_wanted { FLAG } else { 0 })
     }
 
-    /// Grants too, if `are_wanted`.
     #[inline(always)]
     pub(crate) const fn grants_if(self, are_wanted: bool) -> Self {
         Self(if are_wanted { self.0 | GRANTS } else { self.0 })
@@ -67,7 +60,6 @@ impl Wants {
     }
 }
 
-/// One packet of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request<'a> {
     pub(crate) tid: TransferId,
@@ -75,18 +67,17 @@ pub(crate) struct Request<'a> {
     pub(crate) pkt_idx: u16,
     pub(crate) wants: Wants,
     pub(crate) key_hash: u32,
-    /// From the stamp to the deadline, in microseconds; [`NO_BUDGET`] for none.
+    /// From the stamp to the deadline, in microseconds; or [`NO_BUDGET`].
     pub(crate) budget_us: u32,
-    /// The server's time of the first transmission, as the client reckons it.
+    /// The server's time of the first transmission, as the client estimates it.
     pub(crate) stamp_ns: u64,
     pub(crate) payload: &'a [u8],
 }
 
-/// One message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
     Request(Request<'a>),
-    /// A one-sided operation: laid out as a request of one packet, and no RPC.
+    /// A one-sided operation: laid out as a request of one packet, but no RPC.
     Operation(Request<'a>),
     Reply {
         tid: TransferId,
@@ -94,48 +85,46 @@ pub(crate) enum Message<'a> {
         pkt_idx: u16,
         payload: &'a [u8],
     },
-    /// Refused; the code is a `NackReason`'s.
+    /// Refused; the code is that of a `NackReason`.
     Nack {
         tid: TransferId,
         code: u32,
     },
-    /// In the server: whole, or with packets missing from `first_missing` on; bit `i` says that
-    /// packet `first_missing + i` has come.
+    /// The server has the whole RPC, or lacks packets from `first_missing` on; bit `i` is set if it
+    /// has packet `first_missing + i`.
     Ack {
         tid: TransferId,
         is_whole: bool,
         first_missing: u16,
         bitmap: u64,
     },
-    /// Executed without a reply; the code is a `Fault`'s.
+    /// Executed without a reply; the code is that of a `Fault`.
     Fault {
         tid: TransferId,
         code: u32,
     },
-    /// Packets of a reply are wanted: bit `i` is packet `first + i`.
+    /// Asks for packets of a reply: bit `i` is packet `first + i`.
     Pull {
         tid: TransferId,
         first: u16,
         bitmap: u64,
     },
-    /// So many packets of a request may be sent, from the first on.
+    /// The client may send the first `packets` packets of a request.
     Grant {
         tid: TransferId,
         packets: u32,
     },
-    /// The answer to the RPC of that number and stamp is not needed any more.
+    /// The client does not need the answer to the RPC with this number and stamp.
     Cancel {
         tid: TransferId,
         stamp_ns: u64,
     },
 }
 
-/// Bytes that are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageError;
 
 impl Message<'_> {
-    /// Bytes on the wire.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -173,14 +162,12 @@ impl Message<'_> {
 }
 
 impl Request<'_> {
-    /// Bytes on the wire.
     #[inline(always)]
     pub(crate) const fn len(&self) -> usize {
         REQUEST_BYTES + self.payload.len()
     }
 
-    /// Writes the message into `out`, which has exactly [`len`](Self::len) bytes: as a request, or
-    /// as a one-sided operation.
+    /// Writes a request or an operation into `out`, which has exactly [`len`](Self::len) bytes.
     #[inline(always)]
     pub(crate) fn encode(&self, is_operation: bool, out: &mut [u8]) {
         let kind = if is_operation { OPERATION } else { REQUEST };
@@ -203,7 +190,6 @@ pub(crate) fn encode_reply(tid: TransferId, rpc_bytes: u32, pkt_idx: u16, payloa
     behind.copy_from_slice(payload);
 }
 
-/// What every message has, as two words.
 #[inline(always)]
 const fn words(kind: u8, flags: u8, payload: usize, tid: TransferId, word: u32, pkt_idx: u16) -> [u64; 2] {
     debug_assert!(payload <= u16::MAX as usize);
@@ -229,31 +215,30 @@ impl<'a> Messages<'a> {
         Self { rest: body }
     }
 
-    /// Bytes that are left, and how many requests with `payload_bytes` they may be.
+    /// Bytes that are left, and the number of requests with `payload_bytes` that fit in them.
     pub(crate) const fn left(&self, payload_bytes: usize) -> (usize, usize) {
         (self.rest.len(), self.rest.len() / (REQUEST_BYTES + payload_bytes))
     }
 
-    /// The bytes from the next message on.
     #[inline(always)]
     pub(crate) const fn bytes(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The header of the next message as if that were a request.
+    /// The header of the next message, read as a request's.
     #[inline(always)]
     pub(crate) fn head(&self) -> Option<RequestHead<'a>> {
         self.head_at(0)
     }
 
-    /// The same of the message that is `bytes` bytes behind the next one's beginning.
+    /// As [`head`](Self::head), of the message `bytes` bytes after the next one's beginning.
     #[inline(always)]
     pub(crate) fn head_at(&self, bytes: usize) -> Option<RequestHead<'a>> {
         let rest = self.rest.get(bytes..)?;
         Some(RequestHead { header: rest.first_chunk()?, behind: rest.len() - REQUEST_BYTES })
     }
 
-    /// Goes on `bytes` bytes further, where a message begins or all end.
+    /// Skips `bytes` bytes, to the beginning of a message or the end.
     #[inline(always)]
     pub(crate) fn skip_bytes(&mut self, bytes: usize) {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
@@ -324,17 +309,14 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// What a request has before its payload, read word by word: two comparisons say whether it is the
-/// one that is expected.
+/// A request's header, read word by word: two comparisons check whether it is the expected one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestHead<'a> {
     header: &'a [u8; REQUEST_BYTES],
-    /// Bytes of the datagram behind it.
     behind: usize,
 }
 
 impl RequestHead<'_> {
-    /// Bytes of payload.
     #[inline(always)]
     pub(crate) fn payload_bytes(self) -> u32 {
         short(self.header, 2).into()
@@ -355,13 +337,13 @@ impl RequestHead<'_> {
         long(self.header, 24)
     }
 
-    /// Whether it is a request of one packet, all of which is there, of that number and stamp,
-    /// without a deadline; an acknowledgment need not be sent, as the reply is one.
+    /// Whether it is a complete request of one packet with this number and stamp, and without a
+    /// deadline. It may want an acknowledgment: the reply is one.
     #[inline(always)]
     pub(crate) fn is_whole_request(self, tid: TransferId, stamp_ns: u64) -> bool {
         let bytes = self.payload_bytes();
         let first = u64::from(REQUEST) | u64::from(bytes) << 16 | u64::from(tid.0) << 32;
-        // The second word holds the length of the whole RPC, and that the packet is its first one.
+        // The second word holds the length of the whole RPC and the packet's index, 0.
         (long(self.header, 0) & !(u64::from(FLAG) << 8)) == first
             && long(self.header, 8) & 0xFFFF_FFFF_FFFF == u64::from(bytes)
             && word(self.header, 20) == NO_BUDGET
@@ -370,7 +352,6 @@ impl RequestHead<'_> {
     }
 }
 
-/// The name of a client's RPC.
 #[inline(always)]
 pub(crate) const fn rpc_key(snid: NodeId, tid: TransferId) -> RpcKey {
     RpcKey { snid, tid }

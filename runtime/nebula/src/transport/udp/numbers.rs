@@ -1,10 +1,9 @@
-//! The numbers of clients, and which engine of a server each belongs to.
+//! The numbers of clients, and the engine of each.
 //!
 //! A server with several engines has a socket for each, and the kernel gives a datagram to the
-//! engine that its client's number names, wherever it comes from ([`GROUP_KEY`]). So a client stays
-//! with one engine, which remembers its RPCs, even when its address changes. Numbers are drawn one
-//! after the other by all engines together: consecutive clients belong to different engines. The
-//! first is random.
+//! engine of its client's number, whatever its address ([`GROUP_KEY`]). So a client stays with one
+//! engine, which remembers its RPCs, even when its address changes. All engines draw numbers from
+//! one counter, so consecutive clients belong to different engines. The first number is random.
 
 use super::frame::{FrameKind, KIND_AT, SNID_AT};
 use super::handshake::derived;
@@ -13,19 +12,16 @@ use nebula_sys::udp::GroupKey;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How the kernel finds the engine of a datagram: by the lowest byte of the client's number; any
-/// engine answers a hello.
+/// The lowest byte of the client's number chooses the engine; any engine answers a hello.
 #[expect(clippy::cast_possible_truncation, reason = "places in a header of 32 bytes")]
 pub(crate) const GROUP_KEY: GroupKey =
     GroupKey { owner_at: SNID_AT as u16, kind_at: KIND_AT as u16, for_anyone: FrameKind::Hello as u8 };
 
-/// A random number for the first client.
 #[expect(clippy::cast_possible_truncation, reason = "32 bits are wanted")]
 pub(crate) fn first_number(entropy: &[u8; 32]) -> u32 {
     derived(entropy, 5) as u32
 }
 
-/// The numbers of clients, at one engine.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     next: Arc<AtomicU32>,
@@ -35,27 +31,24 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Those of a server's engines, from `first` on.
+    /// The access of each of a server's engines; the first number is `first`.
     pub(crate) fn for_engines(engines: u16, first: u32) -> Vec<Self> {
         let next = Arc::new(AtomicU32::new(first));
         (0..engines).map(|engine| Self { next: next.clone(), engine, engines, drawn: 0 }).collect()
     }
 
-    /// The engine that these are for.
     pub(super) fn engine(&self) -> u16 {
         self.engine
     }
 
-    /// A number for another client, never 0. The lowest bytes that no whole turn of all engines has
-    /// room for are left out: 256 is no multiple of three, and 255 and 256 would be of the same
-    /// engine.
+    /// A number for another client, never 0. Leaves out the lowest bytes beyond the last multiple
+    /// of the engines: with three, 255 and 256 would be of the same engine.
     pub(super) fn draw(&mut self) -> NodeId {
         self.drawn = self.drawn.saturating_add(1);
         self.next()
     }
 
-    /// As [`draw`](Self::draw), for a client that belongs to this engine because its connection
-    /// does.
+    /// As [`draw`](Self::draw), for a client whose connection belongs to this engine.
     pub(super) fn draw_own(&mut self) -> NodeId {
         self.drawn = self.drawn.saturating_add(1);
         loop {
@@ -68,8 +61,7 @@ impl Numbers {
 
     fn next(&self) -> NodeId {
         loop {
-            // Relaxed: nothing else is read that another engine has written.
-            // After 2^32 clients numbers come again.
+            // Relaxed: no other read depends on it. After 2^32 clients numbers repeat.
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let turns = 256 / self.engines * self.engines;
             if number != 0 && u16::from(number.to_le_bytes()[0]) < turns {
@@ -78,13 +70,11 @@ impl Numbers {
         }
     }
 
-    /// Clients that this engine has given a number.
     pub(super) fn drawn(&self) -> u32 {
         self.drawn
     }
 
-    /// Whether the client belongs to this engine: any other remembers nothing of its RPCs, and must
-    /// not run them.
+    /// Whether the client belongs to this engine. Only its own engine may run its RPCs.
     #[inline]
     pub(super) fn is_own(&self, snid: NodeId) -> bool {
         self.engines == 1 || u16::from(snid.0.to_le_bytes()[0]) % self.engines == self.engine

@@ -1,5 +1,4 @@
-//! Station 11 on its way out: answers of one turn, packed by client into as few datagrams and
-//! system calls as they fit.
+//! Station 11 on its way out: packs a turn's answers by client into few datagrams and calls.
 
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameKind};
 use super::message::{Message, REPLY_BYTES, encode_reply};
@@ -9,12 +8,10 @@ use crate::net::{Route, Wire};
 use crate::rpc::recipient::Recipient;
 use nebula_nic::{Mtu, ReplyAt, Retention, Timestamp, TransferId, UNASKED_PACKETS};
 
-/// Packets of a reply that are sent without being asked for.
+/// The packets of a reply that are sent without a pull, as a bitmap.
 pub(super) const UNASKED_BITS: u64 = (1 << UNASKED_PACKETS) - 1;
-/// Answers for which there is room from the start.
 const PARCELS: usize = 1024;
 
-/// What an answer is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body {
     /// Packets `first + i` of a reply, for each bit `i`.
@@ -24,8 +21,7 @@ pub(super) enum Body {
         first: u32,
         bitmap: u64,
     },
-    /// The same of a reply that lies in no ring any more, but `bytes` bytes from `start` on among
-    /// those that were [moved](Outbox::move_replies).
+    /// Packets of a reply that is not in the ring, but from `start` on in [`Outbox::moved`].
     Moved {
         tid: TransferId,
         start: u32,
@@ -36,43 +32,37 @@ pub(super) enum Body {
     Message(Message<'static>),
 }
 
-/// An answer, and whose it is.
 #[derive(Debug)]
 struct Parcel {
     body: Body,
-    /// The place of its recipient among those of this turn.
     to: u32,
-    /// Its place in the order in which answers were given.
+    /// Its place in the order of the answers.
     number: u32,
 }
 
-/// The answers that wait for the end of the turn.
+/// The answers that leave at the end of the turn.
 #[derive(Debug)]
 pub(super) struct Outbox {
     parcels: Vec<Parcel>,
-    /// Whose they are, each at least once.
+    /// The answers' recipients, each at least once.
     recipients: Vec<Recipient>,
-    /// Replies that would have been written over before they are sent, and those that are in no
-    /// ring.
+    /// Replies that would be overwritten in the ring before they are sent, or were never in it.
     moved: Vec<u8>,
-    /// The time of this turn.
     now: Timestamp,
-    /// Whose answers are in the train already, before all parcels: the place of that recipient.
+    /// The index of the recipient whose answers are in the train already, before all parcels.
     in_train: Option<u32>,
-    /// Whether the next answers of that client are parcels.
+    /// Whether that recipient's next answers are parcels.
     is_train_whole: bool,
-    /// The place of the recipient that is addressed.
     latest: u32,
     /// Whether the parcels are of several clients.
     is_mixed: bool,
-    /// Where in the ring of replies the oldest of theirs begins.
+    /// Where the oldest of the parcels' replies begins in the ring.
     oldest: u64,
-    /// Whole datagrams of the handshake.
     greetings: Vec<(Route, Vec<u8>)>,
     train: Train,
-    /// Messaging domain and run of this server.
+    /// The server's messaging domain and incarnation.
     server: (u8, u64),
-    /// The longest datagram that the wire takes, and the shortest that a packet fits.
+    /// The longest datagram that the wire accepts, and the shortest that fits a packet.
     datagram_bytes: (usize, usize),
     mtu: Mtu,
 }
@@ -98,13 +88,12 @@ impl Outbox {
         }
     }
 
-    /// Begins a turn.
     #[inline(always)]
     pub(super) fn begin_turn(&mut self, now: Timestamp) {
         self.now = now;
     }
 
-    /// Whom the next answers are [for](Self::push).
+    /// Sets the recipient of the next answers that are [pushed](Self::push).
     #[inline(always)]
     pub(super) fn address(&mut self, recipient: &Recipient) {
         if self.recipients.get(self.latest as usize) != Some(recipient) {
@@ -123,8 +112,8 @@ impl Outbox {
         }
     }
 
-    /// Adds an answer, for the recipient that was [addressed](Self::address) last. Those of the
-    /// first client of a turn go into the train at once, while they are hot.
+    /// Adds an answer for the [addressed](Self::address) recipient. Those of the first client of a
+    /// turn go into the train at once, while they are in the cache.
     #[inline(always)]
     pub(super) fn push(&mut self, body: Body) {
         let is_in_train = match &body {
@@ -147,7 +136,7 @@ impl Outbox {
         }
     }
 
-    /// Adds a reply of one packet that is remembered nowhere, as [`push`](Self::push).
+    /// Adds a reply of one packet that is not remembered, as [`push`](Self::push).
     pub(super) fn push_copy(&mut self, tid: TransferId, reply: &[u8]) {
         #[expect(clippy::cast_possible_truncation, reason = "a reply of one packet")]
         let bytes = reply.len() as u32;
@@ -159,7 +148,7 @@ impl Outbox {
         }
     }
 
-    /// Whether the train is the recipient's, and nothing of it waits behind.
+    /// Whether the train is the recipient's, and none of its answers is a parcel.
     #[inline(always)]
     fn has_train(&mut self) -> bool {
         if self.in_train.is_none() && self.parcels.is_empty() {
@@ -182,8 +171,7 @@ impl Outbox {
         self.parcels.push(Parcel { body, to, number });
     }
 
-    /// Copies all replies that are still to be sent out of their ring, in `replies`: others may be
-    /// written over them then.
+    /// Copies all unsent replies out of their ring `replies`, so that they can be overwritten.
     #[cold]
     pub(super) fn move_replies(&mut self, retention: &Retention, replies: &[u8]) {
         for parcel in &mut self.parcels {
@@ -198,7 +186,7 @@ impl Outbox {
         self.oldest = u64::MAX;
     }
 
-    /// What datagrams for `recipient` begin with, and how long they may be.
+    /// The header of datagrams for `recipient`, and their longest length.
     #[inline]
     fn frame(&self, now: Timestamp, recipient: &Recipient) -> (Frame, usize) {
         let &Recipient { cover, snid, datagram_bytes, .. } = recipient;
@@ -210,20 +198,18 @@ impl Outbox {
         (Frame { kind, domain, incarnation, snid, datagram_bytes: DATAGRAM_BYTES_MAX, word, cover }, limit)
     }
 
-    /// Where in the ring of replies the oldest begins that is still to be sent: nothing may be
-    /// written over it. `u64::MAX` for none.
+    /// Where the oldest unsent reply begins in the ring, to be kept; `u64::MAX` for none.
     #[inline(always)]
     pub(super) fn oldest(&self) -> u64 {
         self.oldest
     }
 
-    /// Adds a whole datagram.
     #[cold]
     pub(super) fn send_now(&mut self, route: Route, datagram: Vec<u8>) {
         self.greetings.push((route, datagram));
     }
 
-    /// Sends everything. What the network does not take is lost: its client asks again.
+    /// Sends everything. If the network takes less, the rest is lost, and the clients ask again.
     #[inline]
     pub(super) fn flush(&mut self, now: Timestamp, replies: (&Retention, &[u8]), seal: &mut Seal, wire: &mut dyn Wire) {
         if self.recipients.is_empty() && self.greetings.is_empty() {
@@ -249,8 +235,7 @@ impl Outbox {
         let mut parcels = std::mem::take(&mut self.parcels);
         let recipients = &self.recipients;
         if std::mem::take(&mut self.is_mixed) {
-            // By number too, so that a client's answers stay in order; a sort that keeps it by
-            // itself allocates.
+            // By number too, because the sort that keeps a client's answers in order allocates.
             parcels.sort_unstable_by_key(|parcel| (recipients[parcel.to as usize].snid.0, parcel.number));
         }
         let one_client =
@@ -271,7 +256,6 @@ impl Outbox {
     }
 }
 
-/// One client's answers on their way into datagrams.
 struct Sending<'s> {
     train: &'s mut Train,
     seal: &'s mut Seal,
@@ -297,7 +281,6 @@ impl Sending<'_> {
         }
     }
 
-    /// Packets `first + i` of a reply, for each bit `i`.
     #[inline(always)]
     fn push_reply(&mut self, tid: TransferId, reply: &[u8], (first, bitmap): (u32, u64), mtu: Mtu) {
         #[expect(clippy::cast_possible_truncation, reason = "a reply's length is a u32")]
@@ -326,7 +309,7 @@ impl Sending<'_> {
         if !self.train.push(message) {
             self.close();
             self.train.begin(self.frame, self.limit);
-            // One message fits an empty train: datagrams are as long as a packet at least.
+            // One message fits an empty train: a datagram has room for a packet.
             let _ = self.train.push(message);
         }
     }

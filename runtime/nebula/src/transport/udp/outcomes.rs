@@ -1,5 +1,4 @@
-//! What a server remembers of the last RPCs of all its clients together: what became of each, and
-//! the replies, to be sent again.
+//! A server's memory of the last RPCs of all its clients: fates, and replies to send again.
 
 use super::message::Message;
 use super::outbox::{Body, Outbox};
@@ -9,35 +8,30 @@ use crate::rpc::slot::Slots;
 use crate::status::NetworkCounters;
 use nebula_nic::{EntryId, NackReason, ReplyAt, Retention, RetentionConfig, TransferId};
 
-/// The memory of outcomes.
 #[derive(Debug)]
 pub(super) struct Outcomes {
     pub(super) retention: Retention,
-    /// The ring of replies.
     replies: Box<[u8]>,
 }
 
 impl Outcomes {
     pub(super) fn new(config: RetentionConfig) -> Self {
         let retention = Retention::new(config);
-        // Not of zeros, which the kernel hands out page by page when they are first touched: that
-        // would be paid RPC by RPC.
+        // Not zeros, whose pages the kernel allocates at their first use: RPCs would pay for that.
         Self { replies: vec![1; retention.reply_bytes()].into(), retention }
     }
 
-    /// The memory, and the ring that it says where in a reply lies.
     pub(super) fn replies(&self) -> (&Retention, &[u8]) {
         (&self.retention, &self.replies)
     }
 
-    /// Whether a reply of `bytes` bytes would be written over one that `outbox` is still to send.
+    /// Whether a reply of `bytes` bytes would overwrite one that `outbox` has not sent.
     #[inline(always)]
     pub(super) fn overwrites(&self, bytes: u32, outbox: &Outbox) -> bool {
         self.retention.overwrites(outbox.oldest(), bytes)
     }
 
-    /// Remembers what became of the RPC `tid` of whom `outbox` has addressed last, and sends it.
-    /// Its reply begins in the slot `first`.
+    /// Remembers and sends the answer to `tid` of the addressed client; a reply begins in `first`.
     #[inline(always)]
     pub(super) fn end(
         &mut self,
@@ -62,7 +56,7 @@ impl Outcomes {
         outbox.push(body);
     }
 
-    /// Stores a reply in the ring; `None` where it is longer than that.
+    /// Stores a reply in the ring; `None` if it is longer than the ring.
     #[inline(always)]
     fn keep_reply(
         &mut self,
@@ -81,7 +75,6 @@ impl Outcomes {
         Some((at, reply))
     }
 
-    /// As [`end`](Self::end), of a reply of one packet that is in `reply`.
     pub(super) fn end_with(&mut self, (tid, entry): (TransferId, EntryId), reply: &[u8], outbox: &mut Outbox) {
         #[expect(clippy::cast_possible_truncation, reason = "a reply of one packet")]
         let bytes = reply.len() as u32;

@@ -1,4 +1,4 @@
-//! The server's end of UDP: datagrams in, answers out, and of its clients nothing kept.
+//! The server's end of UDP: datagrams in, answers out, and no state for its clients.
 //!
 //! ```text
 //! datagram ─▶ seal ─▶ hello?  ─▶ welcome                                              (here)
@@ -30,14 +30,11 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Looks at the wire in a turn, each of some dozens of datagrams: more of them than an inline
-/// worker serves in a turn, so that under overload what is too much is refused, instead of waiting
-/// unseen in the kernel's buffer.
+/// Receive calls in a turn, of some dozens of datagrams each: more than an inline worker serves, so
+/// that under overload the excess is refused instead of waiting in the kernel.
 const LOOKS_PER_TURN: usize = 4;
-/// Datagrams of a look that say that there are more.
 const BUSY: usize = 16;
 
-/// The transport of a `udp://` server.
 #[derive(Debug)]
 pub(crate) struct UdpPort {
     wire: Box<dyn Wire>,
@@ -46,16 +43,13 @@ pub(crate) struct UdpPort {
     outbox: Outbox,
     early_drop: EarlyDrop,
     keys: Arc<KeyBox>,
-    /// Whose bytes of this turn were no datagrams of a client's.
+    /// Senders of bytes in this turn that no client sends.
     strange: Vec<Route>,
-    /// What made no sense, as it was counted last, and whether nobody has been told that it is more
-    /// than before.
+    /// The violations last counted, and whether there are more that were not reported.
     counted: (u64, bool),
-    /// The time of the last turn.
     now: Timestamp,
 }
 
-/// Who is let in, and how.
 #[derive(Debug)]
 struct Validation {
     seal: Seal,
@@ -63,33 +57,30 @@ struct Validation {
     domain: u8,
     incarnation: u64,
     numbers: Numbers,
-    /// What a client sends comes to the engine that its hello has come to.
+    /// Whether a client's datagrams come to the engine that its hello came to.
     keeps_clients: bool,
     hosts: Hosts,
     tenancy: Tenancy,
     rpc_bytes_max: u32,
-    /// 0 when the service does not say.
     reply_bytes_max: u32,
     mtu_bytes: u32,
     slo: Span,
     violations: u64,
-    /// Whose token was found right last, and its session: mostly the next datagram is of the same.
+    /// The client whose token was last found valid, and its session, for its next datagram.
     latest: (Option<Claim>, u32),
 }
 
-/// Who a client says it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Claim {
     peer: SocketAddr,
     snid: NodeId,
-    /// Whose key it has.
     owner: u64,
     token: u64,
 }
 
 impl UdpPort {
-    /// A port over `wire`, for the engine of `numbers` and a back end of `backend`. The engines of
-    /// a server have the same `entropy`, so that each knows a token that another has made.
+    /// A port over `wire`, for the engine of `numbers`. The engines of a server have the same
+    /// `entropy`, so that each accepts the others' tokens.
     pub(crate) fn new(
         config: &ServerConfig,
         backend: &BackendConfig,
@@ -99,7 +90,7 @@ impl UdpPort {
         keys: Arc<KeyBox>,
         one_sided: OneSided,
     ) -> Self {
-        // No two engines use the same nonces.
+        // Engines must not share nonces.
         let salt = derived(entropy, 1 | u64::from(numbers.engine()) << 32);
         let seal = Seal::new(&config.keys, salt.to_le_bytes());
         let tenancy = Tenancy::new(&config.tenants);
@@ -160,16 +151,14 @@ impl Transport for UdpPort {
                     && let Some((snid, number)) = validation.claimed(now, route.peer, datagram)
                     && intake.turns_away_all(now, number)
                 {
-                    // Not even opened, which costs more than all else: nothing follows from whose
-                    // number it claims to be but this.
+                    // Opening it costs most. The unchecked number decides only about this drop.
                     early_drop.note(now, route.peer, snid, bytes as u64, bytes as u64);
                     return memory.leave_unread(bytes, intake);
                 }
                 match validation.open(now, route, datagram) {
                     Opened::Frame(peer, body) => {
                         let unanswered = memory.unanswered();
-                        // While any are dropped, whose is served first is not for the order of
-                        // their datagrams to say.
+                        // Under early drop, the order of datagrams must not decide who is served.
                         let at_once = early_drop.is_idle().then_some(&mut *at_once);
                         let taken = memory.take_messages(now, &peer, body, (intake, outbox), at_once);
                         packets += taken;
@@ -179,8 +168,7 @@ impl Transport for UdpPort {
                             early_drop.note(now, route.peer, peer.recipient.snid, bytes as u64, lost);
                         }
                     }
-                    // Anti-amplification: an address that is not validated is sent no more bytes
-                    // than came from it.
+                    // Anti-amplification: an unvalidated address gets no more bytes than it sent.
                     Opened::Answer(answer) if answer.len() <= bytes => outbox.send_now(route, answer),
                     Opened::Answer(_) | Opened::Nothing => {}
                     Opened::Strange => strange.push(route),
@@ -189,8 +177,7 @@ impl Transport for UdpPort {
             if !strange.is_empty() {
                 strange.drain(..).for_each(|peer| wire.hang_up(peer));
             }
-            // Once there is no time for refusals, more of the same would only keep what waits from
-            // being served.
+            // Once there is no time for refusals, reading more would only delay waiting RPCs.
             if intake.refusals.is_used_up() || looked.map_or(true, |datagrams| datagrams < BUSY) {
                 break;
             }
@@ -201,10 +188,10 @@ impl Transport for UdpPort {
         if !early_drop.is_idle()
             && let Some(rules) = early_drop.end_turn(now, packets == 0 && intake.backend.queue_depth() == 0)
         {
-            // Where that cannot be done, more comes than can be served, as before.
+            // If the wire cannot, it receives more than can be served, as before.
             let _ = wire.set_drop_rules(rules);
         }
-        // A wire of connections alone counts for itself.
+        // Only a wire of connections counts violations itself.
         if packets == 0 && self.validation.keeps_clients {
             let counted = self.validation.violations + self.wire.violations();
             self.counted = (counted, self.counted.1 || counted != self.counted.0);
@@ -212,7 +199,7 @@ impl Transport for UdpPort {
         packets
     }
 
-    /// No client is known here, but what is counted has changed.
+    /// Clients are not known here; reports that the counts have changed.
     #[inline(always)]
     fn news(&mut self) -> Option<Vec<NodeId>> {
         std::mem::take(&mut self.counted.1).then(Vec::new)
@@ -245,7 +232,7 @@ impl Transport for UdpPort {
         self.wire.let_nobody_in();
     }
 
-    /// Nothing is kept of them: what is known is how many have been let in.
+    /// The number of clients accepted so far: they are not known after that.
     fn clients(&self) -> u32 {
         self.validation.numbers.drawn()
     }
@@ -259,28 +246,25 @@ impl Transport for UdpPort {
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
-        // What is dropped wakes nobody up.
+        // Dropped datagrams wake no engine.
         if !self.early_drop.is_idle()
             && let Some(rules) = self.early_drop.end()
         {
             let _ = self.wire.set_drop_rules(rules);
         }
-        // Where it cannot wait, it looks again: no harm but the time.
+        // If waiting fails, the engine polls, which only costs time.
         let _ = self.wire.wait(timeout, Some(parker));
         true
     }
 }
 
-/// What a datagram is.
 enum Opened<'d> {
-    /// Messages of a client whose address is its own.
+    /// Messages of a client with a validated address.
     Frame(Peer, &'d [u8]),
     /// An answer of the handshake.
     Answer(Vec<u8>),
-    /// Nothing to act on.
     Nothing,
-    /// What no client sends. A datagram may have been changed on its way; a connection does not do
-    /// that.
+    /// Bytes that no client sends. A network may change a datagram; a connection does not.
     Strange,
 }
 
@@ -325,13 +309,13 @@ impl Validation {
         let cover = Cover::of_token(frame.word, key);
         let recipient = Recipient { route, cover, snid: frame.snid, datagram_bytes: frame.datagram_bytes };
         let number = self.number(now, route.peer, frame.snid, owner);
-        // Where anybody can have any number of numbers, one that comes again is told apart by its
-        // address. With a key the session stays when that changes.
+        // Without keys anyone can use any number, so an address distinguishes clients that reuse
+        // one. With a key the session does, and stays when the address changes.
         let tag = if self.seal.is_sealed() { session } else { cover.secret };
         Opened::Frame(Peer { recipient, number, tag }, body)
     }
 
-    /// The session of a client whose token is that of its address, and whose key is `owner`'s.
+    /// The session of a client, if its token fits its address and its key's `owner`.
     #[inline]
     fn session(&mut self, peer: SocketAddr, frame: &Frame, owner: u64) -> Option<u32> {
         let claim = Claim { peer, snid: frame.snid, owner, token: frame.word };
@@ -345,13 +329,12 @@ impl Validation {
         Some(self.latest.1)
     }
 
-    /// What the NIC knows a client of `owner` by.
     #[inline]
     fn number(&mut self, now: Timestamp, peer: SocketAddr, snid: NodeId, owner: u64) -> NodeId {
         NodeId(self.hosts.number(peer, now, snid).0 | self.tenancy.bits(owner))
     }
 
-    /// The client whose messages a datagram claims to have, and what the NIC knows it by.
+    /// The client that a datagram claims to be of, and its number at the NIC.
     #[inline]
     fn claimed(&mut self, now: Timestamp, peer: SocketAddr, datagram: &[u8]) -> Option<(NodeId, NodeId)> {
         let snid = claimed(datagram)?;
@@ -359,7 +342,6 @@ impl Validation {
         Some((snid, self.number(now, peer, snid, owner)))
     }
 
-    /// Lets a client in: nothing is kept but how many there were.
     #[cold]
     fn greet<'d>(&mut self, now: Timestamp, peer: SocketAddr, frame: &Frame, body: &[u8]) -> Opened<'d> {
         let Some(hello) = Hello::read(frame, body) else {
@@ -367,9 +349,8 @@ impl Validation {
             return Opened::Nothing;
         };
         let key = frame.cover.key;
-        // Datagrams are brought to the engine that their client belongs to, whichever its hello has
-        // come to. A connection stays where it is: another engine's client that comes here is a new
-        // one.
+        // The kernel gives a datagram to its client's engine, whichever the hello came to. A
+        // connection stays at its engine: another engine's client that connects here is a new one.
         let is_ours = !self.keeps_clients || self.numbers.is_own(hello.snid);
         let snid = match self.keeps_clients {
             _ if is_ours && self.knows(peer, &hello, key) => hello.snid,
@@ -394,9 +375,8 @@ impl Validation {
         Opened::of(welcome.datagram(&mut self.seal, key))
     }
 
-    /// Whether it is a client that the server has let in. Where datagrams are sealed it may have
-    /// another address now, which the welcome's way there proves: nobody without its owner's key
-    /// can say what it says.
+    /// Whether the server has accepted this client. A client with a key may have changed its
+    /// address: the owner's key proves who it is, and the welcome's path proves the address.
     fn knows(&self, peer: SocketAddr, hello: &Hello, key: KeyId) -> bool {
         let session = self.tokens.session(hello.snid, self.seal.owner(key));
         let is_same_session = hello.token >> 32 == u64::from(session);
@@ -406,12 +386,11 @@ impl Validation {
     #[cold]
     fn refuse<'d>(&mut self, reason: Reason, echo: u64, frame: &Frame) -> Opened<'d> {
         let refused = Refused { reason, echo, incarnation: frame.incarnation, snid: frame.snid };
-        // So that only who saw what is refused can have made it.
+        // So that only a sender that saw the refused datagram can forge this one.
         Opened::of(refused.datagram(&mut self.seal, Cover::of_token(frame.word, frame.cover.key)))
     }
 
-    /// Tells a client of another messaging domain so, as it asks to be let in; whatever else it
-    /// sends is not answered.
+    /// Refuses the hello of a client of another messaging domain; ignores its other datagrams.
     #[cold]
     fn refuse_domain<'d>(&mut self, frame: &Frame, echo: u64) -> Opened<'d> {
         self.violations += 1;
@@ -422,8 +401,8 @@ impl Validation {
         Opened::of(refused.datagram(&mut Seal::Plain, Cover::default()))
     }
 
-    /// Answers bytes that could not be opened, where their sender may be a client of another
-    /// version or one without the key: in plain, so that it can be read.
+    /// Refuses bytes that could not be opened, if their sender may be a client of another version
+    /// or without the key: in plain, so that it can read the refusal.
     #[cold]
     fn refuse_bytes<'d>(&mut self, error: FrameError, echo: u64) -> Opened<'d> {
         self.violations += 1;
@@ -438,7 +417,7 @@ impl Validation {
     }
 }
 
-/// The client whose messages a datagram claims to have.
+/// The client that a datagram claims to be of.
 #[inline]
 fn claimed(datagram: &[u8]) -> Option<NodeId> {
     let is_client = datagram.len() >= SNID_AT + 4 && datagram[KIND_AT] == FrameKind::Client as u8;
@@ -513,8 +492,7 @@ mod tests {
         assert_ne!(engines[0].seal.lead(), engines[1].seal.lead());
     }
 
-    /// The number under which a client goes on that says hello from `peer` with the number and the
-    /// token of `frame`.
+    /// The number of a client after a hello from `peer` with the number and token of `frame`.
     fn greeted(validation: &mut Validation, seal: &mut Seal, frame: &Frame, peer: SocketAddr) -> Option<NodeId> {
         let hello = Hello { domain: 0, echo: 1, snid: frame.snid, token: frame.word, datagram_bytes: 1232 };
         let mut hello = hello.datagram(seal)?;
@@ -545,7 +523,7 @@ mod tests {
         assert_ne!(greeted(&mut plain, &mut Seal::Plain, &frame, elsewhere), Some(frame.snid));
     }
 
-    /// A wire that writes down how many drop rules it has, at each change and as it begins to wait.
+    /// A wire that records its number of drop rules at each change and at each wait.
     #[derive(Debug, Default)]
     struct RulesWire {
         rules: usize,
@@ -616,8 +594,7 @@ mod tests {
         for _ in 0..2 {
             assert!(port.wait(None, parker.as_fd()));
         }
-        // What is dropped wakes nobody up: so the rule goes before the first sleep, and once is
-        // enough.
+        // Dropped datagrams wake no engine, so the rule must go before the first sleep, once.
         assert_eq!(*told.lock().unwrap(), [("set", 1), ("set", 0), ("wait", 0), ("wait", 0)]);
     }
 }

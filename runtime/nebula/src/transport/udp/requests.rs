@@ -1,5 +1,5 @@
-//! What a server makes of a client's messages: station 2's second question, *has this RPC come
-//! before?*, and then the NIC's stations.
+//! Processes a client's messages: station 2's second question, *has this RPC come before?*, and
+//! then the NIC's stations.
 //!
 //! | the RPC is | a request | a pull |
 //! |---|---|---|
@@ -25,58 +25,49 @@ use nebula_nic::{
     Retention, RetentionConfig, RetentionKey, Seen, Timestamp, TransferId, Verdict,
 };
 
-/// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would
-/// raise the floor for everybody.
+/// How far a stamp may be ahead of the server's time: a later one would raise the floor for all.
 pub(super) const AHEAD_NS: u64 = 2_000_000;
-/// Packets of replies that one datagram can have sent again: 16 pulls in full. Or a client that
-/// asks for the same a thousand times in one datagram would keep the server busy with nothing else.
+/// The most reply packets that one datagram can have sent again: 16 full pulls. Without a bound, a
+/// thousand pulls in one datagram would occupy the server.
 const AGAIN_PACKETS: u32 = 1024;
-/// Bytes of a datagram that is not read whose copying costs what a packet does.
+/// Bytes of an unread datagram whose copying costs as much as a packet.
 const UNREAD_BYTES: usize = 2048;
-/// How long a read may take to arrive, from its stamp on.
+/// How long after its stamp a one-sided read may arrive.
 const READ_WITHIN_NS: u64 = 10_000_000_000;
-/// In the note of an RPC in the server, beside its first slot: it is whole.
+/// The flag in an RPC's note, next to its first slot, that the RPC is complete.
 pub(super) const WHOLE: u32 = 1 << 31;
 
-/// A client, for as long as its datagram is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub(crate) recipient: Recipient,
-    /// What the NIC knows it by.
     pub(crate) number: NodeId,
-    /// It tells clients apart that have had the same number.
+    /// Distinguishes clients that have had the same number.
     pub(crate) tag: u32,
 }
 
 impl Peer {
-    /// The name of its RPC `tid`, as the server remembers it.
     #[inline(always)]
     pub(super) const fn key(&self, tid: TransferId) -> RetentionKey {
         RetentionKey { rpc: rpc_key(self.recipient.snid, tid), tag: self.tag }
     }
 }
 
-/// What a server remembers: the last RPCs of all its clients together.
+/// A server's memory of the last RPCs of all its clients together.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(super) outcomes: Outcomes,
-    /// What is answered to an RPC that is served at once.
     pub(super) at_once: Box<Answer>,
-    /// The entries of a run while it is served.
     pub(super) run_entries: Vec<EntryId>,
-    /// Buffers of answers, to be used again.
     #[expect(clippy::vec_box, reason = "an answer travels with its RPC: as a pointer")]
     spare: Vec<Box<Answer>>,
-    /// What handlers are told of RPCs that cores have.
+    /// The cancellation flags of RPCs that cores have.
     cancels: Cancels,
-    /// RPCs that cores have and that are cancelled.
     cancelled_begun: usize,
     reply_bytes_max: u32,
     pub(super) mtu: Mtu,
     incomplete: Incomplete,
     pub(super) granting: Granting,
     one_sided: OneSided,
-    /// Packets that may still be sent again for the current datagram.
     again: u32,
     violations: u64,
     pub(super) counters: NetworkCounters,
@@ -84,8 +75,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(super) fn new(config: &ServerConfig, backend: &BackendConfig, seed: u64, one_sided: OneSided) -> Self {
-        // An RPC in the server takes a slot and an entry at least, and the last ones that are over
-        // are to be remembered too.
+        // An RPC in the server takes a slot and an entry; the last ended ones need entries too.
         let entries = config.retention_rpcs.max(2 * backend.slots);
         let outcomes = Outcomes::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
         Self {
@@ -119,22 +109,20 @@ impl Memory {
         NetworkCounters { operations, operations_refused, ..self.counters }
     }
 
-    /// Requests that were neither served nor refused by a NACK, so far, in datagrams that were
-    /// read.
+    /// Requests neither served nor refused by a NACK so far, in datagrams that were read.
     #[inline(always)]
     pub(super) fn unanswered(&self) -> u64 {
         self.counters.unanswered
     }
 
-    /// Counts a datagram of which nothing was read.
     #[cold]
     pub(super) fn leave_unread(&mut self, bytes: usize, intake: &mut Intake) {
         intake.refusals.count_unanswered(cost_unread(bytes));
         self.counters.unread += 1;
     }
 
-    /// Takes the messages of a datagram, of which `at_once` may serve the first requests before any
-    /// is queued. Returns the packets of requests.
+    /// Takes the messages of a datagram. `at_once` may serve the first requests before any is
+    /// queued. Returns the number of request packets.
     #[inline]
     pub(super) fn take_messages(
         &mut self,
@@ -159,7 +147,6 @@ impl Memory {
                     packets += 1;
                     self.take_request(now, peer, &request, intake, outbox);
                     if self.counters.unanswered > unanswered && intake.turns_away_all(now, peer.number) {
-                        // None of the others would be served.
                         let (bytes, left) = messages.left(request.payload.len());
                         return packets + self.lose_rest(bytes, left, intake);
                     }
@@ -203,8 +190,8 @@ impl Memory {
         }
     }
 
-    /// A one-sided operation: decided about and carried out here and now. What only reads may be
-    /// done twice, and is not remembered; what changes memory is, as RPCs are.
+    /// Carries out a one-sided operation at once. A read may be done twice, and is not remembered;
+    /// a change of memory is remembered as RPCs are.
     #[inline(never)]
     fn take_operation(&mut self, now: Timestamp, peer: &Peer, operation: &Request<'_>, outbox: &mut Outbox) {
         let &Request { tid, stamp_ns, payload, .. } = operation;
@@ -218,8 +205,7 @@ impl Memory {
         }
         let decoded = Access::decode(payload);
         if !changes(decoded) {
-            // Numbers come again: the answer to a copy of long ago must not be that of another
-            // read.
+            // Numbers repeat: the answer to an old copy must not pass for that to another read.
             if now_ns.saturating_sub(stamp_ns) < READ_WITHIN_NS {
                 let (answer, bytes) = self.one_sided.execute(decoded);
                 outbox.address(&peer.recipient);
@@ -230,8 +216,7 @@ impl Memory {
         let key = peer.key(tid);
         match self.outcomes.retention.look(key, stamp_ns) {
             Seen::New => {
-                // Nothing can be remembered of it, so nothing may be done with it; its client tries
-                // again.
+                // It cannot be remembered, so it must not be executed; its client tries again.
                 let Ok(entry) = self.outcomes.retention.begin(key, stamp_ns, WHOLE) else { return };
                 let (answer, bytes) = self.one_sided.execute(decoded);
                 outbox.address(&peer.recipient);
@@ -245,7 +230,7 @@ impl Memory {
         }
     }
 
-    /// The first packet of an RPC to come.
+    /// The first packet of an RPC that arrives.
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, peer: &Peer, request: &Request<'_>, intake: &mut Intake, outbox: &mut Outbox) {
         let key = peer.key(request.tid);
@@ -262,14 +247,12 @@ impl Memory {
             return self.refuse(now, peer, key, request, NackReason::Expired, (intake, outbox));
         }
         if self.outcomes.retention.is_full() {
-            // Nothing can be remembered of it, so nothing may be done with it; its client tries
-            // again.
+            // It cannot be remembered, so it must not be executed; its client tries again.
             return;
         }
         if request.rpc_bytes > self.mtu.bytes() {
             if intake.missing(rpc_key(peer.number, request.tid)).is_some() {
-                // Two clients of a host may have the same number at the NIC: this one's RPC is not
-                // to get into another's.
+                // Two clients of a host may have one number at the NIC. Their RPCs must not mix.
                 self.violations += 1;
                 return;
             }
@@ -304,17 +287,16 @@ impl Memory {
                 }
             }
             Verdict::Nack { reason } => self.refuse(now, peer, key, request, reason, (intake, outbox)),
-            // It was refused when there was no time to say so. A client that waits for grants sends
-            // no packets by which the NIC would forget that.
+            // It was refused when there was no time for a NACK. A client that waits for grants
+            // sends no packets by which the NIC would forget that.
             Verdict::Drop { reason: DropReason::AlreadyNacked } if request.wants.grants() && request.wants.ack() => {
                 self.refuse(now, peer, key, request, NackReason::BufferFull, (intake, outbox));
             }
-            // Its client hears of it, if it is one, when it asks again.
+            // A real client learns its RPC's fate when it asks again.
             Verdict::Drop { .. } => self.violations += 1,
         }
     }
 
-    /// A packet of an RPC in the server.
     fn go_on(
         &mut self,
         now: Timestamp,
@@ -330,14 +312,13 @@ impl Memory {
             Self::redirect(entry, note, peer, intake);
             return self.wait_on(peer, request.tid, outbox);
         }
-        // An RPC of one packet is whole with its first: here it would begin another of the same
-        // number.
+        // An RPC of one packet is complete with its first: this one would begin another.
         if !self.is_sound(request) || request.rpc_bytes <= self.mtu.bytes() {
             self.violations += 1;
             return;
         }
         let answer = intake.payloads.answer(note).filter(|answer| answer.entry == entry);
-        // As it was when the RPC began: its client may be elsewhere now.
+        // The number from when the RPC began: the client's address may have changed.
         let Some(number) = answer.map(|answer| answer.number) else { return };
         let mut is_whole = false;
         if let Verdict::Write { slots, offset_bytes, complete, .. } = intake.receive(now, header(number, request)) {
@@ -346,7 +327,6 @@ impl Memory {
             if complete {
                 if let Some(answer) = intake.payloads.answer(slots.start.0) {
                     self.incomplete.give_back(answer);
-                    // Its client may be elsewhere than when it began.
                     answer.ending.recipient = peer.recipient;
                 }
                 self.outcomes.retention.set_note(entry, note | WHOLE);
@@ -364,14 +344,13 @@ impl Memory {
         }
     }
 
-    /// The answer goes where its client is now, unless a core has it already.
+    /// Sends the answer to the client's latest address, unless a core has the RPC already.
     fn redirect(entry: EntryId, note: u32, peer: &Peer, intake: &mut Intake) {
         if let Some(answer) = intake.payloads.answer(note & !WHOLE).filter(|answer| answer.entry == entry) {
             answer.ending.recipient = peer.recipient;
         }
     }
 
-    /// The first packet of several has been taken in.
     #[inline(never)]
     fn take_first(&mut self, now: Timestamp, peer: &Peer, request: &Request<'_>, intake: &Intake, outbox: &mut Outbox) {
         if request.wants.grants() {
@@ -383,7 +362,7 @@ impl Memory {
         }
     }
 
-    /// Tells which packets have come, and how far the client may go on, if it waits for that.
+    /// Reports which packets have arrived, and a grant if the client waits for one.
     fn acknowledge(
         &mut self,
         now: Timestamp,
@@ -404,7 +383,6 @@ impl Memory {
         }
     }
 
-    /// Tells clients how far they may go on.
     #[cold]
     pub(super) fn grant(&mut self, now: Timestamp, outbox: &mut Outbox) {
         while let Some((Grant { rpc, packets }, recipient)) = self.granting.poll_grant(now) {
@@ -413,14 +391,14 @@ impl Memory {
         }
     }
 
-    /// Tells that the RPC is whole and will be answered.
+    /// Reports that the RPC is complete and will be answered.
     fn wait_on(&self, peer: &Peer, tid: TransferId, outbox: &mut Outbox) {
         let ack = Message::Ack { tid, is_whole: true, first_missing: 0, bitmap: 0 };
         send(outbox, peer, Body::Message(ack));
     }
 
-    /// Refuses an RPC of which nothing is in the server, for good; or, where there is no time for
-    /// that, acts as if it had been lost.
+    /// Refuses an RPC of which the server has nothing, for good. If there is no time for a NACK,
+    /// acts as if the request had been lost.
     #[cold]
     fn refuse(
         &mut self,
@@ -435,21 +413,21 @@ impl Memory {
             return self.lose(intake);
         }
         intake.refusals.count();
-        // What cannot be remembered is not said: it would not be true of the next copy of it.
+        // A NACK that is not remembered would not hold for the next copy.
         if self.outcomes.retention.nacked(key, request.stamp_ns, reason).is_ok() {
             self.counters.expired += u64::from(reason == NackReason::Expired);
             send(outbox, peer, nack(request.tid, reason));
         }
     }
 
-    /// Does nothing with a request: its client sends it again.
+    /// Drops a request: its client sends it again.
     #[cold]
     fn lose(&mut self, intake: &mut Intake) {
         intake.refusals.count_unanswered(1);
         self.counters.unanswered += 1;
     }
 
-    /// Does nothing with the rest of a datagram: `bytes`, as many as `packets` requests have.
+    /// Drops the rest of a datagram: `bytes`, the length of `packets` requests.
     #[cold]
     fn lose_rest(&mut self, bytes: usize, packets: usize, intake: &mut Intake) -> usize {
         intake.refusals.count_unanswered(cost_unread(bytes));
@@ -457,7 +435,6 @@ impl Memory {
         packets
     }
 
-    /// Answers as before.
     #[cold]
     fn answer_again(&mut self, peer: &Peer, tid: TransferId, seen: Seen, wanted: Wanted, outbox: &mut Outbox) {
         let body = match seen {
@@ -482,12 +459,11 @@ impl Memory {
         self.answer_again(peer, tid, seen, Wanted { first: first.into(), bitmap }, outbox);
     }
 
-    /// The answer is not needed any more: the RPC is dropped, or its handler told, if a core has
-    /// it.
+    /// The answer is not needed: drops the RPC, or informs its handler if a core has it.
     fn cancel(&mut self, peer: &Peer, tid: TransferId, stamp_ns: u64, intake: &mut Intake) {
         let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.outcomes.retention.recall(key) else { return };
-        // Numbers come again, stamps do not: this was said of an RPC that is long over.
+        // Numbers repeat, stamps do not: this one cancels an RPC that ended long ago.
         if self.outcomes.retention.stamp_ns(entry) != stamp_ns {
             self.violations += 1;
             return;
@@ -500,7 +476,6 @@ impl Memory {
         }
     }
 
-    /// Remembers what became of an RPC, and sends it.
     #[inline]
     pub(super) fn end(&mut self, mut answer: Box<Answer>, outbox: &mut Outbox) {
         let (tid, entry) = (answer.tid, answer.entry);
@@ -516,21 +491,19 @@ impl Memory {
         self.spare.push(answer);
     }
 
-    /// Whether the packet can be one of its RPC, and has as many bytes as it says.
     #[inline(always)]
     fn is_sound(&self, request: &Request<'_>) -> bool {
         let bytes = self.mtu.packet_bytes(request.rpc_bytes, request.pkt_idx.into());
-        // An RPC that is too long is refused by the NIC, whatever it carries.
+        // The NIC refuses an RPC that is too long.
         bytes as usize == request.payload.len()
     }
 }
 
-/// What receiving bytes costs that are not read, in packets that are.
+/// The cost of receiving bytes that are not read, in packets that are.
 fn cost_unread(bytes: usize) -> u32 {
     u32::try_from(bytes / UNREAD_BYTES).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// Which packets of a reply.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     first: u32,

@@ -1,14 +1,13 @@
-//! Whether a datagram is what its sender wrote: a check that begins with a secret, or a seal
-//! against everybody without the key.
+//! Checks that a datagram is its sender's: by a checksum over a secret, or by a seal with a key.
 //!
 //! ```text
 //! plain    header with CRC-32C | messages
 //! sealed   header, in the clear and authenticated | nonce 24 | messages, encrypted | tag 16
 //! ```
 //!
-//! The seal is XChaCha20-Poly1305. A nonce is 16 random bytes of the sender's run and a counter:
-//! the cipher derives a key from the shared one and the random bytes, so that every run of every
-//! client has its own, and the server keeps none of them. The header names the key by its
+//! The seal is XChaCha20-Poly1305. A nonce is 16 random bytes of the sender's run and a counter.
+//! The cipher derives a key from the shared one and the random bytes, so that every run of every
+//! client has its own, and the server stores none of them. The header names the key by its
 //! [tag](key_tag), so that a server with many keys tries one.
 
 use super::frame::{CHECK, FRAME_BYTES, Frame, FrameError};
@@ -19,12 +18,11 @@ use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 
-/// Bytes of a nonce, of the part of it that is one for a run, and of a tag.
+/// Bytes of a nonce, of its random part, which is fixed for a run, and of a tag.
 const NONCE_BYTES: usize = 24;
 const SALT_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
 
-/// Closes datagrams that go out and opens those that come in.
 pub(crate) enum Seal {
     Plain,
     Keyed(Box<Keyed>),
@@ -32,13 +30,11 @@ pub(crate) enum Seal {
 
 pub(crate) struct Keyed {
     keys: Vec<Entry>,
-    /// The number of the next key.
     next: u32,
     salt: [u8; SALT_BYTES],
     counter: u64,
 }
 
-/// A key, ready to be used.
 struct Entry {
     id: KeyId,
     tag: u16,
@@ -53,7 +49,7 @@ impl std::fmt::Debug for Seal {
     }
 }
 
-/// What the header calls a key by: two keys may have the same tag, and then both are tried.
+/// A key's tag in the header. Two keys may have the same tag; then both are tried.
 #[expect(clippy::cast_possible_truncation, reason = "16 bits are wanted")]
 fn key_tag(key: &Key) -> u16 {
     let (first, rest) = key.0.split_at(16);
@@ -62,7 +58,7 @@ fn key_tag(key: &Key) -> u16 {
     hasher.finish() as u16
 }
 
-/// What keys of one name have in common.
+/// A number for the keys of one name.
 pub(super) fn owner(name: &str) -> u64 {
     let mut hasher = SipHasher24::new_with_key(&[0; 16]);
     hasher.write(name.as_bytes());
@@ -80,8 +76,8 @@ impl Seal {
         Self::Keyed(Box::new(keyed))
     }
 
-    /// Replaces the keys; those that stay keep their numbers. A side that has none, or is to have
-    /// none, stays as it is: whether datagrams are sealed is for good.
+    /// Replaces the keys; those that stay keep their numbers. Does nothing if this side has no
+    /// keys, or would have none: whether datagrams are sealed cannot change.
     pub(crate) fn set_keys(&mut self, keys: &Keys) {
         match self {
             Self::Keyed(keyed) if !keys.is_empty() => keyed.set(keys),
@@ -93,7 +89,6 @@ impl Seal {
         matches!(self, Self::Keyed(_))
     }
 
-    /// The key that this side begins to speak with.
     #[inline]
     pub(crate) fn first(&self) -> KeyId {
         match self {
@@ -102,7 +97,7 @@ impl Seal {
         }
     }
 
-    /// Whom a key belongs to: a number for its name, 0 in plain.
+    /// The owner of a key: a number for its name, 0 in plain.
     #[inline]
     pub(crate) fn owner(&self, key: KeyId) -> u64 {
         match self {
@@ -111,8 +106,7 @@ impl Seal {
         }
     }
 
-    /// Whom the key belongs to that a datagram claims to be sealed with; `None` where it names no
-    /// key, or those of several owners.
+    /// The owner of the key that a datagram names; `None` without a key, or for several owners.
     pub(crate) fn claimed_owner(&self, datagram: &[u8]) -> Option<u64> {
         let Self::Keyed(keyed) = self else { return Some(0) };
         let (_, tag) = Frame::decode(datagram).ok()?;
@@ -121,8 +115,7 @@ impl Seal {
         owners.all(|other| other == owner).then_some(owner)
     }
 
-    /// The eight bytes behind the header of a datagram that this side sends, as far as that is
-    /// sealed: they do not change.
+    /// The first eight bytes behind the header of this side's sealed datagrams, which are constant.
     pub(crate) fn lead(&self) -> Option<u64> {
         match self {
             Self::Plain => None,
@@ -130,26 +123,20 @@ impl Seal {
         }
     }
 
-    /// Bytes before the messages of a datagram.
     #[inline(always)]
     pub(crate) fn lead_bytes(&self) -> usize {
         if self.is_sealed() { FRAME_BYTES + NONCE_BYTES } else { FRAME_BYTES }
     }
 
-    /// Bytes behind them.
     #[inline(always)]
     pub(crate) fn tail_bytes(&self) -> usize {
         if self.is_sealed() { TAG_BYTES } else { 0 }
     }
 
-    /// Writes the header of a datagram whose messages are in place,
+    /// Writes the header of a datagram and closes it as its cover says. The messages are in place,
     /// [`lead_bytes`](Self::lead_bytes) from its start and [`tail_bytes`](Self::tail_bytes) from
-    /// its end, and closes it as its cover says. `false` when this side does not have that key any
-    /// more: then the datagram must not be sent.
-    ///
-    /// # Panics
-    ///
-    /// When the datagram is shorter than that.
+    /// its end; panics if it is shorter. Returns `false` if this side no longer has the key: then
+    /// the datagram must not be sent.
     #[inline]
     #[must_use]
     pub(crate) fn close(&mut self, frame: &Frame, datagram: &mut [u8]) -> bool {
@@ -164,8 +151,8 @@ impl Seal {
         }
     }
 
-    /// The header and the messages of a datagram that is what its sender wrote. Plain, its check
-    /// began with `secret`.
+    /// The header and the messages of a datagram, if they are what its sender wrote. `secret` is
+    /// the seed of a plain datagram's check.
     #[inline]
     pub(crate) fn open<'d>(&self, datagram: &'d mut [u8], secret: u32) -> Result<(Frame, &'d [u8]), FrameError> {
         let (frame, tag) = Frame::decode(datagram)?;
@@ -182,7 +169,7 @@ fn open_plain(datagram: &mut [u8], secret: u32) -> Result<&[u8], FrameError> {
     let check = super::frame::word(datagram, CHECK.start);
     datagram[CHECK].fill(0);
     let is_right = crc32c::crc32c_append(secret, datagram) == check;
-    // As it came: who has another secret for it may try again.
+    // Restored, so that the caller can try another secret.
     datagram[CHECK].copy_from_slice(&check.to_le_bytes());
     if is_right { Ok(&datagram[FRAME_BYTES..]) } else { Err(FrameError::Forged) }
 }
@@ -220,7 +207,7 @@ impl Keyed {
         true
     }
 
-    /// What cannot be opened is left as it came, since the next key may fit.
+    /// A datagram that cannot be opened stays unchanged, because the next key may fit.
     fn open<'d>(&self, mut frame: Frame, tag: u16, datagram: &'d mut [u8]) -> Result<(Frame, &'d [u8]), FrameError> {
         if datagram.len() < FRAME_BYTES + NONCE_BYTES + TAG_BYTES {
             return Err(FrameError::TooShort);
@@ -238,7 +225,7 @@ impl Entry {
         Self { id, tag: key_tag(key), owner, key: key.clone(), cipher: XChaCha20Poly1305::new(&key.0.into()) }
     }
 
-    /// Decrypts in place a datagram that is long enough; whether it was sealed with this key.
+    /// Decrypts a datagram in place if it was sealed with this key. It must have a seal's length.
     fn open(&self, datagram: &mut [u8]) -> bool {
         let (header, rest) = datagram.split_at_mut(FRAME_BYTES);
         let (nonce, rest) = rest.split_at_mut(NONCE_BYTES);

@@ -1,17 +1,16 @@
-//! Whose share of a server a client has: that of its host.
+//! A client's share of a server: that of its host.
 //!
-//! A client may have any number of numbers and ports, but not of addresses. So what the NIC knows a
-//! client by has the host in its high bits, and only the low bits of the client's own number: it
-//! counts by the host, and nothing has to be kept for that.
+//! A client may use any number of ids and ports, but not of addresses. So a client's number at the
+//! NIC has its host in the high bits, and only the client's low bits. The NIC counts by host,
+//! without a table.
 //!
-//! Two hosts whose bits agree have one share together: one pair in 16,384. The hash is another for
-//! each run of the server, and every 18 minutes.
+//! Two hosts with equal bits have one share together: one pair in 16,384. The hash changes with
+//! each run of the server and every 18 minutes.
 //!
-//! Over the loopback network all have one address, and each client is a separate source, by its
-//! port.
+//! Over the loopback network every client is a separate source, by its port.
 //!
-//! Where there are tenants, the highest four of the host's bits say whose key the client has, and
-//! two hosts of one tenant agree more often: one pair in 1,024.
+//! If there are tenants, the highest four of the host's bits are the tenant, and two hosts of one
+//! tenant agree more often: one pair in 1,024.
 
 use super::seal::owner;
 use crate::config::tenant::{self, TENANT_MASK, TENANT_SHIFT, Tenant};
@@ -20,17 +19,13 @@ use siphasher::sip::SipHasher24;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
-/// The bits of a client's number at the NIC that say which host it is on; those below are its own.
+/// The bits of a client's number at the NIC that identify its host. The lower ones are its own.
 pub(crate) const SOURCES: Sources = Sources { shift: 18, bits: 14 };
-/// The bits of a client's own number.
 const OWN: u32 = (1 << SOURCES.shift) - 1;
-/// Time is divided into spans of 2^40 ns.
 const SPAN_SHIFT: u32 = 40;
 
-/// The tenants of a server, by the owners of their keys.
 #[derive(Debug)]
 pub(super) struct Tenancy {
-    /// Of the tenants from 1 on.
     owners: Box<[u64]>,
 }
 
@@ -39,13 +34,12 @@ impl Tenancy {
         Self { owners: tenant::named(tenants).map(|tenant| owner(tenant.name())).collect() }
     }
 
-    /// Whether there are several.
     #[inline]
     pub(super) fn is_kept(&self) -> bool {
         !self.owners.is_empty()
     }
 
-    /// The bits that say whose a client is whose key belongs to `owner`, in place.
+    /// The tenant's bits of a client whose key belongs to `owner`, in place.
     #[inline]
     pub(super) fn bits(&self, owner: u64) -> u32 {
         let place = self.owners.iter().position(|tenant| *tenant == owner);
@@ -53,25 +47,22 @@ impl Tenancy {
     }
 }
 
-/// How hosts are told apart.
 #[derive(Debug)]
 pub(super) struct Hosts {
     key: [u8; 16],
-    /// Whom the latest datagram was from, when, and its bits: mostly the next is of the same.
+    /// The latest datagram's sender, time span and host bits, for the next one of the sender.
     latest: (SocketAddr, u64, u32),
-    /// The bits that say which host it is.
     mask: u32,
 }
 
 impl Hosts {
-    /// `leaves_tenant`: the bits of the tenant are not the host's.
+    /// `leaves_tenant`: the tenant's bits are not the host's.
     pub(super) fn new(key: [u8; 16], leaves_tenant: bool) -> Self {
         let mask = if leaves_tenant { !OWN & !TENANT_MASK } else { !OWN };
         Self { key, latest: (SocketAddr::from(([0; 4], 0)), u64::MAX, 0), mask }
     }
 
-    /// What the NIC knows client `snid` at `peer` by, beside the bits of its tenant: two clients of
-    /// one host may be known by the same.
+    /// The number of client `snid` at the NIC, without tenant; two of a host may have the same.
     #[inline]
     pub(super) fn number(&mut self, peer: SocketAddr, now: Timestamp, snid: NodeId) -> NodeId {
         let span = (now.as_ps() / 1000) >> SPAN_SHIFT;
@@ -81,12 +72,11 @@ impl Hosts {
         NodeId(self.latest.2 | snid.0 & OWN)
     }
 
-    /// The bits of a client at `peer`, in place.
     fn bits(&self, peer: SocketAddr, span: u64) -> u32 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         match peer.ip().to_canonical() {
             IpAddr::V4(host) => host.hash(&mut hasher),
-            // A host has at least a network of 64 bits to choose addresses from.
+            // A host can choose addresses from a network of at least 64 bits.
             IpAddr::V6(host) => host.octets()[..8].hash(&mut hasher),
         }
         if peer.ip().to_canonical().is_loopback() {

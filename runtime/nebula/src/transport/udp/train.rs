@@ -1,24 +1,20 @@
-//! Datagrams about to be sent to one peer: messages packed into datagrams of one length, which the
-//! kernel sends in one call.
+//! Datagrams for one peer: messages packed into datagrams of one length, sent by one call.
 //!
-//! A message goes into the datagram that is open while it fits; else that one is filled up with
-//! zeros, and the next begins. Only the last may be shorter: that is what UDP segmentation offload
-//! asks for.
+//! A message goes into the open datagram if it fits; otherwise that one is filled up with zeros,
+//! and the next begins. Only the last may be shorter, as UDP segmentation offload requires.
 
 use super::frame::Frame;
 use super::message::Message;
 use super::seal::Seal;
 
-/// Most datagrams of a train, and most bytes: what one system call sends.
+/// The most datagrams and bytes of a train: the limits of one system call.
 const DATAGRAMS_MAX: usize = 64;
 const BYTES_MAX: usize = 65_000;
 
-/// A train being built.
 #[derive(Debug)]
 pub(crate) struct Train {
     buffer: Box<[u8]>,
     frame: Option<Frame>,
-    /// Bytes of every datagram but the last.
     segment: usize,
     /// Where the open datagram begins, and where its next message goes.
     start: usize,
@@ -29,29 +25,26 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    /// An empty train of datagrams closed by `seal`. Nothing is allocated after this.
+    /// An empty train of datagrams closed by `seal`. Allocates only here.
     pub(crate) fn new(seal: &Seal) -> Self {
         let (lead, tail) = (seal.lead_bytes(), seal.tail_bytes());
         let buffer = vec![0; BYTES_MAX].into();
         Self { buffer, frame: None, segment: 0, start: 0, end: 0, lead, tail, is_empty: true }
     }
 
-    /// Starts again, with datagrams of at most `datagram_bytes` that all carry `frame`.
     #[inline]
     pub(crate) fn begin(&mut self, frame: Frame, datagram_bytes: usize) {
         self.segment = datagram_bytes.clamp(self.lead + self.tail, BYTES_MAX);
         (self.frame, self.start, self.end, self.is_empty) = (Some(frame), 0, self.lead, true);
     }
 
-    /// Adds a message; `false` when it does not fit any more: send the train, and begin another. A
-    /// message longer than a datagram fits none.
+    /// Adds a message; `false` if it does not fit: send the train, and begin another.
     #[inline(always)]
     #[must_use]
     pub(crate) fn push(&mut self, message: &Message<'_>) -> bool {
         self.push_by(message.len(), |room| message.encode(room))
     }
 
-    /// As [`push`](Self::push), of a message of `len` bytes that `encode` writes.
     #[inline(always)]
     #[must_use]
     pub(crate) fn push_by(&mut self, len: usize, encode: impl FnOnce(&mut [u8])) -> bool {
@@ -68,7 +61,7 @@ impl Train {
         true
     }
 
-    /// Fills the open datagram up and opens the next, if a message of `len` bytes fits that.
+    /// Fills up the open datagram and opens the next, if that fits a message of `len` bytes.
     fn open_next(&mut self, len: usize) -> bool {
         let start = self.start + self.segment;
         let fits_datagram = self.lead + len + self.tail <= self.segment;
@@ -81,8 +74,8 @@ impl Train {
         true
     }
 
-    /// Closes the datagrams: their bytes, and the length of each but the last. `None` when there is
-    /// no message, or not the key that they are to be sealed with.
+    /// Closes the datagrams; returns their bytes, and the length of each but the last. `None`
+    /// without a message, or without the key to seal them.
     #[inline]
     pub(crate) fn close(&mut self, seal: &mut Seal) -> Option<(&[u8], usize)> {
         let frame = self.frame.take().filter(|_| !self.is_empty)?;
