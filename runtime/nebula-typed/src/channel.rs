@@ -32,6 +32,7 @@ pub struct Channel {
 pub struct Ended<'c> {
     /// The RPC's ticket.
     pub ticket: Ticket,
+    /// The method that it called.
     pub id: MethodId,
     reply: Result<&'c [u8], client::CallError>,
 }

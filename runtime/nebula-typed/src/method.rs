@@ -34,6 +34,7 @@ const METHOD_MAX: u16 = (1 << 12) - 1;
 const EXTENDED: u32 = 1 << 31;
 
 impl MethodId {
+    /// Its length on the wire.
     pub const BYTES: usize = 4;
 
     /// A method of a service.
@@ -47,6 +48,7 @@ impl MethodId {
         Self(service as u32 | (method as u32) << 16)
     }
 
+    /// The number of the service.
     #[must_use]
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low half")]
@@ -54,12 +56,14 @@ impl MethodId {
         self.0 as u16
     }
 
+    /// The number of the method within its service.
     #[must_use]
     #[inline(always)]
     pub const fn method(self) -> u16 {
         (self.0 >> 16) as u16 & METHOD_MAX
     }
 
+    /// Its bytes on the wire, little-endian.
     #[must_use]
     #[inline(always)]
     pub const fn to_bytes(self) -> [u8; Self::BYTES] {

@@ -49,6 +49,7 @@ impl RpcTypes {
         Self { types, type_of: None }
     }
 
+    /// How many types there are.
     #[must_use]
     pub fn types(&self) -> u8 {
         self.types
