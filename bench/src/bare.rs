@@ -2,8 +2,8 @@
 //! the reply written over the request.
 //!
 //! No header, no receive buffer, no dispatch, no protection: the server spins on the next slot,
-//! flips a byte and writes it back. No design that moves a request and a reply between two cores'
-//! caches in this way can be much faster.
+//! flips a byte and writes it back. No other design that moves a request and a reply between two
+//! cores' caches in this way can be much faster.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -13,15 +13,12 @@ use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};
 use std::os::fd::AsRawFd;
 
-/// Slots of the ring.
 pub const SLOTS: u64 = 64;
 const REQUEST: u64 = 1;
 const REPLY: u64 = 2;
-/// Bytes of a slot used by the flag.
 const FLAG_BYTES: usize = 8;
 const LINES_MAX: usize = 16;
 
-/// The client's end.
 pub struct Bare {
     memory: SharedMemory,
     lines: usize,

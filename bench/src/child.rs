@@ -8,16 +8,16 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// A child process that is killed and reaped when the value is dropped.
+/// Killed and reaped when the value is dropped.
 pub struct Server(Child);
 
 impl Server {
-    /// Starts this program with the arguments `words` and waits until it prints a line.
+    /// Starts this program and waits until it prints a line.
     pub fn start(words: &[&str]) -> Result<Self, Failure> {
         Self::start_program(std::env::current_exe()?, words)
     }
 
-    /// Starts `program` with the arguments `words` and waits until it prints a line.
+    /// Starts `program` and waits until it prints a line.
     pub fn start_program(program: impl AsRef<std::ffi::OsStr>, words: &[&str]) -> Result<Self, Failure> {
         let core = server_core().to_string();
         let mut child = Command::new(program).args(words).env(CORE, core).stdout(Stdio::piped()).spawn()?;
@@ -32,7 +32,7 @@ impl Server {
     }
 }
 
-/// Nanoseconds of CPU time that the threads of the process `pid` have used.
+/// CPU time that the threads of the process `pid` have used.
 pub fn core_ns_of(pid: u32) -> Result<u64, Failure> {
     let mut total = 0;
     for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -44,12 +44,10 @@ pub fn core_ns_of(pid: u32) -> Result<u64, Failure> {
 }
 
 impl Server {
-    /// Nanoseconds of CPU time that its threads have used.
     pub fn core_ns(&self) -> Result<u64, Failure> {
         core_ns_of(self.0.id())
     }
 
-    /// Stops its threads; they are when this returns.
     pub fn stop(&self) -> Result<(), Failure> {
         self.signal(Signal::STOP)?;
         let stopped = WaitIdOptions::STOPPED;
@@ -57,7 +55,6 @@ impl Server {
         Ok(())
     }
 
-    /// Has its threads go on.
     pub fn go_on(&self) -> Result<(), Failure> {
         self.signal(Signal::CONT)
     }
@@ -66,7 +63,6 @@ impl Server {
         Ok(kill_process(Pid::from_child(&self.0), signal)?)
     }
 
-    /// Bytes of its memory that are resident.
     pub fn resident_bytes(&self) -> Result<u64, Failure> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("a status without VmRSS")?;
@@ -76,7 +72,7 @@ impl Server {
 }
 
 impl Server {
-    /// What it holds: bytes of memory that are resident, files, threads.
+    /// Its resident bytes, files and threads.
     pub fn holds(&self) -> Result<[u64; 3], Failure> {
         let count =
             |what: &str| std::fs::read_dir(format!("/proc/{}/{what}", self.0.id())).map(|all| all.count() as u64);
@@ -119,28 +115,26 @@ pub fn raise_file_limit(files: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The environment variable that gives a child its core: the child inherits its parent's pinning,
-/// so it no longer sees the others.
+/// The environment variable with a child's core: a child inherits its parent's pinning and does not
+/// see other cores.
 const CORE: &str = "NEBULA_BENCH_CORE";
 
-/// The cores that this program was started on.
 fn cores() -> &'static [usize] {
     static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     CORES.get_or_init(nebula_sys::affinity::allowed_cores)
 }
 
-/// The core for servers: the last one; clients use the first.
+/// Servers use the last core; clients use the first.
 pub fn server_core() -> usize {
     let told = std::env::var(CORE).ok().and_then(|core| core.parse().ok());
     told.unwrap_or(cores()[cores().len() - 1])
 }
 
-/// The cores for clients: at most so many of those that are not the servers', and one at least.
+/// At most `most` of the cores that are not the servers', and at least one.
 pub fn client_cores(most: usize) -> &'static [usize] {
     &cores()[..(cores().len() - 1).clamp(1, most)]
 }
 
-/// Pins this thread to the clients' core.
 pub fn pin_client() -> Result<(), Failure> {
     Ok(nebula_sys::affinity::pin_to(cores()[0])?)
 }

@@ -1,9 +1,8 @@
-//! What a user gets who sets nothing, beside the best of what can be set: on 1, 2 and 4 cores, as
-//! far as there are.
+//! The default settings compared with the best ones, on 1, 2 and 4 cores, as far as available.
 //!
-//! README's example in one process, the same in two, and `serve kv` under `load kv` over every
-//! transport, at a tenth of what one core serves at most. Both sides share the cores and are pinned
-//! to none: so are a user's.
+//! Measured are README's example in one process and in two, and `serve kv` under `load kv` over
+//! every transport, at a tenth of one core's capacity. As for a user, both sides share the cores
+//! without pinning.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -16,31 +15,28 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use std::process::Command;
 
-/// Numbers of cores, of which those are measured that there are.
 const CORES: [usize; 3] = [1, 2, 4];
 const ROUNDS: usize = 5;
-/// Of the default's p50, how much longer it may be than with the best setting.
+/// The default's p50 over that of the best setting.
 const WITHIN: Bound = Bound::AtMost(1.5);
-/// Calls of README's example in a round, and the time that they may take together, in picoseconds.
+/// Of README's example in a round: the calls, and their time limit in picoseconds.
 const CALLS: usize = 100_000;
 const ROUND_PS: u64 = 200_000_000_000;
 
-/// What can be set of a server of one worker.
 const SETTINGS: [&str; 4] = ["inline", "engine", "inline-spin", "engine-spin"];
-/// The same, and what blocks, as flags of `nebula serve kv`.
+/// The settings as flags of `nebula serve kv`, and those that block.
 const FLAGS: [&[&str]; 4] =
     [&["--inline"], &["--engine-thread"], &["--inline", "--spin"], &["--engine-thread", "--spin"]];
 const BLOCKS: &[&str] = &["--inline", "--block"];
 
-/// Transports of `serve kv`, and the load offered over each: about a tenth of what one core serves.
+/// Transports of `serve kv`, and the load over each: about a tenth of one core's capacity.
 const LOADS: [(&str, &str); 3] = [("shm", "100k"), ("udp", "50k"), ("tcp", "50k")];
 
-/// Those that are tried: who spins on the only core takes it from whom it waits for.
+/// On a single core, a spinning server would take it from its client.
 fn settings(cores: usize) -> impl Iterator<Item = &'static str> {
     SETTINGS.into_iter().filter(move |setting| cores > 1 || !setting.ends_with("-spin"))
 }
 
-/// The configuration by its name.
 fn config(setting: &str) -> ServerConfig {
     let config = ServerConfig::default();
     let config = if setting.ends_with("-spin") { config.idle(IdlePolicy::Spin) } else { config };
@@ -55,7 +51,6 @@ fn serve(name: &str, setting: &str) -> Result<RunningServer, Failure> {
     Ok(server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?)
 }
 
-/// Measures and prints; `program` is the `nebula` to serve with.
 pub fn run(program: &str) -> Result<(), Failure> {
     let allowed = allowed_cores();
     for cores in CORES.into_iter().filter(|&cores| cores <= allowed.len()) {
@@ -86,14 +81,12 @@ fn on(program: &str, cores: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The default's figure, and the best of those with a setting and which that is.
 struct Compared {
     default: f64,
     best: (String, f64),
 }
 
 impl Compared {
-    /// Of the medians of some rounds, the least that is the best.
     fn of(cores: usize, measure: impl Fn(&str) -> Result<f64, Failure>) -> Result<Self, Failure> {
         let of = |setting: &str| -> Result<f64, Failure> {
             Ok(median((0..ROUNDS).map(|_| measure(setting)).collect::<Result<_, _>>()?))
@@ -138,14 +131,12 @@ pub fn run_example(setting: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves, for a client in another process.
 pub fn run_server(name: &str, setting: &str) -> Result<(), Failure> {
     let server = serve(name, setting)?;
     child::ready()?;
     Ok(server.join()?)
 }
 
-/// A client whose server is another process.
 struct Hello {
     client: Client,
     ended: u64,
@@ -183,8 +174,8 @@ impl Pipe for Hello {
     }
 }
 
-/// Round trips; RPCs per second with 64 outstanding, of which the most is the best; and which share
-/// of the default's was NACKed.
+/// Round trips; RPCs per second with 64 outstanding, of which the most is the best; and the share
+/// of the default's that was NACKed.
 fn two_processes(cores: usize) -> Result<(Compared, Compared, f64), Failure> {
     let of = |setting: &str| -> Result<(f64, f64, f64), Failure> {
         let (mut times, mut rates, mut nacked) = (Vec::new(), Vec::new(), Vec::new());
@@ -204,7 +195,6 @@ fn two_processes(cores: usize) -> Result<(Compared, Compared, f64), Failure> {
     Ok((Compared::among(default.0, times)?, rates, default.2))
 }
 
-/// What a load has measured.
 struct Loaded {
     p50_ns: f64,
     nacked: f64,
@@ -214,7 +204,7 @@ struct Loaded {
 fn kv(program: &str, transport: &str, rate: &str, cores: usize, on: &str) -> Result<(), Failure> {
     let blocks = (transport != "shm").then_some(BLOCKS);
     let default = load(program, transport, rate, &[])?;
-    // Who spins on the only core takes it from whom it waits for.
+    // On a single core, a spinning server would take it from its client.
     let set = FLAGS.into_iter().filter(|flags| cores > 1 || !flags.contains(&"--spin")).chain(blocks);
     let set = set.map(|flags| Ok((flags.join(" "), load(program, transport, rate, flags)?.p50_ns)));
     let times = Compared::among(default.p50_ns, set.collect::<Result<_, Failure>>()?)?;
@@ -225,7 +215,7 @@ fn kv(program: &str, transport: &str, rate: &str, cores: usize, on: &str) -> Res
     Ok(())
 }
 
-/// The median of three loads by their p50, of `nebula load kv` as README spells it.
+/// The median by p50 of three loads of `nebula load kv`, with README's words.
 fn load(program: &str, transport: &str, rate: &str, flags: &[&str]) -> Result<Loaded, Failure> {
     let mut loads = (0..3).map(|_| load_once(program, transport, rate, flags)).collect::<Result<Vec<_>, _>>()?;
     loads.sort_by(|one, other| one.p50_ns.total_cmp(&other.p50_ns));
@@ -238,7 +228,7 @@ fn load_once(program: &str, transport: &str, rate: &str, flags: &[&str]) -> Resu
         transport => format!("{transport}://{}", child::unused_address()?),
     };
     let serve = ["serve", "kv", "--endpoint", &endpoint, "--items", "100k", "--log", "off", "--end-with-parent"];
-    // On one core an engine and its worker are more than there are.
+    // An engine and its worker are more threads than one core.
     let _server = Server::start_program(program, &[&serve[..], &["--oversubscribe"], flags].concat())?;
     let words = ["load", "kv", "--endpoint", &endpoint, "--preload", "--keys", "100k", "--rate", rate];
     let out = Command::new(program).args(words).args(["--duration", "1s", "--format", "json"]).output()?;

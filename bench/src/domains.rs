@@ -1,9 +1,8 @@
-//! Two messaging domains on one core: what a noisy one does to the other one's latency, and whether
+//! Two messaging domains on one core: the effect of a noisy one on the other's latency, and whether
 //! weights hold.
 //!
-//! One thread here is the client of both, so that neither waits for the other's client to run. The
-//! first domain has one RPC at a time, some 30 % of the core; the second keeps as many outstanding
-//! as are offered.
+//! One thread is the client of both, so that neither client delays the other. The first domain has
+//! one RPC at a time, some 30 % of the core; the second keeps the offered number outstanding.
 
 use crate::Failure;
 use crate::bare::Bare;
@@ -13,14 +12,13 @@ use crate::row::{Bound, against, plain};
 use nebula::{Client, ClientConfig, Completion, Domains, Reply, ServerConfig, Span};
 use nebula_sys::clock::Clock;
 
-/// What an RPC of either takes of the core.
+/// Of an RPC of either domain.
 const SERVICE: Span = Span::from_us(1);
 /// Between two RPCs of the first domain.
 const EVERY: Span = Span::from_us(3);
-/// RPCs of the second domain outstanding: what keeps it busy, and ten times that.
+/// RPCs of the second domain outstanding: enough to keep it busy, and ten times that.
 const BUSY: u32 = 8;
 const NOISY: u32 = 80;
-/// RPCs of the first domain that are measured in a round.
 const RPCS: usize = 100_000;
 const ROUNDS: usize = 5;
 
@@ -50,7 +48,6 @@ pub fn serve(name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Latencies of the first domain.
 #[derive(Default)]
 struct Figures {
     p50: Vec<f64>,
@@ -68,12 +65,12 @@ fn round(outstanding: u32, figures: &mut Figures) -> Result<(), Failure> {
     let clock = Clock::new();
     let mut latencies = Vec::with_capacity(RPCS);
     let (mut sent, mut due) = (None, clock.now_ps());
-    // What came first is not measured.
+    // The first tenth is not measured.
     for warm in [RPCS / 10, RPCS] {
         latencies.clear();
         while latencies.len() < warm {
             while noisy.outstanding() < outstanding && noisy.submit(&[2; 32]).is_ok() {}
-            // NACKs are ignored: it goes on at once.
+            // NACKs are ignored: the next RPC follows at once.
             while noisy.poll().is_some() {}
             let now = clock.now_ps();
             match sent {
@@ -84,7 +81,7 @@ fn round(outstanding: u32, figures: &mut Figures) -> Result<(), Failure> {
                 None => {}
                 Some(begun) => {
                     if let Some(Completion { result, .. }) = quiet.poll() {
-                        // One that is refused would be another figure.
+                        // A refusal would falsify the latencies.
                         result.map_err(|error| format!("the quiet domain: {error}"))?;
                         latencies.push((clock.now_ps() - begun) as f64 / 1000.0);
                         sent = None;
@@ -101,7 +98,6 @@ fn round(outstanding: u32, figures: &mut Figures) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     let [mut alone, mut busy, mut loud] = [(); 3].map(|()| Figures::default());

@@ -8,10 +8,9 @@ use crate::measure::{Pipe, median, round_trip, throughput};
 use crate::row::{Bound, against, plain};
 use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span};
 
-/// Rounds of each side, alternating.
+/// Of each side, alternating.
 const ROUNDS: usize = 7;
 
-/// A client that echoes through Nebula, and its server.
 pub struct Echo {
     client: Client,
     request: Vec<u8>,
@@ -19,8 +18,8 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Starts a server and connects to it, for requests of `bytes` bytes. Two polling servers would
-    /// share the servers' core, so each measurement starts and ends its own.
+    /// Starts a server and connects to it, for requests of `bytes` bytes. Each measurement has its
+    /// own server, because two polling servers would share a core.
     pub fn start(bytes: usize, slots: u32) -> Result<Self, Failure> {
         let name = format!("shm://bench-echo-{}", std::process::id());
         let server = Server::start(&["serve-echo", &name, &bytes.to_string()])?;
@@ -71,7 +70,6 @@ pub fn count(bytes: usize, rpcs: u64, batch: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     for (what, bytes, lines) in [("a line of 64 B, header and 48 B payload", 48, 1), ("64 B payload", 64, 2)] {
@@ -80,8 +78,8 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Rates are those of the best round of either side, for both have two modes: far apart, or chasing
-/// each other through the ring. The spread has its own row.
+/// Compares the best round of each side, since both have two modes: far apart, or chasing each
+/// other through the ring. The spread has its own row.
 fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
     let baseline = format!("bare in-place ring, {lines} line(s) a slot");
     for outstanding in [1, 16, 64] {
@@ -125,27 +123,25 @@ fn worst(rates: &[f64]) -> f64 {
     rates.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// What a round trip of the bare ring says about where the two processors are.
+/// The place of the two processors, from the round trip of the bare ring.
 fn topology(round_trip_ns: f64) -> &'static str {
     if round_trip_ns < THREADS_NS { "two threads of one core" } else { "two cores" }
 }
 
-/// Two threads of one core exchange a line within some 80 ns, two cores take more than twice as
+/// Two threads of one core exchange a line within some 80 ns; two cores take more than twice as
 /// long.
 const THREADS_NS: f64 = 150.0;
 
-/// The SLO where instructions are counted: an RPC takes fifty times as long there, and none should
-/// be refused for that.
+/// Where instructions are counted an RPC takes fifty times as long, and none should be refused for
+/// that.
 const COUNTED_SLO: Span = Span::from_ms(10);
 
-/// Engine and worker on one core; a slot of the ring holds a request of `bytes` bytes, and no more
-/// than it must.
+/// Engine and worker on one core; a slot of the ring just holds a request of `bytes` bytes.
 fn config(bytes: usize) -> ServerConfig {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     ServerConfig::default().inline(true).idle(IdlePolicy::Spin).mtu_bytes(bytes).slo(Span::from_us(200))
 }
 
-/// The server, for requests of `bytes` bytes.
 pub fn serve(name: &str, bytes: &str) -> Result<(), Failure> {
     let config = config(bytes.parse()?).pin([child::server_core()]);
     let server = nebula::Server::bind(name).config(config);

@@ -1,8 +1,8 @@
-//! The hit ratio of the store as a cache, beside memcached's with the same memory and the same
+//! The hit ratio of the store as a cache, compared with memcached's with the same memory and
 //! requests.
 //!
-//! A request is a GET; what misses is stored. Both see the same keys in the same batches. memcached
-//! is started on a loopback port with one thread, asked over its own protocol, and ended by this
+//! A request is a GET; a missing item is stored. Both get the same keys in the same batches.
+//! memcached runs with one thread on a loopback port, speaks its own protocol, and is ended by this
 //! program.
 
 use crate::Failure;
@@ -15,17 +15,14 @@ use std::net::TcpStream;
 
 /// Memory of each cache: memcached's slabs; the store's index and log.
 const MEMORY_MIB: usize = 64;
-/// Requests that fill the caches, and requests that are counted.
 const WARM: u64 = 3_000_000;
 const COUNTED: u64 = 2_000_000;
-/// GETs that are sent at once.
 const BATCH: u64 = 100;
-/// All values of a workload together are this many times the memory.
+/// All values of a workload together, in multiples of the memory.
 const TIMES_MEMORY: u64 = 6;
-/// The ratio that the store is to reach.
+/// Of the store's hit ratio to memcached's.
 const BOUND: Bound = Bound::AtLeast(0.98);
 
-/// How long values are: every key's value has one length.
 #[derive(Clone, Copy)]
 enum Values {
     All(usize),
@@ -51,9 +48,8 @@ impl Values {
     }
 }
 
-/// A cache that is asked for keys in batches, and stores what it does not have.
 trait Cache {
-    /// How many of `keys` it has; it stores the others.
+    /// Returns how many of `keys` it has, and stores the others.
     fn serve(&mut self, keys: &[u64], values: Values) -> Result<u64, Failure>;
 }
 
@@ -90,7 +86,6 @@ impl Cache for Ours {
     }
 }
 
-/// A memcached of this program's own, and a connection to it.
 struct Memcached {
     _server: Server,
     stream: BufReader<TcpStream>,
@@ -136,8 +131,8 @@ impl Cache for Memcached {
         }
         stored.extend(b"mn\r\n");
         self.stream.get_mut().write_all(&stored)?;
-        // Where memcached finds no item to evict at once, it refuses to store one; it is then
-        // missed again, as its clients would miss it.
+        // memcached may find no item to evict and refuse to store one; the key then misses again,
+        // as for its clients.
         loop {
             match self.line()?.trim_end() {
                 "MN" => return Ok((keys.len() - missed.len()) as u64),
@@ -148,7 +143,6 @@ impl Cache for Memcached {
     }
 }
 
-/// The share of the counted requests that hit.
 fn hit_ratio(cache: &mut impl Cache, theta: &str, values: Values) -> Result<f64, Failure> {
     let keys = TIMES_MEMORY * (MEMORY_MIB << 20) as u64 / values.mean() as u64;
     let mut picker = format!("zipf:{theta}").parse::<Keys>()?.over(keys)?;
@@ -167,7 +161,6 @@ fn hit_ratio(cache: &mut impl Cache, theta: &str, values: Values) -> Result<f64,
     Ok(hits as f64 / COUNTED as f64)
 }
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     let mixes = [
         ("100 B", Values::All(100)),

@@ -1,4 +1,4 @@
-//! The key-value service over shared memory, compared with the same store called directly in a
+//! The key-value service over shared memory, compared with direct calls of the same store in a
 //! prefetched loop.
 
 use crate::Failure;
@@ -10,14 +10,13 @@ use nebula_kvs::protocol::{Reply, Request, Status};
 use nebula_kvs::{GROUP, Mode, SliceSink, Store, StoreConfig};
 use nebula_sys::clock::Clock;
 
-/// Pairs in the store, as in NEBULA's evaluation (§VI).
+/// As in NEBULA's evaluation (§VI).
 const ITEMS: u64 = 1_600_000;
 const KEY_BYTES: usize = 16;
 const ROUNDS: usize = 5;
-/// Length of a round of the direct loop in picoseconds.
+/// Of a round of the direct loop.
 const DIRECT_PS: u64 = 200_000_000_000;
 
-/// The key of item `index`.
 fn key(index: u64) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     key[..8].copy_from_slice(&index.to_le_bytes());
@@ -25,7 +24,6 @@ fn key(index: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// Uniform keys, one after the other.
 struct Draw(u64);
 
 impl Draw {
@@ -38,7 +36,6 @@ impl Draw {
     }
 }
 
-/// Measures and prints; `program` is the `nebula` to serve with.
 pub fn run(program: &str) -> Result<(), Failure> {
     child::pin_client()?;
     for value_bytes in [8, 512] {
@@ -113,7 +110,6 @@ fn direct_rate(store: &Store, value_bytes: usize, is_prefetched: bool) -> f64 {
     }
 }
 
-/// A client that GETs uniform keys, and its server.
 struct Gets {
     client: Client,
     draw: Draw,
@@ -133,7 +129,6 @@ impl Gets {
     }
 }
 
-/// SETs every key.
 fn fill(client: &mut Client, value_bytes: usize) -> Result<(), Failure> {
     let (value, mut request) = (vec![7; value_bytes], vec![0; KEY_BYTES + value_bytes + 64]);
     let (mut sent, mut done) = (0, 0);

@@ -38,7 +38,7 @@ pub fn run(python: Option<&str>) -> Result<(), Failure> {
     server_level()
 }
 
-/// Policies that decide again after dispatch, with as many cores per group as in the papers and
+/// A policy that decides again after dispatch, with as many cores per group as in the papers and
 /// costs that exercise all mechanisms.
 fn scheduler(policy: &str, cores: u16) -> Result<System, Failure> {
     let groups = cores / 16;
@@ -63,9 +63,8 @@ fn schedulers(policy: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Millions of RPCs per second of real time.
 fn simulated(system: &System, load: &Load) -> Result<f64, Failure> {
-    // A first run that is not timed, so that errors are reported.
+    // An untimed run first, so that errors are reported.
     nebula_sim::run(system, load, Length { warmup: 0, rpcs: RPCS / 20 }, Seed(1))?;
     let length = Length { warmup: 0, rpcs: RPCS };
     Ok(rate(RPCS, || _ = black_box(nebula_sim::run(system, load, length, Seed(1)))))
@@ -81,7 +80,6 @@ fn groups_at_200_mrps() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Millions of RPCs per second.
 fn rate(rpcs: u64, mut work: impl FnMut()) -> f64 {
     let start = Instant::now();
     work();
@@ -110,8 +108,8 @@ fn recursion(cores: usize, rpcs: u64) -> f64 {
     sum as f64 / rpcs as f64
 }
 
-/// The figures of the alternating rounds, and the median of their ratios: the event-driven machines
-/// and what `run` makes of it, each beside the bare recursion.
+/// Alternating rounds of the event-driven machines and of `run`, each compared with the bare
+/// recursion.
 fn beside_the_recursion(python: Option<&str>) -> Result<(), Failure> {
     let (mut fast, mut fast_ratios, mut machines, mut machines_ratios) = (vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
@@ -138,7 +136,7 @@ fn beside_the_recursion(python: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Millions of RPCs per second on the event-driven machines, whatever `run` would do.
+/// Millions of RPCs per second on the event-driven machines, whatever `run` would choose.
 fn by_machines(system: &System, load: f64) -> Result<f64, Failure> {
     let load = Load::open("exp:1us".parse()?, load);
     let state = |cores, seed| system.policy.dispatcher(cores, seed);
@@ -147,8 +145,8 @@ fn by_machines(system: &System, load: f64) -> Result<f64, Failure> {
     Ok(rate(RPCS, || _ = black_box(nebula_sim::run_with(system, &load, length(RPCS), Seed(1), state))))
 }
 
-/// Policies that a recursion simulates, on 64 cores: beside a goal in millions of RPCs per second,
-/// and beside the machines.
+/// Policies that a recursion simulates, on 64 cores: compared with a goal in millions of RPCs per
+/// second, and with the machines.
 fn by_recursion() -> Result<(), Failure> {
     let costs = Costs { receive: Span::from_ns(50), ..Costs::ZERO };
     let wires = Costs { dispatch: Span::from_ns(40), notify: Span::from_ns(25), ..Costs::ZERO };
@@ -179,8 +177,7 @@ fn by_recursion() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a search asks of its runs, eight of them side by side on one core of ours: RPCs of all
-/// lanes.
+/// The runs of a search, eight of them side by side on one core: RPCs of all lanes.
 fn side_by_side() -> Result<(), Failure> {
     let system = System::new(Policy::SingleQueue, 64);
     for (service, at) in [("exp:1us", LOAD), ("fixed:1us", LOAD), ("bimodal:500ns@0.9,5500ns@0.1", 0.9)] {
@@ -256,8 +253,8 @@ fn server_level() -> Result<(), Failure> {
 fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
     let text = Machine::source("isca20").ok_or("there is no machine isca20")?;
     let side = 4.0 * times.sqrt();
-    // Links are scaled too: all packets arrive through one port, which is why this comparison is
-    // made well below saturation.
+    // Links are scaled too: all packets arrive through one port, so the comparison is well below
+    // saturation.
     let larger = [
         "memory.llc.bytes",
         "memory.mesh.link_bytes",
@@ -272,7 +269,7 @@ fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
     }
     let design = blocks::Design::named(design).ok_or("there is no such design")?;
     let scenario = Scenario::new(Machine::parse_with(text, &changes)?, design, Application::key_value(0.5, 512));
-    // The LLC is full after this many RPCs: from then on each new block evicts another.
+    // After this many RPCs the LLC is full: each new block evicts another.
     let warmup = (45_000.0 * times) as u64;
     let length = Length { warmup, rpcs: warmup + 100_000 };
     let rate_of = Rate::try_new(rps * times)?;

@@ -1,4 +1,4 @@
-//! Benchmarks that compare Nebula with alternatives in one run: the result is the ratio.
+//! Benchmarks: Nebula compared with alternatives in one run; the result is the ratio.
 //!
 //! `nebula-bench SECTION` measures and prints one JSON line per row; `cargo xtask bench` runs the
 //! sections and prints the table. Servers are child processes of this program, pinned to another

@@ -2,7 +2,6 @@
 
 use nebula_sys::clock::Clock;
 
-/// One side of a comparison: sends and receives.
 pub trait Pipe {
     /// Sends RPC number `n`; `false` when there is no room.
     fn send(&mut self, n: u64) -> bool;
@@ -10,10 +9,9 @@ pub trait Pipe {
     fn take(&mut self) -> u64;
 }
 
-/// Length of one round in picoseconds.
 const ROUND_PS: u64 = 150_000_000_000;
 
-/// RPCs per second, in millions, with `outstanding` in flight for one round.
+/// Millions of RPCs per second, with `outstanding` in flight for one round.
 pub fn throughput(pipe: &mut impl Pipe, outstanding: u64) -> f64 {
     let clock = Clock::new();
     let (mut sent, mut done) = (0, 0);
@@ -62,7 +60,6 @@ pub fn round_trip(pipe: &mut impl Pipe) -> (f64, f64) {
     (at(0.5), at(0.99))
 }
 
-/// The median of some figures.
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]

@@ -1,9 +1,9 @@
-//! GETs by memcached's text protocol over TCP: the key-value service beside memcached itself and
-//! beside bare sockets, each with one core, in turns within one run.
+//! GETs by memcached's text protocol over TCP: the key-value service compared with memcached and
+//! with bare sockets, each on one core, in turns within one run.
 //!
-//! The servers are pinned to the last core, and the load to the first ones: a thread for each core
-//! that is left, four at most. Where all have the same load, none is at rest while another is
-//! measured: those that wait have nothing to do.
+//! The servers are pinned to the last core, and the load to the others: a thread for each, at most
+//! four. All servers run all the time; an idle one takes no core time from the one that is
+//! measured.
 
 mod bare;
 mod lanes;
@@ -20,34 +20,27 @@ pub use peer::Memcached;
 use peer::Peer;
 use threads::Threads;
 
-/// Connections, as in memcached's own benchmarks.
+/// As in memcached's own benchmarks.
 const CONNECTIONS: usize = 50;
-/// GETs that a connection has under way.
 const PIPELINES: [u32; 2] = [1, 32];
-/// Rounds of each server for each pipeline, of which the median counts.
 const ROUNDS: usize = 5;
-/// Length of a round, and of what runs before it is counted, in picoseconds.
+/// Of a round, and of the uncounted time before it.
 const ROUND_PS: u64 = 600_000_000_000;
 const WARM_PS: u64 = 100_000_000_000;
-/// The ratio of RPC/s that is to be reached, at no longer a p99.
+/// The required ratio of RPC/s, at a p99 that is no longer.
 const RATE: Bound = Bound::AtLeast(1.5);
 const P99: Bound = Bound::AtMost(1.0);
-/// Offered loads of the overload rows, as shares of what each server serves of a load that comes
-/// when it comes.
+/// Of the overload rows, as shares of each server's rate under open-loop load.
 const LOADS: [f64; 7] = [0.25, 0.5, 0.75, 0.9, 1.0, 1.5, 2.0];
-/// The SLO of our server while the peak is measured: so long that none of the GETs under way is
-/// refused.
+/// Long enough that no GET is refused while the peak is measured.
 const PEAK_SLO: &str = "1s";
-/// The SLO of our server in the overload rows.
 const SLO: &str = "5ms";
 const SLO_NS: f64 = 5e6;
-/// What is offered to find the peak where no closed loop has told it, in millions a second.
+/// The load that finds the peak without a closed loop.
 const FLOOD_MRPS: f64 = 2.0;
-/// Length of an overload round in picoseconds, of which the median counts: a queue grows for so
-/// long.
+/// The median round counts; the length bounds the growth of a queue.
 const OVERLOAD_PS: u64 = 300_000_000_000;
 
-/// Measures and prints; `program` is the `nebula` to serve with.
 pub fn run(program: &str) -> Result<(), Failure> {
     let theirs = Peer::memcached()?;
     let peaks = {
@@ -61,11 +54,10 @@ pub fn run(program: &str) -> Result<(), Failure> {
     overload(&theirs, &Peer::nebula(program, SLO)?, [peaks[0], peaks[1]])
 }
 
-/// What a server does in closed loops.
 struct Closed {
     rate_mrps: f64,
     p99_ns: f64,
-    /// Time of its core that an RPC takes.
+    /// Of its core, an RPC.
     core_ns: f64,
 }
 
@@ -87,7 +79,6 @@ fn closed(peers: [&Peer; 3], pipeline: u32) -> Result<[f64; 3], Failure> {
     Ok(all.map(|one| one.rate_mrps))
 }
 
-/// One round of one server.
 fn round(peer: &Peer, lanes: &mut Threads, pipeline: u32) -> Result<Closed, Failure> {
     lanes.closed(pipeline, WARM_PS)?;
     let before = peer.core_ns()?;
@@ -112,21 +103,20 @@ fn print(pipeline: u32, [theirs, ours, bare]: &[Closed; 3]) {
     against(&what("bare sockets, their core's time an RPC"), bare.core_ns, "ns", ("memcached", theirs.core_ns), None);
 }
 
-/// What is accepted of Nebula alone under overload, and how late.
+/// Nebula's accepted load and its latency under overload, without memcached.
 pub fn run_overload(program: &str) -> Result<(), Failure> {
     let ours = Peer::nebula(program, SLO)?;
     child::pin_client()?;
     overload_of(&ours, "Nebula", FLOOD_MRPS, Some(P99))
 }
 
-/// Open loops at shares of what each server can serve: what is accepted of them, and how late.
+/// Open loops at shares of each server's peak: the accepted load, and its latency.
 fn overload(theirs: &Peer, ours: &Peer, [their_peak, our_peak]: [f64; 2]) -> Result<(), Failure> {
     overload_of(theirs, "memcached -t 1", their_peak, None)?;
     overload_of(ours, "Nebula", our_peak, Some(P99))
 }
 
-/// The same of one server, which is offered `flood_mrps` first: more than it can serve of what
-/// comes when it comes.
+/// The same of one server. First `flood_mrps`, more than it can serve, finds its peak.
 fn overload_of(peer: &Peer, who: &str, flood_mrps: f64, bound: Option<Bound>) -> Result<(), Failure> {
     let peak = median(rounds(peer, flood_mrps)?.iter().map(Seen::rate_mrps).collect());
     for load in LOADS {
@@ -142,7 +132,6 @@ fn overload_of(peer: &Peer, who: &str, flood_mrps: f64, bound: Option<Bound>) ->
     Ok(())
 }
 
-/// Rounds in which so much is offered.
 fn rounds(peer: &Peer, offered_mrps: f64) -> Result<Vec<Seen>, Failure> {
     let round = |_| Threads::connect(peer.address(), CONNECTIONS)?.open(offered_mrps, OVERLOAD_PS);
     (0..ROUNDS).map(round).collect()

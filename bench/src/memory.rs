@@ -1,8 +1,8 @@
 //! Memory of a server with one client and with a thousand: the receive buffer is sized from the
 //! SLO, not from their number.
 //!
-//! Each client's own ring, which carries its requests and replies, does add memory per client; it
-//! is reported separately.
+//! Each client's ring, which carries its requests and replies, does add memory per client; it is
+//! reported separately.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -11,17 +11,15 @@ use crate::watchdog::within;
 use nebula::{Client, Reply, ServerConfig, StatusReader};
 use std::time::{Duration, Instant};
 
-/// Clients in addition to the first, which have all made a call and stay connected.
+/// In addition to the first; all have made a call and stay connected.
 const CLIENTS: usize = 1000;
-/// Descriptors of the server per client (ring, socket, the listener's socket), and those it needs
-/// otherwise.
+/// The server's descriptors: three for each client (ring, socket, the listener's socket), and some
+/// others.
 const FILES: u64 = 3 * CLIENTS as u64 + 200;
-/// The time limit for everything; it takes a second.
+/// For everything, which takes a second.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The request that is answered with the server's [`Resident`] memory.
 const ASK: &[u8] = b"resident";
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     within(LIMIT, "memory", || {
         child::raise_file_limit(FILES)?;
@@ -39,7 +37,6 @@ pub fn run() -> Result<(), Failure> {
     })
 }
 
-/// A client that has made a call.
 fn connected(name: &str) -> Result<Client, Failure> {
     let mut client = Client::connect(name)?;
     client.call(&[7; 64])?;
@@ -59,7 +56,6 @@ fn print(one: Figures, many: Figures, ring_bytes: usize) {
     plain("client's own ring, all of it", ring_bytes as f64, "B");
 }
 
-/// Memory of a server.
 #[derive(Clone, Copy)]
 struct Figures {
     buffer_bytes: f64,
@@ -67,7 +63,6 @@ struct Figures {
 }
 
 impl Figures {
-    /// Asks through `client` as soon as the server counts `clients` clients.
     fn of(client: &mut Client, clients: usize) -> Result<Self, Failure> {
         let until = Instant::now() + Duration::from_secs(10);
         let read = |client: &Client| client.status().map(StatusReader::read).unwrap_or_default();
@@ -101,7 +96,7 @@ fn answer(request: &[u8], reply: &mut Reply) {
     }
 }
 
-/// Resident memory of a process.
+/// Of a process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Resident {
     private_bytes: f64,
@@ -113,7 +108,7 @@ impl Resident {
         Self::read(&std::fs::read_to_string("/proc/self/status").ok()?)
     }
 
-    /// Parses the lines of `/proc/PID/status` whose unit is "kB", which means 1024 bytes.
+    /// Parses the lines of `/proc/PID/status` in "kB", which means 1024 bytes.
     fn read(status: &str) -> Option<Self> {
         let bytes = |field: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;

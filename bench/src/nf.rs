@@ -1,8 +1,8 @@
-//! Network functions between two hosts, beside the kernel's own forwarding, and policies under
-//! flows of which one sends much. The hosts are network namespaces with virtual cables (veth) to a
-//! third one between them, which needs root and `ip`.
+//! Network functions between two hosts, compared with the kernel's forwarding; and policies under
+//! skewed flows. The hosts are network namespaces with virtual cables (veth) to a third one between
+//! them, which needs root and `ip`.
 //!
-//! Nothing is pinned: sender, receiver, engine and workers share the cores that there are.
+//! Nothing is pinned: sender, receiver, engine and workers share the cores.
 
 use crate::Failure;
 use crate::child::Server;
@@ -15,28 +15,25 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Namespaces of the client, of the forwarder and of the server.
 const CLIENT: &str = "nebula-bench-nf-c";
 const MIDDLE: &str = "nebula-bench-nf-m";
 const SERVER: &str = "nebula-bench-nf-s";
 const TO: &str = "10.142.2.2:9000";
 
-/// A measurement is made this often, and its median is taken.
 const ROUNDS: usize = 3;
 const SECONDS: u64 = 2;
-/// Packets a second at which the time of a packet is measured.
+/// The packet rate at which a packet's time is measured.
 const CALM: f64 = 10_000.0;
-/// The service of a packet, the workers and their load, where policies are compared: long enough
-/// that two workers on a small machine are told apart from its own pauses.
+/// A packet's service, the workers and their load when policies are compared. The service is long
+/// enough that differences exceed the pauses of a small machine.
 const WORK: &str = "100us";
 const WORKERS: f64 = 2.0;
 const LOAD: f64 = 0.4;
 const PER_SECOND: f64 = LOAD * WORKERS / 100e-6;
-/// Flows, of which flow `n` has a share that goes with `1 / n^SKEW`.
+/// Flow `n` has a share proportional to `1 / n^SKEW`.
 const FLOWS: usize = 64;
 const SKEW: f64 = 1.2;
 
-/// What came of one run.
 #[derive(Clone, Copy)]
 struct Sample {
     per_second: f64,
@@ -44,7 +41,6 @@ struct Sample {
     lost_percent: f64,
 }
 
-/// Measures and prints everything; `program` is the path of `nebula`.
 pub fn run(program: &str) -> Result<(), Failure> {
     let _hosts = Hosts::try_new()?;
     forward(true)?;
@@ -69,12 +65,10 @@ pub fn run(program: &str) -> Result<(), Failure> {
     policies(program)
 }
 
-/// As fast as one sender sends, and calmly.
 fn both() -> Result<[Sample; 2], Failure> {
     Ok([median(f64::INFINITY, 1)?, median(CALM, 1)?])
 }
 
-/// JBSQ and RSS under flows of which few send much, beside what the laboratory says of them.
 fn policies(program: &str) -> Result<(), Failure> {
     let measure = |policy: &str| -> Result<Sample, Failure> {
         let words = [
@@ -107,7 +101,6 @@ fn policies(program: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The words of a simulation of the same policy, service and flows.
 fn queueing(policy: &str) -> Vec<String> {
     let words = format!(
         "--policy {policy} --cores 2 --service fixed:{WORK} --flows zipf:{SKEW},{FLOWS} --load {LOAD} --rpcs 200k"
@@ -115,7 +108,6 @@ fn queueing(policy: &str) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// The words of a simulation of the laboratory's network function, block by block.
 fn blocks(design: &str) -> Vec<String> {
     let words = format!(
         "--machine server64 --application network-function --design {design} --rate 5MRPS --rpcs 50k --replications 2"
@@ -123,7 +115,6 @@ fn blocks(design: &str) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// The p99 of a simulation.
 fn p99_us(program: &str, words: &[String]) -> Result<f64, Failure> {
     let output = Command::new(program).arg("simulate").args(words).args(["--format", "json"]).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -132,9 +123,8 @@ fn p99_us(program: &str, words: &[String]) -> Result<f64, Failure> {
     Ok(p99 / 1e3)
 }
 
-/// The median of several runs, by each figure.
 fn median(per_second: f64, flows: usize) -> Result<Sample, Failure> {
-    // The first packets to a host are dropped until it is known where that is.
+    // The first packets to a host are dropped until its address is resolved.
     send_and_receive(1000.0, flows, Duration::from_millis(200))?;
     let samples = (0..ROUNDS).map(|_| send_and_receive(per_second, flows, Duration::from_secs(SECONDS)));
     let samples = samples.collect::<Result<Vec<_>, _>>()?;
@@ -175,7 +165,6 @@ fn send_and_receive(per_second: f64, flows: usize, time: Duration) -> Result<Sam
     })
 }
 
-/// Sends until `end`; how many.
 fn send(senders: &[UdpSocket], per_second: f64, begun: Instant, end: Instant) -> u64 {
     let shares: Vec<f64> = (1..=senders.len()).map(|n| (n as f64).powf(-SKEW)).collect();
     let all: f64 = shares.iter().sum();
@@ -199,7 +188,7 @@ fn send(senders: &[UdpSocket], per_second: f64, begun: Instant, end: Instant) ->
     sent
 }
 
-/// Receives until nothing has come for a while; the times that packets took, in nanoseconds.
+/// Receives until no packet comes for a while; returns the packets' times in nanoseconds.
 fn receive(receiver: &UdpSocket, begun: Instant) -> Vec<u64> {
     let (mut latencies, mut packet) = (Vec::with_capacity(1 << 22), [0; 64]);
     // The sender begins a little later.
@@ -218,7 +207,7 @@ fn receive(receiver: &UdpSocket, begun: Instant) -> Vec<u64> {
     latencies
 }
 
-/// Draws between 0, which is not among them, and 1 (xorshift64*).
+/// Draws in (0, 1] (xorshift64*).
 struct Draw(u64);
 
 impl Draw {
@@ -230,25 +219,21 @@ impl Draw {
     }
 }
 
-/// Starts network functions in the middle.
 fn serve(program: &str, words: &[&str]) -> Result<Server, Failure> {
     let begin =
         ["netns", "exec", MIDDLE, program, "serve", "nf", "--between", "va,vb", "--log", "off", "--end-with-parent"];
     Server::start_program("ip", &[&begin, words].concat())
 }
 
-/// Switches the kernel's forwarding in the middle.
 fn forward(is_on: bool) -> Result<(), Failure> {
     on(MIDDLE, move || Ok(std::fs::write("/proc/sys/net/ipv4/ip_forward", if is_on { "1" } else { "0" })?))
 }
 
-/// A socket of a host: it stays there, whichever thread has it.
 fn socket(host: &'static str, address: &str) -> Result<UdpSocket, Failure> {
     let address = address.to_owned();
     on(host, move || Ok(UdpSocket::bind(address)?))
 }
 
-/// Does something on a thread that is at a host.
 fn on<T: Send + 'static>(
     host: &'static str,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
@@ -262,7 +247,6 @@ fn on<T: Send + 'static>(
     Ok(there.join().map_err(|_| "a thread has panicked")??)
 }
 
-/// The hosts; they go with this value.
 struct Hosts;
 
 impl Hosts {

@@ -1,5 +1,5 @@
-//! Reads of 64 B of the server's memory without its workers, beside RPCs of 64 B in the same run:
-//! over memory that the client has mapped, by the engine over shared memory, and over UDP.
+//! Reads of 64 B of the server's memory without its workers, compared with RPCs of 64 B: from
+//! memory that the client has mapped, by the engine over shared memory, and over UDP.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -12,18 +12,16 @@ use std::hint::black_box;
 
 const REGION: RegionId = RegionId(0);
 const REGION_BYTES: usize = 1 << 20;
-/// Reads of one measurement of mapped memory, and measurements.
+/// Of mapped memory: reads of one measurement, and measurements.
 const READS: u64 = 1_000_000;
 const ROUNDS: usize = 9;
 
-/// What a client asks for.
 #[derive(Clone, Copy, PartialEq)]
 enum Ask {
     Rpc,
     Read,
 }
 
-/// A client, its server and what it asks for.
 struct Asker {
     client: Client,
     ask: Ask,
@@ -79,7 +77,6 @@ const WAYS: &[Way] = &[
     Way { name: "one-sided read, udp://", measure: || sample(Asker::udp(Ask::Read)?) },
 ];
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     mapped()?;
@@ -97,8 +94,8 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A read of memory that the client has mapped, beside a plain load there and a round without any
-/// memory.
+/// A read of memory that the client has mapped, compared with a plain load there and with a round
+/// without memory.
 fn mapped() -> Result<(), Failure> {
     let name = format!("shm://bench-mapped-{}", std::process::id());
     let region = Region::create(REGION_BYTES)?;
@@ -133,7 +130,6 @@ fn mapped() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Nanoseconds that one takes.
 fn time(mut one: impl FnMut(u64)) -> f64 {
     let clock = Clock::new();
     let started = clock.now_ps();
@@ -141,11 +137,10 @@ fn time(mut one: impl FnMut(u64)) -> f64 {
     (clock.now_ps() - started) as f64 / 1000.0 / READS as f64
 }
 
-/// The server: engine and worker on one core.
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
-    // On a machine with other load, a core may be unavailable for milliseconds, and no RPC should
-    // be refused for that.
+    // On a machine with other load a core may be away for milliseconds, and no RPC should be
+    // refused for that.
     let config = config.slo(Span::from_ms(10));
     let region = Region::create(REGION_BYTES)?;
     region.write(0, &vec![7; REGION_BYTES])?;

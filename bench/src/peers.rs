@@ -2,8 +2,7 @@
 //! in the same program.
 //!
 //! Nebula, TCP and iceoryx2 poll on both sides; tonic has its own event loop, one thread per side.
-//! Each measurement starts and ends its own server, since two polling servers would share the
-//! servers' core.
+//! Each measurement has its own server, because two polling servers would share a core.
 
 #[cfg(feature = "peers")]
 pub mod grpc;
@@ -20,7 +19,7 @@ use crate::child;
 use crate::echo::Echo;
 use crate::ways::{FIGURES, OUTSTANDING, PAYLOAD_BYTES, Way, rounds, sample};
 
-/// Nebula, with which the others are compared, is the first.
+/// Nebula first: the others are compared with it.
 const PEERS: &[Way] = &[
     Way { name: "Nebula", measure: || sample(Echo::start(PAYLOAD_BYTES, OUTSTANDING as u32)?) },
     Way { name: "TCP, no delay, polled", measure: || sample(tcp::Tcp::start()?) },
@@ -30,7 +29,6 @@ const PEERS: &[Way] = &[
     Way { name: "tonic unary over a Unix socket", measure: || sample(grpc::Grpc::start_unix()?) },
 ];
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     let medians = rounds(PEERS)?;
@@ -44,7 +42,6 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A peer's server.
 pub fn serve(words: &[&str]) -> Result<(), Failure> {
     nebula_sys::process::end_with_parent()?;
     nebula_sys::affinity::pin_to(child::server_core())?;

@@ -1,8 +1,8 @@
-//! Commits of three replicas beside etcd's: every write is synced by a majority before it is
+//! Commits of three replicas compared with etcd's: a majority syncs every write before it is
 //! acknowledged, on the same disk, in turns within one run.
 //!
-//! The folders are in the system's folder for temporary files (`TMPDIR`), which has to be on a disk
-//! for the syncs to cost anything. Clients of both speak with the leader alone.
+//! The folders are in the system's folder for temporary files (`TMPDIR`), which must be on a disk
+//! for syncs to have a cost. Clients of both talk to the leader only.
 
 use crate::Failure;
 use crate::child::{Server, unused_address};
@@ -18,16 +18,13 @@ use tokio::task::JoinSet;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 
-/// Writes under way at once.
 const WRITERS: u64 = 32;
 const VALUE_BYTES: usize = 256;
-/// Rounds of each, of which the median counts.
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(2);
-/// Longer than a cluster takes to elect its first leader.
+/// Longer than a cluster's first election.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Measures and prints; `program` is the `nebula` to serve with, built with replicas.
 pub fn run(program: &str) -> Result<(), Failure> {
     let folder = Folder::new()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -51,7 +48,6 @@ pub fn run(program: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A folder that goes with what is in it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -68,7 +64,6 @@ impl Drop for Folder {
     }
 }
 
-/// What is written to.
 #[derive(Clone)]
 enum Client {
     Nebula(AsyncClient),
@@ -101,7 +96,7 @@ impl Client {
     }
 }
 
-/// etcd's `PutRequest`, as far as it is needed.
+/// The needed part of etcd's `PutRequest`.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Put {
     #[prost(bytes = "vec", tag = "1")]
@@ -114,7 +109,6 @@ struct Put {
 #[derive(Clone, PartialEq, prost::Message)]
 struct Done {}
 
-/// What a round has seen.
 struct Seen {
     rate: f64,
     p50_ns: f64,
@@ -146,7 +140,6 @@ async fn round(client: &Client) -> Result<Seen, Failure> {
     Ok(Seen { rate: times.len() as f64 / began.elapsed().as_secs_f64(), p50_ns: at(0.5), p99_ns: at(0.99) })
 }
 
-/// Servers, and a client of the one that leads.
 struct Served<S> {
     client: Client,
     _servers: Vec<S>,
@@ -171,7 +164,6 @@ fn nebula(program: &str, folder: &Path) -> Result<Served<Server>, Failure> {
     Ok(Served { client: Client::Nebula(client), _servers: servers })
 }
 
-/// A process that is killed when the value is dropped.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -210,7 +202,6 @@ fn etcd(folder: &Path, runtime: &Runtime) -> Result<Served<Killed>, Failure> {
     Ok(Served { client: Client::Etcd(channel), _servers: servers })
 }
 
-/// Tries again until it succeeds, within bounds.
 fn until<T>(mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! One measured figure as the benchmark table needs it: a JSON line.
+//! A measured figure for the benchmark table: a JSON line.
 
 use serde::Serialize;
 
@@ -11,7 +11,6 @@ struct Row<'a> {
     against: Option<Against<'a>>,
 }
 
-/// What a figure is compared with, in the same run.
 #[derive(Serialize)]
 pub struct Against<'a> {
     what: &'a str,
@@ -20,7 +19,6 @@ pub struct Against<'a> {
     bound: Option<Bound>,
 }
 
-/// The ratio required.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -28,12 +26,10 @@ pub enum Bound {
     AtMost(f64),
 }
 
-/// Prints a figure.
 pub fn plain(what: &str, value: f64, unit: &str) {
     print(&Row { what, value, unit, against: None });
 }
 
-/// Prints a figure and its baseline.
 pub fn against(what: &str, value: f64, unit: &str, baseline: (&str, f64), bound: Option<Bound>) {
     let against = Some(Against { what: baseline.0, ratio: value / baseline.1, bound });
     print(&Row { what, value, unit, against });

@@ -1,7 +1,8 @@
-//! What a second, fourth or twelfth core adds: workers behind one engine, with the tail beside the
-//! laboratory's, and engines side by side.
+//! The gain of more cores: workers behind one engine, with the tail compared with the laboratory's,
+//! and engines side by side.
 //!
-//! Every thread has a core: what this machine has too few cores for is left out, and said.
+//! Every thread has a core. Rows that need more cores than the machine has are left out and
+//! reported.
 
 mod engines;
 mod load;
@@ -13,12 +14,11 @@ use crate::watchdog::within;
 use nebula::Span;
 use std::time::Duration;
 
-/// The servers' SLO: so long that nothing is refused.
+/// Long enough that nothing is refused.
 const SLO: Span = Span::from_ms(50);
-/// The time limit for everything; it takes about a minute with 16 cores.
+/// For everything, which takes about a minute with 16 cores.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     let cores = nebula_sys::affinity::allowed_cores();
     within(LIMIT, "scaling", || {
@@ -27,8 +27,8 @@ pub fn run() -> Result<(), Failure> {
     })
 }
 
-/// Which of `counts` there are cores enough for, each of which takes `needed(count)`; the others
-/// are named on standard error.
+/// The `counts` that fit on `cores`, if each takes `needed(count)`; standard error names the
+/// others.
 fn affordable(what: &str, counts: &[u16], cores: usize, needed: impl Fn(usize) -> usize) -> Vec<u16> {
     let (fit, others): (Vec<u16>, Vec<u16>) = counts.iter().partition(|&&count| needed(usize::from(count)) <= cores);
     if let Some(&least) = others.first() {

@@ -1,14 +1,14 @@
-//! Overload by clients that do not back off: what a server still serves, and what an honest client
-//! beside them gets.
+//! Overload by clients that do not back off: the server's remaining rate, and the service of an
+//! honest client.
 //!
 //! The server has a core, or half of one; all clients share the other. The peak is the best of some
-//! windows of RPCs, each kept full. Then some clients send a multiple of it by the clock and ignore
-//! every NACK, while an honest one asks for 5,000 RPCs a second.
+//! closed-loop windows. Then some clients send a multiple of it by the clock and ignore every NACK,
+//! while an honest one sends 5,000 RPCs a second.
 //!
 //! Then [processes] overload servers over both transports.
 //!
-//! Part of the server's core is the kernel's at such rates, whatever the server does: a server that
-//! only receives is measured beside it.
+//! At such rates the kernel takes part of the server's core in any case, so a server that only
+//! receives is measured too.
 
 mod asker;
 mod flood;
@@ -27,21 +27,19 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What the honest client asks for.
 const HONEST_RPS: f64 = 5_000.0;
 const SLO: Span = Span::from_us(100);
-/// RPCs that the honest client may have outstanding.
 const HONEST_SLOTS: u32 = 256;
-/// RPCs outstanding while the peak is measured: too few leave the server waiting, and more than the
-/// SLO leaves room for are refused.
+/// Outstanding RPCs while the peak is measured: with too few the server waits, and with more than
+/// the SLO allows some are refused.
 const WINDOWS: [u64; 4] = [64, 128, 256, 512];
-/// Length of a round in picoseconds, and of its beginning that is not counted.
+/// Of a round, and of its uncounted beginning.
 const ROUND_PS: u64 = 1_500_000_000_000;
 const WARM_UP_PS: u64 = 300_000_000_000;
 const LIMIT: Duration = Duration::from_secs(360);
 
-/// Measures and prints; with words, only the rounds of `CLIENTS` at `TIMES` the peak, on a `whole`
-/// or a `half` core.
+/// With words, measures only the rounds of `CLIENTS` at `TIMES` the peak, on a `whole` or a `half`
+/// core.
 pub fn run(words: &[&str]) -> Result<(), Failure> {
     child::pin_client()?;
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
@@ -75,12 +73,11 @@ fn run_all() -> Result<(), Failure> {
     processes::run_all()
 }
 
-/// The longest soak, in seconds: an hour.
 const SOAK_SECONDS_MAX: u64 = 3600;
-/// Seconds between two looks at what the server holds.
+/// Between two looks at the server's resources.
 const LOOK_EVERY: u64 = 5;
 
-/// What a server holds under `times` its peak, after some seconds and in the end.
+/// The server's resources under `times` its peak, after some seconds and in the end.
 fn soak(seconds: u64, times: f64, clients: usize) -> Result<(), Failure> {
     let offer = Offer::Rate(times * peak(clients)?);
     let address = child::unused_address()?;
@@ -106,7 +103,6 @@ fn soak(seconds: u64, times: f64, clients: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What so many clients that keep to windows are served at best.
 fn peak(clients: usize) -> Result<f64, Failure> {
     let mut peak_rps: f64 = 0.0;
     for window in WINDOWS {
@@ -151,7 +147,6 @@ fn round(core: &str, clients: usize, times: f64, peak_rps: f64) -> Result<(), Fa
 
 const SECONDS: f64 = (ROUND_PS - WARM_UP_PS) as f64 / 1e12;
 
-/// The result of one trial.
 struct Trial {
     flood: Tally,
     honest: Asked,
@@ -194,8 +189,7 @@ fn trial(core: &str, clients: usize, offer: Offer) -> Result<Trial, Failure> {
     Ok(Trial { flood: flood.tally, honest: honest.asked, tails: honest.settle()? })
 }
 
-/// The share of a core that receiving alone takes, where the same is sent to a socket that does
-/// nothing else.
+/// The share of a core that receiving alone takes under the same load.
 fn bare(clients: usize, offer: Offer) -> Result<f64, Failure> {
     let address = child::unused_address()?;
     let server = Server::start(&["serve-trust", "bare", &address.to_string()])?;
@@ -238,8 +232,8 @@ pub fn serve(core: &str, address: &str) -> Result<(), Failure> {
     }
 }
 
-/// Welcomes clients by one datagram that says nothing true, receives, and rests as long as there is
-/// nothing to receive.
+/// Answers a hello by one meaningless datagram, then receives, and rests while there is nothing to
+/// receive.
 fn serve_bare(address: SocketAddr) -> Result<(), Failure> {
     let mut socket = nebula_sys::udp::UdpSocket::bind(address)?;
     nebula_sys::affinity::pin_to(child::server_core())?;

@@ -1,5 +1,4 @@
-//! Generated services compared with a handler of bytes that is written by hand, in the same run:
-//! what the stubs cost.
+//! The cost of stubs: generated services compared with a handler of bytes, in the same run.
 
 use crate::Failure;
 use crate::bare::{self, Bare};
@@ -10,10 +9,10 @@ use nebula::{Client, ClientConfig, IdlePolicy, ServerConfig, Span};
 use typed_tests::echo::{EchoClient, EchoServer, LineMessage, NumbersMessage, ProtoMessage};
 use typed_tests::echo_service::{BYTES, METHOD, Same, by_hand};
 
-/// Rounds of each side, alternating.
+/// Of each side, alternating.
 const ROUNDS: usize = 9;
 
-/// RPCs outstanding where rates are measured.
+/// While rates are measured.
 const OUTSTANDING: u64 = 64;
 
 /// The server, in one of three ways.
@@ -29,18 +28,16 @@ pub fn serve(name: &str, how: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts the server that serves in a way.
 fn start(how: &str) -> Result<(Server, String), Failure> {
     let name = format!("shm://bench-typed-{}", std::process::id());
     Ok((Server::start(&["serve-typed", &name, how])?, name))
 }
 
-/// As many slots as the bare ring has.
+/// As many slots as the bare ring.
 fn config() -> ClientConfig {
     ClientConfig::default().slots(bare::SLOTS as u32)
 }
 
-/// The client of the handler of bytes.
 struct Bytes {
     client: Client,
     request: [u8; BYTES],
@@ -73,7 +70,6 @@ impl Pipe for Bytes {
     }
 }
 
-/// The generated client, with a request.
 struct Typed<R> {
     client: EchoClient,
     request: R,
@@ -115,7 +111,6 @@ macro_rules! pipes {
 
 pipes!(LineMessage by submit_line, ProtoMessage by submit_proto, NumbersMessage by submit_numbers);
 
-/// What is measured of one way.
 #[derive(Default)]
 struct Figures {
     rates: Vec<f64>,
@@ -138,8 +133,7 @@ impl Figures {
     }
 }
 
-/// Measures and prints. Rates are those of the best round, as both sides have two modes; see the
-/// section `echo`.
+/// Rates are those of the best round, as both sides have two modes; see the section `echo`.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     let [mut bare, mut bytes, mut line, mut proto, mut numbers] = [(); 5].map(|()| Figures::default());

@@ -2,8 +2,8 @@
 //! compared with bare sockets and with the usual alternatives.
 //!
 //! The kernel's network stack costs microseconds of CPU time per datagram. So there are two
-//! baselines: many datagrams per buffer (GSO and GRO), which a program that sends one datagram per
-//! RPC cannot beat by much, and one datagram per call, which is what most programs do.
+//! baselines: many datagrams per buffer (GSO and GRO), which a program with one datagram per RPC
+//! cannot beat by much, and one datagram per call, as in most programs.
 //!
 //! Then the scenarios: [`loss`], [`overload`], a [`crowd`] of clients.
 
@@ -22,7 +22,6 @@ use crate::row::Bound;
 use crate::ways::{FIGURES, Sample, Way, rounds, sample};
 use bare::Packing;
 
-/// Nebula, then the bare sockets, then the peers.
 const WAYS: &[Way] = &[
     Way { name: "Nebula, udp://", measure: || sample(echo::Echo::start()?) },
     Way { name: "bare sockets, GSO and GRO", measure: || sample(bare::Bare::start(Packing::Segments)?) },
@@ -36,12 +35,11 @@ const WAYS: &[Way] = &[
     Way { name: "quinn, a stream an RPC, encrypted", measure: || sample(peers::quic::Quic::start()?) },
 ];
 
-/// The index of the bare sockets in [`WAYS`].
+/// Indices of the bare sockets in [`WAYS`].
 const SEGMENTS: usize = 1;
 const PACKED: usize = 2;
 const SINGLE: usize = 3;
 
-/// Measures and prints everything.
 pub fn run() -> Result<(), Failure> {
     compare()?;
     loss::run()?;
@@ -69,7 +67,7 @@ fn compare() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures and prints one part: a scenario, or those ways whose name contains `word`.
+/// Measures one part: a scenario, or the ways whose name contains `word`.
 pub fn run_only(word: &str) -> Result<(), Failure> {
     match word {
         "echo" => return compare(),
@@ -85,7 +83,6 @@ pub fn run_only(word: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server.
 pub fn serve(words: &[&str]) -> Result<(), Failure> {
     match words {
         ["bare", address] => bare::serve(address.parse()?),

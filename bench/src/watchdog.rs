@@ -1,12 +1,10 @@
-//! Ends a benchmark that hangs with an error: its loops poll, and would poll forever if a peer
-//! never answered.
+//! Ends a benchmark that hangs: its loops poll, and would poll forever if a peer never answered.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Does `work`, and ends this program with an error if that takes longer than `limit`.
-///
-/// Children end with it, since they are tied to its life.
+/// Runs `work`, and ends this program with an error if it takes longer than `limit`. Children are
+/// tied to this program's life.
 pub fn within<T>(limit: Duration, what: &str, work: impl FnOnce() -> T) -> T {
     let (working, watch) = mpsc::channel::<()>();
     let late = format!("{what}: no end after {} s, given up", limit.as_secs());

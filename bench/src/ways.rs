@@ -1,4 +1,5 @@
-//! Several ways to do the same, in turn, round after round; the result is the median of the rounds.
+//! Measures several ways to do the same, in turn, round after round; the result is the median of
+//! the rounds.
 
 use crate::Failure;
 use crate::measure::{Pipe, median, round_trip, throughput};
@@ -6,22 +7,20 @@ use crate::row::{Bound, against, plain};
 use crate::watchdog::within;
 use std::time::Duration;
 
-/// Bytes of a request, and of its reply.
+/// Of a request, and of its reply.
 pub const PAYLOAD_BYTES: usize = 64;
-/// RPCs in flight when the rate is measured.
+/// While the rate is measured.
 pub const OUTSTANDING: u64 = 64;
-/// Rounds; each measures every way once.
+/// Each measures every way once.
 const ROUNDS: usize = 5;
-/// The time limit for one measurement; it takes half a second.
+/// For one measurement, which takes half a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// One way to echo.
 pub struct Way {
     pub name: &'static str,
     pub measure: fn() -> Result<Sample, Failure>,
 }
 
-/// The result of one round of one way.
 #[derive(Clone, Copy)]
 pub struct Sample {
     pub p50_ns: f64,
@@ -29,13 +28,11 @@ pub struct Sample {
     pub rate_mrps: f64,
 }
 
-/// One round: RPCs one at a time, then with [`OUTSTANDING`] in flight.
 pub fn sample(mut pipe: impl Pipe) -> Result<Sample, Failure> {
     let (p50_ns, p99_ns) = round_trip(&mut pipe);
     Ok(Sample { p50_ns, p99_ns, rate_mrps: throughput(&mut pipe, OUTSTANDING) })
 }
 
-/// The figures reported for a sample.
 #[derive(Clone, Copy)]
 pub struct Figure {
     pub name: &'static str,
@@ -54,19 +51,16 @@ impl Figure {
         format!("{PAYLOAD_BYTES} B echo, {}: {}", self.name, way.name)
     }
 
-    /// Prints one way's figures.
     pub fn print(&self, (way, sample): (&Way, &Sample)) {
         plain(&self.what(way), (self.of)(sample), self.unit);
     }
 
-    /// Prints one way's figures compared with another's.
     pub fn print_beside(&self, (way, sample): (&Way, &Sample), baseline: (&Way, &Sample), bound: Option<Bound>) {
         let baseline = (baseline.0.name, (self.of)(baseline.1));
         against(&self.what(way), (self.of)(sample), self.unit, baseline, bound);
     }
 }
 
-/// Measures every way in turn; returns the medians of each.
 pub fn rounds(ways: &[Way]) -> Result<Vec<Sample>, Failure> {
     let mut samples = vec![Vec::with_capacity(ROUNDS); ways.len()];
     for _ in 0..ROUNDS {

@@ -1,5 +1,5 @@
-//! The 64 B echo between two hosts, one core each: `xdp://` beside `udp://`. The hosts are network
-//! namespaces with a virtual cable (veth) between them, which needs root and `ip`.
+//! The 64 B echo between two hosts, one core each: `xdp://` compared with `udp://`. The hosts are
+//! network namespaces with a virtual cable (veth) between them, which needs root and `ip`.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -16,8 +16,7 @@ const CLIENT: &str = "nebula-bench-c";
 const SERVER_IP: &str = "10.139.0.1";
 const CLIENT_IP: &str = "10.139.0.2";
 
-/// RPCs together in datagrams, as many as wait; and each in a datagram that no other shares,
-/// through kernel and client.
+/// RPCs that wait share a datagram, or each RPC has its own.
 const WAYS: &[Way] = &[
     Way { name: "xdp:// over veth", measure: || way("xdp://v0:7400", "xdp://v0/10.139.0.1:7400") },
     Way { name: "udp:// over veth", measure: || way("udp://10.139.0.1:7400", "udp://10.139.0.1:7400") },
@@ -28,7 +27,6 @@ const WAYS: &[Way] = &[
     },
 ];
 
-/// Measures and prints everything.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     let _hosts = Hosts::try_new()?;
@@ -47,7 +45,7 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures and prints those ways whose name contains `word`.
+/// Measures the ways whose name contains `word`.
 pub fn run_only(word: &str) -> Result<(), Failure> {
     child::pin_client()?;
     let _hosts = Hosts::try_new()?;
@@ -84,7 +82,6 @@ fn start(what: &str, endpoint: &str) -> Result<Server, Failure> {
     Server::start_program("ip", &["netns", "exec", SERVER, program, "serve-udp", what, endpoint])
 }
 
-/// Two hosts; they go with this value.
 struct Hosts;
 
 impl Hosts {
@@ -115,7 +112,6 @@ fn ip(words: &str) -> Result<(), Failure> {
     if output.status.success() { Ok(()) } else { Err(said().into()) }
 }
 
-/// Moves this thread to a host.
 fn enter(host: &str) -> Result<(), Failure> {
     let namespace = std::fs::File::open(format!("/run/netns/{host}"))?;
     let network = Some(rustix::thread::LinkNameSpaceType::Network);

@@ -1,9 +1,8 @@
-//! Any sequence of packets, frees, timeouts and lost peers into a small [`Backend`], compared with
-//! a slow and simple model.
+//! Feeds any sequence of packets, frees, timeouts and lost peers to a small [`Backend`], and
+//! compares it with a slow and simple model.
 //!
-//! For every input: live slots never overlap, only complete RPCs are delivered, none twice, no core
-//! gets more than its bound, every refusal has the reason it states, and dropped RPCs return their
-//! slots.
+//! Live slots never overlap. Only complete RPCs are delivered, and none twice. No core gets more
+//! than its bound, every refusal has its stated reason, and dropped RPCs return their slots.
 #![no_main]
 
 #[path = "backend_packets/input.rs"]

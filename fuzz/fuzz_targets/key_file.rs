@@ -1,4 +1,4 @@
-//! Any text as a key file: no panic, and what is read can be written and read again.
+//! Any text as a key file: no panic, and the keys can be written and read again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

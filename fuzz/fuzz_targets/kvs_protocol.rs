@@ -1,5 +1,5 @@
-//! Any bytes as a request or a reply of the key-value service or of the ordered one: what decoding
-//! accepts encodes to the same bytes.
+//! Any bytes as a request or a reply of the key-value service or of the ordered one: decoded
+//! messages encode to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(request.encode_into(&mut buffer), Ok(bytes.len()));
         assert_eq!(buffer, bytes);
     }
-    // Each pair lies within the bytes, behind the one before; one that does not is the last.
+    // Each pair follows the previous one within the bytes; an invalid one is the last.
     let mut left = bytes.len();
     for pair in Pairs::of(bytes) {
         match pair {

@@ -1,16 +1,15 @@
-//! Any stream of a memcached client: it is cut into the same requests however it comes, and each of
-//! them is read without a panic.
+//! Any stream of a memcached client: it is cut into the same requests however it arrives, and each
+//! is parsed without a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use nebula_memcached::frame::{Framed, next};
 use nebula_memcached::request::{Get, Request, Store};
 
-/// So short that values are too long at times.
+/// Short enough that some values are too long.
 const REQUEST_BYTES_MAX: usize = 512;
 
-/// The requests that a stream is cut into which comes in pieces of `piece` bytes, and whether its
-/// end was seen.
+/// The requests in a stream that arrives in pieces of `piece` bytes, and whether its end was seen.
 fn cut(stream: &[u8], piece: usize) -> (Vec<(usize, usize)>, bool) {
     let (mut begin, mut requests) = (0, Vec::new());
     for end in (0..stream.len()).step_by(piece).map(|at| (at + piece).min(stream.len())) {
@@ -34,7 +33,7 @@ fn cut(stream: &[u8], piece: usize) -> (Vec<(usize, usize)>, bool) {
 
 fuzz_target!(|stream: &[u8]| {
     let (requests, _) = cut(stream, stream.len().max(1));
-    // A line without an end is given up on sooner where it comes in pieces: what was cut before is
+    // A line without an end is given up sooner if it arrives in pieces: the requests before it are
     // the same.
     let (in_pieces, has_ended) = cut(stream, 7);
     assert_eq!(in_pieces, requests[..in_pieces.len()]);

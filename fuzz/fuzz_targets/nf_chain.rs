@@ -1,5 +1,5 @@
-//! Any frames through a chain of all functions: none makes it panic, each passes or is dropped
-//! once, and one whose checksums were right leaves with right ones.
+//! Any frames through a chain of all functions: no panic, each passes or is dropped once, and right
+//! checksums stay right.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,8 +13,8 @@ const RULES: &str = "deny tcp any -> any 1-22\ndefault allow";
 static CONFIG: LazyLock<ChainConfig> =
     LazyLock::new(|| ChainConfig::parse(CHAIN, |_| Ok(RULES.to_owned())).expect("a chain"));
 
-/// Whether the checksum of the IP header is right, and that of UDP or TCP behind it, if they are
-/// whole; UDP may have none.
+/// Whether the checksums of the IP header and of a complete UDP or TCP payload are right; UDP may
+/// have none.
 fn is_right(frame: &[u8]) -> bool {
     let Some(ip) = frame.get(14..).filter(|ip| ip.len() >= 20) else { return false };
     let header_bytes = usize::from(ip[0] & 15) * 4;
@@ -37,8 +37,8 @@ fn sum(parts: &[&[u8]]) -> u64 {
     sum
 }
 
-// Frames of a length each in one byte and its direction in the next, as long as there is something;
-// time goes on by a minute with each.
+// Each frame has its length in one byte and its direction in the next. Time advances by a minute
+// with each.
 fuzz_target!(|bytes: &[u8]| {
     let (mut chain, mut rest, mut now) = (CONFIG.shard(0, 4), bytes, Timestamp::ZERO);
     let mut frames = 0;

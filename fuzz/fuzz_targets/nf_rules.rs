@@ -1,4 +1,5 @@
-//! Any text as rules of a firewall and as a chain: it is read, or refused with one of its lines.
+//! Any text as rules of a firewall and as a chain: it is accepted, or refused with one of its
+//! lines.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

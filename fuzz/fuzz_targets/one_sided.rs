@@ -1,6 +1,6 @@
-//! Any sequence of registrations, revocations and one-sided operations, compared with a list of
-//! what was registered, and carried out on memory: no byte outside the region that an operation
-//! names is read or written. And any bytes as an operation on the wire.
+//! Any sequence of registrations, revocations and one-sided operations, compared with a list and
+//! carried out on memory: no byte outside the named region is read or written. Also any bytes as an
+//! operation on the wire.
 #![no_main]
 
 #[path = "../../core/nebula-nic/tests/support/regions.rs"]
@@ -20,8 +20,7 @@ struct Input<'a> {
     wire: &'a [u8],
 }
 
-/// Words of the memory that regions are parts of. Of a window that lies beyond, its place alone is
-/// compared.
+/// Regions are parts of this memory. For a window beyond it only its place is compared.
 const WORDS: usize = 512;
 
 fuzz_target!(|input: Input<'_>| {

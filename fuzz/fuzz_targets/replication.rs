@@ -1,5 +1,4 @@
-//! Any bytes as a message or an answer of a replica: what decoding accepts is what its own encoding
-//! decodes to.
+//! Any bytes as a message or an answer of a replica: what is decoded survives encoding.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,9 +1,8 @@
 //! Any sequence of requests, repeats and ends into a small [`Retention`](nebula_nic::Retention),
 //! compared with a memory that never forgets.
 //!
-//! For every input: an RPC that was accepted or refused is never new again, an RPC in the server is
-//! never forgotten, no reply overwrites another that is still reported, and the floor never
-//! decreases.
+//! An accepted or refused RPC is never new again, an RPC in the server is never forgotten, no reply
+//! overwrites another that is still reported, and the floor never decreases.
 #![no_main]
 
 #[expect(dead_code, reason = "the tests of the crate use it all")]

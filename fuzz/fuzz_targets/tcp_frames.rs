@@ -1,5 +1,5 @@
-//! Any bytes as a stream of frames over TCP, in pieces of any length: cut as by the slow and
-//! obvious reader, and never kept beyond a bound.
+//! Any bytes as a stream of frames over TCP, in pieces of any length: cut as by a slow and obvious
+//! reader, and never buffered beyond a bound.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -16,7 +16,7 @@ fuzz_target!(|input: &[u8]| {
         loop {
             taken = frames.take(&mut fresh, most, &mut |frame| seen.push(frame.to_vec()));
             fresh.clear();
-            // Fewer than were asked for are all that are whole.
+            // Fewer than requested means all that are complete.
             if taken.is_ok_and(|taken| taken < most) {
                 assert!(frames.kept_bytes() < PREFIX_BYTES + FRAME_BYTES_MAX);
                 break;
@@ -32,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!((seen, taken.is_err()), (expected, is_bad));
 });
 
-/// The frames of a stream, one after the other, and whether it ends with what is none.
+/// The frames of a stream, and whether it ends with an invalid one.
 fn naive(mut stream: &[u8]) -> (Vec<Vec<u8>>, bool) {
     let mut frames = Vec::new();
     loop {

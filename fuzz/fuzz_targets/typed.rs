@@ -1,5 +1,5 @@
 //! Any bytes as a request to a server of generated services: it answers with a reply or a status.
-//! Any bytes as a message: what is read is written again as it was meant.
+//! Any bytes as a message: decoded messages survive encoding.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,12 +10,11 @@ use std::cell::RefCell;
 use typed_tests::every::{EveryServer, Line, Loose, OtherServer, Pair, Plain};
 use typed_tests::{Adder, EveryService};
 
-/// Bytes that every reply has.
+/// The end of every reply.
 const END_BYTES: usize = 4;
-/// The method that panics when it is asked to.
+/// The method that panics on request.
 const MISBEHAVE: u16 = 4095;
 
-/// A server on this thread, and its client.
 struct Ends {
     worker: Worker,
     client: Client,
@@ -47,7 +46,6 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What is read as a message is read again as the same one.
 fn read_and_write<T: Message>(bytes: &[u8]) {
     let Some(message) = T::As::decode(bytes) else { return };
     let written = T::As::write(&message, <[u8]>::to_vec);
@@ -61,7 +59,6 @@ fn debug<T: std::fmt::Debug>(message: T) -> String {
     format!("{message:?}")
 }
 
-/// Whether a request is for the method of that number.
 fn means(request: &[u8], method: u16) -> bool {
     request.last_chunk().is_some_and(|number| u16::from_le_bytes(*number) & 0x0FFF == method)
 }
@@ -74,7 +71,7 @@ fn serve(Ends { worker, client, .. }: &mut Ends, request: &[u8]) {
     for _ in 0..1_000_000 {
         worker.turn(&services);
         if let Some(done) = client.poll() {
-            // A reply that is longer than there is room for is said to be so.
+            // A reply that does not fit is an error.
             let is_reply = done.result.map_or(true, |reply| reply.len() >= END_BYTES);
             return assert!(is_reply, "no reply of a typed service");
         }

@@ -59,7 +59,7 @@ impl Scene {
         Self { client, hand, clock, open: BTreeSet::new(), server, echo: [0; 8] }
     }
 
-    /// Of what the client sends, only its hellos are read.
+    /// Reads only hellos from the client.
     fn listen(&mut self) {
         self.hand.take(|_, datagram| {
             if datagram[1] == HELLO {
@@ -107,7 +107,7 @@ impl Scene {
             Op::Welcome { mtu, rpc_bytes_max } => {
                 let slo = 100_000_000_u64.to_le_bytes();
                 let sizes = [rpc_bytes_max.to_le_bytes(), (u32::from(*mtu) * 64).to_le_bytes()].concat();
-                // And how many packets go out unasked: 0 where the server grants none.
+                // The unscheduled packets: 0 if the server grants none.
                 let unscheduled = u64::from(*mtu & 7) << 32;
                 let longest = (u64::from(*rpc_bytes_max >> 16) | unscheduled).to_le_bytes();
                 let body = [&self.echo[..], &TOKEN.to_le_bytes(), &sizes, &slo, &longest].concat();

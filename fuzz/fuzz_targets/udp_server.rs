@@ -25,10 +25,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use udp_raw::{Header, RawClient, Welcome, checked};
 
-/// Turns after which the counters have been published.
+/// After these the counters have been published.
 const TURNS: usize = 257;
 
-/// Counts what is executed, and moves the simulated clock.
 struct Count {
     executions: RefCell<Executions>,
     clock: Arc<AtomicU64>,
@@ -85,7 +84,6 @@ impl Scene {
         while self.worker.turn(&self.count) > 0 || !self.hand.is_quiet() {}
     }
 
-    /// Sends a datagram; returns the replies and their destinations.
     fn say(&mut self, from: SocketAddr, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
         self.hand.put(from, datagram);
         self.run();
@@ -94,7 +92,6 @@ impl Scene {
         said
     }
 
-    /// Sends a datagram from an unvalidated address.
     fn say_unproven(&mut self, datagram: &[u8]) {
         let stranger = SocketAddr::from(([10, 0, 0, 3], 1));
         let said = self.say(stranger, datagram);

@@ -1,4 +1,4 @@
-//! Any bytes as a packet's header: decoding never panics, and what it accepts encodes to the same
+//! Any bytes as a packet's header: decoding never panics, and decoded headers encode to the same
 //! bytes.
 #![no_main]
 

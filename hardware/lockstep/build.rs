@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// A line of models.txt.
 struct Model {
     name: String,
     top: String,
@@ -20,7 +19,6 @@ struct Model {
 struct Ports {
     inputs: Vec<String>,
     outputs: Vec<String>,
-    /// Whether it has a reset.
     resets: bool,
 }
 
@@ -55,7 +53,7 @@ fn main() {
     runtime(&out);
 }
 
-/// What all models need of Verilator: compiled once.
+/// The part of Verilator that all models need, compiled once.
 fn runtime(out: &Path) {
     let include = include();
     if out.join("libverilated.a").exists() {

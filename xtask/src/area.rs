@@ -5,24 +5,21 @@ use std::path::{Path, PathBuf};
 /// The folders of the workspace's crates. Tidy's rule on areas says which may import which.
 pub(crate) const AREAS: &[&str] = &["core", "runtime", "lab", "services", "testing"];
 
-/// Whether a file belongs to a crate of the workspace, by its path from the root.
+/// Whether the file of this path from the root belongs to a crate of the workspace.
 pub(crate) fn holds(path: &str) -> bool {
     path.split_once('/').is_some_and(|(area, _)| AREAS.contains(&area))
 }
 
-/// The name of the folder whose manifest has this path.
 pub(crate) fn crate_of(manifest: &str) -> Option<&str> {
     let (area, rest) = manifest.split_once('/')?;
     let name = rest.strip_suffix("/Cargo.toml")?;
     (AREAS.contains(&area) && !name.contains('/')).then_some(name)
 }
 
-/// The folder of a crate of this name.
 pub(crate) fn folder_of(root: &Path, name: &str) -> Option<PathBuf> {
     AREAS.iter().map(|area| root.join(area).join(name)).find(|folder| folder.join("Cargo.toml").is_file())
 }
 
-/// The crates of these areas, by name.
 pub(crate) fn crates_of(root: &Path, areas: &[&str]) -> Vec<String> {
     let entries = areas.iter().filter_map(|area| root.join(area).read_dir().ok()).flatten().flatten();
     let crates = entries.filter(|entry| entry.path().join("Cargo.toml").is_file());

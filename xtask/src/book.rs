@@ -1,8 +1,7 @@
-//! `cargo xtask book`: a preprocessor of mdBook, which runs it for the pages of docs/ (see
-//! book.toml).
+//! `cargo xtask book`: a preprocessor that mdBook runs for the pages of docs/ (see book.toml).
 //!
-//! A link of a page leads to a file of the repository. In the book only pages of docs/ and pictures
-//! exist, so each link that leaves docs/ is made to lead to the repository's page on the web.
+//! The book has only pages of docs/ and pictures. So each link to another file of the repository is
+//! made to lead to that file on the web.
 
 use std::io::{Read, Write};
 
@@ -11,7 +10,6 @@ use serde_json::Value;
 use crate::markdown;
 use crate::shell::{Attempt, Failure};
 
-/// Where the files of the repository are on the web.
 const FILES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
 
 /// What mdBook says to a preprocessor.
@@ -23,7 +21,6 @@ pub(crate) struct Args {
     words: Vec<String>,
 }
 
-/// Answers mdBook, or rewrites the book between its two ends.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.words.first().is_some_and(|word| word == "supports") {
         return Ok(());
@@ -37,7 +34,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     std::io::stdout().write_all(book.to_string().as_bytes()).attempt("write the book to standard output")
 }
 
-/// Every chapter below `value`: whatever has a content.
 fn rewrite(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(rewrite),
@@ -51,7 +47,6 @@ fn rewrite(value: &mut Value) {
     }
 }
 
-/// The page with every link out of docs/ leading to the web.
 fn with_links_out(page: &str) -> String {
     let (mut out, mut done) = (String::with_capacity(page.len()), 0);
     for link in markdown::links(page) {
@@ -69,7 +64,6 @@ fn with_links_out(page: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A page that links to `path` at the root of the repository.
     fn page(path: &str) -> String {
         ["[a](..", "/", path, ") and [b](B.md#c)"].concat()
     }

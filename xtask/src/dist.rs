@@ -1,15 +1,15 @@
-//! `cargo xtask dist`: what is handed out for a version, from one static program.
+//! `cargo xtask dist`: the files of a release, from one static program.
 //!
 //! | file in `target/distrib` | what it is |
 //! |---|---|
 //! | `nebula-VERSION-x86_64-linux-musl.tar.gz` | the program, its manual pages, its completions |
-//! | `nebula-rpc_VERSION_amd64.deb` | the same as a package; Debian has another program in a package named `nebula` |
-//! | `man`, `completions` | what the program prints of them |
+//! | `nebula-rpc_VERSION_amd64.deb` | the same; Debian has another program in a package named `nebula` |
+//! | `man`, `completions` | as the program prints them |
 //! | `SHA256SUMS` | of the two archives |
 //!
-//! The program is linked with musl, statically, so that it runs on any x86-64 Linux; no dependency
-//! has C code. The times in the archives are that of the last commit, so that the same source gives
-//! the same files.
+//! The program is linked statically with musl, so that it runs on any x86-64 Linux; no dependency
+//! has C code. The archives have the time of the last commit, so that the same source gives the
+//! same files.
 
 mod deb;
 mod program;
@@ -27,19 +27,16 @@ pub(crate) struct Args {
     profile: String,
 }
 
-/// A version about to be handed out.
 struct Release {
-    /// Of the program, as its package says.
+    /// Of the program's package.
     version: &'static str,
-    /// The static program.
     program: PathBuf,
-    /// Where everything goes.
+    /// For everything.
     folder: PathBuf,
-    /// When the last commit was made, in seconds since 1970.
+    /// The time of the last commit, in seconds since 1970.
     epoch: String,
 }
 
-/// Builds the program, tries it, and packs it.
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     for (tool, package) in [("tar", "tar"), ("gzip", "gzip"), ("sha256sum", "coreutils"), ("dpkg-deb", "dpkg")] {
         if !shell.has(tool, &["--version"]) {
@@ -61,16 +58,16 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the sums of `archives`, which are names in the folder of the release, and checks them as
-/// a user would.
+/// Writes the sums of `archives`, which are names in the release's folder, and checks them as a
+/// user would.
 fn checksums(shell: &Shell, release: &Release, archives: &[String]) -> Result<(), Failure> {
     let sums = stdout_of(shell.command("sha256sum").args(archives).current_dir(&release.folder))?;
     files::write(release.folder.join("SHA256SUMS"), sums)?;
     run_command(shell.command("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(&release.folder))
 }
 
-/// Lays files out below `within` as an archive has them, has it packed, and removes them again.
-/// Each is a file or a folder of ours, and where it goes.
+/// Lays files out below `within` as in an archive, packs it, and removes them again. `layout` has
+/// each file or folder and its destination.
 fn packed<const N: usize>(
     staging: &Path,
     within: &str,

@@ -1,8 +1,7 @@
-//! `cargo xtask explore`: what `cargo xtask test` does every time the same, for longer and with new
-//! seeds.
+//! `cargo xtask explore`: the checks of `cargo xtask test` for longer and with new seeds.
 //!
-//! What is found is printed with its seed or its input, and becomes a named test or a seed of the
-//! fuzz target.
+//! A finding is printed with its seed or its input, and becomes a named test or a seed of the fuzz
+//! target.
 
 pub(crate) mod coverage;
 
@@ -73,7 +72,7 @@ pub(crate) struct Network {
     trace: bool,
 }
 
-/// The test that runs the seeds of the network, and prints how to repeat each run that fails.
+/// Runs the seeds of the network, and prints how to repeat each run that fails.
 const NETWORK: &str = "udp_network::whatever_the_network_does_each_call_ends_once_and_truly";
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {

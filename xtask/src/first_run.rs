@@ -1,9 +1,8 @@
-//! `cargo xtask first-run`: how long a newcomer waits, from a clean clone to the demo's first
-//! result.
+//! `cargo xtask first-run`: a newcomer's wait, from a clean clone to the demo's first result.
 //!
-//! Clones the last commit, with an empty registry cache, runs `cargo run --release -- demo` in the
-//! clone, and stops it at its first row. The source replacement of the user's Cargo configuration,
-//! if there is one, holds in the clone too.
+//! Clones the last commit, runs `cargo run --release -- demo` in the clone with an empty registry
+//! cache, and stops it at its first row. A source replacement in the user's Cargo configuration
+//! holds in the clone too.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -20,20 +19,19 @@ pub(crate) struct Args {
     keep: bool,
 }
 
-/// What a newcomer is promised on two cores.
+/// The promise to a newcomer on two cores.
 const WALL_MAX: Duration = Duration::from_secs(110);
 const CPU_MAX: Duration = Duration::from_secs(180);
-/// Of these the demo measures pauses under load for two seconds, and its first load for three.
+/// The demo measures pauses under load for two of these seconds, and its first load for three.
 const DEMO_MAX: Duration = Duration::from_secs(12);
-/// How the demo's first row begins: with the name of the first design.
+/// The demo's first row begins with the name of the first design.
 const FIRST_ROW: &str = "jbsq:2";
 
-/// What was measured.
 #[derive(Debug)]
 struct Measured {
     /// From the command to the first row: downloads, build and demo.
     wall: Duration,
-    /// Processor time of the build.
+    /// Of the build.
     cpu: Duration,
     /// From the end of the build to the first row.
     demo: Duration,
@@ -53,7 +51,6 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     report(&measured)
 }
 
-/// Builds and runs the demo until its first row.
 fn measure(clone: &Path, cargo_home: &Path) -> Result<Measured, Failure> {
     let mut command = Command::new("cargo");
     command.args(["run", "--release", "--", "demo", "--no-report"]).current_dir(clone);
@@ -69,7 +66,7 @@ fn measure(clone: &Path, cargo_home: &Path) -> Result<Measured, Failure> {
             break;
         }
     }
-    // cargo has become the program, and so has its processor time.
+    // Cargo has become the program, with its processor time.
     let times = found.and_then(|row| Some((row, cpu_of_children(&child)?)));
     let program = clone.join("target/release/nebula");
     let _ = child.kill();
@@ -80,8 +77,8 @@ fn measure(clone: &Path, cargo_home: &Path) -> Result<Measured, Failure> {
     Ok(Measured { wall: row - begun, cpu, demo })
 }
 
-/// Processor time of the processes that `child` has waited for: the compilers (fields 16 and 17 of
-/// proc_pid_stat(5), in hundredths).
+/// Processor time of the processes that `child` has waited for, the compilers: fields 16 and 17 of
+/// proc_pid_stat(5), in hundredths.
 fn cpu_of_children(child: &Child) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
@@ -89,7 +86,6 @@ fn cpu_of_children(child: &Child) -> Option<Duration> {
     Some(Duration::from_millis(10 * ticks))
 }
 
-/// Copies Cargo's configuration, and nothing that it has downloaded.
 fn copy_configuration(cargo_home: &Path) -> Result<(), Failure> {
     let own = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let own = own.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
@@ -105,7 +101,7 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints what was measured beside what is promised; a promise that is not kept is a failure.
+/// Prints the measurements and the promises; a broken promise is a failure.
 fn report(measured: &Measured) -> Result<(), Failure> {
     let rows = [
         ("from `cargo run --release -- demo` to its first row", measured.wall, WALL_MAX),

@@ -1,13 +1,11 @@
-//! Nebula's development commands. Everything that CI runs is here, in plain Rust; nothing has to be
-//! installed by hand.
+//! Nebula's development commands, including everything that CI runs, in plain Rust.
 //!
-//! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs,
-//! step by step), [`tidy`] (rules that no compiler knows), [`explore`] (more seeds, inputs and
-//! calls than a test run has: properties, networks, fuzz targets), [`mod@bench`] (the tables of
-//! docs/BENCHMARKS.md, by a library in bench/), [`pages`] (reports in a browser), [`python`] (the
-//! package for Python), [`memcached`] (the server beside memcached), [`first_run`] (how long a
-//! newcomer waits), [`book`] (links of the site of docs/) and [`dist`] (what is handed out for a
-//! version).
+//! `cargo xtask` alone lists them. Each is one module: [`mod@test`] (the steps of CI), [`tidy`]
+//! (rules that no compiler knows), [`explore`] (more seeds, inputs and calls: properties, networks,
+//! fuzz targets), [`mod@bench`] (the tables of docs/BENCHMARKS.md, by a library in bench/),
+//! [`pages`] (reports in a browser), [`python`] (the package for Python), [`memcached`] (the server
+//! compared with memcached), [`first_run`] (a newcomer's wait), [`book`] (links of the site of
+//! docs/) and [`dist`] (the files of a release).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 
@@ -82,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was typed, with `explore` before what is explored, which may stand alone.
+/// Inserts the word `explore` before the name of an exploration.
 fn words(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|word| explore::What::has_subcommand(&word.to_string_lossy())) {
         words.insert(1, "explore".into());

@@ -1,11 +1,11 @@
-//! What a page of Markdown links to, what can be linked to in it, and which of its lines are prose.
+//! Links, anchors and prose of a page of Markdown.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// A link: where its target stands in the text, and on which line, counted from 1.
+/// The place of its target in the text, and its line, counted from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) target: Range<usize>,

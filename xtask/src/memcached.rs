@@ -1,7 +1,6 @@
-//! `cargo xtask memcached`: the server beside memcached itself. The cases of
-//! runtime/nebula-cli/tests/memcached are sent to both, client libraries are called on both, and
-//! ours meets clients that are idle, slow or hostile. What is missing on the machine is said and
-//! left out.
+//! `cargo xtask memcached`: compares the server with memcached. Sends the cases of
+//! runtime/nebula-cli/tests/memcached to both, calls client libraries on both, and exposes ours to
+//! clients that are idle, slow or hostile. Reports and skips programs that are not installed.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -18,9 +17,7 @@ pub(crate) struct Args {
     connections: u32,
 }
 
-/// The clients whose interfaces are called.
 const LIBRARIES: [&str; 2] = ["pymemcache==4.0.0", "pylibmc==1.6.3"];
-/// The scripts, below the root.
 const SCRIPTS: &str = "runtime/nebula-cli/tests/memcached";
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
@@ -54,7 +51,6 @@ fn script(shell: &Shell, python: &Path, name: &str) -> Command {
     command
 }
 
-/// A server that ends with this value.
 struct Server {
     program: Running,
     port: u16,
@@ -73,11 +69,11 @@ impl Server {
         Ok(Self { program, port })
     }
 
-    /// memcached, with one thread.
+    /// With one thread.
     fn memcached(shell: &Shell) -> Result<Self, Failure> {
         let port = free_port()?;
         let mut serve = shell.command("memcached");
-        // As root it wants to know whom to be.
+        // memcached refuses to run as root without a user.
         serve.args(["-u", "nobody", "-t", "1", "-l", "127.0.0.1", "-p", &port.to_string()]);
         let server = Self { program: Running::start(&mut serve)?, port };
         let until = Instant::now() + Duration::from_secs(10);
@@ -91,7 +87,6 @@ impl Server {
     }
 }
 
-/// A port that nobody has at this moment.
 fn free_port() -> Result<u16, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").attempt("find a free port")?;
     Ok(listener.local_addr().attempt("find a free port")?.port())

@@ -1,5 +1,5 @@
 //! `cargo xtask pages`: opens reports in headless Chromium, wide and narrow, light and dark, points
-//! at a mark of each chart and exports it; and the [live page](live) of a server under load.
+//! at a mark of each chart and exports it. Also opens the [live page](live) of a server under load.
 
 mod live;
 
@@ -10,16 +10,14 @@ use crate::shell::{Failure, Shell, files, run as run_command, stdout_of};
 
 const PROBE: &str = include_str!("pages/probe.js");
 
-/// Reports of each kind, and how many charts each has.
+/// A report of each kind, with its number of charts.
 const REPORTS: [(&str, usize, &str); 3] = [
     ("simulate", 3, "simulate --policy rss,jbsq:2 --cores 8 --load 0.5,0.8,1.1 --queue-bound 50 --rpcs 5k"),
-    // Far from saturation: a page has another chart where the highest rate is unsettled for one
-    // design.
+    // Far from saturation: a page has another chart if the highest rate of a design is unsettled.
     ("machine", 5, "simulate --machine isca20 --design rpcvalet,nebula --rate 3,6MRPS --rpcs 2k --replications 2"),
     ("compare", 3, "compare --system zygos,nebula --load 0.3,0.6 --rpcs 5k"),
 ];
 
-/// The most bytes of a page.
 const BYTES_MAX: u64 = 1_000_000;
 
 pub(crate) fn run(shell: &Shell) -> Result<(), Failure> {
@@ -42,8 +40,8 @@ pub(crate) fn run(shell: &Shell) -> Result<(), Failure> {
     live::run(shell, &browser)
 }
 
-/// Looks at a page in wide and narrow windows, light and dark: `look` says whether it is as it
-/// should be, and what it is.
+/// Calls `look` for a page in wide and narrow windows, light and dark; it returns a verdict and its
+/// findings.
 fn each_view(
     page: &str,
     look: impl Fn(u32, bool) -> Result<(Result<(), &'static str>, String), Failure>,
@@ -92,7 +90,6 @@ fn made(shell: &Shell, folder: &Path, name: &str, words: &str) -> Result<PathBuf
     Ok(probed)
 }
 
-/// What the probe found, as JSON.
 fn probed(shell: &Shell, browser: &Browser, page: &Path, width: u32, is_dark: bool) -> Result<String, Failure> {
     let dumped = browser.dump(shell, &format!("file://{}", page.display()), (width, 60_000), is_dark)?;
     let found = dumped.split("<pre id=\"found\">").nth(1).and_then(|rest| rest.split("</pre>").next());

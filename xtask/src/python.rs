@@ -1,5 +1,5 @@
-//! `cargo xtask python`: the package of lab/python, built as a wheel, installed in a fresh virtual
-//! environment, and tested there.
+//! `cargo xtask python`: builds the package of lab/python as a wheel, installs it in a fresh
+//! virtual environment, and tests it there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,11 +15,10 @@ pub(crate) struct Args {
     bench: bool,
 }
 
-/// The builder of the wheel; the others as lab/python/pyproject.toml has them.
+/// The builder of the wheel; lab/python/pyproject.toml has the other versions.
 const MATURIN: &str = "maturin==1.16.0";
 const EXTRAS: &str = "pandas,parquet,plot,dask,progress,notebook,test";
 
-/// The package, below the root.
 const PACKAGE: &str = "lab/python";
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
@@ -29,19 +28,18 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     shell.python(&venv, &[MATURIN])?;
     let wheel = wheel(shell, &venv, &wheels)?;
     shell.python(&venv, &[&format!("{}[{EXTRAS}]", wheel.display())])?;
-    // The program, whose numbers are to be the same.
+    // The tests compare numbers with the program's.
     run_command(&mut shell.cargo(&["build", "-q", "-p", "nebula-cli", "-p", "nebula-lab-cli"]))?;
     if args.bench {
         return run_command(python(shell, &venv).arg("bench/overhead.py"));
     }
     run_command(python(shell, &venv).args(["-m", "mypy", "--config-file", "pyproject.toml", "python/nebula_lab"]))?;
-    // The doctests are those of the wheel; the tests are named as a path, since packages of others
-    // have a module `tests`.
+    // The doctests are those of the wheel. The tests are named as a path, since other packages have
+    // a module `tests`.
     let pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "./tests", "--pyargs", "nebula_lab"];
     run_command(python(shell, &venv).args(pytest))
 }
 
-/// Builds the one wheel, in the folder of the other release builds.
 fn wheel(shell: &Shell, venv: &Path, wheels: &Path) -> Result<PathBuf, Failure> {
     files::empty(wheels)?;
     let mut maturin = shell.command(venv.join("bin/maturin"));

@@ -1,7 +1,7 @@
 //! Paths relative to a file, as links and `include_str!` name them.
 
-/// Where `path` leads from the folder of `file`; nothing if that is above the root. From the root,
-/// `file` is "".
+/// The path from the root that `path` leads to from the folder of `file`; `None` above the root.
+/// From the root, `file` is "".
 pub(crate) fn resolved(file: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = file.split('/').collect();
     parts.pop();
@@ -19,7 +19,6 @@ pub(crate) fn resolved(file: &str, path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A path that leads `steps` folders up, then to `rest`.
     fn up(steps: usize, rest: &str) -> String {
         ["..", "/"].concat().repeat(steps) + rest
     }

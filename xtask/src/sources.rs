@@ -1,12 +1,12 @@
-//! The sources of the repository, read from its folders: without what is built, and whether or not
-//! git knows them.
+//! Reads the sources of the repository from its folders: no build output, whether or not git tracks
+//! a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::shell::{Attempt, Failure, files};
 
-/// Files by path, relative to the root and with `/` between the parts.
+/// By path, relative to the root and with `/` between the parts.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Reads the files at the root and all below these of its folders.

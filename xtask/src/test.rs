@@ -1,11 +1,11 @@
-//! `cargo xtask test`: what CI runs, step by step, stopping at the first failure.
+//! `cargo xtask test`: the steps of CI, stopping at the first failure.
 //!
-//! It is what one waits for while one works: six minutes from cold on two cores. `--all` runs the
-//! rest.
+//! The first steps are what a developer waits for: six minutes from cold on two cores. `--all` runs
+//! the rest.
 //!
-//! What reports something within seconds comes first. Then come the steps that no other disturbs,
-//! two at a time. A step that needs a tool missing on this machine says so in one line and counts
-//! as skipped; CI's machine has all tools.
+//! Steps that report within seconds come first. Then come the steps that do not disturb others, two
+//! at a time. A step that needs a missing tool says so in one line and counts as skipped; CI's
+//! machine has all tools.
 
 mod book;
 mod build;
@@ -39,35 +39,31 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// The outcome of a step that did not fail.
 enum Ending {
     Passed,
-    /// Not run, and why.
+    /// With the reason.
     Skipped(String),
 }
 
-/// The ending of a step that is this command.
 fn passed(command: &mut Command) -> Result<Ending, Failure> {
     run_command(command)?;
     Ok(Ending::Passed)
 }
 
-/// One row of the table of steps.
 struct Step {
     name: &'static str,
     what: &'static str,
     run: fn(&Shell) -> Result<Ending, Failure>,
-    /// The folder that it builds in, within that of all builds: cargo builds there for one at a
-    /// time.
+    /// Its folder of builds: cargo builds there for one command at a time.
     builds_in: &'static str,
-    /// Whether nothing runs beside it. Others run beside those next to them in the table.
+    /// Whether it runs alone. Others may run in parallel with their neighbors in the table.
     is_alone: bool,
-    /// Whether `cargo xtask test` runs it, which is to end within six minutes from cold on two
-    /// cores, and not `--all`.
+    /// Whether `cargo xtask test` runs it, within six minutes from cold on two cores in all,
+    /// instead of `--all`.
     is_first: bool,
 }
 
-/// A step of `cargo xtask test --all` that runs beside others.
+/// A step of `cargo xtask test --all` that may run in parallel with others.
 const fn step(
     name: &'static str,
     what: &'static str,
@@ -132,12 +128,10 @@ const STEPS: &[Step] = &[
     .alone(),
 ];
 
-/// The name of each step and what it checks, in order.
 pub(crate) fn steps() -> impl Iterator<Item = (&'static str, &'static str)> {
     STEPS.iter().map(|step| (step.name, step.what))
 }
 
-/// Runs the chosen steps in order.
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let steps = chosen(args)?;
     if args.list {
@@ -156,14 +150,13 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
             break;
         }
     }
-    // One step has said it all.
+    // A single step has printed its own line.
     if summary.lines.len() > 1 {
         println!("\n{}", summary.text(begun.elapsed()));
     }
     summary.failure.map_or(Ok(()), Err)
 }
 
-/// Runs one step between its header and its closing line.
 fn run_step(shell: &Shell, step: &'static Step) -> Ran {
     println!("\n== {}: {}", step.name, step.what);
     let begun = Instant::now();
@@ -172,7 +165,6 @@ fn run_step(shell: &Shell, step: &'static Step) -> Ran {
     ran
 }
 
-/// A step that was run.
 struct Ran {
     name: &'static str,
     ending: Result<Ending, Failure>,
@@ -190,14 +182,12 @@ impl Ran {
     }
 }
 
-/// What the steps came to.
 #[derive(Default)]
 struct Summary {
     lines: Vec<String>,
     passed: usize,
     skipped: usize,
     failed: usize,
-    /// The first.
     failure: Option<Failure>,
 }
 
@@ -214,7 +204,7 @@ impl Summary {
         }
     }
 
-    /// A line a step, with its time or why it was skipped, and one for all.
+    /// A line for each step, with its time or why it was skipped, and one for all.
     fn text(&self, took: Duration) -> String {
         let failed = self.failed;
         let (lines, took) = (self.lines.join("\n"), seconds(took));
@@ -225,7 +215,6 @@ impl Summary {
     }
 }
 
-/// The steps that `--only` and `--skip` leave, in the order of the table.
 fn chosen(args: &Args) -> Result<Vec<&'static Step>, Failure> {
     for name in args.only.iter().chain(&args.skip) {
         if !STEPS.iter().any(|step| step.name == name) {

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: rules of the tree that no compiler knows.
 //!
-//! Each rule is one function from the [`Tree`] (all text files, read once) to its violations, in
-//! its own module with tests that show it failing. To add one: a file under `tidy/` and a line in
+//! Each rule is a function from the [`Tree`] (all text files, read once) to its violations, in a
+//! module with tests that show it failing. To add one: a file under `tidy/` and a line in
 //! [`RULES`].
 
 mod areas;
@@ -45,11 +45,10 @@ pub(crate) struct Args {
     count: bool,
 }
 
-/// A place that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
 struct Violation {
     path: String,
-    /// Counted from 1; 0 where the whole file is meant.
+    /// Counted from 1; 0 for the whole file.
     line: usize,
     what: String,
 }
@@ -69,7 +68,6 @@ impl fmt::Display for Violation {
     }
 }
 
-/// One row of the table of rules.
 struct Rule {
     name: &'static str,
     check: fn(&Tree) -> Vec<Violation>,
@@ -111,7 +109,6 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     check(shell)
 }
 
-/// Prints every violation of every rule; fails when there is one.
 pub(crate) fn check(shell: &Shell) -> Result<(), Failure> {
     let tree = Tree::read(shell.root())?;
     let mut violations = 0;

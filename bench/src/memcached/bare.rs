@@ -1,5 +1,5 @@
-//! The floor: a server that reads, counts lines and writes as many answers, and looks nothing up.
-//! Whatever serves requests that come alone over the kernel's TCP takes at least its system calls.
+//! The floor: a server that reads, counts lines and writes as many answers, without lookups. Any
+//! server of single requests over the kernel's TCP needs at least its system calls.
 
 use super::lanes::answer;
 use crate::Failure;
@@ -9,14 +9,14 @@ use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
 
-/// Connections that the kernel names at once.
+/// Connections that one epoll call reports.
 const NAMED_MAX: usize = 64;
-/// What the kernel calls the listener; connections are counted from 0.
+/// The listener's event data; connections count from 0.
 const LISTENER: u64 = u64::MAX;
 const READ_BYTES: usize = 64 << 10;
 
-/// Serves at `address` until its parent ends it: asks the kernel who has sent something, reads each
-/// of those once and answers by one call.
+/// Serves at `address` until its parent ends it: polls for readable connections, reads each once
+/// and answers by one call.
 pub fn serve(address: &str) -> Result<(), Failure> {
     nebula_sys::affinity::pin_to(child::server_core())?;
     let listener = TcpListener::bind(address)?;
@@ -28,7 +28,7 @@ pub fn serve(address: &str) -> Result<(), Failure> {
     let mut events = [const { MaybeUninit::<Event>::uninit() }; NAMED_MAX];
     let mut output = Vec::new();
     loop {
-        // It sleeps where nothing comes: others are measured on its core meanwhile.
+        // Sleeps when idle: other servers are measured on its core.
         let (events, _) = epoll::wait(&epoll, &mut events, None)?;
         for event in events {
             let at = event.data.u64();

@@ -1,7 +1,7 @@
 //! The load: GETs of uniform keys over several connections, in closed and in open loops.
 //!
-//! All values have one length, so that an answer is a value of that length, a miss or a refusal.
-//! What is to be sent on a connection goes by one call, and what has come is read by one.
+//! All values have one length, so an answer is a value of that length, a miss or a refusal. Each
+//! connection's requests go out by one call, and its answers are read by one.
 
 use crate::Failure;
 use nebula_sys::clock::Clock;
@@ -13,23 +13,20 @@ use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
-/// Items of both servers, and the length of every value.
 pub const KEYS: u64 = 200_000;
 pub const VALUE_BYTES: usize = 100;
 const KEY_BYTES: usize = 16;
 /// An answer: `VALUE KEY 0 100`, the value, `END`.
 const ANSWER_BYTES: usize = 6 + KEY_BYTES + 6 + 2 + VALUE_BYTES + 2 + 5;
 const BUSY: &[u8] = b"SERVER_ERROR busy\r\n";
-/// The end of a value's answer, and all of that to a key that is not there.
+/// The end of a value's answer, and the whole answer for a missing key.
 const END: &[u8] = b"END\r\n";
-/// The most that may miss: a store whose index is lossy has lost a few.
+/// A store with a lossy index has lost a few items.
 const MISSED_MAX: f64 = 0.01;
-/// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
-/// Without an answer for so long a server is taken for dead, in picoseconds.
+/// A server without an answer for this long is dead.
 const SILENCE_PS: u64 = 10_000_000_000_000;
 
-/// Appends the key of item `key`: its digits.
 fn push_key(out: &mut Vec<u8>, key: u64) {
     let (mut digits, mut left) = ([b'0'; KEY_BYTES], key);
     for digit in digits.iter_mut().rev() {
@@ -41,7 +38,7 @@ fn push_key(out: &mut Vec<u8>, key: u64) {
     out.extend_from_slice(&digits);
 }
 
-/// What answers a GET of the key of zeros.
+/// The answer to a GET of the key of zeros.
 pub fn answer() -> Vec<u8> {
     let mut out = b"VALUE ".to_vec();
     push_key(&mut out, 0);
@@ -51,7 +48,6 @@ pub fn answer() -> Vec<u8> {
     out
 }
 
-/// Appends the request that stores item `key`.
 pub fn set_line(out: &mut Vec<u8>, key: u64) {
     out.extend_from_slice(b"set ");
     push_key(out, key);
@@ -60,15 +56,12 @@ pub fn set_line(out: &mut Vec<u8>, key: u64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What was seen of one round.
 pub struct Seen {
-    /// How long each answered GET took, in nanoseconds.
+    /// Of answered GETs.
     latencies_ns: Vec<u32>,
-    /// GETs that were refused.
     pub refused: u64,
-    /// GETs that were answered without a value.
     missed: u64,
-    /// How long it took until all was answered, and how long GETs were sent.
+    /// The time until all were answered, and the time of sending.
     ps: u64,
     sent_ps: u64,
 }
@@ -78,14 +71,12 @@ impl Seen {
         Self { latencies_ns: Vec::with_capacity(1 << 20), refused: 0, missed: 0, ps, sent_ps: ps }
     }
 
-    /// Adds what another thread has seen at the same time.
     pub fn merge(&mut self, other: Self) {
         self.latencies_ns.extend(other.latencies_ns);
         (self.refused, self.missed) = (self.refused + other.refused, self.missed + other.missed);
         (self.ps, self.sent_ps) = (self.ps.max(other.ps), self.sent_ps.max(other.sent_ps));
     }
 
-    /// It, unless too many have missed.
     fn checked(self) -> Result<Self, Failure> {
         if self.missed as f64 > MISSED_MAX * self.served() as f64 {
             return Err(format!("{} of {} GETs have missed", self.missed, self.served()).into());
@@ -93,27 +84,25 @@ impl Seen {
         Ok(self)
     }
 
-    /// GETs that were answered.
     pub fn served(&self) -> usize {
         self.latencies_ns.len()
     }
 
-    /// The same in a second, in millions.
+    /// Of answered GETs.
     pub fn rate_mrps(&self) -> f64 {
         self.served() as f64 / (self.ps as f64 / 1e6)
     }
 
-    /// GETs that were sent in a second, in millions.
+    /// Of sent GETs.
     pub fn offered_mrps(&self) -> f64 {
         (self.served() as f64 + self.refused as f64) / (self.sent_ps as f64 / 1e6)
     }
 
-    /// What share of all was refused.
     pub fn refused_share(&self) -> f64 {
         self.refused as f64 / (self.refused as f64 + self.served() as f64)
     }
 
-    /// A quantile of how long what was answered took, in nanoseconds.
+    /// Of the latencies of answered GETs.
     pub fn quantile_ns(&self, share: f64) -> f64 {
         let mut sorted = self.latencies_ns.clone();
         sorted.sort_unstable();
@@ -121,18 +110,16 @@ impl Seen {
     }
 }
 
-/// One connection.
 struct Lane {
     stream: TcpStream,
     output: Vec<u8>,
     sent: usize,
     input: Vec<u8>,
-    /// When those under way were to be sent, in picoseconds, and how many of them at that moment.
+    /// When outstanding GETs were to be sent, in picoseconds, and how many at that moment.
     flights: VecDeque<(u64, u32)>,
     under_way: u32,
 }
 
-/// All connections to one server.
 pub struct Lanes {
     lanes: Vec<Lane>,
     epoll: OwnedFd,
@@ -141,7 +128,6 @@ pub struct Lanes {
     draw: Draw,
 }
 
-/// Uniform draws.
 struct Draw(u64);
 
 impl Draw {
@@ -164,7 +150,6 @@ impl Draw {
 }
 
 impl Lane {
-    /// Adds a GET that is to be sent at `at_ps`.
     fn push(&mut self, key: u64, at_ps: u64) {
         self.output.extend_from_slice(b"get ");
         push_key(&mut self.output, key);
@@ -176,7 +161,6 @@ impl Lane {
         }
     }
 
-    /// Sends what waits, as far as the kernel takes it.
     fn send(&mut self) -> Result<(), Failure> {
         if self.sent < self.output.len() {
             match self.stream.write(&self.output[self.sent..]) {
@@ -192,7 +176,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Reads once; what is answered is noted as it came at `now`, which is told afterwards.
+    /// Reads once, and records the answers with the time after the read.
     fn read(&mut self, scratch: &mut [u8], clock: &Clock, seen: &mut Seen) -> Result<u32, Failure> {
         let kept = self.input.len();
         scratch[..kept].copy_from_slice(&self.input);
@@ -235,7 +219,7 @@ impl Lane {
 }
 
 impl Lanes {
-    /// So many connections to `address`; draws are those of thread number `thread`.
+    /// Thread number `thread` seeds the draws.
     pub fn connect(address: SocketAddr, connections: usize, thread: u64) -> Result<Self, Failure> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let lanes = (0..connections as u64).map(|index| {
@@ -251,8 +235,8 @@ impl Lanes {
         Ok(Self { lanes, epoll, clock, scratch, draw })
     }
 
-    /// Each connection has `pipeline` GETs under way, for `ps` picoseconds; at the end all are
-    /// answered.
+    /// Keeps `pipeline` GETs outstanding on each connection for `ps` picoseconds, then waits for
+    /// all answers.
     pub fn closed(&mut self, pipeline: u32, ps: u64) -> Result<Seen, Failure> {
         let (began, mut seen) = (self.clock.now_ps(), Seen::new(ps));
         for lane in &mut self.lanes {
@@ -273,7 +257,7 @@ impl Lanes {
                 lane.send()
             })?;
             if is_over && lanes.iter().all(|lane| lane.under_way == 0) {
-                // What comes behind the end is counted, and the time with it.
+                // Late answers count, and so does their time.
                 seen.ps = self.clock.now_ps() - began;
                 return seen.checked();
             }
@@ -283,9 +267,9 @@ impl Lanes {
         }
     }
 
-    /// GETs as a Poisson process, `offered_mrps` million a second, for `ps` picoseconds, over the
-    /// connections in turn; latency counts from the moment at which each was to be sent. At the end
-    /// all are answered, later if necessary.
+    /// Sends GETs as a Poisson process of `offered_mrps` million a second, for `ps` picoseconds,
+    /// over the connections in turn, then waits for all answers. Latency counts from the scheduled
+    /// time.
     pub fn open(&mut self, offered_mrps: f64, ps: u64) -> Result<Seen, Failure> {
         let mean_ps = 1e6 / offered_mrps;
         let (began, mut seen) = (self.clock.now_ps(), Seen::new(ps));
@@ -301,7 +285,7 @@ impl Lanes {
             }
             self.lanes.iter_mut().try_for_each(Lane::send)?;
             if had_to_send {
-                // A load that is late sends for longer, and offers less.
+                // A late load sends for longer, and offers less.
                 seen.sent_ps = self.clock.now_ps() - began;
             }
             let Self { lanes, epoll, clock, scratch, .. } = self;
@@ -320,7 +304,7 @@ impl Lanes {
     }
 }
 
-/// Calls `visit` with the number of each connection that something has come on, without waiting.
+/// Calls `visit` with the number of each readable connection, without waiting.
 fn look(epoll: &OwnedFd, mut visit: impl FnMut(usize) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut events = [const { MaybeUninit::<Event>::uninit() }; 64];
     let (events, _) = epoll::wait(epoll, &mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;

@@ -8,24 +8,21 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where memcached is to be found.
 const MEMCACHED: &str = "memcached";
-/// How long a server may take until it is ready, and until it answers while it is filled.
+/// For a server to become ready, and to answer while it is filled.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Items stored at once before a load.
 const STORED_AT_ONCE: u64 = 256;
 
-/// A memcached of this program's own, which ends with this value.
 pub struct Memcached {
     child: Child,
     address: SocketAddr,
 }
 
 impl Memcached {
-    /// Starts one with one thread and `memory_mib` of memory on a loopback port, and waits until it
-    /// accepts. It runs on the core of this thread.
+    /// Starts one with one thread and `memory_mib` of memory on a loopback port, on this thread's
+    /// core, and waits until it accepts.
     pub fn start(memory_mib: usize) -> Result<Self, Failure> {
-        // A port that is free now; memcached says so if another program takes it first.
+        // If another program takes this free port first, memcached fails.
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let [port, memory] = [address.port().to_string(), memory_mib.to_string()];
         let words = ["-u", "nobody", "-U", "0", "-t", "1", "-l", "127.0.0.1", "-p", &port, "-m", &memory];
@@ -43,7 +40,6 @@ impl Memcached {
         Ok(server)
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -56,18 +52,16 @@ impl Drop for Memcached {
     }
 }
 
-/// A server with its items.
 pub enum Peer {
     Memcached(Memcached),
     Nebula(Server, SocketAddr),
-    /// Bare sockets, whose answer is always the same.
     Bare(Server, SocketAddr),
 }
 
 impl Peer {
-    /// memcached with one thread.
+    /// With one thread.
     pub fn memcached() -> Result<Self, Failure> {
-        // What is started here inherits the core.
+        // Children inherit the core.
         nebula_sys::affinity::pin_to(server_core())?;
         let peer = Self::Memcached(Memcached::start(1024)?);
         fill(peer.address())?;
@@ -78,7 +72,7 @@ impl Peer {
     pub fn nebula(program: &str, slo: &str) -> Result<Self, Failure> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let (endpoint, core) = (format!("tcp://{address}"), server_core().to_string());
-        // Room for twice as many, so that no item has to go.
+        // Room for twice as many items, so that none is evicted.
         let (items, value_bytes) = ((2 * KEYS).to_string(), VALUE_BYTES.to_string());
         let words = ["serve", "kv", "--memcached", &endpoint, "--memcached-slo", slo, "--pin", &core];
         let sizes = ["--items", &items, "--value-bytes", &value_bytes, "--end-with-parent"];
@@ -87,13 +81,11 @@ impl Peer {
         Ok(Self::Nebula(server, address))
     }
 
-    /// Bare sockets.
     pub fn bare() -> Result<Self, Failure> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         Ok(Self::Bare(Server::start(&["serve-lines", &address.to_string()])?, address))
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         match self {
             Self::Memcached(memcached) => memcached.address(),
@@ -101,7 +93,6 @@ impl Peer {
         }
     }
 
-    /// Nanoseconds of CPU time that its threads have used.
     pub fn core_ns(&self) -> Result<u64, Failure> {
         match self {
             Self::Memcached(memcached) => child::core_ns_of(memcached.child.id()),
@@ -110,7 +101,7 @@ impl Peer {
     }
 }
 
-/// Stores every item; what is refused is stored again.
+/// Stores every item, refused ones again.
 fn fill(address: SocketAddr) -> Result<(), Failure> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -130,8 +121,7 @@ fn fill(address: SocketAddr) -> Result<(), Failure> {
             lines += answers[..bytes].iter().filter(|&&byte| byte == b'\n').count() as u64;
             said.extend_from_slice(&answers[..bytes]);
         }
-        // All of a batch once more where one of them was refused: storing an item again changes
-        // nothing.
+        // If one was refused the whole batch is repeated: storing an item again changes nothing.
         if said.split(|&byte| byte == b'\n').all(|line| line == b"STORED\r" || line.is_empty()) {
             key += count;
         } else if !said.windows(4).any(|word| word == b"busy") {

@@ -1,5 +1,5 @@
-//! The load's threads, each with its core and its share of the connections: one where servers and
-//! load have two cores.
+//! The load's threads, each with its core and its share of the connections: a single one on two
+//! cores.
 
 use super::lanes::{Lanes, Seen};
 use crate::Failure;
@@ -7,14 +7,12 @@ use crate::child::client_cores;
 use nebula_sys::affinity::pin_to;
 use std::net::SocketAddr;
 
-/// Threads of the load, where there are cores: more than one server core needs.
+/// More than one server core needs.
 const THREADS_MAX: usize = 4;
 
-/// All connections to one server.
 pub struct Threads(Vec<Lanes>);
 
 impl Threads {
-    /// So many connections to `address`.
     pub fn connect(address: SocketAddr, connections: usize) -> Result<Self, Failure> {
         let threads = count();
         let lanes = (0..threads).map(|thread| {
@@ -29,7 +27,7 @@ impl Threads {
         self.together(|lanes| lanes.closed(pipeline, ps))
     }
 
-    /// As [`Lanes::open`], each thread with its share of what is offered.
+    /// As [`Lanes::open`], with an equal share of the load for each thread.
     pub fn open(&mut self, offered_mrps: f64, ps: u64) -> Result<Seen, Failure> {
         let share = offered_mrps / self.0.len() as f64;
         self.together(|lanes| lanes.open(share, ps))
@@ -56,7 +54,6 @@ impl Threads {
     }
 }
 
-/// Threads of the load on this machine.
 pub fn count() -> usize {
     client_cores(THREADS_MAX).len()
 }

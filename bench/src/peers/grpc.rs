@@ -1,7 +1,7 @@
 //! tonic: a unary call with one field of bytes, over a Unix socket or TCP, one thread per side.
 //!
-//! The service is written by hand as the generator would write it, except for the router: no
-//! `protoc`, no build script.
+//! The service is written as the generator would write it, except for the router: no `protoc`, no
+//! build script.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -24,7 +24,6 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
-/// Request and reply.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Payload {
     #[prost(bytes = "bytes", tag = "1")]
@@ -33,7 +32,7 @@ struct Payload {
 
 type Codec = ProstCodec<Payload, Payload>;
 
-/// The client's end: each call is a task.
+/// Each call is a task.
 pub struct Grpc {
     calls: JoinSet<Result<usize, Status>>,
     channel: Channel,
@@ -42,18 +41,16 @@ pub struct Grpc {
 }
 
 impl Grpc {
-    /// Starts a server on a Unix socket and connects to it.
     pub fn start_unix() -> Result<Self, Failure> {
         let socket = std::env::temp_dir().join(format!("nebula-bench-{}.sock", std::process::id()));
         let path = socket.to_str().ok_or("the folder for temporary files has a name that is no UTF-8")?;
         let server = Server::start(&["serve-peer", "tonic", path])?;
         let connected = Self::connect(format!("unix:{path}"), server);
-        // Both ends are connected, or never will be: the name is no longer needed.
+        // The name is no longer needed once both ends are connected, or have failed to.
         std::fs::remove_file(&socket)?;
         connected
     }
 
-    /// Starts a server on the loopback network and connects to it.
     pub fn start_tcp() -> Result<Self, Failure> {
         let address = child::unused_address()?;
         let server = Server::start(&["serve-peer", "tonic-tcp", &address.to_string()])?;
@@ -71,7 +68,6 @@ pub(super) fn runtime() -> std::io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// One call: the bytes of its reply.
 async fn call(channel: Channel) -> Result<usize, Status> {
     let mut client = tonic::client::Grpc::new(channel);
     client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
@@ -86,7 +82,7 @@ impl Pipe for Grpc {
         true
     }
 
-    /// Waits for one reply, and collects those that have arrived with it.
+    /// Waits for one reply, and collects others that have arrived.
     fn take(&mut self) -> u64 {
         let mut over = self.runtime.block_on(self.calls.join_next());
         let mut taken = 0;
@@ -100,7 +96,6 @@ impl Pipe for Grpc {
     }
 }
 
-/// The service, as HTTP/2 sees it.
 #[derive(Clone)]
 struct EchoService;
 
@@ -118,7 +113,6 @@ impl Service<http::Request<Body>> for EchoService {
     }
 }
 
-/// The service, as its user sees it.
 struct Handler;
 
 impl UnaryService<Payload> for Handler {

@@ -1,7 +1,7 @@
 //! iceoryx2: request-response between processes over shared memory, both sides polling, loaned
 //! samples, nothing copied twice.
 //!
-//! Its objects get a prefix and a folder for this run, so that what is left of them can be removed.
+//! Its objects get a prefix and a folder for this run, so that leftovers can be removed.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -18,10 +18,9 @@ type Payload = [u8; PAYLOAD_BYTES];
 type Pending = PendingResponse<ipc::Service, Payload, (), Payload, ()>;
 type Factory = request_response::PortFactory<ipc::Service, Payload, (), Payload, ()>;
 
-/// The client's end. The order of the fields matters: the node is last and cleans up after the
-/// killed server.
+/// The client's end. The node is the last field, because it cleans up after the killed server.
 pub struct Iceoryx {
-    /// In the order of the requests, which is that of the replies.
+    /// In the order of the requests, and so of the replies.
     pending: VecDeque<Pending>,
     client: Client<ipc::Service, Payload, (), Payload, ()>,
     _service: Factory,
@@ -31,7 +30,6 @@ pub struct Iceoryx {
 }
 
 impl Iceoryx {
-    /// Starts a server and connects to it.
     pub fn start() -> Result<Self, Failure> {
         sweep();
         let run = std::process::id().to_string();
@@ -56,7 +54,7 @@ fn node(run: &str) -> Result<Node<ipc::Service>, Failure> {
     Ok(node.create()?)
 }
 
-/// The service, opened by both sides with the same limits.
+/// Both sides open the service with the same limits.
 fn service(node: &Node<ipc::Service>) -> Result<Factory, Failure> {
     let builder = node.service_builder(&"echo".try_into()?).request_response::<Payload, Payload>();
     let builder = builder.max_active_requests_per_client(OUTSTANDING as usize).max_servers(1).max_clients(1);
@@ -102,11 +100,9 @@ pub fn serve(run: &str) -> Result<(), Failure> {
     }
 }
 
-/// The prefix of the names of all objects of this benchmark; the number of the client's process
-/// follows.
+/// Of the names of all objects of this benchmark; the number of the client's process follows.
 const PREFIX: &str = "nebula_bench_";
 
-/// Removes what this run leaves behind.
 struct Leftovers;
 
 impl Drop for Leftovers {
@@ -115,7 +111,6 @@ impl Drop for Leftovers {
     }
 }
 
-/// Removes the objects of this run, and of runs that were killed.
 fn sweep() {
     let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
     let entries = places.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
@@ -126,7 +121,6 @@ fn sweep() {
     }
 }
 
-/// The process whose run an object belongs to, by the object's name.
 fn run_of(name: &str) -> Option<u32> {
     name.strip_prefix(PREFIX)?.split('_').next()?.parse().ok()
 }

@@ -1,7 +1,7 @@
-//! quinn: QUIC, one stream per RPC, one thread per side. The certificate is created for the run and
-//! given to both sides.
+//! quinn: QUIC, one stream per RPC, one thread per side. Both sides get a certificate that is
+//! created for the run.
 //!
-//! It encrypts, which the others in its table do not: it is made for networks that are not trusted.
+//! Unlike the others in its table, it encrypts: it is made for untrusted networks.
 
 use super::grpc::runtime;
 use crate::Failure;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// The server name in the certificate.
+/// In the certificate.
 const NAME: &str = "localhost";
 
-/// The client's end: each call is a task.
+/// Each call is a task.
 pub struct Quic {
     calls: JoinSet<Result<usize, String>>,
     connection: Connection,
@@ -28,7 +28,6 @@ pub struct Quic {
 }
 
 impl Quic {
-    /// Starts a server and connects to it.
     pub fn start() -> Result<Self, Failure> {
         let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
         let address = child::unused_address()?;
@@ -48,7 +47,6 @@ async fn connect(address: SocketAddr, certificate: CertificateDer<'static>) -> R
     Ok(endpoint.connect(address, NAME)?.await?)
 }
 
-/// One call: the bytes of its reply.
 async fn call(connection: Connection) -> Result<usize, Failure> {
     let (mut send, mut recv) = connection.open_bi().await?;
     send.write_all(&[7; PAYLOAD_BYTES]).await?;
@@ -64,7 +62,7 @@ impl Pipe for Quic {
         true
     }
 
-    /// Waits for one reply, and collects those that have arrived with it.
+    /// Waits for one reply, and collects others that have arrived.
     fn take(&mut self) -> u64 {
         let mut over = self.runtime.block_on(self.calls.join_next());
         let mut taken = 0;
@@ -93,7 +91,7 @@ pub fn serve(address: &str, certificate: &str, key: &str) -> Result<(), Failure>
     })
 }
 
-/// A client that is killed leaves streams that end early.
+/// A killed client leaves streams that end early.
 async fn answer(mut send: SendStream, mut recv: RecvStream) {
     if let Ok(request) = recv.read_to_end(PAYLOAD_BYTES).await
         && send.write_all(&request).await.is_ok()

@@ -20,7 +20,7 @@ trait Echo {
     async fn echo(payload: Vec<u8>) -> Vec<u8>;
 }
 
-/// The client's end: each call is a task.
+/// Each call is a task.
 pub struct Tarpc {
     calls: JoinSet<Result<Vec<u8>, RpcError>>,
     client: EchoClient,
@@ -29,7 +29,6 @@ pub struct Tarpc {
 }
 
 impl Tarpc {
-    /// Starts a server and connects to it.
     pub fn start() -> Result<Self, Failure> {
         let address = child::unused_address()?;
         let server = Server::start(&["serve-peer", "tarpc", &address.to_string()])?;
@@ -53,7 +52,7 @@ impl Pipe for Tarpc {
         true
     }
 
-    /// Waits for one reply, and collects those that have arrived with it.
+    /// Waits for one reply, and collects others that have arrived.
     fn take(&mut self) -> u64 {
         let mut over = self.runtime.block_on(self.calls.join_next());
         let mut taken = 0;

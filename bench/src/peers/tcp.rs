@@ -11,22 +11,18 @@ use crate::ways::PAYLOAD_BYTES;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-/// The most bytes in flight in one direction.
 const ROOM_BYTES: usize = 256 * PAYLOAD_BYTES;
 
-/// The client's end.
 pub struct Tcp {
     stream: TcpStream,
-    /// Requests not yet handed to the kernel.
     unsent: Vec<u8>,
     buffer: Box<[u8; ROOM_BYTES]>,
-    /// Bytes of a partly received reply.
     partial: usize,
     _server: Server,
 }
 
 impl Tcp {
-    /// Starts a server, which connects to the client, so the port need not be known in advance.
+    /// The server connects to the client, so that no port has to be known in advance.
     pub fn start() -> Result<Self, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let server = Server::start(&["serve-peer", "tcp", &listener.local_addr()?.to_string()])?;
@@ -70,7 +66,7 @@ fn set_polled(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nonblocking(true)
 }
 
-/// The bytes moved; `None` when none can be moved at the moment.
+/// The bytes moved; `None` if the call would block.
 fn some(moved: std::io::Result<usize>) -> std::io::Result<Option<usize>> {
     match moved {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),

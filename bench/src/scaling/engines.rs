@@ -1,5 +1,4 @@
-//! Engines side by side, each with its worker on its core and a client on another: what they serve
-//! together.
+//! The rate of engines side by side, each with its worker on its core and a client on another.
 
 use super::{SLO, affordable, counted};
 use crate::Failure;
@@ -13,10 +12,9 @@ const ENGINES: [u16; 4] = [1, 2, 4, 8];
 const OUTSTANDING: u64 = 64;
 const PAYLOAD_BYTES: usize = 48;
 const ROUNDS: usize = 5;
-/// What several engines are to serve of as many times what one does.
+/// The rate of several engines over that many times the rate of one.
 const SCALES: Bound = Bound::AtLeast(0.9);
 
-/// Measures and prints.
 pub fn compare(cores: &[usize]) -> Result<(), Failure> {
     let mut one = None;
     for engines in affordable("engines", &ENGINES, cores.len(), |engines| 2 * engines) {
@@ -29,7 +27,7 @@ pub fn compare(cores: &[usize]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Millions of RPCs a second of as many clients as engines, all at once.
+/// Millions of RPCs a second of one client for each engine, all at once.
 fn together(engines: u16, cores: &[usize]) -> Result<f64, Failure> {
     let (servers, clients) = cores[..2 * usize::from(engines)].split_at(usize::from(engines));
     let endpoint = format!("shm://bench-engines-{}", std::process::id());
@@ -46,13 +44,12 @@ fn together(engines: u16, cores: &[usize]) -> Result<f64, Failure> {
     Ok(rate)
 }
 
-/// What one client has answered, on this core, while all others have theirs.
 fn rate_on(core: usize, endpoint: &str, all_there: &Barrier) -> Result<f64, String> {
     let connected = pin_to(core).map_err(|error| error.to_string());
     let connected = connected.and_then(|()| {
         Client::connect_with(endpoint, ClientConfig::default().slots(64)).map_err(|error| error.to_string())
     });
-    // Before any can fail, or the others would wait for it.
+    // Before any client can fail: otherwise the others would wait forever.
     all_there.wait();
     Ok(throughput(&mut Echo(connected?), OUTSTANDING))
 }

@@ -6,14 +6,12 @@ use nebula::{Client, ClientConfig, Completion, SubmitError};
 use nebula_sys::clock::Clock;
 use nebula_workload::Rng;
 
-/// Clients of the thread; the policies that choose by client see so many.
+/// Policies that choose by client see this many.
 const CLIENTS: usize = 8;
-/// RPCs that each may have under way: together more than ever wait below saturation.
+/// Outstanding RPCs of each client: together more than ever wait below saturation.
 const SLOTS: u32 = 256;
-/// The beginning of a round that is not counted, in picoseconds.
 const WARM_UP_PS: u64 = 30_000_000_000;
 
-/// Clients, and when each of their RPCs was to be sent.
 pub struct Clients {
     clients: Vec<Caller>,
     clock: Clock,
@@ -26,21 +24,18 @@ struct Caller {
     due_ps: Vec<u64>,
 }
 
-/// What came of a round.
 pub struct Round {
-    /// Of each RPC that was answered, from when it was to be sent; sorted, in picoseconds.
+    /// From the scheduled time of each answered RPC, sorted.
     latencies_ps: Vec<u64>,
-    /// How long was counted.
+    /// The counted time.
     ps: u64,
 }
 
 impl Round {
-    /// RPCs answered in a second, in millions.
     pub fn rate_mrps(&self) -> f64 {
         self.latencies_ps.len() as f64 / (self.ps as f64 / 1e6)
     }
 
-    /// A quantile of the latencies, in nanoseconds.
     pub fn quantile_ns(&self, share: f64) -> f64 {
         let last = self.latencies_ps.len().saturating_sub(1);
         self.latencies_ps.get((last as f64 * share) as usize).map_or(f64::NAN, |&ps| ps as f64 / 1e3)
@@ -48,7 +43,6 @@ impl Round {
 }
 
 impl Clients {
-    /// Connects them to `endpoint`.
     pub fn connect(endpoint: &str, draws: Rng) -> Result<Self, Failure> {
         let connect = || {
             let client = Client::connect_with(endpoint, ClientConfig::default().slots(SLOTS))?;
@@ -58,9 +52,9 @@ impl Clients {
         Ok(Self { clients, clock: Clock::new(), draws })
     }
 
-    /// RPCs of exponential times with the mean `mean_ps`, as a Poisson process of `rate_mrps`
-    /// million a second, for `for_ps` picoseconds. What has no room waits at its client, and its
-    /// latency counts from when it was to be sent.
+    /// Sends RPCs of exponential times with the mean `mean_ps`, as a Poisson process of `rate_mrps`
+    /// million a second, for `for_ps` picoseconds. An RPC without room waits at its client, and its
+    /// latency counts from its scheduled time.
     pub fn open(&mut self, rate_mrps: f64, mean_ps: f64, for_ps: u64) -> Result<Round, Failure> {
         let began = self.clock.now_ps();
         let (mut due, mut sent) = (began, 0);
@@ -77,7 +71,7 @@ impl Clients {
         })
     }
 
-    /// `outstanding` RPCs of exponential times under way all the time, for `for_ps` picoseconds.
+    /// Keeps `outstanding` RPCs of exponential times outstanding for `for_ps` picoseconds.
     pub fn closed(&mut self, outstanding: usize, mean_ps: f64, for_ps: u64) -> Result<Round, Failure> {
         let began = self.clock.now_ps();
         let mut sent = 0;
@@ -91,8 +85,8 @@ impl Clients {
         })
     }
 
-    /// Takes what is answered and calls `send` with the time, in turns, until all that it sent
-    /// within `for_ps` of `began` has ended.
+    /// Receives answers and calls `send` with the time, in turns, until all RPCs sent within
+    /// `for_ps` of `began` have ended.
     fn drive(
         &mut self,
         began: u64,
@@ -119,8 +113,8 @@ impl Clients {
 }
 
 impl Caller {
-    /// Sends an RPC that computes for `ps` and was to be sent at `due_ps`; `false` where its client
-    /// has no room.
+    /// Sends an RPC that computes for `ps` and was due at `due_ps`; `false` if its client has no
+    /// room.
     fn submit(&mut self, ps: u64, due_ps: u64) -> Result<bool, Failure> {
         match self.client.submit(&request(ps)) {
             Ok(ticket) => {
@@ -133,7 +127,6 @@ impl Caller {
         }
     }
 
-    /// Takes every answer that is there; those due after `counted_from` count.
     fn take(&mut self, clock: &Clock, counted_from: u64, latencies_ps: &mut Vec<u64>) -> Result<(), Failure> {
         let Self { client, due_ps } = self;
         let mut failed = None;

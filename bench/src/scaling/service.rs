@@ -1,14 +1,12 @@
-//! The service: it computes for as long as the request says, and answers with nothing.
+//! The service: computes for the time in the request, and sends an empty reply.
 
 use nebula::Reply;
 use nebula_sys::clock::Clock;
 
-/// The request for a computation of `ps` picoseconds.
 pub fn request(ps: u64) -> [u8; 8] {
     ps.to_le_bytes()
 }
 
-/// A handler that computes for so long.
 pub fn computing(clock: Clock) -> impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static {
     move |request, reply| {
         let ps = request.try_into().map_or(0, u64::from_le_bytes);

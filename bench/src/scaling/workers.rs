@@ -1,5 +1,5 @@
-//! Workers behind one engine: what they serve at most, and the tail at most of that, by policy and
-//! beside the laboratory.
+//! Workers behind one engine: their highest rate, and the tail at a share of it, by policy and
+//! compared with the laboratory.
 
 use super::load::{Clients, Round};
 use super::service::computing;
@@ -14,28 +14,26 @@ use nebula_sys::affinity::pin_to;
 use nebula_sys::clock::Clock;
 use nebula_workload::Seed;
 
-/// Workers; beside them an engine and the load have a core each.
+/// Engine and load have a core each in addition.
 const WORKERS: [u16; 5] = [1, 2, 4, 8, 12];
 const OTHERS: usize = 2;
-/// The papers' baseline that draws a worker, the one that holds all back, and theirs.
+/// The papers' baseline that draws a worker, the ideal that holds all RPCs back, and theirs.
 const POLICIES: [&str; 3] = ["random", "single-queue", "jbsq:2"];
-/// How long an RPC computes, in picoseconds: the mean of an exponential law.
+/// The mean of an exponential computation.
 const MEAN_PS: f64 = 10e6;
-/// What is offered, as a share of what the workers serve at most.
+/// As a share of the highest rate.
 const LOAD: f64 = 0.8;
-/// RPCs of each worker under way where the most is served.
+/// Outstanding RPCs of each worker while the highest rate is measured.
 const UNDER_WAY: usize = 8;
-/// Rounds of each policy, in turns, of which the median counts, and their length in picoseconds: so
-/// short that most have no long pause of the machine.
+/// Rounds of each policy, in turns, and their length: short enough that most have no long pause of
+/// the machine. The median counts.
 const ROUNDS: u64 = 15;
 const ROUND_PS: u64 = 150_000_000_000;
-/// RPCs of a run of the laboratory, and runs.
 const SIMULATED: u64 = 300_000;
 const RUNS: u64 = 5;
-/// The most that the tail may be longer than the laboratory's.
+/// The tail over the laboratory's.
 const AGREES: Bound = Bound::AtMost(1.15);
 
-/// Measures and prints.
 pub fn compare(cores: &[usize]) -> Result<(), Failure> {
     let mut one = None;
     for workers in affordable("workers", &WORKERS, cores.len(), |workers| workers + OTHERS) {
@@ -46,13 +44,12 @@ pub fn compare(cores: &[usize]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was seen of so many workers, by policy.
+/// By policy.
 struct Seen {
-    /// What is served at most.
     peak_mrps: [f64; POLICIES.len()],
-    /// What was offered, as a share of all that the workers could compute.
+    /// As a share of the workers' computing capacity.
     load: f64,
-    /// Core time of an RPC beside its computation.
+    /// Core time of an RPC in addition to its computation.
     beside_ns: f64,
     p99_ns: [f64; POLICIES.len()],
     simulated_ns: [f64; POLICIES.len()],
@@ -64,7 +61,7 @@ impl Seen {
         let under_way = UNDER_WAY * usize::from(workers);
         let closed = rounds(workers, cores, |clients| clients.closed(under_way, MEAN_PS, ROUND_PS))?;
         let peak_mrps = closed.map(|rounds| median(rounds.iter().map(Round::rate_mrps).collect()));
-        // The same for all policies: a share of what the one serves that serves most.
+        // The same load for all policies: a share of the highest rate of any.
         let most = peak_mrps.iter().copied().fold(0.0, f64::max);
         let open = rounds(workers, cores, |clients| clients.open(LOAD * most, MEAN_PS, ROUND_PS))?;
         let p99_ns = open.map(|rounds| median(rounds.iter().map(|round| round.quantile_ns(0.99)).collect()));
@@ -93,7 +90,7 @@ impl Seen {
     }
 }
 
-/// Rounds of each policy in turns, a server for each: one that waits would take the cores.
+/// Rounds of each policy in turns, with a server for each: an idle one would take the cores.
 fn rounds(
     workers: u16,
     cores: &[usize],

@@ -1,6 +1,5 @@
-//! A client of the library that asks by the clock, whatever comes back, and measures what is
-//! served: with and without the RPCs that met a pause of the machine, at the client or at the
-//! server.
+//! An open-loop client of the library. Its latencies are measured with and without the RPCs that
+//! met a pause of the machine, at the client or at the server.
 
 use crate::Failure;
 use nebula::{CallError, Client, ClientConfig, StatusReader, SubmitError};
@@ -8,30 +7,26 @@ use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_workload::{Gap, GapDetector, GapLog, Latency, Tails};
 
-/// The request for the server's gaps, over UDP; over shared memory they are on its page.
+/// Asks for the server's gaps over UDP; over shared memory they are on its page.
 pub const GAPS: &[u8] = b"gaps";
-/// An iteration of a loop that takes so long was a pause. One that sends and takes a datagram of a
-/// flood takes some microseconds.
+/// An iteration this long was a pause. One with a datagram of a flood takes some microseconds.
 const PAUSE: Span = Span::from_us(20);
 const GAPS_MAX: usize = 1 << 16;
-/// Gaps that a server says: of 16 bytes each, fewer than the longest reply has room for.
+/// 16 bytes each; they fit into the longest reply.
 const SAID_GAPS_MAX: usize = 4000;
 /// RPCs that are kept until the gaps are known.
 const PENDING_MAX: usize = 1 << 21;
-/// RPCs submitted in an iteration at most: what is due after a pause comes in several.
+/// The most RPCs submitted in an iteration: a backlog after a pause takes several.
 const PER_TURN: u64 = 16;
 
-/// What became of the RPCs that were due.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
     pub due: u64,
     pub replied: u64,
     pub nacked: u64,
-    /// There was no room at the client.
     pub refused: u64,
 }
 
-/// The client.
 pub struct Asker {
     client: Client,
     clock: Clock,
@@ -39,7 +34,7 @@ pub struct Asker {
     request: Vec<u8>,
     started_ps: u64,
     submitted_ps: Vec<u64>,
-    /// The ticket after which RPCs count.
+    /// RPCs from this ticket on count.
     counted_from: u64,
     pauses: GapDetector,
     pub asked: Asked,
@@ -48,8 +43,8 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// A client of `slots` RPCs that asks `rps` times a second. RPCs that began within `guard`
-    /// after a pause count as having met it: the queue was as long as the SLO allows.
+    /// RPCs that began within `guard` after a pause count as having met it: the queue was as long
+    /// as the SLO allows.
     pub fn connect(endpoint: &str, (rps, slots): (f64, u32), guard: Span) -> Result<Self, Failure> {
         let client = Client::connect_with(endpoint, ClientConfig::default().slots(slots))?;
         let clock = Clock::new();
@@ -74,7 +69,7 @@ impl Asker {
         self.counted_from = self.submitted_ps.len() as u64;
     }
 
-    /// Submits what is due, and takes what has come.
+    /// Submits RPCs that are due, and receives replies.
     pub fn turn(&mut self) -> Result<(), Failure> {
         let now_ps = self.clock.now_ps();
         self.pauses.observe(at(now_ps));
@@ -94,7 +89,6 @@ impl Asker {
         self.take()
     }
 
-    /// Takes what has come.
     fn take(&mut self) -> Result<(), Failure> {
         while let Some(done) = self.client.poll() {
             let is_counted = done.ticket.0 >= self.counted_from;
@@ -112,7 +106,7 @@ impl Asker {
         Ok(())
     }
 
-    /// The tails, once the server has said when it paused.
+    /// The tails, once the server's gaps are known.
     pub fn settle(mut self) -> Result<Tails, Failure> {
         let server = match self.client.status() {
             Some(status) => gaps_of(status, self.clock),
@@ -134,7 +128,7 @@ impl Asker {
 }
 
 impl Asker {
-    /// The server may still be overloaded by others: it is asked until it answers.
+    /// Repeats the question: others may still overload the server.
     fn ask_for_gaps(&mut self) -> Result<Vec<u8>, Failure> {
         for _ in 0..1000 {
             match self.client.call(GAPS) {
@@ -162,8 +156,7 @@ fn gaps_of(status: &StatusReader, clock: Clock) -> GapLog {
     GapLog::from_gaps(gaps.iter().map(|gap| Gap { start: at(gap.from_ps), end: at(gap.to_ps) }))
 }
 
-/// What a server answers to [`GAPS`]: the latest of its gaps, in ticks, which are the same in all
-/// processes.
+/// The answer to [`GAPS`]: the server's latest gaps, in ticks, which are the same in all processes.
 pub fn said_gaps(status: &StatusReader, clock: Clock) -> Vec<u8> {
     let origin = clock.ticks() - clock.ticks_of(clock.now_ps());
     let gaps = status.gaps(0, clock);
@@ -172,8 +165,8 @@ pub fn said_gaps(status: &StatusReader, clock: Clock) -> Vec<u8> {
     ticks.flat_map(u64::to_le_bytes).collect()
 }
 
-/// The latency that so many of all RPCs do not exceed, in nanoseconds; infinite, which JSON has as
-/// `null`, where it is a refusal or there are none.
+/// A quantile of all RPCs' latencies, in nanoseconds; infinite (`null` in JSON) if it is a refusal
+/// or there are none.
 pub fn quantile_ns(recorder: &nebula_workload::LatencyRecorder, q: f64) -> f64 {
     match recorder.quantile(q) {
         Some(Latency::Finite(span)) => span.as_ps() as f64 / 1e3,

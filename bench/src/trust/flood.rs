@@ -1,40 +1,36 @@
 //! Clients that do not back off: they send by the clock, or a window at a time, whatever the
-//! answers say.
+//! answers are.
 //!
-//! They write the datagrams of the protocol by hand, since the library's own client keeps to a
-//! congestion window.
+//! They write the protocol's datagrams themselves, since the library's client keeps to a congestion
+//! window.
 
 use crate::Failure;
 use nebula_sys::clock::Clock;
 use nebula_sys::udp::UdpSocket;
 use std::net::SocketAddr;
 
-/// Payload of a request, and the whole message.
+/// Of a request, and of its whole message.
 const PAYLOAD_BYTES: usize = 64;
 const MESSAGE_BYTES: usize = 32 + PAYLOAD_BYTES;
 const HEADER_BYTES: usize = 32;
 /// Requests of a datagram: 16 KiB, as the library's client packs them over the loopback network.
 const PACKED: u64 = 170;
-/// An RPC that is not answered for so long is lost, in picoseconds.
+/// An RPC without an answer for this long is lost.
 const SILENCE_PS: u64 = 5_000_000_000;
 const VERSION: u8 = 2;
 const HELLO: u8 = 1;
 const CLIENT: u8 = 4;
-/// Kinds of messages of a server, and their lengths less the payload.
 const REPLY: u8 = 2;
 const NACK: u8 = 3;
 const ACK: u8 = 4;
 
-/// How much a flood sends.
 #[derive(Clone, Copy)]
 pub enum Offer {
-    /// So many RPCs a second, of all clients together.
+    /// RPCs a second, of all clients together.
     Rate(f64),
-    /// So many outstanding, of all clients together.
     Window(u64),
 }
 
-/// What came of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub sent: u64,
@@ -48,13 +44,13 @@ impl Tally {
     }
 }
 
-/// Some clients, driven by one thread.
+/// Driven by one thread.
 pub struct Flood {
     clients: Vec<Flooder>,
     clock: Clock,
     started_ps: u64,
     turns: usize,
-    /// When an answer came last, and RPCs that are not waited for any more.
+    /// The time of the last answer, and RPCs given up as lost.
     heard_ps: u64,
     lost: u64,
     pub tally: Tally,
@@ -67,7 +63,7 @@ impl Flood {
         Ok(Self { clients, started_ps: clock.now_ps(), clock, turns: 0, heard_ps: 0, lost: 0, tally: Tally::default() })
     }
 
-    /// Sends what is due, a datagram at most, and takes the answers of one client.
+    /// Sends at most one datagram that is due, and receives the answers of one client.
     pub fn turn(&mut self, offer: Offer) -> Result<(), Failure> {
         let now_ps = self.clock.now_ps();
         let (due, packed) = match offer {
@@ -85,7 +81,7 @@ impl Flood {
         if replied + nacked > 0 {
             self.heard_ps = now_ps;
         } else if now_ps - self.heard_ps > SILENCE_PS {
-            // What was not answered for so long is lost.
+            // RPCs without an answer for this long are lost.
             (self.lost, self.heard_ps) = (self.tally.sent.saturating_sub(self.tally.answered()), now_ps);
         }
         if due >= self.tally.sent + packed {
@@ -95,19 +91,17 @@ impl Flood {
         Ok(())
     }
 
-    /// Counts from now on.
     pub fn restart(&mut self) {
         (self.tally, self.lost, self.started_ps) = (Tally::default(), 0, self.clock.now_ps());
     }
 }
 
-/// One client.
 struct Flooder {
     socket: UdpSocket,
     server: SocketAddr,
-    /// The header of its datagrams, without the check.
+    /// Of its datagrams, without the checksum.
     header: [u8; HEADER_BYTES],
-    /// The server's time less this machine's, in nanoseconds.
+    /// The server's clock minus this machine's, in nanoseconds.
     ahead_ns: i64,
     stamp_ns: u64,
     tid: u32,
@@ -148,12 +142,11 @@ impl Flooder {
             self.datagram.extend(message);
         }
         close(&mut self.datagram);
-        // What the kernel does not take is lost, as on any network.
+        // As on any network, a datagram that the kernel refuses is lost.
         let _ = self.socket.queue(self.server, None, &self.datagram, self.datagram.len());
         let _ = self.socket.flush();
     }
 
-    /// Replies and NACKs that have come.
     fn take(&mut self) -> Result<(u64, u64), Failure> {
         let (mut replied, mut nacked) = (0, 0);
         self.socket.recv(&mut |_, datagram| {
@@ -183,7 +176,6 @@ fn header(kind: u8, incarnation: u64, snid: u32, token: u64) -> [u8; HEADER_BYTE
     header
 }
 
-/// Writes the check.
 fn close(datagram: &mut [u8]) {
     datagram[4..8].fill(0);
     let check = crc32c::crc32c(datagram);

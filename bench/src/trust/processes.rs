@@ -1,9 +1,9 @@
-//! Overload by processes: each asks for its part of a multiple of the capacity by the clock,
-//! whatever it is answered, beside an honest client.
+//! Overload by processes: each sends its share of a multiple of the capacity by the clock, whatever
+//! the answers are, together with an honest client.
 //!
-//! All processes share a core, the server has the other. So a process sees some milliseconds of
-//! each turn that the kernel gives it, and the rest is its pause: the tails without pauses are what
-//! the server can be judged by.
+//! All processes share one core, the server has the other. So a process runs for some milliseconds
+//! of each of the kernel's turns, and pauses otherwise: only the tails without pauses judge the
+//! server.
 
 use super::HONEST_RPS;
 use super::asker::{Asker, GAPS, quantile_ns, said_gaps};
@@ -17,35 +17,30 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// How long the service computes per RPC, in picoseconds: so long that processes on one core can
-/// ask for ten times the capacity.
+/// Long enough that processes on one core can send ten times the capacity.
 const SERVICE_PS: u64 = 8_000_000;
-/// The SLO: twenty-five service times, as in the table `udp`, since over UDP the kernel's share is
-/// as long again.
+/// Twenty-five service times, as in the table `udp`: over UDP the kernel takes as long again.
 const SLO: Span = Span::from_us(200);
-/// RPCs outstanding of a process at most.
 const SLOTS: u32 = 64;
-/// RPCs outstanding while the peak is measured.
+/// Outstanding RPCs while the peak is measured.
 const CLOSED: u32 = 8;
-/// Seconds of a round, and of its beginning that is not counted.
+/// Of a round, and of its uncounted beginning.
 const SECONDS: f64 = 3.0;
 const WARM_UP: f64 = 0.5;
 
-/// What a process tells.
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
     due: u64,
     replied: u64,
     nacked: u64,
     refused: u64,
-    /// None where it is infinite.
+    /// `None` if infinite.
     p99_ns: Option<f64>,
-    /// Of the replies that met no pause: how many, and how many came later than the SLO.
+    /// Replies that met no pause, and those of them beyond the SLO.
     kept: u64,
     kept_late: f64,
 }
 
-/// Measures and prints.
 pub fn run_all() -> Result<(), Failure> {
     for transport in ["shm", "udp"] {
         let peak_rps = peak(transport)?;
@@ -66,7 +61,7 @@ fn endpoint(transport: &str) -> Result<String, Failure> {
     })
 }
 
-/// What is served to one process that has few RPCs outstanding, and always as many.
+/// The rate of one process with a few RPCs always outstanding.
 fn peak(transport: &str) -> Result<f64, Failure> {
     let endpoint = endpoint(transport)?;
     let _server = Server::start(&["serve-trust-slow", &endpoint])?;
@@ -122,13 +117,11 @@ fn drive(asker: &mut Asker, seconds: f64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Another process that asks.
 fn start(endpoint: &str, rps: f64, slots: u32) -> Result<Child, Failure> {
     let words = ["load-trust", endpoint, &rps.to_string(), &slots.to_string()];
     Ok(Command::new(std::env::current_exe()?).args(words).stdout(Stdio::piped()).spawn()?)
 }
 
-/// What the processes tell in the end.
 fn told_by(children: Vec<Child>) -> Result<Vec<Told>, Failure> {
     let told = |mut child: Child| {
         let mut line = String::new();
@@ -139,12 +132,11 @@ fn told_by(children: Vec<Child>) -> Result<Vec<Told>, Failure> {
     children.into_iter().map(told).collect()
 }
 
-/// A p99 at most as long as required, where there are enough replies to have one.
+/// Requires the p99 only if there are enough replies for one.
 fn enough(replies: u64) -> Option<Bound> {
     (replies >= 100).then_some(Bound::AtMost(1.0))
 }
 
-/// The process that asks.
 pub fn load(endpoint: &str, rps: &str, slots: &str) -> Result<(), Failure> {
     nebula_sys::process::end_with_parent()?;
     let mut asker = Asker::connect(endpoint, (rps.parse()?, slots.parse()?), SLO)?;
@@ -166,7 +158,7 @@ pub fn load(endpoint: &str, rps: &str, slots: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server: engine and worker on one core, whose handler computes; it also says when it paused.
+/// A server: engine and worker on one core, whose handler computes; it also answers [`GAPS`].
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
     static SERVER: OnceLock<RunningServer> = OnceLock::new();
     let clock = Clock::new();

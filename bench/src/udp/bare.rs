@@ -9,16 +9,13 @@ use crate::ways::{OUTSTANDING, PAYLOAD_BYTES};
 use nebula_sys::udp::UdpSocket;
 use std::net::SocketAddr;
 
-/// How the messages of a batch are sent.
 #[derive(Clone, Copy)]
 pub enum Packing {
     /// One datagram each; the kernel segments and coalesces them (GSO, GRO).
     Segments,
-    /// All in one datagram.
     OneDatagram,
 }
 
-/// The client's end.
 pub struct Bare {
     socket: UdpSocket,
     address: SocketAddr,
@@ -28,7 +25,6 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Starts a server and connects to it.
     pub fn start(packing: Packing) -> Result<Self, Failure> {
         let address = child::unused_address()?;
         let server = Server::start(&["serve-udp", "bare", &address.to_string()])?;
@@ -36,7 +32,6 @@ impl Bare {
         Ok(Self { socket: UdpSocket::connect(address)?, address, packing, batch, _server: server })
     }
 
-    /// Sends all queued messages at once.
     fn flush(&mut self) {
         let segment = match self.packing {
             Packing::Segments => PAYLOAD_BYTES,

@@ -1,11 +1,10 @@
 //! A server with 10,000 clients compared with one with 16: its memory, and its CPU time per RPC.
 //!
 //! Both get the same RPCs at the same times, in bursts of one RPC from each of 16 clients; only the
-//! senders differ. A server is stopped while a burst is sent and goes on then: else it would wait,
-//! awake, for senders whose sockets are cold, and that would count as its own time. What stopping
-//! costs it is measured without RPCs, and taken off. On the loopback network what is left includes
-//! the delivery into the clients' sockets, which are 16 warm ones or 10,000 cold ones. So a server
-//! of bare sockets is measured as well.
+//! senders differ. A server is stopped while a burst is sent: otherwise it would wait, awake, for
+//! senders whose sockets are cold, and that would count as its own time. The cost of stopping is
+//! measured without RPCs and subtracted. The rest includes the delivery into the clients' sockets,
+//! 16 warm ones or 10,000 cold ones. So a server of bare sockets is measured as well.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -23,15 +22,14 @@ const BURST: usize = 16;
 /// Bursts that are counted; before them, every client has called once.
 const BURSTS: usize = 4_000;
 const WARM_UP: usize = MANY / BURST;
-/// Between the beginnings of two bursts, in picoseconds: more than a burst takes.
+/// Between the beginnings of two bursts: more than a burst takes.
 const INTERVAL_PS: u64 = 300_000_000;
-/// Descriptors that the process needs in addition to one per client.
+/// Descriptors of the process in addition to one per client.
 const OTHER_FILES: u64 = 200;
 const ROUNDS: usize = 3;
-/// The time limit for one round; it takes five seconds.
+/// For one round, which takes five seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::raise_file_limit(MANY as u64 + OTHER_FILES)?;
     child::pin_client()?;
@@ -69,7 +67,6 @@ fn compare(
     Ok((Cost::median(&few), Cost::median(&many)))
 }
 
-/// A client that sends one RPC and waits for its end.
 trait Caller: Sized {
     /// The argument that selects its server.
     const SERVER: &'static str;
@@ -122,7 +119,6 @@ impl Caller for UdpSocket {
     }
 }
 
-/// The cost of a server.
 #[derive(Clone, Copy)]
 struct Cost {
     resident_bytes: f64,
@@ -152,8 +148,8 @@ fn measure<C: Caller>(clients: usize) -> Result<Cost, Failure> {
     Ok(Cost { resident_bytes: server.resident_bytes()? as f64, core_ns })
 }
 
-/// `count` bursts of `senders` RPCs, from the clients in turn, from `next` on. While one is sent,
-/// `stopped` is.
+/// `count` bursts of `senders` RPCs, from the clients in turn, from `next` on. `stopped` is stopped
+/// during each.
 fn bursts<C: Caller>(
     clients: &mut [C],
     next: &mut usize,

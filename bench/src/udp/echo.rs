@@ -9,14 +9,12 @@ use nebula::{Client, ClientConfig, Endpoint, IdlePolicy, Reply, ServerConfig, Sp
 use std::io;
 use std::net::SocketAddr;
 
-/// The client's end.
 pub struct Echo {
     client: Client,
     _server: Server,
 }
 
 impl Echo {
-    /// Starts a server and connects to it.
     pub fn start() -> Result<Self, Failure> {
         Self::start_over(KernelWire::connect)
     }
@@ -31,7 +29,6 @@ impl Echo {
 }
 
 impl Echo {
-    /// A client that is connected to `server`.
     pub fn over(client: Client, server: Server) -> Self {
         Self { client, _server: server }
     }
@@ -59,13 +56,12 @@ impl Pipe for Echo {
     }
 }
 
-/// The server: engine and worker on one core.
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
     run(nebula::Server::bind(endpoint).config(config()))
 }
 
-/// The server, which answers each RPC in a datagram that no other shares where its client asks for
-/// that, without the kernel's segmentation.
+/// A server that answers each RPC in a separate datagram if its client asks for that, without the
+/// kernel's segmentation.
 pub fn serve_alone(endpoint: &str) -> Result<(), Failure> {
     let mut config = config();
     config.packet_bytes = 64;
@@ -86,8 +82,8 @@ pub fn serve_alone(endpoint: &str) -> Result<(), Failure> {
 
 fn config() -> ServerConfig {
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
-    // On a machine with other load, a core may be unavailable for milliseconds, and no RPC should
-    // be refused for that.
+    // On a machine with other load a core may be away for milliseconds, and no RPC should be
+    // refused for that.
     config.slo(Span::from_ms(10)).insecure(true)
 }
 

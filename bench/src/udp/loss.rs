@@ -1,8 +1,8 @@
 //! Goodput on a network that loses one datagram in a hundred each way, compared with the same
 //! network without loss.
 //!
-//! The client's wire causes the loss: it drops each datagram sent or received with that
-//! probability, by a seeded generator, so every run loses the same positions in the sequence.
+//! The client's wire drops each datagram sent or received with that probability, by a seeded
+//! generator, so every run loses the same positions in the sequence.
 
 use super::echo::Echo;
 use crate::Failure;
@@ -18,13 +18,12 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// The share of datagrams lost in each direction.
+/// In each direction.
 const LOSS: f64 = 0.01;
 const ROUNDS: u64 = 5;
-/// The time limit for one measurement; it takes a fifth of a second.
+/// For one measurement, which takes a fifth of a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     let (mut whole, mut lossy) = (Vec::new(), Vec::new());
@@ -45,7 +44,6 @@ fn goodput(loss: f64, seed: u64) -> Result<f64, Failure> {
     Ok(throughput(&mut Echo::start_over(wire)?, OUTSTANDING))
 }
 
-/// A wire that drops datagrams.
 #[derive(Debug)]
 struct LossyWire {
     wire: KernelWire,

@@ -1,8 +1,8 @@
-//! A server that is offered three times its capacity: how much it serves, and how late.
+//! A server that is offered three times its capacity: its rate, and its latency.
 //!
-//! The peak is that of a closed loop, with enough RPCs outstanding to keep the server busy. Then
-//! RPCs arrive at fixed times, whatever their outcome: those for which a client has no room, and
-//! those answered with a NACK, are refused; the others must meet the SLO.
+//! The peak is that of a closed loop with enough RPCs outstanding to keep the server busy. Then
+//! RPCs arrive at fixed times, whatever their outcome. RPCs without room in their client, and
+//! NACKed ones, count as refused; the others must meet the SLO.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -12,27 +12,25 @@ use nebula::{CallError, Client, ClientConfig, IdlePolicy, Reply, ServerConfig, S
 use nebula_sys::clock::Clock;
 use std::time::Duration;
 
-/// How long the service computes per RPC, in picoseconds.
+/// The computation of an RPC.
 const SERVICE_PS: u64 = 10_000_000;
-/// The SLO for 99 % of the accepted RPCs: ten service times, including the kernel's share, which is
-/// about as long again.
+/// For 99 % of the accepted RPCs: ten service times, and as much again for the kernel.
 const SLO: Span = Span::from_us(200);
 const CLIENTS: usize = 4;
-/// RPCs outstanding per client when the peak is measured: together fewer than the SLO leaves room
+/// Outstanding RPCs per client when the peak is measured: together fewer than the SLO leaves room
 /// for.
 const CLOSED: u64 = 1;
-/// The most RPCs that a client has outstanding in the open loop: together twice as many as the SLO
-/// leaves room for. An RPC without room is refused at once, as in a program with a bounded queue.
+/// The most outstanding RPCs of a client in the open loop: together twice as many as the SLO leaves
+/// room for. An RPC without room is refused at once, as in a program with a bounded queue.
 const SLOTS: u32 = 8;
-/// The open loop offers this multiple of the peak.
+/// In multiples of the peak.
 const OVERLOAD: f64 = 3.0;
-/// Length of a round in picoseconds, and of its beginning that is not counted.
+/// Of a round, and of its uncounted beginning.
 const ROUND_PS: u64 = 500_000_000_000;
 const WARM_UP_PS: u64 = 50_000_000_000;
-/// The time limit for everything; it takes two seconds.
+/// For everything, which takes two seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
     within(LIMIT, "overload", || {
@@ -63,7 +61,6 @@ fn print(peak: &Trial, over: &Trial) {
     against(late, over.p99_ns, "ns", slo, Some(Bound::AtMost(1.0)));
 }
 
-/// The result of one trial.
 struct Trial {
     offered_rps: f64,
     served_rps: f64,
@@ -71,8 +68,8 @@ struct Trial {
     p99_ns: f64,
 }
 
-/// One server and its clients for one round. `arrivals` gives how many RPCs arrive, at a time since
-/// the start, at a client with a number of outstanding RPCs.
+/// Runs one server and its clients for one round. `arrivals` returns how many RPCs arrive, given
+/// the time since the start and the client's outstanding RPCs.
 fn trial(mut arrivals: impl FnMut(u64, u64) -> u64) -> Result<Trial, Failure> {
     let endpoint = format!("udp://{}", child::unused_address()?);
     let _server = Server::start(&["serve-udp", "spin", &endpoint])?;
@@ -118,7 +115,6 @@ impl Tally {
     }
 }
 
-/// A client, and when its RPCs were submitted.
 struct Caller {
     client: Client,
     /// By ticket: tickets count from the first.
@@ -134,7 +130,7 @@ impl Caller {
         u64::from(self.client.outstanding())
     }
 
-    /// Submits an RPC; if there is no room for it, it counts as refused.
+    /// Submits an RPC; without room, it counts as refused.
     fn submit(&mut self, now_ps: u64) -> Result<(), Failure> {
         match self.client.submit(&[7; 64]) {
             Ok(ticket) => {
@@ -163,7 +159,6 @@ impl Caller {
     }
 }
 
-/// The server: engine and worker on one core.
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]).slo(SLO);
     let clock = Clock::new();

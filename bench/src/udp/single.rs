@@ -8,14 +8,12 @@ use crate::ways::PAYLOAD_BYTES;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, UdpSocket};
 
-/// The client's end.
 pub struct Single {
     socket: UdpSocket,
     _server: Server,
 }
 
 impl Single {
-    /// Starts a server and connects to it.
     pub fn start() -> Result<Self, Failure> {
         let address = child::unused_address()?;
         let server = Server::start(&["serve-udp", "single", &address.to_string()])?;
@@ -39,7 +37,7 @@ impl Pipe for Single {
     }
 }
 
-/// The number of bytes; `None` when the operation would block.
+/// `None` if the operation would block.
 fn some<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),

@@ -1,4 +1,4 @@
-//! Memory that outlives its process: what the next one finds, and what it refuses.
+//! Memory that outlives its process: what the next one finds and refuses.
 #![cfg(not(miri))]
 
 use nebula_kvs::{Eviction, Mode, Pages, Put, PutOutcome, Store, StoreConfig, StoreError, StoreOptions};
@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// A file that is removed at the end.
+/// A file that is removed with this value.
 struct Named(PathBuf);
 
 impl Named {
@@ -40,7 +40,7 @@ fn put(store: &Store, number: u64, value_bytes: usize, expires: u32) -> bool {
     store.put(Store::hash(&key(number)), &key(number), &value, put).is_ok()
 }
 
-/// The length of item `number`'s value, which is checked.
+/// The length of item `number`'s value, after checking it.
 fn found(store: &Store, number: u64, now: u32) -> Option<usize> {
     let mut value = Vec::new();
     let meta = store.get_item(Store::hash(&key(number)), &key(number), now, &mut value)?;
@@ -56,7 +56,7 @@ fn what_one_store_leaves_the_next_one_has() {
     {
         let named = Named::new("leaves");
         let store = Store::create_in(&named.0, config(mode), options(eviction)).expect("a new file");
-        // The cache goes round several times.
+        // The cache wraps several times.
         let last = if mode == Mode::Store { 200 } else { 3000 };
         assert!((0..last).all(|number| put(&store, number, 20 + usize::try_from(number % 100).expect("small"), 0)));
         assert!(put(&store, 5000, 8, 10));
@@ -71,7 +71,7 @@ fn what_one_store_leaves_the_next_one_has() {
         let after: Vec<_> = (0..last).map(|number| found(&store, number, 2)).collect();
         assert_eq!(before, after, "{mode:?} {eviction:?}");
         assert_eq!((found(&store, 5000, 9), found(&store, 5000, 10)), (Some(8), None));
-        // And it goes on: nothing that is stored overwrites what is there.
+        // Later writes overwrite nothing that is still valid.
         let more = if mode == Mode::Store { 20 } else { 5000 };
         for number in 10_000..10_000 + more {
             assert!(put(&store, number, 50, 0) && found(&store, number, 11) == Some(50));
@@ -162,8 +162,8 @@ fn another_geometry_another_owner_and_no_file_are_errors() {
 
 #[test]
 fn a_damaged_file_loses_items_and_never_returns_a_wrong_one() {
-    // Words of the index, overwritten at many places: what then leads to an item that was not
-    // stored there would be noticed.
+    // Overwrites index words in many places; an index entry must never lead to an item that was not
+    // stored there.
     let mut lost = 0;
     for seed in 0..200_u64 {
         let damage = move |file: &File| {

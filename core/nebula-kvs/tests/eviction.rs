@@ -1,4 +1,4 @@
-//! A cache that keeps what is read.
+//! A cache that keeps items that are read.
 
 use nebula_kvs::{Eviction, Mode, Pages, Put, Store, StoreConfig, StoreOptions};
 
@@ -19,8 +19,8 @@ fn is_there(store: &Store, number: u32) -> bool {
     store.get_item(Store::hash(&key(number)), &key(number), 0, &mut Vec::new()).is_some()
 }
 
-/// Stores many more items than fit while reading the first ten now and then; how many of those are
-/// there at the end.
+/// Stores many more items than fit while reading the first ten from time to time; how many of those
+/// remain.
 fn kept(eviction: Eviction, store_one: impl Fn(&Store, u32)) -> usize {
     let store = cache(eviction, 64 << 10);
     (0..10).for_each(|number| store_one(&store, number));

@@ -165,7 +165,7 @@ impl Both {
             }
             Op::Set { key: number, value_bytes } => {
                 let (value, number) = (self.value(value_bytes % 130), number % KEYS);
-                // A SET names no time: a flush that is due would follow it.
+                // A SET has no time, so first apply a due flush.
                 self.item(number);
                 self.store.set(hash(number), &key(number), &value).expect("room");
                 let meta = self.store.peek(hash(number), &key(number), now).expect("just set");

@@ -1,7 +1,7 @@
-//! Processes that are killed while they write, and what the next one adopts.
+//! Processes killed while they write, and what the next one adopts.
 //!
-//! The parent starts this program again as the child, which writes without end and says so; it is
-//! killed in the middle of that.
+//! The parent starts this program again as a child, which reports that it writes, writes without
+//! end, and is killed.
 #![cfg(not(any(loom, miri)))]
 #![expect(clippy::print_stderr, reason = "the child tells its parent that it writes")]
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const KEYS: u64 = 200;
-/// Tells the child its file and its mode.
+/// Gives the child its file and mode.
 const CHILD: &str = "NEBULA_KVS_TEST_CHILD";
 
 fn config(mode: Mode) -> StoreConfig {
@@ -32,7 +32,7 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// Words that are all equal and name their key.
+/// Equal words that name their key.
 fn value(number: u64, sequence: u64) -> Vec<u8> {
     let words = usize::try_from(1 + sequence * 7 % 60).expect("few");
     (number << 40 | sequence & 0xFF_FFFF_FFFF).to_le_bytes().repeat(words)

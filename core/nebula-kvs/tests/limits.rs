@@ -1,4 +1,4 @@
-//! What a store accepts, what it refuses, and what it keeps.
+//! The requests that a store accepts and refuses, and the items that it keeps.
 
 use nebula_kvs::{
     GROUP, KEY_BYTES_MAX, Mode, Pages, SetError, SetOutcome, SliceSink, Store, StoreConfig, StoreError, VALUE_BYTES_MAX,

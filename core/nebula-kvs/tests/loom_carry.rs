@@ -1,4 +1,4 @@
-//! Loom: an operation on an item that is carried over meanwhile, because it was read.
+//! Loom: an operation on an item that is carried over at the same time because it was read.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
@@ -7,8 +7,8 @@ mod tiny;
 use nebula_kvs::Store;
 use tiny::{AWAY, KEY, delete, get, keeping, race, set, value};
 
-/// A cache whose first segment is full: the next append opens the second one, after which the first
-/// is to be recycled, and carries over `KEY`'s item of half a line.
+/// A cache whose first segment is full. The next append opens the second segment and then recycles
+/// the first, which carries over `KEY`'s item of half a line.
 fn about_to_carry() -> Store {
     let store = keeping();
     set(&store, KEY, &value(1));

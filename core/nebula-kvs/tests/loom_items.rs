@@ -12,7 +12,7 @@ fn put(store: &Store, key: &[u8], value: &[u8], put: Put) -> PutOutcome {
     store.put(hash(key), key, value, put).expect("room")
 }
 
-/// Which write a GET returned, with its flags, which tell the same.
+/// Which write a GET returned, by its value and its flags.
 fn get_item(store: &Store, key: &[u8]) -> Option<u8> {
     let mut value = Vec::new();
     let meta = store.get_item(hash(key), key, 0, &mut value)?;

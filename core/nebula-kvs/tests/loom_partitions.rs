@@ -1,4 +1,4 @@
-//! Loom: a GET by one thread concurrent with writes by the thread that has the partition.
+//! Loom: a GET by one thread concurrent with writes by the partition's owner.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
@@ -8,7 +8,7 @@ use loom::thread;
 use nebula_kvs::{Access, Mode, Pages, Partition, StoreConfig};
 use tiny::{AWAY, KEY, OTHER, builder, hash, long_value, value};
 
-/// Two partitions as small as the stores of the other suites, of which the first has every key.
+/// Two partitions as small as the stores of the other suites; the first has every key.
 fn partitions() -> [Partition; 2] {
     let config = StoreConfig { buckets: 8, log_bytes: 512, mode: Mode::Cache, extra_buckets: 2, pages: Pages::Base };
     let partitions = Partition::divide(config, Access::Crew, 2, |_, _| 0).expect("tiny stores");
@@ -25,8 +25,8 @@ fn get(partition: &Partition, key: &[u8]) -> Option<u8> {
     })
 }
 
-/// Tries every interleaving of a GET with `writes` to a partition that has the key; `seen` is told
-/// what was got, and what is there at the end.
+/// Tries every interleaving of a GET with `writes` to the key's partition; `seen` gets the GET's
+/// result and the final content.
 fn race(preemptions: usize, set_up: fn(&Partition), writes: fn(&Partition), seen: fn(Option<u8>, Option<u8>)) {
     builder(preemptions).check(move || {
         let [writer, reader] = partitions();

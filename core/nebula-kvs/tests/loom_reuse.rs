@@ -1,4 +1,4 @@
-//! Loom: a GET of an item that is deleted, and whose space another item takes, meanwhile.
+//! Loom: a GET of an item that is deleted at the same time and whose space another item takes.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
@@ -47,7 +47,7 @@ fn a_get_sees_nothing_of_space_that_one_thread_frees_and_another_takes() {
     race_of_three(1, with_key, |s| get(s, KEY), others, at_end);
 }
 
-/// A key that is stored under two hashes: the second item takes the first one's place.
+/// A key stored under two hashes: the second item takes the first one's place.
 #[test]
 fn a_get_does_not_take_an_item_of_its_key_in_another_bucket_for_its_own() {
     const HERE: KeyHash = KeyHash(1 << 16 | 9);

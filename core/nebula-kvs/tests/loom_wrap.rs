@@ -33,8 +33,8 @@ fn a_get_while_its_item_is_recycled_sees_all_of_it_or_nothing() {
 #[test]
 fn an_update_while_its_item_is_recycled_never_writes_into_the_next() {
     let at_end = |store: &Store, (), ()| {
-        // Either the update came first, in place, and was recycled; or it found its item gone, and
-        // either append recycled the other segment.
+        // Either the update came first, in place, and was recycled; or its item was already gone,
+        // and either append recycled the other segment.
         let seen = (get(store, KEY), get(store, AWAY), get(store, AWAY_TOO));
         assert!(matches!(seen, (None, Some(7), Some(8)) | (Some(2), None, _)), "{seen:?}");
         assert!(seen.2.is_none_or(|write| write == 8), "{seen:?}");
@@ -53,7 +53,7 @@ fn a_delete_while_its_item_is_recycled_deletes_nothing_else() {
 #[test]
 fn two_appends_that_open_the_same_segment_do_not_overlap() {
     let at_end = |store: &Store, (), ()| {
-        // Each append fills a segment, so only the later of the two is certainly still there.
+        // Each append fills a segment, so only the later one is certain to remain.
         let seen = (get(store, b"m"), get(store, AWAY_TOO));
         assert!(matches!(seen, (Some(9), None | Some(8)) | (None, Some(8))), "{seen:?}");
         assert_eq!(get(store, KEY), None);
@@ -81,7 +81,7 @@ fn a_get_sees_no_append_of_a_thread_that_found_the_segment_open() {
         assert!(matches!(seen, None | Some(1)), "{seen:?}");
         assert_eq!((get(store, b"q"), get(store, b"r")), (Some(5), Some(6)));
     };
-    // Two items of half a line, each in its own bucket: one thread opens the segment, the other
+    // Two items of half a line in different buckets: one thread opens the segment, the other
     // overwrites half of the item that the GET reads.
     let append: [fn(&Store); 2] = [|s| set(s, b"q", &value(5)), |s| set(s, b"r", &value(6))];
     let set_up = || {

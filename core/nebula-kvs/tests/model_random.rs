@@ -1,4 +1,4 @@
-//! Long random histories on small stores, compared with the simple store after each step.
+//! Long random histories on small stores, compared with the model after each step.
 
 use crate::model;
 

@@ -13,7 +13,8 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// Sets, gets and deletes through overflowing buckets and, in a cache, several laps of the log.
+/// Runs SETs, GETs and DELETEs through overflowing buckets and, in a cache, several laps of the
+/// log.
 fn use_up(store: &Store, buffer: &mut [u8]) -> usize {
     let mut found = 0;
     for number in 0..100_000_u64 {

@@ -1,11 +1,11 @@
-//! Partitions: what each thread may read and write, and the same answers as a map.
+//! Partitions: which thread may read and write, and the same answers as a map.
 
 use arbitrary::Arbitrary;
 use nebula_kvs::{Access, KeyHash, Mode, OtherPartition, Partition, PartitionSetError, SetError, Store, StoreConfig};
 use nebula_testing::seeded;
 use std::collections::HashMap;
 
-/// The partition by bits that the buckets do not use alone.
+/// A partition by bits that the buckets do not use alone.
 fn by_hash(hash: KeyHash, partitions: u16) -> u16 {
     u16::try_from((hash.0 >> 32) % u64::from(partitions)).expect("below a u16")
 }
@@ -20,8 +20,7 @@ fn get(partition: &Partition, key: &[u8]) -> Result<Option<Vec<u8>>, OtherPartit
     partition.get(Store::hash(key), key, &mut value).map(|is_found| is_found.then_some(value))
 }
 
-/// One operation of a history: the number of its key, the partition that is asked, and for a SET
-/// the value.
+/// One operation of a history: the number of its key, the partition, and the value of a SET.
 #[derive(Arbitrary, Debug)]
 struct Step {
     key: u8,

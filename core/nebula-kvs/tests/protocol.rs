@@ -1,4 +1,4 @@
-//! The service's message formats: what is encoded is decoded, and nothing else is.
+//! The service's message formats: encoded messages decode to the same, and nothing else decodes.
 
 use nebula_kvs::{
     VALUE_BYTES_MAX,
@@ -37,8 +37,8 @@ fn a_reply_has_the_bytes_that_the_module_documents() {
 fn bytes_that_decode_are_what_encoding_writes() {
     seeded(|u| {
         let mut bytes: Vec<u8> = u.arbitrary()?;
-        // Half of the time, start with a nearly valid header: few random bytes would pass the first
-        // check.
+        // Half of the inputs start with a nearly valid header, since few random bytes pass the
+        // first check.
         if u.arbitrary()? && bytes.len() >= HEADER_BYTES {
             bytes[0] %= 4;
             bytes[2..HEADER_BYTES].fill(0);

@@ -1,5 +1,5 @@
-//! GETs by reads of the store's memory, beside GETs of the store: the same values, always complete,
-//! also while others write.
+//! GETs by reading the store's memory, compared with the store's own: the same values, always
+//! complete, even during writes.
 
 use nebula_kvs::{MAP_BYTES, Mode, Put, RemoteGet, RemoteMap, RemoteStep, Store, StoreConfig, StoreOptions};
 use nebula_sys::shared::SharedMemory;
@@ -8,7 +8,6 @@ use nebula_testing::wait::Limit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A reader of a store's memory.
 struct Reader {
     memory: Arc<SharedMemory>,
     map: RemoteMap,
@@ -24,7 +23,7 @@ impl Reader {
         Self { memory, map, get: RemoteGet::default(), reads: 0 }
     }
 
-    /// The value; `None` for no such key, and an error where the server is to be asked.
+    /// The value; `None` for no such key, and an error if the server must be asked.
     fn get(&mut self, key: &[u8], item_bytes: usize) -> Result<Option<Vec<u8>>, ()> {
         let mut step = self.get.begin(&self.map, Store::hash(key), key, item_bytes);
         self.reads = 0;
@@ -64,7 +63,7 @@ fn value_of(key: u32, bytes: usize) -> Vec<u8> {
 #[test]
 fn every_key_is_found_as_the_store_finds_it_and_no_other() {
     for mode in [Mode::Store, Mode::Cache] {
-        // Few buckets, so that chains are read.
+        // Few buckets, so that GETs follow chains.
         let config = StoreConfig { mode, buckets: 8, extra_buckets: 64, ..StoreConfig::for_items(400, 8, 600) };
         let (store, mut reader) = shared(config);
         for key in 0..200_u32 {
@@ -81,7 +80,7 @@ fn every_key_is_found_as_the_store_finds_it_and_no_other() {
             }
         }
         let name = 7_u32.to_le_bytes();
-        // A cache may have evicted it before.
+        // A cache may have evicted it already.
         let _ = store.delete(Store::hash(&name), &name);
         assert_eq!(reader.get(&name, 64), Ok(None));
     }
@@ -93,7 +92,7 @@ fn a_get_takes_two_reads_and_one_of_the_head_in_a_cache() {
         let (store, mut reader) = shared(StoreConfig { mode, ..StoreConfig::for_items(100, 16, 512) });
         store.set(Store::hash(b"key"), b"key", &[7; 512]).expect("room");
         assert_eq!(reader.get(b"key", 8 + 8 + 512), Ok(Some(vec![7; 512])));
-        // The last step is no read.
+        // The last step reads nothing.
         assert_eq!(reader.reads - 1, reads, "{mode:?}");
     }
 }
@@ -108,7 +107,7 @@ fn an_item_with_metadata_is_for_the_server() {
 #[test]
 fn values_are_complete_while_they_are_replaced_moved_and_recycled() {
     for mode in [Mode::Store, Mode::Cache] {
-        // A log that wraps, and few buckets: readers meet every kind of change.
+        // With a log that wraps and few buckets, readers meet every kind of change.
         let config = match mode {
             Mode::Store => StoreConfig { mode, ..StoreConfig::for_items(64, 8, 400) },
             Mode::Cache => StoreConfig { mode, buckets: 16, log_bytes: 16 << 10, ..StoreConfig::for_items(64, 8, 400) },

@@ -1,4 +1,4 @@
-//! Space of a full store that deleted, moved and expired items leave.
+//! A full store reuses the space of deleted, moved and expired items.
 
 use nebula_kvs::{Mode, Pages, Put, SetError, Store, StoreConfig};
 use nebula_testing::seeded;
@@ -35,7 +35,7 @@ fn check(store: &Store, number: usize, value_bytes: Option<usize>) {
     assert!(!is_found || value.iter().all(|&byte| usize::from(byte) == number % 251), "item {number}");
 }
 
-/// Fills the store with values of `value_bytes` and returns how many it took.
+/// Fills the store with values of `value_bytes`; how many fit.
 fn fill(store: &Store, value_bytes: usize) -> usize {
     (0..).take_while(|&number| set(store, number, value_bytes)).count()
 }
@@ -49,7 +49,7 @@ fn a_store_that_is_emptied_takes_as_much_again_whatever_the_sizes() {
         let item_bytes = if granules == 1 { 32 } else { granules.next_multiple_of(2) * 32 };
         assert_eq!(taken, LOG_BYTES / item_bytes, "of {value_bytes} bytes");
         (0..taken).for_each(|number| check(&store, number, Some(value_bytes)));
-        // In an order in which neighbors are seldom freed one after the other.
+        // In an order that seldom frees neighbors one after another.
         let deleted = (0..7).flat_map(|rest| (0..taken).filter(move |number| number % 7 == rest));
         assert!({ deleted }.all(|number| delete(&store, number)));
     }
@@ -111,7 +111,7 @@ fn a_full_store_makes_room_of_what_has_expired() {
     assert_eq!(put(taken, 0, 2), Err(SetError::Full));
     let again = (taken..).take_while(|&number| put(number, 0, 10).is_ok()).count();
     assert_eq!((again, store.stats().expired), (taken.div_ceil(2), taken.div_ceil(2) as u64));
-    // A read of an item that has expired frees it too.
+    // A read of an expired item also frees it.
     let gone = store.get_item(Store::hash(&key(1)), &key(1), 11, &mut Vec::new());
     assert!(gone.is_none() && put(9_999, 0, 11).is_ok());
     store.flush_all(0, 12);

@@ -1,4 +1,4 @@
-//! The service's messages: what is encoded is decoded, and nothing else is.
+//! The service's scan messages: encoded messages decode to the same, and nothing else decodes.
 
 use nebula_kvs::protocol::scan::{OP_SCAN, OPERATIONS, PAIR_HEADER_BYTES, Pairs, Request, pair_header};
 use nebula_kvs::protocol::{self as key_value, HEADER_BYTES, ProtocolError};

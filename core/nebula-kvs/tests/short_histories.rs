@@ -6,8 +6,7 @@ use nebula_kvs::{Eviction, Mode, Store};
 
 const STEPS: u32 = 5;
 const KEYS: [u8; 3] = [0, 3, 5];
-/// One fits the smallest item; the other outgrows it, and is the longest that fits the smallest
-/// segment.
+/// One fits the smallest item; the other outgrows it and is the longest for the smallest segment.
 const VALUE_BYTES: [u8; 2] = [8, 48];
 
 fn alphabet() -> Vec<Op> {
@@ -32,7 +31,7 @@ fn run_all(tiny: Tiny, check: impl Fn(&Store, &mut Model, Op)) -> u64 {
     histories
 }
 
-/// Each step writes other bytes, so that a stale value is not mistaken for the latest.
+/// Each step writes other bytes, so that a stale value does not pass for the latest.
 fn with_fill(op: Op, step: u32) -> Op {
     match op {
         Op::Set { key, value_bytes, .. } => {

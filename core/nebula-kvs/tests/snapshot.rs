@@ -1,4 +1,4 @@
-//! Snapshots: what comes back, and what is refused.
+//! Snapshots: what they restore, and what is refused.
 
 use nebula_kvs::{
     Eviction, Mode, Pages, Put, PutOutcome, SnapshotError, Store, StoreConfig, StoreOptions, check_snapshot,

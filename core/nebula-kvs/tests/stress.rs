@@ -1,8 +1,8 @@
-//! Threads that read and write the same few buckets and a log that wraps all the time.
+//! Threads that read and write the same few buckets, and a log that wraps all the time.
 //!
-//! Every value identifies itself: its words are all equal, made of key, sequence number and length.
-//! So a value mixed from two writes, or one of another key, is detected. Each key has one writer,
-//! so no thread may see its sequence number decrease.
+//! Every value consists of equal words made of key, sequence number and length. So a value mixed
+//! from two writes, or of another key, is detected. Each key has one writer, so no thread may see
+//! its sequence number decrease.
 
 use nebula_kvs::{Eviction, Mode, Pages, Store, StoreConfig, StoreOptions};
 use std::thread;
@@ -26,7 +26,7 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// A word that identifies the write it belongs to.
+/// A word that identifies its write.
 fn word(number: u64, sequence: u64, words: u64) -> u64 {
     number << 48 | words << 40 | sequence
 }
@@ -53,7 +53,7 @@ struct Thread<'a> {
     random: u64,
     /// The newest sequence number seen of each key.
     newest: Vec<u64>,
-    /// Per key that this thread writes: the number last written, or `None` after a DELETE.
+    /// Per key of this thread: the number last written, or `None` after a DELETE.
     written: Vec<Option<u64>>,
     hits: u64,
 }
@@ -112,7 +112,6 @@ impl Thread<'_> {
     }
 }
 
-/// Runs the threads and returns the store.
 fn run(case: Case, buckets: usize) -> Store {
     assert_eq!(KEYS % case.threads, 0);
     let &Case { mode, log_bytes, .. } = &case;

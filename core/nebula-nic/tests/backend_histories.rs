@@ -1,12 +1,13 @@
-//! The whole back end next to the naive model, over all short histories of tiny configurations.
+//! The whole back end compared with the naive model, over all short histories of tiny
+//! configurations.
 
 use crate::support::histories::walk;
 use crate::support::op::Op;
 use crate::support::pair::Pair;
 use nebula_nic::{Input, LogLine, Policy, ScrubMode};
 
-/// What can happen next: an RPC of one packet, two of several with their packets in any order, and
-/// all that ends one.
+/// The possible steps: an RPC of one packet, two of several in any order, and everything that ends
+/// one.
 fn choices(pair: &Pair) -> Vec<Op> {
     let packet = |tid, bytes, pkt_idx| Op::Packet { peer: 0, tid, bytes, pkt_idx, key: tid };
     let mut ops = vec![
@@ -27,7 +28,6 @@ fn choices(pair: &Pair) -> Vec<Op> {
     ops
 }
 
-/// Walks all histories of one configuration.
 fn histories(policy: Policy, scrub: ScrubMode, steps: u32) -> u64 {
     walk(&Pair::tiny(policy, scrub), steps, &choices, &|pair, op| {
         pair.apply(op);

@@ -1,4 +1,4 @@
-//! The whole back end next to the naive model, over long random histories, and whether they reached
+//! The whole back end compared with the naive model over long random histories, which must reach
 //! rare branches.
 
 use crate::support::op::{Op, STEP};
@@ -7,7 +7,7 @@ use crate::support::reach::Reach;
 use arbitrary::Unstructured;
 use nebula_nic::{BackendConfig, Mtu, Policy, ScrubMode, SlotOrder};
 
-/// A small back end: so small that its bounds are met all the time.
+/// A back end so small that its bounds are always met.
 fn config(draw: &mut Unstructured<'_>) -> arbitrary::Result<BackendConfig> {
     let mtu = Mtu::try_new(64 * *draw.choose(&[1, 1, 2, 3])?).expect("a multiple of 64");
     let cores = *draw.choose(&[1, 2, 3, 64, 65, 130])?;
@@ -32,7 +32,6 @@ fn history(draw: &mut Unstructured<'_>) -> arbitrary::Result<Pair> {
     Ok(pair)
 }
 
-/// Bytes that a seed stands for.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed;
     let mut next = || {

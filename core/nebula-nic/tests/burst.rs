@@ -1,5 +1,5 @@
-//! A burst decides as its RPCs one after the other would, and a run frees what it was given: all
-//! short histories of two back ends, of which one decides about bursts and the other about packets.
+//! A burst decides as its RPCs one by one would, and a run frees its slots: all short histories of
+//! two back ends, one of which gets bursts and the other packets.
 
 use crate::support::histories::walk;
 use nebula_nic::{
@@ -14,11 +14,11 @@ const CORE: CoreId = CoreId(0);
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// So many RPCs of `slots` slots each.
+    /// `rpcs` RPCs of `slots` slots each.
     Burst { rpcs: u32, slots: u32 },
-    /// The same, served at once if that is possible, and otherwise not sent.
+    /// The same, served at once if possible and otherwise not sent.
     AtOnce { rpcs: u32, slots: u32 },
-    /// The core serves at most so many RPCs.
+    /// The core serves at most `most` RPCs.
     Serve { most: u32 },
     /// An RPC of several packets lacks its last one, or gets it.
     Part { idx: u32 },
@@ -26,16 +26,15 @@ enum Op {
     Other,
 }
 
-/// The back end that decides in bursts, and the one that is told packet by packet.
+/// The back end that gets bursts, and the one that gets packets.
 #[derive(Clone)]
 struct Two {
     quick: Backend,
     slow: Backend,
-    /// RPCs begun so far.
     sent: u32,
-    /// Slots of each.
+    /// Slots of each back end.
     slots: u32,
-    /// Who sends.
+    /// The sender.
     snid: NodeId,
 }
 
@@ -71,8 +70,8 @@ impl Two {
         assert_eq!(self.quick.refuses(Timestamp::ZERO, client), self.slow.refuses(Timestamp::ZERO, client));
     }
 
-    /// Writes down the sizes of a burst: each RPC of another length, and of another key. How many
-    /// there is a place for.
+    /// Writes the sizes of a burst, in which every RPC differs in length and key; also how many
+    /// fit.
     fn write(&mut self, rpcs: u32, slots: u32) -> (Burst, u32) {
         let first = RpcKey { snid: self.snid, tid: TransferId(self.sent) };
         self.sent += 2 * rpcs;
@@ -111,7 +110,7 @@ impl Two {
         for index in 0..rpcs {
             let header = header(&burst, index);
             let verdict = self.slow.handle_packet(Timestamp::ZERO, header);
-            // What a burst leaves out is passed on as a packet: it may be refused, or find room
+            // RPCs left out of a burst are passed on as packets, which may be refused or find room
             // elsewhere.
             if index < admitted {
                 let slots = run.expect("some were admitted").slots(index);
@@ -136,7 +135,6 @@ impl Two {
         }
     }
 
-    /// The core serves a run, and frees it.
     fn end(&mut self, run: &Run) {
         self.is_served_by_the_other(run);
         self.is_freed_by_its_core_alone(run);
@@ -151,7 +149,7 @@ impl Two {
         }
     }
 
-    /// Nothing but the run, as it was given, gives its slots back.
+    /// Only the run itself, unchanged, gives its slots back.
     fn is_freed_by_its_core_alone(&mut self, run: &Run) {
         let before = self.quick.slots_used();
         let refused = self.quick.counters().refused_frees;
@@ -168,7 +166,7 @@ impl Two {
         assert_eq!(self.quick.slots_used(), before);
         assert_eq!(self.quick.handle_run_freed(CORE, run), Freed::Taken);
         assert_eq!(self.quick.handle_run_freed(CORE, run), Freed::Refused);
-        // The other one was asked for nothing that it had to refuse.
+        // Repeats the refused frees at the other one.
         for _ in refused..self.quick.counters().refused_frees {
             assert_eq!(self.slow.handle_free(CORE, SlotRange::new(self.slots, 1)), Freed::Refused);
         }
@@ -185,7 +183,7 @@ fn rpc(index: u32, slots: u32) -> BurstRpc {
     BurstRpc::new(slots * 64 - index, index)
 }
 
-/// The packet that the RPC after `index` others of a burst is.
+/// The packet of RPC number `index` of a burst.
 fn header(burst: &Burst, index: u32) -> Header {
     let Burst { first, step, slots_each } = *burst;
     let rpc = rpc(index, slots_each);
@@ -245,8 +243,8 @@ fn bursts_of_a_heavy_and_a_light_source_are_their_rpcs_one_after_the_other() {
         let mut two = Two::of(policy, SlotOrder::FirstWhenEmpty, 200, 150);
         let (mut light, mut before_others) = (0, 0);
         for round in 0..6000_u32 {
-            // Of ten bursts nine are heavy. Who sends them changes, so that a source becomes light
-            // where a round of 1,024 ends: in any burst.
+            // Nine of ten bursts are heavy. The sender changes, so that a source can become light
+            // within any burst, where a round of 1,024 ends.
             let is_light = round % 10 == 7;
             two.snid = NodeId(3 + u32::from(is_light != (round / 97 % 2 == 1)));
             let waiting = two.quick.queue_depth();
@@ -279,7 +277,7 @@ fn runs_cross_the_words_of_a_large_buffer() {
     for order in [SlotOrder::Circular, SlotOrder::FirstWhenEmpty] {
         let mut two = Two::of(Policy::Jbsq(2), order, 200, 150);
         for round in 0..400 {
-            // 61 and 47 are prime to 64: a run ends and begins at each bit of a word.
+            // 61 and 47 are coprime to 64, so runs begin and end at each bit of a word.
             two.apply(Op::Burst { rpcs: 1 + round * 61 % 64, slots: 1 + u32::from(round % 7 == 0) });
             two.apply(Op::Serve { most: 1 + round * 47 % 64 });
         }

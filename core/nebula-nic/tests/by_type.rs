@@ -1,4 +1,4 @@
-//! `darc` in a back end: RPCs wait by type, and what a type takes is read off the inputs.
+//! `darc` in a back end: RPCs wait by type, and a type's time is measured from the inputs.
 
 use nebula_nic::schedule::RpcType;
 use nebula_nic::{
@@ -8,11 +8,10 @@ use nebula_nic::{
 
 const SHORT: RpcType = RpcType(1);
 const LONG: RpcType = RpcType(2);
-/// Nanoseconds that each takes.
+/// Service times in nanoseconds.
 const TAKES_NS: [u64; 3] = [10, 1, 100];
 const WINDOW: u32 = 20;
 
-/// A back end, and the log of what it was told.
 struct Nic {
     backend: Backend,
     now: Timestamp,
@@ -56,7 +55,7 @@ impl Nic {
         Some(dispatch)
     }
 
-    /// Which core got which RPC.
+    /// The next dispatch: core and RPC.
     fn given(&mut self) -> Option<(u16, TransferId)> {
         self.poll().map(|Dispatch { core, arrival }| (core.0, arrival.rpc.tid))
     }
@@ -66,7 +65,6 @@ impl Nic {
         self.tell(Input::Free { core, slots: arrival.slots });
     }
 
-    /// Serves as many short and long RPCs as make a plan.
     fn learn(&mut self) {
         for number in 0..WINDOW {
             let kind = if number % 2 == 0 { SHORT } else { LONG };
@@ -103,7 +101,8 @@ fn before_the_first_plan_all_types_are_served_in_their_order() {
 fn a_type_that_does_not_exist_or_was_not_told_is_the_common_one() {
     let mut nic = Nic::new(2);
     nic.learn();
-    // The common type was not seen: it is behind those that were, with the cores of the longest.
+    // The common type was not seen yet: it comes after the seen ones, with the cores of the
+    // longest.
     let unknown = nic.arrive(RpcType(200));
     let untold = nic.arrive_untyped();
     assert_eq!(nic.backend.untyped().map(|arrival| arrival.rpc.tid), Some(untold));

@@ -1,5 +1,5 @@
-//! Whatever decides can be replayed: here one that is no back end but drives one ahead of what is
-//! asked, as hardware does.
+//! Any decider can be replayed: here one that drives a back end ahead of requests, as hardware
+//! does.
 
 use nebula_nic::decision::{Beside, Decides, LogLine, replay_through};
 use nebula_nic::{
@@ -8,12 +8,12 @@ use nebula_nic::{
 };
 use std::collections::VecDeque;
 
-/// Asks its back end for all that is pending after each input, and hands it out later.
+/// Asks its back end for all pending decisions after each input, and hands them out later.
 struct Eager {
     backend: Backend,
     dispatches: VecDeque<Dispatch>,
     inputs: usize,
-    /// The input at which it gives the RPC to another core; none at 0.
+    /// At this input it gives the RPC to another core; 0 for never.
     wrong_at: usize,
 }
 
@@ -44,7 +44,7 @@ impl Decides for Eager {
     }
 }
 
-/// What happens at a server whose cores end their RPCs in no particular order.
+/// Inputs of a server whose cores end their RPCs in no particular order.
 fn log(config: BackendConfig) -> Vec<LogLine> {
     let mut backend = Backend::try_new(config).expect("a valid configuration");
     let mut given = Vec::new();

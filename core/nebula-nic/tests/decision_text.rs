@@ -1,4 +1,4 @@
-//! The text form of decisions: what is written reads back, and a log replays.
+//! The text form of decisions: written text reads back, and a log replays.
 
 use crate::support::op::Op;
 use crate::support::pair::Pair;
@@ -12,7 +12,7 @@ use nebula_nic::{
     TransferId, Verdict, replay, replay_text,
 };
 
-/// A log of a history drawn by chance.
+/// The log of a random history.
 fn log(draw: &mut arbitrary::Unstructured<'_>, policy: Policy) -> arbitrary::Result<(BackendConfig, Vec<LogLine>)> {
     let mut pair = Pair::tiny(policy, ScrubMode::OnFull);
     let mut lines = Vec::new();
@@ -71,8 +71,8 @@ fn a_log_replays_through_another_back_end() {
     .runs(200);
 }
 
-/// A log of a back end that looks ahead: RPCs of one to three slots, and of those given to cores
-/// one at a time ends, the oldest one never.
+/// The log of a back end that looks ahead: RPCs of one to three slots. Dispatched ones end, except
+/// the oldest.
 fn log_of_looking_ahead(seed: u64) -> (BackendConfig, Vec<LogLine>) {
     let config = BackendConfig::new(2, Policy::Jbsq(8)).slots(150).rpc_bytes_max(192).queue_bound(60);
     let config = config.scrub(ScrubMode::Ahead);
@@ -148,7 +148,7 @@ fn the_first_difference_is_found() {
     assert_eq!(line_of(LOG.replace("-> freed; dispatch", "-> freed; freed; dispatch")), 5);
 }
 
-/// Two cores that come for their RPCs themselves, and thieves beside them.
+/// Two cores that pull their RPCs, and a thief.
 const PULLED: &str = "nebula-nic 1 cores=3 policy=mcs-lock slots=4 rpc_bytes_max=64 seed=5
     0 packet request 3.1 bytes=64 idx=0 key=0 -> write slots=0+1 offset=0 bytes=64 complete
     1 packet request 3.2 bytes=64 idx=0 key=0 -> write slots=1+1 offset=0 bytes=64 complete
@@ -197,7 +197,7 @@ fn whom_a_thief_chooses_depends_on_all_it_chose_before() {
     assert!(replay(config, lines).is_err(), "a choice that is missing shifts those after it");
 }
 
-/// A core at which RPCs take turns of a nanosecond.
+/// A core whose RPCs take turns of a nanosecond.
 const IN_TURNS: &str = "nebula-nic 1 cores=2 policy=jbsq:4 slots=4 rpc_bytes_max=64
     0 turn core=1 start quantum_ps=1000 suspended=2 -> -
     0 turn core=1 given -> -

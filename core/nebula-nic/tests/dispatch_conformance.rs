@@ -1,4 +1,4 @@
-//! The contract of `CentralDispatch`, held by every policy.
+//! The contract of `CentralDispatch`, which every policy meets.
 
 use nebula_nic::{
     ArrivalQueue, Availability, Backend, BackendConfig, CentralDispatch, CoreId, Header, NodeId, Placement, Policy,
@@ -18,7 +18,7 @@ mod suite {
         Backend::try_new(BackendConfig::new(cores, policy).seed(5)).expect("the suite uses bounds that are possible")
     }
 
-    /// Hands in RPCs until no core has credit for any.
+    /// Dispatches RPCs until no core has credit for any.
     fn fill(nic: &mut Backend, rpcs: u32) -> Vec<nebula_nic::Dispatch> {
         for number in 0..rpcs {
             nic.handle_packet(Timestamp::ZERO, header(number));
@@ -106,7 +106,7 @@ mod suite {
     }
 }
 
-/// Every policy of the table, by its samples.
+/// Every policy, by its samples.
 fn policies() -> impl Iterator<Item = Policy> {
     Policy::SAMPLES.iter().map(|sample| sample.parse().expect("a sample is a policy"))
 }
@@ -150,7 +150,7 @@ fn static_deals_cores_out_to_senders_in_turn() {
     assert!(hashed.len() < 16, "a hash puts several of them at one core");
 }
 
-/// Where a policy places RPCs of a sender and a key.
+/// Where a policy places the RPCs of a sender and key.
 fn place(policy: Policy, snid: u32, key_hash: u32) -> Placement {
     let header = Header { snid: NodeId(snid), key_hash, ..Header::default() };
     let mut state = policy.dispatcher(16, 0);

@@ -1,5 +1,5 @@
-//! Who is refused when there is not room for all, over a server that is kept busy: a queue of 64
-//! places, an RPC a step, and clients that send whatever the answers say.
+//! Refusals at a busy server, by client: a queue of 64 places, one RPC served per step, and clients
+//! that ignore refusals.
 
 use nebula_nic::{
     Backend, BackendConfig, CoreId, Header, LogLine, NodeId, Policy, Sources, Span, Timestamp, TransferId, Verdict,
@@ -10,24 +10,22 @@ use std::collections::BTreeMap;
 const BOUND: u32 = 64;
 const STEPS: u32 = 20_000;
 const STEP: Span = Span::from_us(1);
-/// The client that asks for few, and how many steps lie between two of its RPCs.
+/// The honest client, and the steps between two of its RPCs.
 const HONEST: NodeId = NodeId(1 << 8);
 const EVERY: u32 = 80;
 
-/// What a client has sent, and what of it was admitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ends {
     sent: u32,
     admitted: u32,
 }
 
-/// A server and the clients' account.
 struct Scene {
     backend: Backend,
     ends: BTreeMap<u32, Ends>,
     now: Timestamp,
     sent: u32,
-    /// How many steps each RPC of the honest client waited, and each of the others.
+    /// The waits, in steps, of the honest client's RPCs and of the others'.
     waits: [Vec<u64>; 2],
 }
 
@@ -50,7 +48,6 @@ impl Scene {
         ends.admitted += u32::from(is_admitted);
     }
 
-    /// The core serves an RPC.
     fn serve(&mut self) {
         self.now += STEP;
         if let Some(dispatch) = self.backend.poll_dispatch() {
@@ -60,8 +57,8 @@ impl Scene {
         }
     }
 
-    /// `heavy` clients with numbers below 256 send `times` the capacity together, beside the honest
-    /// one.
+    /// `heavy` clients with numbers below 256 send `times` the capacity in total, besides the
+    /// honest one.
     fn run(&mut self, heavy: u32, times: u32) {
         for step in 0..STEPS {
             for index in 0..times {
@@ -74,8 +71,7 @@ impl Scene {
         }
     }
 
-    /// Of the honest client's RPCs and of the others', the wait that so many in a hundred do not
-    /// exceed.
+    /// The percentile of the waits of the honest client's RPCs and of the others'.
     fn waited(&self, percent: usize) -> [u64; 2] {
         self.waits.clone().map(|mut waits| {
             waits.sort_unstable();
@@ -101,7 +97,7 @@ fn a_client_that_asks_for_less_than_its_share_is_served_whatever_others_send() {
             let mut fair = Scene::new(Policy::Jbsq(2), EACH);
             fair.run(heavy, times);
             let Ends { sent, admitted } = fair.of(HONEST);
-            // The first ones may find a queue that nobody has shared so far.
+            // The first ones may find a queue that is not shared yet.
             assert!(admitted + 5 >= sent, "{heavy} x {times}: {admitted} of {sent}");
             assert!(
                 fair.ends.values().map(|ends| ends.admitted).sum::<u32>() + BOUND >= STEPS,
@@ -127,7 +123,7 @@ fn a_client_that_asks_for_little_is_served_first_and_others_wait_no_longer_for_i
 
 #[test]
 fn many_that_ask_for_little_are_not_all_served_first() {
-    // Each of 400 sends one RPC in 400, and one client half of all: the others are the mean.
+    // 400 clients send one RPC in 400 each, and one sends half of all: the others are the mean.
     let mut scene = Scene::new(Policy::Jbsq(2), EACH);
     for step in 0..STEPS {
         scene.send(NodeId(1));
@@ -169,7 +165,7 @@ fn queues_of_the_cores_are_shared_too() {
 
 #[test]
 fn clients_of_one_host_share_its_share() {
-    // Sixteen clients a host: the first host has as many clients as it likes, the second one.
+    // Sixteen clients per host: the first host has many active clients, the second one.
     let mut scene = Scene::new(Policy::Jbsq(2), Sources { shift: 4, bits: 4 });
     for step in 0..STEPS {
         (0..8).for_each(|index| scene.send(NodeId((step * 8 + index) % 16)));

@@ -1,5 +1,5 @@
-//! What tenants with weights get of a server that is kept busy: a queue of 64 places, an RPC a
-//! step, clients that send whatever the answers say.
+//! Shares of tenants with weights at a busy server: a queue of 64 places, one RPC served per step,
+//! and clients that ignore refusals.
 
 use nebula_nic::{
     Backend, BackendConfig, ConfigError, CoreId, Decision, Header, Input, LogLine, NodeId, Policy, Sources, Span,
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 const BOUND: u32 = 64;
 const STEPS: u32 = 40_000;
 const STEP: Span = Span::from_us(1);
-/// Sources of ten bits below a tenant's four.
+/// Ten bits for the source, below four for the tenant.
 const SOURCES: Sources = Sources { shift: 0, bits: 14 };
 const TENANT_SHIFT: u8 = 10;
 
@@ -46,8 +46,8 @@ impl Scene {
         *admitted += u32::from(is_admitted);
     }
 
-    /// In each step `send` is called with its number, and the core serves an RPC. The first quarter
-    /// is not counted.
+    /// In each step calls `send` with its number and serves an RPC. The first quarter is not
+    /// counted.
     fn run(&mut self, mut send: impl FnMut(&mut Self, u32)) {
         for step in 0..STEPS {
             if step == STEPS / 4 {
@@ -61,7 +61,6 @@ impl Scene {
         }
     }
 
-    /// What a tenant has had of all that was admitted, in percent.
     fn percent(&self, tenant: u32) -> u32 {
         let of = |mine: bool| {
             let ends = self.ends.iter().filter(|(snid, _)| !mine || *snid >> TENANT_SHIFT == tenant);
@@ -101,7 +100,7 @@ fn what_a_tenant_leaves_is_parted_by_weight_among_those_that_want_more() {
     });
     let (sent, admitted) = scene.ends[&source(0, 0).0];
     assert!(admitted * 100 >= sent * 98, "{admitted} of {sent}");
-    // Of the nine tenths that are left.
+    // Of the remaining nine tenths.
     assert!(scene.percent(1).abs_diff(67) <= 4 && scene.percent(2).abs_diff(22) <= 4, "{:?}", scene.ends);
 }
 

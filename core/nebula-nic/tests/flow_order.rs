@@ -1,15 +1,14 @@
-//! Packets leave in the order of their flow, as a list of all packets says that is searched from
-//! its beginning.
+//! Packets leave in the order of their flow, compared with a list of all packets that is searched
+//! from its start.
 
 use nebula_nic::{FlowOrder, Ticket};
 
 const PACKETS_MAX: u32 = 4;
 const FLOWS: u32 = 2;
 
-/// The slow, obvious one.
 #[derive(Clone, Default)]
 struct Model {
-    /// Flow, ticket, and whether it is over.
+    /// Flow, ticket, and whether it has ended.
     packets: Vec<(u32, Ticket, bool)>,
 }
 
@@ -29,7 +28,7 @@ impl Model {
     }
 }
 
-/// A packet of a flow comes, or the one with a ticket ends.
+/// A packet of a flow arrives, or the packet with a ticket ends.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Arrive(u32),

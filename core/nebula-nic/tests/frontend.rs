@@ -1,4 +1,4 @@
-//! The front end of a core: order, steering, and what it hands back.
+//! A core's front end: order, steering and returned results.
 
 use nebula_nic::{Arrival, CoreId, Dispatch, Frontend, SlotRange, Steer, Steering};
 

@@ -1,5 +1,5 @@
-//! Groups that hand each other RPCs, beside lists: nothing is lost, nothing comes twice, nothing
-//! moves twice, the order holds, and messages about what is not theirs change nothing.
+//! Groups that hand each other RPCs, compared with lists: no RPC is lost, duplicated or moved
+//! twice, the order holds, and messages about other groups' RPCs change nothing.
 
 use crate::support::reach::Reach;
 use arbitrary::Arbitrary;
@@ -34,7 +34,7 @@ enum Op {
     AdoptAny { group: u8, start: u8, slots: u8 },
 }
 
-/// What is on the way between two groups.
+/// Messages between two groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Message {
     Migrate { from: GroupId, to: GroupId, arrival: Arrival },
@@ -42,12 +42,11 @@ enum Message {
     Return { by: GroupId, to: GroupId, slots: SlotRange },
 }
 
-/// Where an RPC is, by its number.
+/// The place of each RPC, by number.
 #[derive(Clone, Debug, Default)]
 struct Model {
     waiting: [VecDeque<Arrival>; GROUPS as usize],
     at_cores: [[Vec<SlotRange>; CORES as usize]; GROUPS as usize],
-    /// Ranges that hold an RPC.
     live: Vec<SlotRange>,
     moved: Vec<SlotRange>,
 }
@@ -201,7 +200,7 @@ impl Pair {
         self.model.moved.retain(|moved| *moved != slots);
     }
 
-    // -- what no honest world would say: refused, unless it happens to be right --
+    // Messages that no honest group sends are refused, unless they happen to be right.
 
     fn free_any(&mut self, group: usize, core: u16, slots: SlotRange) {
         let is_held = self.model.at_cores[group].get(usize::from(core)).is_some_and(|held| held.contains(&slots));
@@ -266,7 +265,7 @@ impl Pair {
         }
     }
 
-    /// Lets everything come to its end: all that was let in has been served once.
+    /// Lets everything end: each admitted RPC has been served once.
     fn drain(&mut self) {
         for _ in 0..200 {
             (0..usize::from(GROUPS)).for_each(|group| {

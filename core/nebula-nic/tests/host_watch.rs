@@ -1,14 +1,13 @@
-//! How a flow is watched, beside a model that keeps the time of every line.
+//! Watching a flow, compared with a model that keeps the time of every line.
 
 use nebula_nic::{HostWatch, HostWatchConfig, HostWatchConfigError, Span, Timestamp, Watching};
 use nebula_testing::seeded;
 
-/// Keeps every line, and judges each whole window by counting.
+/// Keeps every line and judges each whole window by counting.
 struct Model {
     config: HostWatchConfig,
     lines: Vec<u64>,
     watching: Watching,
-    /// Windows judged so far.
     judged: u64,
 }
 
@@ -59,7 +58,7 @@ fn every_line_is_found_as_the_model_finds_it() {
                 polled += u32::from(found == Watching::Polling);
             }
             assert_eq!(watch.watching(), model.watching);
-            // A timeout that is due is in the future, and told only while it may matter.
+            // A due time lies in the future, and is given only while it may matter.
             assert_eq!(watch.poll_timeout().is_some(), watch.watching() == Watching::Polling);
             assert!(watch.poll_timeout().is_none_or(|due| due > at && due <= at + config.window));
         }

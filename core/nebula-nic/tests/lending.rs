@@ -1,5 +1,5 @@
-//! A noisy neighbor: what a domain that is offered ten times its share does to another one on the
-//! same core.
+//! A noisy neighbor: the effect of a domain offered ten times its share on another one on the same
+//! core.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -7,18 +7,17 @@ use nebula_nic::{Lending, Span};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
-/// What an RPC takes of the core, what refusing one takes, and what looking for work takes, in
-/// nanoseconds.
+/// Times of an RPC, a refusal and a look for work, in nanoseconds.
 const SERVICE_NS: u64 = 1000;
 const REFUSAL_NS: u64 = 100;
 const LOOK_NS: u64 = 50;
-/// RPCs of a turn, and RPCs that wait in a domain before more are refused.
-/// Packets that a turn takes in at most: what is left stays where it came to.
+/// Packets that a turn reads at most (the rest stays where it is), RPCs of a turn, and RPCs that
+/// wait in a domain before further ones are refused.
 const PACKETS_MAX: u32 = 4;
 const TURN_RPCS: usize = 2;
 const BOUND: usize = 64;
 
-/// Arrivals of a domain, exponential, and the RPCs that wait.
+/// A domain's exponential arrivals and its waiting RPCs.
 struct Domain {
     mean_ns: f64,
     next_ns: u64,
@@ -45,7 +44,7 @@ impl Domain {
         self.next_ns += (-uniform.ln() * self.mean_ns) as u64;
     }
 
-    /// A turn that begins at `now`: when it ends, and whether it had work.
+    /// A turn that begins at `now`: its end, and whether it had work.
     fn turn(&mut self, mut now: u64) -> (u64, bool) {
         let (began, mut packets) = (now, 0_u32);
         now += LOOK_NS;
@@ -70,8 +69,7 @@ impl Domain {
     }
 }
 
-/// The p99 of the first domain's latency, and the share of the core that the second had, where they
-/// are offered these loads.
+/// With these loads, the p99 of the first domain's latency and the second one's share of the core.
 fn p99_ns(loads: [f64; 2]) -> (u64, f64) {
     let weights = [NonZeroU16::MIN; 2];
     let mut lending = Lending::new(&weights, Span::from_us(2));
@@ -94,7 +92,7 @@ fn p99_ns(loads: [f64; 2]) -> (u64, f64) {
 #[test]
 fn ten_times_its_share_moves_the_others_p99_by_less_than_a_tenth() {
     for load in [0.1, 0.2, 0.3, 0.4] {
-        // What the first one does not use of its half is the second one's share too.
+        // The second one's share includes what the first leaves of its half.
         let (at_share, _) = p99_ns([load, 1.0 - load]);
         let (at_ten, used) = p99_ns([load, 10.0 * (1.0 - load)]);
         assert!(at_ten * 10 <= at_share * 11, "p99 {at_ten} ns, {at_share} ns beside its share, at {load}");

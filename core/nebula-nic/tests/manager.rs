@@ -1,5 +1,5 @@
-//! A group's manager: its decisions keep their bounds whatever the queues are, and are those of a
-//! plain description of the rules.
+//! A group's manager: its decisions stay within bounds for any queues, and match a plain
+//! description of the rules.
 
 use nebula_nic::schedule::{Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, ThresholdRow, Thresholds};
 use nebula_nic::{GroupId, Span, Timestamp};
@@ -18,7 +18,6 @@ fn decided(config: &ManagerConfig, lengths: &[u32]) -> Vec<(u16, u32)> {
     migrations.iter().map(|&Migration { to, count }| (to.0, count)).collect()
 }
 
-/// The rules, by lists.
 fn described(config: &ManagerConfig, lengths: &[u32]) -> Vec<(u16, u32)> {
     let own = config.group.0;
     let waiting = lengths[usize::from(own)];

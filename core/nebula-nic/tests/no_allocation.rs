@@ -68,7 +68,7 @@ fn queues_and_plans_of_a_million_rpcs_allocate_nothing() {
             core.suspend();
             core.resume();
             served += u32::from(core.finish().is_some());
-            // Types change places, and every RPC is late: a plan is made again and again.
+            // Types change places and every RPC is late, so plans are made again and again.
             let length = u64::from((u32::from(kind.0) + number / 100_000) % 3 + 1);
             darc.handle_begun(kind, Span::from_secs(1));
             darc.handle_done(kind, Span::from_us(length * length));
@@ -107,7 +107,7 @@ fn watching_a_million_lines_allocates_nothing() {
     let mut now = Timestamp::ZERO;
     let count = made_by(|| {
         for number in 0..1_000_000_u64 {
-            // A thousand lines at a high rate, a thousand at a low one.
+            // A thousand lines at a high rate, then a thousand at a low one.
             now += Span::from_ns(if number / 1_000 % 2 == 0 { 20 } else { 500 });
             watch.handle_line(now);
         }

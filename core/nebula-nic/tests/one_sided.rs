@@ -1,4 +1,4 @@
-//! Which bytes one-sided operations may touch, beside a list of what was registered.
+//! Which bytes one-sided operations may touch, compared with a list of the registrations.
 
 use crate::support::histories::walk;
 use crate::support::regions::{Kind, Number, Op, Pair};

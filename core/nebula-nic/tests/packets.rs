@@ -1,5 +1,5 @@
-//! Packets that are handed in together are decided about as one after the other: random packets of
-//! a few RPCs to two back ends.
+//! A group of packets is decided as one after another would be: random packets of a few RPCs to two
+//! back ends.
 
 use arbitrary::Unstructured;
 use nebula_nic::{Backend, BackendConfig, Header, NodeId, Policy, Timestamp, TransferId, Verdict};
@@ -9,7 +9,7 @@ fn backend() -> Backend {
     Backend::try_new(config.reassembler_entries(3)).expect("possible")
 }
 
-/// Now and then the packets are of the wrong size, beyond the last one, or have come before.
+/// Some packets have a wrong size, lie beyond the last one, or are repeated.
 fn packets(draw: &mut Unstructured<'_>) -> arbitrary::Result<(Header, u32)> {
     let tid = TransferId(draw.int_in_range(0..=4)?);
     let rpc_bytes = *draw.choose(&[600, 600, 600, 64, 500])?;
@@ -17,7 +17,6 @@ fn packets(draw: &mut Unstructured<'_>) -> arbitrary::Result<(Header, u32)> {
     Ok((Header { snid: NodeId(1), tid, rpc_bytes, pkt_idx, ..Header::default() }, draw.int_in_range(1..=10)?))
 }
 
-/// Passes packets one by one, up to the first that is not written.
 fn one_by_one(backend: &mut Backend, now: Timestamp, header: Header, packets: u32) -> Verdict {
     let mut verdict = backend.handle_packet(now, header);
     for later in 1..packets {

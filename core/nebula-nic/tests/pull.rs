@@ -1,4 +1,4 @@
-//! Cores that come for their RPCs themselves, beside a model of one list.
+//! Cores that pull their RPCs, compared with a model of one list.
 
 use arbitrary::Arbitrary;
 use nebula_nic::{
@@ -16,7 +16,7 @@ enum Op {
     Free { core: u8 },
 }
 
-/// The back end, what the model says that it holds, and the log so far.
+/// The back end, the model of its content, and the log so far.
 struct Pair {
     real: Backend,
     bound: usize,

@@ -1,4 +1,4 @@
-//! The reassembler beside a map: all short histories, and long ones drawn by chance.
+//! The reassembler compared with a map: all short histories, and long random ones.
 
 use crate::support::histories::walk;
 use arbitrary::Arbitrary;
@@ -16,7 +16,7 @@ enum Op {
     PollAbandoned,
 }
 
-/// Entry, packets seen, number of the entry by age.
+/// The reassembler and its model: entry, packets seen, and age of each RPC.
 type Entry = (Incomplete, BTreeSet<u32>, u64);
 
 #[derive(Clone)]
@@ -59,7 +59,7 @@ impl Pair {
         assert_eq!(self.real.oldest(), oldest.map(Timestamp::from_ps));
     }
 
-    /// Every RPC lacks what the sets say, and what is not being reassembled lacks nothing.
+    /// Each RPC lacks exactly the packets missing in the model, and unknown RPCs lack none.
     fn check_missing(&self) {
         for (rpc, (incomplete, seen, _)) in &self.model {
             let packets = incomplete.bytes / 64;
@@ -73,7 +73,7 @@ impl Pair {
         }
     }
 
-    /// Entries of RPCs, and of those abandoned and not reported.
+    /// Entries of RPCs, and of abandoned ones that are not reported yet.
     fn in_use(&self) -> usize {
         self.model.len() + self.abandoned.len()
     }
@@ -123,7 +123,7 @@ impl Pair {
         self.model.insert(header.rpc(), (rpc, BTreeSet::from([header.pkt_idx]), self.now));
     }
 
-    /// Removes what is over, oldest first, and compares the slots that came free.
+    /// Removes ended RPCs, oldest first, and compares the freed slots.
     fn abandon(&mut self, freed: &[SlotRange], is_over: impl Fn(RpcKey, u64) -> bool) {
         let mut over: Vec<_> =
             self.model.values().filter(|(rpc, _, since)| is_over(rpc.rpc, *since)).cloned().collect();
@@ -136,7 +136,6 @@ impl Pair {
     }
 }
 
-/// What can happen to a table of two entries.
 fn choices(_: &Pair) -> Vec<Op> {
     let packets = [(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 2), (0, 1, 1), (3, 0, 1), (4, 0, 2)];
     let packets = packets.map(|(key, packets, pkt_idx)| Op::Packet { key, packets, pkt_idx });
@@ -214,7 +213,7 @@ fn a_peer_has_its_share_and_no_more_while_others_need_the_room() {
     (1..3).for_each(|tid| start(&mut table, 1, tid));
     assert_eq!([0, 1].map(|snid| table.is_beyond_share(NodeId(snid))), [true, true]);
 
-    // What becomes whole and what is abandoned gives its share back.
+    // Complete and abandoned RPCs give their share back.
     let last = Header { snid: NodeId(1), rpc_bytes: 128, pkt_idx: 1, ..Header::default() };
     assert!(matches!(table.handle_packet(&last), Some(Ok(Part::Last(_)))));
     assert_eq!([0, 1].map(|snid| table.is_beyond_share(NodeId(snid))), [true, false]);

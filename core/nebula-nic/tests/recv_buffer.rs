@@ -1,5 +1,4 @@
-//! The receive buffer beside a list of intervals: all short histories, and long ones drawn by
-//! chance.
+//! The receive buffer compared with a list of intervals: all short histories, and long random ones.
 
 use crate::support::histories::walk;
 use crate::support::interval_buffer::IntervalBuffer;
@@ -30,7 +29,7 @@ impl Pair {
         self.model.live.get(usize::from(nth) % self.model.live.len().max(1)).copied()
     }
 
-    /// Lets one thing happen to both, and compares.
+    /// Applies a step to both and compares.
     fn apply(&mut self, op: Op) {
         match op {
             Op::Alloc(slots) => {
@@ -66,7 +65,7 @@ impl Pair {
         assert!(self.real.slots_used_max() <= self.real.slots());
     }
 
-    /// Nothing but exactly one live RPC of that holder can be freed.
+    /// Only exactly one live RPC of that holder can be freed.
     fn refuses_all_else(&mut self) {
         for (start, slots) in (0..=5).flat_map(|start| (0..=5).map(move |slots| (start, slots))) {
             for holder in [Holder::Nic, Holder::Core(CoreId(0)), Holder::Core(CoreId(u16::MAX))] {
@@ -79,7 +78,6 @@ impl Pair {
     }
 }
 
-/// What can happen to four slots.
 fn choices(pair: &Pair) -> Vec<Op> {
     let mut ops: Vec<_> = (1..=4).map(Op::Alloc).chain([1, 2].map(Op::Scrub)).collect();
     for (nth, (_, holder)) in (0..).zip(&pair.model.live) {
@@ -173,13 +171,11 @@ fn no_part_of_an_rpc_can_be_freed_wherever_it_lies() {
     }
 }
 
-// -- looking ahead --
-
 fn end_of(range: &SlotRange) -> u32 {
     range.start.0 + range.slots
 }
 
-/// A buffer that looks ahead at each input, and what is live in it.
+/// A buffer that looks ahead at each input, and its live ranges.
 struct Ahead {
     buffer: RecvBuffer,
     live: Vec<SlotRange>,
@@ -203,7 +199,7 @@ impl Ahead {
         assert!(self.buffer.free(range, Holder::Nic));
     }
 
-    /// Whether as many slots in a row are free as the longest RPC takes.
+    /// Whether as many consecutive slots are free as the longest RPC takes.
     fn has_room(&self) -> bool {
         let is_free = |slot: u32| self.live.iter().all(|live| slot < live.start.0 || slot >= end_of(live));
         let mut run = 0;
@@ -229,8 +225,8 @@ fn room_that_is_looked_for_ahead_is_free_and_found_within_one_look_at_each_word(
                 ahead.alloc(draw.int_in_range(1..=longest)?);
             }
         }
-        // Nothing changes any more: once round the words and once more, and what was read last has
-        // told its runs.
+        // Without further changes: two rounds over the words, and the last read word has yielded
+        // its runs.
         for _ in 0..2 * (slots / 64 + 2) + 6 {
             ahead.buffer.look_ahead(longest);
         }

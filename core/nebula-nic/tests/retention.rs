@@ -1,5 +1,5 @@
-//! The memory of RPCs beside one that never forgets: all short histories, and long ones drawn by
-//! chance.
+//! The memory of RPCs compared with one that never forgets: all short histories, and long random
+//! ones.
 
 use crate::support::histories::walk;
 use crate::support::retention::{Op, Pair};
@@ -11,7 +11,6 @@ fn key(tid: u32) -> RetentionKey {
     RetentionKey { rpc: RpcKey { snid: NodeId(1), tid: TransferId(tid) }, tag: 7 }
 }
 
-/// What can happen to a memory of two RPCs and four bytes.
 fn choices(pair: &Pair) -> Vec<Op> {
     let mut ops = vec![
         Op::Request { peer: 0, late: 0, early: 0, note: 1 },

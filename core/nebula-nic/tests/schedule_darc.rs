@@ -1,13 +1,12 @@
-//! Which cores DARC reserves for which types: the papers' workloads by hand, and random ones next
-//! to a naive plan.
+//! Which cores DARC reserves for which types: the papers' workloads by hand, and random ones
+//! compared with a naive plan.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use nebula_nic::schedule::{Darc, DarcConfig, RpcType, TYPES_MAX, TypedQueues};
 use nebula_nic::{CoreId, CoreSet, Span, Timestamp};
 
-/// A machine that has seen `windows` windows of these types: mean in nanoseconds and RPCs of a
-/// window.
+/// DARC after `windows` windows of these types: mean in nanoseconds, and RPCs per window.
 fn planned(cores: u16, types: &[(u64, u32)], windows: u32) -> Darc {
     let window = types.iter().map(|kind| kind.1).sum();
     let mut darc = Darc::new(DarcConfig::new(u8::try_from(types.len()).unwrap(), cores).window(window));
@@ -137,7 +136,7 @@ fn plans_of_random_workloads_are_the_naive_ones() {
         let kinds: Vec<(u64, u32)> = (0..types)
             .map(|_| Ok((random.int_in_range(1..=300_u64)? * 10, 1 << random.int_in_range(0..=5_u32)?)))
             .collect::<Result<_, arbitrary::Error>>()?;
-        // A power of two, so that shares are exact in the machine and a half is a half in both.
+        // A power of two makes shares exact, and a half is a half in both.
         let rest = 512 - kinds.iter().map(|kind| kind.1).sum::<u32>();
         let kinds: Vec<_> = kinds.into_iter().chain([(5_000, rest)]).collect();
         let darc = planned(cores, &kinds, 1);
@@ -180,7 +179,8 @@ fn choices_are_those_of_a_search_through_all_cores_and_types() {
         }
         for core in (0..cores).map(CoreId) {
             let may = (0..types).filter(|&kind| first(kind) <= core.0 && queues.waiting_of(RpcType(kind)) > 0);
-            // The shortest group has the lowest first core, but for those that share the last one.
+            // The shortest group has the lowest first core, except for groups that share the last
+            // one.
             let found = darc.choose_type(core, &queues);
             assert_eq!(found.is_some(), may.clone().next().is_some());
             let shortest = may.map(|kind| kinds[usize::from(kind)].0).min();

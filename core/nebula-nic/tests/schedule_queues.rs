@@ -1,4 +1,4 @@
-//! Run queues, typed queues and the end of a quantum, next to naive models.
+//! Run queues, typed queues and the end of a quantum, compared with naive models.
 
 use arbitrary::Arbitrary;
 use nebula_nic::schedule::{BackTo, Condition, Preemption, RpcType, RunQueue, Selection, Turn, TypedQueues};
@@ -15,7 +15,7 @@ enum Op {
     Finish,
 }
 
-/// Who waits, and whether it was begun.
+/// Waiting RPCs, and whether each was begun.
 #[derive(Default)]
 struct NaiveRunQueue {
     waiting: VecDeque<(u32, bool)>,
@@ -74,7 +74,7 @@ enum QueueOp {
     PopUrgent,
 }
 
-/// All that wait, in the order in which they joined: type, RPC, since when.
+/// All waiting RPCs in order of arrival: type, RPC, since when.
 struct NaiveTypedQueues(Vec<(u8, u32, u64)>);
 
 impl NaiveTypedQueues {
@@ -82,7 +82,7 @@ impl NaiveTypedQueues {
         self.0.iter().find(|rpc| rpc.0 == kind).copied()
     }
 
-    /// The lowest of the types whose head has the largest wait over its SLO.
+    /// Of the types whose head has the largest wait over its SLO, the lowest.
     fn most_urgent(&self, now: u64, slos: &[u64]) -> Option<u8> {
         let share = |&(kind, _, since): &(u8, u32, u64)| (now - since) as f64 / slos[usize::from(kind)] as f64;
         let heads: Vec<_> = (0..TYPES).filter_map(|kind| self.head(kind)).collect();

@@ -1,5 +1,4 @@
-//! Packet sequences that read like a capture, with the decision each must give. Times in
-//! picoseconds.
+//! Packet sequences that read like a capture, each with its decision. Times are in picoseconds.
 
 use nebula_nic::{
     Backend, BackendConfig, CoreId, Decision, DropReason, Freed, Header, Input, LogLine, NackReason, NodeId, Policy,
@@ -15,7 +14,7 @@ const FROM_NODE_3: Header = Header {
     key_hash: 0,
 };
 
-/// What a line of a script expects of the back end.
+/// The expected decision of a script's line.
 #[derive(Debug, PartialEq)]
 enum Expect {
     /// The payload goes to this slot.
@@ -42,7 +41,7 @@ fn seen(decision: &Decision) -> Expect {
     }
 }
 
-/// A back end under a script; the lines so far are shown when one disagrees.
+/// A back end under a script; shows the lines so far if one disagrees.
 struct Script {
     nic: Backend,
     so_far: Vec<LogLine>,
@@ -155,8 +154,7 @@ fn scrub_ahead_of_need_has_found_the_room_when_it_is_needed() {
         .packet(3, part(2, 2, 3), &[Write(3), Dispatch(1, 2)])
         .packet(4, whole(5), &[Nack(NackReason::BufferFull)])
         .free(5, 1, 1, 3, &[Free(Freed::Taken)]);
-    // Each input looks, and this is how many it takes from a word that is read to a run that is
-    // used.
+    // Each input looks; this many take a read word to a usable run.
     let looked = (6..11).fold(freed, |script, at| script.free(at, 1, 1, 3, &[Free(Freed::Refused)]));
     looked.packet(11, whole(3), &[Write(1), Dispatch(1, 3)]);
 }

@@ -1,8 +1,7 @@
-//! Headers on the wire: what is written reads back, and any bytes are handled without a panic.
+//! Headers on the wire: written ones read back, and no bytes cause a panic.
 
 use nebula_nic::{DecodeError, DomainId, Header, Kind, Mtu, NodeId, TransferId};
 
-/// Any header, by chance.
 fn header(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Header> {
     Ok(Header {
         kind: *draw.choose(&[Kind::Request, Kind::Reply, Kind::Nack, Kind::Ack])?,

@@ -1,4 +1,4 @@
-//! What follows the end of an RPC at one of several servers, over all short histories: at most once
+//! The step after an RPC's end at one of several servers, over all short histories: at most once
 //! holds.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
@@ -24,7 +24,7 @@ fn three() -> Servers {
     servers
 }
 
-/// One RPC to its end, each copy of which ends as `history` says; copies that were sent.
+/// Runs one RPC whose copies end as `history` says; the copies that were sent.
 fn follow(retry: RetryPolicy, is_idempotent: bool, history: &[CopyEnd]) -> Vec<(u16, CopyEnd)> {
     let (mut servers, mut failover, mut attempts) = (three(), Failover::new(retry), Attempts::new(is_idempotent));
     let mut sent = Vec::new();
@@ -33,7 +33,7 @@ fn follow(retry: RetryPolicy, is_idempotent: bool, history: &[CopyEnd]) -> Vec<(
         attempts.begin(at);
         servers.begin(at);
         sent.push((at, end));
-        // None is left alone here: what follows is the failover's decision alone.
+        // No server rests here, so the failover alone decides.
         servers.end(NOW, at, ServerEnd::Answered);
         let mut after = failover.after(&mut servers, NOW, (&mut attempts, 0), end, ServerSet::default());
         if let After::Rests(span) = after {

@@ -1,4 +1,4 @@
-//! Flow control against slow and obvious models: what each kind lets out, and whom a receiver
+//! Flow control compared with slow, obvious models: what each kind lets out, and whom a receiver
 //! grants.
 
 use nebula_nic::{Grant, Grants, GrantsConfig, NodeId, RpcKey, Span, Timestamp, TransferId};
@@ -53,7 +53,6 @@ fn room_is_what_the_kind_says_whatever_happens() {
     });
 }
 
-/// A message, as the model keeps it: which of its packets have come is a list.
 #[derive(Clone, Debug)]
 struct Message {
     packets: u32,
@@ -93,8 +92,7 @@ impl Model {
         true
     }
 
-    /// Every message that is asked after is known, or as good as forgotten again where there is no
-    /// room.
+    /// A message that asks is known from then on, or forgotten at once without room.
     fn ask(&mut self, now: u64, config: GrantsConfig, name: (u32, u32), packets: u32) -> u32 {
         let received = self.messages.get(&name).map_or(1, |message| message.received);
         if !self.messages.contains_key(&name) {
@@ -152,7 +150,7 @@ fn grants_are_those_of_the_naive_model_for_any_history() {
         let (mut grants, mut model) = (Grants::new(config), Model::default());
         for _ in 0..u.int_in_range(1..=150)? {
             let name = (u.int_in_range(0..=3)?, u.int_in_range(0..=3)?);
-            // The length of a message is always the same.
+            // A message's length never changes.
             let packets = (name.0 * 5 + name.1 * 3) % 13;
             now += u.int_in_range(0..=4)?;
             let at = Timestamp::from_ps(now);
@@ -215,8 +213,7 @@ fn every_message_ends_and_no_more_of_one_is_on_the_way_than_is_granted() {
         assert!(is_granted || ended.len() > before, "nothing goes on: {messages:?}");
     }
     assert_eq!(grants.messages(), 0);
-    // Beyond those of the first turn, which come unasked, the shortest end first but for the two at
-    // once.
+    // Beyond the unscheduled packets, the shortest end first, except for the two at once.
     let late: Vec<u32> = ended.into_iter().filter(|&packets| packets > config.unscheduled).collect();
     assert!(late.windows(3).all(|three| three[2] + config.ahead >= three[0]), "{late:?}");
 }
@@ -226,7 +223,7 @@ fn who_is_granted_packets_and_sends_none_keeps_nobody_from_sending() {
     let config = GrantsConfig { unscheduled: 1, ahead: 4, overcommitment: 2, ..GrantsConfig::default() };
     let mut grants = Grants::new(config);
     let mut now = Timestamp::ZERO;
-    // Three of ten packets begin and go no further; an honest one of a hundred begins after them.
+    // Three of ten packets stop after their first; an honest one of a hundred begins after them.
     for sender in 0..3 {
         assert!(grants.handle_packet(now, rpc(sender, 0), 10));
     }
@@ -238,7 +235,7 @@ fn who_is_granted_packets_and_sends_none_keeps_nobody_from_sending() {
     now += Span::from_ns(1);
     let expected = [Grant { rpc: rpc(2, 0), packets: 5 }, Grant { rpc: rpc(9, 0), packets: 5 }];
     assert_eq!(granted(&mut grants, now), expected);
-    // One that sends again is chosen again.
+    // A message that sends again is chosen again.
     assert!(grants.handle_packet(now, rpc(0, 0), 10));
     assert_eq!(granted(&mut grants, now), [Grant { rpc: rpc(0, 0), packets: 6 }]);
 }
@@ -255,7 +252,7 @@ fn a_message_that_asks_goes_on_by_a_packet_whatever_is_shorter() {
         assert_eq!((asked.packets, grants.handle_ask(now, rpc(1, 0), 50, sent)), (sent + 1, asked), "once a packet");
         assert!(grants.handle_packet(now, rpc(1, 0), 50));
     }
-    // One that there is no room to know goes on too.
+    // A message that is not known for lack of room goes on too.
     assert!(!grants.handle_packet(now, rpc(2, 0), 50));
     assert_eq!(grants.handle_ask(now, rpc(2, 0), 50, 7), Grant { rpc: rpc(2, 0), packets: 8 });
 }

@@ -1,4 +1,4 @@
-//! Construction is the last allocation: a million RPCs make none, at the client and at the server.
+//! Construction is the last allocation: a million RPCs make none, at client and server.
 
 use nebula_nic::schedule::RpcType;
 use nebula_nic::{Backend, BackendConfig, CoreId, Freed, Frontend, Header, NodeId, Policy, Span, Timestamp, Verdict};
@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    /// One RPC more, and one step of each core; some packets get lost.
+    /// One more RPC and one step of each core; some packets get lost.
     fn step(&mut self, number: u32) {
         self.now += Span::from_ns(7);
         if let Ok(packets) = self.client.begin(self.now, number * 37 % 400, number.into()) {

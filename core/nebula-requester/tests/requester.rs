@@ -1,4 +1,4 @@
-//! The requester: numbers, matching, retries and deadlines, and a map beside it over long
+//! The requester: numbers, matching, retries and deadlines, and comparison with a map over long
 //! histories.
 
 use arbitrary::{Arbitrary, Unstructured};
@@ -195,7 +195,6 @@ fn bounds_that_cannot_be_say_why() {
     assert_eq!(retry(RetryPolicy::AnotherServer { servers: 1, attempts: 0 }), RequesterConfigError::Attempts);
 }
 
-/// What can happen to a requester.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Op {
     Begin,
@@ -205,7 +204,7 @@ enum Op {
     ServerGone,
 }
 
-/// An RPC as the map knows it: its packets outstanding by number, or waiting for its next try.
+/// An RPC in the map: its outstanding packets by number, or waiting for its next try.
 #[derive(Debug, Default)]
 struct World {
     sent: BTreeMap<TransferId, u64>,
@@ -220,7 +219,7 @@ impl World {
         assert_eq!(self.sent.insert(outbound.tid(), token), None, "no two RPCs under one number");
     }
 
-    /// Ends an RPC that had an outcome; each has exactly one.
+    /// Ends an RPC; each has exactly one outcome.
     fn end(&mut self, token: u64) {
         let before = self.sent.len() + self.waiting.len();
         self.sent.retain(|_, sent| *sent != token);
@@ -328,7 +327,7 @@ fn a_deadline_of_its_own_ends_one_rpc_and_no_other() {
         ended.extend(std::iter::from_fn(|| client.poll_expired()).map(|Expired { token }| (now, token)));
     }
     assert_eq!(ended, [(50, 1), (100, 0), (110, 3)], "the earlier of both deadlines");
-    // Marks of those that have ended early do not fill it.
+    // Marks of RPCs that ended early do not fill it.
     for token in 0..1000 {
         let outbound = client.begin_within(at(200), within(50), call(token)).unwrap();
         assert_eq!(client.end(client.place(outbound.tid())), Some(token));

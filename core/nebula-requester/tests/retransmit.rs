@@ -1,4 +1,4 @@
-//! Retransmission beside a plain list of what is in flight, over long random histories.
+//! Retransmission compared with a plain list of the RPCs in flight, over long random histories.
 
 use arbitrary::{Arbitrary, Unstructured};
 use nebula_nic::{Span, Timestamp};
@@ -20,18 +20,18 @@ enum Op {
     Pass { us: u16 },
 }
 
-/// One RPC that something is awaited for.
+/// One RPC that awaits something.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flight {
     since: Timestamp,
     packets: u32,
     transmissions: u32,
     acks: u32,
-    /// It may be overdue, for it waits; else it is for the caller to send it again.
+    /// It may become overdue; otherwise the caller must send it again.
     is_waiting: bool,
-    /// It has been acknowledged since it was sent.
+    /// It was acknowledged since its last transmission.
     is_acked: bool,
-    /// How often the time-out was doubled when it was sent.
+    /// How often the timeout was doubled at its last transmission.
     doublings: u32,
 }
 
@@ -123,15 +123,15 @@ impl Model {
         let awaited = (0..PLACES).filter(|&place| machine.is_awaited(place));
         assert!(awaited.eq(self.waiting().map(|(&place, _)| place)));
         assert_eq!(machine.poll_timeout(), self.waiting().map(|(_, flight)| self.due(flight, machine)).min());
-        // What is not a window is no bound on all of them together.
+        // Without a window there is no common bound.
         let packets = machine.flow().window().map_or(u32::MAX, Window::packets);
         assert!(machine.flow().kind() != FlowKind::Window || (1..=4096).contains(&packets));
         let room = machine.flow().window().map_or(u32::MAX, |window| window.packets().saturating_sub(in_flight));
         assert_eq!(machine.room(self.now), if self.now < machine.paced_until() { 0 } else { room });
     }
 
-    /// Takes what is overdue: everything whose time is over, and of the others only what has been
-    /// sent once.
+    /// Takes overdue RPCs. All whose time is over must be reported; others only with an undoubled
+    /// timeout and no acknowledgment.
     fn drain(&mut self, machine: &mut Retransmit) {
         loop {
             let due: Vec<u32> = self
@@ -178,7 +178,7 @@ fn at_us(us: u64) -> Timestamp {
     Timestamp::from_ps(us * 1_000_000)
 }
 
-/// With round trips of 85 and 115 µs, measured often.
+/// After many round trips of 85 and 115 µs.
 fn measured() -> (Retransmit, u64) {
     let mut flights = Retransmit::new(RetransmitConfig::new(64));
     for round in 0..100 {

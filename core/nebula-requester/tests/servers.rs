@@ -1,5 +1,5 @@
-//! Which of several servers gets an RPC: each way's promise, rest after a loss, and what power of
-//! two choices is worth.
+//! Which of several servers gets an RPC: each balance's promise, rest after a loss, and the benefit
+//! of two choices.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -10,7 +10,7 @@ use nebula_requester::{Balance, ServerEnd, ServerSet, Servers, Standing};
 const START: Timestamp = Timestamp::from_ps(0);
 const WAYS: [Balance; 4] = [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo, Balance::KeyHash];
 
-/// So many servers of which nothing has been heard.
+/// `count` servers without any answer yet.
 fn servers(count: u16, balance: Balance, seed: u64) -> Servers {
     let mut servers = Servers::new(balance, seed);
     for number in 0..count {
@@ -100,20 +100,19 @@ fn rpcs_that_are_lost_together_count_once() {
     assert!(servers.rests(START + Span::from_ms(9), 0) && !servers.rests(START + Span::from_ms(10), 0));
 }
 
-/// A server that serves one RPC at a time and refuses what would be the fifth there.
+/// A server that serves one RPC at a time and refuses a fifth one.
 #[derive(Default)]
 struct Busy {
     ends: std::collections::VecDeque<u64>,
 }
 
-/// Of 200,000 RPCs for as many servers, at 0.8 of what they can serve, how many are refused by each
-/// server that they come to, and how many by all of them.
+/// Of 200,000 RPCs at a load of 0.8, how many a server refuses, and how many all servers refuse.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "draws")]
 fn refused(count: u16, balance: Balance) -> (u32, u32) {
     let (mut servers, mut refused, mut now) = (servers(count, balance, 5), (0, 0), 0_u64);
     let mut at: Vec<Busy> = (0..count).map(|_| Busy::default()).collect();
     let mut word = 1_u64;
-    // Exponential by inversion of a uniform draw of 53 bits.
+    // Exponential by inversion of a uniform 53-bit draw.
     let mut draw = |mean: f64| {
         word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let uniform = ((word >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
@@ -237,7 +236,7 @@ fn a_server_that_was_full_is_tried_again_with_more_once_it_has_answered_some() {
     servers.begin(1);
     servers.begin(1);
     servers.begin(1);
-    // However much the other one has, this one gets no third one.
+    // However loaded the other is, this one gets no third.
     assert!((0..50).all(|_| servers.pick(START, 0, ServerSet::default()) == Some(1)));
     for _ in 0..256 {
         servers.end(START, 0, ServerEnd::Answered);
@@ -246,7 +245,7 @@ fn a_server_that_was_full_is_tried_again_with_more_once_it_has_answered_some() {
     assert!(!servers.is_full(0) && servers.pick(START, 0, ServerSet::default()) == Some(0));
 }
 
-/// How many of `rpcs` RPCs, each answered at once but where `refuses`, each server gets.
+/// How many of `rpcs` RPCs each server gets, if each is answered at once unless `refuses`.
 fn shares(servers: &mut Servers, rpcs: u32, refuses: impl Fn(u16) -> bool) -> Vec<u32> {
     let mut got = vec![0; usize::from(servers.count())];
     for key in 0..rpcs {
@@ -311,7 +310,7 @@ fn a_far_server_gets_nothing_while_one_near_has_room() {
         let mut servers = standing(balance, &[(1, true), (1, false), (1, false), (1, true)]);
         let got = shares(&mut servers, 1000, |_| false);
         assert_eq!((got[0], got[3], got[1] + got[2]), (0, 0, 1000), "{balance}");
-        // What was refused there, or where nobody answers, goes to one that is far.
+        // After a refusal or silence there, the far ones get it.
         assert!([0, 3].contains(&servers.pick(START, 1, all_but(&[1, 2])).unwrap()), "{balance}");
         [1, 2].into_iter().for_each(|near| servers.lose(START, near));
         assert!([0, 3].contains(&servers.pick(START, 1, ServerSet::default()).unwrap()), "{balance}");

@@ -1,5 +1,4 @@
-//! No text makes the parsers of spellings and of recorded times panic, or report more than one
-//! line.
+//! No text makes the parsers of spellings and recorded times panic, or report more than one line.
 
 use std::io;
 
@@ -29,7 +28,7 @@ const FORMS: [&str; 17] = [
 const TIMES: [&str; 8] = ["0ns", "1ps", "1.5us", "100us", "1s", "18446744073709551615ps", "-1us", "1"];
 const NUMBERS: [&str; 10] = ["0", "0.5", "1", "2", "0.999", "-0.3", "1e308", "1e-300", "nan", "x"];
 
-/// Fills a form; one in eight places gets arbitrary text instead.
+/// Fills a form; one in eight places gets arbitrary text.
 fn fill(u: &mut Unstructured<'_>, depth: u32) -> arbitrary::Result<String> {
     let mut filled = String::new();
     for place in u.choose(&FORMS)?.chars() {

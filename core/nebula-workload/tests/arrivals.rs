@@ -27,7 +27,7 @@ const GAPS: usize = 250_000;
 /// (mean rate).
 fn dispersion(arrivals: &Arrivals, rps: f64) -> f64 {
     match arrivals {
-        // Calm 5/7 and bursts of 25/7 of the mean rate; a deviation lasts 90 us.
+        // Calm at 5/7 and bursts at 25/7 of the mean rate; a deviation lasts 90 us.
         Arrivals::Mmpp2(_) => 1.0 + 2.0 * 0.735 * rps * 90e-6,
         // 4 and 0 times the mean rate; a deviation lasts 75 us.
         Arrivals::OnOff(_) => 1.0 + 2.0 * 3.0 * rps * 75e-6,
@@ -135,7 +135,7 @@ fn poisson_gaps_do_not_depend_on_the_gap_before() {
 
 #[test]
 fn poisson_gaps_lose_nothing_to_whole_picoseconds() {
-    // At a mean of 2 ps, truncating each gap to a whole number would lose a quarter of the time.
+    // At a mean of 2 ps, truncating each gap would lose a quarter of the time.
     let mean = mean_ps(&gaps(&Arrivals::Poisson, 5e11, 1, 1_000_000));
     assert!((mean - 2.0).abs() < 0.009, "mean {mean} ps");
 }
@@ -143,8 +143,7 @@ fn poisson_gaps_lose_nothing_to_whole_picoseconds() {
 #[test]
 fn paced_gaps_do_not_drift() {
     for rps in [3u64, 7, 999_983, 22_000_000] {
-        // After exactly `rps` gaps, a whole second has passed, to the picosecond, ten times in a
-        // row.
+        // Exactly `rps` gaps take one second to the picosecond, ten times in a row.
         let mut rng = Seed(1).stream("unused");
         let mut process = Arrivals::Paced.at(Rate::try_new(rps as f64).unwrap());
         let sent = if rps > 1_000_000 { rps } else { 10 * rps };

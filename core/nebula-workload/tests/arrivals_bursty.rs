@@ -1,9 +1,9 @@
-//! Bursty arrivals: burstier than Poisson, by as much as the closed forms say.
+//! Bursty arrivals are burstier than Poisson, by as much as the closed forms say.
 
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Mmpp2, OnOff, Rate, Seed};
 
-/// The two states of a Markov-modulated Poisson process, per microsecond: arrivals, and changes to
+/// A Markov-modulated Poisson process with two states, per microsecond: arrivals, and changes to
 /// the other state.
 #[derive(Copy, Clone)]
 struct Law {
@@ -19,20 +19,19 @@ impl Law {
         Self { arrivals: weights.map(|weight| weight / mean), leaves: us.map(f64::recip) }
     }
 
-    /// The product common to all closed forms: changes of state, and how much the rates differ.
+    /// The common factor of all closed forms: changes of state, and the difference of the rates.
     fn contrast(&self) -> f64 {
         let ([a, b], [r, s]) = (self.arrivals, self.leaves);
         2.0 * (a - b).powi(2) * r * s / (r + s).powi(2)
     }
 
-    /// Index of dispersion of counts in windows of `us`: their variance over their mean.
+    /// Variance over mean of the counts in windows of `us`.
     fn dispersion(&self, us: f64) -> f64 {
         let ([a, b], [r, s]) = (self.arrivals, self.leaves);
         let changes = (r + s) * us;
         1.0 + self.contrast() / (a * s + b * r) * (1.0 + ((-changes).exp() - 1.0) / changes)
     }
 
-    /// Squared coefficient of variation of the gaps.
     fn gap_scv(&self) -> f64 {
         let ([a, b], [r, s]) = (self.arrivals, self.leaves);
         1.0 + self.contrast() / (a * b + a * s + b * r)
@@ -83,8 +82,8 @@ fn counts_are_dispersed_by_the_closed_form() {
         for window_us in [1.0, 20.0, 500.0] {
             let (seen, windows) = dispersion(&gaps, window_us);
             let expected = law.dispersion(window_us);
-            // Windows within a cycle of at most 1 ms are correlated; their counts have a kurtosis
-            // near 9 at most.
+            // Windows within a cycle of at most 1 ms are correlated; the kurtosis of their counts
+            // is at most about 9.
             let independent = windows.min(4e6 / 1000.0 * 2.0);
             let bound = 4.5 * (8.0 / independent).sqrt() * (expected - 1.0) + 4.5 * (2.0 / windows).sqrt();
             assert!((seen - expected).abs() < bound, "{arrivals} in {window_us} us: {seen}, not {expected} ± {bound}");
@@ -124,11 +123,10 @@ fn a_ratio_of_one_is_poisson() {
 
 #[test]
 fn bursts_take_their_share_of_the_time() {
-    // A gap of more than 10 us does not occur within an on-period of 1 ms: 4 arrivals per
-    // microsecond, 4000 per period.
+    // An on-period of 1 ms has 4 arrivals per microsecond and thus no gap above 10 us.
     let gaps = gaps_us(&"on-off:1ms,3ms".parse().unwrap(), 4_000_000);
     let off: f64 = gaps.iter().filter(|&&gap| gap > 10.0).sum();
-    // A thousand cycles, each with an exponential period of either kind.
+    // A thousand cycles, each with an exponential on- and off-period.
     let share = off / gaps.iter().sum::<f64>();
     assert!((share - 0.75).abs() < 4.5 * 0.75 * 0.25 * (2.0f64 / 1000.0).sqrt(), "{share}");
 }

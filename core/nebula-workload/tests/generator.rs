@@ -21,11 +21,11 @@ struct Server {
     free_at: Timestamp,
     /// Operations that the transport carries at a time; more are blocked.
     room: usize,
-    /// What does not find room is refused by the client, and does not wait.
+    /// The client refuses operations without room instead of letting them wait.
     refuses: bool,
-    /// Queue length beyond which the server refuses operations.
+    /// Queue length beyond which the server refuses.
     bound: usize,
-    /// The interval in which the server does nothing.
+    /// The interval in which the server is stalled.
     stall: (Timestamp, Timestamp),
 }
 
@@ -83,7 +83,6 @@ fn turn(generator: &mut Generator, server: &mut Server, now: Timestamp) {
     }
 }
 
-/// Runs to the end, from event to event.
 fn run(mut generator: Generator, mut server: Server) -> LoadReport {
     let mut now = Timestamp::ZERO;
     while !generator.is_finished() {
@@ -109,7 +108,7 @@ fn paced(operations: u64) -> Generator {
     generator(workload(Arrivals::Paced, 0.5, operations), GeneratorConfig::default())
 }
 
-/// Every operation has one outcome, and one latency.
+/// Every operation has one outcome and one latency.
 fn assert_accounts(report: &LoadReport) {
     assert_eq!(report.counts.settled(), report.counts.offered, "{:?}", report.counts);
     assert_eq!(report.latency.raw().count(), report.counts.offered);
@@ -149,9 +148,9 @@ fn an_overloaded_server_serves_at_its_capacity() {
 
 #[test]
 fn a_stall_delays_every_operation_that_was_due_in_it() {
-    // One operation per 2 µs; 100 µs of stall. Whatever the limit on outstanding operations and the
-    // room in the transport, the 50 operations due during the stall wait for its end, and the queue
-    // then drains.
+    // One operation per 2 µs and a stall of 100 µs. Whatever the limit on outstanding operations
+    // and the transport's room, the 50 operations due during the stall wait for its end, and the
+    // queue then drains.
     let stalled = || Server { stall: (at_us(1000), at_us(1100)), ..Server::new() };
     let narrow = GeneratorConfig { outstanding_max: 1, ..GeneratorConfig::default() };
     let reports = [
@@ -162,8 +161,8 @@ fn a_stall_delays_every_operation_that_was_due_in_it() {
     for report in &reports {
         assert_accounts(report);
         let slow = report.latency.raw().share_above(Span::from_us(51));
-        // Operation k waits 100 - 2k µs for the end and k µs for the operations before it: half of
-        // them more than 50 µs.
+        // Operation k waits 100 - 2k µs for the end of the stall and k µs for earlier operations:
+        // half of them wait more than 50 µs.
         assert_eq!(slow, 50.0 / 10_000.0);
         assert_eq!(report.latency.raw().max(), Some(Latency::Finite(Span::from_us(101))));
         let lateness = report.lateness.max();
@@ -230,7 +229,7 @@ fn a_load_lasts_until_its_end_or_its_last_answer() {
 
 #[test]
 fn what_the_client_refuses_does_not_wait_in_it_and_delays_nothing_behind_it() {
-    // Twice as much as is served, with room for four: half of it is refused.
+    // Twice the capacity with room for four: half is refused.
     let overload = || generator(workload(Arrivals::Paced, 2.0, 10_000), GeneratorConfig::default());
     let report = run(overload(), Server { room: 4, refuses: true, ..Server::new() });
     assert_accounts(&report);
@@ -241,7 +240,7 @@ fn what_the_client_refuses_does_not_wait_in_it_and_delays_nothing_behind_it() {
         report.latency.raw().quantile(0.49) <= Some(Latency::Finite(SERVICE * 5)),
         "those sent wait for four at most"
     );
-    // Where they wait for room, they wait ever longer.
+    // If they wait for room, they wait ever longer.
     let waiting = run(overload(), Server { room: 4, ..Server::new() });
     assert!(waiting.latency.raw().quantile(0.49) > Some(Latency::Finite(SERVICE * 1000)));
 }
@@ -283,7 +282,7 @@ fn blocked_operations_come_back_first_in_order_and_with_their_token() {
     generator.handle_blocked(sent[1].0);
     generator.handle_blocked(sent[2].0);
     for _ in 0..3 {
-        // An operation that is blocked again and again counts as held once.
+        // An operation that is blocked repeatedly counts as held once.
         let (first, _) = generator.poll_send(at_us(7)).unwrap();
         let (second, _) = generator.poll_send(at_us(7)).unwrap();
         generator.handle_blocked(first);

@@ -67,7 +67,7 @@ fn a_summary_counts_gaps_by_length() {
         assert!((rate - per_ms(count)).abs() < 1e-6, "{rate} per second, not {}", per_ms(count));
     }
     assert_eq!((summary.share_lost, summary.longest), (1.0, Span::from_us(719)));
-    // Of eight gaps, the fourth is the median, within the two digits of precision of lengths.
+    // The median of eight gaps is the fourth, within the two digits of precision.
     let p50 = summary.length_p50.unwrap().as_ns();
     assert!((4000..=4040).contains(&p50), "{p50}");
     assert_eq!(summary.length_p99, Some(Span::from_us(719)));
@@ -120,9 +120,6 @@ fn gaps_cross_processes_as_whole_nanoseconds_that_cover_them() {
         Gap { start: Timestamp::from_ps(1_000), end: Timestamp::from_ps(6_000) }
     );
 }
-
-// -- against the naive model: every request compared with every gap
-// ---------------------------------------------
 
 fn random_gaps(rng: &mut Rng, count: u64) -> Vec<Gap> {
     (0..count)
@@ -220,8 +217,7 @@ fn settling_while_gaps_arrive_gives_the_same_result() {
         for (index, request) in requests.iter().enumerate() {
             record(&mut tails, request);
             if index % 50 == 49 {
-                // The peer lags behind by up to 100 µs: it has reported the gaps that began before
-                // then.
+                // The peer lags by up to 100 µs: it has reported the gaps that began before then.
                 let complete_until = request.1 - Span::from_us(rng.below(100));
                 let known = gaps.iter().copied().filter(|gap| gap.start < complete_until);
                 tails.settle(&GapLog::from_gaps(known), complete_until);

@@ -4,7 +4,6 @@ use nebula_workload::{Key, Keys, Seed, key_bytes};
 
 const DRAWS: u32 = 1_000_000;
 
-/// Shares of the first `shown` keys among a million draws.
 fn shares(keys: Keys, count: u64, shown: usize) -> Vec<f64> {
     let mut rng = Seed(11).stream("keys");
     let mut picker = keys.over(count).expect("a population");
@@ -106,7 +105,7 @@ fn the_bytes_of_a_key_are_fixed() {
     assert_eq!(Key(0x0102).to_bytes(), GOLDEN);
 }
 
-/// A change of these bytes makes stores and clients of different versions disagree.
+/// A change of these bytes would make stores and clients of different versions disagree.
 const GOLDEN: [u8; 16] = [2, 1, 0, 0, 0, 0, 0, 0, 164, 157, 81, 49, 160, 248, 9, 30];
 
 #[test]

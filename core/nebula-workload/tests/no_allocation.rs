@@ -9,8 +9,8 @@ use nebula_workload::{
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::new();
 
-/// Sends everything due, blocking every third operation once; answers, refuses and loses operations
-/// in turn.
+/// Sends everything due, blocking every third operation once; answers, refuses and loses them in
+/// turn.
 fn drive(generator: &mut Generator, detector: &mut GapDetector) {
     let mut now = Timestamp::ZERO;
     let mut turns = 0u64;
@@ -46,7 +46,7 @@ fn a_million_operations_allocate_nothing() {
     };
     let schedule = workload.schedule(Seed(1), Timestamp::ZERO).unwrap();
     let mut generator = Generator::new(schedule, GeneratorConfig { pending_max: 1000, ..GeneratorConfig::default() });
-    // A small log: dropping old gaps must not allocate either.
+    // A small log, since dropping old gaps must not allocate either.
     let mut detector = GapDetector::new(GapDetector::THRESHOLD, 16);
     let before = allocations();
     drive(&mut generator, &mut detector);

@@ -168,7 +168,7 @@ fn each_recorded_time_is_drawn_as_often_as_it_occurs() {
 
 #[test]
 fn recorded_arrivals_are_scaled_to_the_rate_and_repeated() {
-    // Gaps of 1, 2 and 6 ns, whose mean of 3 ns becomes a microsecond.
+    // Gaps of 1, 2 and 6 ns, scaled from their mean of 3 ns to a microsecond.
     let arrivals = arrivals("10\n11\n13\n19\n").unwrap();
     let mut process = arrivals.at(Rate::try_new(1e6).unwrap());
     let gaps: Vec<u64> = (0..6).map(|_| process.next_gap(&mut rng()).as_ps()).collect();

@@ -1,5 +1,4 @@
-//! The recorder compared with a sorted vector, and the effect of refusals and the warm-up on
-//! quantiles.
+//! The recorder compared with a sorted vector, and the effect of refusals and warm-up on quantiles.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Latency, LatencyRecorder, Rng, Seed};
@@ -97,7 +96,7 @@ fn merging_keeps_extremes_and_counts_of_either_side() {
 fn refusals_can_only_worsen_a_quantile() {
     let mut latencies = finite_us(1..=99);
     latencies.push(Latency::Infinite);
-    // One in a hundred: the 99th of them is the last finite one.
+    // With one in a hundred, the 99th is the last finite one.
     assert!(matches!(recorded(&latencies).quantile(0.99), Some(Latency::Finite(_))));
     latencies.push(Latency::Infinite);
     assert_eq!(recorded(&latencies).quantile(0.99), Some(Latency::Infinite));
@@ -106,7 +105,7 @@ fn refusals_can_only_worsen_a_quantile() {
 
 #[test]
 fn rounding_errors_do_not_raise_a_quantile_by_a_rank() {
-    // 0.07 · 100 comes out above 7.
+    // 0.07 · 100 is slightly above 7 in floating point.
     let seventh = recorded(&finite_us(1..=100)).quantile(0.07);
     assert!(seventh < Some(Latency::Finite(Span::from_us(8))), "{seventh:?}");
 }
@@ -187,8 +186,7 @@ fn cells_ascend_and_hold_every_finite_latency() {
     let mut total = 0;
     for (upper, count) in cells {
         total += count;
-        // Latencies are truncated to whole nanoseconds, so a cell ends where its last nanosecond
-        // does.
+        // Latencies are truncated to whole nanoseconds, so a cell ends with its last nanosecond.
         assert_eq!(total, below(upper + Span::from_ns(1)) as u64);
     }
 }

@@ -64,7 +64,7 @@ fn unit_draws_are_above_zero_and_even() {
 
 #[test]
 fn numbers_below_a_bound_are_equally_likely() {
-    // Three quarters of 2^64: without the rejection, every third number would be twice as likely.
+    // Three quarters of 2^64: without rejection, every third number would be twice as likely.
     let bound = 3 << 62;
     let mut rng = Seed(2).stream("below");
     let mut thirds = [0u32; 3];

@@ -97,7 +97,7 @@ fn distance(mut drawn: Vec<f64>, above: Survival) -> f64 {
 fn draws_follow_the_law() {
     for (spelling, above) in CONTINUOUS {
         let distance = distance(draws_ns(&service(spelling), DRAWS), above);
-        // Exceeded by chance once in 8,000 seeds: 2 exp(-2 · 2.2²).
+        // Exceeded by chance for one seed in 8,000: 2 exp(-2 · 2.2²).
         assert!(distance < 2.2 / (DRAWS as f64).sqrt(), "{spelling}: {distance}");
     }
 }
@@ -138,7 +138,7 @@ fn infinite_variances_are_none() {
     }
 }
 
-/// The size of each bound is four and a half standard deviations of this many draws.
+/// Each bound is four and a half standard deviations of this many draws.
 #[test]
 fn draws_have_the_mean_and_the_variation() {
     for (spelling, kurtosis) in [

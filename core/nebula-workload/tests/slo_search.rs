@@ -43,7 +43,7 @@ fn any_capacity_is_bracketed_from_any_first_rate() {
 
 #[test]
 fn a_good_first_guess_takes_few_probes() {
-    // 1 met, 1 missed twice, six bisections of which each miss is confirmed, 1 to confirm the end.
+    // 1 met, 1 missed twice, six bisections whose misses are confirmed, 1 to confirm the end.
     let result = run(search_from(100e3), |rps, _| rps <= 130e3);
     assert!(result.probes <= 16, "{result:?}");
 }
@@ -61,7 +61,7 @@ fn one_wrong_verdict_anywhere_changes_nothing() {
 
 #[test]
 fn random_misses_leave_the_answer_near() {
-    // A tenth of the probes below capacity miss: as on a machine with stalls.
+    // A tenth of the probes below capacity miss, as on a machine with stalls.
     let capacity = 730e3;
     let mut near = 0;
     for seed in 0..200 {
@@ -71,7 +71,7 @@ fn random_misses_leave_the_answer_near() {
         assert!(found <= capacity);
         near += u32::from(found > capacity * 0.95);
     }
-    // Two misses in a row at one of some eight points that matter: 0.99^8 = 0.92.
+    // Two misses in a row at one of some eight decisive points: 0.99^8 = 0.92.
     assert!(near > 170, "{near} of 200");
 }
 

@@ -1,4 +1,4 @@
-//! Traces: what is accepted, what is refused with which error, and that written traces parse back.
+//! Traces: accepted and refused input, with the errors, and written traces that parse back.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Key, Op, Operation, Rng, Seed, TraceReader, TraceWriter, WorkloadError};
@@ -104,7 +104,6 @@ fn repeated_times_are_allowed() {
     assert_eq!(read("5,get,1,0\n5,get,2,0\n5.0,get,3,0\n").unwrap().len(), 3);
 }
 
-/// A failing sink, for the errors of the writer.
 struct Full;
 
 impl std::io::Write for Full {
@@ -174,7 +173,7 @@ fn a_log_is_read_by_its_header() {
     let of: Vec<(u64, Op)> = operations.iter().map(|one| (one.at.as_ps(), one.op)).collect();
     assert_eq!(of, [(0, Op::Get), (1_500_000_000, Op::Delete)]);
     assert_eq!(operations[0].key, Key(17));
-    // Another column may be meant; and one that goes back is told.
+    // Another column may be meant, and one that decreases is an error.
     let said = read(log, Some("took=us")).unwrap_err();
     assert_eq!(said, "trace line 3: \"delete,200,user:1,1700000000002,9\": time goes back: sort the lines");
     assert!(read(log, Some("began=us")).unwrap_err().contains("it has no column \"began\""));

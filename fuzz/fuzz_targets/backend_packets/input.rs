@@ -1,5 +1,5 @@
-//! What the fuzzer generates: a tiny configuration and events, from few values, so that they
-//! collide often.
+//! The fuzzer's input: a tiny configuration and events, from few values, so that they collide
+//! often.
 
 use arbitrary::Arbitrary;
 use nebula_nic::{BackendConfig, Header, Kind, Mtu, NodeId, Policy, ScrubMode, Slot, SlotRange, Span, TransferId};
@@ -59,7 +59,7 @@ impl Config {
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub enum Op {
     Packet(Packet),
-    /// A core ends one of the RPCs it holds.
+    /// A core ends one of its RPCs.
     FreeHeld {
         which: u8,
     },

@@ -1,22 +1,21 @@
-//! A second back end, slow and simple: lists of what is live, searched linearly.
+//! A second back end, slow and simple: lists that are searched linearly.
 
 use nebula_nic::{
     Abandoned, Arrival, Backend, BackendConfig, CoreId, Dispatch, DropReason, Freed, Header, Kind, NackReason, NodeId,
     Policy, RpcKey, ScrubMode, SlotRange, Span, Timestamp, Verdict,
 };
 
-/// An RPC that lacks packets.
 struct Incomplete {
     rpc: RpcKey,
     slots: SlotRange,
     bytes: u32,
-    /// According to the first packet; the others are not consulted.
+    /// From the first packet; others are ignored.
     key_hash: u32,
     has: Vec<bool>,
     since: Timestamp,
 }
 
-/// A back end and its state as known from outside.
+/// A back end, and its state as seen from outside.
 pub struct Model {
     real: Backend,
     config: BackendConfig,
@@ -26,7 +25,6 @@ pub struct Model {
     incomplete: Vec<Incomplete>,
     /// In the order in which they became complete.
     waiting: Vec<Arrival>,
-    /// What cores hold, and which core.
     held: Vec<(CoreId, SlotRange)>,
     outstanding: Vec<u32>,
     nacked: Vec<RpcKey>,
@@ -66,8 +64,8 @@ impl Model {
         }
     }
 
-    /// The index of a packet's RPC among the incomplete ones; an RPC of a single packet is never
-    /// there.
+    /// The index of a packet's RPC among the incomplete ones, which an RPC of a single packet never
+    /// joins.
     fn place_of(&self, header: &Header) -> Option<usize> {
         let is_one_packet = header.rpc_bytes <= self.config.mtu.bytes().min(self.config.rpc_bytes_max);
         if is_one_packet { None } else { self.incomplete.iter().position(|rpc| rpc.rpc == header.rpc()) }
@@ -179,15 +177,14 @@ impl Model {
 
     pub fn set_queue_bound(&mut self, waiting: u32) {
         self.real.set_queue_bound(waiting);
-        // A bound beyond the capacity of the queue is reduced: incomplete RPCs, and the rounding up
-        // of a core's share, need places too.
+        // A bound beyond the queue's capacity is reduced: incomplete RPCs, and the rounding up of a
+        // core's share, need places too.
         let Self { config, queue_bound, .. } = self;
         let more = config.reassembler_entries + u32::from(config.cores);
         let has_all_places = config.queue_capacity >= config.slots;
         *queue_bound = if has_all_places { waiting } else { waiting.min(config.queue_capacity.saturating_sub(more)) };
     }
 
-    /// Takes every pending dispatch.
     pub fn drain(&mut self) {
         while let Some(Dispatch { core, arrival }) = self.real.poll_dispatch() {
             let place =
@@ -202,7 +199,6 @@ impl Model {
         assert!(self.waiting.is_empty() || !self.is_shared() || !has_credit, "a core with credit has no work");
     }
 
-    /// What the back end reports of itself agrees.
     pub fn check(&self) {
         assert_eq!(self.real.slots_used(), self.live().map(|slots| slots.slots).sum::<u32>());
         assert_eq!(self.real.slots_used() + self.real.slots_free(), self.config.slots);
@@ -220,7 +216,6 @@ impl Model {
         incomplete.chain(self.waiting.iter().map(|rpc| rpc.slots)).chain(self.held.iter().map(|&(_, slots)| slots))
     }
 
-    /// The longest run of slots that nothing holds.
     fn free_run_max(&self) -> u32 {
         let mut run = 0;
         let mut longest = 0;

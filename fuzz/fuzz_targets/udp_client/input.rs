@@ -1,4 +1,4 @@
-//! What the fuzzer draws: the client's calls, and what a server may send to it.
+//! The fuzzer's input: the client's calls, and messages of a server.
 
 use arbitrary::Arbitrary;
 use nebula::{FlowKind, RetryPolicy, Span};
@@ -29,7 +29,7 @@ pub(crate) enum Op {
     /// To the last hello.
     Welcome {
         mtu: u8,
-        /// Its upper half also says how long replies may be: 0 when the server does not say.
+        /// Its upper half is also the longest reply: 0 if the server does not say.
         rpc_bytes_max: u32,
     },
     Refusal {
@@ -57,7 +57,7 @@ pub(crate) enum Answer {
         first_missing: u16,
         bitmap: u64,
     },
-    /// From code 128 on a grant, of a packet more each.
+    /// From code 128 on a grant, of one more packet each.
     Fault {
         tid: u8,
         code: u8,
@@ -66,8 +66,7 @@ pub(crate) enum Answer {
 }
 
 impl Input {
-    /// By something that is drawn anyway, so that inputs that were kept go on to mean what they
-    /// did.
+    /// Derived from existing input, so that seeds keep their meaning.
     pub(crate) fn flow(&self) -> FlowKind {
         FlowKind::ALL[self.ops.len() % 3]
     }

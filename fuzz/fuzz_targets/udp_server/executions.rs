@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The part of an RPC's bytes that identifies it: the first four, or all of them.
 type Name = Vec<u8>;
 
-/// Requests sent, and RPCs executed.
 #[derive(Debug, Default)]
 pub(crate) struct Executions {
     /// The transfer ids of the requests whose payload begins with these bytes.
@@ -17,8 +16,8 @@ pub(crate) struct Executions {
 }
 
 impl Executions {
-    /// Fills the payload of each request in a datagram with the request's transfer id, and records
-    /// it as sent.
+    /// Fills the payload of each request in a datagram with its transfer id, and records it as
+    /// sent.
     pub(crate) fn mark(&mut self, body: &mut [u8]) {
         for (tid, payload) in request_payloads(body) {
             let payload = &mut body[payload];
@@ -27,12 +26,10 @@ impl Executions {
         }
     }
 
-    /// The handler was called with this request.
     pub(crate) fn execute(&mut self, request: &[u8]) {
         *self.executed.entry(name(request)).or_default() += 1;
     }
 
-    /// Checks that each RPC was executed at most once, and none that was never sent.
     pub(crate) fn check(&self) {
         for (name, &times) in &self.executed {
             let tids = self.sent.get(name).map_or(0, BTreeSet::len);

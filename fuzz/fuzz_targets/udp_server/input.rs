@@ -1,4 +1,4 @@
-//! What the fuzzer draws: a small server, and the datagrams it receives.
+//! The fuzzer's input: a small server, and the datagrams it receives.
 
 use crate::udp_raw::{MTU, NO_BUDGET, Packet, cancel, pull};
 use arbitrary::Arbitrary;
@@ -23,7 +23,6 @@ pub(crate) enum Op {
     },
     /// Any bytes, in a frame of the client.
     Body(Vec<u8>),
-    /// Messages of the client.
     Messages(Vec<Message>),
     Wait {
         us: u16,
@@ -38,9 +37,9 @@ pub(crate) enum Message {
         pkt_idx: u8,
         wants_ack: bool,
         budget_us: Option<u16>,
-        /// How long ago it was stamped, in microseconds; ahead where negative.
+        /// Microseconds since its stamp; negative if ahead.
         age_us: i16,
-        /// By how much the payload is longer or shorter than the header says.
+        /// The payload's bytes beyond the header's length, or missing from it.
         excess: i8,
     },
     Pull {
@@ -51,7 +50,7 @@ pub(crate) enum Message {
     Cancel {
         tid: u8,
     },
-    /// The end is removed, by this many bytes.
+    /// Removes this many bytes from the end.
     Cut {
         tid: u8,
         by: u8,
@@ -74,8 +73,7 @@ impl Input {
 }
 
 impl Message {
-    /// The message's bytes; [`Executions::mark`](crate::executions::Executions::mark) fills the
-    /// payload.
+    /// The payload is filled by [`Executions::mark`](crate::executions::Executions::mark).
     pub(crate) fn bytes(&self, now_ns: u64) -> Vec<u8> {
         match *self {
             Self::Request { tid, bytes, pkt_idx, wants_ack, budget_us, age_us, excess } => {
@@ -87,7 +85,7 @@ impl Message {
                     rpc_bytes: bytes.into(),
                     pkt_idx: pkt_idx.into(),
                     wants_ack,
-                    // Messages of one number come with and without.
+                    // Messages of one number have it set or not.
                     wants_grants: age_us % 2 == 0,
                     budget_us: budget_us.map_or(NO_BUDGET, u32::from),
                     stamp_ns: now_ns.saturating_add_signed(-1000 * i64::from(age_us)),

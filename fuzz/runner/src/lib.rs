@@ -1,9 +1,9 @@
 //! `cargo xtask explore fuzz`: libFuzzer on stable Rust, with no tool but a C++ compiler.
 //!
-//! The targets are the programs of the workspace `fuzz/`, laid out for cargo-fuzz, so that
-//! `cargo fuzz run` works too. They are built here with the instrumentation that cargo-fuzz uses
-//! under `--sanitizer none`, which does not need a nightly compiler; safe Rust leaves a sanitizer
-//! little to find.
+//! The targets are the programs of the workspace `fuzz/`, laid out for cargo-fuzz, so
+//! `cargo fuzz run` works too. This builds them with the instrumentation of cargo-fuzz's
+//! `--sanitizer none`, which needs no nightly compiler; safe Rust leaves a sanitizer little to
+//! find.
 //!
 //! Two ways to run a target:
 //!
@@ -12,8 +12,7 @@
 //! | fixed | `fuzz/seeds/TARGET` | from a fixed seed | a number of inputs | `cargo xtask test`: the same inputs every time |
 //! | exploring | the seeds and `fuzz/corpus/TARGET`, which is not checked in | from a new seed | a time | people, and machines at night |
 //!
-//! `--keep` makes the findings of exploring part of the fixed run: inputs that reach code which no
-//! seed reaches are copied into the seeds.
+//! `--keep` copies inputs that reach new code into the seeds, and so into the fixed run.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
@@ -47,7 +46,7 @@ pub struct Args {
     list: bool,
 }
 
-/// Coverage by inline counters, and the operands of compares, so that constants are found and not
+/// Inline counters for coverage, and the operands of compares, so that constants are found and not
 /// guessed.
 const FLAGS: &[&str] = &[
     "--cfg fuzzing",
@@ -60,6 +59,10 @@ const FLAGS: &[&str] = &[
 ];
 
 /// Runs one target, or all, for a time or for a number of inputs.
+///
+/// # Errors
+///
+/// A target crashed, or could not be built.
 pub fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     let targets = chosen(targets(shell.root())?, args.target.as_deref())?;
     if args.list {
@@ -86,12 +89,15 @@ pub fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tries the same `inputs` inputs of every target as the last time.
+/// Tries the same `inputs` inputs of every target each time.
+///
+/// # Errors
+///
+/// As [`run`].
 pub fn run_fixed(shell: &Shell, inputs: u32) -> Result<(), Failure> {
     run(shell, &Args { target: None, seconds: 0, inputs: Some(inputs), keep: false, replay: None, list: false })
 }
 
-/// How a target is run, and when it ends.
 #[derive(Clone, Copy, Debug)]
 enum Effort {
     Fixed { inputs: u32 },
@@ -99,8 +105,6 @@ enum Effort {
 }
 
 impl Effort {
-    /// Where libFuzzer writes inputs that reach new code: among the build's files, or into the
-    /// corpus.
     fn corpus(self, shell: &Shell, target: &str) -> PathBuf {
         match self {
             Self::Fixed { .. } => shell.target().join("fuzz/fixed").join(target),
@@ -122,7 +126,6 @@ pub fn has_cxx(shell: &Shell) -> bool {
     shell.has("c++", &["--version"])
 }
 
-/// The names of the files in `fuzz/fuzz_targets`.
 fn targets(root: &Path) -> Result<Vec<String>, Failure> {
     let files = files::list(root.join("fuzz/fuzz_targets"))?.into_iter();
     Ok(files.filter_map(|file| Some(file.file_name()?.to_str()?.strip_suffix(".rs")?.to_owned())).collect())
@@ -136,22 +139,22 @@ fn chosen(targets: Vec<String>, wanted: Option<&str>) -> Result<Vec<String>, Fai
     Err(Failure::new(format!("no fuzz target `{wanted}`; there are: {}", targets.join(", "))))
 }
 
-/// A path as the caller meant it, whatever folder the program runs in.
+/// Resolved from the caller's folder: the program runs in another.
 fn from_here(path: &Path) -> Result<PathBuf, Failure> {
     path.canonicalize().attempt(format!("find {}", path.display()))
 }
 
-/// Builds every target; returns the folder they are in.
+/// Builds every target; returns their folder.
 fn build(shell: &Shell) -> Result<PathBuf, Failure> {
     let host = shell.host()?;
-    // With `--target`, the flags leave build scripts and procedural macros alone, which have no
-    // libFuzzer to link. Those are the repository's own.
+    // With `--target`, the flags do not apply to build scripts and procedural macros, which have no
+    // libFuzzer to link.
     let args = ["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--bins", "--target", &host];
     run_command(shell.cargo(&args).env("CARGO_TARGET_DIR", shell.target()).env("RUSTFLAGS", FLAGS.join(" ")))?;
     Ok(shell.target().join(host).join("release"))
 }
 
-/// Fuzzes one target. A fixed run begins with the seeds alone, whatever former runs found.
+/// Fuzzes one target. A fixed run begins with the seeds alone, whatever earlier runs found.
 fn fuzz(shell: &Shell, programs: &Path, target: &str, effort: Effort) -> Result<(), Failure> {
     let corpus = effort.corpus(shell, target);
     let [seeds, artifacts] = ["seeds", "artifacts"].map(|folder| format!("fuzz/{folder}/{target}"));
@@ -175,15 +178,13 @@ fn fuzz(shell: &Shell, programs: &Path, target: &str, effort: Effort) -> Result<
     )))
 }
 
-/// Copies those inputs of the corpus into the seeds that reach what no seed reaches.
 fn keep(shell: &Shell, programs: &Path, target: &str) -> Result<(), Failure> {
     let [corpus, seeds] = ["corpus", "seeds"].map(|folder| format!("fuzz/{folder}/{target}"));
     let mut command = shell.command(programs.join(target));
     run_command(command.args(["-merge=1", &seeds, &corpus]).args(LIMITS))
 }
 
-/// Runs a target and passes on what it says, but for the values it lists at the end for use as a
-/// dictionary.
+/// Runs a target and prints its output, except the values at the end for use as a dictionary.
 fn run_without_dictionary(command: &mut Command) -> Result<ExitStatus, Failure> {
     println!("$ {}", line_of(command));
     let mut child = command.stderr(Stdio::piped()).spawn().attempt("start the fuzz target")?;
@@ -196,7 +197,7 @@ fn run_without_dictionary(command: &mut Command) -> Result<ExitStatus, Failure> 
     child.wait().attempt("wait for the fuzz target")
 }
 
-/// One input takes well below a millisecond: a minute is an endless loop, on however busy a
+/// One input takes well below a millisecond: a minute means an endless loop, even on a busy
 /// machine.
 const LIMITS: &[&str] =
     &["-timeout=60", "-rss_limit_mb=2048", "-print_funcs=0", "-print_final_stats=1", "-verbosity=0"];

@@ -1,4 +1,4 @@
-//! What only hardware says: how many cycles a decision takes.
+//! The cycles of decisions, which only hardware has.
 
 use crate::lockstep::{Failure, Report, Run};
 use crate::plan;
@@ -6,16 +6,16 @@ use nebula_nic::NackReason;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Inputs of each run for the file of cycles.
+/// Of each run for the file of cycles.
 const INPUTS: u64 = 2_000_000;
 
-/// Decided in a cycle, at least: RPCs of one packet below saturation, and under overload.
+/// The fewest decisions per cycle: of RPCs of one packet below saturation, and under overload.
 const BELOW_SATURATION: f64 = 0.95;
 const UNDER_OVERLOAD: f64 = 0.9;
-/// From what makes a dispatch possible to the dispatch, at most.
+/// The most cycles from the cause of a dispatch to the dispatch.
 const DISPATCH_CYCLES: u64 = 2;
 
-/// What a run does not reach.
+/// The goal that a run misses.
 #[must_use]
 pub fn missed(run: &Run, report: &Report) -> Option<String> {
     let least = match run.mix.name {
@@ -30,7 +30,7 @@ pub fn missed(run: &Run, report: &Report) -> Option<String> {
     (rate < least).then(|| format!("{rate:.4} inputs a cycle, not {least}"))
 }
 
-/// A line for each size and mix, over the policies.
+/// Prints a line for each size and mix, over the policies.
 pub fn print(runs: &[Run], reports: &[Result<Report, Failure>]) {
     println!(
         "model        mix           inputs   a cycle (worst)  waits, cycles  dispatch  dispatches  buffer full  other NACKs   drops  refused frees  scrubs  abandoned"

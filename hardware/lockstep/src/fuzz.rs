@@ -1,6 +1,6 @@
-//! The inputs of the fuzz target `backend_packets`: its seeds, and more of them drawn by chance.
-//! Tiny servers of every shape, and what no ordinary traffic has: sizes of 2³², slots outside every
-//! buffer, RPCs under one number.
+//! The inputs of the fuzz target `backend_packets`: its seeds, and random ones. They are tiny
+//! servers of every shape, with inputs that ordinary traffic lacks: sizes of 2³², slots outside
+//! every buffer, several RPCs under one number.
 
 use crate::rng::Rng;
 use crate::rtl::Rtl;
@@ -13,19 +13,19 @@ use std::path::Path;
 #[path = "../../../fuzz/fuzz_targets/backend_packets/input.rs"]
 mod input;
 
-/// Bytes of an input that is drawn.
+/// Of a random input.
 const BYTES: usize = 700;
 
-/// What was tried.
+/// The number of trials.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tried {
-    /// Servers whose configuration is valid.
+    /// Servers with a valid configuration.
     pub servers: u64,
     /// Inputs to them.
     pub inputs: u64,
 }
 
-/// Tries the files of a folder, and then as many byte strings drawn with `seed`.
+/// Tries the files of a folder, and then `drawn` random inputs from `seed`.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ fn one(bytes: &[u8], x_seed: u64, tried: &mut Tried) -> Result<(), String> {
     let Ok(config) = Config::arbitrary(&mut unstructured) else { return Ok(()) };
     let config = config.build().scrub(ScrubMode::Ahead);
     let Ok(mut soft) = Backend::try_new(config) else { return Ok(()) };
-    // What no model does: a jbsq bound or a size beyond all that were compiled.
+    // Skips a jbsq bound or a size beyond all compiled models.
     let Ok(mut rtl) = Rtl::try_new(config, x_seed) else { return Ok(()) };
     tried.servers += 1;
     let mut held: Vec<(CoreId, SlotRange)> = Vec::new();

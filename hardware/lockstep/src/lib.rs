@@ -1,5 +1,5 @@
-//! The NIC in hardware: the modules of `hardware/rtl` in simulation, beside the state machines
-//! whose twins they are.
+//! The NIC in hardware: simulates the modules of `hardware/rtl` and compares them with the state
+//! machines.
 //!
 //! [`Rtl`](rtl::Rtl) decides as a [`Backend`](nebula_nic::Backend) does and counts cycles;
 //! [`lockstep`] compares the two over random [`traffic`]. `cargo hw rtl` runs all of it.

@@ -1,8 +1,8 @@
-//! The same inputs to the state machine and to the hardware, decision by decision.
+//! Gives the state machine and the hardware the same inputs, and compares every decision.
 //!
-//! An input is offered in each cycle in which one is taken: those before it are hashed meanwhile,
-//! or decided about. A decision must be the same. What it makes possible must be given to the same
-//! core, before the next input is decided about, as a log is recorded.
+//! An input is offered in each cycle that takes one, while earlier inputs are hashed or decided.
+//! Decisions must be the same. A dispatch that a decision makes possible must go to the same core
+//! before the next decision, as in a log.
 
 use crate::rtl::{Rtl, Shown, Unsupported};
 use crate::traffic::{Mix, Traffic};
@@ -11,38 +11,37 @@ use nebula_nic::{Backend, BackendConfig, Decision, Dispatch, Freed, Input, NackR
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Time from one input to the next.
+/// Between two inputs.
 const STEP: Span = Span::from_ps(500);
 
-/// Cycles that an input has for its hashes before the back end takes it, as many whatever comes:
-/// `hash_ahead`.
+/// The constant time for an input's hashes before the back end takes it: `hash_ahead`.
 const HASH_CYCLES: f64 = 5.0;
 
-/// A run: which model, which server, which traffic.
+/// A run: its model, server and traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The model, as in models.txt.
+    /// The model's name in models.txt.
     pub model: &'static str,
     /// The server, before [`Mix::configure`].
     pub config: BackendConfig,
-    /// What comes.
+    /// The traffic.
     pub mix: Mix,
-    /// How many inputs.
+    /// The number of inputs.
     pub inputs: u64,
-    /// What the inputs are drawn with.
+    /// The seed of the inputs.
     pub seed: u64,
-    /// What the registers begin with.
+    /// The seed of the registers' first values.
     pub x_seed: u64,
 }
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Inputs that agreed.
     pub inputs: u64,
-    /// RPCs whose first packet was written, and packets written in all.
+    /// RPCs whose first packet was written, and all packets written.
     pub writes: u64,
-    /// RPCs refused, by the code of the reason.
+    /// RPCs refused, by the reason's code.
     pub nacks: [u64; 9],
     /// Packets dropped.
     pub drops: u64,
@@ -56,24 +55,22 @@ pub struct Report {
     pub scrubs: [u64; 2],
     /// Cycles of the hardware.
     pub cycles: u64,
-    /// By how many cycles passed from the one in which an input was offered to the one in which it
-    /// was decided about: how many inputs.
+    /// The number of inputs by the cycles between their offer and their decision.
     pub waited: Vec<u64>,
     /// The most cycles from a decision to the dispatch that it made possible.
     pub dispatch_cycles_max: u64,
 }
 
 impl Report {
-    /// Inputs decided about in a cycle.
+    /// Decisions per cycle.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     pub fn inputs_per_cycle(&self) -> f64 {
         self.inputs as f64 / self.cycles.max(1) as f64
     }
 
-    /// The squared coefficient of variation of the cycles from an input to the decision about it,
-    /// without those in which it is hashed while others are too: which is what queues see of their
-    /// distribution.
+    /// The squared coefficient of variation of the cycles from an input to its decision, as queues
+    /// see it: without the cycles in which several inputs are hashed at once.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "few cycles")]
     pub fn variation(&self) -> f64 {
@@ -117,11 +114,11 @@ impl Report {
 /// The first difference.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    /// Which input, from 0.
+    /// The input's number, from 0.
     pub number: u64,
     /// The input.
     pub input: Input,
-    /// What the state machine decided, and what the hardware did.
+    /// The two decisions.
     pub what: String,
 }
 
@@ -131,12 +128,12 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Why a run did not come to its end.
+/// Why a run ended early.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// The hardware does not do that.
+    /// The hardware lacks a feature.
     Unsupported(Unsupported),
-    /// It decided otherwise.
+    /// The decisions differ.
     Mismatch(Box<Mismatch>),
 }
 
@@ -150,15 +147,15 @@ impl fmt::Display for Failure {
 }
 
 impl Run {
-    /// Runs it, up to the first difference.
+    /// Runs up to the first difference.
     ///
     /// # Errors
     ///
-    /// What the hardware does not do, or the first difference.
+    /// A feature that the hardware lacks, or the first difference.
     ///
     /// # Panics
     ///
-    /// If the configuration is none that a back end can have.
+    /// If the configuration is invalid for a back end.
     pub fn run(&self) -> Result<Report, Failure> {
         let config = self.mix.configure(self.config);
         let rtl = Rtl::in_model(self.model, config, self.x_seed).map_err(Failure::Unsupported)?;
@@ -180,29 +177,26 @@ impl Run {
     }
 }
 
-/// A decision takes no longer than this, or something hangs.
+/// A decision that takes longer hangs.
 const CYCLES_MAX: u64 = 1_000_000;
 
-/// What the hardware is to decide.
+/// A decision that the hardware owes.
 struct Awaited {
     number: u64,
     input: Input,
-    /// The cycle in which the input was offered.
     offered: u64,
     decision: Option<Decision>,
-    /// What that makes possible.
+    /// Made possible by the decision.
     dispatch: Option<Dispatch>,
 }
 
-/// Both.
 struct Pair {
     soft: Backend,
     rtl: Rtl,
-    /// The inputs that were taken, and are not decided about yet.
+    /// Inputs that were taken but not yet decided.
     decides: VecDeque<Awaited>,
-    /// The input that was decided about last.
     last: (u64, Input),
-    /// What is to be given to a core, and the cycle of the decision that has made it possible.
+    /// The next dispatch, and the cycle of the decision that made it possible.
     expected: Option<(Dispatch, u64)>,
     report: Report,
 }
@@ -224,7 +218,7 @@ impl Pair {
         Ok(())
     }
 
-    /// An input a cycle, and RPCs given to cores as soon as they can be. Returns what was given
+    /// Offers an input a cycle, and lets dispatches go as soon as possible. Returns the dispatch
     /// until the input was taken.
     fn stream(&mut self, number: u64, at: Timestamp, input: Input) -> Result<Option<Dispatch>, Mismatch> {
         let mut given = None;
@@ -239,7 +233,7 @@ impl Pair {
             assert!(self.rtl.cycles() - offered < CYCLES_MAX, "{input} is never taken");
         }
         let is_end = matches!(input, Input::Timeout | Input::PeerGone(_));
-        // After an end the abandoned RPCs are asked for first, as the back end's contract says.
+        // After an end the back end's contract requires to poll abandoned RPCs first.
         let dispatch = if is_end { None } else { self.soft.poll_dispatch() };
         self.decides.push_back(Awaited { number, input, offered, decision, dispatch });
         if is_end {
@@ -255,7 +249,7 @@ impl Pair {
         Ok(given)
     }
 
-    /// What a cycle has shown, as the state machine has it.
+    /// Compares a cycle with the state machine.
     fn compared(&mut self, shown: Shown) -> Result<Option<Dispatch>, Mismatch> {
         let cycle = self.rtl.cycles();
         if shown.dispatch.is_some() || shown.decided.is_some() {
@@ -282,7 +276,7 @@ impl Pair {
         Ok(shown.dispatch)
     }
 
-    /// Cores fetch what waits: nothing is given to them otherwise.
+    /// Cores fetch waiting RPCs, and are given no others.
     fn fetch(&mut self, at: Timestamp, input: Input) -> Result<Option<Dispatch>, String> {
         let (decided, made) = (self.soft.apply(at, input), self.rtl.apply(at, input));
         same("decided", decided, made)?;
@@ -298,7 +292,7 @@ impl Pair {
         if !matches!(input, Input::Timeout | Input::PeerGone(_)) {
             return Ok(());
         }
-        // A dispatch goes on meanwhile; it is asked for with the next input.
+        // A dispatch goes on meanwhile; the next input asks for it.
         loop {
             let both = (self.soft.poll_abandoned(), self.rtl.poll_abandoned());
             if same("abandoned", both.0, both.1)?.is_none() {
@@ -309,7 +303,7 @@ impl Pair {
     }
 }
 
-/// The decision of both, if it is the same.
+/// The decision of both, if they agree.
 fn same<T: PartialEq + fmt::Debug>(what: &str, soft: T, rtl: T) -> Result<T, String> {
     if soft == rtl { Ok(soft) } else { Err(format!("{what}: the state machine {soft:?}, the hardware {rtl:?}")) }
 }

@@ -1,4 +1,4 @@
-//! Runs the hardware beside the state machines; `cargo hw rtl` calls this.
+//! Compares the hardware with the state machines; `cargo hw rtl` calls this.
 //!
 //! | command | |
 //! |---|---|
@@ -14,7 +14,6 @@ use nebula_rtl::{cycles, fuzz, model, modules, plan, replay};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// A folder of the repository.
 fn folder(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a package two folders below the root").join(path)
 }
@@ -52,7 +51,7 @@ fn check(inputs: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Each module beside its state machine, with registers that begin with three different values.
+/// Compares each module with its state machine, with three different seeds of the registers.
 fn check_modules(inputs: u64) -> Result<u64, String> {
     let mut count = 0;
     for name in modules::names() {
@@ -89,8 +88,7 @@ fn check_backends(inputs: u64) -> Result<u64, String> {
     }
 }
 
-/// The logs in `hardware/logs`, where the back ends were compiled that are as large as those
-/// servers.
+/// Replays the logs in `hardware/logs`, if a back end as large as those servers was compiled.
 fn check_logs() -> Result<(), String> {
     if !model::names().any(|name| name == "backend256") {
         println!("rtl: without backend256 no log is replayed");
@@ -108,7 +106,7 @@ fn replay_log(log: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
     let (lines, cycles) = replay::replay(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
     println!("rtl: {}: {lines} lines agree, in {cycles} cycles", log.display());
-    // What `nebula explain` is shown as the hardware's.
+    // The hardware's log for `nebula explain`.
     let recorded = log.with_extension("rtl");
     match std::fs::read_to_string(&recorded) {
         Ok(last) if last != replay::record(&text, 1)? => {

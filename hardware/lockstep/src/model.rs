@@ -1,9 +1,9 @@
 //! A compiled module: ports by name, one call a clock cycle. The only file with `unsafe` code: the
-//! calls into what Verilator wrote.
+//! calls into Verilator's output.
 
 use std::ffi::c_void;
 
-/// A model as build.rs has compiled it.
+/// A model that build.rs has compiled.
 struct Table {
     name: &'static str,
     parameters: &'static [&'static str],
@@ -16,12 +16,12 @@ struct Table {
 
 include!(concat!(env!("OUT_DIR"), "/models.rs"));
 
-/// The names of the models that were compiled.
+/// The names of the compiled models.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLES.iter().map(|table| table.name)
 }
 
-/// The value of a parameter of a model, if it was compiled and has one.
+/// The value of a parameter of a model, if the model was compiled and has the parameter.
 #[must_use]
 pub fn parameter(model: &str, name: &str) -> Option<u64> {
     let table = TABLES.iter().find(|table| table.name == model)?;
@@ -29,16 +29,16 @@ pub fn parameter(model: &str, name: &str) -> Option<u64> {
     table.parameters.iter().copied().find_map(value)?.parse().ok()
 }
 
-/// A port of a model: what is set before a cycle, or read after it.
+/// A port of a model: set before a cycle, or read after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Port(usize);
 
-/// A module in simulation. Its registers begin with values that depend on a seed, as those of a
-/// chip do.
+/// A module in simulation. As in a chip, its registers begin with arbitrary values, here from a
+/// seed.
 pub struct Model {
     table: &'static Table,
     handle: *mut c_void,
-    /// One more than there are inputs: the last is the reset, active low.
+    /// The inputs, and the reset, active low.
     inputs: Vec<u64>,
     outputs: Vec<u64>,
     cycles: u64,
@@ -49,8 +49,8 @@ impl Model {
     #[must_use]
     pub fn new(name: &str, seed: u64) -> Option<Self> {
         let table = TABLES.iter().find(|table| table.name == name)?;
-        // SAFETY: `new` takes any number and returns a model that nobody else has; `drop` frees it
-        // once.
+        // SAFETY: `new` takes any number and returns a model that no other value owns; `drop` frees
+        // it once.
         let handle = unsafe { (table.new)(seed) };
         Some(Self {
             table,
@@ -65,7 +65,7 @@ impl Model {
     ///
     /// # Panics
     ///
-    /// If the module has none of that name.
+    /// If the module has no such input.
     #[must_use]
     pub fn input(&self, name: &str) -> Port {
         let at = self.table.inputs.iter().position(|port| *port == name);
@@ -76,39 +76,39 @@ impl Model {
     ///
     /// # Panics
     ///
-    /// If the module has none of that name.
+    /// If the module has no such output.
     #[must_use]
     pub fn output(&self, name: &str) -> Port {
         let at = self.table.outputs.iter().position(|port| *port == name);
         Port(at.unwrap_or_else(|| panic!("{} has no output {name}", self.table.name)))
     }
 
-    /// Sets an input until it is set again.
+    /// Sets an input; it keeps its value.
     #[inline]
     pub fn set(&mut self, port: Port, value: u64) {
         self.inputs[port.0] = value;
     }
 
-    /// Sets an input by its name, for those that are set once.
+    /// Sets an input by its name, for inputs that are set once.
     pub fn set_named(&mut self, name: &str, value: u64) {
         let port = self.input(name);
         self.set(port, value);
     }
 
-    /// What an output was in the last cycle.
+    /// The value of an output in the last cycle.
     #[must_use]
     #[inline]
     pub fn get(&self, port: Port) -> u64 {
         self.outputs[port.0]
     }
 
-    /// What an output was, by its name.
+    /// The value of an output by its name.
     #[must_use]
     pub fn get_named(&self, name: &str) -> u64 {
         self.get(self.output(name))
     }
 
-    /// One clock cycle: what it decides is there to read, and what it remembers is remembered.
+    /// Runs one clock cycle: outputs can be read, and registers are updated.
     #[inline]
     pub fn cycle(&mut self) {
         self.cycles += 1;
@@ -117,11 +117,11 @@ impl Model {
         unsafe { (self.table.cycle)(self.handle, self.inputs.as_ptr(), self.outputs.as_mut_ptr()) }
     }
 
-    /// Cycles until an output says `value`.
+    /// Runs cycles until an output has `value`.
     ///
     /// # Panics
     ///
-    /// If it does not in a million cycles: something hangs.
+    /// After a million cycles, which means a hang.
     pub fn cycle_until(&mut self, output: &str, value: u64) {
         let port = self.output(output);
         for _ in 0..1_000_000 {
@@ -146,7 +146,7 @@ impl Model {
         }
     }
 
-    /// Cycles since it was made.
+    /// Cycles since it was created.
     #[must_use]
     pub fn cycles(&self) -> u64 {
         self.cycles

@@ -1,5 +1,4 @@
-//! Each module against the state machine that is its twin, by itself: a difference in here says
-//! where the one of the whole comes from.
+//! Compares each module alone with its state machine, to locate a difference of the whole.
 
 mod buffer;
 mod choosers;
@@ -11,11 +10,10 @@ use crate::model::{self, Model};
 use crate::rng::mix;
 use nebula_nic::Header;
 
-/// A module and its check: inputs, the seed of those, and that of the registers. It returns the
-/// first difference.
+/// A module's check with a number of inputs and their seed; returns the first difference.
 type Check = fn(&mut Model, u64, u64) -> Result<(), String>;
 
-/// The modules by the names of their models.
+/// By the names of their models.
 const CHECKS: &[(&str, Check)] = &[
     ("buffer", buffer::check),
     ("jbsq", choosers::jbsq),
@@ -32,12 +30,12 @@ const CHECKS: &[(&str, Check)] = &[
     ("manager", manager::check),
 ];
 
-/// The modules that were compiled.
+/// The compiled modules.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|(name, _)| *name).filter(|name| model::names().any(|compiled| compiled == *name))
 }
 
-/// Feeds a module and its twin the same inputs.
+/// Feeds a module and its state machine the same inputs.
 ///
 /// # Errors
 ///
@@ -52,12 +50,10 @@ pub fn check(name: &str, inputs: u64, seed: u64, x_seed: u64) -> Result<(), Stri
     check(&mut model, inputs, seed)
 }
 
-/// The hash of an RPC by its sender and transfer.
 fn hash_of(header: &Header, seed: u64) -> u64 {
     mix((u64::from(header.snid.0) << 32 | u64::from(header.tid.0)) ^ seed)
 }
 
-/// Nothing, if both say the same; else what differs.
 fn same<T: PartialEq + std::fmt::Debug>(number: u64, what: &str, soft: T, rtl: T) -> Result<(), String> {
     if soft == rtl {
         return Ok(());

@@ -1,5 +1,4 @@
-//! What a run of CI tries: every policy in every size of server and every mix, most of it where it
-//! is cheap.
+//! The runs of CI: every policy in every size of server and every mix, mostly in small models.
 
 use crate::lockstep::{Failure, Report, Run};
 use crate::model;
@@ -9,11 +8,11 @@ use nebula_nic::{BackendConfig, Policy, ScrubMode, Span};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How much of all inputs each model gets, in percent.
+/// Each model's share of all inputs, in percent.
 const SHARES: &[(&str, u64)] =
     &[("backend16", 46), ("backend64", 24), ("backend256", 14), ("backend1024", 11), ("trusted16", 5)];
 
-/// Seeds of the registers: a decision must not depend on what they begin with.
+/// Decisions must not depend on the registers' first values.
 pub const X_SEEDS: [u64; 3] = [1, 2, 3];
 
 /// The policies of a model.
@@ -22,8 +21,7 @@ pub fn policies(model: &str) -> Vec<Policy> {
     let bound_max = model::parameter(model, "BoundMax").unwrap_or(0);
     let samples = Policy::SAMPLES.iter().filter_map(|text| text.parse::<Policy>().ok());
     let fits = |policy: &Policy| has_queue_per_core(*policy) || u64::from(policy.bound()) <= bound_max;
-    // Those that the NIC decides about as about another one in this list, once: in the smallest
-    // model.
+    // The NIC decides for these as for another one in this list: the smallest model covers them.
     let is_alias = |policy: &Policy| {
         matches!(policy, Policy::McsLock | Policy::Preemptive(_) | Policy::Altocumulus(_) | Policy::Jbsq(1))
     };
@@ -31,7 +29,7 @@ pub fn policies(model: &str) -> Vec<Policy> {
     samples.filter(|policy| *policy != Policy::Darc && fits(policy) && is_wanted(policy)).collect()
 }
 
-/// A server in a model: as large as the model, and with as many slots as the mix needs to fill it.
+/// A server as large as the model, with as many slots as the mix needs to fill it.
 ///
 /// # Panics
 ///
@@ -52,7 +50,7 @@ pub fn config(model: &str, policy: Policy, mix: &Mix, seed: u64) -> BackendConfi
         .seed(seed)
 }
 
-/// All runs, of `inputs` inputs together at least.
+/// All runs, with at least `inputs` inputs together.
 #[must_use]
 pub fn runs(inputs: u64) -> Vec<Run> {
     let compiled: Vec<_> = SHARES.iter().filter(|(name, _)| model::names().any(|model| model == *name)).collect();
@@ -63,7 +61,7 @@ pub fn runs(inputs: u64) -> Vec<Run> {
         let each = (inputs * share).div_ceil(whole * (policies.len() * MIXES.len()) as u64);
         for (number, policy) in policies.into_iter().enumerate() {
             for (at, mix) in MIXES.iter().enumerate() {
-                // A core that the front end is trusted to speak for frees what it holds.
+                // A trusted front end frees only ranges that its core holds.
                 let hostile = if name.starts_with("trusted") { 0 } else { mix.hostile };
                 let mix = Mix { hostile, ..*mix };
                 let seed = (number * MIXES.len() + at) as u64;
@@ -76,7 +74,7 @@ pub fn runs(inputs: u64) -> Vec<Run> {
     runs
 }
 
-/// Does all of `runs`, side by side; each with its report or failure, in order.
+/// Runs all of `runs` in parallel; returns each report or failure, in order.
 ///
 /// # Panics
 ///

@@ -1,33 +1,32 @@
-//! Logs of decisions that servers have recorded, decided about again by the hardware.
+//! Lets the hardware decide again about servers' logs of decisions.
 
 use crate::rtl::Rtl;
 use nebula_nic::decision::{Beside, Difference, LOG_HEADER, decide_again, read_text, replay_through};
 use nebula_nic::{Backend, BackendConfig, LogLine, ScrubMode, Sources, Tenants};
 
-/// Entries of the reassembler that every model has but the smallest.
+/// Of the reassembler in every model but the smallest.
 const ENTRIES: u32 = 16;
 
-/// Replays a log in its text form; returns the lines that agreed, and the cycles that they took.
+/// Replays a log in its text form; returns the lines that agreed, and their cycles.
 ///
-/// The hardware scrubs ahead of need, knows one source, and reassembles fewer RPCs at once. Of a
-/// server that is configured otherwise, a log is replayed in which that makes no difference: a
-/// state machine configured as the hardware has to agree first.
+/// The hardware scrubs ahead of need, knows one source, and reassembles fewer RPCs at once. A log
+/// of a server with another configuration is replayed only if that makes no difference: a state
+/// machine configured like the hardware has to agree first.
 ///
 /// # Errors
 ///
-/// What cannot be read or is not in hardware, or the first difference.
+/// An unreadable log, a feature that is not in hardware, or the first difference.
 pub fn replay(text: &str, x_seed: u64) -> Result<(usize, u64), String> {
     let (mut rtl, config, lines) = started(text, x_seed)?;
     let lines = replay_through(&mut rtl, Beside::new(&config), lines).map_err(|difference| difference.to_string())?;
     Ok((lines, rtl.cycles()))
 }
 
-/// What the hardware decides about the inputs of a log, as a log: each line with the cycles that it
-/// took in a comment.
+/// The hardware's log of the same inputs, with each line's cycles in a comment.
 ///
 /// # Errors
 ///
-/// As [`replay`], but for a difference, which is in the result.
+/// As [`replay`], but a difference is part of the result.
 pub fn record(text: &str, x_seed: u64) -> Result<String, String> {
     let (mut rtl, config, lines) = started(text, x_seed)?;
     let mut beside = Beside::new(&config);
@@ -41,7 +40,6 @@ pub fn record(text: &str, x_seed: u64) -> Result<String, String> {
     Ok(record)
 }
 
-/// The hardware that decides about a log.
 fn started(text: &str, x_seed: u64) -> Result<(Rtl, BackendConfig, Vec<LogLine>), String> {
     let (config, lines) = read_text(text).map_err(|error| error.to_string())?;
     let entries = config.reassembler_entries.min(ENTRIES);

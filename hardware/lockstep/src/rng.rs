@@ -1,4 +1,4 @@
-//! The generator behind the random inputs: the same inputs from the same seed on every machine.
+//! The generator of random inputs: the same from one seed on every machine.
 
 /// The hash of a key: the finalizer of SplitMix64.
 #[must_use]
@@ -30,12 +30,12 @@ impl Rng {
         u32::try_from(((self.word() >> 32) * u64::from(below)) >> 32).expect("below a u32")
     }
 
-    /// Whether something happens that does in `percent` of 100 cases.
+    /// Whether a case of `percent` probability happens.
     pub fn happens(&mut self, percent: u32) -> bool {
         self.below(100) < percent
     }
 
-    /// Which of `count` things, at least one.
+    /// An index below `count`, which is at least 1.
     pub fn which(&mut self, count: usize) -> usize {
         self.below(u32::try_from(count).expect("few")) as usize
     }

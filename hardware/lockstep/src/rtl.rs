@@ -1,5 +1,5 @@
-//! The back end in hardware: an [`Rtl`] is fed the inputs of a [`Backend`](nebula_nic::Backend) and
-//! decides.
+//! The back end in hardware: an [`Rtl`] decides about the inputs of a
+//! [`Backend`](nebula_nic::Backend).
 
 use crate::model::{self, Model, Port};
 use nebula_nic::decision::Decides;
@@ -10,10 +10,10 @@ use nebula_nic::{
 };
 use std::collections::VecDeque;
 
-/// A decision takes no longer than this, or something hangs.
+/// A decision that takes longer hangs.
 const CYCLES_MAX: u64 = 1_000_000;
 
-/// What the RTL does not do.
+/// A feature that the RTL lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub &'static str);
 
@@ -45,15 +45,14 @@ ports! { model;
         dispatch_arrived_o, abandoned_valid_o, abandoned_snid_o, abandoned_tid_o, abandoned_start_o, abandoned_bytes_o;
 }
 
-/// What a cycle shows: what was given to a core first, and then what was decided.
+/// The outputs of a cycle: first a dispatch, then a decision.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
-    /// Whether the input that was offered was taken.
+    /// Whether the offered input was taken.
     pub is_taken: bool,
-    /// An RPC was given to a core, before the decision of this cycle.
+    /// A dispatch, before the decision of this cycle.
     pub dispatch: Option<Dispatch>,
-    /// The first of the inputs that were taken before was decided about; with the decision, if it
-    /// asks for one.
+    /// The oldest undecided input was decided; with its decision, if it asks for one.
     pub decided: Option<Option<Decision>>,
 }
 
@@ -63,17 +62,16 @@ pub struct Rtl {
     ports: Ports,
     config: BackendConfig,
     up: u64,
-    /// The inputs that were taken, and are not decided about yet.
     taken: VecDeque<Input>,
 }
 
 impl Rtl {
-    /// A back end of that configuration in the smallest model that holds it, whose registers begin
-    /// with what `seed` says.
+    /// A back end of that configuration in the smallest model that holds it; `seed` sets the
+    /// registers' first values.
     ///
     /// # Errors
     ///
-    /// What the hardware does not do.
+    /// A feature that the hardware lacks.
     pub fn try_new(config: BackendConfig, seed: u64) -> Result<Self, Unsupported> {
         check(&config)?;
         let holds = |name: &&str| {
@@ -113,10 +111,9 @@ impl Rtl {
         self.model.cycles() - self.up
     }
 
-    /// One cycle, in which an input is offered, and RPCs are given to cores where `gives` says so.
+    /// Runs one cycle, which offers an input and allows dispatches if `gives`.
     ///
-    /// What the back end is not involved in is taken and decided about by itself: offer `None` for
-    /// it.
+    /// Offer `None` for an input that does not involve the back end.
     pub fn cycle(&mut self, offered: Option<(Timestamp, Input)>, gives: bool) -> Shown {
         self.model.set(self.ports.dispatch_ready_i, gives.into());
         match offered {
@@ -137,7 +134,7 @@ impl Rtl {
         shown
     }
 
-    /// What is pending when no input comes.
+    /// Runs a cycle without an input; returns a pending dispatch.
     pub fn idle(&mut self) -> Option<Dispatch> {
         self.cycle(None, true).dispatch
     }
@@ -245,7 +242,6 @@ impl Decides for Rtl {
     }
 }
 
-/// What of a configuration the hardware cannot do.
 fn check(config: &BackendConfig) -> Result<(), Unsupported> {
     let refusals = [
         (config.scrub != ScrubMode::Ahead, "scrub=on-full and scrub=after-nack: a decision would wait for a search"),
@@ -295,7 +291,7 @@ const fn policy_code(policy: Policy) -> u64 {
     }
 }
 
-/// Whether RPCs join the queue of a core under this policy.
+/// Whether RPCs join a core's queue under this policy.
 #[must_use]
 pub const fn has_queue_per_core(policy: Policy) -> bool {
     policy_code(policy) != 0
@@ -313,7 +309,7 @@ const fn op(input: Input) -> u64 {
     }
 }
 
-/// Whether the back end is involved.
+/// Whether the input involves the back end.
 #[must_use]
 pub const fn is_event(input: Input) -> bool {
     !matches!(input, Input::Poll | Input::Type(_) | Input::Steal { .. } | Input::Turn { .. })

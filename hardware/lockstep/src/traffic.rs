@@ -1,10 +1,10 @@
-//! Random inputs of a server: RPCs that come in packets, cores that end them in any order, and
-//! peers that lie.
+//! Random inputs of a server: RPCs in packets, cores that end them in any order, and peers that
+//! lie.
 
 use crate::rng::Rng;
 use nebula_nic::{BackendConfig, CoreId, Dispatch, Header, Input, Kind, Mtu, NodeId, SlotRange, TransferId};
 
-/// What comes, as data.
+/// A kind of traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
     /// Its name.
@@ -17,14 +17,14 @@ pub struct Mix {
     pub slow: u32,
     /// The most inputs that are frees, in percent: 100 below saturation, fewer under overload.
     pub frees_max: u32,
-    /// Frees of what a core does not hold, in percent.
+    /// Frees of ranges that the core does not hold, in percent.
     pub hostile: u32,
-    /// Slots of the buffer for each core, at least 1,000 in all, if the model has as many: few of
-    /// them fill up soon.
+    /// Slots of the buffer for each core, at least 1,000 in all, as far as the model has them: few
+    /// fill up soon.
     pub slots_per_core: u32,
-    /// The queue's bound: a part of 1,000 of the slots, or of the places that the queue has for it.
+    /// The queue's bound, in thousandths of the slots, or of the queue's places for it.
     pub bound_permille: u32,
-    /// Whether packets of an RPC are lost, repeated and wrong, bounds change and peers go.
+    /// Whether packets of an RPC are lost, repeated and wrong, bounds change and peers leave.
     pub has_ends: bool,
     /// Whether cores fetch RPCs themselves.
     pub pulls: bool,
@@ -43,7 +43,7 @@ const ONE_PACKET: Mix = Mix {
     pulls: false,
 };
 
-/// The mixes: each finds differences that another misses.
+/// Each mix finds differences that another misses.
 pub const MIXES: &[Mix] = &[
     ONE_PACKET,
     Mix { name: "mixed", mtu: 4096, slots_max: 64, hostile: 3, ..ONE_PACKET },
@@ -100,11 +100,11 @@ impl Mix {
         MIXES.iter().copied().find(|mix| mix.name == name)
     }
 
-    /// A server of this mix.
+    /// A server for this mix.
     ///
     /// # Panics
     ///
-    /// If the mix is none that a server can have.
+    /// If the mix is invalid for a server.
     #[must_use]
     pub fn configure(&self, config: BackendConfig) -> BackendConfig {
         let places = config.queue_capacity.saturating_sub(config.reassembler_entries + u32::from(config.cores));
@@ -116,20 +116,18 @@ impl Mix {
     }
 }
 
-/// An RPC that a core has.
 struct Running {
     core: CoreId,
     slots: SlotRange,
     is_slow: bool,
 }
 
-/// An RPC of which packets are to come.
 struct Open {
     header: Header,
     left: Vec<u32>,
 }
 
-/// Makes inputs.
+/// The source of inputs.
 pub struct Traffic {
     mix: Mix,
     rng: Rng,
@@ -163,7 +161,7 @@ impl Traffic {
         }
     }
 
-    /// A core has got an RPC.
+    /// A core has received an RPC.
     pub fn handle_dispatch(&mut self, dispatch: Dispatch) {
         let is_slow = self.rng.happens(self.mix.slow);
         self.running.push(Running { core: dispatch.core, slots: dispatch.arrival.slots, is_slow });
@@ -199,7 +197,7 @@ impl Traffic {
         Input::Free { core, slots }
     }
 
-    /// Slots that are no RPC of that core, mostly near one that is.
+    /// A range that is no RPC of that core, mostly near one that is.
     fn hostile_free(&mut self) -> Input {
         let (core, start, slots) = match self.running.len() {
             0 => (self.core(), self.rng.below(self.slots + 64), self.rng.below(100)),
@@ -268,13 +266,13 @@ impl Traffic {
         self.part_of(which)
     }
 
-    /// A packet of an RPC that is to come, mostly a right one.
+    /// A packet of an incomplete RPC, mostly a correct one.
     fn part_of(&mut self, which: usize) -> Input {
         let left = self.open[which].left.len();
         let at = if self.rng.happens(70) { 0 } else { self.rng.which(left) };
         let mut header = self.open[which].header;
         header.pkt_idx = self.open[which].left[at];
-        // What counts is what the first packet says.
+        // Only the first packet's hash counts.
         header.key_hash += u32::from(self.mix.has_ends && self.rng.happens(50));
         if self.mix.has_ends && self.rng.happens(3) {
             match self.rng.below(4) {

@@ -1,15 +1,10 @@
-//! `nebula-hw formal`: proofs about single modules of the RTL, of a small geometry, with yosys and
+//! `nebula-hw formal`: proofs about single modules of the RTL, in a small geometry, with yosys and
 //! ABC.
 //!
-//! A property is an `assert` of hardware/formal, in a harness that gives the module any inputs at
-//! all, or in the contract of the module. ABC proves it for runs of any length, by
-//! property-directed reachability or by induction. Then the same is done with a wrong change in the
-//! RTL, which has to be found: a property that holds of anything says nothing.
-//!
-//! | module | what it holds |
-//! |---|---|
-//! | `property` | what is proved, and the wrong changes |
-//! | `contract` | a module with its contract, or replaced by it |
+//! A property is an `assert` in hardware/formal: in a harness that gives the module any inputs, or
+//! in the module's contract. ABC proves it for runs of any length, by property-directed
+//! reachability or by induction. Then the proof is repeated with a wrong change in the RTL, which
+//! it must find: a property that always holds is worthless.
 
 mod contract;
 mod property;
@@ -30,21 +25,19 @@ pub(crate) struct Args {
     only: Option<String>,
 }
 
-/// What ABC found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Holds,
     Broken,
 }
 
-/// The RTL that is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
     AsItIs,
     Mutant,
 }
 
-/// Cycles in which the wrong change of what is proved by induction has to be seen.
+/// Cycles in which induction must find the wrong change.
 const MUTANT_CYCLES: u32 = 80;
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
@@ -60,7 +53,6 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     wanted.into_iter().try_for_each(|property| checked(shell, property))
 }
 
-/// Proves a property, and finds its mutant.
 fn checked(shell: &Shell, property: &Property) -> Result<(), Failure> {
     let begin = Instant::now();
     let sources = Sources::read(&shell.root().join("hardware/rtl"))?;
@@ -102,13 +94,11 @@ fn answer(shell: &Shell, property: &Property, sources: &Sources, variant: Varian
         .ok_or_else(|| Failure::new(format!("{}: ABC gave no answer, see {}", property.name, log.display())))
 }
 
-/// What yosys makes a circuit of.
 struct Made {
     files: Vec<String>,
     top: String,
 }
 
-/// Writes the files of the circuit into a folder.
 fn made(shell: &Shell, property: &Property, sources: &Sources, folder: &Path) -> Result<Made, Failure> {
     let module = property.module;
     match property.circuit {
@@ -136,7 +126,7 @@ fn made(shell: &Shell, property: &Property, sources: &Sources, folder: &Path) ->
     }
 }
 
-/// A file of hardware/formal, or nothing where there is none.
+/// A file of hardware/formal, or an empty text.
 fn beside(shell: &Shell, name: &str) -> Result<String, Failure> {
     let path = path_of(shell, name);
     if !path.exists() {
@@ -149,8 +139,7 @@ fn path_of(shell: &Shell, name: &str) -> PathBuf {
     Path::new(shell.root()).join("hardware/formal").join(name)
 }
 
-/// The answer in what ABC prints. A step of an induction that fails is none: it does not say that a
-/// run leads there.
+/// The answer in ABC's output. A failed step of an induction is no answer: no run need lead there.
 fn said_by_abc(text: &str) -> Option<Answer> {
     if text.contains("was asserted in frame") {
         return Some(Answer::Broken);

@@ -33,7 +33,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files that the page is made of or consists of, those that exist.
+/// The existing files that the page consists of or is made from.
 fn texts(shell: &Shell) -> BTreeMap<&'static str, String> {
     let read = |path| Some((path, std::fs::read_to_string(shell.root().join(path)).ok()?));
     synth::FILES.into_iter().filter_map(read).collect()

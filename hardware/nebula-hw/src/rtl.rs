@@ -1,8 +1,7 @@
-//! `nebula-hw rtl`: the NIC in hardware beside its state machines.
+//! `nebula-hw rtl`: compares the NIC in hardware with its state machines.
 //!
 //! The RTL of `hardware/rtl` is linted, compiled with Debian's Verilator, and fed the inputs of the
-//! state machines in lockstep; see hardware/README.md. Where Verilator is missing this says so and
-//! is done.
+//! state machines in lockstep; see hardware/README.md. Without Verilator this says so and succeeds.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -69,7 +68,6 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Where the workspace of the hardware is built.
 fn target(shell: &Shell) -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(_) => shell.target().to_owned(),
@@ -77,12 +75,11 @@ fn target(shell: &Shell) -> PathBuf {
     }
 }
 
-/// A path as given, from the folder that this was started in.
 fn from_here(path: &std::path::Path) -> Result<PathBuf, Failure> {
     Ok(std::env::current_dir().attempt("find the current folder")?.join(path))
 }
 
-/// Every module by itself, with all warnings.
+/// Each module alone, with all warnings.
 fn lint(shell: &Shell) -> Result<(), Failure> {
     let folder = shell.root().join("hardware/rtl");
     let mut modules = Vec::new();

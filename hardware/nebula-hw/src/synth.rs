@@ -10,7 +10,7 @@
 //! | `scale` | from 180 nm to 22 nm, by named rules of thumb |
 //! | `result` | the file of results, hardware/synth/results.json |
 //! | `page` | the tables of docs/HARDWARE.md, made of that file |
-//! | `verdict` | the figures beside those of the papers |
+//! | `verdict` | the figures compared with those of the papers |
 //! | `picture` | the pipeline and the area by module, as SVG |
 //!
 //! A latch in any module fails, before anything is mapped.
@@ -57,7 +57,6 @@ pub(crate) struct Args {
     rtl: PathBuf,
 }
 
-/// Designs that are mapped at once.
 const AT_ONCE: usize = 2;
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
@@ -90,7 +89,6 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Maps all designs, [`AT_ONCE`] at a time; the first failure ends it.
 fn mapped(tools: &Tools<'_>, designs: &[Design], is_quick: bool) -> Result<Vec<Row>, Failure> {
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -117,8 +115,8 @@ fn taken<'a>(next: &AtomicUsize, designs: &'a [Design]) -> Option<(usize, &'a De
     Some((index, designs.get(index)?))
 }
 
-/// Maps one design in each way that is wanted of it. A quick run leaves out what takes minutes: bit
-/// vectors as flops, and the FPGA.
+/// Maps one design in all its ways. A quick run omits those that take minutes: bit vectors as
+/// flops, and the FPGA.
 fn row(tools: &Tools<'_>, design: &Design, is_quick: bool) -> Result<Row, Failure> {
     let begin = Instant::now();
     let memories = tools.map(design, Window::Memory)?;

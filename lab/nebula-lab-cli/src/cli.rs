@@ -36,7 +36,6 @@ enum Command {
     Thresholds(thresholds::Args),
 }
 
-/// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<(), Failure> {
     let (cli, given) = match parsed() {
         Ok(parsed) => parsed,
@@ -53,7 +52,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
 }
 
-/// The command, and the raw arguments. The raw arguments tell a given value from a default.
+/// The command and its raw arguments, which distinguish a given value from a default.
 fn parsed() -> Result<(Cli, ArgMatches), clap::Error> {
     let given = Cli::command().try_get_matches()?;
     let cli = Cli::from_arg_matches(&given).map_err(|error| error.format(&mut Cli::command()))?;

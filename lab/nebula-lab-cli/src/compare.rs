@@ -39,7 +39,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Runs all systems, prints a row for each and writes the report.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.list {
         return output::print(args.format, &listed());

@@ -25,7 +25,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Prints a row for each flow control.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = crate::progress::Replications::new();
     let answer = args.question.ask(&bar)?;

@@ -7,7 +7,7 @@
 //! | `compare` | the same for the published systems, side by side |
 //! | `size`, `running` | sizing a server; one that runs, as `nebula` measures it |
 //! | `incast` | many senders and one receive buffer, by flow control |
-//! | `reproduce` | published results beside reproduced ones |
+//! | `reproduce` | published results and reproduced ones |
 //! | `sweep` | a question at every point of a grid |
 //! | `thresholds` | thresholds of `altocumulus:G`, trained |
 //! | `report` | HTML reports |

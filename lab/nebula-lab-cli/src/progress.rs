@@ -5,7 +5,7 @@ use nebula_lab::Progress;
 
 use nebula_ui::output::bar;
 
-/// Counts replications; a precision may add more of them than were planned.
+/// Counts replications; a precision may add more than planned.
 pub(crate) struct Replications(ProgressBar);
 
 impl Replications {
@@ -31,7 +31,6 @@ impl Progress for Replications {
     }
 }
 
-/// Counts the points of a study.
 pub(crate) struct Points(ProgressBar);
 
 impl Points {
@@ -54,7 +53,7 @@ impl Progress for Points {
     }
 }
 
-/// Counts runs and searches, with the name of what they belong to.
+/// Counts runs and searches, with the name of their entry.
 pub(crate) struct Runs(ProgressBar);
 
 impl Runs {

@@ -1,11 +1,4 @@
-//! `nebula reproduce`: published results beside reproduced ones.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `args` | the command line |
-//! | `markdown` | comparisons as Markdown: the counts of docs/REPRODUCTION.md, and tables |
-//! | `golden` | values that the golden rows have as reproduced and a run no longer has |
-//! | `page` | the report |
+//! `nebula reproduce`: published results and reproduced ones.
 
 mod args;
 mod markdown;
@@ -21,7 +14,6 @@ use args::Form;
 use nebula_ui::output::Format;
 use nebula_ui::output::{self, Failure};
 
-/// Runs the selected entries, one after the other, and prints their rows.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let entries = args.question.entries()?;
     if args.list {

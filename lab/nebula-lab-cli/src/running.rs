@@ -8,11 +8,10 @@ use nebula_ui::Failure;
 use nebula_workload::{Rate, ServiceTime};
 use serde::Deserialize;
 
-/// What `nebula service-times` prints.
+/// The output of `nebula service-times`.
 #[derive(Deserialize)]
 struct Measured {
     name: String,
-    /// Times of handlers, in picoseconds.
     service_ps: Vec<u64>,
     rate_rps: f64,
     cores: u32,
@@ -22,11 +21,7 @@ struct Measured {
     nack_share: f64,
 }
 
-/// Has the server at `place` measured for a time.
-///
-/// # Errors
-///
-/// Those of `nebula service-times`, and a fault where there is no such program.
+/// Measures the server at `place` for a time.
 pub(crate) fn measured(place: &str, over: Span) -> Result<Running, Failure> {
     let program = nebula_ui::program::path_of("nebula").ok_or_else(|| {
         Failure::bad_input("--from: nebula measures a server that runs: cargo build --release -p nebula-cli")
@@ -53,7 +48,6 @@ pub(crate) fn measured(place: &str, over: Span) -> Result<Running, Failure> {
     })
 }
 
-/// How `nebula` failed.
 fn failure(code: Option<i32>, said: &str) -> Failure {
     let line = said.trim().lines().next_back().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line).to_owned();

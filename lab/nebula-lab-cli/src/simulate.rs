@@ -45,7 +45,6 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// The rows that are asked for instead of a row for each point.
 fn shown(args: &Args, simulation: &Simulation) -> Result<Option<Vec<Row>>, Failure> {
     match (args.per_replication, args.histogram) {
         (true, _) => Ok(Some(simulation.replications()?)),
@@ -70,8 +69,6 @@ fn draw(args: &Args, found: &[Found], rows: &[Row]) -> Result<(), Failure> {
         None => Ok(()),
     }
 }
-
-// -- block level --
 
 fn show_blocks(args: &Args, findings: &Findings, rows: &[Row]) -> Result<(), Failure> {
     let has_breakdown = args.question.has_breakdown();

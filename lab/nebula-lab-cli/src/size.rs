@@ -45,7 +45,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Prints a row for each number of cores and each load.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.report {
         report::check_directory("--report", path)?;

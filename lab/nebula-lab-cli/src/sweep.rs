@@ -55,7 +55,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Asks at all points and prints their rows.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let text = std::fs::read_to_string(&args.study)
         .map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", args.study.display())))?;
@@ -90,8 +89,8 @@ fn listed(point: &Point) -> Row {
     Row::new().field("command", command.clone()).field("key", point.key()).word("command", command)
 }
 
-/// A table has the points that were simulated: those that failed have no such columns, and are told
-/// below it.
+/// A table has only the points that were simulated: failed ones lack its columns, and are reported
+/// below.
 fn print(format: Format, results: &[PointResult]) -> Result<(), Failure> {
     let is_shown = |result: &&PointResult| format != Format::Table || result.error().is_none();
     let rows: Vec<Row> = results.iter().filter(is_shown).flat_map(PointResult::rows).collect();

@@ -67,7 +67,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Trains, prints a row for each load, and writes the table.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let training = training(args)?;
     let threads = nebula_sim::study::Threads::try_new(args.threads).map_err(nebula_lab::Failure::from)?;

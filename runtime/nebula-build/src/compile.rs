@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::{generate, lock, read};
 
 /// Compiles the `.proto` at `path`, relative to the crate, and writes the code to `OUT_DIR`.
-/// Imports are looked for beside the file.
+/// Imports are searched in the file's folder.
 ///
 /// # Errors
 ///
@@ -25,7 +25,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Looks for imports in this folder too.
+    /// Searches imports in this folder too.
     #[must_use]
     pub fn include(mut self, folder: impl Into<PathBuf>) -> Self {
         self.includes.push(folder.into());
@@ -39,17 +39,17 @@ impl Config {
         self
     }
 
-    /// Also writes the descriptors of the file and of all that it imports to this file: an encoded
-    /// `google.protobuf.FileDescriptorSet`, which clients in other languages can build messages
-    /// from.
+    /// Also writes the descriptors of the file and its imports to this file: an encoded
+    /// `google.protobuf.FileDescriptorSet`, from which clients in other languages can build
+    /// messages.
     #[must_use]
     pub fn descriptors(mut self, file: impl Into<PathBuf>) -> Self {
         self.descriptors = Some(file.into());
         self
     }
 
-    /// Whether a lock file that is behind its `.proto` is an error, instead of being written.
-    /// Default: as `NEBULA_LOCKED` says.
+    /// Whether a lock file that is behind its `.proto` is an error instead of being updated.
+    /// Default: whether `NEBULA_LOCKED` is 1.
     #[must_use]
     pub const fn locked(mut self, locked: bool) -> Self {
         self.locked = locked;
@@ -81,14 +81,13 @@ impl Config {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    // A file that is not touched is not compiled again.
+    // Cargo compiles an untouched file only once.
     if std::fs::read(path).is_ok_and(|before| before == bytes) {
         return Ok(());
     }
     std::fs::write(path, bytes).map_err(|cause| Error::Write { path: path.into(), cause })
 }
 
-/// Tells Cargo when to run the build script again.
 #[expect(clippy::print_stdout, reason = "how a build script speaks to Cargo")]
 fn rerun_if_changed(files: &read::Files, lock: &Path) {
     for path in files.paths.iter().map(PathBuf::as_path).chain([lock]) {

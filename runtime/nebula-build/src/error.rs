@@ -1,10 +1,10 @@
-//! Why a `.proto` was not compiled, in words for its author.
+//! The errors of compiling a `.proto`, in words for its author.
 
 use std::path::PathBuf;
 
 /// Why a `.proto` was not compiled.
 ///
-/// Its `Debug` is its message too, which is what a build script whose `main` returns it prints.
+/// Its `Debug` is its message, which a build script prints if its `main` returns it.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,7 +22,7 @@ pub enum Error {
         /// Each change, with what to do instead.
         changes: Vec<String>,
     },
-    /// It has changed, and the lock file is not to be written.
+    /// The lock file is behind, but must not be written.
     #[error("{lock} is behind its .proto: build once without NEBULA_LOCKED and check the file in")]
     Locked {
         /// The lock file.
@@ -35,7 +35,7 @@ pub enum Error {
     Lock {
         /// The lock file.
         lock: String,
-        /// What is wrong.
+        /// The cause.
         cause: String,
     },
     /// A file cannot be written.

@@ -1,4 +1,4 @@
-//! Rust code: prost's for messages of protobuf's encoding, our own for line messages and services.
+//! Rust code: prost's for messages of protobuf's encoding, Nebula's for line messages and services.
 
 mod comment;
 mod fields;
@@ -12,7 +12,7 @@ use crate::read::Files;
 use protox::prost_reflect::FileDescriptor;
 use std::collections::BTreeMap;
 
-/// The code of each package: the name of its file, and its text.
+/// The code of each package, by the name of its file.
 pub(crate) fn files(files: &Files) -> Result<BTreeMap<String, String>, Error> {
     let mut texts = proto::packages(files)?;
     for file in files.own() {
@@ -22,7 +22,6 @@ pub(crate) fn files(files: &Files) -> Result<BTreeMap<String, String>, Error> {
     Ok(texts)
 }
 
-/// The name of the file that has a package's code.
 fn package_file(package: &str) -> String {
     prost_build::Module::from_protobuf_package_name(package).to_file_name_or("_")
 }

@@ -17,24 +17,23 @@
 //!
 //! # What is generated
 //!
-//! | for | is generated |
+//! | for | code |
 //! |---|---|
-//! | a message whose fields have fixed sizes | a struct of little-endian fields, which is read where it lies ([`Encoding::Line`]) |
+//! | a message whose fields have fixed sizes | a struct of little-endian fields, read in place ([`Encoding::Line`]) |
 //! | any other message | prost's struct ([`Encoding::Proto`]) |
 //! | `service Shop` | `trait Shop` to implement, `ShopServer` for `Server::serve`, `ShopClient` |
 //!
 //! # The lock file
 //!
-//! Beside `shop.proto` lies `shop.proto.lock`, which is to be checked in. It has every number and
-//! type that peers may have been built with. A change that they would misread is an error with what
-//! to do instead; any other change is written to the lock file. With [`Config::locked`], or
-//! `NEBULA_LOCKED=1` in the environment, a lock file that is behind is an error too: for CI.
+//! Check `shop.proto.lock`, next to `shop.proto`, in: it has every number and type that peers may
+//! have been built with. A change that they would misread is an error that says what to do instead;
+//! other changes are written to the lock file. For CI, [`Config::locked`] or `NEBULA_LOCKED=1`
+//! makes a lock file that is behind an error too.
 //!
 //! # Without the compiler
 //!
-//! With `default-features = false` the crate is [`schema`] alone: what services and messages look
-//! like, and which versions fit each other. The runtime uses that part; the feature `compile` adds
-//! the rest.
+//! With `default-features = false` the crate is [`schema`] alone, which the runtime uses; the
+//! feature `compile` adds the rest.
 //!
 //! # Path of a file
 //!

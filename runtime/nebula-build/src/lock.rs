@@ -1,5 +1,4 @@
-//! The lock file beside a `.proto`: every number and type that peers may have been built with, as
-//! text.
+//! The lock file of a `.proto`: every number and type that peers may have been built with, as text.
 
 use crate::error::Error;
 use crate::read::Files;
@@ -14,15 +13,13 @@ use std::path::{Path, PathBuf};
 const BEFORE: &str =
     "# Written by nebula-build, to be checked in: numbers and types that peers may have been built with.\n";
 
-/// The lock file of a `.proto`.
 pub(crate) fn path(proto: &Path) -> PathBuf {
     let mut name = proto.as_os_str().to_owned();
     name.push(".lock");
     name.into()
 }
 
-/// Checks what the files say against the lock file, and writes what is new there, unless that
-/// `is_locked`.
+/// Compares the files with the lock file, and writes new declarations there, unless it `is_locked`.
 pub(crate) fn advance(path: &Path, files: &Files, is_locked: bool) -> Result<(), Error> {
     let lock = path.display().to_string();
     let damaged = |cause: String| Error::Lock { lock: lock.clone(), cause };
@@ -43,7 +40,7 @@ pub(crate) fn advance(path: &Path, files: &Files, is_locked: bool) -> Result<(),
     std::fs::write(path, print(&next)?).map_err(|cause| Error::Write { path: path.into(), cause })
 }
 
-/// What a `.proto` declares `reserved`.
+/// The `reserved` numbers of a `.proto`.
 struct Declared<'p>(&'p DescriptorPool);
 
 impl Reserved for Declared<'_> {
@@ -71,7 +68,6 @@ impl FileResolver for Definitions {
     }
 }
 
-/// The message `nebula.Schema`.
 fn definition() -> Result<MessageDescriptor, protox::Error> {
     let mut resolver = ChainFileResolver::new();
     resolver.add(Definitions);

@@ -5,7 +5,7 @@ use protox::prost_reflect::{
     DynamicMessage, FieldDescriptor, MessageDescriptor, MethodDescriptor, ReflectMessage, ServiceDescriptor, Value,
 };
 
-/// The value of an option; `None` where it is not set, or the options are not imported.
+/// The value of an option; `None` if it is not set, or the options are not imported.
 fn option(options: &DynamicMessage, name: &str) -> Option<Value> {
     let extension = options.descriptor().parent_pool().get_extension_by_name(name)?;
     options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
@@ -19,7 +19,6 @@ pub(crate) fn method_id(method: &MethodDescriptor) -> Option<u32> {
     option(&method.options(), "nebula.id")?.as_u32()
 }
 
-/// Whether its handler is for the pool.
 pub(crate) fn is_long(method: &MethodDescriptor) -> bool {
     option(&method.options(), "nebula.class").and_then(|class| class.as_enum_number()) == Some(1)
 }

@@ -1,4 +1,4 @@
-//! From files to what code is generated of: protobuf's rules by protox, then Nebula's own.
+//! Reads files for the generator: protobuf's rules by protox, then Nebula's own.
 
 mod encodings;
 mod schema;
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 /// A `.proto` with everything it imports.
 pub(crate) struct Files {
     pub(crate) pool: DescriptorPool,
-    /// Where its files lie, for Cargo.
+    /// For Cargo.
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) encodings: Encodings,
     pub(crate) schema: Schema,
 }
 
 impl Files {
-    /// The files that code is generated for: neither Google's nor Nebula's.
+    /// The files to generate code for: neither Google's nor Nebula's.
     pub(crate) fn own(&self) -> impl Iterator<Item = FileDescriptor> {
         own(&self.pool)
     }
@@ -33,7 +33,7 @@ fn own(pool: &DescriptorPool) -> impl Iterator<Item = FileDescriptor> {
     pool.files().filter(|file| !file.name().starts_with("google/protobuf/") && !file.name().starts_with("nebula/"))
 }
 
-/// Reads the file at `path`; imports are looked for beside it and in `includes`.
+/// Reads the file at `path`; imports are searched in its folder and in `includes`.
 pub(crate) fn files(path: &Path, includes: &[PathBuf]) -> Result<Files, Error> {
     let source::Sources { pool, paths } = source::read(path, includes)?;
     let mut faults = Vec::new();

@@ -1,8 +1,8 @@
-//! What services and their messages look like, and which versions of that fit each other.
+//! Schemas of services and their messages, and which versions of them fit each other.
 //!
-//! One [`Schema`] serves three: the compiler writes it into the lock file beside a `.proto` and
-//! refuses changes that would break peers ([`evolution`]); generated code carries it; and a client
-//! compares its own with its server's as it connects ([`fit`]).
+//! The compiler writes a [`Schema`] into the lock file of a `.proto` and refuses changes that would
+//! break peers ([`evolution`]). Generated code carries it, and a connecting client compares its own
+//! with its server's ([`fit`]).
 //!
 //! ```
 //! use nebula_build::schema::{Encoding, Field, Message, Schema, fit};
@@ -34,5 +34,5 @@ pub use fit::{Misfit, fit};
 /// The options that a `.proto` imports as `nebula/options.proto`.
 pub const OPTIONS_PROTO: &str = include_str!("../proto/nebula/options.proto");
 
-/// The definition of [`Schema`], as protobuf has it.
+/// The definition of [`Schema`] in protobuf.
 pub const SCHEMA_PROTO: &str = include_str!("../proto/nebula/schema.proto");

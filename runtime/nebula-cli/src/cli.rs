@@ -75,7 +75,6 @@ enum Load {
     Echo(Box<load::EchoArgs>),
 }
 
-/// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<(), Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
     elsewhere::run(&words)?;
@@ -106,19 +105,17 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
 }
 
-/// The raw arguments of the last of the commands that are given.
 fn innermost(given: &ArgMatches) -> &ArgMatches {
     given.subcommand().map_or(given, |(_, given)| innermost(given))
 }
 
-/// The command, and the raw arguments. The raw arguments tell a given value from a default.
+/// The command and its raw arguments, which distinguish a given value from a default.
 fn parsed(words: Vec<OsString>) -> Result<(Cli, ArgMatches), clap::Error> {
     let given = program().try_get_matches_from(words)?;
     let cli = Cli::from_arg_matches(&given).map_err(|error| error.format(&mut Cli::command()))?;
     Ok((cli, given))
 }
 
-/// The program: its own commands, and those of others beside them.
 fn program() -> clap::Command {
     let program = elsewhere::beside(Cli::command());
     let template = format!(
@@ -128,7 +125,6 @@ fn program() -> clap::Command {
     program.help_template(template)
 }
 
-/// The commands of the help, by what they are for.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Try it", &["demo", "doctor"]),
     ("Services and load", &["serve", "load", "config", "keygen"]),
@@ -136,7 +132,6 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Installation", &["completions", "man", "help"]),
 ];
 
-/// The lists of commands.
 fn groups(program: &clap::Command) -> String {
     let line = |name: &str| {
         let about = program.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
@@ -189,7 +184,7 @@ mod tests {
         assert_eq!(all, listed);
     }
 
-    /// More flags than these are not learnt. This number may only fall.
+    /// This number may only fall: users do not learn more flags.
     const FLAGS_MAX: usize = 150;
 
     #[test]

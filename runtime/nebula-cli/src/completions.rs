@@ -17,7 +17,6 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Prints the script for `program`.
 pub(crate) fn run(args: &Args, mut program: clap::Command) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "nebula", &mut script);

@@ -1,20 +1,9 @@
-//! `nebula demo`: a key-value service in a child process, driven past saturation by clients in this
-//! process.
+//! `nebula demo`: clients in this process drive a key-value service in a child process past
+//! saturation.
 //!
-//! The same loads are offered to two designs: NEBULA's, with NACKs and one buffer sized from the
-//! SLO, and the same server with connection-sized queues and no NACKs. The SLO is what this machine
-//! can promise, and the verdict is how many of all RPCs were answered within it.
-//!
-//! | module | what it does |
-//! |---|---|
-//! | `options` | the flags and the loads |
-//! | `machine` | divides cores and memory |
-//! | `service` | runs the service in a child process |
-//! | `pair` | runs a service with its clients |
-//! | `measure` | finds saturation and pauses under load |
-//! | `promise` | chooses the SLO |
-//! | `simulated` | the same comparison in simulated time, for a machine that is too busy |
-//! | `rows` | the rows of table, JSON and CSV |
+//! Two designs get the same loads: NEBULA's, with NACKs and one buffer sized from the SLO, and the
+//! same server with connection-sized queues and no NACKs. The SLO is what this machine can promise,
+//! and the verdict is how many of all RPCs were answered within it.
 
 mod machine;
 mod measure;
@@ -58,22 +47,20 @@ pub(crate) struct Args {
     options: Options,
 }
 
-/// Bytes of an RPC in addition to its value.
 #[expect(clippy::cast_possible_truncation, reason = "two dozen bytes")]
 const HEADER_AND_KEY_BYTES: u32 = (nebula_kvs::protocol::HEADER_BYTES + nebula_workload::KEY_BYTES) as u32;
-/// An RPC is sent late after this part of the SLO.
+/// An RPC counts as sent late after this part of the SLO.
 const LATE: u64 = 10;
-/// RPCs that clients have room for, as a multiple of those that are served within the SLO: the
-/// server's bound is 0.7 of these at most.
+/// Clients have room for this multiple of the RPCs that are served within the SLO. The server's
+/// bound is at most 0.7 of those.
 const ROOM: f64 = 1.5;
-/// From this share on, the load generator's own delays are pointed out.
+/// Above this share, a note reports the load generator's own delays.
 const LATE_SHARE: f64 = 0.01;
 
 fn after_help() -> String {
     format!("{EXAMPLES}\n\n{}", rows::FIELDS)
 }
 
-/// Runs the demo.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let setting = Setting::set(&args.options)?;
@@ -92,7 +79,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     draw(&args.options, &found)
 }
 
-/// What is found, row by row.
 struct Stage<'a> {
     setting: &'a Setting<'a>,
     found: Sweep,
@@ -115,7 +101,6 @@ impl<'a> Stage<'a> {
         Self { setting, found, rows: RowStream::new(setting.options.format) }
     }
 
-    /// Offers the loads to the real pair.
     fn measure(&mut self, slo: Span, measured: &UnderLoad) -> Result<(), Failure> {
         self.found.slo = slo;
         for kind in Kind::ALL {
@@ -128,7 +113,6 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Offers the loads to the designs in simulated time.
     fn simulate(&mut self, simulated: &Simulated) -> Result<(), Failure> {
         let saturation = simulated.saturation_rps();
         let alone = simulated.offer(Kind::Unbounded, Span::ZERO, LOADS[1] * saturation, self.setting.point)?;
@@ -145,7 +129,6 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Offers every load to a design.
     fn show(&mut self, kind: Kind, offer: &dyn Fn(f64, Span) -> Result<LoadOutcome, Failure>) -> Result<(), Failure> {
         let (name, what) = (kind.name().to_owned(), kind.what().to_owned());
         let mut design = Design { name, what, buffer_bytes: 0, points: Vec::new() };
@@ -170,14 +153,13 @@ impl<'a> Stage<'a> {
 }
 
 impl Kind {
-    /// The bounded design first.
     const ALL: [Self; 2] = [Self::SloBounded, Self::Unbounded];
 
-    /// A load whose clients have room for more RPCs than the server's bound lets wait, so that the
-    /// server decides what is refused.
+    /// The clients have room for more RPCs than the server's bound lets wait: the server decides
+    /// which to refuse.
     fn load(self, rps: f64, duration: Span, slo: Span, saturation_rps: f64) -> Load {
         let outstanding = ROOM * slo.as_secs_f64() * saturation_rps;
-        // What an unbounded server makes of its queue is what is shown: its clients wait too.
+        // The unbounded design shows the whole queue: its clients wait without limit.
         let patience = if self == Self::SloBounded { slo } else { Span::MAX };
         Load { rps, duration, outstanding, patience, late_after: slo / LATE }
     }

@@ -44,7 +44,6 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| format!("expected seconds from 0.01 to 3600, such as 2.5, not {text:?}"))
 }
 
-/// Prints a line for each check.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let time = Duration::from_secs_f64(args.seconds);

@@ -1,18 +1,5 @@
-//! The load driver: clients of the key-value service that send on an open-loop schedule, and their
-//! measurements.
-//!
-//! `nebula load kv` and `nebula demo` use it.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `plan` | the parameters of a load |
-//! | `run` | one load: a thread for each client, measurements merged |
-//! | `client` | one client's loop |
-//! | `one_sided` | GETs by one-sided reads of the server's store |
-//! | `connect` | connecting to a server that may still be starting |
-//! | `exchange` | encoding operations and checking replies |
-//! | `preload`, `search` | storing all keys first; searching for the highest load that meets the SLO |
-//! | `live` | the progress of a running load |
+//! The load driver of `nebula load kv` and `nebula demo`: clients of the key-value service that
+//! send on an open-loop schedule and measure.
 
 mod client;
 mod connect;

@@ -1,5 +1,5 @@
-//! `nebula serve echo`: a service that answers with the request, to measure everything but a
-//! service. Its client is [`load echo`](crate::load).
+//! `nebula serve echo`: answers with the request, to measure everything but a service. Its client
+//! is [`load echo`](crate::load).
 
 use std::hint::spin_loop;
 
@@ -46,7 +46,6 @@ pub(crate) struct Args {
     spin: bool,
 }
 
-/// Serves until a signal, then prints the server's counters.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let life = args.server.begin(false)?;
     let mut config = config(args)?;
@@ -57,7 +56,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     ended.end(printed)
 }
 
-/// Answers with the request after `work` of computation.
 fn echo(work: Span) -> impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static {
     let clock = Clock::new();
     let work_ticks = clock.ticks_of(work.as_ps());

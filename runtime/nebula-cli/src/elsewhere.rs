@@ -9,16 +9,14 @@ use clap::Command;
 use nebula_ops::life::{self, CheckArgs};
 use nebula_ui::{Failure, program};
 
-/// A command that another program has.
 struct Elsewhere {
-    /// The words after `nebula`.
+    /// After `nebula`.
     words: &'static [&'static str],
-    /// The flag without which they are not meant.
+    /// The command is this program's only with this flag.
     flag: Option<&'static str>,
-    /// The program, and the words that it calls this by.
+    /// The program, and its own words for the command.
     program: &'static str,
     says: &'static [&'static str],
-    /// The package that it is built from.
     package: &'static str,
     about: &'static str,
 }
@@ -42,7 +40,7 @@ const fn of(
     Elsewhere { words, flag: None, program, says, package: program, about }
 }
 
-/// Which words belong to which program.
+/// The first row that matches applies.
 const ELSEWHERE: &[Elsewhere] = &[
     lab(&["simulate"], "Simulate servers and NICs, with confidence intervals"),
     lab(&["compare"], "Compare published schedulers side by side"),
@@ -59,13 +57,11 @@ const ELSEWHERE: &[Elsewhere] = &[
     of("flight", &["demo", "flight"], &["demo"], "Flight registration in eight tiers: flight"),
 ];
 
-/// The names of the commands that stand beside the program's own in its help.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let listed = ELSEWHERE.iter().filter(|elsewhere| elsewhere.words.len() == 1 && elsewhere.flag.is_none());
     listed.map(|elsewhere| elsewhere.words[0])
 }
 
-/// The program with the commands of others, which completions and help name.
 pub(crate) fn beside(program: Command) -> Command {
     let commands = ELSEWHERE.iter().filter(|elsewhere| elsewhere.flag.is_none());
     commands.fold(program, |program, elsewhere| {
@@ -77,28 +73,20 @@ pub(crate) fn beside(program: Command) -> Command {
     })
 }
 
-/// Whether another program has the command of this name.
 #[cfg(test)]
 pub(crate) fn has(name: &str) -> bool {
     ELSEWHERE.iter().any(|elsewhere| elsewhere.words.last() == Some(&name))
 }
 
-/// Becomes the program that these words are for, if another one has them.
-///
-/// # Errors
-///
-/// Invalid input: that program is not built. Otherwise this does not return.
+/// Becomes the program that has the command in `words`, if another one has it. Returns an error if
+/// that program is not built.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let Some(elsewhere) = ELSEWHERE.iter().find(|elsewhere| elsewhere.has(words)) else { return Ok(()) };
     let Elsewhere { words: own, says, .. } = elsewhere;
     elsewhere.become_it(says.iter().map(OsString::from).chain(words[1 + own.len()..].iter().cloned()))
 }
 
-/// Becomes the program of the service that a file has settings of, if that is another one.
-///
-/// # Errors
-///
-/// As [`run`], or the file cannot be read.
+/// Becomes the program whose service a settings file is for, if that is another one.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let service = life::service_of(args)?;
     let Some(elsewhere) = ELSEWHERE.iter().find(|elsewhere| elsewhere.words == ["serve", service.as_str()]) else {
@@ -118,7 +106,6 @@ impl Elsewhere {
             && (self.flag.is_none() || words.iter().any(is_flag))
     }
 
-    /// Replaces this process by that program.
     fn become_it(&self, words: impl Iterator<Item = OsString>) -> Result<(), Failure> {
         let Self { words: own, program, package, .. } = self;
         let path = program::path_of(program).ok_or_else(|| {

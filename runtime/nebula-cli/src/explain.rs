@@ -1,5 +1,5 @@
-//! `nebula explain`: what the runtime, the simulator and the hardware decide about the same inputs,
-//! side by side.
+//! `nebula explain`: compares the decisions of the runtime, the simulator and the hardware about
+//! the same inputs.
 
 use std::path::{Path, PathBuf};
 
@@ -42,10 +42,9 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A line of the log of the hardware.
 struct Hardware {
     line: LogLine,
-    /// How long it took; as the file says.
+    /// `None` if the file does not say.
     cycles: Option<u64>,
 }
 
@@ -82,14 +81,13 @@ fn text(file: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", file.display())))
 }
 
-/// The lines of the hardware, which are of the same inputs.
 fn of_hardware(file: &Path, lines: &[LogLine]) -> Result<Vec<Hardware>, Failure> {
     let (_, decided) = log(file)?;
     let is_same = |(logged, decided): (&LogLine, &LogLine)| (logged.at, logged.input) == (decided.at, decided.input);
     if decided.len() != lines.len() || !lines.iter().zip(&decided).all(is_same) {
         return Err(Failure::bad_input(format!("{} is of other inputs than the log", file.display())));
     }
-    // The cycles stand in the comments of the lines.
+    // The cycles are in the comments of the lines.
     let text = text(file)?;
     let cycles = text.lines().filter(|line| line.contains("->")).map(|line| {
         let comment = line.split_once('#')?.1;
@@ -98,7 +96,6 @@ fn of_hardware(file: &Path, lines: &[LogLine]) -> Result<Vec<Hardware>, Failure>
     Ok(decided.into_iter().zip(cycles).map(|(line, cycles)| Hardware { line, cycles }).collect())
 }
 
-/// Whether the input or a decision names an RPC.
 fn is_about(line: &LogLine, rpc: &str) -> bool {
     let named = format!("rpc={rpc}");
     line.to_string().split([' ', ';']).any(|word| word == rpc || word == named)
@@ -127,7 +124,6 @@ fn row(number: usize, logged: &LogLine, (simulated, made): (&[Decision], Option<
         .word("agree", if agree { "yes" } else { "NO" })
 }
 
-/// The decisions as a log has them.
 fn words(decisions: &[Decision]) -> String {
     if decisions.is_empty() {
         return "-".to_owned();

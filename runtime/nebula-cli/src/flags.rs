@@ -1,10 +1,4 @@
 //! Flags and value syntax shared by several commands.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `servers` | the servers of a client |
-//! | `flow` | flow control of a client |
-//! | `slo_of` | bounds for single operations |
 
 mod flow;
 mod servers;

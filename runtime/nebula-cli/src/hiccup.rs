@@ -10,21 +10,19 @@ use nebula_workload::{GapDetector, GapSummary};
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
-/// Cores watched at once: the client's and the server's.
+/// One for a client and one for a server.
 const CORES: usize = 2;
-/// The most gaps remembered for each core.
+/// Of each core.
 const GAPS_MAX: usize = 1 << 18;
 
-/// The pauses of one core.
 #[derive(Clone, Debug)]
 pub(crate) struct CoreHiccups {
     pub(crate) core: usize,
     pub(crate) summary: GapSummary,
-    /// Lengths of the gaps of at least a microsecond.
+    /// Of the gaps of at least a microsecond.
     lengths: Vec<Span>,
 }
 
-/// Watches the first two cores in parallel for `time`; shorter after a signal.
 pub(crate) fn watch(time: Duration) -> Result<Vec<CoreHiccups>, Failure> {
     let cores = allowed_cores().into_iter().take(CORES);
     let spawn = |core| std::thread::Builder::new().name(format!("nebula-watch-{core}")).spawn(move || spin(core, time));
@@ -52,7 +50,7 @@ fn spin(core: usize, time: Duration) -> Result<CoreHiccups, Failure> {
 /// The lowest possible p99 of an RPC that takes no time itself but needs all of these cores at a
 /// random moment.
 ///
-/// An RPC that meets a gap of length L waits for the rest of it; it waits longer than x with the
+/// An RPC that meets a gap of length L waits for the rest of it. It waits longer than x with the
 /// probability (L − x) / observed, summed over all gaps longer than x and all cores. The floor is
 /// the x at which that is 1 %.
 pub(crate) fn p99_floor(cores: &[CoreHiccups]) -> Span {

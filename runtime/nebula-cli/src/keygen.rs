@@ -27,11 +27,10 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// Writes a new key, in hexadecimal.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let key = Key::random().map_err(|error| Failure::fault(format!("cannot read random bytes: {error}")))?;
     let line = format!("{} {}", args.name, key.to_hex());
-    // A name that no key file can have is refused before a file is there.
+    // Refuses an invalid name before the file exists.
     line.parse::<Keys>().map_err(|_| Failure::bad_input("--name: give up to 64 of a-z, A-Z, 0-9, '.', '_' and '-'"))?;
     let cannot = |error| Failure::bad_input(format!("cannot write {}: {error}", args.file.display()));
     let mut file =

@@ -53,7 +53,7 @@ const EXAMPLES: &str = "Examples:
 
 When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
 
-/// What a store of partitions does not have.
+/// Flags that do not apply to a store of partitions.
 const PARTITIONED_WITHOUT: [&str; 8] =
     ["memcached", "quotas", "eviction", "adopt", "load", "snapshot", "service_times", "work"];
 
@@ -213,7 +213,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
             (serving::start(&args, keys, times.as_ref(), &common, &parts)?, Some(common.store))
         }
     };
-    // A run without its log is not what was asked for.
+    // If the decision log cannot be written, the server ends.
     let goes_on = |servers: &[RunningServer]| servers.iter().all(|server| server.log_error().is_none());
     let goes_on: Option<GoesOn<'_>> = if args.decision_log.is_some() { Some(&goes_on) } else { None };
     let ended = life.live(servers, goes_on, |servers| read_keys_again(servers, &args))?;
@@ -226,7 +226,6 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// What is served to Nebula's own clients, if anything.
     fn own_endpoint(&self) -> Option<Endpoint> {
         let default = || Endpoint::Shm("kv".to_owned());
         self.endpoint.clone().or_else(|| self.memcached.is_empty().then(default))
@@ -239,22 +238,21 @@ impl Args {
         }
     }
 
-    /// An endpoint that other machines can reach, if there is one.
     fn network_endpoint(&self) -> Option<&Endpoint> {
         let is_own = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Udp(_) | Endpoint::Tcp(_) | Endpoint::Xdp(_));
-        // Those of tenants at tcp:// are memcached's, which has no keys.
+        // A tenant's tcp:// endpoint is memcached's, which has no keys.
         let tenants = self.quotas.iter().map(|quota| &quota.endpoint);
         let is_tenants = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Udp(_) | Endpoint::Xdp(_));
         self.endpoint.iter().filter(is_own).chain(tenants.filter(is_tenants)).next()
     }
 }
 
-/// Replaces the server's keys by those that are in its key file now. One that cannot be used
-/// changes nothing: a mistake in it is not to shut anybody out.
+/// Replaces the server's keys by those in its key file. A file with a mistake changes nothing, so
+/// that it locks out no client.
 fn read_keys_again(servers: &[RunningServer], args: &Args) {
     match args.server.read_keys(args.network_endpoint()) {
         Ok(keys) => {
-            // Servers whose clients have no keys leave them.
+            // Servers whose clients have no keys ignore them.
             servers.iter().for_each(|server| server.set_keys(&keys));
             tracing::info!("read the key file again: {} keys", keys.len());
         }
@@ -269,10 +267,10 @@ fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
     created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Items that a store has room for unless it is said otherwise: as many as in NEBULA's evaluation.
+/// The default number of items is that of NEBULA's evaluation.
 const ITEMS: u64 = 1_600_000;
 
-/// The sizes of the store of all that have no quota, or of all its partitions together.
+/// The sizes of the common store of all clients without a quota, or of all its partitions together.
 fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
     let mode = args.store_mode();
     let given = args.memory.map(memory::store_share).or(args.memory_bytes).unwrap_or(u64::MAX);
@@ -283,7 +281,6 @@ fn store_config(args: &Args) -> Result<StoreConfig, Failure> {
     }
 }
 
-/// The store of all that have no quota, whose memory clients may read if that is asked for.
 fn common(args: &Args) -> Result<Part, Failure> {
     if args.one_sided && args.own_endpoint().is_none() {
         return Err(Failure::bad_input("--one-sided needs --endpoint: memcached's protocols have no one-sided reads"));
@@ -308,7 +305,7 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
         .scrub(args.scrub)
         .tenants(args.tenants.clone());
     if let Some(memory) = args.memory {
-        // A server of Nebula's clients, one for each of memcached's addresses, and one for each
+        // One server for Nebula's clients, one for each of memcached's addresses, and one for each
         // tenant with a quota.
         let others = args.memcached.len() + args.quotas.len();
         let servers = u64::from(args.own_endpoint().is_some()) + others as u64;
@@ -331,8 +328,8 @@ fn config(args: &Args) -> Result<ServerConfig, Failure> {
     args.server.trained(config)
 }
 
-/// Bytes that a request by the schema has more than one of the byte protocol, at most: lengths of
-/// key and value, and the method.
+/// The most bytes by which a typed request exceeds one of the byte protocol: lengths of key and
+/// value, and the method.
 const SCHEMA_BYTES: usize = if cfg!(feature = "typed") { 16 } else { 0 };
 
 fn bytes(bytes: usize) -> u32 {

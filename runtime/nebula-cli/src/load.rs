@@ -1,12 +1,4 @@
 //! `nebula load kv` and `nebula load echo`: the open-loop clients of the services.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `args` | the command line of `load kv` |
-//! | `echo` | that of `load echo` |
-//! | `preset` | the loads of papers, by name |
-//! | `rows` | the results as rows |
-//! | `verdict` | whether the load was what was asked for |
 
 mod args;
 mod echo;

@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `cli` | the command line, its help and its errors |
 //! | `elsewhere` | the commands of other programs, such as `nebula-lab` |
-//! | `doctor` | checking this machine |
+//! | `doctor` | checks of this machine |
 //! | `kv`, `echo` | `serve kv`: the key-value service; `serve echo` and `load echo` |
 //! | `status`, `top` | a running server: its counters once, and live |
-//! | `replicas` | who the replicas of `serve kv --replicate` are |
+//! | `replicas` | the replicas of `serve kv --replicate` |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
 //! | `keygen` | a key for `udp://` and `tcp://` |
@@ -15,10 +15,10 @@
 //! | `flags` | flags and value syntax shared by several commands |
 //! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; memory for the store |
 //! | `report` | HTML reports and SVG charts |
-//! | `service_times` | what `nebula-lab size --from` asks a running server |
+//! | `service_times` | the service times of a running server, for `nebula-lab size --from` |
 //!
 //! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for
-//! invalid input, 1 for a fault, 141 where nobody reads the results any more, and nothing panics.
+//! invalid input, 1 for a fault, 141 if the reader of the results has gone, and nothing panics.
 //! *Enforced by* [`Failure`](nebula_ui::Failure), which every command returns, `tests/words.rs` and
 //! `tests/evidence.rs`.
 

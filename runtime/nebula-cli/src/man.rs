@@ -18,7 +18,6 @@ pub(crate) struct Args {
     folder: Option<PathBuf>,
 }
 
-/// Prints the page of `program`, or writes a page for each of its commands.
 pub(crate) fn run(args: &Args, program: clap::Command) -> Result<(), Failure> {
     match &args.folder {
         Some(folder) => write(folder, program),

@@ -8,29 +8,26 @@ use nebula_workload::KEY_BYTES;
 
 use nebula_ui::output::{Failure, units};
 
-/// The sizes of a store of `items` values of `value_bytes` bytes.
 pub(crate) fn config_for(items: u64, value_bytes: u32, mode: Mode) -> StoreConfig {
     StoreConfig { mode, ..StoreConfig::for_items(items, KEY_BYTES, value_bytes as usize) }
 }
 
-/// Bytes of the index and the log.
+/// Of the index and the log.
 pub(crate) fn store_bytes(config: &StoreConfig) -> u64 {
     const BUCKET_BYTES: u64 = 64;
     let extra = if config.mode == Mode::Store { config.extra_buckets as u64 } else { 0 };
     (config.buckets as u64 + extra) * BUCKET_BYTES + config.log_bytes as u64
 }
 
-/// What of the memory of a whole server its store may use.
 pub(crate) fn store_share(memory: u64) -> u64 {
     memory / SHARE.1 * SHARE.0
 }
 
-/// The same of receive buffers, and of the rings of clients.
+/// The share of the receive buffers, and that of the clients' rings.
 pub(crate) fn buffer_share(memory: u64) -> u64 {
     memory / 16
 }
 
-/// The most items whose store needs at most `budget` bytes.
 pub(crate) fn items_that_fit(value_bytes: u32, mode: Mode, budget: u64) -> u64 {
     let fits = |items: u64| store_bytes(&config_for(items, value_bytes, mode)) <= budget;
     // An item needs at least its value, and at least one granule of the log.
@@ -42,11 +39,8 @@ pub(crate) fn items_that_fit(value_bytes: u32, mode: Mode, budget: u64) -> u64 {
     fitting
 }
 
-/// The sizes of a store of `items` values, if it fits into `budget` bytes.
-///
-/// # Errors
-///
-/// Invalid input: no items, or too many; the message says how many would fit.
+/// The sizes of a store of `items` values, if it fits into `budget` bytes; otherwise the error says
+/// how many would fit.
 pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u64) -> Result<StoreConfig, Failure> {
     if items == 0 {
         return Err(Failure::bad_input("a store needs room for items: give --items of 1 or more"));
@@ -63,12 +57,7 @@ pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u
     )))
 }
 
-/// The sizes of a store of values of `value_bytes` bytes that takes at most `budget` bytes, and as
-/// much of them as it can use.
-///
-/// # Errors
-///
-/// Invalid input: not even the smallest store fits.
+/// The largest store of values of `value_bytes` bytes within `budget` bytes.
 pub(crate) fn config_within(budget: u64, value_bytes: u32, mode: Mode) -> Result<StoreConfig, Failure> {
     let config = match mode {
         // A cache may have items of any size: its log takes all that the index leaves.

@@ -1,5 +1,5 @@
-//! `nebula replicas`: who the replicas of a store are, which leads, how long its commits take; and
-//! changes of who they are.
+//! `nebula replicas`: shows a store's replicas, its leader and the time of its commits; adds and
+//! removes replicas.
 
 use std::path::PathBuf;
 
@@ -51,11 +51,10 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A replica that is added is first sent all that is there.
+/// A replica that is added first receives the whole store.
 #[cfg(feature = "replicate")]
 const PATIENCE: Span = Span::from_secs(60);
 
-/// Prints one row.
 #[cfg(feature = "replicate")]
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let keys = flags::read_keys(args.key_file.as_deref(), args.endpoint.has_network())?;
@@ -110,7 +109,6 @@ fn shown(ns: u64) -> String {
     if ns == 0 { "–".to_owned() } else { units::span(Span::from_ns(ns)) }
 }
 
-/// Says how to build a program that has them.
 #[cfg(not(feature = "replicate"))]
 pub(crate) fn run(_: &Args) -> Result<(), Failure> {
     Err(Failure::bad_input(

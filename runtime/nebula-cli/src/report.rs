@@ -1,12 +1,4 @@
-//! The reports of this program.
-//!
-//! `nebula-ui` has their frame and their charts.
-//!
-//! | module | what it makes |
-//! |---|---|
-//! | `finding` | the results of a sweep, for the page and for the table on the terminal |
-//! | `sweep` | the page of a sweep over the offered load, comparing designs: `nebula demo` |
-//! | `load` | the page of one load, or of a search for the load under the SLO: `nebula load kv --report` |
+//! The program's reports, in the frame of `nebula-ui`.
 
 pub(crate) mod finding;
 pub(crate) mod load;

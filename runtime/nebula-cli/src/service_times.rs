@@ -21,12 +21,11 @@ pub(crate) struct Args {
     over: Span,
 }
 
-/// Times that are drawn from, made from the server's histogram.
+/// The most times that the server's histogram is spread over.
 const TIMES_MAX: usize = 1 << 16;
 /// Fewer samples say little about a tail.
 const SAMPLES_MIN: u64 = 100;
 
-/// Measures a running server for a time and prints one row.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Args { server: place, over } = args;
     signal::catch()?;

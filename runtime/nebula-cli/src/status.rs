@@ -1,4 +1,4 @@
-//! `nebula status`: what a running server says of itself, once. The exit code is a health check.
+//! `nebula status`: the counters of a running server, once. The exit code is a health check.
 
 use std::time::Duration;
 
@@ -31,7 +31,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Prints one row.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let mut source = Source::connect(&args.endpoint)?;
@@ -46,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     verdict(&now)
 }
 
-/// What happened since `before`; since the server began where that is no snapshot.
+/// The change since `before`, or since the server's start if that is no snapshot.
 fn change(before: &Snapshot, now: &Snapshot) -> Change {
     if before.at_ns > 0 {
         return Change::between(before, now);
@@ -132,7 +131,7 @@ fn with_shown(row: Row, now: &Snapshot, change: &Change) -> Row {
         .shown("clients", now.clients.to_string())
 }
 
-/// Mean and quantiles, `null` without samples.
+/// `null` without samples.
 fn times(times: &Times) -> Value {
     let at = |share| Value::from(times.quantile_ns(share).map(|ns| rounded(ns, 10.0)));
     Value::object([

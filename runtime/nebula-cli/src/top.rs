@@ -1,9 +1,4 @@
-//! `nebula top`: a running server, live on a terminal; once, where there is none.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `screen` | the picture: text of the size of the terminal |
-//! | `series` | what happened over time, as a line of small bars |
+//! `nebula top`: a running server, live on a terminal, or once without one.
 
 mod screen;
 mod series;
@@ -47,10 +42,9 @@ fn interval(text: &str) -> Result<Span, String> {
     span.ok_or_else(|| format!("expected a time from 50ms to 3600s, not {text:?}"))
 }
 
-/// The size of a picture where there is no terminal.
+/// Without a terminal.
 const PIPE_COLUMNS: usize = 100;
 
-/// Shows the server until q, Ctrl-C, or its end.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let mut source = Source::connect(&args.endpoint)?;
@@ -111,7 +105,7 @@ fn live(source: &mut Source, term: &Term, every: Duration) -> Result<(), Failure
     }
 }
 
-/// Writes the picture over the one before, line by line, so that nothing flickers.
+/// Overwrites the previous picture line by line, so that nothing flickers.
 fn paint(term: &Term, lines: &[String], rows: usize) -> Result<(), Failure> {
     term.move_cursor_to(0, 0)?;
     for (at, line) in lines.iter().take(rows).enumerate() {
@@ -122,7 +116,7 @@ fn paint(term: &Term, lines: &[String], rows: usize) -> Result<(), Failure> {
     Ok(term.flush()?)
 }
 
-/// Keys as they are pressed, read by a separate thread: it ends with the process.
+/// Keys as they are pressed, read by a separate thread that ends with the process.
 fn keys() -> Receiver<Key> {
     let (tell, told) = channel();
     std::thread::spawn(move || {
@@ -136,7 +130,6 @@ fn keys() -> Receiver<Key> {
     told
 }
 
-/// Waits until `due`; whether it is the end.
 fn wait(keys: &Receiver<Key>, due: Instant) -> Result<bool, Failure> {
     loop {
         if signal::has_come() {
@@ -155,7 +148,6 @@ fn wait(keys: &Receiver<Key>, due: Instant) -> Result<bool, Failure> {
     }
 }
 
-/// What has happened since the last snapshot, or since the server began.
 fn change(now: &Snapshot, last: Option<&Snapshot>) -> Option<Change> {
     last.map(|last| Change::between(last, now))
 }

@@ -14,18 +14,17 @@ const LIMIT: Duration = Duration::from_secs(600);
 fn demo(args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nebula"));
     command.arg("demo").args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A separate process group, as a shell creates for a command: its signals do not reach the
+    // Its own process group, as a shell creates for a command, so that its signals do not reach the
     // test.
     command.process_group(0).spawn().unwrap()
 }
 
-/// Waits for the end, with a time limit.
 fn finish(child: Child) -> Output {
     let _watchdog = Watchdog::within(LIMIT, "a demo");
     child.wait_with_output().unwrap()
 }
 
-/// Processes of this machine whose command line holds `words`.
+/// Processes whose command line contains `words`.
 fn processes_with(words: &str) -> Vec<u32> {
     let is_one = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -63,7 +62,7 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
     let loads: Vec<f64> = rows.iter().map(|row| row["load"].as_f64().unwrap()).collect();
     assert_eq!(loads, [0.3, 0.7, 1.0, 1.5, 0.3, 0.7, 1.0, 1.5], "{out}");
     assert!(rows[4..].iter().all(|row| row["nack_share"] == 0.0), "without a bound nothing is NACKed: {out}");
-    // A machine that can promise nothing says so first, and simulates.
+    // A busy machine cannot promise anything: the demo says so first, and simulates.
     let says = if rows[0]["simulated"] == true { "Other work holds the cores" } else { "The SLO is " };
     assert!(err.starts_with(says), "{err}");
     assert!(err.contains("what it can do, the server with the bound answered "), "{err}");
@@ -79,7 +78,6 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
     assert!(!times_file(id).exists(), "the service times outlived the demo");
 }
 
-/// A row has its fields, and they agree with each other, whatever the machine did.
 fn check_row(row: &serde_json::Value) {
     let number = |field: &str| row[field].as_f64().unwrap_or_else(|| panic!("{field}: {row}"));
     assert!(number("offered_rps") > 0.0 && number("saturation_rps") > 0.0 && number("slo_ns") >= 100_000.0, "{row}");
@@ -93,12 +91,11 @@ fn check_row(row: &serde_json::Value) {
     assert!(row["simulated"].is_boolean(), "{row}");
 }
 
-/// The file of service times of the demo with this process id.
 fn times_file(id: u32) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("nebula-demo-{id}-service.csv"))
 }
 
-/// A demo that would take hours, after its service has started, with the service's process id.
+/// A demo that would take hours, once its service has started, and the service's process id.
 fn long_demo() -> (Child, u32) {
     let mut child = demo(&["--items", "200000", "--no-report", "--seconds-per-point", "600"]);
     let service = format!("shm://nebula-demo-{}", child.id());
@@ -118,7 +115,7 @@ fn ctrl_c_ends_the_demo_and_its_service() {
     let (child, _) = long_demo();
     let id = child.id();
     let service = format!("shm://nebula-demo-{id}");
-    // As a terminal does it: to every process of the group.
+    // Like a terminal: to every process of the group.
     rustix::process::kill_process_group(pid(child.id()), rustix::process::Signal::INT).unwrap();
     let output = finish(child);
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,5 +1,4 @@
-//! Results and logs that cannot be written: the program says so, and does not end as if they had
-//! been.
+//! If results or logs cannot be written, the program says so and fails.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -9,7 +8,6 @@ use crate::program::{PROGRAM, command, nebula, wait};
 use nebula::Client;
 use nebula_testing::evidence;
 
-/// Commands whose results are quick to have.
 const QUICK: &[&[&str]] = &[&["--version"], &["load", "kv", "--help"], &["completions", "bash"], &["man"]];
 
 #[test]
@@ -43,7 +41,7 @@ fn a_decision_log_on_a_full_disk_starts_no_server() {
     }
 }
 
-/// A name in `folder` to which a group appends its number to write to a full disk.
+/// A name in `folder`; with a group's number appended, it leads to a full disk.
 fn full_log_of_groups(folder: &std::path::Path) -> String {
     for group in 0..2 {
         std::os::unix::fs::symlink("/dev/full", folder.join(format!("log.{group}"))).unwrap();
@@ -55,7 +53,7 @@ fn full_log_of_groups(folder: &std::path::Path) -> String {
 fn a_server_whose_decision_log_cannot_be_written_any_more_ends_and_says_so() {
     let endpoint = format!("shm://cli-cut-log-{}", std::process::id());
     let (mut reader, writer) = std::io::pipe().unwrap();
-    // A log that is a pipe can be written as long as it is read.
+    // A log that is a pipe takes writes while its other end is open.
     let serve = ["serve", "kv", "--endpoint", &endpoint, "--items", "9", "--inline", "--end-with-parent"];
     let mut server = command(&[&serve[..], &["--decision-log", "/dev/fd/0"]].concat());
     let mut server = server.stdin(writer).spawn().unwrap();

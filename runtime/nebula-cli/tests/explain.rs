@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::program::nebula;
 
-/// A server of one core that was given two RPCs, and the same from hardware.
+/// The log of a one-core server with two RPCs.
 const LOG: &str = "\
 nebula-nic 1 cores=1 policy=jbsq:2 slots=4 rpc_bytes_max=64
 0 packet request 3.5 bytes=64 idx=0 key=0 -> write slots=0+1 offset=0 bytes=64 complete; dispatch core=0 rpc=3.5 slots=0+1 bytes=64 key=0 arrived=0
@@ -22,7 +22,7 @@ fn files(folder: &Path, hardware: &str) -> [String; 2] {
     [log, made]
 }
 
-/// The log with the cycles of each line behind it.
+/// The log with the cycles of each line appended, as from hardware.
 fn with_cycles(text: &str) -> String {
     text.replace("arrived=0\n", "arrived=0 # cycles=2\n").replace("-> freed", "-> freed # cycles=1")
 }

@@ -8,11 +8,9 @@ use std::process::Command;
 
 use crate::program::nebula;
 
-/// The commands that `nebula --help` lists, but for `help` itself.
 fn commands() -> Vec<String> {
     let help = nebula(&["--help"]).assert_ok().stdout;
-    // A command is two spaces in, below the title of its group; deeper lines continue the text of
-    // the one above.
+    // A command is indented by two spaces; deeper lines continue its text.
     let (lists, _) = help.split_once("Options:\n").unwrap();
     let listed = lists.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     let names = listed.filter_map(|line| line.split_whitespace().next());

@@ -10,7 +10,6 @@ use rustix::process::Signal;
 
 use crate::program::{command, nebula, signal, wait};
 
-/// A file that is removed at the end.
 struct Named(PathBuf);
 
 impl Named {
@@ -33,7 +32,7 @@ fn endpoint(test: &str) -> String {
     format!("shm://kept-{test}-{}", std::process::id())
 }
 
-/// Serves a small store, with `words` of this test's own.
+/// Serves a small store, with additional `words`.
 fn serve(endpoint: &str, words: &[&str]) -> Child {
     let small = ["serve", "kv", "--endpoint", endpoint, "--inline", "--items", "1000", "--end-with-parent"];
     let mut child = command(&[&small[..], words].concat()).spawn().unwrap();

@@ -1,8 +1,8 @@
-//! The server answers memcached's clients as memcached does: the cases of `memcached/cases.txt`,
-//! which were recorded from it.
+//! The server answers memcached's clients as memcached does, in the cases of `memcached/cases.txt`,
+//! recorded from it.
 //!
-//! `cargo xtask memcached` sends them to memcached too, in more ways, and calls client libraries on
-//! both.
+//! `cargo xtask memcached` also sends them to memcached, in more ways, and runs client libraries
+//! against both.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,13 +11,12 @@ use std::time::Duration;
 
 use crate::program::command;
 
-/// Sent behind each request, so that its answer is known to be whole.
+/// Sent behind each request to mark the end of its answer.
 const MARK: &[u8] = b"mg end-of-case k O777\r\n";
 const MARKED: &[u8] = b"EN kend-of-case O777\r\n";
-/// Longer requests are sent whole only.
+/// Longer requests are only sent whole.
 const BYTE_BY_BYTE_MAX: usize = 200;
 
-/// A case: what is sent and answered in turn.
 struct Case {
     name: String,
     steps: Vec<(Vec<u8>, Vec<u8>)>,
@@ -41,7 +40,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// An answer without what differs from server to server, or with the time.
+/// An answer without the parts that depend on the server or the time.
 fn normal(answer: &[u8]) -> Vec<u8> {
     let lines: Vec<Vec<u8>> = answer.split(|&byte| byte == b'\n').map(normal_line).collect();
     lines.join(&b'\n')
@@ -62,7 +61,7 @@ fn normal_line(line: &[u8]) -> Vec<u8> {
 
 fn normal_word(word: &str) -> String {
     let number = |prefix| word.strip_prefix(prefix).and_then(|number: &str| number.parse::<i64>().ok());
-    // Times are rounded up to tens, for a second may have passed.
+    // Rounds times up to tens, since a second may have passed.
     let tens = |number: i64| if number.abs() < 10 { number } else { number.signum() * ((number.abs() + 9) / 10 * 10) };
     match word {
         _ if word.starts_with("cas=") => "cas=CAS".to_owned(),
@@ -82,10 +81,9 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     nebula_testing::wait::wait_until(what, || is_so().then_some(()));
 }
 
-/// A server that ends with this value.
 struct Serving {
     child: Child,
-    /// Where memcached's clients are served.
+    /// The addresses for memcached's clients.
     addresses: Vec<String>,
 }
 
@@ -97,14 +95,14 @@ impl Serving {
     fn start_at(address: &str, more: &[&str]) -> Self {
         let address = format!("tcp://{address}");
         let args = ["serve", "kv", "--memcached", &address, "--items", "100k", "--value-bytes", "256"];
-        // An hour: on a machine that pauses, a request is to wait and not to be refused.
+        // An hour, so that on a machine that pauses, requests wait instead of being refused.
         let slo = ["--memcached-slo", "3600s", "--end-with-parent"];
         let mut child = command(&[&args[..], &slo, more].concat()).spawn().unwrap();
         let servers = 1 + more.iter().filter(|word| matches!(**word, "--quota" | "--endpoint")).count();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let ready = lines.by_ref().filter_map(|line| Some(line.strip_prefix("ready ")?.to_owned())).take(servers);
         let addresses = ready.filter_map(|ready| Some(ready.strip_prefix("tcp://")?.to_owned())).collect();
-        // What it prints at its end is read on.
+        // Reads the rest of its output.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, addresses }
     }
@@ -120,12 +118,12 @@ impl Serving {
         stream
     }
 
-    /// Where `--metrics` are, as the server says on standard error.
+    /// The address of `--metrics`, from standard error.
     fn metrics(&mut self) -> String {
         let mut lines = BufReader::new(self.child.stderr.take().unwrap()).lines();
         let line =
             lines.find_map(|line| line.unwrap().split_once("status at http://").map(|(_, rest)| rest.to_owned()));
-        // The rest is read on, so that the server never waits for a reader.
+        // Reads the rest, so that the server never blocks on its output.
         std::thread::spawn(move || lines.for_each(drop));
         line.unwrap().trim_end_matches('/').to_owned()
     }
@@ -133,15 +131,15 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // One that has ended needs no end.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Sends `pieces` and the mark; what is answered before it.
+/// Sends `pieces` and the mark; the answer before the mark.
 fn ask<'a>(stream: &mut TcpStream, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
-    // A server that has closed the connection is seen below.
+    // The code below notices a closed connection.
     let _ = pieces.chain([MARK]).try_for_each(|piece| stream.write_all(piece));
     let mut answer = Vec::new();
     let mut room = vec![0; 1 << 20];
@@ -159,7 +157,7 @@ fn ask<'a>(stream: &mut TcpStream, pieces: impl Iterator<Item = &'a [u8]>) -> Ve
     normal(&answer)
 }
 
-/// Sends all cases, in pieces of `piece` bytes where a request is short.
+/// Sends all cases, short requests in pieces of `piece` bytes.
 #[track_caller]
 fn check(serving: &Serving, piece: usize) {
     for Case { name, steps } in cases() {
@@ -206,13 +204,12 @@ fn a_pipeline_of_thousands_is_answered_in_order() {
     assert!(ask(&mut stream, [&*requests].into_iter()) == expected);
 }
 
-/// The answers to `lines`, one to each.
 fn say(stream: &mut TcpStream, lines: &str) -> Vec<String> {
     let answer = ask(stream, [lines.as_bytes()].into_iter());
     String::from_utf8(answer).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// A figure of `stats`.
+/// A number from `stats`.
 fn stat(stream: &mut TcpStream, name: &str) -> u64 {
     let stats = say(stream, "stats\r\n");
     let value = stats.iter().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
@@ -228,7 +225,7 @@ fn a_tenant_that_floods_its_quota_takes_nothing_from_another() {
         for stream in [&mut common, &mut ann] {
             assert_eq!(say(stream, "set k 0 0 3\r\nown\r\n"), ["STORED"]);
         }
-        // Sixteen times what bob may have, in batches.
+        // Sixteen times bob's quota, in batches.
         let value = "v".repeat(1000);
         let mut refused = 0;
         for batch in 0..16 {
@@ -258,8 +255,8 @@ fn quotas_that_leave_nothing_are_refused() {
     assert_eq!(serve(&["--quota", "tcp://127.0.0.1:0"]).code, Some(2));
 }
 
-/// Asks for `k` until the server is gone: how many requests were answered with its value, with
-/// busy, and with nothing.
+/// Asks for `k` until the server is gone; how many requests were answered with the value, with
+/// busy, and not at all.
 fn ask_until_gone(address: &str) -> [u64; 3] {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -299,7 +296,7 @@ fn a_server_that_drains_tells_memcached_clients_and_the_next_one_has_its_address
     assert!(serving.child.wait().unwrap().success(), "a drain with clients connected ends well");
     for asker in askers {
         let [values, _, nothing] = asker.join().unwrap();
-        // What was not answered is the one that came when the server was gone.
+        // At most the last request, which met the server's end, has no answer.
         assert!(values > 0 && nothing <= 1, "{values} values, {nothing} without an answer");
     }
     let next = Serving::start_at(&address, &[]);
@@ -326,7 +323,7 @@ fn all_servers_of_a_process_are_in_its_metrics() {
         format!("nebula_store_sets_total{{endpoint=\"{second}\"}} 1"),
         format!("nebula_rpcs_offered_total{{endpoint=\"{first}\"}} 0"),
     ];
-    // Written once in a while.
+    // The server writes the counters from time to time.
     wait_until("the counters", || {
         let text = page("/metrics");
         expected.iter().all(|line| text.lines().any(|found| found == line))

@@ -1,5 +1,5 @@
-//! A service as it is operated: watched from outside, configured by a file, drained by SIGTERM,
-//! replaced at its endpoint.
+//! A service in operation: watched from outside, configured by a file, drained by SIGTERM, replaced
+//! at its endpoint.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use crate::program::{Ended, command, nebula, signal, wait};
 
-/// A name that no other test and no other run uses.
+/// A name that no other test or run uses.
 fn endpoint(test: &str) -> String {
     format!("shm://ops-{test}-{}", std::process::id())
 }
 
-/// Starts a service, and returns once it is ready.
+/// Starts a service and waits until it is ready.
 fn serve(words: &[&str]) -> Child {
     serve_with(words, &[])
 }
@@ -29,7 +29,7 @@ fn serve_with(words: &[&str], environment: &[(&str, &str)]) -> Child {
     let mut program = command(&[&["serve"], words, &["--end-with-parent", "--oversubscribe"]].concat());
     let mut child = program.envs(environment.iter().copied()).spawn().unwrap();
     let mut ready = String::new();
-    // What follows the first line stays in the pipe.
+    // The small buffer leaves the lines after the first in the pipe.
     BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
     assert!(ready.starts_with("ready "), "{ready:?}");
     child
@@ -48,11 +48,11 @@ fn client(endpoint: &str) -> Client {
     Client::connect_with(endpoint, ClientConfig::default().retry(RetryPolicy::GiveUp)).unwrap()
 }
 
-/// The address of `--metrics` that the server says on standard error.
+/// The address of `--metrics`, from standard error.
 fn metrics_of(server: &mut Child) -> String {
     let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
     let line = lines.find_map(|line| line.unwrap().split_once("status at http://").map(|(_, rest)| rest.to_owned()));
-    // The rest is read on, so that the server never waits for a reader.
+    // Reads the rest, so that the server never blocks on its output.
     std::thread::spawn(move || lines.for_each(drop));
     line.unwrap().trim_end_matches('/').to_owned()
 }
@@ -114,7 +114,7 @@ fn is_shown_by_its_metrics(endpoint: &str) {
     assert_eq!(end(server).code, Some(0));
 }
 
-/// What becomes of the RPCs of a client that asks for as long as there is a server.
+/// The RPCs of a client that asks for as long as there is a server.
 #[derive(Debug, Default)]
 struct Ends {
     sent: u64,
@@ -164,7 +164,7 @@ fn sigterm_under_load_loses_nothing_that_was_taken_in_and_ends_with_0() {
     let ends: Vec<Ends> = clients.into_iter().map(|client| client.join().unwrap()).collect();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let served = json(ended.stdout.lines().last().unwrap())["served"].as_u64().unwrap();
-    // Every RPC that was executed was answered: what its client was told is unknown was not.
+    // Every executed RPC was answered: those with an unknown end were not executed.
     assert_eq!(served, ends.iter().map(|ends| ends.replied).sum::<u64>(), "{ends:?}");
     assert!(ended.stderr.contains("draining") && ended.stderr.contains("stopped"), "{ended:?}");
 }
@@ -221,14 +221,14 @@ fn a_server_that_is_replaced_at_its_endpoint_loses_the_rpcs_in_flight_at_most() 
     let first = serve(&words);
     let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let (asked_to_stop, counted, at) = (stop.clone(), calls.clone(), endpoint.clone());
-    // One call at a time: at most one is in flight when the server goes.
+    // One call at a time, so that at most one is in flight when the server goes.
     let caller = std::thread::spawn(move || {
         let (mut client, mut unknown) = (client(&at), 0);
         while !asked_to_stop.load(Ordering::Relaxed) {
             match client.call(b"hello").map(drop) {
                 Ok(()) => drop(counted.fetch_add(1, Ordering::Relaxed)),
                 Err(error) => {
-                    // Told in either case: that it was refused, or that nobody knows.
+                    // A refused call and one with an unknown end both return an error.
                     assert!(
                         matches!(error, CallError::Nack { .. } | CallError::NotSent(_) | CallError::ServerGone),
                         "{error}"
@@ -326,8 +326,7 @@ fn the_files_that_are_shipped_are_right() {
 fn memory_is_bounded_by_one_flag_for_store_buffers_and_rings() {
     let endpoint = endpoint("memory");
     let words = ["kv", "--endpoint", endpoint.as_str(), "--inline", "--items", "20k", "--value-bytes", "64"];
-    // A slot of a ring takes 96 B and more, so that one of 65,536 slots is larger than a sixteenth
-    // of this.
+    // A slot of a ring takes at least 96 B, so a ring of 65,536 slots exceeds a sixteenth of this.
     let server = serve(&[&words[..], &["--memory", "32MiB"]].concat());
     let small = Client::connect_with(&endpoint, ClientConfig::default().slots(64));
     let large = Client::connect_with(&endpoint, ClientConfig::default().slots(65_536));
@@ -364,11 +363,11 @@ fn a_server_is_sized_by_its_own_load() {
         while !asked_to_stop.load(Ordering::Relaxed) {
             while client.outstanding() < 8 && client.submit(b"hello").is_ok() {}
             while let Some(done) = client.poll() {
-                // On a busy machine the server takes what others had of its core for service, and
-                // refuses some.
+                // On a busy machine the server counts lost core time as service time and refuses
+                // some.
                 assert!(matches!(done.result, Ok(_) | Err(CallError::Nack { .. })), "{:?}", done.result);
             }
-            // The server may be waiting for this core.
+            // The server may need this core.
             std::thread::yield_now();
         }
     });
@@ -377,7 +376,7 @@ fn a_server_is_sized_by_its_own_load() {
         nebula(&words.split(' ').collect::<Vec<_>>())
     };
     let mut answer = size("3s");
-    // On a busy machine it has too few samples then, and says what to do.
+    // On a busy machine it has too few samples then, and says how to get more.
     if answer.stderr.contains("give a longer --over") {
         answer = size("30s");
     }

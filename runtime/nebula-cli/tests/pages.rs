@@ -1,5 +1,4 @@
-//! The commands in README and docs/: the program accepts each of them, and commands shown with
-//! output print exactly that output.
+//! The commands in README and docs/: the program accepts each, and prints exactly the output shown.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -27,7 +26,7 @@ fn every_command_of_the_pages_is_one_that_the_program_takes() {
     assert!(shown.len() > 8, "{shown:?}");
     for Shown { args, .. } in &shown {
         let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
-        // What is before it is read first: a wrong flag or value is an error all the same.
+        // The program reads everything before it first, so a wrong flag or value is still an error.
         args.push("--help");
         nebula(&args).assert_ok();
     }

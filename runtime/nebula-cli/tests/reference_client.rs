@@ -1,8 +1,8 @@
-//! The server under a client that shares no code with it: `clients/python-reference`, written from
+//! The server under a client without shared code: `clients/python-reference`, written from
 //! docs/PROTOCOL.md.
 //!
-//! The client checks each reply and each refusal. Here its count of what was executed is compared
-//! with the server's.
+//! The client checks each reply and refusal. This test compares its count of executions with the
+//! server's.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -29,24 +29,24 @@ fn start(mut python: Command) -> Child {
     python.spawn().unwrap_or_else(|error| panic!("these tests need python3, 3.10 or later: {error}"))
 }
 
-/// Starts a server with an empty store; returns where it serves, once it is ready.
+/// Starts a server with an empty store, waits until it is ready, and returns its endpoint.
 fn serve(endpoint: &str, more: &[&str]) -> (Child, String) {
     let args = ["serve", "kv", "--endpoint", endpoint, "--items", "1k", "--value-bytes", "100000", "--format", "json"];
     let mut child = command(&[&args[..], &["--end-with-parent", "--oversubscribe"], more].concat()).spawn().unwrap();
-    // What follows the first line stays in the pipe: the reader takes one byte at a time.
+    // The small buffer leaves the lines after the first in the pipe.
     let mut ready = String::new();
     BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
     let endpoint = ready.trim_end().strip_prefix("ready ").unwrap().to_owned();
     (child, endpoint)
 }
 
-/// The last line of what a side printed.
+/// The last line of a side's output.
 #[track_caller]
 fn counts(ended: &Ended) -> Value {
     serde_json::from_str(ended.stdout.lines().last().unwrap_or_default()).unwrap_or_else(|_| panic!("{ended:?}"))
 }
 
-/// Runs the client's cases against a server, and returns the counts of both.
+/// Runs the client's cases against a server and returns both counts.
 #[track_caller]
 fn conform(endpoint: &str, of_server: &[&str], of_client: &[&str]) -> (Value, Value) {
     let (server, endpoint) = serve(endpoint, of_server);
@@ -57,8 +57,8 @@ fn conform(endpoint: &str, of_server: &[&str], of_client: &[&str]) -> (Value, Va
     (counts(&server), counts(&client))
 }
 
-/// Asserts that the server executed as many RPCs as the client knows of. What ends in the queue is
-/// given to a worker too, which drops it.
+/// Asserts that the server executed as many RPCs as the client knows of. A worker also gets, and
+/// drops, RPCs that end in the queue.
 #[track_caller]
 fn assert_each_once((server, client): (Value, Value), ends_in_the_queue: &[&str]) {
     let dropped: u64 = ends_in_the_queue.iter().map(|end| client["ends"][end].as_u64().unwrap_or(0)).sum();
@@ -99,7 +99,7 @@ fn over_udp_with_keys_it_finds_what_the_page_says() {
     let [kv, bob] = [&kv, &bob].map(|path| path.to_str().unwrap());
     nebula(&["keygen", kv, "--name", "ann"]).assert_ok();
     nebula(&["keygen", bob, "--name", "bob"]).assert_ok();
-    // The server's keys are several, and the client's is not the first.
+    // The server has several keys, and the client's is not the first.
     let both = [kv, bob].map(|path| std::fs::read_to_string(path).unwrap()).concat();
     std::fs::write(kv, both).unwrap();
     let counts = conform("udp://127.0.0.1:0", &["--inline", "--block", "--key-file", kv], &["--key-file", bob]);

@@ -1,4 +1,4 @@
-//! Three processes that replicate a store: killed, restarted, asked who they are.
+//! Three processes that replicate a store, killed, restarted and asked for their role.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,10 +15,10 @@ use rustix::process::Signal;
 
 use crate::program::{command, nebula, signal, wait};
 
-/// Endpoints that the kernel gives to no socket by itself, so that a process that is restarted has
-/// its own again.
+/// Ports that the kernel gives to no socket by itself, so that a restarted process gets its own
+/// again.
 fn endpoints() -> Vec<String> {
-    // The tests of this file run at once: a port is tried by one of them only.
+    // The tests of this file run at once, and only one of them tries a port.
     static TRIED: AtomicU32 = AtomicU32::new(0);
     let tried = std::iter::repeat_with(|| TRIED.fetch_add(1, Ordering::Relaxed)).take(4000);
     let ports = tried.map(|tried| 61_000 + (std::process::id() + tried) % 4000);
@@ -26,7 +26,7 @@ fn endpoints() -> Vec<String> {
     free.take(3).map(|port| format!("udp://127.0.0.1:{port}")).collect()
 }
 
-/// Three replicas and their folder, which goes with them.
+/// Three replicas and their folder, removed with this value.
 struct Replicas {
     endpoints: Vec<String>,
     folder: PathBuf,
@@ -71,7 +71,7 @@ impl Replicas {
         wait(killed);
     }
 
-    /// The one that leads, as any of them says.
+    /// The current leader, as any replica reports it.
     fn leader(&self) -> usize {
         let limit = Limit::new("a leader");
         loop {
@@ -100,8 +100,7 @@ impl Drop for Replicas {
     }
 }
 
-/// Asks until it is told for certain; what may have been executed is asked again, which does no
-/// harm here.
+/// Asks until the answer is certain; repeating a request does no harm here.
 fn ask(client: &mut Client, request: &Request<'_>) -> (Status, Vec<u8>) {
     let mut message = vec![0; request.encoded_bytes()];
     request.encode_into(&mut message).unwrap();
@@ -149,7 +148,7 @@ fn nothing_acknowledged_is_lost_when_one_leader_after_the_other_is_killed() {
             count += 1;
         }
         check_all(&mut client, count);
-        // It is needed: the next leader is killed, and then it is one of two.
+        // It is needed: the next leader is killed, which leaves it as one of two.
         let restarted = replicas.serve(leader);
         replicas.running[leader] = Some(restarted);
     }

@@ -1,4 +1,4 @@
-//! A real server process under a real load: their counters and their exits.
+//! A real server process under real load: counters and exits.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -16,25 +16,25 @@ use program::{command, nebula, signal, wait};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A name that no other test and no other run uses.
+/// A name that no other test or run uses.
 fn endpoint(test: &str) -> String {
     format!("shm://cli-{test}-{}", std::process::id())
 }
 
-/// Starts `serve kv` with a small store, engine and worker on one thread, and returns once it is
+/// Starts `serve kv` with a small store and engine and worker on one thread, and waits until it is
 /// ready.
 fn serve(endpoint: &str, more: &[&str]) -> Child {
     serve_by(endpoint, &[&["--inline"], more].concat())
 }
 
-/// Starts `serve kv` with a small store, and returns once it is ready.
+/// Starts `serve kv` with a small store and waits until it is ready.
 fn serve_by(endpoint: &str, more: &[&str]) -> Child {
     let (child, ready) = serve_anywhere(endpoint, more);
     assert_eq!(ready, endpoint);
     child
 }
 
-/// As [`serve_by`], and where it serves.
+/// The same; also returns its endpoint.
 fn serve_anywhere(endpoint: &str, more: &[&str]) -> (Child, String) {
     let args = [
         "serve",
@@ -49,7 +49,7 @@ fn serve_anywhere(endpoint: &str, more: &[&str]) -> (Child, String) {
         "--oversubscribe",
     ];
     let mut child = command(&[&args[..], more].concat()).spawn().unwrap();
-    // What follows the first line stays in the pipe: the reader takes one byte at a time.
+    // The small buffer leaves the lines after the first in the pipe.
     let mut ready = String::new();
     let stdout = child.stdout.as_mut().unwrap();
     BufReader::with_capacity(1, stdout).read_line(&mut ready).unwrap();
@@ -57,7 +57,7 @@ fn serve_anywhere(endpoint: &str, more: &[&str]) -> (Child, String) {
     (child, endpoint)
 }
 
-/// Arguments of a short load of the small store.
+/// Arguments of a short load on the small store.
 fn load<'a>(endpoint: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["load", "kv", "--endpoint", endpoint, "--keys", "10k", "--value-bytes", "64", "--format", "json"], more].concat()
 }
@@ -70,7 +70,7 @@ fn count(row: &Value, field: &str) -> u64 {
     row[field].as_u64().unwrap_or_else(|| panic!("{field} is no count in {row}"))
 }
 
-/// Whether the counters account for every RPC offered.
+/// Asserts that the counters account for every offered RPC.
 fn assert_adds_up(row: &Value) {
     let ends = ["replied", "nacked", "refused_by_client", "lost", "unsent"].map(|field| count(row, field));
     assert_eq!(count(row, "offered"), ends.iter().sum::<u64>(), "{row}");
@@ -112,16 +112,16 @@ fn a_store_that_is_shared_is_read_without_its_workers_and_every_value_is_complet
         let ended = nebula(&load(&endpoint, &[&mix[..], &measured].concat())).assert_ok();
         let row = json(&ended.stdout);
         assert_adds_up(&row);
-        // However busy the machine is: it answers some.
+        // Even on a busy machine it answers some.
         assert!(count(&row, "replied") > 0, "{row}");
         assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{row}");
         signal(&server, Signal::INT);
         let counters = json(&wait(server).assert_ok().stdout);
-        // Over shared memory the client has mapped the store, and asks nobody.
+        // Over shared memory the client has mapped the store and asks no server.
         let one_sided = count(&counters, "one_sided");
         assert!(if is_network { one_sided >= count(&row, "replied") / 2 } else { one_sided == 0 }, "{counters}, {row}");
         assert_eq!(count(&counters, "one_sided_refused"), 0, "{counters}");
-        // The preload, and SETs: a fifth of the load.
+        // The preload and the SETs, which are a fifth of the load.
         let served = count(&counters, "served");
         assert!(served < 10_000 + count(&row, "offered") / 2, "{counters}, {row}");
     }
@@ -140,7 +140,7 @@ fn under_key_hash_a_preload_goes_to_all_workers() {
     let log = folder.path().join("decisions");
     let more = ["--workers", "4", "--policy", "key-hash", "--decision-log", log.to_str().unwrap()];
     let server = serve_by(&endpoint, &more);
-    // The load is so short that nearly everything in the log is the preload.
+    // The load is so short that the log consists almost only of the preload.
     let few = ["--preload", "--rate", "100", "--duration", "50ms", "--warm-up", "0ns"];
     nebula(&load(&endpoint, &few)).assert_ok();
     signal(&server, Signal::TERM);
@@ -164,7 +164,7 @@ fn a_store_over_the_network_answers_who_has_its_key() {
         let measured = ["--preload", "--rate", "5k", "--duration", "300ms", "--warm-up", "50ms", "--key-file", key];
         let row = json(&nebula(&load(&endpoint, &measured)).assert_ok().stdout);
         assert_adds_up(&row);
-        // How many are refused depends on what else the machine does.
+        // The number of refusals depends on the machine's other work.
         assert!(count(&row, "replied") > 0 && count(&row, "not_found") == 0, "{row}");
         let without = nebula(&load(&endpoint, &["--rate", "1k", "--duration", "100ms"]));
         without.assert_error(1, "--key-file");
@@ -198,7 +198,7 @@ fn a_key_file_is_read_again_on_sighup_and_only_its_owner_may_read_it() {
     hear("read the key file again: 1 keys");
     run(new).assert_ok();
     run(old).assert_error(1, "another key");
-    // A file that cannot be used shuts nobody out.
+    // After an unusable file the old keys stay valid.
     std::fs::write(kv, "oops").unwrap();
     signal(&server, Signal::HUP);
     hear("the keys stay as they were");
@@ -231,12 +231,12 @@ fn two_clients_share_a_load_with_deletes_and_popular_keys() {
     assert!(count(&row, "not_found") > 0, "nothing was stored before, and much is deleted: {row}");
     signal(&server, Signal::INT);
     let counters = json(&wait(server).assert_ok().stdout);
-    // The worker may be stopped between an answer and giving its slots back.
+    // The worker may be stopped between an answer and the return of its slots.
     assert!(count(&counters, "served") + 1 >= count(&row, "replied"), "{counters}");
     assert_eq!(count(&counters, "violations"), 0);
 }
 
-/// The table is trained for one worker a group, written to a file, and read by the server.
+/// The table is trained for one worker per group, written to a file, and read by the server.
 #[test]
 fn groups_take_trained_thresholds_from_a_file_that_is_for_them() {
     let file = std::env::temp_dir().join(format!("nebula-trained-{}.toml", std::process::id()));
@@ -296,7 +296,7 @@ fn ctrl_c_ends_a_server_and_frees_its_name() {
 #[test]
 fn a_server_ends_with_the_process_that_started_it_however_that_one_ends() {
     let endpoint = endpoint("parent");
-    // A shell that has something to do after its child, so that it stays the parent.
+    // The shell has a command after its child, so it stays the parent.
     let script =
         format!("'{}' serve kv --endpoint {endpoint} --items 9 --end-with-parent; true", env!("CARGO_BIN_EXE_nebula"));
     let mut shell =
@@ -312,7 +312,7 @@ fn a_server_ends_with_the_process_that_started_it_however_that_one_ends() {
 fn ctrl_c_ends_a_load_with_what_it_has_measured() {
     let endpoint = endpoint("ctrl-c-load");
     let server = serve(&endpoint, &["--format", "json"]);
-    // Long: only the signal ends it. The signal is sent once the server has served an RPC.
+    // So long that only the signal ends it, which is sent once the server has served an RPC.
     let load = command(&load(&endpoint, &["--rate", "2k", "--duration", "600s", "--warm-up", "0ms"])).spawn().unwrap();
     wait_until_served(&endpoint);
     signal(&load, Signal::INT);
@@ -335,7 +335,7 @@ fn a_server_that_is_killed_is_a_fault_of_the_load_within_seconds() {
     wait(server);
 }
 
-/// Polls the server's status page until an RPC has been served.
+/// Waits until the server's status page shows a served RPC.
 fn wait_until_served(endpoint: &str) {
     let client = Client::connect(endpoint).unwrap();
     wait_until("an RPC to be served", || (client.status().unwrap().read().freed > 0).then_some(()));
@@ -344,15 +344,15 @@ fn wait_until_served(endpoint: &str) {
 #[test]
 fn a_trace_is_replayed_operation_by_operation() {
     let endpoint = endpoint("trace");
-    // Unbounded: after a pause of the machine many RPCs are due at once, and a NACKed SET would
-    // make later GETs miss.
+    // Unbounded, since after a pause many RPCs are due at once, and a NACKed SET would make later
+    // GETs miss.
     let server = serve(&endpoint, &["--unbounded"]);
     let trace = tempfile::NamedTempFile::new().unwrap();
     let lines: String =
         (0..200).map(|i| format!("{},{},{},32\n", i * 50, ["set", "get", "get", "delete"][i % 4], i / 4)).collect();
     std::fs::write(trace.path(), format!("time_us,op,key,value_bytes\n{lines}")).unwrap();
     let path = trace.path().to_str().unwrap();
-    // As long as it takes: a SET that its client gave up would make them miss, too.
+    // Very patient, since an abandoned SET would also make them miss.
     let row = json(&nebula(&load(&endpoint, &["--trace", path, "--patience", "60s"])).assert_ok().stdout);
     assert_adds_up(&row);
     assert_eq!((count(&row, "offered"), count(&row, "not_found")), (200, 0), "{row}");
@@ -412,7 +412,7 @@ fn a_report_is_one_page_with_the_curve_of_what_was_printed() {
     wait(server).assert_ok();
 }
 
-/// A service of this very process, thought to take 0.2 ms.
+/// A service in this process with an assumed service time of 0.2 ms.
 fn serve_here(endpoint: &str, answer: impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static) -> RunningServer {
     let config = ServerConfig::default().slo(Span::from_ms(4)).service_mean(Span::from_us(200));
     Server::bind(endpoint).config(config).serve(answer).unwrap()
@@ -433,7 +433,7 @@ fn a_wrong_answer_is_a_fault_and_not_throughput() {
     server.stop();
 }
 
-/// Takes 0.2 ms for each RPC, so that 5 k/s at most are served.
+/// Takes 0.2 ms per RPC, which limits it to 5 k/s.
 fn slow(_: &[u8], reply: &mut Reply<'_>) {
     spin(Duration::from_micros(200));
     reply.write(&[0; 8]);
@@ -442,7 +442,7 @@ fn slow(_: &[u8], reply: &mut Reply<'_>) {
 #[test]
 fn overload_is_refused_and_every_refusal_counted_as_infinitely_late() {
     let endpoint = endpoint("overload");
-    // 20 k/s are asked for, and some ten may wait.
+    // 20 k/s are offered, and some ten may wait.
     let server = serve_here(&endpoint, slow);
     let overload = ["--rate", "20k", "--mix", "set=1", "--duration", "500ms", "--warm-up", "0ms", "--slots", "1024"];
     let row = json(&nebula(&load(&endpoint, &overload)).assert_ok().stdout);
@@ -456,7 +456,7 @@ fn overload_is_refused_and_every_refusal_counted_as_infinitely_late() {
 fn overload_over_the_network_is_refused_by_the_client_and_seen_in_a_separate_column() {
     let server = serve_here("udp://127.0.0.1:0", slow);
     let endpoint = server.endpoint().to_string();
-    // Forty times what is served: nearly all of it finds the window full.
+    // Forty times the capacity: nearly all RPCs find the window full.
     let overload = ["--rate", "200k", "--mix", "set=1", "--duration", "500ms", "--warm-up", "0ms"];
     let row = json(&nebula(&load(&endpoint, &overload)).assert_ok().stdout);
     assert_adds_up(&row);
@@ -503,7 +503,6 @@ fn rpcs_without_an_answer_are_an_error_beside_the_results() {
     assert!(ended.stderr.contains("RPCs got no answer"), "{ended:?}");
 }
 
-/// A long load of SETs.
 fn long_load(endpoint: &str) -> Child {
     let long = ["--rate", "2k", "--mix", "set=1", "--duration", "600s", "--warm-up", "0ms"];
     command(&load(endpoint, &long)).spawn().unwrap()
@@ -511,7 +510,7 @@ fn long_load(endpoint: &str) -> Child {
 
 #[test]
 fn a_server_that_falls_silent_is_a_fault_of_the_load_within_seconds() {
-    // Both at once: each waits for five seconds.
+    // Both at once, since each waits for five seconds.
     std::thread::scope(|scope| {
         for endpoint in [endpoint("silent"), "udp://127.0.0.1:0".to_owned()] {
             scope.spawn(move || falls_silent(&endpoint));
@@ -528,7 +527,7 @@ fn falls_silent(endpoint: &str) {
         }
         reply.write(&[0; 8]);
     };
-    // Inline, for an engine on a separate thread would go on refusing.
+    // Inline, since a separate engine thread would go on refusing.
     ends_the_load(endpoint, ServerConfig::default().inline(true), service, &is_released);
 }
 
@@ -556,7 +555,7 @@ fn a_server_that_answers_all_but_one_rpc_ends_the_load_once_there_is_no_room_beh
         }
         reply.write(&[0; 8]);
     };
-    // The others are served by the second worker.
+    // The second worker serves the others.
     ends_the_load(&endpoint("all-but-one"), ServerConfig::default().workers(2), service, &is_released);
 }
 
@@ -603,7 +602,7 @@ fn a_load_for_two_servers_gives_each_its_keys() {
     let row = json(&nebula(&load(&both, &measured)).assert_ok().stdout);
     assert_adds_up(&row);
     assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{row}");
-    // Asked without regard to the key, each has some of them.
+    // Without regard to the key, each server has only some of the items.
     let by_chance =
         ["--rate", "20k", "--mix", "get=100", "--duration", "300ms", "--warm-up", "100ms", "--balance", "p2c"];
     let row = json(&nebula(&load(&both, &by_chance)).assert_ok().stdout);

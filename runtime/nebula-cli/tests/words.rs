@@ -1,4 +1,4 @@
-//! The command line: valid and invalid arguments, error messages, and the exact output formats.
+//! The command line: valid and invalid arguments, error messages, and exact output formats.
 
 use crate::program::nebula;
 

@@ -1,8 +1,8 @@
-//! What is said to clients, as memcached words it, and numbers as text.
+//! Answers in memcached's words, and numbers as text.
 
-/// There is no such command.
+/// Unknown command.
 pub const ERROR: &[u8] = b"ERROR\r\n";
-/// A line that cannot be read.
+/// Unreadable line.
 pub const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
 /// A `delete` with more than a key.
 pub const BAD_DELETE: &[u8] = b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n";
@@ -14,15 +14,15 @@ pub const BAD_EXPTIME: &[u8] = b"CLIENT_ERROR invalid exptime argument\r\n";
 pub const BAD_DELTA: &[u8] = b"CLIENT_ERROR invalid numeric delta argument\r\n";
 /// A value that is no number.
 pub const NO_NUMBER: &[u8] = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
-/// A key in base64 that cannot be read.
+/// A key that is no base64.
 pub const BAD_BASE64: &[u8] = b"CLIENT_ERROR error decoding key\r\n";
-/// A flag of a meta command that it does not have.
+/// A flag that the meta command does not have.
 pub const BAD_FLAG: &[u8] = b"CLIENT_ERROR invalid flag\r\n";
-/// A flag of a meta command that is there twice.
+/// A flag twice in a meta command.
 pub const TWICE: &[u8] = b"CLIENT_ERROR duplicate flag\r\n";
 /// Either, of `md` and `ma`.
 pub const BAD_OR_TWICE: &[u8] = b"CLIENT_ERROR invalid or duplicate flag\r\n";
-/// What a flag of a meta command carries cannot be read.
+/// An unreadable word of a meta command's flag.
 pub const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
 /// An opaque that is too long.
 pub const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
@@ -34,42 +34,42 @@ pub const BAD_NUMBER_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ma M token\r\
 pub const LONG_MODE: &[u8] = b"CLIENT_ERROR incorrect length for M token\r\n";
 /// An item that is too long.
 pub const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
-/// There is no memory for an item.
+/// No memory for an item.
 pub const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
-/// There is no memory for an answer.
+/// No memory for an answer.
 pub const NO_MEMORY_TO_ANSWER: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
-/// The request was refused, and nothing was done.
+/// Refused, without effect.
 pub const BUSY: &[u8] = b"SERVER_ERROR busy\r\n";
-/// The server has failed at it.
+/// The server failed.
 pub const FAILED: &[u8] = b"SERVER_ERROR internal error\r\n";
 /// A request of several datagrams.
 pub const SEVERAL_DATAGRAMS: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
-/// There is no place for another connection.
+/// No room for another connection.
 pub const CROWDED: &[u8] = b"ERROR Too many open connections\r\n";
-/// The value is stored.
+/// Stored.
 pub const STORED: &[u8] = b"STORED\r\n";
-/// It is not, as the condition does not hold.
+/// Not stored: the condition does not hold.
 pub const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
-/// It is not, as the item has changed.
+/// Not stored: the item has changed.
 pub const EXISTS: &[u8] = b"EXISTS\r\n";
-/// There is no such item.
+/// No such item.
 pub const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
-/// The item is deleted.
+/// Deleted.
 pub const DELETED: &[u8] = b"DELETED\r\n";
-/// The item has the expiry.
+/// The item has its new expiry.
 pub const TOUCHED: &[u8] = b"TOUCHED\r\n";
 /// Done.
 pub const OK: &[u8] = b"OK\r\n";
 /// The counters are 0.
 pub const RESET: &[u8] = b"RESET\r\n";
-/// That was all.
+/// The end of the values.
 pub const END: &[u8] = b"END\r\n";
 /// The answer to `mn`.
 pub const META_NOOP: &[u8] = b"MN\r\n";
 /// The longest decimal number of 64 bits.
 pub const DIGITS_MAX: usize = 20;
 
-/// Writes `number` in decimal to the end of `room`; its digits.
+/// Writes `number` in decimal to the end of `room`, and returns its digits.
 ///
 /// ```
 /// use nebula_memcached::answer::{DIGITS_MAX, decimal};

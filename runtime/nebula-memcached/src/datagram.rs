@@ -1,4 +1,4 @@
-//! The header of a datagram: which request it is, and which piece of how many.
+//! The header of a datagram: the request's number, and which piece of how many it is.
 //!
 //! ```text
 //! request 2 | piece 2 | pieces 2 | reserved 2      big-endian
@@ -7,10 +7,10 @@
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 8;
 
-/// What stands before each datagram.
+/// The header before each datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The number that the client gave its request; answers have it too.
+    /// The client's number of its request, which answers repeat.
     pub request: u16,
     /// Which datagram of the message this is, from 0.
     pub piece: u16,
@@ -19,7 +19,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads it from the beginning of a datagram; `None` where that is shorter.
+    /// Reads it from the beginning of a datagram; `None` if that is shorter.
     #[must_use]
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let &[a, b, c, d, e, f, _, _] = datagram.first_chunk()?;

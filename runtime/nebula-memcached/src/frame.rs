@@ -4,41 +4,42 @@ use crate::answer;
 use crate::request::{Verb, value_bytes};
 use crate::tokens::{Tokens, line};
 
-/// A line without an end that is longer than this is no line, unless it asks for keys.
+/// A longer line without an end is invalid, unless it asks for keys.
 const LINE_BYTES_MAX: usize = 2048;
 /// Blanks before a command that asks for keys.
 const BLANKS_MAX: usize = 100;
-/// Behind a value stands the end of a line.
+/// The line end behind a value.
 const END_BYTES: usize = 2;
 
-/// What a stream begins with.
+/// The beginning of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framed {
-    /// A part of a request: nothing more is known of it before there are `bytes_min` bytes.
+    /// A part of a request, of unknown rest until there are `bytes_min` bytes.
     Incomplete {
         /// Bytes from the beginning of the request.
         bytes_min: usize,
     },
-    /// A request of so many bytes, of which [`Request::parse`](crate::request::Request::parse)
-    /// makes sense. Behind it `discard` bytes are to be skipped: a value that is too long.
+    /// A complete request for [`Request::parse`](crate::request::Request::parse). The `discard`
+    /// bytes behind it, a value that is too long, must be skipped.
     Request {
         /// Bytes of the request.
         bytes: usize,
         /// Bytes behind it.
         discard: usize,
     },
-    /// The client takes its leave.
+    /// The client closes the connection.
     Quit,
-    /// This is no request, and where one would begin is not known: the client is told and left.
+    /// No request, and the begin of the next one is unknown. The answer is sent and the connection
+    /// closed.
     Broken(&'static [u8]),
 }
 
-/// What `bytes` begin with. A request is at most `request_bytes_max` bytes long; of one that stores
-/// more, the value is skipped.
+/// Finds the request that `bytes` begin with, of at most `request_bytes_max` bytes. A longer value
+/// is skipped.
 ///
 /// # Cost
 ///
-/// A search for the end of the line, and the words of a line that stores something.
+/// A search for the end of the line, and the words of a line that stores a value.
 #[must_use]
 #[inline]
 pub fn next(bytes: &[u8], request_bytes_max: usize) -> Framed {
@@ -46,7 +47,7 @@ pub fn next(bytes: &[u8], request_bytes_max: usize) -> Framed {
     if line_bytes > request_bytes_max {
         return Framed::Broken(answer::NO_MEMORY_TO_ANSWER);
     }
-    // What most requests begin with needs no other look.
+    // The most frequent request needs no other look.
     if text.starts_with(b"get ") {
         return Framed::Request { bytes: line_bytes, discard: 0 };
     }
@@ -71,7 +72,6 @@ pub fn next(bytes: &[u8], request_bytes_max: usize) -> Framed {
     }
 }
 
-/// A line whose end has not come.
 #[cold]
 fn without_end(bytes: &[u8], request_bytes_max: usize) -> Framed {
     if bytes.len() > request_bytes_max {

@@ -1,17 +1,15 @@
-//! memcached's protocols, without a socket, a clock or a store: requests are read from bytes,
-//! answers are written to bytes.
+//! memcached's protocols without I/O: requests are read from bytes, answers are written to bytes.
 //!
 //! | module | question |
 //! |---|---|
 //! | [`frame`] | where does a request end in a stream of bytes? |
 //! | [`request`] | what does it ask for? The text commands |
 //! | [`meta`] | the same of the meta commands, `mg` to `me` |
-//! | [`answer`] | what is said, in memcached's own words |
+//! | [`answer`] | what are memcached's words for an answer? |
 //! | [`time`] | when does an item expire? |
 //! | [`datagram`] | the header of a datagram |
 //!
-//! A request is a piece of the stream: its line and, where it stores something, the value behind
-//! it. It borrows from those bytes.
+//! A request is a piece of the stream, its line and any value behind it, and borrows those bytes.
 //!
 //! ```
 //! use nebula_memcached::frame::{Framed, next};
@@ -37,8 +35,7 @@
 //! **Invariant:** a stream is cut into the same requests however it comes, and no bytes make it
 //! panic. *Enforced by* `tests/stream.rs` and the fuzz target `memcached`.
 //!
-//! The wording of answers and the limits are those of memcached 1.6.18, which the tests of the
-//! program `nebula` compare with.
+//! Answers and limits are those of memcached 1.6.18; tests of the program `nebula` compare them.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -53,13 +50,13 @@ mod tokens;
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 250;
-/// The longest item, in bytes, of key, value and what memcached keeps beside them.
+/// The longest item in bytes: key, value and [`ITEM_OVERHEAD_BYTES`].
 pub const ITEM_BYTES_MAX: usize = 1 << 20;
-/// What memcached keeps of an item beside key and value: its header, the CAS number, an end of the
-/// key, and the line end behind the value.
+/// memcached's overhead of an item: its header, the CAS number, an end of the key, and the line end
+/// behind the value.
 pub const ITEM_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
 
-/// Whether memcached, with its largest item at 1 MiB, has room for such an item.
+/// Whether such an item fits into memcached, whose largest item is 1 MiB.
 #[must_use]
 pub const fn fits(key_bytes: usize, value_bytes: usize) -> bool {
     key_bytes + value_bytes + ITEM_OVERHEAD_BYTES <= ITEM_BYTES_MAX

@@ -6,12 +6,11 @@ use crate::request::value;
 use crate::tokens::{Tokens, flags, signed, unsigned};
 use data_encoding::BASE64;
 
-/// The longest opaque, with its flag.
+/// With its flag.
 const OPAQUE_BYTES_MAX: usize = 32;
-/// Values longer than this are no values.
 const VALUE_BYTES_MAX: i32 = i32::MAX - 2;
 
-/// Which of them.
+/// The meta command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `mg`
@@ -26,18 +25,18 @@ pub enum Kind {
     Debug,
 }
 
-/// How `ms` stores, or `ma` counts.
+/// The way in which `ms` stores, or `ma` counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// In any case.
+    /// Always.
     Set,
-    /// Where there is no item.
+    /// If there is no item.
     Add,
-    /// Where there is an item.
+    /// If there is an item.
     Replace,
-    /// Behind what is there.
+    /// Behind the value.
     Append,
-    /// Before what is there.
+    /// Before the value.
     Prepend,
     /// Upwards.
     Increment,
@@ -45,10 +44,10 @@ pub enum Mode {
     Decrement,
 }
 
-/// A key: as it stands in the request, and as the store has it.
+/// A key in the request and in the store.
 #[derive(Clone, Copy, Debug)]
 pub struct Key<'a> {
-    /// As it is written.
+    /// As in the request.
     pub written: &'a [u8],
     /// Whether that is base64.
     pub is_base64: bool,
@@ -57,7 +56,7 @@ pub struct Key<'a> {
 }
 
 impl Key<'_> {
-    /// The key.
+    /// As in the store.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         if self.is_base64 { &self.decoded[..self.bytes] } else { self.written }
@@ -67,15 +66,15 @@ impl Key<'_> {
 /// A meta command.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta<'a> {
-    /// Which.
+    /// The command.
     pub kind: Kind,
-    /// Of which item.
+    /// The item.
     pub key: Key<'a>,
-    /// The flags, in the order in which answers have them.
+    /// The flags, in the order of the request and of its answer.
     pub flags: Tokens<'a>,
-    /// `q`: what is as expected is not said.
+    /// `q`: no answer in the expected case.
     pub is_quiet: bool,
-    /// `v`: the value is asked for.
+    /// `v`: the value is wanted.
     pub with_value: bool,
     /// `C`: the CAS number that the item must have.
     pub cas: Option<u64>,
@@ -83,11 +82,11 @@ pub struct Meta<'a> {
     pub client_flags: u32,
     /// `T`: the expiry that the item gets.
     pub exptime: Option<i32>,
-    /// `N`: the expiry of an item that is made where there is none.
+    /// `N`: creates a missing item with this expiry.
     pub vivify: Option<i32>,
-    /// `R`: with less time left than this, one client is told to fetch the value again.
+    /// `R`: with less time left than this, one client is to fetch the value again.
     pub recache: Option<i32>,
-    /// `I`: to declare stale instead of to delete; to store what is older as stale.
+    /// `I`: declares stale instead of deleting; stores an older value as stale.
     pub invalidates: bool,
     /// `M`
     pub mode: Mode,
@@ -95,13 +94,13 @@ pub struct Meta<'a> {
     pub delta: u64,
     /// `J`
     pub initial: u64,
-    /// The value of `ms`; `None` where it is too long and was skipped.
+    /// The value of `ms`; `None` if it was too long and was skipped.
     pub value: Option<&'a [u8]>,
-    /// Whether the value ends where the line says.
+    /// Whether the value ends at the length in the line.
     pub is_whole: bool,
 }
 
-/// Bytes of the value behind a line of `ms`; `None` where none follows it.
+/// Bytes of the value behind a line of `ms`, if there is one.
 pub(crate) fn value_bytes(mut tokens: Tokens<'_>) -> Option<usize> {
     let key = tokens.nth(1)?;
     let bytes = tokens.next().and_then(signed)?;
@@ -109,8 +108,8 @@ pub(crate) fn value_bytes(mut tokens: Tokens<'_>) -> Option<usize> {
 }
 
 impl<'a> Meta<'a> {
-    /// Reads the command `m` with the character `sign` behind it, without the command itself;
-    /// `behind` are the bytes behind its line.
+    /// Reads the words behind the command `m` with the character `sign`; `behind` are the bytes
+    /// behind its line.
     pub(crate) fn parse(sign: u8, mut tokens: Tokens<'a>, behind: &'a [u8]) -> Result<Self, &'static [u8]> {
         let kind = match sign {
             b'g' => Kind::Get,
@@ -156,10 +155,10 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// Reads all flags, of which none may be there twice.
+    /// Refuses a flag that occurs twice.
     fn read_flags(&mut self) -> Result<(), &'static [u8]> {
         let mut seen = 0_u128;
-        // These two do not say which of two things is wrong.
+        // Their errors do not distinguish the two causes.
         let is_terse = matches!(self.kind, Kind::Delete | Kind::Arithmetic);
         for flag in self.flags {
             let sign = flag[0];
@@ -196,7 +195,7 @@ impl<'a> Meta<'a> {
             b'M' => self.mode = self.mode_of(word)?,
             b'O' if word.len() >= OPAQUE_BYTES_MAX => return Err(answer::LONG_OPAQUE),
             b'O' | b'k' | b'c' | b'f' | b'h' | b'l' | b's' | b't' => {}
-            // Of `me` nothing but the key matters.
+            // `me` uses only the key.
             _ if self.kind == Kind::Debug => {}
             _ => return Err(answer::BAD_FLAG),
         }
@@ -220,8 +219,7 @@ impl<'a> Meta<'a> {
     }
 
     fn decode(&mut self) -> Result<(), &'static [u8]> {
-        // Of 250 characters it makes 187 bytes at most, or room for 189 where they are not a
-        // multiple of four.
+        // 250 characters decode to at most 187 bytes, and may need room for 189.
         let refused = if self.kind == Kind::Debug { answer::BAD_LINE } else { answer::BAD_BASE64 };
         let room = BASE64.decode_len(self.key.written.len()).map_err(|_| refused)?;
         let room = self.key.decoded.get_mut(..room).ok_or(refused)?;

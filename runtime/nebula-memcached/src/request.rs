@@ -1,4 +1,4 @@
-//! What a request asks for: the text commands.
+//! The text commands.
 
 use crate::KEY_BYTES_MAX;
 use crate::answer;
@@ -6,10 +6,8 @@ use crate::meta::Meta;
 pub use crate::tokens::Tokens;
 use crate::tokens::{flags, line, signed, unsigned};
 
-/// Values longer than this are no values.
 const VALUE_BYTES_MAX: i32 = i32::MAX - 2;
-/// The words of a command are counted up to here: no command but one that asks for keys has so
-/// many.
+/// Only a command with keys may have more words.
 const COUNTED: usize = 9;
 
 /// A request.
@@ -25,44 +23,44 @@ pub enum Request<'a> {
     Store(Store<'a>),
     /// `delete`.
     Delete {
-        /// Of which item.
+        /// The item.
         key: &'a [u8],
-        /// Whether to say nothing.
+        /// Whether to send no answer.
         noreply: bool,
     },
     /// `incr`, `decr`.
     Number {
-        /// Of which item.
+        /// The item.
         key: &'a [u8],
-        /// By how much.
+        /// The amount.
         delta: u64,
-        /// Which way.
+        /// The direction.
         is_decrement: bool,
-        /// Whether to say nothing.
+        /// Whether to send no answer.
         noreply: bool,
     },
     /// `touch`.
     Touch {
-        /// Of which item.
+        /// The item.
         key: &'a [u8],
-        /// As the client says it: see [`time`](crate::time).
+        /// In the client's terms: see [`time`](crate::time).
         exptime: i32,
-        /// Whether to say nothing.
+        /// Whether to send no answer.
         noreply: bool,
     },
     /// `flush_all`.
     FlushAll {
-        /// When: see [`time`](crate::time); 0 is at once.
+        /// In the client's terms: see [`time`](crate::time); 0 is at once.
         delay: i32,
-        /// Whether to say nothing.
+        /// Whether to send no answer.
         noreply: bool,
     },
     /// `verbosity`, which changes nothing.
     Verbosity {
-        /// Whether to say nothing.
+        /// Whether to send no answer.
         noreply: bool,
     },
-    /// `stats`, with what stands behind it.
+    /// `stats`, with its arguments.
     Stats(Tokens<'a>),
     /// `version`.
     Version,
@@ -70,11 +68,11 @@ pub enum Request<'a> {
     MetaNoop,
     /// The other meta commands.
     Meta(Meta<'a>),
-    /// No request: this is the answer, unless there is to be none.
+    /// An invalid request.
     Refused {
-        /// What to say.
+        /// The answer.
         answer: &'static [u8],
-        /// Whether to say nothing.
+        /// Whether to send no answer.
         noreply: bool,
     },
 }
@@ -82,29 +80,29 @@ pub enum Request<'a> {
 /// A request for the values of keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Get<'a> {
-    /// The keys. One of more than [`KEY_BYTES_MAX`] bytes ends all with
+    /// A key of more than [`KEY_BYTES_MAX`] bytes fails the whole request with
     /// [`BAD_LINE`](answer::BAD_LINE).
     pub keys: Tokens<'a>,
-    /// Whether the CAS number is asked for.
+    /// Whether the CAS number is wanted.
     pub with_cas: bool,
-    /// The expiry that the items get.
+    /// The items' new expiry.
     pub exptime: Option<i32>,
 }
 
-/// How a value is stored.
+/// The condition and place of a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// In any case.
+    /// Always.
     Set,
-    /// Where there is no item.
+    /// If there is no item.
     Add,
-    /// Where there is an item.
+    /// If there is an item.
     Replace,
-    /// Behind what is there.
+    /// Behind the value.
     Append,
-    /// Before what is there.
+    /// Before the value.
     Prepend,
-    /// Where the item has this CAS number.
+    /// If the item has this CAS number.
     Cas,
 }
 
@@ -122,7 +120,7 @@ impl Verb {
         })
     }
 
-    /// Words of its command: with and without a last one, which may be `noreply`.
+    /// Words of its command, without and with a last one, which may be `noreply`.
     fn words(self) -> [usize; 2] {
         if self == Self::Cas { [6, 7] } else { [5, 6] }
     }
@@ -131,25 +129,24 @@ impl Verb {
 /// A request to store a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store<'a> {
-    /// How.
+    /// The command.
     pub verb: Verb,
-    /// Of which item.
+    /// The item.
     pub key: &'a [u8],
     /// The client's flags.
     pub flags: u32,
-    /// As the client says it: see [`time`](crate::time).
+    /// In the client's terms: see [`time`](crate::time).
     pub exptime: i32,
-    /// The CAS number, of `cas`.
+    /// The CAS number of `cas`.
     pub cas: u64,
-    /// The value; `None` where it is too long and was skipped.
+    /// The value; `None` if it was too long and was skipped.
     pub value: Option<&'a [u8]>,
-    /// Whether the value ends where the line says.
+    /// Whether the value ends at the length in the line.
     pub is_whole: bool,
-    /// Whether to say nothing.
+    /// Whether to send no answer.
     pub noreply: bool,
 }
 
-/// What stands in the line of a command that stores.
 struct Line<'a> {
     key: &'a [u8],
     flags: u32,
@@ -158,11 +155,10 @@ struct Line<'a> {
     cas: u64,
 }
 
-/// Why a line stores nothing.
 enum NoStore {
-    /// It has not as many words.
+    /// The number of words is wrong.
     Words,
-    /// One of them is not what it should be.
+    /// A word is wrong.
     Format,
 }
 
@@ -187,14 +183,13 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Bytes of the value behind a line; `None` where none follows it.
+/// Bytes of the value behind a line, if there is one.
 #[inline]
 pub(crate) fn value_bytes(verb: Verb, tokens: Tokens<'_>) -> Option<usize> {
     Line::read(verb, tokens).ok().map(|line| line.value_bytes)
 }
 
-/// The value behind a line, of `value_bytes` bytes, and whether it ends where it should; no value
-/// where it was skipped.
+/// The value behind a line, and whether it ends at `value_bytes`; no value if it was skipped.
 pub(crate) fn value(behind: &[u8], value_bytes: usize) -> (Option<&[u8]>, bool) {
     match behind.split_at_checked(value_bytes) {
         Some((value, end)) if !end.is_empty() => (Some(value), end == b"\r\n"),
@@ -203,8 +198,8 @@ pub(crate) fn value(behind: &[u8], value_bytes: usize) -> (Option<&[u8]>, bool) 
 }
 
 impl<'a> Request<'a> {
-    /// Reads a request, which is one piece of a stream as [`frame`](crate::frame) cuts it. Whatever
-    /// the bytes are, there is an answer to them.
+    /// Reads one request, a piece of a stream as [`frame`](crate::frame) cuts it. Any bytes have an
+    /// answer.
     ///
     /// # Cost
     ///
@@ -235,7 +230,7 @@ fn refused<'a>(answer: &'static [u8]) -> Request<'a> {
     Request::Refused { answer, noreply: false }
 }
 
-/// A command that does not only read. `behind` are the bytes behind its line.
+/// All commands but `get` and `gets`. `behind` are the bytes behind the line.
 fn other<'a>(command: &'a [u8], whole: Tokens<'a>, arguments: Tokens<'a>, behind: &'a [u8]) -> Request<'a> {
     if let Some(verb) = Verb::of(command) {
         return store(verb, whole, behind);

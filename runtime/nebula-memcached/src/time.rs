@@ -1,11 +1,9 @@
-//! When an item expires: what a client says, made absolute.
+//! The expiry of an item, from the client's terms to an absolute time.
 
-/// Up to here a client's expiry is a time from now, beyond it one of the Unix clock: 30 days, in
-/// seconds.
+/// A larger expiry is a time of the Unix clock, a smaller one a time from now: 30 days, in seconds.
 pub const RELATIVE_MAX: i32 = 60 * 60 * 24 * 30;
 
-/// The expiry of an item, in seconds of a clock whose `now` is a number above 1: 0 for never, 1 for
-/// one that is over already.
+/// The expiry of an item in seconds of a clock: 0 for never, 1 for expired. `now` is above 1.
 ///
 /// `unix_now` is the same moment on the Unix clock.
 ///

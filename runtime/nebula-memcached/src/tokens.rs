@@ -1,9 +1,8 @@
-//! A line, and the words in it.
+//! A line and its words.
 
 use memchr::memchr;
 
-/// The line that `bytes` begin with, without its end, and its length with it; `None` where no end
-/// has come.
+/// The first line of `bytes` without its end, and its length with it; `None` without an end.
 #[inline]
 pub(crate) fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let end = memchr(b'\n', bytes)?;
@@ -11,7 +10,7 @@ pub(crate) fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
     Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1))
 }
 
-/// The words of a line: what lies between blanks, up to a zero byte.
+/// The words of a line, separated by blanks, up to a zero byte.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokens<'a> {
     left: &'a [u8],
@@ -22,12 +21,10 @@ impl<'a> Tokens<'a> {
         Self { left: line }
     }
 
-    /// How many there are, counted up to `most`.
     pub(crate) fn count_up_to(self, most: usize) -> usize {
         self.take(most).count()
     }
 
-    /// The last of them.
     pub(crate) fn last_one(self) -> Option<&'a [u8]> {
         self.last()
     }
@@ -47,8 +44,8 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// An unsigned number, as C's `strtoull` reads it: a plus is allowed, a minus is not. `None` where
-/// it is none or does not fit 64 bits.
+/// An unsigned number, as C's `strtoull` reads it: a plus is allowed, a minus is not. `None` for
+/// another word, or more than 64 bits.
 #[inline]
 pub(crate) fn unsigned(token: &[u8]) -> Option<u64> {
     let digits = token.strip_prefix(b"+").unwrap_or(token);
@@ -61,7 +58,7 @@ pub(crate) fn unsigned(token: &[u8]) -> Option<u64> {
     })
 }
 
-/// A signed number of 64 bits, cut to 32, as memcached reads what is an `int`.
+/// A signed number of 64 bits, truncated to 32, as memcached reads an `int`.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "what memcached does, and clients may rely on")]
 pub(crate) fn signed(token: &[u8]) -> Option<i32> {
@@ -75,7 +72,7 @@ pub(crate) fn signed(token: &[u8]) -> Option<i32> {
     }
 }
 
-/// An unsigned number cut to 32 bits, as memcached reads flags.
+/// An unsigned number truncated to 32 bits, as memcached reads flags.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "what memcached does, and clients may rely on")]
 pub(crate) fn flags(token: &[u8]) -> Option<u32> {

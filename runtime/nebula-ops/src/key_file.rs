@@ -6,7 +6,11 @@ use nebula::Keys;
 
 use nebula_ui::output::Failure;
 
-/// The keys in `file`, if what they are for `has_network`; none without a file.
+/// The keys in `file`; none without a file.
+///
+/// # Errors
+///
+/// Invalid input: a file without `has_network`, or one that cannot be read.
 pub fn read(file: Option<&Path>, has_network: bool) -> Result<Keys, Failure> {
     match (file, has_network) {
         (None, _) => Ok(Keys::default()),

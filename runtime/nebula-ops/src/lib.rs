@@ -1,16 +1,16 @@
-//! What a program that serves needs around its service.
+//! The parts of a serving program around its service.
 //!
 //! | question | module |
 //! |---|---|
 //! | which flags set a server? | [`server_args`], [`key_file`] |
 //! | how does a service begin, live and end? | [`life`] |
-//! | which settings does a file give? | [`life`]: `--config` |
-//! | what does it say over HTTP? | `metrics` |
-//! | what does a running server say of itself? | [`observe`] |
+//! | which settings does a file have? | [`life`]: `--config` |
+//! | which pages does it serve over HTTP? | `metrics` |
+//! | which counters does a running server have? | [`observe`] |
 //! | how much memory may it take? | [`memory`] |
-//! | whose fault is an error, and so which exit code? | [`or_fail`] |
+//! | which exit code has an error? | [`or_fail`] |
 //!
-//! `nebula serve` and the programs of `services/` are made of it.
+//! `nebula serve` and the programs of `services/` use them.
 
 #![forbid(unsafe_code)]
 

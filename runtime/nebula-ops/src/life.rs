@@ -1,11 +1,4 @@
-//! The life of a service that the program serves: ready, watched, drained, ended.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `counters` | what a server prints at its end |
-//! | `log` | lines of life-cycle events on standard error |
-//! | `notify` | what systemd is told |
-//! | `settings`, `toml_words` | `--config FILE`: settings from a file, below those of the command line |
+//! The life of a service: ready, watched, drained, ended.
 
 mod counters;
 mod log;
@@ -46,7 +39,7 @@ pub struct LifeArgs {
     log: log::Level,
 }
 
-/// Whether the servers of a service go on by themselves.
+/// Whether the servers of a service may go on.
 pub type GoesOn<'a> = &'a dyn Fn(&[RunningServer]) -> bool;
 
 /// A service about to begin.
@@ -57,16 +50,16 @@ pub struct Life {
 
 /// How a service ended.
 pub struct Ended {
-    /// The last counters of each of its servers.
+    /// The last counters of each server.
     pub statuses: Vec<Status>,
     /// Whether the decision logs are complete.
     pub log: Result<(), LogError>,
-    /// Why RPCs that had been taken in were not answered, if there were any.
+    /// An error if RPCs inside a server were not answered.
     pub drained: Result<(), Failure>,
 }
 
 impl Life {
-    /// Begins with what can fail before the service takes its memory.
+    /// Begins with the steps that can fail, before the service allocates its memory.
     ///
     /// # Errors
     ///
@@ -77,9 +70,9 @@ impl Life {
         Ok(Self { metrics, drain_timeout: Duration::from_nanos(args.drain_timeout.as_ns()) })
     }
 
-    /// Says that the servers are ready, waits until they are to end, and drains them. `on_hang_up`
-    /// is called on SIGHUP, where that is caught; the servers end by themselves once `goes_on` does
-    /// not hold any more, if it is given. `--metrics` shows all of them.
+    /// Reports the servers ready, waits for a signal, and drains them. SIGHUP, if caught, calls
+    /// `on_hang_up`. The servers also end once `goes_on`, if given, returns false. `--metrics`
+    /// shows all of them.
     pub fn live(
         mut self,
         servers: Vec<RunningServer>,
@@ -107,7 +100,7 @@ impl Life {
         tracing::info!("draining for at most {:?}", self.drain_timeout);
         if !self.drain(&servers) {
             let ended = self.abandon(&servers);
-            // Not dropped: that waits for their threads, one of which does not end.
+            // Dropping them would wait for their threads, one of which does not end.
             std::mem::forget(servers);
             return ended;
         }
@@ -121,7 +114,7 @@ impl Life {
         Ended { statuses, log, drained: Ok(()) }
     }
 
-    /// Drains all servers at once: none takes in more while another is waited for.
+    /// Drains all servers at once: none accepts RPCs while another drains.
     fn drain(&self, servers: &[RunningServer]) -> bool {
         std::thread::scope(|scope| {
             let drain = |server| scope.spawn(move || RunningServer::drain(server, self.drain_timeout));
@@ -131,7 +124,7 @@ impl Life {
         })
     }
 
-    /// A handler that does not end would keep the server for good: the process ends without it.
+    /// The process ends without the server, whose handler may never end.
     fn abandon(&self, servers: &[RunningServer]) -> Ended {
         let statuses: Vec<_> = servers.iter().map(|server| server.status().read()).collect();
         let inside: u64 = statuses.iter().map(|status| status.completed.saturating_sub(status.freed)).sum();
@@ -153,7 +146,7 @@ impl Ended {
     /// not be printed.
     pub fn end(self, printed: Result<(), Failure>) -> Result<(), Failure> {
         if let Err(failure) = self.drained {
-            // Not by returning: the server's threads would be waited for.
+            // Returning would wait for the server's threads.
             if let Some(line) = failure.line() {
                 output::note(line);
             }

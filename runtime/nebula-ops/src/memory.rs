@@ -1,4 +1,4 @@
-//! How much memory this process may take.
+//! The memory that this process may use.
 
 /// The largest default slot: one page. Longer values take several slots.
 pub const MTU_BYTES_AUTO: u32 = 4096;
@@ -6,7 +6,7 @@ pub const MTU_BYTES_AUTO: u32 = 4096;
 /// The share of the free memory that a store may use; the rest is left to the machine.
 pub const SHARE: (u64, u64) = (7, 8);
 
-/// The memory that a store may use here, in bytes.
+/// The memory that a store may use, in bytes.
 pub fn budget_bytes() -> u64 {
     let free = [meminfo_available(), cgroup_available()].into_iter().flatten().min();
     free.map_or(u64::MAX, |free| free / SHARE.1 * SHARE.0)
@@ -26,7 +26,6 @@ pub fn meminfo(name: &str) -> Option<u64> {
     Some(if words.next() == Some("kB") { number * 1024 } else { number })
 }
 
-/// The memory left within the container's limit.
 fn cgroup_available() -> Option<u64> {
     let read = |file: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
     let (limit, used) =

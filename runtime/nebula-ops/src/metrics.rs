@@ -1,21 +1,14 @@
 //! `--metrics ADDRESS:PORT`: the counters of all servers of the process over HTTP, from one thread
 //! that reads their status pages as any client could.
 //!
-//! | path | what it is |
+//! | path | content |
 //! |---|---|
 //! | `/` | a page with live charts, for people |
 //! | `/metrics` | the same for Prometheus |
-//! | `/status.json` | the same for programs: a [`Snapshot`] of the first server, or of the one that `?server=N` says |
+//! | `/status.json` | the same for programs: a [`Snapshot`] of the first server, or with `?server=N` of another |
 //! | `/servers.json` | the endpoints of all servers of the process |
-//! | `/rpcs`, `/rpcs.json` | some RPCs of late, the slowest first, with their times at the stations |
+//! | `/rpcs`, `/rpcs.json` | some recent RPCs, the slowest first, with their times at the stations |
 //! | `/ready` | 200 while the server takes RPCs, 503 once it drains |
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `serve` | the thread, and bounds against clients that are slow or hostile |
-//! | `exchange` | one connection: a request, an answer |
-//! | `pages` | which path is what |
-//! | `prometheus`, `rpcs`, `live` | those |
 
 mod exchange;
 mod live;
@@ -35,7 +28,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use nebula_ui::output::Failure;
 use pages::Pages;
 
-/// The HTTP side of a server. Dropping it ends its thread.
+/// Dropping it ends its thread.
 pub(crate) struct Metrics {
     address: SocketAddr,
     listener: Option<TcpListener>,
@@ -44,11 +37,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Listens at `address`. Nothing is answered before [`start`](Self::start).
-    ///
-    /// # Errors
-    ///
-    /// Invalid input: the address is not available.
+    /// Listens at `address`, and answers once [`start`](Self::start) is called.
     pub(crate) fn bind(address: SocketAddr) -> Result<Self, Failure> {
         let fail = |error| Failure::bad_input(format!("--metrics: cannot listen at {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(fail)?;
@@ -58,16 +47,12 @@ impl Metrics {
         Ok(Self { address, listener: Some(listener), stop: Arc::new(stop), thread: None })
     }
 
-    /// Where it listens: after port 0, at the port that the kernel chose.
+    /// The address with the port that the kernel chose for port 0.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers from here on, with what is read of each of `servers`.
-    ///
-    /// # Errors
-    ///
-    /// A fault: there is no thread.
+    /// Starts to answer with the counters of `servers`.
     pub(crate) fn start(&mut self, servers: &[RunningServer]) -> Result<(), Failure> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let (pages, stop) = (Pages::new(servers), self.stop.clone());

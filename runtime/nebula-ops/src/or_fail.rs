@@ -1,4 +1,4 @@
-//! Errors of the libraries as failures of a command: whose fault it is, and so which exit code.
+//! Errors of the libraries as failures of a command, and so as exit codes.
 
 use nebula::{ConnectError, ServeError};
 use nebula_kvs::StoreError;
@@ -10,7 +10,7 @@ pub trait OrFail<T> {
     ///
     /// # Errors
     ///
-    /// Invalid input or a fault, by what the error is.
+    /// Invalid input or a fault, by the kind of error.
     fn or_fail(self) -> Result<T, Failure>;
 }
 

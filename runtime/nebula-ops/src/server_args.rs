@@ -1,4 +1,4 @@
-//! Flags that every server of `nebula serve` has, and what they set.
+//! Flags that every server of `nebula serve` has, and the settings that they make.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub struct ServerArgs {
     /// Worker threads
     #[arg(long, default_value_t = 1)]
     pub workers: u16,
-    // Its help has the policies that are served, so it is made when it is asked for.
+    // The help lists the served policies, so it is made at run time.
     #[arg(long, default_value = "jbsq:2", help = policy_help())]
     #[expect(missing_docs, reason = "its help is above")]
     pub policy: Policy,
@@ -67,8 +67,13 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// Begins the service's life: from here on signals end it. One whose key file is read again on
-    /// SIGHUP `hangs_up`.
+    /// Begins the service's life; from here signals end it. With `hangs_up` and a key file, SIGHUP
+    /// is caught too.
+    ///
+    /// # Errors
+    ///
+    /// Invalid input or a fault: the process cannot watch its parent or signals, or [`Life::begin`]
+    /// fails.
     pub fn begin(&self, hangs_up: bool) -> Result<Life, Failure> {
         if self.end_with_parent {
             nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
@@ -86,8 +91,8 @@ impl ServerArgs {
         key_file::read(self.key_file.as_deref(), has_network)
     }
 
-    /// Gives the groups of `config` their trained thresholds, and the mean service that they were
-    /// trained for: it is what a group's load is told by.
+    /// Adds the trained thresholds to the groups of `config`, and the mean service time of the
+    /// training, which measures a group's load.
     pub fn trained(&self, mut config: ServerConfig) -> Result<ServerConfig, Failure> {
         if let Some(text) = &self.thresholds {
             let table = self.table(text)?;
@@ -99,7 +104,7 @@ impl ServerArgs {
         Ok(config)
     }
 
-    /// The table of thresholds, if it is for the groups of this server.
+    /// The table of thresholds, if it fits the groups of this server.
     fn table(&self, text: &str) -> Result<ThresholdFile, Failure> {
         let Policy::Altocumulus(groups) = self.policy else {
             return Err(Failure::bad_input("--thresholds applies to --policy altocumulus:G only"));
@@ -116,7 +121,7 @@ impl ServerArgs {
         Ok(table)
     }
 
-    /// What the others set of a server.
+    /// The settings of the other flags.
     pub fn config(&self) -> ServerConfig {
         let mut config = ServerConfig::default()
             .policy(self.policy)

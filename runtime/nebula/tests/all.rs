@@ -1,8 +1,8 @@
-//! The tests of this crate that need no separate process, as one program: compiled and linked once,
-//! not once a file.
+//! All tests of this crate that need no separate process, as one program, so that they are compiled
+//! and linked once.
 //!
-//! `cargo test -p nebula --test all NAME::` runs those of one file. Cargo.toml lists the programs
-//! beside it.
+//! `cargo test -p nebula --test all NAME::` runs those of one file. Cargo.toml lists the other
+//! programs.
 
 mod answers;
 mod async_calls;

@@ -1,5 +1,5 @@
-//! Tests that look at their whole process: its descriptors, its panics, the thread of its clients.
-//! One runs at a time.
+//! Tests that look at their whole process: its descriptors, panics and client threads. They run one
+//! at a time.
 
 mod async_idle;
 mod hostile;
@@ -8,7 +8,7 @@ mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Held by the test that runs.
+/// Each test holds this while it runs.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -15,15 +15,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-/// An RPC's end, out of the client's hands.
 type End = (Ticket, Result<Vec<u8>, CallError>);
 
 fn next_end(client: &mut Client) -> Option<End> {
     client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec)))
 }
 
-/// A server whose only worker is the caller, engine included: nothing happens behind the test's
-/// back.
+/// A server that the caller drives: it has one worker, which also runs the engine.
 fn by_hand(test: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, RunningServer, Worker) {
     let name = endpoint(test);
     let config = server_config(|config| {
@@ -34,7 +32,6 @@ fn by_hand(test: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Runni
     (name, server, workers.pop().expect("one worker"))
 }
 
-/// Takes in what the rings hold, RPCs that the worker is given included.
 fn next_rpc(worker: &Worker) -> Rpc<'_> {
     wait_until("an RPC", || worker.try_wait_for_rpc())
 }
@@ -43,8 +40,6 @@ fn next_rpc(worker: &Worker) -> Rpc<'_> {
 fn two_may_wait(config: &mut ServerConfig) {
     (config.slo, config.service_mean, config.policy) = (Span::from_us(1), Span::from_us(1), Policy::Jbsq(1));
 }
-
-// -- a worker by hand --
 
 #[test]
 fn rpcs_one_at_a_time_stay_in_the_first_slots_of_ring_and_buffer() {
@@ -63,7 +58,6 @@ fn rpcs_one_at_a_time_stay_in_the_first_slots_of_ring_and_buffer() {
     server.stop();
 }
 
-/// Of a client by default.
 const RING_SLOTS: u32 = 256;
 
 #[test]
@@ -72,16 +66,13 @@ fn a_caller_with_its_own_loop_takes_a_client_in_with_turns_that_find_nothing() {
     let (name, server, mut worker) = by_hand("own-loop", |_| ());
     let mut client = Client::connect(&name).expect("a connection");
     client.submit(b"first").expect("room");
-    // The listener's thread hands the client over when it gets there; after that one turn takes it
-    // in.
+    // The listener's thread hands over the client, and then one turn takes it in.
     wait_until("the client to be served", || (worker.turn(&echo) > 0).then_some(()));
     drop(client);
     server.stop();
 }
 
-// -- faults --
-
-/// Panics without a message when asked to; else answers.
+/// Panics without a message at "panic"; answers everything else.
 fn fragile(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(b"partly written");
     if request == b"panic" {
@@ -108,8 +99,8 @@ fn a_handler_that_panics_is_a_fault_and_the_server_goes_on() {
     }
 }
 
-/// Answers what says so, panics at what says so, and takes no more at "stop"; a prefetch of "trap"
-/// panics too.
+/// Answers, but panics at some requests, takes no more after "stop", and its prefetch panics at
+/// "trap".
 struct Moody;
 
 impl Service for Moody {
@@ -132,7 +123,7 @@ impl Service for Moody {
     }
 }
 
-/// The ends of `requests`, which the worker has at once.
+/// The ends of `requests`, which the worker gets as one burst.
 fn ends_of_a_burst(test: &str, service: &impl Service, requests: &[&[u8]]) -> Vec<Result<Vec<u8>, CallError>> {
     let (name, server, mut worker) = by_hand(test, |_| ());
     let mut client = Client::connect(&name).expect("a connection");
@@ -145,7 +136,7 @@ fn ends_of_a_burst(test: &str, service: &impl Service, requests: &[&[u8]]) -> Ve
         ends.extend(std::iter::from_fn(|| next_end(&mut client)).map(|(_, result)| result));
         (ends.len() == requests.len()).then_some(())
     });
-    // Each once, and nothing is left of any.
+    // Each ends once.
     assert_eq!((worker.turn(service), client.outstanding()), (0, 0));
     wait_until("the last status", || {
         worker.turn(service);
@@ -156,7 +147,7 @@ fn ends_of_a_burst(test: &str, service: &impl Service, requests: &[&[u8]]) -> Ve
     ends
 }
 
-/// Notes which stages of which request come before it is served.
+/// Notes for each request which prefetch stages ran before it was served.
 #[derive(Default)]
 struct Prefetched(Mutex<Vec<(u8, Option<Stage>)>>);
 
@@ -202,16 +193,14 @@ fn a_burst_ends_each_rpc_once_whatever_its_service_does() {
     let expected = [reply(b"a"), panicked(), reply(b"b"), panicked(), reply(b"c")];
     assert_eq!(ends_of_a_burst("burst-panics", &Moody, &requests), expected);
     assert_eq!(ends_of_a_burst("burst-default", &fragile, &requests), expected);
-    // Those before it were answered, and what was not taken is a fault.
+    // The RPCs before the stop are answered; those that were not taken end with a fault.
     let ends = ends_of_a_burst("burst-stops", &Moody, &[b"a", b"stop", b"b"]);
     assert_eq!(ends, [reply(b"a"), fault(Fault::Unanswered), fault(Fault::Unanswered)]);
-    // A panic before any is taken costs the next one its answer, again and again until the trap is
-    // gone.
+    // A panic before any RPC is taken costs the next one its answer, until the trap is gone.
     let ends = ends_of_a_burst("burst-trap", &Moody, &[b"a", b"trap", b"b"]);
     assert_eq!(ends, [panicked(), panicked(), reply(b"b")]);
 }
 
-/// Counts the prefetches of each stage.
 #[derive(Default)]
 struct Hinted([AtomicU64; 2]);
 
@@ -277,8 +266,6 @@ fn an_rpc_dropped_without_an_answer_is_a_fault() {
     server.stop();
 }
 
-// -- many at once --
-
 #[test]
 fn a_slow_rpc_holds_up_none_that_another_worker_can_serve() {
     let _watchdog = Watchdog::new("a slow RPC");
@@ -307,8 +294,8 @@ fn a_slow_rpc_holds_up_none_that_another_worker_can_serve() {
     server.stop();
 }
 
-/// Serves `rpcs` RPCs, up to seven at once, and frees them by draw, while `_held` is held all
-/// along.
+/// Serves `rpcs` RPCs, up to seven at once, and frees them in random order while `_held` stays
+/// held.
 fn hold_and_free_by_draw(worker: &Worker, rpcs: usize, _held: &Rpc<'_>) {
     let mut draw = Draw::new(5);
     let mut held: Vec<(Rpc<'_>, Vec<u8>)> = Vec::new();
@@ -326,7 +313,7 @@ fn hold_and_free_by_draw(worker: &Worker, rpcs: usize, _held: &Rpc<'_>) {
     }
 }
 
-/// Answers with what was seen first, which must still be there.
+/// Answers with the request as first seen; it must not have changed.
 fn finish((mut rpc, seen): (Rpc<'_>, Vec<u8>)) {
     assert_eq!(rpc.payload(), seen, "a payload changed while its RPC was held");
     rpc.rpc_send(&seen);
@@ -335,8 +322,8 @@ fn finish((mut rpc, seen): (Rpc<'_>, Vec<u8>)) {
 #[test]
 fn rpcs_held_at_once_and_freed_out_of_order_keep_their_payloads() {
     let _watchdog = Watchdog::new("RPCs held at once");
-    // Sixteen times the longest RPC, so that what is held stands in the way again and again; each
-    // in one packet, since one in two is abandoned when its client pauses between them.
+    // The buffer holds sixteen of the longest RPC, so that the held ones are often in the way. Each
+    // RPC has one packet, since the server abandons a longer one when its client pauses inside it.
     let (name, server, worker) = by_hand("held", |config| {
         (config.policy, config.rpc_bytes_max, config.mtu_bytes) = (Policy::Jbsq(8), 1024, 1024);
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 * 1024 };
@@ -367,7 +354,6 @@ fn rpcs_held_at_once_and_freed_out_of_order_keep_their_payloads() {
     server.stop();
 }
 
-/// What became of RPCs.
 #[derive(Debug, Default)]
 struct Ends {
     replied: usize,
@@ -375,8 +361,8 @@ struct Ends {
     timed_out: usize,
 }
 
-/// Sends `rpcs` RPCs, at most `depth` at once, and holds each ticket against its one end; a reply
-/// is an echo.
+/// Sends `rpcs` RPCs, at most `depth` at once, and checks that each ticket ends once and that a
+/// reply is an echo.
 fn exchange(client: &mut Client, rpcs: usize, depth: u32, mut request: impl FnMut(usize) -> Vec<u8>) -> Ends {
     let mut ends = Ends::default();
     let mut outstanding = BTreeMap::new();
@@ -414,10 +400,7 @@ fn exchange(client: &mut Client, rpcs: usize, depth: u32, mut request: impl FnMu
     ends
 }
 
-// -- NACKs and what follows --
-
-/// Lets the engine of `worker` see what is in the rings, while the worker serves nothing more than
-/// `_held`.
+/// Has the engine of `worker` read the rings while the worker serves only `_held`.
 fn look(worker: &Worker, _held: &Rpc<'_>) {
     assert!(worker.try_wait_for_rpc().is_none(), "one RPC at a time");
 }
@@ -441,7 +424,7 @@ fn an_rpc_that_would_wait_too_long_is_refused_at_once_and_others_keep_their_plac
     let serving = fill(&mut client, &worker);
     let tickets: Vec<_> = (3..6_u8).map(|number| client.submit(&[number]).expect("room")).collect();
     look(&worker, &serving);
-    // One is served, two wait, three are refused, and that before any of the others is done.
+    // One is served, two wait and three are refused, before any of the others ends.
     let refused: Vec<_> = (0..3).map(|_| wait_until("a NACK", || next_end(&mut client))).collect();
     let nack = CallError::Nack { reason: NackReason::QueueBound };
     assert!(refused.iter().all(|(_, result)| *result == Err(nack.clone())), "{refused:?}");
@@ -469,7 +452,7 @@ fn a_back_off_gets_through_once_there_is_room() {
     let mut patient = Client::connect_with(&name, ClientConfig::default().retry(retry)).expect("a connection");
     let ticket = patient.submit(b"patience").expect("room");
     let refusals = || server.status().read().nacked_queue_bound;
-    // The page of counters is written now and then; the NACKs come all the same.
+    // The counter page is written from time to time; the NACKs do not wait for it.
     wait_until("three refusals", || {
         assert_eq!(next_end(&mut patient), None, "there is no room yet");
         look(&worker, &serving);
@@ -509,14 +492,12 @@ fn a_deadline_ends_an_rpc_once_and_its_late_answer_ends_none() {
     server.stop();
 }
 
-// -- ends of the server --
-
 #[test]
 fn a_server_under_load_stops_and_every_rpc_ends() {
     let _watchdog = Watchdog::new("a server under load stops");
     for inline in [true, false] {
         let name = endpoint(&format!("stop-{inline}"));
-        // So slow, and so much waits, that there is always something to do.
+        // The service is so slow, and the queue so long, that there is always work left.
         let config = server_config(|config| {
             (config.inline, config.queueing) = (Some(inline), Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
         });
@@ -537,7 +518,7 @@ fn a_server_under_load_stops_and_every_rpc_ends() {
     }
 }
 
-/// Keeps 64 RPCs outstanding until the server is gone, and sees each of them end.
+/// Keeps 64 RPCs outstanding until the server is gone, and checks that each ends.
 fn hammer_until_gone(name: &str, is_warm: &AtomicBool) {
     let mut client = Client::connect(name).expect("a connection");
     let (mut sent, mut ended) = (0_u64, 0_u64);
@@ -572,7 +553,7 @@ fn a_call_gives_up_in_time_and_the_next_one_gets_its_own_answer() {
     let (name, server, worker) = by_hand("timeout", |_| ());
     let config = ClientConfig::default().slots(4).call_timeout(Duration::from_millis(20));
     let mut client = Client::connect_with(&name, config).expect("a connection");
-    // Nobody turns the engine: three RPCs stay in the ring, and then there is no room for more.
+    // The engine does not run: three RPCs stay in the ring, and then the ring is full.
     for request in [b"one", b"two", b"thr", b"for", b"fiv"] {
         assert_eq!(client.call(request), Err(CallError::TimedOut));
     }

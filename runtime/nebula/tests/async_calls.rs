@@ -1,5 +1,5 @@
-//! A client of many tasks: each call ends once and with its own reply, asleep or not, whatever
-//! becomes of the others.
+//! A client of many tasks: each call ends once and with its own reply, whether its task sleeps or
+//! not and whatever happens to the others.
 
 use crate::support::boxed::boxed;
 use crate::support::{PATIENCE, echo, endpoint, patient_client, server_config, wait_until_clean};
@@ -20,18 +20,16 @@ fn executor() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_time().build().expect("an executor")
 }
 
-/// So much room that a NACK is no excuse.
 fn roomy() -> ServerConfig {
     server_config(|config| config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 })
 }
 
-/// An endpoint of each transport.
 fn endpoints(test: &str) -> [String; 3] {
     [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
 }
 
-/// A server whose handler answers as soon as it is told to: the requests that it has begun come by
-/// the channel.
+/// A server that answers once the test allows it. The channel reports the requests that it has
+/// begun.
 fn held(at: &str) -> (RunningServer, Arc<AtomicBool>, mpsc::Receiver<Vec<u8>>) {
     let (tell, begun) = mpsc::channel();
     let may_answer = Arc::new(AtomicBool::new(false));
@@ -49,7 +47,6 @@ fn connect(server: &RunningServer, slots: u32) -> AsyncClient {
     AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection")
 }
 
-/// Counts how often it is woken.
 #[derive(Default)]
 struct Woken(AtomicUsize);
 
@@ -69,7 +66,7 @@ fn poll<R: AsRef<[u8]> + Unpin>(call: &mut Call<R>, woken: &Arc<Woken>) -> Poll<
     Pin::new(call).poll(&mut Context::from_waker(&Waker::from(woken.clone())))
 }
 
-/// Polls a call until it sleeps: it has been polled and nobody is to come again.
+/// Polls a call until it sleeps: it was polled and nothing is about to wake it.
 fn put_to_sleep<R: AsRef<[u8]> + Unpin>(call: &mut Call<R>, woken: &Arc<Woken>) {
     loop {
         let before = woken.times();
@@ -139,7 +136,7 @@ fn a_full_client_refuses_or_has_calls_wait_in_their_order_and_one_that_goes_lets
     let mut refused = client.clone().refuse_when_full().call([9]);
     let full = CallError::NotSent(SubmitError::Full);
     assert_eq!(poll(&mut refused, &Arc::default()), Poll::Ready(Err(full)));
-    // The first one that waits, and one in the middle.
+    // Drops the first call that waits, and one in the middle.
     drop((calls.remove(4), calls.remove(2)));
     may_answer.store(true, Ordering::Release);
     for (call, at) in calls.iter_mut().zip([0, 1, 3, 5]) {
@@ -167,8 +164,7 @@ fn dropped_calls_leave_nothing_behind_at_client_and_server() {
         for round in 0..300_u32 {
             let woken = Arc::<Woken>::default();
             let mut calls: Vec<_> = (0..6_u32).map(|at| client.call((round * 6 + at).to_le_bytes())).collect();
-            // Some are never polled, some are on their way, some wait for room, some have been
-            // answered.
+            // Some calls were never polled; others are sent, wait for room, or were answered.
             for (at, call) in (0..).zip(&mut calls) {
                 if (round >> at) & 1 == 0 && poll(call, &woken).is_ready() {
                     calls.truncate(0);
@@ -199,12 +195,12 @@ fn what_takes_too_long_ends_in_time_although_the_task_sleeps() {
         executor().block_on(async {
             let within = Options::default().deadline(Duration::from_millis(5));
             let end = client.call_with(b"a deadline", within).await;
-            // Where the executor has not come for so long, it was not even sent.
+            // If the executor was late, the call was not even sent.
             assert!(matches!(end, Err(CallError::TimedOut | CallError::Expired)), "{end:?}");
             assert_eq!(client.call(b"the longest wait").await, Err(CallError::TimedOut));
             may_answer.store(true, Ordering::Release);
             let mut end = client.call(b"in time").await;
-            // On a busy machine not the first one may be in time.
+            // On a busy machine the first call may be too late.
             while end == Err(CallError::TimedOut) {
                 end = client.call(b"in time").await;
             }
@@ -232,7 +228,7 @@ fn one_that_finds_no_room_in_time_ends_too_and_was_not_executed() {
             assert_eq!(call.await.expect("it has not panicked"), Err(CallError::TimedOut));
         }
         may_answer.store(true, Ordering::Release);
-        // Those that were sent are executed, and then there is room.
+        // The calls that were sent are executed, and then there is room.
         while client.call([5]).await != Ok(vec![5]) {}
     });
     let mut executed: Vec<u8> = begun.try_iter().flatten().filter(|&call| call < 5).collect();
@@ -247,7 +243,7 @@ fn what_is_refused_is_tried_again_while_its_task_sleeps() {
     let _watchdog = Watchdog::new("tried again");
     for at in endpoints("again") {
         let config = server_config(|config| (config.slo, config.rpc_bytes_max) = (Span::from_us(5), 1000));
-        // The queue is full before the first is answered.
+        // The queue fills up before the first answer.
         let may_answer = Arc::new(AtomicBool::new(false));
         let goes_on = may_answer.clone();
         let service = move |request: &[u8], reply: &mut Reply<'_>| {
@@ -292,7 +288,7 @@ fn a_server_that_stops_is_an_error_for_those_that_sleep() {
                 })
                 .collect();
             begun.recv().expect("one is begun");
-            // The thread of the handler has to end, and must not answer more than it has begun.
+            // The handler's thread must end, and must not answer more than it has begun.
             let stop = server.stopper();
             stop.store(true, Ordering::Release);
             may_answer.store(true, Ordering::Release);
@@ -352,7 +348,7 @@ fn refusals_and_requests_that_are_too_long_are_errors_of_the_call() {
     }
 }
 
-/// A task of an executor whose wakers own it: to drop the last waker drops the call.
+/// A task whose waker owns it: dropping the last waker drops the call.
 struct Owning(std::sync::Mutex<Option<Call<[u8; 1]>>>);
 
 impl Wake for Owning {
@@ -367,7 +363,7 @@ fn a_call_that_its_waker_owns_is_dropped_by_its_own_end() {
     let task = Arc::new(Owning(std::sync::Mutex::new(Some(client.call([1])))));
     let waker = Waker::from(task.clone());
     let mut polls = 0;
-    // Twice: the first time it only lets others run.
+    // The first poll only lets others run.
     while polls < 3 {
         let mut call = task.0.lock().expect("not poisoned");
         let call = call.as_mut().expect("there");
@@ -375,7 +371,7 @@ fn a_call_that_its_waker_owns_is_dropped_by_its_own_end() {
         polls += 1;
     }
     assert_eq!(begun.recv(), Ok(vec![1]));
-    // Now nothing but the client's own waker keeps it.
+    // Now only the client's own waker keeps the task.
     drop(waker);
     let left = Arc::downgrade(&task);
     drop(task);
@@ -394,7 +390,7 @@ fn a_call_writes_its_reply_into_the_buffer_that_it_is_given() {
         let before = buffer.as_ptr();
         let reply = client.call(b"short").into_buffer(buffer).await.expect("an echo");
         assert_eq!((&reply[..], reply.as_ptr()), (&b"short"[..], before));
-        // One may be awaited beside others, in one task.
+        // One task may await several calls.
         let mut calls: Vec<_> = (0..20_u8).map(|at| client.call([at])).collect();
         for (at, call) in (0..).zip(&mut calls) {
             assert_eq!(poll_fn(|cx| Pin::new(&mut *call).poll(cx)).await, Ok(vec![at]));

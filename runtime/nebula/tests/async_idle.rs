@@ -1,5 +1,4 @@
-//! What clients cost whose calls nobody answers yet, or that have none: no time of the thread that
-//! watches them.
+//! Clients that wait for an answer, or have no call at all, cost their watching thread no time.
 
 use crate::alone;
 use crate::support::{endpoint, server_config};
@@ -11,10 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Clients of each kind.
 const CLIENTS: usize = 200;
 
-/// Time that the clients' thread has run so far, in nanoseconds.
+/// Run time so far of the thread that watches the clients, in nanoseconds.
 fn driver_ns() -> Option<u64> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten().map(|task| task.path());
     let is_drivers = |task: &std::path::PathBuf| {
@@ -51,8 +49,7 @@ fn clients_that_nothing_comes_for_cost_no_time() {
             assert!(Pin::new(&mut *call).poll(&mut cx).is_pending());
         }
     }
-    // What it has to do for the calls, it does sooner or later; then it rests for as long as one
-    // looks.
+    // The thread may still have work left from the calls; after that it must rest.
     let rest = Duration::from_millis(300);
     let spent = wait_until_unchanged("clients that cost no time", rest, driver_ns);
     assert!(spent.is_some(), "there is a thread for them");

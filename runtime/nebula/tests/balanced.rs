@@ -1,5 +1,5 @@
-//! A client of several servers: what is refused goes to another one, nothing runs twice, and a
-//! server that is gone and comes back is noticed.
+//! A client of several servers: a refused RPC goes to another server, no RPC runs twice, and the
+//! client notices a server that is gone and comes back.
 
 use nebula::{
     AsyncClient, Balance, CallError, Client, ClientConfig, Completion, ConnectError, Executed, HealthCheck,
@@ -19,11 +19,10 @@ fn balanced(balance: Balance) -> ClientConfig {
     ClientConfig::default().balance(balance)
 }
 
-/// An echo that counts what it executes.
 fn counting(name: &str) -> (RunningServer, Arc<AtomicU32>) {
     let executed = Arc::new(AtomicU32::new(0));
     let count = executed.clone();
-    // However slow the machine is, the queue is long enough.
+    // The queue is long enough for any machine.
     let config = ServerConfig::default().inline(false).queueing(Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
     let server = Server::bind(name).config(config).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +38,7 @@ fn a_refused_call_goes_to_another_server() {
     let (release, released) = channel::<()>();
     let released = std::sync::Mutex::new(released);
     let (begin, begun) = channel();
-    // One is served until it is released, two may wait: all else is refused at once.
+    // One RPC is served until it is released and two may wait; all others are refused at once.
     let config = ServerConfig::default()
         .inline(false)
         .slo(Span::from_us(1))
@@ -51,11 +50,10 @@ fn a_refused_call_goes_to_another_server() {
         reply.write(b"late");
     }));
     let busy = busy.expect("a server");
-    // Goes before the server does, which waits for its handler, should an assertion fail.
+    // Should an assertion fail, this is dropped before the server, which waits for its handler.
     let release = release;
     let mut crowd = Client::connect(&busy_name).expect("a client");
-    // While the first is in its handler nothing leaves the queue: of those behind it two have room
-    // there.
+    // While the first RPC is in its handler, no RPC leaves the queue; two more fit in it.
     crowd.submit(b"fill").expect("a free slot");
     begun.recv().expect("it runs");
     for _ in 0..16 {
@@ -77,7 +75,7 @@ fn a_refused_call_goes_to_another_server() {
         }
         assert_eq!(executed.load(Ordering::Relaxed) - before, 20, "{balance}: each once, at the idle server");
     }
-    // Where keys have servers, another one may not have what a key stands for.
+    // With balancing by key, another server may not hold the key.
     let config = ClientConfig::default().balance(Balance::KeyHash);
     let mut client = Client::connect_with(&format!("{busy_name},{idle_name}"), config).expect("a client");
     let refused = (0..200).filter(|&key| {
@@ -104,8 +102,8 @@ fn nothing_runs_twice_over_servers_that_end_and_come_back() {
     }
     assert_eq!((one_executed.load(Ordering::Relaxed), other_executed.load(Ordering::Relaxed)), (10, 10));
     one.stop();
-    // Who does not say that it does no harm is told, and may be once: after that the server is left
-    // alone.
+    // Without `idempotent`, a call learns of the end, at most once: after that the client avoids
+    // the server.
     let ends: Vec<_> = (0..20).map(|_| client.call(b"one left").map(<[u8]>::to_vec)).collect();
     let unknown = ends.iter().filter_map(|end| end.as_ref().err()).inspect(|error| {
         assert_eq!(error.was_executed(), Executed::Unknown, "{error}");
@@ -124,7 +122,7 @@ fn nothing_runs_twice_over_servers_that_end_and_come_back() {
     }
     one.stop();
     other.stop();
-    // Now nobody is left.
+    // Now no server is left.
     let ends: Vec<_> = (0..4).map(|_| client.call(b"nobody").map(<[u8]>::to_vec)).collect();
     assert!(ends.iter().all(Result::is_err), "{ends:?}");
     assert_eq!(ends.last(), Some(&Err(CallError::NotSent(SubmitError::ServerGone))), "both are left alone");
@@ -179,7 +177,7 @@ fn servers_that_cannot_be_reached_are_an_error_only_where_none_can() {
     server.stop();
 }
 
-/// A server whose handler waits for as long as `stalls` is set.
+/// A server whose handler waits while `stalls` is set.
 fn stalling(name: &str) -> (RunningServer, Arc<AtomicU32>, Arc<AtomicBool>) {
     let (executed, stalls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
     let (count, waits) = (executed.clone(), stalls.clone());
@@ -206,22 +204,21 @@ fn a_second_server_is_asked_where_the_first_takes_long_and_that_does_no_harm() {
     for _ in 0..200 {
         assert_eq!(client.call_with(b"learn", harmless), Ok(&b"learn"[..]));
     }
-    // Copies that were taken back may still be executed.
+    // Cancelled copies may still run.
     wait_until_clean(slow.status(), 1);
     wait_until_clean(fast.status(), 1);
     stalls.store(true, Ordering::Relaxed);
     let before = (slow_executed.load(Ordering::Relaxed), fast_executed.load(Ordering::Relaxed));
-    // The slow server has one under way and queues the others: each of its RPCs is answered by the
-    // fast one.
+    // The slow server runs one RPC and queues the others; the fast one answers each of them.
     for _ in 0..20 {
         assert_eq!(client.call_with(b"hedged", harmless), Ok(&b"hedged"[..]));
     }
     assert_eq!(fast_executed.load(Ordering::Relaxed) - before.1, 20, "all, its share and those of the slow one");
     assert!(slow_executed.load(Ordering::Relaxed) - before.0 <= 1, "it is at its first one still");
     stalls.store(false, Ordering::Relaxed);
-    // What may do harm is at one server, however long that takes.
+    // An RPC that may do harm stays at one server, however long that takes.
     let executed = || slow_executed.load(Ordering::Relaxed) + fast_executed.load(Ordering::Relaxed);
-    // What was taken back may still be executed.
+    // Cancelled RPCs may still run.
     wait_until_clean(slow.status(), 1);
     wait_until_clean(fast.status(), 1);
     let before = executed();
@@ -254,8 +251,8 @@ fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
     let health = HealthCheck::new(Span::from_ms(20), b"well?", |reply| reply == b"yes");
     let config = balanced(Balance::RoundRobin).health(health);
     let mut client = Client::connect_with(&names.join(","), config).expect("a client");
-    // One call; whether the first server executed it, `None` where on a busy machine neither server
-    // has answered the last check in time.
+    // One call, and whether the first server executed it. `None` if neither server answered the
+    // last check in time, as on a busy machine.
     let mut call = || {
         let before = one_executed.load(Ordering::Relaxed);
         match client.call(b"work").map(drop) {
@@ -336,7 +333,8 @@ fn servers_join_and_leave_as_a_file_says() {
     served_by(0);
     std::fs::write(&file, format!("# moved\n{}\n", names[1])).expect("a file");
     served_by(1);
-    // A file that says nothing of use changes nothing, for longer than it takes to be read again.
+    // A file without a valid server changes nothing, for longer than the interval between two
+    // reads.
     std::fs::write(&file, "http://nowhere").expect("a file");
     throughout(Duration::from_millis(1500), || served_by(1));
     std::fs::remove_file(&file).expect("it is there");

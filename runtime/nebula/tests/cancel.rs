@@ -1,4 +1,4 @@
-//! RPCs that their client takes back, or gives their own deadline.
+//! RPCs that their client cancels, or that have their own deadline.
 
 use crate::support::{echo, endpoint, patient_client, server_config};
 use nebula::{
@@ -79,7 +79,7 @@ fn a_deadline_of_its_own_ends_one_call_and_not_the_others() {
     let mut client = Client::connect(&name).expect("a connection");
     let patient = client.submit(b"patient").expect("room");
     let hasty = client.submit_with(b"hasty", Options::default().deadline(Span::from_us(1))).expect("room");
-    // Nobody serves meanwhile.
+    // No worker serves meanwhile.
     let first = wait_until("the deadline", || client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::len))));
     assert_eq!(first, (hasty, Err(CallError::TimedOut)));
     let second = wait_until("the other's reply", || {
@@ -90,7 +90,7 @@ fn a_deadline_of_its_own_ends_one_call_and_not_the_others() {
     server.stop();
 }
 
-/// Handlers of `wait…` say that they have begun, and then wait until they are let go.
+/// A handler of `wait…` reports that it has begun, and then waits until the test releases it.
 struct Waits {
     begin: mpsc::Sender<Vec<u8>>,
     go_on: Mutex<mpsc::Receiver<()>>,
@@ -98,7 +98,7 @@ struct Waits {
 }
 
 impl Waits {
-    /// With what is begun, and what lets one go.
+    /// Also returns the requests that have begun, and what releases one.
     fn new(is_long: bool) -> (Self, mpsc::Receiver<Vec<u8>>, mpsc::Sender<()>) {
         let ((begin, begun), (let_go, go_on)) = (mpsc::channel(), mpsc::channel());
         (Self { begin, go_on: Mutex::new(go_on), is_long }, begun, let_go)
@@ -123,8 +123,7 @@ impl Service for Waits {
     }
 }
 
-/// What is taken back while it waits at the server, behind one that runs: for a core, or in the
-/// pool for a thread.
+/// An RPC cancelled while it waits behind another: for a core, or in the pool for a thread.
 #[test]
 fn what_is_taken_back_while_it_waits_is_not_executed() {
     let _watchdog = Watchdog::new("taken back while it waits");
@@ -155,7 +154,7 @@ fn what_is_taken_back_while_it_waits_is_not_executed() {
         assert_eq!(begun.recv().expect("it runs"), b"wait");
         assert!(client.cancel(tickets[3]) && client.cancel(tickets[4]));
         if is_long {
-            // Behind what says that they are taken back.
+            // It comes behind the cancels.
             let last = client.submit(b"short").expect("room");
             client.flush();
             let _reply = wait_until("the reply to what came last", || {

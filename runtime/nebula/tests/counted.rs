@@ -1,4 +1,4 @@
-//! Tests whose program counts what each thread allocates.
+//! Tests that count the allocations of each thread.
 
 #[path = "udp_network/main.rs"]
 mod udp_network;

@@ -1,5 +1,5 @@
-//! `darc` in a server: what a service says of its types, and what was measured of them, decides
-//! which worker serves an RPC.
+//! `darc` in a server: a service's types and their measured times decide which worker serves an
+//! RPC.
 
 use crate::support::{endpoint, patient_client, server_config};
 use nebula::{
@@ -13,16 +13,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// RPCs until cores are reserved.
+/// RPCs until `darc` reserves cores.
 const WINDOW: u32 = 32;
-/// Of so many RPCs one is long.
+/// One in this many RPCs is long.
 const LONG_ONE_IN: u32 = 16;
-/// Longer than a busy machine makes the mean of the short ones.
+/// Longer than the mean of the short ones, even on a busy machine.
 const LONG: Duration = Duration::from_millis(200);
-/// The first byte of a request is its type; of those that wait for the gate it is this.
+/// The type, which is the first byte, of requests that wait for the gate.
 const GATED: u8 = b'g';
 
-/// Its short requests begin with 1, its long ones with 2.
+/// Short requests begin with 1, long ones with 2.
 #[derive(Default)]
 struct Gate {
     is_open: AtomicBool,
@@ -80,7 +80,6 @@ fn freed(server: &RunningServer, rpcs: u64) {
     wait_until("all to be freed", || (server.status().read().freed >= rpcs).then_some(()));
 }
 
-/// Has as many short and long ones served as make a plan.
 fn learn(server: &RunningServer, client: &mut Client) {
     for number in 0..WINDOW {
         let request = if number % LONG_ONE_IN == 0 { [2] } else { [1] };
@@ -89,7 +88,7 @@ fn learn(server: &RunningServer, client: &mut Client) {
     freed(server, WINDOW.into());
 }
 
-/// Two that wait for the gate are on their way, and have been taken in.
+/// Sends two RPCs that wait for the gate, until the server has them.
 fn send_two_gated(server: &RunningServer, client: &mut Client) {
     let before = server.status().read().packets;
     for _ in 0..2 {
@@ -164,7 +163,7 @@ fn what_has_no_type_or_panics_as_it_is_asked_for_is_served_as_the_common_type() 
         for request in [&b""[..], &[3], &[200, 1], b"panics"] {
             assert_eq!(asks.call(request), Ok(request), "{at}");
         }
-        // No core is kept for it: behind a long one it waits, and ends.
+        // Its type has no reserved core: it waits behind a long one, and ends.
         send_two_gated(&server, &mut waits);
         wait_until("a held worker", || (gate.held.load(Ordering::Relaxed) == 1).then_some(()));
         asks.submit(b"common").expect("room");
@@ -176,7 +175,7 @@ fn what_has_no_type_or_panics_as_it_is_asked_for_is_served_as_the_common_type() 
     });
 }
 
-/// Where a run writes its log; removed with the value.
+/// A decision log, removed with this value.
 struct LogFile(PathBuf);
 
 impl Drop for LogFile {

@@ -1,4 +1,4 @@
-//! A decision log that cannot be written: the server says so, and goes on serving.
+//! A server whose decision log cannot be written reports it and goes on serving.
 
 use crate::support::{echo, endpoint, server_config};
 use nebula::{Client, ClientConfig, Policy, RunningServer, ServeError, Server, ServerConfig};
@@ -7,7 +7,7 @@ use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
-/// Everywhere that an engine may run.
+/// Every place where an engine may run.
 fn configs() -> [(&'static str, ServerConfig); 4] {
     [
         ("inline", server_config(|config| config.inline = Some(true))),
@@ -17,7 +17,7 @@ fn configs() -> [(&'static str, ServerConfig); 4] {
     ]
 }
 
-/// A server whose log is a pipe: it can be written as long as it is read.
+/// A server whose log is a pipe, which takes writes while its other end is open.
 fn serve_into_a_pipe(endpoint: &str, config: ServerConfig) -> (RunningServer, PipeReader) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let config = config.decision_log(format!("/proc/self/fd/{}", writer.as_raw_fd()));
@@ -82,7 +82,7 @@ fn the_last_lines_are_missed_although_the_server_stops_with_them() {
     for (kind, config) in configs() {
         let (server, log) = serve_into_a_pipe(&endpoint(&format!("log-last-{kind}")), config);
         drop(log);
-        // One RPC: most of what it writes is still in memory when the server stops.
+        // After one RPC most of the log is still in memory when the server stops.
         let name = server.endpoint().to_string();
         Client::connect(&name).expect("a connection").call(b"the last").expect("a reply");
         assert!(server.stop_with_log().1.is_err(), "{kind}");

@@ -1,8 +1,8 @@
-//! Several messaging domains on one thread, and on several: isolation, and that none is taken for
-//! another.
+//! Several messaging domains on one thread and on several: they are isolated, and no client reaches
+//! another's domain.
 //!
-//! That their shares are the weights is decided by `nebula-nic` (its tests of lending) and measured
-//! by `cargo xtask bench domains`.
+//! The tests of `nebula-nic` (lending) check that the shares follow the weights, and
+//! `cargo xtask bench domains` measures it.
 
 use nebula::{
     CallError, Class, Client, ClientConfig, Completion, ConnectError, Domains, Hint, Key, Refusal, Reply,
@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::support::{PATIENCE, endpoint};
 use nebula_testing::wait::{Watchdog, spin, wait_until};
 
-/// A service whose every RPC takes some time.
+/// A service whose RPCs take some time.
 fn takes(time: Duration) -> impl Fn(&[u8], &mut Reply<'_>) + Send + 'static {
     move |request: &[u8], reply: &mut Reply<'_>| {
         spin(time);
@@ -29,7 +29,7 @@ fn server(name: &str, domain: u8) -> Server {
     Server::bind(name).config(config)
 }
 
-/// Its long RPCs say which thread has run them, once the gate is open.
+/// Answers a long RPC with its thread, once the gate is open.
 struct Long(Arc<AtomicBool>);
 
 impl Service for Long {
@@ -79,7 +79,7 @@ fn what_takes_long_runs_in_its_domains_pool_while_all_domains_are_served() {
             assert_eq!((asks.call(b"short"), other.call(b"short")), (Ok(&b"short"[..]), Ok(&b"short"[..])));
         }
         assert_eq!((held(), domains.servers()[1].pool()), (1, None));
-        // What the pool has taken on is answered although the domains stop.
+        // The pool answers the RPCs that it has taken, although the domains stop.
         let stopper = domains.servers()[0].stopper();
         let stops = std::thread::spawn(move || domains.stop());
         while !stopper.load(Relaxed) {
@@ -124,7 +124,7 @@ fn a_domain_is_not_taken_for_another() {
     assert!(matches!(refused, ConnectError::Refused(Refusal::Domain { server: 7 })), "{refused}");
     let refused = Client::connect_with(&endpoints[1], config(7)).expect_err("another domain");
     assert!(matches!(refused, ConnectError::NotAdmitted { hint: Hint::Domain, .. }), "{refused}");
-    // With a key nobody's refusal is believed at once.
+    // A client with a key does not trust a single refusal.
     let other = config(1).key(Key::new([3; 32])).call_timeout(Duration::from_secs(1));
     let refused = Client::connect_with(&endpoints[2], other).expect_err("another domain");
     assert!(matches!(refused, ConnectError::Silent { hint: Hint::Domain, .. }), "{refused}");
@@ -133,7 +133,6 @@ fn a_domain_is_not_taken_for_another() {
     assert!(nobody.to_string().contains("Domains::host"), "{nobody}");
 }
 
-/// Keeps so many RPCs outstanding until it is told to end.
 fn load(name: &str, domain: u8, outstanding: u32, is_over: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     let config = ClientConfig::default().domain(domain).slots(4096);
     let mut client = Client::connect_with(name, config).expect("a client");
@@ -163,8 +162,8 @@ fn each_thread_serves_its_part_of_every_domain_and_is_lent_apart() {
     let _watchdog = Watchdog::new("domains on threads");
     let (names, domains) = two_domains("threads", [3, 1], [Duration::from_micros(5); 2], 2);
     let is_over = Arc::new(AtomicBool::new(false));
-    // Clients are dealt out in turn: both threads have one of the first domain, and only the first
-    // thread has one of the second.
+    // The server deals clients out in turn: both threads get one of the first domain, only the
+    // first thread gets one of the second.
     let loads = [0, 0, 1].map(|domain| load(&names[domain], u8::try_from(domain).expect("few"), 1000, &is_over));
     let on = |thread: usize| domains.used_on(thread).collect::<Vec<_>>();
     wait_until("each thread's work", || {
@@ -174,15 +173,15 @@ fn each_thread_serves_its_part_of_every_domain_and_is_lent_apart() {
     is_over.store(true, Relaxed);
     loads.into_iter().for_each(|load| load.join().expect("no panic"));
     let (first, second) = (on(0), on(1));
-    // There the second domain has no client, and its weight is the first one's.
+    // There the second domain has no client, so the first one gets its weight.
     assert_eq!((second[1], on(2).len()), (Span::ZERO, 0));
-    // What was sent last may be in work still.
+    // The last RPCs may still be running.
     let (used, later) = (domains.used().collect::<Vec<_>>(), [on(0), on(1)]);
     for (domain, &used) in used.iter().enumerate() {
         let sums = first[domain] + second[domain]..=later[0][domain] + later[1][domain];
         assert!(sums.contains(&used), "{used} of {sums:?}");
     }
-    // What is left works, and what stops stops on every thread.
+    // The other domains go on, and a stop stops every thread.
     let mut client = Client::connect_with(&names[1], ClientConfig::default().domain(1)).expect("a client");
     assert_eq!(client.call(b"on the second thread"), Ok(&b"on the second thread"[..]));
     domains.stop();

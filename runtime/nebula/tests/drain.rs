@@ -1,5 +1,4 @@
-//! A server that drains answers what it has taken in, refuses what comes after that, and loses
-//! nothing.
+//! A draining server answers the RPCs that it has, refuses later ones, and loses none.
 
 use crate::support::{endpoint, server_config};
 use nebula::{CallError, Client, ClientConfig, NackReason, Reply, RetryPolicy, Server, ServerConfig, Span};
@@ -14,7 +13,6 @@ fn config(change: impl FnOnce(ServerConfig) -> ServerConfig) -> ServerConfig {
     change(server_config(|config| config.slo = Span::from_ms(50)))
 }
 
-/// What became of the RPCs of a client.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Ends {
     sent: u64,
@@ -24,7 +22,7 @@ struct Ends {
     other: u64,
 }
 
-/// Sends as fast as it may until the server is gone, and counts what becomes of each RPC.
+/// Sends as fast as possible until the server is gone, and counts the ends.
 fn ask_until_gone(client: &mut Client, is_asking: &AtomicBool) -> Ends {
     let mut ends = Ends::default();
     let mut is_gone = false;
@@ -82,7 +80,7 @@ fn draining_under_load_loses_nothing_that_was_taken_in() {
         let last = server.stop();
         let ends: Vec<Ends> = clients.into_iter().map(|client| client.join().expect("asked")).collect();
         let replied: u64 = ends.iter().map(|ends| ends.replied).sum();
-        // What was executed was answered, and what the server was asked when it was gone was not
+        // Each executed RPC was answered, and none that came after the server was gone was
         // executed.
         assert_eq!((replied, last.freed), (executed.load(Ordering::Relaxed), replied), "{test}: {ends:?}");
         assert!(

@@ -1,5 +1,5 @@
-//! Operations on a real store from clients in separate processes, each held against a model: a
-//! million with `NEBULA_OPERATIONS=1000000`.
+//! Operations on a real store from clients in separate processes, each checked against a model.
+//! `NEBULA_OPERATIONS=1000000` makes it a million.
 
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};
@@ -12,26 +12,20 @@ use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::exit;
 
-/// Client processes of each server.
 const CLIENTS: usize = 2;
-/// Keys of one client; no other one uses them.
+/// Keys that only this client uses.
 const KEYS: usize = 2000;
-/// RPCs that a client has outstanding.
 const DEPTH: u32 = 64;
-/// Operations between two looks at the time.
 const ROUND: u64 = 1000;
-/// Operations of all servers and clients, unless the environment variable `NEBULA_OPERATIONS` says
-/// how many.
+/// Operations of all servers and clients; the environment variable `NEBULA_OPERATIONS` overrides
+/// it.
 const OPERATIONS: u64 = 100_000;
-/// Longest value: beyond a packet, so that some requests and replies take two.
+/// Longest value. It exceeds a packet, so some requests and replies take two.
 const VALUE_BYTES_MAX: usize = 800;
 
-// -- the service --
-
-/// A store behind the bytes of its protocol.
 struct Kv(Store);
 
-/// Puts a value behind the header of a reply, straight from the log.
+/// Writes a value behind the reply's header, straight from the log.
 struct IntoReply<'r, 'a> {
     reply: &'r mut nebula::Reply<'a>,
     bytes: usize,
@@ -94,14 +88,12 @@ impl Service for Kv {
 
 fn store() -> Kv {
     let items = (CLIENTS * KEYS) as u64;
-    // In this mode nothing is forgotten, and the log holds every value that outgrew its place.
+    // This mode evicts no item, so the log must hold every value that outgrew its place.
     let config = StoreConfig { mode: Mode::Store, log_bytes: 512 << 20, ..StoreConfig::for_items(items, 16, 400) };
     Kv(Store::try_new(config).expect("memory for the store"))
 }
 
-// -- a client --
-
-/// An operation, kept until it is answered: a refused one is tried again.
+/// An operation, kept until it is answered so that a refused one can be repeated.
 #[derive(Clone, Debug)]
 enum Op {
     Get,
@@ -131,7 +123,7 @@ impl Op {
     }
 }
 
-/// What the store must hold for one client, and what is under way.
+/// The model of one client's keys, and its outstanding operations.
 struct Checker {
     client: Client,
     owner: u64,
@@ -139,7 +131,6 @@ struct Checker {
     outstanding: BTreeMap<Ticket, (usize, Op)>,
     /// Operations on one key never overlap: two workers might serve them in either order.
     busy: BTreeSet<usize>,
-    /// To be sent, again or for the first time.
     to_send: Vec<(usize, Op)>,
     nacked: u64,
 }
@@ -152,7 +143,7 @@ impl Checker {
         key
     }
 
-    /// Sends; what finds no room is to be tried again.
+    /// Sends `op`; without room it stays to be sent.
     fn submit(&mut self, number: usize, op: Op) {
         let mut buffer = [0; 8 + 16 + VALUE_BYTES_MAX];
         let key = self.key(number);
@@ -168,7 +159,7 @@ impl Checker {
         }
     }
 
-    /// Takes in one answer and holds it against the model; `false` when none has come.
+    /// Takes one answer and checks it against the model; `false` if there is none.
     fn take(&mut self) -> bool {
         let Some(done) = self.client.poll() else { return false };
         let (number, op) = self.outstanding.remove(&done.ticket).expect("each ticket ends once");
@@ -188,7 +179,6 @@ impl Checker {
         true
     }
 
-    /// Runs `ops` operations by draw, [`DEPTH`] at once.
     fn run(&mut self, ops: u64, draw: &mut Draw) {
         let mut left = ops;
         while left > 0 || !self.busy.is_empty() {
@@ -214,7 +204,6 @@ impl Checker {
         })
     }
 
-    /// Asks for every key.
     fn check_all(&mut self, draw: &mut Draw) {
         self.busy.extend(0..KEYS);
         self.to_send.extend((0..KEYS).map(|number| (number, Op::Get)));
@@ -222,7 +211,7 @@ impl Checker {
     }
 }
 
-/// What the store must answer; the model is then as the store.
+/// The answer that the store must give; updates the model.
 fn expect(model: &mut BTreeMap<usize, Vec<u8>>, number: usize, op: Op) -> (Status, Vec<u8>) {
     match op {
         Op::Get => model.get(&number).map_or((Status::NotFound, Vec::new()), |value| (Status::Ok, value.clone())),
@@ -235,7 +224,7 @@ fn expect(model: &mut BTreeMap<usize, Vec<u8>>, number: usize, op: Op) -> (Statu
     }
 }
 
-/// A client process: name, which client, operations at most.
+/// A client process. Its words: endpoint, client number, operations at most.
 fn play_client(words: &[String]) -> ! {
     let number = |at: usize| words[at].parse::<u64>().expect("a number");
     let (owner, ops) = (number(1), number(2));
@@ -256,13 +245,10 @@ fn play_client(words: &[String]) -> ! {
     exit(0);
 }
 
-// -- the test --
-
 fn operations() -> u64 {
     std::env::var("NEBULA_OPERATIONS").ok().and_then(|operations| operations.parse().ok()).unwrap_or(OPERATIONS)
 }
 
-/// Serves a store to client processes that run `ops` operations altogether.
 fn serve_and_check(test: &'static str, name: &str, ops: u64, change: impl FnOnce(&mut ServerConfig)) {
     let endpoint = endpoint(name);
     let server = Server::bind(&endpoint).config(server_config(change)).serve(store()).expect("a server");

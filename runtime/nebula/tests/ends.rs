@@ -1,5 +1,5 @@
-//! What `CallError::was_executed` says is held to what was executed: by clients of servers that are
-//! attacked, overloaded, and ended.
+//! Checks `CallError::was_executed` against actual executions, for clients of servers that are
+//! attacked, overloaded and ended.
 
 use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
@@ -16,14 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
-/// What requests of the honest client begin with.
+/// The first bytes of an honest client's requests.
 const HONEST: &[u8; 8] = b"honest: ";
-/// Servers that follow each other.
+/// Servers, one after another.
 const SERVERS: usize = 4;
 const SERVICE: Duration = Duration::from_micros(3);
 const REPLY_BYTES_MAX: usize = 600;
 
-/// How often each call was executed.
 struct Account {
     executed: Box<[AtomicU8]>,
 }
@@ -47,7 +46,7 @@ impl Account {
                 executed.fetch_add(1, Ordering::AcqRel);
             }
             spin(SERVICE);
-            // One in 16 asks for more than may be said: it was executed, and ends with a fault.
+            // One in 16 requests a reply that is too long: it was executed, and ends with a fault.
             let is_too_long = call.is_some_and(|call| call % 16 == 0);
             reply.write(if is_too_long { &[7; 2 * REPLY_BYTES_MAX] } else { request });
         };
@@ -59,7 +58,7 @@ impl Account {
     }
 }
 
-/// What calls ended as, and whether they were said to have been executed.
+/// How many calls had each kind of end, by what `was_executed` said.
 type Ends = BTreeMap<&'static str, usize>;
 
 fn name(error: &CallError) -> &'static str {
@@ -75,10 +74,9 @@ fn name(error: &CallError) -> &'static str {
     }
 }
 
-/// One client's calls, as many at once as there is room for.
 struct Caller {
     account: Arc<Account>,
-    /// What each call that has ended was said to be.
+    /// For each ended call, what `was_executed` said.
     told: Vec<Option<Executed>>,
     open: BTreeMap<nebula::Ticket, usize>,
     ends: Ends,
@@ -86,7 +84,7 @@ struct Caller {
 }
 
 impl Caller {
-    /// Calls until `until` have begun; false where the server is gone.
+    /// Begins calls up to `until`; false if the server is gone.
     fn call(&mut self, client: &mut Client, begun: &mut usize, until: usize) -> bool {
         while *begun < until {
             let options = if self.draw.once_in(4) {
@@ -120,8 +118,8 @@ impl Caller {
             }
             Err(error) => (name(error), error.was_executed()),
         };
-        // What was executed is known here already; what was not may never be, which is looked at in
-        // the end.
+        // An executed call shows here already; one that was not executed is checked at the end of
+        // the test.
         assert!(told != Executed::Yes || executed == 1, "call {call} {end}: executed {executed} times");
         self.told[call] = Some(told);
         *self.ends.entry(end).or_default() += 1;
@@ -142,8 +140,7 @@ impl Caller {
     }
 }
 
-/// Calls servers that follow each other while `attack` goes on, and compares what was said with
-/// what was done.
+/// Calls one server after another during `attack`, and compares `was_executed` with the executions.
 fn held_to_the_truth(
     test: &'static str,
     at: &str,
@@ -171,9 +168,10 @@ fn held_to_the_truth(
             scope.spawn(|| attack(&endpoint, &is_over));
             caller.call(&mut client, &mut begun, calls * server / SERVERS);
         });
-        // With RPCs outstanding.
+        // Stops it with RPCs outstanding.
         running.stop();
-        // Over UDP another one tells that it is gone, and else only that nobody answers.
+        // Over UDP the next server reports that the old one is gone; without it, the client sees
+        // only silence.
         let next = account.serve(&endpoint);
         while !caller.open.is_empty() {
             caller.take(&mut client);
@@ -222,7 +220,7 @@ fn over_udp_what_is_said_of_an_rpc_is_true_beside_a_guest_that_floods() {
         let bytes = socket.recv(&mut buffer).expect("a welcome");
         let welcome = Welcome::read(&buffer[..bytes], None);
         own.enter(&welcome);
-        // It listens to what it is told between two datagrams, or for a moment.
+        // Reads answers between two datagrams, or for a moment.
         socket.set_read_timeout(Some(Duration::from_millis(2))).expect("an option");
         while !is_over.load(Ordering::Acquire) {
             let mut requests = Vec::new();

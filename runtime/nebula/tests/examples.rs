@@ -1,5 +1,4 @@
-//! Every example runs, ends by itself, and prints what its text promises; none is longer than a
-//! page.
+//! Every example runs, ends by itself, prints what its text promises, and fits a page.
 
 use nebula_testing::wait::Watchdog;
 use std::path::{Path, PathBuf};
@@ -65,7 +64,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
 }
 
-/// The names of the examples in the folder, in order.
 fn names() -> Vec<String> {
     let paths =
         std::fs::read_dir(folder()).expect("the folder of examples").map(|entry| entry.expect("an entry").path());
@@ -75,8 +73,8 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Where cargo has built example `name`: `cargo test` builds all of them beside this test, unless
-/// it is told to build this test alone.
+/// Where cargo has built example `name`. `cargo test` builds all examples unless it is to build
+/// this test alone.
 fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("this test's path");
     let program = own.parent().and_then(Path::parent).expect("the folder of the profile").join("examples").join(name);
@@ -87,7 +85,7 @@ fn program(name: &str) -> PathBuf {
     program
 }
 
-/// What the example prints; it must end well, and in time.
+/// The output of an example, which must succeed in time.
 fn output_of(name: &'static str) -> String {
     let _watchdog = Watchdog::new(name);
     let output = Command::new(program(name)).stdin(Stdio::null()).output().expect("built with the tests");

@@ -1,5 +1,5 @@
-//! What a client may have on the way, under each flow control: what it sends and when, beside a
-//! scripted server and beside real ones.
+//! Flow controls of a client: which packets it sends, and when, with a scripted server and with
+//! real ones.
 
 use crate::support::datagram::{ACK, CANCEL, Message, REQUEST};
 use crate::support::draw::Draw;
@@ -13,7 +13,7 @@ fn homa() -> ClientConfig {
     ClientConfig::default().flow(FlowKind::Homa)
 }
 
-/// A scripted server's side of one long request.
+/// The scripted server's side of one long request.
 struct Receiver {
     packets: u16,
     arrived: BTreeSet<u16>,
@@ -56,15 +56,15 @@ fn under_homa_no_packet_goes_out_that_is_not_granted_and_a_grant_waits_for_nothi
     let indices = |sent: &[Message]| sent.iter().map(|packet| packet.pkt_idx).collect::<Vec<_>>();
     assert_eq!(indices(&sent), [0, 1, 2, 3], "as many as the server takes unasked");
     assert!(sent[3].flag && sent.iter().all(|packet| packet.wants_grants));
-    // A grant without an acknowledgment, one that is older, and one that comes twice.
+    // Grants: without an acknowledgment, older, and repeated.
     scene.answer(&[Message::grant(tid, 6), Message::grant(tid, 5), Message::grant(tid, 6)]);
     assert_eq!(indices(&scene.sent()), [4, 5]);
-    // The server grants more than there is.
+    // The server grants more than the request has.
     scene.answer(&[Message::grant(tid, u32::MAX)]);
     assert_eq!(indices(&scene.sent()), (6..20).collect::<Vec<_>>());
     scene.answer(&[Message::reply(tid, b"thanks", 0, MTU)]);
     assert_eq!(scene.end(), Some((ticket, Ok(b"thanks".to_vec()))));
-    // A short one needs no grant, and waits for none.
+    // A short request needs no grant.
     scene.client.submit(b"short").expect("room");
     let sent = scene.on_their_way();
     assert!(sent.len() == 1 && !sent[0].wants_grants);
@@ -159,7 +159,7 @@ fn a_server_that_grants_nothing_is_told_apart_and_the_other_flow_controls_do_wit
         scene.client.submit(&vec![1; 3 * MTU]).expect("room");
         let sent = scene.on_their_way();
         assert!(sent.len() == 3 && sent.iter().all(|packet| !packet.wants_grants), "{flow}");
-        // It was not asked for, and changes nothing.
+        // An unexpected grant changes nothing.
         scene.answer(&[Message::grant(sent[0].tid, 100)]);
         assert!(scene.sent().is_empty(), "{flow}");
     }

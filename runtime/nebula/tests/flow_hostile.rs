@@ -1,11 +1,11 @@
-//! Clients that wait for grants and mean harm, at a real server over a wire and a clock in the
-//! test's hands: those that send what was not granted, and those that send nothing.
+//! Hostile clients that wait for grants, on a real server with the test's wire and clock: some send
+//! packets that were not granted, others send none.
 
 use crate::support::by_hand::{ByHand, job, reply};
 use crate::support::udp_raw::{Answer, MTU, Packet};
 use nebula::{Queueing, Span};
 
-/// A server of a buffer for `slots` slots, and messages of up to 60 packets.
+/// A server with a buffer of `slots` slots and messages of up to 60 packets.
 fn granting(slots: u64) -> ByHand {
     ByHand::open(|config| {
         config.rpc_bytes_max = 64 << 10;
@@ -14,14 +14,14 @@ fn granting(slots: u64) -> ByHand {
     })
 }
 
-/// Packets `from` to `to` of a request whose client waits for grants; the last one asks.
+/// Packets `from` to `to` of a request whose client waits for grants; the last one asks for an
+/// acknowledgment.
 fn granted_parts(now: u64, rpc: &[u8], from: u16, to: u16) -> Vec<u8> {
     let part =
         |pkt_idx| Packet { wants_grants: true, wants_ack: pkt_idx + 1 == to, ..Packet::part(0, now, rpc, pkt_idx) };
     (from..to).flat_map(|pkt_idx| part(pkt_idx).bytes()).collect()
 }
 
-/// How far the last grant lets a message go.
 fn last_grant(answers: &[Answer]) -> Option<u32> {
     let grants = |answer: &Answer| match answer {
         Answer::Grant { packets, .. } => Some(*packets),
@@ -39,7 +39,7 @@ fn who_asks_for_grants_and_does_not_wait_for_them_is_served_as_anybody_is() {
     let answers = scene.ask(&mut client, &granted_parts(now, &rpc, 0, 40));
     assert_eq!(answers.last(), Some(&reply(0, 1, 20)));
     assert_eq!((scene.executed(1), scene.status().slots_used), (1, 0));
-    // And what comes once more changes nothing.
+    // A repetition changes nothing.
     scene.ask(&mut client, &granted_parts(now, &rpc, 0, 40));
     assert_eq!((scene.executed(1), scene.executions()), (1, 1));
 }
@@ -47,8 +47,7 @@ fn who_asks_for_grants_and_does_not_wait_for_them_is_served_as_anybody_is() {
 #[test]
 fn who_is_granted_packets_and_is_silent_keeps_no_honest_client_from_being_served() {
     let mut scene = granting(1 << 15);
-    // More silent ones than messages are granted at once, each with less to send than the honest
-    // one.
+    // More silent clients than the server grants at once, each with less left than the honest one.
     for silent in 0..12 {
         let mut client = scene.client();
         let rpc = job(100 + silent, 30 * MTU, 20);
@@ -72,7 +71,7 @@ fn who_is_granted_packets_and_is_silent_keeps_no_honest_client_from_being_served
         }
         limit = limit.max(u16::try_from(last_grant(&answered).unwrap_or(0)).expect("few")).min(40);
         scene.advance_us(500);
-        // A client that waits asks now and then.
+        // A waiting client asks from time to time.
         if sent == limit && round % 4 == 3 {
             let asked = scene.ask(&mut client, &granted_parts(now, &rpc, sent - 1, sent));
             limit = limit.max(u16::try_from(last_grant(&asked).unwrap_or(0)).expect("few")).min(40);

@@ -1,5 +1,5 @@
-//! Servers of several flows: each thread has its own queue and its share of the clients, over both
-//! transports; and a pool serves all of them.
+//! Servers of several flows over both transports: each thread has its own queue and its share of
+//! the clients, and one pool serves all threads.
 
 use crate::support::{endpoint, patient_client, wait_until_freed, wait_until_served};
 use nebula::{Class, Client, Reply, RunningServer, Server, ServerConfig, Service, Span};
@@ -27,7 +27,6 @@ fn client(server: &RunningServer) -> Client {
 /// The clients of each thread, by number.
 type Seen = Arc<Mutex<BTreeMap<u8, Vec<ThreadId>>>>;
 
-/// Notes which thread serves the client that its request names.
 fn noting(seen: &Seen) -> impl Service + Send + Sync + 'static + use<> {
     let seen = seen.clone();
     move |request: &[u8], reply: &mut Reply<'_>| {
@@ -47,7 +46,7 @@ fn clients_are_dealt_out_in_turn_and_stay() {
                 assert_eq!(client.call(&[number]), Ok(&[number][..]));
             }
         }
-        // Those that leave make room for as many, and none moves.
+        // Clients that leave make room for as many others, and no client moves.
         clients.truncate(3);
         for (number, client) in (0_u8..).zip(&mut clients) {
             assert_eq!(client.call(&[number]), Ok(&[number][..]));
@@ -61,15 +60,14 @@ fn clients_are_dealt_out_in_turn_and_stay() {
             assert!(threads.iter().all(|thread| *thread == threads[0]), "{at}: a client has one flow");
             *of_thread.entry(format!("{:?}", threads[0])).or_default() += 1;
         }
-        // Over UDP a hello that is said again, as on a busy machine, draws a number that nobody
-        // uses.
+        // Over UDP, a hello repeated on a busy machine uses up a number.
         if at.starts_with("shm") {
             assert_eq!(of_thread.into_values().collect::<Vec<_>>(), [2; 3], "{at}");
         }
     }
 }
 
-/// Answers at once, but for `w`: that waits until it is let go, in the pool if there is one.
+/// Answers at once, except `w`, which waits until released, in the pool if there is one.
 struct Waits {
     has_begun: Arc<AtomicBool>,
     is_let_go: Arc<AtomicBool>,
@@ -94,8 +92,7 @@ impl Service for Waits {
     }
 }
 
-/// How many of six clients are answered while the RPC of one is under way: waits for `expected` of
-/// them.
+/// How many of six clients are answered while the RPC of one runs. Waits for `expected` of them.
 fn answered_meanwhile(at: &str, is_long: bool, expected: usize) -> usize {
     let [has_begun, is_let_go] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     let service = Waits { has_begun: has_begun.clone(), is_let_go: is_let_go.clone(), is_long };
@@ -132,9 +129,9 @@ fn answered_meanwhile(at: &str, is_long: bool, expected: usize) -> usize {
 #[test]
 fn who_waits_holds_up_its_flow_alone_and_in_the_pool_none() {
     let _watchdog = Watchdog::new("flows");
-    // Two clients a flow: one shares that of the client that waits.
+    // There are two clients per flow, and one shares the flow of the client that waits.
     assert_eq!(answered_meanwhile(&endpoint("flows-wait"), false, 4), 4);
-    // Over UDP a hello that is said again draws another flow.
+    // Over UDP a repeated hello draws another flow.
     assert!(answered_meanwhile("udp://127.0.0.1:0", false, 2) >= 2);
     for at in endpoints("flows-pool") {
         assert_eq!(answered_meanwhile(&at, true, 5), 5, "{at}");

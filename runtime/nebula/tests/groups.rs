@@ -17,20 +17,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// What an RPC takes, so that queues build up.
+/// Service time, so that queues build up.
 const SERVICE: Duration = Duration::from_micros(2);
 
-/// RPCs that a client has outstanding; the long ones among them take several slots each.
 const DEPTH: usize = 100;
-/// In place of a worker's number.
+/// Stands for a worker's number after a panic.
 const PANICKED: u8 = u8::MAX;
 
 thread_local! {
-    /// Which worker this thread is, counted as they serve their first RPC.
+    /// This thread's worker. Workers are numbered in the order of their first RPC.
     static WORKER: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Counts the workers of one server.
 #[derive(Default)]
 struct Workers(AtomicU64);
 
@@ -65,8 +63,7 @@ fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
     server.expect("a server")
 }
 
-/// Endpoints of every transport that groups serve over: a name, and addresses of the loopback
-/// network.
+/// Endpoints of every transport for groups: a name, and loopback addresses.
 fn everywhere(test: &str) -> [String; 3] {
     [endpoint(test), "udp://127.0.0.1:0".to_owned(), "tcp://127.0.0.1:0".to_owned()]
 }
@@ -75,12 +72,12 @@ fn connect(name: impl IntoEndpoints) -> Client {
     Client::connect_with(name, ClientConfig::default().slots(2048).reply_bytes_max(2008)).expect("a connection")
 }
 
-/// The worker of the client's own group, if that has one: it serves what does not wait.
+/// The worker of the client's own group, which serves RPCs that do not wait.
 fn home(client: &mut Client) -> u8 {
     client.call(b"who?").expect("a reply")[0]
 }
 
-/// A request of any size; long ones that begin with a `p` make the handler panic.
+/// A request of random size; the handler panics at long ones that begin with `p`.
 fn request(draw: &mut Draw, may_panic: bool) -> Vec<u8> {
     let bytes = if draw.once_in(4) { draw.below(2001) } else { draw.below(65) };
     let mut request = draw.bytes(bytes);
@@ -90,8 +87,8 @@ fn request(draw: &mut Draw, may_panic: bool) -> Vec<u8> {
     request
 }
 
-/// Sends `rpcs` RPCs of all sizes, [`DEPTH`] at once, and holds each end against its request; how
-/// many each worker answered.
+/// Sends `rpcs` RPCs of all sizes, [`DEPTH`] at once, and checks each end. Returns how many each
+/// worker answered.
 fn load(client: &mut Client, seed: u64, rpcs: usize, may_panic: bool) -> BTreeMap<u8, u64> {
     let (mut draw, mut sent) = (Draw::new(seed), BTreeMap::<Ticket, Vec<u8>>::new());
     let (mut next, mut submitted, mut ended, mut by_worker) = (None, 0, 0, BTreeMap::new());
@@ -104,7 +101,7 @@ fn load(client: &mut Client, seed: u64, rpcs: usize, may_panic: bool) -> BTreeMa
                     submitted += 1;
                     continue;
                 }
-                // Slots come free in order: the oldest RPC may have moved.
+                // Slots become free in order, and the oldest RPC may have moved.
                 Err(error) => assert_eq!(error, SubmitError::Full),
             }
             next = Some(request);
@@ -136,7 +133,7 @@ fn the_load_of_one_groups_client_is_served_by_both_and_each_rpc_moves_once_at_mo
         let server = serve(&name, |_| ());
         let mut client = connect(server.endpoint().clone());
         let home = home(&mut client);
-        // However the machine divides its cores: in the end both have served some.
+        // However the machine divides its cores, both workers serve some in the end.
         let (limit, mut rounds, mut own, mut other) = (Limit::new("work of both groups"), 0, 0, 0);
         while rounds < 5 || own == 0 || other == 0 {
             limit.check();
@@ -149,8 +146,8 @@ fn the_load_of_one_groups_client_is_served_by_both_and_each_rpc_moves_once_at_mo
         drop(client);
         let status = wait_until_served(server.status(), all);
         server.stop();
-        // Each move put one RPC from one group to the other: as many as were served there, or one
-        // of them moved twice.
+        // Each move takes one RPC to the other group. The number of moves equals the RPCs served
+        // there, so none moved twice.
         assert_eq!((status.migrated_out, status.migrated_in), (other, other), "{name}: {status:?}");
         assert_eq!((status.freed, status.completed, status.nacked()), (all, all, 0), "{name}: {status:?}");
     }
@@ -197,9 +194,8 @@ fn every_rpc_ends_once_and_whole_in_uneven_groups_with_little_room_for_foreign_o
         let status = wait_until_served(server.status(), all);
         server.stop();
         assert_eq!((status.freed, status.completed), (all, all), "{name}: {status:?}");
-        // Over a network, an engine that was stopped between its look at the clock and its look at
-        // the socket takes a request for one of the future, counts it as a violation, and hears it
-        // again.
+        // If an engine pauses between reading the clock and reading the socket, it sees a request
+        // from the future, counts a violation, and gets the request again.
         assert!(!name.starts_with("shm") || status.violations == 0, "{name}: {status:?}");
         assert_eq!(status.migrated_out, status.migrated_in, "{name}: {status:?}");
     }
@@ -216,7 +212,7 @@ fn a_client_that_leaves_gives_back_what_has_moved_too() {
         let mut leaves = connect(&*name);
         load(&mut leaves, rounds, 300, false);
         rounds += 1;
-        // As many as there is room for.
+        // Submits until the ring is full.
         (0..DEPTH).any(|_| leaves.submit(&[7; 200]).is_err());
     }
     let mut stays = connect(&*name);
@@ -235,8 +231,8 @@ fn a_stop_under_load_ends_every_rpc() {
     let mut client = connect(&*name);
     let mut submitted = 0;
     wait_until("some to have moved", || {
-        // Slots come free in order: the oldest may have moved, to a group that has no core for a
-        // while.
+        // Slots become free in order, and the oldest RPC may have moved to a group without a core
+        // for now.
         while client.outstanding() < 100 && client.submit(&[7; 64]).is_ok() {
             submitted += 1;
         }
@@ -255,7 +251,7 @@ fn a_stop_under_load_ends_every_rpc() {
     assert_eq!(client.outstanding(), 0);
 }
 
-/// By the load that each group has, and not by half of what may wait.
+/// Trained thresholds follow each group's load, not half of the queue bound.
 #[test]
 fn trained_thresholds_are_those_of_the_managers() {
     let _watchdog = Watchdog::new("trained thresholds");
@@ -280,7 +276,7 @@ fn trained_thresholds_are_those_of_the_managers() {
         let status = wait_until_freed(server.status(), all);
         server.stop();
         assert_eq!((status.migrated_out > 0, status.freed), (migrates, all), "{status:?}");
-        // Of two queues the longer one is a hill, where it is far longer.
+        // With two queues, the longer one is a hill if it is far longer.
         let [hill, valley, pairing] = [status.migrations_hill, status.migrations_valley, status.migrations_pairing];
         assert_eq!((hill + pairing > 0, valley), (migrates, 0), "{status:?}");
         for group in 0..2 {

@@ -1,5 +1,5 @@
-//! Clients that write what they please: the server cuts them off, and an honest client beside them
-//! notices nothing.
+//! Clients that write arbitrary bytes: the server cuts them off, and an honest client notices
+//! nothing.
 
 use crate::alone;
 use crate::support::draw::Draw;
@@ -12,9 +12,8 @@ use std::hint::black_box;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Payloads that changed under a handler's hands.
+/// Requests that changed while the handler read them.
 static TORN: AtomicU64 = AtomicU64::new(0);
-/// Panics of the server's threads.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
 fn count_panics() {
@@ -42,16 +41,13 @@ fn wary(request: &[u8], reply: &mut Reply<'_>) {
     TORN.fetch_add(u64::from(first != second), Relaxed);
 }
 
-/// What an attack sees of the scene.
 struct Scene<'a> {
     endpoint: &'a str,
     status: &'a StatusReader,
-    /// Calls of the honest client that were answered.
     served: &'a AtomicU64,
 }
 
 impl Scene<'_> {
-    /// Waits until the honest client has been served a few times more.
     fn wait_for_service(&self) {
         let before = self.served.load(Acquire);
         wait_until("service for the honest client", || (self.served.load(Acquire) >= before + 3).then_some(()));
@@ -62,8 +58,8 @@ impl Scene<'_> {
     }
 }
 
-/// Echoes of all sizes until told otherwise. What is refused is tried again, and everything else is
-/// wrong.
+/// Calls with echoes of all sizes until `is_over`. Repeats refused ones; any other error fails the
+/// test.
 fn call_honestly(endpoint: &str, is_over: &AtomicBool, served: &AtomicU64) {
     let retry = RetryPolicy::BackOff { first: Span::from_us(50), factor: 2, attempts: 12, seed: 9 };
     let config = ClientConfig::default().reply_bytes_max(4096).retry(retry).call_timeout(WAIT_MAX);
@@ -82,13 +78,13 @@ fn call_honestly(endpoint: &str, is_over: &AtomicBool, served: &AtomicU64) {
     }
 }
 
-/// Attacks both kinds of server while an honest client calls; afterwards nothing is left, and they
+/// Attacks both kinds of server while an honest client calls. Afterwards no slot is held, and they
 /// stop.
 fn withstand(test: &'static str, short: &str, attack: impl Fn(&Scene<'_>)) -> Vec<Status> {
     withstand_within(ServerConfig::default().slo, test, short, attack)
 }
 
-/// As [`withstand`], by servers with this SLO.
+/// As [`withstand`], with servers of this SLO.
 fn withstand_within(slo: Span, test: &'static str, short: &str, attack: impl Fn(&Scene<'_>)) -> Vec<Status> {
     let _alone = alone();
     let _watchdog = Watchdog::new(test);
@@ -120,15 +116,13 @@ fn withstand_as(endpoint: &str, config: ServerConfig, attack: &impl Fn(&Scene<'_
     status
 }
 
-// -- nonsense in the ring --
-
-/// Numbers at the borders of fields, more often than not.
+/// A random number, mostly at the borders of fields.
 fn odd_number(draw: &mut Draw) -> u32 {
     let any = u32::try_from(draw.number() >> 32).expect("32 bits");
     [0, 1, 2, 63, 64, 623, 624, 625, 4095, 4096, 8192, 8193, 65_535, u32::MAX - 1, u32::MAX, any][draw.below(16)]
 }
 
-/// A header that may be sound but for one field, or not at all.
+/// A random header: sound, with one wrong field, or nonsense.
 fn odd_slot(draw: &mut Draw) -> Slot {
     let sound = Slot::request(u32::try_from(draw.below(1200)).expect("small"), 3);
     match draw.below(6) {
@@ -154,8 +148,8 @@ fn scribble(ring: &RawRing, draw: &mut Draw) {
     if draw.once_in(4) {
         return;
     }
-    // At their positions, so that the server looks past the first word; some laps, since it may
-    // take some in.
+    // At the right positions, so that the server reads past the first word. Several laps, since it
+    // may accept some.
     for position in 0..ring.slots * 3 {
         ring.put(position, odd_slot(draw));
         if draw.once_in(8) {
@@ -171,7 +165,7 @@ fn random_words_in_the_ring_harm_nobody_else() {
         for round in 0..60 {
             let ring = RawRing::connect(scene.endpoint, 1 << (1 + draw.below(7)));
             scribble(&ring, &mut draw);
-            // Most leave at once, and may never be seen; some write on until they are seen through.
+            // Most leave at once, perhaps unnoticed; some write until the server cuts them off.
             if round % 3 == 0 {
                 breach_until_cut(scene, &ring);
             }
@@ -180,8 +174,7 @@ fn random_words_in_the_ring_harm_nobody_else() {
     assert!(statuses.iter().all(|status| status.violations >= 20), "{statuses:?}");
 }
 
-/// Writes what no RPC begins or goes on with, wherever the server may have come to in a ring that
-/// was scribbled into.
+/// Writes an invalid slot at every position, since the server may be anywhere in a scribbled ring.
 fn breach_until_cut(scene: &Scene<'_>, ring: &RawRing) {
     let breach = Slot { pkt_idx: 65_535, ..Slot::request(1, 1) };
     let mut laps = (0..5).cycle();
@@ -217,8 +210,8 @@ fn each_breach_of_the_protocol_is_cut_off_and_counted() {
     let statuses = withstand("each breach", "breach", |scene| {
         for (what, slots) in breaches {
             let ring = RawRing::connect(scene.endpoint, 16);
-            // The first one last: an RPC that is long in coming is abandoned, and what would follow
-            // is not looked at.
+            // The first packet comes last: the server abandons a slow RPC and then does not look at
+            // what follows.
             for (slot, position) in slots.iter().zip(0..).collect::<Vec<_>>().into_iter().rev() {
                 ring.put(position, *slot);
             }
@@ -231,21 +224,21 @@ fn each_breach_of_the_protocol_is_cut_off_and_counted() {
 
 #[test]
 fn what_is_odd_and_sound_is_answered() {
-    // Nothing is refused to keep an SLO: a server that others keep from its core takes that time
-    // for the RPCs' own.
+    // With a huge SLO the server refuses no RPC for it: a server kept from its core counts that
+    // time as service time.
     let statuses = withstand_within(PATIENCE.into(), "what is odd and sound", "odd", |scene| {
         let ring = RawRing::connect(scene.endpoint, 16);
         let answer = |position| wait_until("an answer", || ring.answer(position));
-        // Longer than the server takes, in a span that could hold it: a NACK for the whole span,
-        // and on behind it.
+        // Longer than the server accepts, in a span that could hold it: a NACK for the whole span,
+        // and the server goes on behind it.
         ring.put(0, Slot::request(8193, 15));
         assert_eq!(answer(0), (NACK, 0, 4), "too large");
         ring.put(15, Slot::request(0, 1));
         assert_eq!(answer(15), (REPLY, 0, 0));
-        // A span of the whole ring, and one packet in it.
+        // A span of the whole ring with one packet in it.
         ring.put(16, Slot::request(8, 16));
         assert_eq!(answer(16), (REPLY, 8, 0));
-        // What is no request is not there, until it is one.
+        // A slot without a request mark is ignored until it has one.
         for mark in [0, REPLY, NACK, 4, 6, 15] {
             ring.put(32, Slot { mark, ..Slot::request(8, 1) });
             scene.wait_for_service();
@@ -253,14 +246,13 @@ fn what_is_odd_and_sound_is_answered() {
         }
         ring.put(32, Slot { extra: u32::MAX, ..Slot::request(8, 1) });
         assert_eq!(answer(32), (REPLY, 8, 0));
-        // A span that changes after the first packet changes nothing.
+        // A span that changes after the first packet has no effect.
         ring.put(34, Slot { pkt_idx: 1, span: 9, ..Slot::request(1000, 2) });
         ring.put(33, Slot::request(1000, 2));
         assert_eq!(answer(33), (REPLY, 1000, 0));
         ring.put(35, Slot::request(3, 1));
         assert_eq!(answer(35), (REPLY, 3, 0));
-        // What is taken back before it is read is not executed, with all its slots, and what is
-        // behind it is.
+        // An RPC cancelled before it is read is not executed, and the one behind its slots is.
         ring.put(36, Slot { mark: CANCELLED, ..Slot::request(1000, 3) });
         assert_eq!(answer(36), (NACK, 0, 8), "cancelled");
         ring.put(39, Slot::request(5, 1));
@@ -272,9 +264,7 @@ fn what_is_odd_and_sound_is_answered() {
     );
 }
 
-// -- a client that sleeps --
-
-/// More answers than a socket has room for wake-ups.
+/// More answers than the socket can hold wake-ups.
 const UNHEARD: u32 = 3000;
 
 #[test]
@@ -290,7 +280,7 @@ fn one_that_always_sleeps_and_takes_no_wake_up_is_served_and_holds_up_nobody() {
         }
         assert!(is_readable(&ring.socket), "it has been woken");
         scene.wait_for_service();
-        // Awake, it is sent nothing more.
+        // While awake it gets no wake-ups.
         let polling = RawRing::connect_sleeper(scene.endpoint, 16);
         polling.put(0, Slot::request(8, 1));
         wait_until("an answer", || polling.answer(0));
@@ -300,13 +290,11 @@ fn one_that_always_sleeps_and_takes_no_wake_up_is_served_and_holds_up_nobody() {
     assert!(statuses.iter().all(|status| status.violations == 0), "{statuses:?}");
 }
 
-// -- RPCs that are never whole --
-
 #[test]
 fn rpcs_that_are_never_whole_age_out() {
     let statuses = withstand("RPCs that are never whole", "halves", |scene| {
-        // More than can be put together at once, in packets small enough that the buffer is not
-        // what fills up.
+        // More than the server can reassemble at once, with packets so small that the buffer does
+        // not fill up.
         let rings: Vec<_> = (0..150).map(|_| RawRing::connect(scene.endpoint, 4)).collect();
         for lap in 0..5 {
             for ring in &rings {
@@ -317,7 +305,7 @@ fn rpcs_that_are_never_whole_age_out() {
                 assert_eq!(mark, NACK);
             }
         }
-        // The longest ones take all the room there is, and give it back.
+        // The longest RPCs take all the room, and give it back.
         for ring in &rings {
             ring.put(10, Slot::request(4 * 624, 4));
         }
@@ -343,10 +331,8 @@ fn halves_left_behind_give_their_room_back_at_once() {
     assert!(statuses.iter().all(|status| status.violations == 0), "{statuses:?}");
 }
 
-// -- words that change while they are read --
-
-/// Changes payloads and sizes as fast as it can, and lets others run now and then: they may have
-/// this core only. One size in `odd` is wrong.
+/// Changes payloads and sizes as fast as possible, and yields from time to time, since the server
+/// may share this core. One size in `odd` is wrong.
 fn flip(ring: &RawRing, odd: usize, is_over: &AtomicBool) {
     let mut draw = Draw::new(5);
     while !is_over.load(Relaxed) {
@@ -356,7 +342,7 @@ fn flip(ring: &RawRing, odd: usize, is_over: &AtomicBool) {
         let value = [0, u64::MAX][draw.below(2)];
         let slot = ring.slot(u32::try_from(draw.below(ring.slots as usize)).expect("small"));
         slot[2..].iter().for_each(|word| word.store(value, Relaxed));
-        // Sizes that fit the span of one, and those that do not.
+        // Sizes that fit a span of one slot, and sizes that do not.
         let bytes = [624, 8, 1, 570, 625, u64::from(u32::MAX)][if draw.once_in(odd) { 5 } else { draw.below(4) }];
         slot[1].store(bytes, Relaxed);
     }
@@ -387,8 +373,8 @@ fn a_payload_that_changes_while_it_is_read_is_one_payload_to_the_handler() {
         }
         assert!(answered > cut, "{answered} answered, {cut} cut off");
     });
-    // On a busy machine some are refused: the server takes the time that others had its core for
-    // the RPCs' own.
+    // On a busy machine the server refuses some, since it counts the time without its core as
+    // service time.
     assert!(statuses.iter().all(|status| status.packets > 2_000 && status.freed > 0), "{statuses:?}");
 }
 
@@ -419,7 +405,7 @@ fn bursts_that_change_while_they_are_read_are_whole_rpcs_to_the_handler() {
         }
         assert!(answered > cut, "{answered} answered, {cut} cut off");
     });
-    // On a busy machine many are refused: the server takes the time that others had its core for
-    // the RPCs' own.
+    // On a busy machine the server refuses many, since it counts the time without its core as
+    // service time.
     assert!(statuses.iter().all(|status| status.packets > 4_000 && status.freed > 0), "{statuses:?}");
 }

@@ -1,5 +1,5 @@
-//! Unknown processes connect to the listener: whatever they send or do not send, clients are served
-//! and the listener accepts more.
+//! Unknown processes connect to the listener. Whatever they send, clients are served and the
+//! listener accepts more.
 
 use crate::alone;
 use crate::support::raw::{RawRing, Slot, VERSION, answer_code, dial, hear, hello, is_readable, say};
@@ -15,12 +15,11 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("a proc file system").count()
 }
 
-/// Waits until no more descriptors are open than before.
 fn wait_until_closed(before: usize) {
     wait_until("the descriptors of those who left", || (descriptors() <= before).then_some(()));
 }
 
-/// What the server answers to these bytes: the code of its answer, or nothing but its back.
+/// The code of the server's answer to these bytes, or `None` if it hangs up.
 fn answer_to(endpoint: &str, bytes: &[u8]) -> Option<u32> {
     let socket = dial(endpoint);
     assert!(say(&socket, bytes));
@@ -66,7 +65,6 @@ fn a_hello_that_is_none_gets_no_answer_or_a_reason() {
     server.stop();
 }
 
-/// Says hello with descriptors that nobody asked for.
 fn say_with_descriptors(socket: &OwnedFd, count: usize) {
     let fds = vec![socket.as_fd(); count];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];

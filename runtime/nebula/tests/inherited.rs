@@ -1,6 +1,6 @@
-//! What a process that is started by one with servers and clients inherits of them: nothing. A
-//! socket that it kept would hold the server's name and hide the server's end from its clients, and
-//! memory that it kept could be written.
+//! A process started by one with servers and clients inherits nothing of them. An inherited socket
+//! would hold the server's name and hide its end from clients, and inherited memory could be
+//! written.
 
 use crate::support::process::{Process, role, say, wait_for_end};
 use crate::support::{echo, endpoint, lasting_udp_endpoint, server_config};
@@ -10,20 +10,20 @@ use std::path::PathBuf;
 
 const TEST: &str = "inherited::a_process_that_is_started_keeps_no_descriptor_of_servers_and_clients";
 
-/// What the open descriptors of this process are, standard streams left out: `socket:[INODE]`,
+/// The targets of this process's descriptors, without the standard streams: `socket:[INODE]`,
 /// `/memfd:NAME`, `anon_inode:[eventfd]`, a path.
 fn descriptors() -> Vec<String> {
     let is_stream = |at: &PathBuf| ["0", "1", "2"].iter().any(|stream| at.ends_with(stream));
     let all = std::fs::read_dir("/proc/self/fd").expect("Linux").flatten().map(|entry| entry.path());
     let all: Vec<_> = all.filter(|at| !is_stream(at)).collect();
-    // The descriptor that listed them is closed by now.
+    // The descriptor of the listing itself is closed by now.
     let links = all.iter().filter_map(|at| std::fs::read_link(at).ok());
     let mut links: Vec<_> = links.map(|link| link.display().to_string()).collect();
     links.sort_unstable();
     links
 }
 
-/// Another process, and the descriptors that it has found open.
+/// Another process, and the descriptors that it found open.
 fn start() -> (Process, Vec<String>) {
     let mut child = Process::spawn(TEST, &["look"]);
     let found = std::iter::from_fn(|| child.line().filter(|line| line != "that is all")).collect();
@@ -43,7 +43,7 @@ fn a_process_that_is_started_keeps_no_descriptor_of_servers_and_clients() {
         play();
     }
     let _watchdog = Watchdog::new(TEST);
-    // What the process that started the tests has left open is not ours.
+    // Descriptors inherited from the process that started the tests do not count.
     let (_, before) = start();
     let log = std::env::temp_dir().join(format!("nebula-inherited-{}.log", std::process::id()));
     let logged = server_config(|config| config.decision_log = Some(log.clone()));
@@ -67,7 +67,7 @@ fn a_process_that_is_started_keeps_no_descriptor_of_servers_and_clients() {
     let (_child, mut kept) = start();
     before.iter().for_each(|link| drop(kept.iter().position(|kept| kept == link).map(|at| kept.remove(at))));
     assert!(kept.is_empty(), "a process that was started keeps {kept:#?}");
-    // It lives still: the servers' ends are seen, and their names are free.
+    // The child still runs, and yet clients see the servers' ends and the names are free.
     shm.stop();
     udp.stop();
     assert_eq!(clients[0].call(b"anyone?"), Err(CallError::ServerGone));

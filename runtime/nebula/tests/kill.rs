@@ -1,5 +1,5 @@
-//! Processes killed in the middle of anything: a client leaves nothing behind, a server is an error
-//! in time.
+//! Processes killed at any moment: a killed client leaves nothing behind, and a killed server
+//! becomes an error in time.
 
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};
@@ -10,22 +10,18 @@ use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Kills of a client, for each kind of server.
 const KILLS: u64 = 20;
-/// What a patient client waits for an answer: far longer than a test may take. Who ends earlier has
-/// noticed that the server is gone.
+/// Far longer than a test may take. A client that ends sooner has noticed that the server is gone.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-// -- a client is killed --
-
-/// What a client does until it is killed: as much as it can, of every kind.
+/// Runs a client that does as much as it can, of every kind, until it is killed.
 fn play_victim(name: &str, seed: u64) -> ! {
     let mut draw = Draw::new(seed);
     say("ready");
     loop {
         let config = ClientConfig::default().slots(1 << (2 + draw.below(7))).reply_bytes_max(2000);
         let Ok(mut client) = Client::connect_with(name, config) else { continue };
-        // Some come and go, some stay.
+        // Some clients come and go, others stay.
         for _ in 0..10_usize.pow(u32::try_from(draw.below(6)).expect("small")) {
             let bytes = [8, 100, 576, 577, 3000, 20_000][draw.below(6)];
             if client.submit(&draw.bytes(bytes)).is_err() && client.poll().is_none() {
@@ -43,7 +39,7 @@ fn kill_clients(test: &'static str, inline: bool) {
     let _watchdog = Watchdog::new(test);
     let name = endpoint(if inline { "victims-inline" } else { "victims" });
     let config = server_config(|config| {
-        // So much room that a NACK is no excuse.
+        // The buffer is so large that no NACK is allowed.
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 64 << 20 };
         (config.inline, config.workers) = (Some(inline), if inline { 1 } else { 2 });
     });
@@ -53,7 +49,7 @@ fn kill_clients(test: &'static str, inline: bool) {
     for kill in 0..KILLS {
         let mut victim = Process::spawn(test, &[&name, &kill.to_string()]);
         victim.wait_for("ready");
-        // How far it gets is measured in the survivor's calls: no two are alike.
+        // The survivor's calls measure when to kill, so each kill comes at another moment.
         for _ in 0..draw.below(150) {
             let bytes = draw.below(2001);
             assert_echo(&mut survivor, &draw.bytes(bytes));
@@ -68,8 +64,8 @@ fn kill_clients(test: &'static str, inline: bool) {
     server.stop();
 }
 
-/// Calls, with no error in sight of another's end. A request of several packets may be abandoned,
-/// where this process pauses in the middle of it; it is then sent again.
+/// Calls, and sees no error of another client's end. Repeats a request of several packets, which
+/// the server abandons if this process pauses inside it.
 fn assert_echo(client: &mut Client, request: &[u8]) {
     let reply = wait_until("an echo", || match client.call(request) {
         Err(CallError::Nack { .. }) if request.len() > 576 => None,
@@ -88,9 +84,7 @@ fn killed_clients_leave_nothing_behind_at_an_inline_server() {
     kill_clients("kill::killed_clients_leave_nothing_behind_at_an_inline_server", true);
 }
 
-// -- a server is killed, or halted --
-
-/// Serves until it is killed: a request of `halt` is never answered.
+/// Serves until killed; never answers `halt`.
 fn play_server(name: &str, kind: &str) -> ! {
     let service = |request: &[u8], reply: &mut Reply<'_>| {
         if request == b"halt" {
@@ -112,7 +106,6 @@ fn play_server(name: &str, kind: &str) -> ! {
     exit(0);
 }
 
-/// A server in another process.
 fn serve_elsewhere(test: &str, name: &str, kind: &str) -> Process {
     let mut server = Process::spawn(test, &[name, kind]);
     server.wait_for("ready");
@@ -123,13 +116,12 @@ fn patient() -> ClientConfig {
     ClientConfig::default().call_timeout(PATIENCE)
 }
 
-/// The end of an RPC, which is noticed by looking.
 fn next_end(client: &mut Client) -> Result<Vec<u8>, CallError> {
     wait_until("an end", || client.poll().map(|done| done.result.map(<[u8]>::to_vec)))
 }
 
-/// Takes in the ends of `outstanding` RPCs: all say that the server is gone, and so does whatever
-/// is tried after them.
+/// Takes the ends of `outstanding` RPCs. All report that the server is gone, as does every later
+/// call.
 fn assert_gone(client: &mut Client, outstanding: usize) {
     for _ in 0..outstanding {
         assert_eq!(next_end(client), Err(CallError::ServerGone));
@@ -152,7 +144,7 @@ fn a_killed_server_ends_every_rpc_in_time_and_frees_its_name() {
         let mut server = serve_elsewhere(TEST, &name, if outstanding % 3 == 0 { "inline" } else { "threaded" });
         let mut idle = Client::connect_with(&name, patient()).expect("a connection");
         assert_eq!(idle.call(b"warm").expect("an echo"), b"warm");
-        // The only worker is at a halt; the rest waits, in the server or in the ring.
+        // The only worker is halted; the other RPCs wait in the server or in the ring.
         let mut busy = Client::connect_with(&name, patient()).expect("a connection");
         for _ in 0..outstanding {
             busy.submit(b"halt").expect("room");
@@ -180,7 +172,7 @@ fn tasks_that_sleep_are_told_that_their_server_was_killed() {
         let client = AsyncClient::connect_with(&name, patient().slots(8)).expect("a connection").poll_for(Span::ZERO);
         executor.block_on(async {
             assert_eq!(client.call(b"warm").await, Ok(b"warm".to_vec()));
-            // More than there is room for: some wait for that.
+            // More calls than there is room for, so some wait for room.
             let asleep: Vec<_> = (0..20)
                 .map(|_| {
                     let client = client.clone();
@@ -197,7 +189,7 @@ fn tasks_that_sleep_are_told_that_their_server_was_killed() {
     }
 }
 
-/// Keeps the cores busy: nobody who waits has one for itself.
+/// Keeps all cores busy, so that no waiting thread has one to itself.
 fn with_busy_cores<R>(run: impl FnOnce() -> R) -> R {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

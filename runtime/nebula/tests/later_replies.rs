@@ -1,5 +1,5 @@
-//! Replies that are given after the handler has returned: each RPC ends once, with its own reply or
-//! an error that says why, and slots and credit are what they would have been.
+//! Replies given after the handler has returned: each RPC ends once, with its own reply or with an
+//! error that gives the reason, and its slots and credit come back.
 
 use crate::support::boxed::boxed;
 use crate::support::{PATIENCE, endpoint, server_config, wait_until_freed};
@@ -15,7 +15,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// So much room that a NACK is no excuse.
 fn config(laters: u16, change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
     server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
@@ -27,12 +26,12 @@ fn config(laters: u16, change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
 
 type Held = (Vec<u8>, LaterReply);
 
-/// Hands what it is asked, and the reply, to another thread.
+/// Hands the request and its reply to another thread.
 struct HandOn(Sender<Held>);
 
 impl Service for HandOn {
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
-        // What is written before the reply is taken is not sent.
+        // Bytes written before `later` are not sent.
         reply.write(b"not this");
         let later = reply.later().expect("later_max is set");
         let _ = self.0.send((request.to_vec(), later));
@@ -53,7 +52,7 @@ fn client_with(server: &RunningServer, config: ClientConfig) -> Client {
     Client::connect_with(server.endpoint().clone(), config).expect("a connection")
 }
 
-/// Asks all at once, as far as there is room; the ends, in their order.
+/// Submits all at once, as far as there is room; the ends, in order.
 fn ask_all(client: &mut Client, requests: &[Vec<u8>]) -> Vec<Result<Vec<u8>, CallError>> {
     let (mut tickets, mut ends) = (Vec::new(), BTreeMap::new());
     wait_until("the end of each RPC", || {
@@ -68,7 +67,6 @@ fn ask_all(client: &mut Client, requests: &[Vec<u8>]) -> Vec<Result<Vec<u8>, Cal
     tickets.iter().filter_map(|ticket| ends.remove(ticket)).collect()
 }
 
-/// Polls until each ticket has ended.
 fn ends_of(client: &mut Client, tickets: &[Ticket]) -> BTreeMap<Ticket, Result<Vec<u8>, CallError>> {
     let mut ends = BTreeMap::new();
     wait_until("the end of each RPC", || {
@@ -80,7 +78,7 @@ fn ends_of(client: &mut Client, tickets: &[Ticket]) -> BTreeMap<Ticket, Result<V
     ends
 }
 
-/// A name, and what it says of a configuration.
+/// A name, and a change of the configuration.
 type Kind = (&'static str, fn(&mut ServerConfig));
 
 const KINDS: [Kind; 4] = [
@@ -97,7 +95,7 @@ fn replies_of_other_threads_reach_who_has_asked_in_any_order_and_nothing_is_left
         for at in [endpoint(&format!("later-{}", name.replace(' ', "-"))), "udp://127.0.0.1:0".to_owned()] {
             let (server, held) = serve(&at, config(20, change));
             let held = Arc::new(Mutex::new(held));
-            // Two threads that keep some back, so that answers overtake each other.
+            // Two threads that hold some back, so that answers overtake each other.
             for keep in [1_usize, 5] {
                 let held = held.clone();
                 std::thread::spawn(move || {
@@ -121,7 +119,7 @@ fn replies_of_other_threads_reach_who_has_asked_in_any_order_and_nothing_is_left
             for round in 0..20_u32 {
                 let requests: Vec<Vec<u8>> = (0..30_u32)
                     .map(|at| {
-                        // One of several packets now and then, and its reply too.
+                        // Some requests have several packets, and so do their replies.
                         let mut request = vec![0; if at % 10 == 0 { 2000 } else { 8 }];
                         request[..8].copy_from_slice(&[round.to_le_bytes(), at.to_le_bytes()].concat());
                         request
@@ -153,7 +151,7 @@ fn a_worker_has_no_more_than_its_credit_and_goes_on_with_each_reply() {
         assert!(held.try_recv().is_err(), "jbsq:2 and 8 later replies");
         let status = server.status().read();
         assert_eq!((status.dispatched, status.freed), (10, 0), "{status:?}");
-        // One reply, one more.
+        // Each reply makes room for one more.
         for _ in 0..20 {
             let (request, later) = begun.remove(begun.len() / 2);
             later.answer(&request);
@@ -197,7 +195,7 @@ fn one_that_is_dropped_too_long_or_of_a_handler_that_panicked_ends_with_its_faul
             assert_eq!(client.call(b"dropped"), Err(CallError::Fault(Fault::Unanswered)));
             assert_eq!(client.call(b"long"), Err(CallError::Fault(Fault::ReplyTooLarge)));
             assert_eq!(client.call(b"panics"), Err(CallError::Fault(Fault::HandlerPanicked)));
-            // What the handler left behind answers nobody.
+            // A late reply of that handler reaches no RPC.
             kept.lock().expect("not poisoned").drain(..).for_each(|later| later.answer(b"late"));
             assert_eq!(client.call(b"fine"), Ok(&b"fine"[..]));
         }
@@ -314,7 +312,7 @@ fn a_worker_that_sleeps_until_packets_come_is_woken_by_a_reply() {
                 let _ = client.poll();
                 held.try_recv().ok()
             });
-            // Long enough, most often, that nobody polls any more.
+            // Usually long enough for the workers to stop polling.
             throughout(Duration::from_millis(2), || assert!(client.poll().is_none(), "it is not answered"));
             later.answer(&request);
             assert_eq!(ends_of(&mut client, &[ticket])[&ticket], Ok(vec![at]));
@@ -419,14 +417,14 @@ fn a_handler_calls_another_server_and_replies_when_that_has() {
             let (request, later) = (request.to_vec(), reply.later().expect("later_max is set"));
             let call = backend.call(request);
             tasks.spawn(async move {
-                // If it fails, the RPC ends unanswered.
+                // If the call fails, the RPC ends unanswered.
                 if let Ok(reply) = call.await {
                     later.answer(&reply);
                 }
             });
         };
         let front = Server::bind(&front_at).config(config(32, |_| ())).serve(boxed(service)).expect("a server");
-        // Longer than the handler's call, whose end it is told.
+        // It outlasts the handler's call, and so learns of that call's end.
         let patient = ClientConfig::default().call_timeout(PATIENCE);
         let asks = AsyncClient::connect_with(front.endpoint().clone(), patient).expect("a connection");
         executor.block_on(async {

@@ -1,4 +1,4 @@
-//! What a caller of the library can get wrong, and what it is told.
+//! Mistakes of the library's callers, and the errors that they get.
 
 use crate::support::echo;
 use crate::support::endpoint;
@@ -6,7 +6,6 @@ use nebula::{CallError, Client, ClientConfig, Options, Server, ServerConfig, Spa
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::time::Duration;
 
-/// Endpoints of both transports.
 fn endpoints(test: &str) -> [String; 2] {
     [endpoint(test), "udp://127.0.0.1:0".to_owned()]
 }

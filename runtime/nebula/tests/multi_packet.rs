@@ -1,5 +1,5 @@
-//! RPCs of every size: cut into packets, put together again, around the ring and around the largest
-//! position.
+//! RPCs of every size: cut into packets and reassembled, around the end of the ring and of the
+//! positions.
 
 use crate::support::draw::Draw;
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
@@ -7,13 +7,12 @@ use nebula::{CallError, Client, ClientConfig, Fault, Queueing, Reply, Server, Se
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::collections::BTreeMap;
 
-/// The bytes of a request or reply, of which no two packets are alike.
+/// The bytes of a request or reply, in which no two packets are equal.
 fn pattern(len: usize, seed: u64) -> Vec<u8> {
     Draw::new(seed).bytes(len)
 }
 
-/// Calls until the server takes the request in: an RPC may find no room, or may have been cut off
-/// by the machine in the middle.
+/// Calls until the server accepts the request: it may find no room, or a pause may interrupt it.
 fn call(client: &mut Client, request: &[u8]) -> Result<Vec<u8>, CallError> {
     wait_until("an answer", || match client.call(request) {
         Err(CallError::Nack { .. }) => None,
@@ -21,7 +20,6 @@ fn call(client: &mut Client, request: &[u8]) -> Result<Vec<u8>, CallError> {
     })
 }
 
-/// Sizes that lie at, before and after multiples of `mtu`, up to `max`.
 fn border_sizes(mtu: usize, max: usize) -> impl Iterator<Item = usize> {
     let borders = (0..=max / mtu).flat_map(move |packets| [packets * mtu, packets * mtu + 1, packets * mtu + mtu - 1]);
     borders.filter(move |&bytes| bytes <= max)
@@ -48,8 +46,7 @@ fn echoes_of_every_size_around_the_packets_come_back_whole() {
     }
 }
 
-/// Replies with as many bytes as the request's first four say, of the pattern that its next eight
-/// give.
+/// Replies with the size in the request's first four bytes and the pattern of its next eight.
 fn of_asked_size(request: &[u8], reply: &mut Reply<'_>) {
     let Some((bytes, seed)) = asked(request) else { return };
     reply.write(&pattern(bytes, seed));
@@ -107,7 +104,7 @@ fn a_reply_without_room_is_a_fault_and_the_next_one_arrives() {
     let _watchdog = Watchdog::new("a reply without room");
     let name = endpoint("no-room");
     let server = Server::bind(&name).inline(false).serve(of_asked_size).expect("a server");
-    // The room is what was asked for, whatever the slots that hold it could carry.
+    // The room is what was asked for, whatever its slots could carry.
     for room in [0, 8, 100, 575, 576, 577, 1152, 4000] {
         let config = ClientConfig::default().reply_bytes_max(room);
         let mut client = Client::connect_with(&name, config).expect("a connection");
@@ -144,8 +141,7 @@ fn a_request_that_can_never_be_sent_is_too_large_at_once() {
     server.stop();
 }
 
-/// Keeps the ring as full as it goes, with echoes of sizes by draw, and checks each; `turn` lets
-/// the server run.
+/// Keeps the ring full of echoes of random sizes and checks each; `turn` runs the server.
 fn stream(client: &mut Client, rpcs: u64, draw: &mut Draw, bytes_max: usize, mut turn: impl FnMut()) -> u64 {
     let mut expected = BTreeMap::new();
     let (mut sent, mut answered, mut nacked) = (0, 0, 0);
@@ -182,8 +178,7 @@ fn stream(client: &mut Client, rpcs: u64, draw: &mut Draw, bytes_max: usize, mut
     nacked
 }
 
-/// Streams through a server without its own thread, engine and worker turned by the client: neither
-/// ever waits for the other to be run.
+/// Streams through a server driven by the client's thread, so that neither waits to be scheduled.
 fn stream_by_hand(config: ServerConfig, slots: u32, reply_bytes_max: u32, rpcs: u64, bytes_max: usize) -> u64 {
     let name = endpoint(&format!("by-hand-{slots}"));
     let (server, mut workers) = Server::bind(&name).config(config).inline(true).open().expect("a server");
@@ -205,7 +200,7 @@ fn stream_by_hand(config: ServerConfig, slots: u32, reply_bytes_max: u32, rpcs: 
     nacked
 }
 
-/// However slow the machine is, the queue is long enough.
+/// The queue is long enough for any machine.
 fn unbounded(mtu_bytes: u32) -> ServerConfig {
     server_config(|config| {
         config.mtu_bytes = mtu_bytes;
@@ -227,7 +222,7 @@ fn mixed_spans_go_round_a_small_ring_of_a_server_on_other_threads() {
     let config = ClientConfig::default().slots(16).reply_bytes_max(600);
     let mut client = Client::connect_with(&name, config).expect("a connection");
     let rpcs = 5_000;
-    // One of several packets is abandoned when this thread pauses in the middle of it.
+    // The server abandons an RPC of several packets if this thread pauses inside it.
     let nacked = stream(&mut client, rpcs, &mut Draw::new(2), 600, || ());
     drop(client);
     let status = wait_until_clean(server.status(), 0);
@@ -249,8 +244,7 @@ fn without_room_for_a_reply_there_is_a_fault() {
 #[test]
 fn positions_go_on_past_the_largest() {
     let _watchdog = Watchdog::new("positions past the largest");
-    // Every RPC spans as many slots as an RPC can, so that a million of them wrap the 32 bits of a
-    // position.
+    // Each RPC spans as many slots as possible, so that a million of them wrap a 32-bit position.
     let span = 4095;
     let rpcs = (1 << 32) / u64::from(span) + 1000;
     assert_eq!(stream_by_hand(unbounded(64), 65_536, span * 64, rpcs, 64), 0);

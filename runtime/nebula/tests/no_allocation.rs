@@ -1,4 +1,4 @@
-//! An RPC allocates nothing, neither at the client nor at the server.
+//! An RPC allocates nothing, at the client or at the server.
 
 mod support;
 
@@ -15,8 +15,8 @@ use support::{PATIENCE, endpoint, server_config};
 
 /// More than this process ever has.
 const THREADS_MAX: usize = 64;
-/// Allocations of each thread, at its index in `THREADS`: the test harness, and other threads that
-/// take no part in an RPC, may allocate.
+/// Allocations of each thread, at its index in `THREADS`. The test harness and other threads
+/// without a part in an RPC may allocate.
 static ALLOCATIONS: [AtomicU64; THREADS_MAX] = [const { AtomicU64::new(0) }; THREADS_MAX];
 static THREADS: [AtomicI32; THREADS_MAX] = [const { AtomicI32::new(0) }; THREADS_MAX];
 
@@ -28,13 +28,12 @@ fn count() {
     ALLOCATIONS[place].fetch_add(1, Relaxed);
 }
 
-/// Allocations so far, by the number of the thread.
 fn counts() -> [u64; THREADS_MAX] {
     ALLOCATIONS.each_ref().map(|count| count.load(Relaxed))
 }
 
 /// Allocations since `before` of the threads that take part in an RPC: this one and the server's,
-/// but for its listener.
+/// without its listener.
 fn allocations_since(before: &[u64; THREADS_MAX]) -> u64 {
     let since = counts().into_iter().zip(before).map(|(count, before)| count - before);
     since.zip(&THREADS).filter(|(_, thread)| takes_part(thread.load(Relaxed))).map(|(count, _)| count).sum()
@@ -48,13 +47,12 @@ fn takes_part(thread: i32) -> bool {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::calling(count);
 
-/// Answers with the request; a long request too, so that packets are put together.
 fn echo(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(request);
 }
 
-/// Sends `rpcs` RPCs, 64 at once, one in 16 of several packets, and counts the replies; `turn` lets
-/// the server run.
+/// Sends `rpcs` RPCs, 64 at once and one in 16 of several packets, and counts the replies; `turn`
+/// runs the server.
 fn stream(client: &mut Client, rpcs: u64, turn: &mut impl FnMut()) -> u64 {
     let request = [7; 3000];
     let (mut sent, mut ended, mut replied) = (0, 0, 0);
@@ -77,7 +75,7 @@ fn stream(client: &mut Client, rpcs: u64, turn: &mut impl FnMut()) -> u64 {
     replied
 }
 
-/// Allocations while a client that has warmed up sends `rpcs` RPCs.
+/// Allocations while a warmed-up client sends `rpcs` RPCs.
 fn allocations_of(name: &str, rpcs: u64, mut turn: impl FnMut()) -> u64 {
     let config = ClientConfig::default().slots(512).reply_bytes_max(3000);
     let mut client = Client::connect_with(name, config).expect("a connection");
@@ -89,11 +87,11 @@ fn allocations_of(name: &str, rpcs: u64, mut turn: impl FnMut()) -> u64 {
     allocations
 }
 
-/// Allocations while a client of tasks that has warmed up calls `calls` times, and has each reply
-/// written where the last one was. With `poll_for` zero its task sleeps each time.
+/// Allocations while a warmed-up client of tasks makes `calls` calls and reuses one reply buffer.
+/// With `poll_for` zero its task sleeps each time.
 fn allocations_of_awaited(name: &str, calls: u64, poll_for: Span, mut turn: impl FnMut()) -> u64 {
-    // Asleep at first, so that there is room for wakers. The thread that wakes tasks is not
-    // counted: it makes that room when it first has to.
+    // It sleeps during the warm-up, which makes room for wakers. The thread that wakes tasks makes
+    // that room on first use, and is not counted.
     let mut client = AsyncClient::connect(name).expect("a connection").poll_for(Span::ZERO);
     let mut buffer = Vec::with_capacity(64);
     let mut cx = Context::from_waker(Waker::noop());
@@ -114,13 +112,13 @@ fn allocations_of_awaited(name: &str, calls: u64, poll_for: Span, mut turn: impl
     allocations_since(&before)
 }
 
-/// However slow the machine is, the queue is long enough.
+/// The queue is long enough for any machine.
 fn unbounded(config: &mut ServerConfig) {
     config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
     config.reassembly_timeout = Some(PATIENCE.into());
 }
 
-// One test, for it counts what the threads of a server allocate.
+// A single test, since it counts the allocations of a server's threads.
 #[test]
 fn no_rpc_allocates_at_either_side() {
     let _watchdog = Watchdog::new("no RPC allocates");
@@ -161,7 +159,6 @@ fn a_server_by_hand() {
     server.stop();
 }
 
-/// A node frees the buffer and then sends.
 fn a_node() {
     let name = endpoint("allocations-node");
     let config = server_config(|config| {
@@ -185,7 +182,6 @@ fn a_node() {
     drop(node);
 }
 
-/// Of a client of several servers, once each place has had a request of any length.
 fn a_client_of_several_servers() {
     let names = [endpoint("allocations-several-one"), endpoint("allocations-several-other")];
     let several = names.each_ref().map(|name| {

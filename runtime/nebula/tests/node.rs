@@ -1,5 +1,5 @@
-//! Nodes: the papers' calls with a domain in each, the buffer free before the reply is sent, and a
-//! thread that is client and server.
+//! Nodes: the papers' calls with a domain each, a buffer freed before the reply is sent, and a
+//! thread that is both client and server.
 
 use crate::support::endpoint;
 use nebula::{
@@ -13,12 +13,11 @@ use std::thread::JoinHandle;
 const DOMAIN: u8 = 5;
 const OTHER: u8 = 6;
 
-/// An endpoint of each transport.
 fn endpoints(test: &str) -> [String; 2] {
     [endpoint(test), "udp://127.0.0.1:0".to_owned()]
 }
 
-/// A node that is a server of the domain, which gives its core one RPC at a time, and the endpoint.
+/// A node that serves the domain and gives its core one RPC at a time, and its endpoint.
 fn node(at: &str) -> (Node, nebula::Endpoint) {
     let mut node = Node::default();
     let server = node.host(DOMAIN, Server::bind(at).policy(Policy::SingleQueue)).expect("a server");
@@ -26,7 +25,6 @@ fn node(at: &str) -> (Node, nebula::Endpoint) {
     (node, endpoint)
 }
 
-/// Sends these requests, and returns the ends in the order of the requests.
 fn asking(at: nebula::Endpoint, requests: &'static [&'static str]) -> JoinHandle<Vec<Result<String, CallError>>> {
     std::thread::spawn(move || {
         let mut client = Client::connect_with(at, ClientConfig::default().domain(DOMAIN)).expect("a client");
@@ -45,7 +43,7 @@ fn asking(at: nebula::Endpoint, requests: &'static [&'static str]) -> JoinHandle
     })
 }
 
-/// Waits for a request; it, and who is to be answered.
+/// Waits for a request and frees it; the request and its reply.
 fn freed(node: &mut Node) -> (String, LaterReply) {
     let received = node.wait_for_rpc(DOMAIN).expect("a request");
     let Received::Request(rpc) = received else { panic!("{received:?}") };
@@ -59,15 +57,14 @@ fn buffer_and_credit_are_free_before_the_reply_is_sent() {
     for at in endpoints("node-free") {
         let (mut node, at) = node(&at);
         let asking = asking(at, &["one", "two", "three"]);
-        // The core has one RPC at a time: it would not see the second one before the first one's
-        // end.
+        // The core has one RPC at a time: without the free it would not see the second one.
         let callers: Vec<_> = (0..3).map(|_| freed(&mut node)).collect();
         wait_until("no slot is taken", || {
             assert!(node.try_wait_for_rpc(DOMAIN).expect("it runs").is_none());
             let status = node.server(DOMAIN).expect("its server").status().read();
             (status.freed == 3 && status.slots_used == 0).then_some(())
         });
-        // In any order, by the node or from anywhere.
+        // Replies in reverse order, by the node or by another thread.
         for (number, (request, caller)) in callers.into_iter().enumerate().rev() {
             let reply = format!("{request} {}", "long ".repeat(number * 40));
             match number {
@@ -98,13 +95,13 @@ fn who_is_not_answered_learns_it() {
         let stop = node.server(DOMAIN).expect("its server").stopper();
         stop.store(true, Ordering::Release);
         assert!(matches!(node.wait_for_rpc(DOMAIN), Err(NodeError::Stopped { domain: DOMAIN })));
-        // It came too late.
+        // It is too late.
         node.rpc_send(b"late", kept, DOMAIN).expect("a domain of the node");
         assert_eq!(asking.join().expect("no panic"), vec![Err(CallError::Fault(Fault::Unanswered)); 2]);
     }
 }
 
-/// Counts down: each node asks the other one, and answers when it was answered.
+/// Counts down: each node asks the other and answers once it has the answer.
 fn count_down(node: &mut Node, peer: Peer) -> NodeError {
     let mut asked: Vec<(Ticket, LaterReply, u8)> = Vec::new();
     loop {
@@ -159,7 +156,7 @@ fn domains_of_a_node_are_apart_and_go_on_while_it_waits_in_one() {
     let other = node.host(OTHER, Server::bind("udp://127.0.0.1:0")).expect("a server").endpoint().clone();
     let mistake = node.host(OTHER, Server::bind("udp://127.0.0.1:0")).expect_err("one endpoint in a domain");
     assert!(matches!(mistake, NodeError::Hosted { domain: OTHER }), "{mistake}");
-    // Its handshake is answered while the node waits in the first domain.
+    // The node answers the handshake while it waits in the first domain.
     let connecting = std::thread::spawn(move || {
         let client = Client::connect_with(other, ClientConfig::default().domain(OTHER)).expect("a client");
         let mut first = Client::connect_with(at, ClientConfig::default().domain(DOMAIN)).expect("a client");
@@ -196,7 +193,7 @@ fn mistakes_are_named() {
     node.rpc_send(b"x", peer, DOMAIN).expect("sent");
     let Ok(Received::Request(mut rpc)) = server.wait_for_rpc(DOMAIN) else { panic!("a request") };
     rpc.rpc_send(b"y");
-    // Its buffer is free with that: nothing is left to answer.
+    // Its buffer is free, and no reply is left to send.
     assert_eq!(rpc.free().expect_err("it was answered"), LaterError::Taken);
     let Ok(Received::Reply { result, .. }) = node.wait_for_rpc(DOMAIN) else { panic!("a reply") };
     assert_eq!(result, Ok(&b"y"[..]));

@@ -1,5 +1,4 @@
-//! One-sided operations from end to end: over shared memory, mapped and by the engine, and over
-//! UDP.
+//! One-sided operations end to end: over shared memory, mapped or by the engine, and over UDP.
 
 use nebula::{
     AccessRefusal, CallError, Client, ClientConfig, Completion, Executed, Region, RegionId, Reply, Rights,
@@ -18,7 +17,6 @@ fn echo(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(request);
 }
 
-/// A way to a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Mapped,
@@ -33,7 +31,7 @@ impl Way {
         if self == Self::Mapped { rights | Rights::MAP } else { rights }
     }
 
-    /// A server of `region`, with these rights, and a client.
+    /// A server of `region` with these rights, and a client.
     fn open(self, name: &str, region: &Region, rights: Rights) -> (RunningServer, Client) {
         let endpoint = match self {
             Self::Udp => "udp://127.0.0.1:0".to_owned(),
@@ -51,12 +49,11 @@ fn connect(server: &RunningServer) -> Client {
     Client::connect_with(server.endpoint().clone(), patient_client().one_sided(true)).expect("a client")
 }
 
-/// What an operation that is the only one outstanding ends with.
 fn end(client: &mut Client, ticket: Result<Ticket, SubmitError>) -> Result<Vec<u8>, CallError> {
     client.finish(ticket?).map(<[u8]>::to_vec)
 }
 
-/// The same of one that is polled for.
+/// The end of the only outstanding operation, by polling.
 fn polled(client: &mut Client, ticket: Ticket) -> Result<Vec<u8>, CallError> {
     loop {
         if let Some(done) = client.poll() {
@@ -217,7 +214,7 @@ fn operations_and_rpcs_end_under_their_tickets_in_any_order() {
 
 #[test]
 fn an_object_with_a_version_is_read_in_one_piece_while_it_is_written() {
-    // Of several blocks, and of one.
+    // Objects of several blocks, and of one.
     for (way, bytes) in WAYS.into_iter().flat_map(|way| [(way, 300), (way, 56)]) {
         let region = Region::create(512).unwrap();
         region.write_whole(0, 8, &vec![0; bytes]).unwrap();
@@ -248,7 +245,7 @@ fn an_object_with_a_version_is_read_in_one_piece_while_it_is_written() {
                     let version = u64::from_le_bytes(*version);
                     assert!(version >= before && version % 2 == 0, "{way:?}");
                     assert_eq!(object, vec![object[0]; bytes], "{way:?}");
-                    // The first version is that of zeros.
+                    // The first version is all zeros.
                     assert_eq!(u64::from(object[0]), (version / 2 - 1) % 256, "{way:?}");
                     (read, versions) = (read + 1, versions + u32::from(version != before));
                     before = version;
@@ -258,7 +255,7 @@ fn an_object_with_a_version_is_read_in_one_piece_while_it_is_written() {
         }
         is_over.store(true, Ordering::Relaxed);
         writer.join().unwrap();
-        // One that is left being written is torn, and says so.
+        // A write that was never finished leaves a torn object, which the read reports.
         region.write(0, &[1]).unwrap();
         let torn = client.read_whole(REGION, 0, 8, 8).unwrap();
         assert_eq!(polled(&mut client, torn), refused(AccessRefusal::Torn), "{way:?}");

@@ -1,5 +1,5 @@
-//! One-sided operations over UDP, datagram by datagram: what comes again, what is no operation, and
-//! a link that loses and doubles.
+//! One-sided operations over UDP, datagram by datagram: repetitions, invalid operations, and a link
+//! that loses and doubles.
 
 use crate::support::PATIENCE;
 use crate::support::by_hand::ByHand;
@@ -12,7 +12,7 @@ use nebula_testing::wait::{Limit, Watchdog};
 const REGION: RegionId = RegionId(0);
 const ALL: Rights = Rights::from_bits(3);
 
-/// A server of a region of 128 bytes, on the test's thread.
+/// A server of a 128-byte region on the test's thread.
 fn scene() -> (ByHand, RawClient, Region) {
     let region = Region::create(128).expect("memory");
     let mut scene = ByHand::open(|config| config.regions = vec![Registered::new(region.clone(), ALL)]);
@@ -80,7 +80,7 @@ fn a_write_that_is_forgotten_is_refused_and_never_written() {
     let stamp = scene.now_ns();
     let write = |tid: u32, stamp_ns: u64| operation(tid, stamp_ns, &access(AccessKind::Write, 0, 1), b"x");
     assert_eq!(scene.ask(&mut client, &write(0, stamp)), [answer(0, &DONE)]);
-    // The server remembers so many RPCs and operations that change anything.
+    // The server remembers this many RPCs and changing operations.
     let remembered = 4096;
     for tid in 1..=remembered {
         scene.advance_us(1);
@@ -126,7 +126,7 @@ fn what_is_no_operation_is_refused_or_counted_and_changes_nothing() {
     assert_eq!(scene.ask(&mut client, &short), [refused(6, AccessRefusal::Malformed)]);
     assert_eq!(scene.ask(&mut client, &message(7, now, b"no operation")), [refused(7, AccessRefusal::Malformed)]);
 
-    // Not of one packet, too long for any, or not as long as it says.
+    // Several packets, too long, or a wrong length.
     let whole = operation(8, now, &access(AccessKind::Write, 0, 8), &[1; 8]);
     let changed = |at: usize, byte: u8| {
         let mut bytes = whole.clone();
@@ -180,11 +180,11 @@ fn over_a_link_that_loses_doubles_and_reorders_every_change_is_made_once() {
     let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
     let limit = Limit::new("a link that is bad");
     let is_bad = |status: Status| status.repeated > 0 && status.violations > 0;
-    // Until some of it was lost, and some changed.
+    // Until the link has lost and changed some.
     let rounds = (0_u64..).take_while(|&round| round < 60 || !is_bad(server.status().read()));
     for round in rounds.inspect(|_| limit.check()) {
-        // A second swap would find what the first has made; a late copy of a write would bring back
-        // what was there before.
+        // A second swap would see the result of the first, and a late copy of a write would restore
+        // old bytes.
         let swap = client.compare_swap(REGION, 0, round, round + 1).expect("room");
         assert_eq!(client.finish(swap), Ok(&round.to_le_bytes()[..]));
         let data = [u8::try_from(round % 251).expect("a byte"); 200];

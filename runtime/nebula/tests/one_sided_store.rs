@@ -1,5 +1,5 @@
-//! GETs of a key-value store by one-sided reads of its memory, beside GETs by RPC of the same
-//! store, while others write: values always complete.
+//! GETs of a key-value store by one-sided reads and by RPC while others write: values are always
+//! complete.
 
 use nebula::{AccessRefusal, CallError, Client, Region, RegionId, Registered, Reply, Rights, Server, ServerConfig};
 use nebula_kvs::{MAP_BYTES, Mode, RemoteGet, RemoteMap, RemoteStep, Store, StoreConfig, StoreOptions};
@@ -12,13 +12,13 @@ use crate::support::patient_client;
 const STORE: RegionId = RegionId(0);
 const KEYS: u32 = 50;
 
-/// The values of a key: one byte, some times.
+/// A value repeats one byte.
 fn is_complete(value: &[u8]) -> bool {
     value.len() >= 40 && value.iter().all(|&byte| byte == value[0])
 }
 
-/// The value by reads of the store's memory; `None` for no such key, and an error where the server
-/// is to be asked.
+/// The value by reading the store's memory; `None` for no such key, and an error if the client must
+/// ask the server.
 fn read(client: &mut Client, map: &RemoteMap, get: &mut RemoteGet, key: &[u8]) -> Result<Option<Vec<u8>>, ()> {
     let mut step = get.begin(map, Store::hash(key), key, 256);
     loop {
@@ -40,11 +40,11 @@ fn read(client: &mut Client, map: &RemoteMap, get: &mut RemoteGet, key: &[u8]) -
     }
 }
 
-/// GETs both ways at `endpoint` of a store of this mode, with these rights to its memory.
+/// GETs both ways from a store of this mode, with these rights to its memory.
 fn gets(endpoint: &str, mode: Mode, rights: Rights) {
     let config = match mode {
         Mode::Store => StoreConfig { mode, ..StoreConfig::for_items(100, 8, 400) },
-        // One that wraps again and again.
+        // A log that wraps again and again.
         Mode::Cache => StoreConfig { mode, buckets: 16, log_bytes: 16 << 10, ..StoreConfig::for_items(100, 8, 400) },
     };
     let (store, memory) = Store::try_shared(config, StoreOptions::default()).expect("memory");
@@ -66,7 +66,7 @@ fn gets(endpoint: &str, mode: Mode, rights: Rights) {
         let value = vec![u8::try_from(round % 251).expect("below 251"); 40 + (round as usize * 37) % 360];
         let _ = written.set(Store::hash(&key), &key, &value);
     };
-    // Each key has been stored before the first is looked for, however late the writer begins.
+    // Each key is stored before the first GET, however late the writer begins.
     (0..KEYS).for_each(&write);
     let writer = std::thread::spawn(move || {
         for round in KEYS.. {

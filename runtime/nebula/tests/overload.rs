@@ -1,4 +1,4 @@
-//! More than the server can do: each RPC is answered or refused, once, and no queue grows beyond
+//! More load than the server can serve: each RPC is answered or refused once, and no queue exceeds
 //! its bound.
 
 use crate::support::{PATIENCE, endpoint, server_config, wait_until_clean};
@@ -8,13 +8,11 @@ use nebula::{
 use nebula_testing::wait::{Limit, Watchdog, spin, wait_until};
 use std::time::Duration;
 
-/// What the handler takes for an RPC.
 const SERVICE: Duration = Duration::from_micros(20);
 const CLIENTS: u64 = 3;
-/// Replies and NACKs that each client sees before its burst is over.
+/// Ends that each client sees before its burst is over.
 const ENDS_MIN: u64 = 1000;
 
-/// What became of the RPCs of a client.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     sent: u64,
@@ -22,13 +20,13 @@ struct Ends {
     nacked: u64,
 }
 
-/// Keeps a worker busy for the service time, then answers with the request.
+/// Keeps a worker busy for the service time, then echoes.
 fn slow_echo(request: &[u8], reply: &mut Reply<'_>) {
     spin(SERVICE);
     reply.write(request);
 }
 
-/// Which ends of its tickets a client has seen.
+/// Which tickets of a client have ended.
 struct Tickets {
     client: Client,
     first: Option<u64>,
@@ -37,7 +35,6 @@ struct Tickets {
 }
 
 impl Tickets {
-    /// Sends a request that says which one it is, as long as the longest packet.
     fn send(&mut self, bytes: usize) -> bool {
         let mut request = vec![0xC3; bytes];
         request[..8].copy_from_slice(&self.ends.sent.to_le_bytes());
@@ -56,7 +53,6 @@ impl Tickets {
         }
     }
 
-    /// Takes in one end, if there is one.
     fn take(&mut self) -> bool {
         let Some(done) = self.client.poll() else { return false };
         let number = done.ticket.0 - self.first.expect("something was sent");
@@ -80,7 +76,7 @@ impl Ends {
     }
 }
 
-/// Sends as many as there is room for, far more than may wait, and then waits for the last end.
+/// Sends for as long as there is room, far more than may wait, and then waits for the last end.
 fn burst(endpoint: &str, bytes: usize) -> Ends {
     let config = ClientConfig::default().reply_bytes_max(2048);
     let client = Client::connect_with(endpoint, config).expect("a connection");
@@ -99,7 +95,7 @@ fn burst(endpoint: &str, bytes: usize) -> Ends {
     tickets.ends
 }
 
-/// More than the workers can do, from several clients at once.
+/// Overloads the workers from several clients at once.
 fn overload(name: &str, bytes: usize, change: impl FnOnce(&mut ServerConfig)) -> (Ends, Status, u64) {
     let endpoint = endpoint(&format!("overload-{name}"));
     let config = server_config(|config| {
@@ -121,7 +117,6 @@ fn overload(name: &str, bytes: usize, change: impl FnOnce(&mut ServerConfig)) ->
     (all, status, bound)
 }
 
-/// Both sides agree on what happened.
 fn assert_accounted(name: &str, ends: Ends, status: Status) {
     assert_eq!(ends.replied + ends.nacked, ends.sent, "{name}: {ends:?}");
     let refused = status.nacked() + status.abandoned;
@@ -149,7 +144,7 @@ fn under_overload_every_rpc_is_answered_or_refused_and_queues_keep_their_bound()
             (config.workers, config.inline, config.policy) = (workers, Some(inline), policy);
         });
         assert_accounted(&name, ends, status);
-        // With a queue for each core, each has its share of the bound, rounded up.
+        // With a queue per core, each has its share of the bound, rounded up.
         assert!(status.queue_depth_max <= bound.next_multiple_of(u64::from(workers)), "{name}: {bound}, {status:?}");
         assert_eq!(ends.nacked, status.nacked_queue_bound, "{name}: the bound came before the buffer's end");
     }
@@ -162,7 +157,7 @@ fn rpcs_of_several_packets_pass_the_bound_only_as_far_as_they_were_under_way() {
         let name = format!("packets-{inline}");
         let (ends, status, bound) = overload(&name, 2000, |config| config.inline = Some(inline));
         assert_accounted(&name, ends, status);
-        // Each client has one RPC under way at most, since a ring is read in order.
+        // Each client has at most one RPC in the middle, since a ring is read in order.
         assert!(status.queue_depth_max <= bound + CLIENTS, "{name}: {bound}, {status:?}");
     }
 }
@@ -176,13 +171,11 @@ fn without_a_bound_the_buffer_is_what_refuses() {
     });
     assert_accounted("unbounded", ends, status);
     assert_eq!(status.nacked(), status.nacked_buffer_full);
-    // 32 slots an RPC; less than one RPC's room is left over when one is refused.
+    // An RPC takes 32 slots, so fewer are free when one is refused.
     assert!(status.slots_used_max > status.slots - 32, "{status:?}");
 }
 
-/// Turns of a server whose rings heavy clients keep full.
 const TURNS: usize = 3_000;
-/// Turns between two RPCs of the honest client.
 const HONEST_TURNS: usize = 4;
 
 #[test]
@@ -221,7 +214,8 @@ fn an_honest_client_beside_clients_that_keep_their_rings_full_is_served() {
         }
         server.stop();
         assert!(refused_others > 0, "the others are told");
-        // How much is refused follows the time that RPCs take here; whose it is does not.
+        // The number of refusals depends on this machine's RPC times; which client gets them does
+        // not.
         let asked_others = replied_others + refused_others;
         assert!(
             replied * asked_others > 2 * replied_others * asked,

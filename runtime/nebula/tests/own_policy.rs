@@ -9,7 +9,7 @@ use nebula::{
 use nebula_nic::{ConfigError, ReplayError, replay_text, replay_text_with};
 use nebula_testing::wait::Watchdog;
 
-/// One queue, and the last core that has nothing to do takes the head.
+/// One queue; the last idle core takes its head.
 #[derive(Clone)]
 struct LastIdle {
     outstanding: Vec<u32>,
@@ -57,7 +57,7 @@ fn last_idle() -> CustomPolicy {
     CustomPolicy::try_new("last-idle", |cores, _| LastIdle::new(cores)).expect("a name")
 }
 
-/// Serves calls one after the other and returns the log.
+/// Serves calls one after another and returns the log.
 fn log_of(test: &str, policy: CustomPolicy, workers: u16, inline: bool) -> String {
     let (name, file) = (endpoint(test), format!("{}/{test}-{}.log", env!("CARGO_TARGET_TMPDIR"), std::process::id()));
     let config = server_config(|config| {
@@ -101,7 +101,7 @@ fn a_log_of_an_own_policy_replays_through_nothing_else() {
     assert!(matches!(replay_text_with(&log, &liar), Err(ReplayError::Difference(_))), "the name and another policy");
 }
 
-/// Everything to core 0.
+/// Sends everything to core 0.
 #[derive(Clone)]
 struct First;
 

@@ -1,5 +1,5 @@
-//! Packets that go through a server: each ends once, flows keep their order over several workers,
-//! and a server that drains lets out what is inside.
+//! Packets through a server: each ends once, flows keep their order over several workers, and a
+//! draining server lets out those inside.
 
 use crate::support::unhurried;
 use nebula::net::{Forwarding, PacketDevice, Side, Unsent, packet_of};
@@ -11,15 +11,15 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// A packet of the tests: its flow, its number in that, and what is to become of it.
+/// Bytes of a packet: its flow, its number in that flow, and its fate.
 const BYTES: usize = 4;
 const PASSES: u8 = 0;
 const DROPPED: u8 = 1;
 const PANICS: u8 = 2;
-/// A flow that the device knows no way for.
+/// A flow without a route.
 const NOWHERE: u8 = 250;
 
-/// Both sides of a device: what is to come, and what has left.
+/// Both sides of a device: the packets to come, and those that left.
 #[derive(Clone, Debug, Default)]
 struct Ends(Arc<Mutex<[VecDeque<Vec<u8>>; 4]>>);
 
@@ -49,7 +49,8 @@ impl PacketDevice for Ends {
     fn recv(&mut self, visit: &mut dyn FnMut(Side, &mut [u8])) -> usize {
         let mut packets = 0;
         for side in Side::ALL {
-            // Not while it is visited: the server may look at this device from another thread.
+            // The lock is not held during the visits, since the server may use this device from
+            // another thread.
             let come: Vec<_> = {
                 let queue = &mut self.lock()[side.index()];
                 let some = queue.len().min(8);
@@ -80,7 +81,7 @@ impl PacketDevice for Ends {
     }
 }
 
-/// Passes a packet with its side at the end; every third takes far longer than the others.
+/// Passes a packet and appends its side; every third takes far longer.
 fn serve(request: &[u8], reply: &mut Reply<'_>) {
     let (side, packet) = packet_of(request).expect("a packet");
     if packet[1].is_multiple_of(3) {
@@ -101,7 +102,6 @@ fn start(ends: &Ends, keeps_order: bool, config: ServerConfig) -> RunningServer 
     Server::bind("shm://ignored").config(config).serve_packets(forwarding, serve).expect("a server")
 }
 
-/// Waits until so many packets have come and ended.
 fn wait_for(server: &RunningServer, packets: u64) -> PacketStatus {
     let counters = server.packets().expect("of a server of packets");
     loop {

@@ -1,4 +1,4 @@
-//! The runtime decides nothing: the log of a run, replayed through a fresh back end, is the same
+//! The runtime decides nothing: the log of a run replayed through a fresh back end gives the same
 //! log.
 
 use crate::support::boxed::boxed;
@@ -16,13 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-/// RPCs of each client of a run.
 const RPCS: usize = 3_000;
 const CLIENTS: u64 = 3;
-/// What an RPC takes: longer than the configuration says.
+/// The service time, longer than the configuration says.
 const SERVICE: Duration = Duration::from_micros(10);
 
-/// Where a run writes its log; removed with the value.
+/// A decision log, removed with this value.
 struct LogFile(PathBuf);
 
 impl LogFile {
@@ -37,7 +36,7 @@ impl Drop for LogFile {
     }
 }
 
-/// Runs a server with everything that can happen to its NIC; its log and its last counters.
+/// Runs a server through every event of its NIC; its log and last counters.
 fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
     let file = LogFile::new(name);
     let endpoint = endpoint(&format!("parity-{name}"));
@@ -55,7 +54,7 @@ fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
     }));
     let server = server.expect("a server");
     let half = half_an_rpc(&endpoint);
-    // Taken in before the others fill the queue.
+    // It arrives before the others fill the queue.
     wait_until("the half's arrival", || (server.status().read().packets > 0).then_some(()));
     std::thread::scope(|scope| {
         for seed in 0..CLIENTS {
@@ -63,25 +62,26 @@ fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
             scope.spawn(move || load(endpoint, seed));
         }
     });
-    // Its time ran out while the others were at it; another one's does not, for its peer leaves.
+    // This RPC's time ran out during the others; the next one's does not, since its client leaves.
     wait_until("the half's end", || half.answer(0).map(|answer| assert_eq!(answer.0, NACK)));
     drop(half);
     drop(half_an_rpc(&endpoint));
-    // A reader keeps the page past the server's end, which writes the last counters.
+    // This client keeps the page open, so the test can read the last counters after the server's
+    // end.
     let looker = Client::connect(&endpoint).expect("a looker-on");
     wait_until_clean(server.status(), 1);
     server.stop();
     (std::fs::read_to_string(&file.0).expect("the log of the run"), looker.status().expect("counters").read())
 }
 
-/// A client that sends the first of two packets, and no more.
+/// A client that sends only the first of two packets.
 fn half_an_rpc(endpoint: &str) -> RawRing {
     let ring = RawRing::connect(endpoint, 4);
     ring.put(0, Slot::request(200, 2));
     ring
 }
 
-/// RPCs of all sizes, as many at once as the ring holds; the last ones are left behind.
+/// RPCs of all sizes, as many as the ring holds; leaves the last ones behind.
 fn load(endpoint: &str, seed: u64) {
     let config = ClientConfig::default().slots(512).reply_bytes_max(128);
     let mut client = Client::connect_with(endpoint, config).expect("a connection");
@@ -106,12 +106,11 @@ fn take_ends(client: &mut Client) {
     }
 }
 
-/// How often `word` stands in the log.
 fn count_of(log: &str, word: &str) -> u64 {
     log.matches(word).count() as u64
 }
 
-/// Replays the log and holds it against the counters, which were kept elsewhere.
+/// Replays the log and checks it against the counters, which are kept separately.
 fn assert_same(name: &str, log: &str, status: Status) {
     let lines = replay_text(log).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(lines > RPCS, "{name}: {lines} lines");
@@ -151,18 +150,17 @@ fn the_log_of_a_run_replays_however_room_behind_a_slow_rpc_is_looked_for() {
     }
 }
 
-/// Policies that are served with one log: those of groups are replayed in `groups.rs`.
+/// Policies served with one log. `groups.rs` replays those of groups.
 fn served() -> impl Iterator<Item = Policy> {
     let policies = Policy::SAMPLES.iter().map(|sample| sample.parse().expect("a sample is a policy"));
     policies.filter(|policy: &Policy| policy.availability() == Availability::Served).filter(|policy| {
         let has_one_log = !matches!(policy, Policy::Altocumulus(_));
-        // One bound of `jbsq:N` stands for all of them.
+        // One bound of `jbsq:N` stands for all.
         has_one_log && !matches!(policy, Policy::Jbsq(bound) if *bound != 2)
     })
 }
 
-/// Replays a log through a back end whose policy is known when it is compiled, as the simulator's
-/// is.
+/// Replays a log through a back end whose policy is a compile-time type, as in the simulator.
 fn replay_compiled(config: BackendConfig, lines: Vec<LogLine>) -> Result<usize, ReplayError> {
     config.policy.with_state(config.cores, config.seed, Through { config, lines })
 }
@@ -200,8 +198,8 @@ fn the_log_of_a_run_with_two_workers_replays_under_every_policy_that_is_served()
     }
 }
 
-/// With two workers a thief never has a choice. Of these four, three stand in a handler while the
-/// fourth serves all.
+/// With two workers a thief has no choice. Of these four, three stay in a handler while the fourth
+/// serves all.
 #[test]
 fn the_log_of_a_thief_that_has_a_choice_replays() {
     const WORKERS: u16 = 4;
@@ -226,7 +224,7 @@ fn the_log_of_a_thief_that_has_a_choice_replays() {
         }))
     };
     let server = server.expect("a server");
-    // The core of an RPC is a hash of its sender: eight senders share at least three of the four.
+    // A hash of the sender picks the core: eight senders use at least three of the four.
     let mut clients: Vec<_> = (0..8).map(|_| Client::connect(&endpoint).expect("a connection")).collect();
     for client in &mut clients[..usize::from(WORKERS)] {
         client.submit(b"hold").expect("a free slot");
@@ -277,7 +275,7 @@ fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
     let mut worker = workers.pop().expect("one worker, the engine too");
     let mut client = Client::connect(&endpoint).expect("a connection");
     let mut served = 0;
-    // The ring is filled before each turn, so the queue is never empty; each RPC takes longer than
+    // Fills the ring before each turn, so the queue is never empty; each RPC takes longer than
     // expected.
     while served < 5_000 {
         while client.submit(b"one of many").is_ok() {}
@@ -316,8 +314,7 @@ fn a_log_that_was_tampered_with_does_not_replay() {
     assert_tampered(&log, &[("-> suspended", "-> runs"), ("begin context=0", "resume context=0")]);
 }
 
-/// Each decision, changed once in the middle of the log, where there is a past and a future, makes
-/// a difference.
+/// Each of these changes of a decision in the middle of the log makes the replay differ.
 fn assert_tampered(log: &str, changes: &[(&str, &str)]) {
     for (from, to) in changes {
         let at = log[log.len() / 2..].find(*from).expect("such a decision") + log.len() / 2;
@@ -325,7 +322,7 @@ fn assert_tampered(log: &str, changes: &[(&str, &str)]) {
     }
 }
 
-/// The core that the last `word` names, exchanged for the other one, makes a difference.
+/// Swapping the core after the last `word` makes the replay differ.
 fn assert_tampered_core(log: &str, word: &str) {
     let at = log.rfind(word).expect("such a decision") + word.len();
     let other = if log[at..].starts_with('0') { "1" } else { "0" };

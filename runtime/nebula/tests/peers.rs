@@ -1,4 +1,4 @@
-//! Peers come, say who they are, and go.
+//! Peers come, identify themselves, and go.
 
 use crate::support::boxed::boxed;
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
@@ -6,7 +6,6 @@ use nebula::{Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, Re
 use nebula_testing::wait::{Watchdog, wait_until};
 use std::sync::Barrier;
 
-/// Clients that come at once.
 const CROWD: usize = 200;
 
 #[test]
@@ -46,7 +45,7 @@ fn a_name_that_is_free_in_a_moment_is_waited_for() {
     let _watchdog = Watchdog::new("a name that is free in a moment");
     let name = endpoint("in-a-moment");
     let first = Server::bind(&name).inline(false).serve(echo).expect("a free name");
-    // As where a process is being started, which has all sockets until it becomes another program.
+    // Imitates the start of a process, which holds all sockets until it becomes another program.
     let stops = std::thread::spawn(move || first.stop());
     Server::bind(&name).serve(echo).expect("the name, a moment later").stop();
     stops.join().expect("it stops");
@@ -104,7 +103,7 @@ fn a_full_server_refuses_and_takes_the_next_when_one_leaves() {
             assert_eq!(client.call(b"admitted").expect("an echo"), b"admitted");
         }
         drop(admitted.pop());
-        // The client slot is free when the engine has forgotten the client.
+        // The client slot is free once the engine has forgotten the client.
         admitted.push(wait_until("the slot of a client that left", || connect().ok()));
         drop(admitted);
         wait_until_clean(server.status(), 0);
@@ -131,12 +130,12 @@ fn two_hundred_clients_at_once_come_call_and_leave() {
     server.stop();
 }
 
-/// One of the crowd: calls a few times, waits until all have, and leaves with an RPC under way.
+/// One of the crowd: calls a few times, waits for all others, and leaves with an RPC under way.
 fn visit(name: &str, number: usize, everyone_is_here: &Barrier) {
     let mut client = Client::connect_with(name, ClientConfig::default().slots(8)).expect("a connection");
     for call in 0..5 {
         let request = format!("client {number} call {call}");
-        // All the crowd together may be more than the SLO allows to wait.
+        // The whole crowd may exceed what the SLO allows to wait.
         let reply = wait_until("a reply", || client.call(request.as_bytes()).ok().map(<[u8]>::to_vec));
         assert_eq!(reply, request.as_bytes());
     }
@@ -155,7 +154,7 @@ fn the_status_page_says_what_happened() {
     for number in 0..1000_u32 {
         assert_eq!(client.call(&number.to_le_bytes()).expect("an echo"), number.to_le_bytes());
     }
-    // The page is written now and then.
+    // The page is written from time to time.
     wait_until("1000 RPCs served", || (client.status().unwrap().read().freed == 1000).then_some(()));
     let seen = wait_until_clean(server.status(), 1);
     assert_eq!(seen, client.status().unwrap().read(), "both sides read one page");
@@ -163,8 +162,7 @@ fn the_status_page_says_what_happened() {
     assert_eq!((seen.nacked(), seen.dropped, seen.abandoned, seen.violations), (0, 0, 0, 0));
     assert_eq!((seen.workers, seen.clients, seen.slots_used, seen.queue_depth), (2, 1, 0, 0));
     assert_eq!(seen.buffer_bytes(), seen.slots * 64);
-    // One that is being served, and those that were answered and not freed yet: the workers'
-    // credits.
+    // One RPC in service, and answered ones that are not freed yet: the workers' credits.
     assert!((1..=5).contains(&seen.slots_used_max), "{seen:?}");
     assert!(seen.queue_bound > 0 && seen.service > Span::ZERO, "{seen:?}");
     server.stop();

@@ -1,5 +1,5 @@
-//! What `mcs-lock` and `work-stealing` do in real time: no engine thread in one, RPCs that change
-//! their worker in the other; each RPC is answered once all the same.
+//! `mcs-lock` and `work-stealing` in real time: the first has no engine thread, in the second RPCs
+//! change their worker. Each RPC is answered once.
 
 use crate::support::draw::Draw;
 use crate::support::{endpoint, server_config, wait_until_clean};
@@ -15,7 +15,7 @@ fn name_of(policy: Policy, workers: u16) -> String {
     format!("{policy}-{workers}")
 }
 
-/// A server whose queue is long enough, however slow the machine is.
+/// A server whose queue is long enough for any machine.
 fn config(policy: Policy, workers: u16) -> ServerConfig {
     server_config(|config| {
         *config = crate::support::unhurried(std::mem::take(config));
@@ -24,7 +24,7 @@ fn config(policy: Policy, workers: u16) -> ServerConfig {
     })
 }
 
-/// A byte of a request that makes the handler do something else than answer.
+/// First bytes of a request that make the handler fail.
 const PANICS: u8 = 0xFE;
 const DROPS_REPLY: u8 = 0xFD;
 
@@ -37,8 +37,7 @@ fn reverse(request: &[u8], reply: &mut Reply<'_>) {
     }
 }
 
-/// Sends `rpcs` requests of all lengths, some of which the handler fails on, and holds each end
-/// against its request.
+/// Sends `rpcs` requests of all lengths, some of which make the handler fail, and checks each end.
 fn check_every_end(endpoint: &str, seed: u64, rpcs: usize) {
     let config = ClientConfig::default().slots(256).reply_bytes_max(2048);
     let mut client = Client::connect_with(endpoint, config).expect("a connection");
@@ -111,7 +110,7 @@ fn a_server_that_stops_with_rpcs_in_flight_ends_and_tells_its_clients() {
     let _watchdog = Watchdog::new("a stop with RPCs in flight");
     for (policy, workers) in POLICIES.into_iter().flat_map(|policy| [(policy, 1), (policy, 2)]) {
         let name = endpoint(&format!("policies-stop-{}", name_of(policy, workers)));
-        // All but the first end as the server stops.
+        // All but the first end when the server stops.
         let (served, stops) = (Arc::new(AtomicU32::new(0)), Arc::new(OnceLock::<Arc<AtomicBool>>::new()));
         let (count, stopper) = (served.clone(), stops.clone());
         let service = move |_: &[u8], reply: &mut Reply<'_>| {
@@ -140,8 +139,6 @@ fn a_server_that_stops_with_rpcs_in_flight_ends_and_tells_its_clients() {
     }
 }
 
-// -- who serves --
-
 /// A server whose two workers the caller drives, a client, and RPCs in the queues of their home
 /// cores.
 struct ByHand {
@@ -157,7 +154,6 @@ impl ByHand {
         Self { server, workers, client: Client::connect(&name).expect("a connection") }
     }
 
-    /// Sends `rpcs` RPCs and lets worker `which` alone serve them.
     fn served_by(&mut self, which: usize, rpcs: u32) {
         let Self { workers, client, .. } = self;
         let mut ended = 0;
@@ -174,7 +170,7 @@ impl ByHand {
         });
     }
 
-    /// The last counters, when `freed` RPCs have been given back and nobody is left.
+    /// The last counters, once `freed` RPCs are freed and no client is left.
     fn end(mut self, freed: u64) -> Status {
         drop(self.client);
         let status = wait_until("a clean page", || {
@@ -191,8 +187,7 @@ impl ByHand {
 fn what_one_flow_sends_to_a_busy_home_core_the_other_one_serves() {
     let _watchdog = Watchdog::new("stealing");
     let mut hand = ByHand::start("steal", Policy::WorkStealing);
-    // One client is one flow, and so one home core: one of the two workers steals all that it
-    // serves.
+    // One client is one flow with one home core: one of the two workers steals all that it serves.
     hand.served_by(0, 50);
     hand.served_by(1, 50);
     assert_eq!(hand.end(100).stolen, 50);
@@ -217,8 +212,8 @@ fn a_busy_worker_is_stolen_from_while_it_serves() {
     let mut client = Client::connect(&name).expect("a connection");
     client.submit(b"hold").expect("room");
     is_inside.wait();
-    // From here on one worker is held inside of the handler: the other one answers, whichever
-    // worker these RPCs were dispatched to.
+    // From here one worker stays in the handler, and the other answers whichever worker an RPC was
+    // dispatched to.
     let next = |client: &mut Client| {
         let reply = wait_until("a reply", || client.poll().map(|done| done.result.map(<[u8]>::to_vec)));
         String::from_utf8(reply.expect("a reply")).expect("a name")

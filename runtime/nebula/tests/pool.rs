@@ -1,5 +1,5 @@
-//! RPCs that take long run in the server's pool: short ones pass them, too many are refused and not
-//! queued, each ends once and with what came of it.
+//! Long RPCs run in the server's pool: short ones pass them, excess ones are refused instead of
+//! queued, and each ends once with its own result.
 
 use crate::support::{endpoint, patient_client, server_config};
 use nebula::{
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// Its requests are long but for those that begin with `s`. Long ones wait until the gate is open.
+/// All requests are long except those that begin with `s`. Long ones wait until the gate is open.
 #[derive(Default)]
 struct Gated {
     is_open: Mutex<bool>,
@@ -59,7 +59,7 @@ impl Service for Long {
     }
 }
 
-/// A name, and what it says of a configuration.
+/// A name, and a change of the configuration.
 type Kind = (&'static str, fn(&mut ServerConfig));
 
 const KINDS: [Kind; 3] = [
@@ -77,7 +77,7 @@ fn serve(at: &str, change: impl FnOnce(&mut ServerConfig)) -> (RunningServer, Ar
     (Server::bind(at).config(config).serve(Long(gated.clone())).expect("a server"), gated)
 }
 
-/// Over both transports, with each kind of server.
+/// Runs `test` over both transports with each kind of server.
 fn with_servers(name: &str, test: impl Fn(&str, RunningServer, Arc<Gated>)) {
     for (kind, change) in KINDS {
         for at in [endpoint(&format!("pool-{name}")), "udp://127.0.0.1:0".to_owned()] {
@@ -94,7 +94,6 @@ fn client(server: &RunningServer) -> Client {
 
 type Ends = BTreeMap<Ticket, Result<Vec<u8>, CallError>>;
 
-/// Polls until as many have ended.
 fn ends_of(client: &mut Client, count: usize) -> Ends {
     let mut ends = Ends::new();
     wait_until("the end of each RPC", || {
@@ -233,7 +232,7 @@ fn a_pool_takes_on_what_keeps_the_slo_by_what_it_measures() {
         assert_eq!(client.call(b"busy for a millisecond"), Ok(&b"busy for a millisecond"[..]));
     }
     let pool = server.pool().expect("one");
-    // 7 ms of the 10 are for waiting and serving; a machine's pauses make it less.
+    // 7 ms of the 10 remain for waiting and service; pauses of the machine reduce that.
     assert!((1..=3).contains(&pool.bound), "{pool:?}");
     assert!(pool.service.is_some_and(|service| service >= Span::from_us(900)), "{pool:?}");
     server.stop();
@@ -250,13 +249,13 @@ fn without_threads_everything_runs_where_it_arrives() {
         assert_eq!(client(&server).call(b"long"), Ok(&b"long"[..]));
         server.stop();
     }
-    // A policy that gives workers no further RPCs meanwhile.
+    // This policy gives a worker no further RPC meanwhile.
     let config = server_config(|config| config.policy = "rss".parse().expect("a policy"));
     let refused = Server::bind(&endpoint("no-pool")).config(config).serve(Long(Arc::default()));
     assert!(matches!(refused, Err(ServeError::LaterPolicy { .. })));
 }
 
-/// Lets one long one through each time it is told to.
+/// Lets one long RPC through per permission.
 #[derive(Default)]
 struct Turnstile {
     free: Mutex<u32>,
@@ -309,21 +308,21 @@ fn a_client_that_asks_for_more_than_its_share_of_a_pool_leaves_room_for_others()
             let ends = ends_of(client, 1);
             assert_eq!(ends[&ticket], Err(CallError::Nack { reason: NackReason::QueueBound }), "{kind}");
         };
-        // Alone it may have all of it.
+        // A client alone may have the whole pool.
         for _ in 0..16 {
             heavy.submit(b"long").expect("room");
         }
         held(16);
         refused(&mut heavy);
         refused(&mut light);
-        // A place comes free: it is kept for who has had less.
+        // The free place is kept for the client that has had less.
         turnstile.let_through(1);
         assert_eq!(ends_of(&mut heavy, 1).len(), 1);
         held(15);
         refused(&mut heavy);
         let ticket = light.submit(b"light").expect("room");
         held(16);
-        // It has also had so little that it is served before those that waited longer: behind the
+        // Because it has had less, it is served before those that waited longer, right after the
         // one that runs.
         turnstile.let_through(2);
         assert_eq!(ends_of(&mut light, 1)[&ticket], Ok(b"light".to_vec()), "{kind}");
@@ -335,7 +334,7 @@ fn a_client_that_asks_for_more_than_its_share_of_a_pool_leaves_room_for_others()
     }
 }
 
-/// Whose requests are all long; answers with the name of the thread that serves it.
+/// All its requests are long; answers with the name of the serving thread.
 struct Named;
 
 impl Service for Named {

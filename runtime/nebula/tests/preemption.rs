@@ -16,7 +16,7 @@ use std::time::Duration;
 /// A quantum that every RPC has used at its first safe point.
 const AT_ONCE: &str = "preemptive:1ns";
 
-/// A server that nobody refuses anything, however slow the machine is.
+/// A server that refuses nothing, however slow the machine is.
 fn config(policy: &str, change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
     server_config(|config| {
         config.policy = policy.parse().expect("a policy");
@@ -26,7 +26,7 @@ fn config(policy: &str, change: impl FnOnce(&mut ServerConfig)) -> ServerConfig 
     })
 }
 
-/// How many handlers are under way at once, and how many at most.
+/// The number of handlers under way, and its maximum.
 #[derive(Default)]
 struct Gauge {
     inside: AtomicUsize,
@@ -51,17 +51,14 @@ impl Drop for Inside<'_> {
     }
 }
 
-// -- what it is for --
-
 const UNIT: Duration = Duration::from_micros(1);
-/// Units of work of a long RPC and of a short one, with a safe point after each.
+/// Units of work of an RPC, with a safe point after each.
 const LONG: u32 = 1000;
 const SHORT: u32 = 5;
-/// Long RPCs under way.
 const LONG_ONES: u32 = 2;
 
-/// A worker, its engine and its client on one thread: the time of a short RPC is the work that is
-/// done between its request and its reply, so that no pause of the machine counts.
+/// A worker, its engine and its client on one thread. The time of a short RPC is the work done
+/// between its request and its reply, so pauses of the machine do not count.
 struct Bench {
     /// One for long RPCs and one for short ones: a client looks at its oldest RPC first.
     clients: [RefCell<Client>; 2],
@@ -79,7 +76,6 @@ impl Bench {
         client.borrow_mut().submit(&units.to_le_bytes()).expect("room")
     }
 
-    /// The clients' turn, once a unit.
     fn look(&self) {
         let [long, short] = &self.clients;
         while let Some(done) = long.borrow_mut().poll() {
@@ -134,15 +130,13 @@ fn short_median(policy: &str) -> u64 {
 fn short_rpcs_do_not_wait_for_long_ones_at_the_same_worker() {
     let _watchdog = Watchdog::new("short RPCs");
     let (beside, behind) = (short_median("preemptive:5us"), short_median("single-queue"));
-    // A quantum is five units at most: two rounds of the long ones and that of the short one.
+    // A quantum is at most five units: two rounds of the long RPCs and one of the short one.
     let at_most = u64::from(5 * (2 * LONG_ONES + 1) + SHORT);
     assert!((u64::from(SHORT)..=at_most).contains(&beside), "{beside} units beside long ones");
     assert!(behind > 10 * beside, "{behind} units behind long ones, {beside} beside them");
 }
 
-// -- what it must not change --
-
-/// Answers with the request, which it reads in pieces with a safe point after each.
+/// Echoes the request in pieces, with a safe point after each.
 fn echo_in_pieces(request: &[u8], reply: &mut Reply<'_>, gauge: &Gauge) {
     let _inside = gauge.enter();
     for piece in request.chunks(64) {
@@ -154,7 +148,7 @@ fn echo_in_pieces(request: &[u8], reply: &mut Reply<'_>, gauge: &Gauge) {
     }
 }
 
-/// Sends `rpcs` RPCs of all sizes, many at once, and holds each end against its request.
+/// Sends `rpcs` RPCs of all sizes, many at once, and checks each end.
 fn load(endpoint: &str, seed: u64, rpcs: usize) {
     let config = ClientConfig::default().slots(512).reply_bytes_max(3000);
     let mut client = Client::connect_with(endpoint, config).expect("a connection");
@@ -164,8 +158,8 @@ fn load(endpoint: &str, seed: u64, rpcs: usize) {
         if submitted < rpcs && sent.len() < 40 {
             let bytes = draw.below(3000);
             let request = draw.bytes(bytes);
-            // Slots come free in order: behind a handler that takes long the ring may be full of
-            // those that are over.
+            // Slots become free in order: behind a slow handler the ring may be full of RPCs that
+            // have ended.
             if let Ok(ticket) = client.submit(&request) {
                 sent.insert(ticket, request);
                 submitted += 1;

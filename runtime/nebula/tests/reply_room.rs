@@ -1,5 +1,5 @@
-//! Replies that would not fit: where the server says how long its replies may be, a client with
-//! less room learns it as it connects, and no handler runs for nothing.
+//! Replies that would not fit: if the server states its longest reply, a client with less room
+//! learns it on connecting, and no handler runs for nothing.
 
 use crate::support;
 
@@ -16,11 +16,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The longest reply of these servers.
 const LONGEST: u32 = 3000;
 
-/// A server that says how long its replies are, sends such ones, and counts how often its handler
-/// runs.
+/// A server that states its longest reply, sends such replies, and counts its handler's runs.
 fn serve(endpoint: &str) -> (RunningServer, Arc<AtomicU32>) {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = runs.clone();
@@ -113,7 +111,7 @@ fn replies_that_no_slots_can_carry_are_refused_when_serving() {
     }
 }
 
-/// A client over a network by hand, with room for 2,000 bytes, and what its server says.
+/// A client over the test's network with room for 2,000 bytes, and its server's end.
 struct Net {
     client: Client,
     hand: Hand,
@@ -132,8 +130,8 @@ impl Net {
         Self { client, hand, server, clock }
     }
 
-    /// Welcomes the client, whose hello is due, as a server whose replies have up to
-    /// `reply_bytes_max` bytes.
+    /// Welcomes the client, whose hello is due, as a server with replies of up to `reply_bytes_max`
+    /// bytes.
     fn welcome(&mut self, reply_bytes_max: u32) {
         assert!(self.client.poll().is_none());
         let mut echo = None;

@@ -1,5 +1,5 @@
-//! What the status page says of a server: every RPC is offered, served or NACKed by cause; times
-//! are sampled, whichever way RPCs are served.
+//! The status page: every RPC is offered, served, or NACKed by cause, and times are sampled on
+//! every path.
 
 use crate::support::{endpoint, server_config};
 use nebula::{
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const CALLS: u64 = 2000;
 
-/// Serves an echo that takes some microseconds, and calls it; the server, still running.
+/// Serves and calls an echo that takes some microseconds; returns the running server.
 fn called(test: &str, config: ServerConfig) -> RunningServer {
     let name = if test.starts_with("udp") { "udp://127.0.0.1:0".to_owned() } else { endpoint(test) };
     let slow = |request: &[u8], reply: &mut Reply<'_>| {
@@ -55,7 +55,7 @@ fn times_are_sampled_whichever_way_rpcs_are_served() {
         let service = status.service().quantile(0.0).expect("samples");
         assert!(service >= Span::from_us(3), "{test}: a service time of {service}");
         for core in cores.iter().filter(|core| core.served > 0) {
-            // Of RPCs that were served one by one, all the time there is.
+            // If RPCs are served one by one, the parts make up all of their time.
             let parts = core.waiting.sum() + core.service.sum();
             assert!(parts <= core.latency.sum() + Span::from_ns(core.latency.count()), "{test}: {core:?}");
             assert!(core.busy >= Span::from_us(3) * (core.served / 2), "{test}: busy for {}", core.busy);
@@ -123,7 +123,6 @@ fn what_is_offered_is_served_or_refused_and_the_page_says_why() {
     assert!(seen.engine_busy > Span::from_us(20) * replied && seen.written_ticks > seen.started_ticks, "{seen:?}");
 }
 
-/// Counts what it is asked.
 #[derive(Default)]
 struct Counting(AtomicU64);
 

@@ -1,17 +1,16 @@
-//! The payload of the next RPC is fetched before its worker begins it, where a thread besides the
-//! worker's dispatches.
+//! The payload of the next RPC is fetched before its worker begins it, if another thread
+//! dispatches.
 
 use crate::support::{endpoint, server_config};
 use nebula::{Client, Reply, Server, Span, Status, Steering};
 use nebula_testing::wait::{Limit, Watchdog, spin, wait_until};
 use std::time::Duration;
 
-/// Kept outstanding, so that the worker never waits for a client.
+/// Outstanding RPCs, so that the worker never waits for a client.
 const OUTSTANDING: u32 = 48;
-/// RPCs of a round.
 const ROUND: u64 = 500;
 
-/// Runs rounds until one is enough, `rounds` at most; the engine has a thread besides this one.
+/// Runs at most `rounds` rounds until one is enough; the engine has its own thread.
 fn rounds(test: &str, steering: Steering, rounds: usize, mut is_enough: impl FnMut(&Status) -> bool) -> bool {
     let name = endpoint(test);
     let config = server_config(|config| (config.steering, config.slo) = (steering, Span::from_ms(100)));
@@ -43,8 +42,7 @@ fn rounds(test: &str, steering: Steering, rounds: usize, mut is_enough: impl FnM
     was_enough
 }
 
-/// Where the engine has no core for a while, the worker waits for RPCs, and none is behind another:
-/// hence rounds.
+/// If the engine lacks a core, the worker waits and no RPC is behind another: hence several rounds.
 #[test]
 fn with_several_outstanding_payloads_are_fetched_before_their_rpcs_begin() {
     let _watchdog = Watchdog::new("steering");

@@ -1,7 +1,7 @@
-//! Protocols of others over TCP and datagrams: overload by a clock that is moved by hand, several
-//! engines at one address, and draining.
+//! Foreign protocols over TCP and datagrams: overload by a clock moved by hand, several engines at
+//! one address, and draining.
 //!
-//! The protocol is lines, each of which is answered by one line.
+//! The protocol consists of lines, each answered by one line.
 
 use crate::support::unhurried;
 use nebula::net::Time;
@@ -18,20 +18,19 @@ use std::time::Duration;
 
 const BUSY: &str = "busy";
 const LONG: Duration = WAIT_MAX;
-/// What an RPC takes of the worker, and the SLO.
+/// A worker's time for an RPC, and the SLO.
 const SERVICE_NS: u64 = 2_000;
 const SLO_NS: u64 = 200_000;
-/// What a turn takes beside requests and refusals: the system calls of its connections.
+/// A turn's time besides requests and refusals: the system calls of its connections.
 const CALLS_NS: u64 = 20_000;
 const CONNECTIONS: usize = 8;
-/// Of the virtual time that is run, the first part is not counted.
+/// Virtual run time; the warm-up is not counted.
 const RUN_NS: u64 = 40_000_000;
 const WARM_UP_NS: u64 = 10_000_000;
 const START_NS: u64 = 1_000_000_000;
-/// Bytes of the header of a datagram: its number.
 const HEADER_BYTES: usize = 4;
 
-/// The protocol, and the clock by which each refusal takes so long.
+/// The protocol, and the clock that each refusal moves.
 #[derive(Debug, Default)]
 struct Lines {
     clock: Arc<AtomicU64>,
@@ -88,15 +87,14 @@ fn here(scheme: &str) -> String {
     format!("{scheme}://127.0.0.1:0")
 }
 
-/// A connection of the overload, with what it has asked and when, in nanoseconds of the virtual
-/// clock.
+/// A connection of the overload, and when it asked, in nanoseconds of the virtual clock.
 struct Asker {
     stream: TcpStream,
     asked: VecDeque<u64>,
     input: Vec<u8>,
 }
 
-/// What became of the requests that were counted.
+/// The ends of the counted requests.
 #[derive(Debug, Default)]
 struct Seen {
     served_ns: Vec<u64>,
@@ -111,7 +109,6 @@ impl Asker {
         Self { stream, asked: VecDeque::new(), input: Vec::new() }
     }
 
-    /// Takes the answers that have come at `now_ns`.
     fn take(&mut self, now_ns: u64, seen: &mut Seen) {
         let mut room = [0; 4096];
         match self.stream.read(&mut room) {
@@ -135,8 +132,7 @@ impl Asker {
     }
 }
 
-/// Offers a request every `gap_ns`, over all connections in turn, where a refusal takes
-/// `refusal_ns`.
+/// Offers a request every `gap_ns` over all connections in turn; a refusal takes `refusal_ns`.
 fn offer(gap_ns: u64, refusal_ns: u64) -> Seen {
     let mut all = Seen::default();
     for one in offer_by(gap_ns, refusal_ns, |number| number % CONNECTIONS) {
@@ -146,8 +142,8 @@ fn offer(gap_ns: u64, refusal_ns: u64) -> Seen {
     all
 }
 
-/// Offers a request every `gap_ns`, each as its time comes and on the connection that `place` has
-/// for its number; what came of those of each connection.
+/// Offers a request every `gap_ns`, each on time and on the connection that `place` gives for its
+/// number. Returns the ends by connection.
 fn offer_by(gap_ns: u64, refusal_ns: u64, place: impl Fn(usize) -> usize) -> Vec<Seen> {
     let _watchdog = Watchdog::new("overload of streams");
     let clock = Arc::new(AtomicU64::new(START_NS * 1000));
@@ -194,7 +190,7 @@ fn p99(times: &mut [u64]) -> u64 {
 fn over_a_stream_what_is_beyond_the_capacity_is_refused_and_what_is_accepted_keeps_the_slo() {
     const REFUSAL_NS: u64 = 200;
     let possible = (RUN_NS - WARM_UP_NS) / SERVICE_NS;
-    // Half of what the server can serve, twice and four times as much.
+    // Half of what the server can serve, then twice and four times as much.
     for gap_ns in [2 * SERVICE_NS, SERVICE_NS / 2, SERVICE_NS / 4] {
         let mut seen = offer(gap_ns, REFUSAL_NS);
         let (served, refused) = (seen.served_ns.len() as u64, seen.refused_ns.len() as u64);
@@ -205,7 +201,7 @@ fn over_a_stream_what_is_beyond_the_capacity_is_refused_and_what_is_accepted_kee
         if gap_ns > SERVICE_NS {
             assert_eq!(refused, 0);
         } else {
-            // What is left beside refusals and the system calls of some 80 us a turn.
+            // The rest goes to refusals and to system calls of some 80 us a turn.
             let spent_ns = served * SERVICE_NS + refused * REFUSAL_NS;
             assert!(spent_ns >= (RUN_NS - WARM_UP_NS) * 7 / 10, "{spent_ns} ns, one each {gap_ns} ns");
             let told = p99(&mut seen.refused_ns);
@@ -216,17 +212,16 @@ fn over_a_stream_what_is_beyond_the_capacity_is_refused_and_what_is_accepted_kee
 
 #[test]
 fn over_a_stream_of_more_than_can_be_refused_a_third_of_it_is_served() {
-    // Four million requests a second, of which a server that does nothing else can refuse two and a
-    // half.
+    // Four million requests a second; a server that only refuses manages two and a half.
     let seen = offer(250, 400);
     let (served, refused) = (seen.served_ns.len() as u64, seen.refused_ns.len() as u64);
-    // Without a part of each turn in any case it is a quarter, which is what the queue has.
+    // Without a fixed part of each turn for service it is a quarter, which is the queue's share.
     assert!(3 * served >= served + refused, "{served} served and {refused} refused");
 }
 
 #[test]
 fn over_a_stream_who_asks_for_little_has_more_of_it_served_than_who_asks_for_most() {
-    // Four times what can be served, of which seven eighths come on the first connection.
+    // Four times what can be served; seven eighths come on the first connection.
     let place = |number: usize| if number % 8 < 7 { 0 } else { 1 + number / 8 % (CONNECTIONS - 1) };
     let seen = offer_by(SERVICE_NS / 4, 200, place);
     let served = |of: &[Seen]| {
@@ -239,7 +234,7 @@ fn over_a_stream_who_asks_for_little_has_more_of_it_served_than_who_asks_for_mos
     assert!(little > 3.0 * most, "of those who ask for little {little} is served, of the other {most}");
 }
 
-/// Answers with the number of the thread that serves.
+/// Answers with the serving thread.
 fn whose(_: &[u8], reply: &mut Reply<'_>) {
     reply.write(format!("{:?}\n", std::thread::current().id()).as_bytes());
 }
@@ -265,8 +260,8 @@ fn engines_at_one_address_divide_connections_and_each_has_one() {
             stream
         })
         .collect();
-    // The kernel hashes: all 48 at one engine would be as likely as 47 throws of one number with a
-    // die of three sides.
+    // The kernel hashes: all 48 on one engine is as likely as 47 rolls of one number with a
+    // three-sided die.
     assert!((2..=3).contains(&threads.len()), "{threads:?}");
     let status = wait_until("48 clients", || Some(server.status().read()).filter(|status| status.clients == 48));
     assert_eq!((status.workers, status.violations), (3, 0));
@@ -315,8 +310,8 @@ fn an_address_of_several_engines_is_taken_for_everybody_else() {
     }
 }
 
-/// Asks until the server is gone; how many were asked, served and refused. A connection that ends
-/// loses what was not taken in.
+/// Asks until the server is gone; the requests asked, served and refused. A connection that ends
+/// loses its unread requests.
 fn ask_until_gone(to: SocketAddr, served_yet: &AtomicU64) -> (u64, u64, u64) {
     let mut stream = TcpStream::connect(to).expect("a server listens");
     stream.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
@@ -368,7 +363,7 @@ fn draining_answers_what_connections_have_asked_and_refuses_the_rest() {
         assert!(server.drain(LONG), "{:?}", server.status().read());
         let at_drain = executed.load(Relaxed);
         wait_until("nobody to be let in", || TcpStream::connect(to).is_err().then_some(()));
-        // Who is there and asks now is told at once.
+        // A connected client that asks now is refused at once.
         late.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
         late.write_all(b"late\n").expect("sent");
         let mut answer = String::new();
@@ -377,8 +372,8 @@ fn draining_answers_what_connections_have_asked_and_refuses_the_rest() {
         server.stop();
         let ends: Vec<_> = askers.into_iter().map(|asker| asker.join().expect("asked")).collect();
         let served: u64 = ends.iter().map(|end| end.1).sum();
-        // What was executed was answered, all of it before the drain was over; the others were
-        // told, but for the last two of each.
+        // Every executed request was answered before the drain ended; all others were refused,
+        // except for the last two of each client.
         assert_eq!((executed.load(Relaxed), served), (at_drain, at_drain), "{ends:?}");
         assert!(ends.iter().all(|&(asked, served, refused)| asked - served - refused <= 2), "{ends:?}");
     }

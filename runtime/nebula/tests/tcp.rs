@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const HERE: &str = "tcp://127.0.0.1:0";
-/// As [`roomy`], of a server with one thread that sleeps.
+/// [`roomy`] for a server with one thread that sleeps.
 fn sleepy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
     roomy(|config| {
         (config.inline, config.idle) = (Some(true), IdlePolicy::Block);
@@ -113,7 +113,7 @@ fn without_a_key_nobody_serves_or_calls_beyond_this_machine_by_accident() {
     assert!(matches!(error, ConnectError::Open { .. }) && error.to_string().contains("tcp://"), "{error}");
     let open = sleepy(|config| config.insecure = true);
     let server = Server::bind("tcp://0.0.0.0:0").config(open).serve(echo).expect("as it was wished");
-    // Answers come from the address that was asked.
+    // Answers come from the requested address.
     for host in ["127.0.0.1", "127.0.0.2"] {
         let at = format!("tcp://{host}:{}", address(&server).port());
         assert_eq!(Client::connect_with(&at, patient()).expect("a client").call(host.as_bytes()), Ok(host.as_bytes()));
@@ -131,7 +131,7 @@ fn where_nobody_serves_or_something_else_does_the_client_says_so() {
     std::thread::spawn(move || {
         let (mut stream, _) = others.accept().expect("a client");
         stream.write_all(b"ERROR\r\n").expect("said");
-        // Until the client has gone.
+        // Lasts until the client has gone.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let error = Client::connect_with(&at, patient()).expect_err("something else is spoken there");
@@ -212,7 +212,7 @@ fn a_server_that_comes_back_is_found_again() {
         assert_eq!(client.call(&[round]), Ok(&[round][..]));
         server.stop();
         server = wait_until("the address", || Server::bind(&at).config(sleepy(|_| ())).serve(echo).ok());
-        // Nobody knows of what was sent whether it was executed; what is sent after that, is.
+        // Calls on the broken link may or may not have run; later ones do.
         wait_until("the new server", || match client.call(b"again") {
             Ok(_) => Some(()),
             Err(CallError::ServerGone) => None,
@@ -221,8 +221,8 @@ fn a_server_that_comes_back_is_found_again() {
     }
 }
 
-/// Calls numbered from 0, one after the other, while the link breaks again and again; and how often
-/// each was executed.
+/// Makes numbered calls one after another over a link that keeps breaking; their ends, and each
+/// call's executions.
 fn call_over_a_breaking_link(keys: &Keys) -> (Vec<Result<(), CallError>>, Vec<u64>) {
     const CALLS: usize = 100;
     let executed: Arc<Vec<AtomicU64>> = Arc::new((0..CALLS).map(|_| AtomicU64::new(0)).collect());

@@ -1,4 +1,4 @@
-//! Connections that keep to nothing: each is ended or bounded, is counted, and harms no other.
+//! Connections that break the protocol: each is ended or bounded, is counted, and harms no other.
 
 use crate::support::echo;
 use crate::support::udp_raw::{RawClient, Welcome};
@@ -42,7 +42,6 @@ fn frame_of(stream: &mut TcpStream) -> Vec<u8> {
     datagram
 }
 
-/// Whether the server has closed the connection.
 fn is_closed(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 64]) {
         Ok(read) => read == 0,
@@ -59,7 +58,7 @@ fn a_hello_in_any_pieces_is_welcomed() {
     let _watchdog = Watchdog::new("hellos in pieces");
     let server = server(200);
     let hello = hello(9);
-    // Now and then the pieces come apart.
+    // Sometimes the pieces arrive separately.
     for at in [1, 3, 4, 5, 40, hello.len() - 1].repeat(20) {
         let mut stream = connected(&server);
         stream.set_nodelay(true).expect("a socket");
@@ -91,7 +90,7 @@ fn what_is_no_frame_ends_its_connection_is_counted_and_disturbs_nobody() {
     ];
     for (count, (what, bytes)) in (1..).zip(kinds) {
         let mut stream = connected(&server);
-        // What came before it is answered.
+        // The server answers the hello before it.
         stream.write_all(&[hello(7), bytes].concat()).expect("sent");
         assert_eq!(Welcome::read(&frame_of(&mut stream), None).echo, 7, "{what}");
         assert!(is_closed(&mut stream), "{what}");
@@ -124,10 +123,10 @@ fn who_does_not_read_is_not_read_and_others_are_served() {
     let mut greedy = connected(&server);
     greedy.set_nonblocking(true).expect("a socket");
     let hellos = hello(3).repeat(100);
-    // What both kernels and the server keep is far less than this.
+    // Far more than the kernels and the server buffer.
     let (mut sent, most, mut stuck) = (0_usize, 256 << 20, 0);
     while stuck < 100 {
-        // Where the last write ended within a hello, the next goes on there.
+        // The next write continues the hello that the last one cut.
         match greedy.write(&hellos[sent % (hellos.len() / 100)..]) {
             Ok(bytes) => (sent, stuck) = (sent + bytes, 0),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -138,7 +137,7 @@ fn who_does_not_read_is_not_read_and_others_are_served() {
         }
         assert!(sent < most, "{sent} bytes were taken, and none of the answers");
     }
-    // Once it reads, it gets whole frames, and is taken on.
+    // Once it reads, it gets whole frames and is served again.
     greedy.set_nonblocking(false).expect("a socket");
     for _ in 0..1000 {
         assert_eq!(Welcome::read(&frame_of(&mut greedy), None).echo, 3);

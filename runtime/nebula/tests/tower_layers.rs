@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tower::{Service, ServiceBuilder, ServiceExt};
 
-/// A server that answers when the test does.
+/// A server whose answers the test gives.
 fn held(at: &str) -> (RunningServer, Receiver<LaterReply>) {
     let (hand_on, held) = channel();
     let service = move |_: &[u8], reply: &mut Reply<'_>| {
@@ -74,8 +74,7 @@ fn a_time_out_drops_the_call_and_what_it_has_held_is_free() {
                 assert!(error.is::<tower::timeout::error::Elapsed>(), "{error}");
                 assert_eq!(client.outstanding(), 0);
             }
-            // Over shared memory their slots are free when they are answered, those that have
-            // begun.
+            // Over shared memory, the slots of RPCs that have begun become free with their answers.
             answering = Some(std::thread::spawn(move || held.iter().for_each(|later| later.answer(b"yes"))));
             for _ in 0..4 {
                 assert_eq!(client.call(b"again").await, Ok(b"yes".to_vec()));
@@ -102,7 +101,7 @@ fn a_full_client_is_not_ready_and_its_load_is_shed_until_there_is_room() {
         let begun: Vec<_> = held.iter().take(4).collect();
         let error = shedding.ready().await.expect("it takes all").call(b"more".to_vec()).await.expect_err("no room");
         assert!(error.is::<tower::load_shed::error::Overloaded>(), "{error}");
-        // One that waits until there is room is woken then.
+        // A call that waits for room is woken then.
         let (tell, told) = tokio::sync::oneshot::channel();
         let waits = tokio::spawn(async move {
             let mut client = client;

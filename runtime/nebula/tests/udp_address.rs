@@ -1,6 +1,5 @@
-//! Clients whose address changes, into a real server over a wire and a clock in the test's hands:
-//! with a key they go on where they are now, without one nobody takes them over, and no RPC is
-//! executed twice for it.
+//! Clients whose address changes, with a real server on the test's wire and clock: with a key they
+//! go on at the new address, without one no peer can take them over, and no RPC is executed twice.
 
 use crate::support::by_hand::{ByHand, job, reply, whole};
 use crate::support::udp_raw::*;
@@ -13,7 +12,7 @@ fn a_client_whose_address_changes_goes_on_and_its_rpcs_are_executed_once() {
     scene.is_served(&mut client, 0, 1);
     let request = Packet::whole(1, scene.now_ns(), &job(2, 100, 50)).bytes();
     assert_eq!(scene.ask(&mut client, &request), [reply(1, 2, 50)]);
-    // The reply is lost, and the client's address becomes another: its token is not right there.
+    // The reply is lost and the client's address changes: its token is not valid there.
     let snid = client.snid;
     client.address = scene.address();
     let frame = client.frame(&request);
@@ -27,7 +26,7 @@ fn a_client_whose_address_changes_goes_on_and_its_rpcs_are_executed_once() {
     client.enter(&welcome);
     assert_eq!(scene.ask(&mut client, &request), [reply(1, 2, 50)], "from memory");
     assert_eq!(scene.executed(2), 1);
-    // One of which a part had come goes on, too.
+    // So does an RPC of which the server has a part.
     let long = job(3, 2000, 10);
     let now = scene.now_ns();
     assert!(scene.ask(&mut client, &Packet::part(2, now, &long, 0).bytes()).is_empty());
@@ -61,8 +60,8 @@ fn the_answer_to_an_rpc_that_waits_goes_where_its_client_is_now() {
     let hello = after.hello(5);
     let said = scene.say(after.address, &hello);
     after.enter(&Welcome::read(&said[0].1, Some([9; 32])));
-    // Both come before a core has begun the RPC: one with a deadline is not served before the
-    // turn's datagrams are read.
+    // Both copies come before the RPC begins: one with a deadline is not served before the turn's
+    // datagrams are read.
     let request = Packet { budget_us: 1_000_000, ..Packet::whole(0, scene.now_ns(), &job(1, 100, 50)) }.bytes();
     for client in [&mut before, &mut after] {
         let frame = client.frame(&request);

@@ -1,5 +1,5 @@
-//! Requests of a datagram that an inline server serves before any of them is queued, beside the
-//! same requests one by one: the same answers, the same decisions, each executed once.
+//! Requests of one datagram that an inline server serves before any is queued, compared with the
+//! same requests one by one: the same answers and decisions, each executed once.
 
 use crate::support::by_hand::{ByHand, job, reply, reply_of};
 use crate::support::udp_raw::{Answer, BUDGET_US, NO_BUDGET, Packet, RawClient};
@@ -8,7 +8,7 @@ use nebula_nic::decision::replay_text;
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-/// Requests of these lengths, from transfer `tid` and id `tid` on, with replies of `reply_bytes`.
+/// Requests of these lengths, with transfers and ids from `tid` on, and replies of `reply_bytes`.
 fn requests(scene: &ByHand, tid: u32, lengths: &[usize], reply_bytes: u32, budget_us: u32) -> Vec<u8> {
     let now = scene.now_ns();
     let packet = |(tid, &bytes): (u32, &usize)| {
@@ -72,7 +72,7 @@ fn what_is_sent_again_is_answered_from_memory_on_either_way() {
     let messages = requests(&scene, 0, &[100; 20], 50, NO_BUDGET);
     assert_eq!(scene.ask(&mut client, &messages), replies(0..20, 50));
     assert_eq!(scene.ask(&mut client, &messages), replies(0..20, 50));
-    // New ones behind and between old ones.
+    // New requests behind and between old ones.
     let (old, new) = (requests(&scene, 15, &[100; 5], 50, NO_BUDGET), requests(&scene, 20, &[100; 3], 50, NO_BUDGET));
     let both = [old.clone(), new.clone(), old, new].concat();
     let answers = scene.ask(&mut client, &both);
@@ -84,7 +84,7 @@ fn what_is_sent_again_is_answered_from_memory_on_either_way() {
 
 #[test]
 fn replies_that_the_ring_of_replies_is_too_short_for_at_once_are_all_sent() {
-    // Four replies fit the ring.
+    // The ring holds four replies.
     let mut scene = ByHand::open(|config| {
         (config.retention_bytes, config.reply_bytes_max, config.retention_rpcs) = (1 << 14, Some(4000), 256);
     });
@@ -105,7 +105,7 @@ fn replies_that_the_ring_of_replies_is_too_short_for_at_once_are_all_sent() {
     }
 }
 
-/// Echoes, and notes how many RPCs it has had at once.
+/// Echoes, and notes how many RPCs came at once.
 #[derive(Default)]
 struct Runs(RefCell<Vec<usize>>);
 
@@ -125,7 +125,7 @@ impl Service for Runs {
 fn a_run_is_as_long_as_its_requests_are_alike_and_a_turn_allows() {
     for (turn_rpcs_max, budget_us, expected) in [
         (32, NO_BUDGET, &[20, 5][..]),
-        // What is beyond waits in the queue, and goes one by one.
+        // Requests beyond the limit wait in the queue and go one by one.
         (4, NO_BUDGET, &[&[4][..], &[0; 21]].concat()),
         (32, BUDGET_US, &[0; 25]),
     ] {
@@ -163,7 +163,7 @@ fn clients_of_one_turn_each_get_their_own_answers() {
     }
 }
 
-/// Panics at some requests, refuses some, and does not answer some.
+/// Panics at some requests, refuses others, and leaves others unanswered.
 struct Moody;
 
 impl Service for Moody {

@@ -1,5 +1,5 @@
-//! The client over UDP against a scripted server, by a clock that is moved by hand: what it sends,
-//! and when, and how each RPC ends.
+//! The client over UDP against a scripted server, with a clock moved by hand: what it sends and
+//! when, and how each RPC ends.
 
 use crate::support;
 
@@ -14,13 +14,12 @@ fn scene() -> Scene {
     Scene::new(ClientConfig::default())
 }
 
-/// The reply that an echo gives to a request of one packet.
+/// The echo of a request of one packet.
 fn echo(request: &Message) -> Message {
     Message::reply(request.tid, &request.payload, 0, MTU)
 }
 
-/// A scene that knows the time of a round trip: 100 µs, for all that comes, so that time-outs are
-/// 100 to 300 µs.
+/// A scene with a measured round trip of 100 µs, so that timeouts are 100 to 300 µs.
 fn measured(config: ClientConfig) -> Scene {
     let mut scene = Scene::new(config);
     for _ in 0..40 {
@@ -144,7 +143,7 @@ fn what_the_server_has_is_waited_for_and_asked_after_ever_more_rarely() {
         }
         scene.pass_us(1000);
     }
-    // After 10, 20, 40, … ms; the clock is looked at once a millisecond.
+    // After 10, 20, 40, … ms; the client looks at the clock once per millisecond.
     assert_eq!(asked_ms.len(), 6, "{asked_ms:?}");
     assert!(asked_ms.windows(3).all(|three| three[2] - three[1] >= 2 * (three[1] - three[0]) - 2), "{asked_ms:?}");
     scene.answer(&[echo(&sent[0])]);
@@ -224,7 +223,6 @@ fn a_long_silence_is_ended_by_a_hello() {
     assert_eq!(scene.end(), Some((ticket, Ok(b"still there?".to_vec()))));
 }
 
-/// An acknowledgment of what has come of a request, as the server writes it.
 fn acknowledge(tid: u32, arrived: &BTreeSet<u16>, packets: u16) -> Message {
     let Some(first) = (0..packets).find(|packet| !arrived.contains(packet)) else { return Message::ack_whole(tid) };
     let bitmap = (0..64).filter(|bit| arrived.contains(&(first + bit))).fold(0, |bits, bit| bits | 1 << bit);
@@ -244,7 +242,7 @@ fn a_long_request_goes_in_bursts_and_only_what_is_missing_goes_again() {
         for packet in &burst {
             seen += 1;
             tid = packet.tid;
-            // Every seventh packet is lost, the last of a burst too.
+            // Every seventh packet is lost, also the last of a burst.
             if seen % 7 != 0 {
                 let at = usize::from(packet.pkt_idx) * MTU;
                 received[at..at + packet.payload.len()].copy_from_slice(&packet.payload);
@@ -297,7 +295,7 @@ fn a_long_reply_is_pulled_and_what_is_lost_of_it_again() {
     };
     assert!(end == (ticket, Ok(reply)));
     assert!(asked < 201 + 40, "{asked} packets were asked for");
-    // The buffers are used again, and a short reply is not taken for a long one.
+    // Buffers are reused, and a short reply must not pass for a long one.
     let ticket = scene.client.submit(b"little").unwrap();
     let tid = scene.on_their_way()[0].tid;
     scene.answer(&[Message::reply(tid, &[1; MTU + 1], 1, MTU), Message::reply(tid, &[1; MTU + 1], 0, MTU)]);
@@ -319,7 +317,7 @@ fn what_is_cancelled_ends_once_and_the_server_is_told_until_it_has_answered() {
         scene.pass_us(1000);
         assert!(scene.sent().is_empty());
     }
-    // What has not been sent is not sent at all.
+    // An RPC cancelled before it was sent is never sent.
     let tickets: Vec<_> = (0..3).map(|_| scene.client.submit(b"few").unwrap()).collect();
     assert!(scene.client.cancel(tickets[1]));
     assert_eq!(scene.end(), Some((tickets[1], Err(CallError::Cancelled))));
@@ -341,7 +339,7 @@ fn a_cancel_that_is_lost_is_sent_again() {
             assert!(sent.iter().all(|message| message.kind == CANCEL && message.tid == tid), "{sent:?}");
             told.extend(sent.iter().map(|_| ms));
             if is_acknowledged && ms == 0 {
-                // The request has come, and the cancel has not.
+                // The request has arrived, and the cancel has not.
                 scene.answer(&[Message::ack_whole(tid)]);
             }
             scene.pass_us(1000);
@@ -366,7 +364,7 @@ fn a_deadline_travels_and_ends_the_call() {
     scene.answer(&[echo(&sent[0])]);
     assert!(scene.end().is_none());
 
-    // One that could not even be sent was not executed either.
+    // An RPC that could not be sent was not executed either.
     let mut scene = Scene::outside(ClientConfig::default().deadline(Span::from_ms(1)));
     let ticket = scene.client.submit(b"soon").unwrap();
     scene.pass_us(1000);
@@ -425,7 +423,7 @@ fn as_many_as_there_are_slots_are_outstanding_and_tickets_are_apart() {
             let reply = echo(request);
             scene.answer(&[reply]);
         }
-        // Only the first of those that have ended is handed out before more are submitted.
+        // Only the first of the ended RPCs is reported before more are submitted.
         let (ended, _) = scene.end().expect("an answer");
         waiting.retain(|(ticket, _)| *ticket != ended);
     }
@@ -452,7 +450,7 @@ fn what_is_not_the_servers_is_ignored() {
     scene.answer(&reply);
     scene.refuse(3);
     scene.snid = snid;
-    // Replies that are not what they say.
+    // Replies with wrong fields.
     scene.answer(&[
         Message { word: 900, ..Message::reply(request.tid, b"forged", 0, MTU) },
         Message { pkt_idx: 9, ..Message::reply(request.tid, b"forged", 0, MTU) },
@@ -475,8 +473,6 @@ fn stamps_follow_the_servers_clock() {
     assert_eq!(sent[0].stamp_ns - own_ns, AHEAD_NS);
 }
 
-// -- who forges and who plays again --
-
 #[test]
 fn a_refusal_played_again_and_again_ends_nothing_and_hardly_costs_time() {
     let mut scene = measured(ClientConfig::default());
@@ -484,7 +480,7 @@ fn a_refusal_played_again_and_again_ends_nothing_and_hardly_costs_time() {
     let (mut hellos, mut replies) = (0, 0);
     let mut ticket = None;
     for _ in 0..10_000 {
-        // A copy of the same one each time, as who has seen it once would have it.
+        // A copy of one refusal each time, as an observer would have it.
         scene.refuse(2 + replies % 2);
         let end = scene.end();
         let is_ours = end.is_none() || end == ticket.take().map(|ticket| (ticket, Ok(b"goes on".to_vec())));
@@ -495,7 +491,7 @@ fn a_refusal_played_again_and_again_ends_nothing_and_hardly_costs_time() {
         scene.answer(&answers);
         scene.pass_us(100);
     }
-    // One asking takes 100 us here, and is followed by 20 ms of trust.
+    // Each check takes 100 us here, and 20 ms of trust follow.
     assert!((40..=60).contains(&hellos), "{hellos} hellos in a second");
     assert!(replies > 4500, "{replies} of 5,000 calls");
 }
@@ -512,7 +508,7 @@ fn an_old_frame_played_again_and_again_hardly_costs_time_either() {
         assert!(scene.end().is_none());
         scene.all_on_their_way(&mut hellos);
         scene.pass_us(100);
-        // Nothing is heard where nothing is awaited.
+        // The client listens only while it awaits something.
         let _ = scene.client.submit(b"awaited");
     }
     assert!((40..=60).contains(&hellos), "{hellos} hellos in a second");
@@ -540,7 +536,7 @@ fn who_does_not_know_the_token_makes_no_frame_that_is_taken() {
     let mut scene = measured(ClientConfig::default());
     let ticket = scene.client.submit(b"whose?").unwrap();
     let request = scene.on_their_way().remove(0);
-    // It even knows what it would have to guess as well: number, transfer and time.
+    // It even knows the number, transfer and time that it would have to guess.
     let forged = [Message::reply(request.tid, b"forged", 0, MTU)];
     let mut datagram = scene.frame(&forged);
     let right: [u8; 4] = datagram[4..8].try_into().unwrap();
@@ -584,7 +580,7 @@ fn a_frame_of_long_ago_is_not_taken_although_its_transfer_has_come_round_again()
     let body = Message::reply(request.tid, b"old", 0, MTU).encode();
     scene.deliver(server(), datagram::datagram(old, &body));
     assert!(scene.end().is_none());
-    // Had the server's clock been stopped, it would say so in its welcome.
+    // A stopped server clock would show in the welcome.
     let mut hellos = 0;
     scene.all_on_their_way(&mut hellos);
     assert_eq!(hellos, 1);
@@ -654,7 +650,7 @@ fn a_client_sleeps_until_something_is_due_and_not_while_something_has_ended() {
     let tickets = [scene.client.submit(b"one"), scene.client.submit_with(b"two", deadline)].map(|sent| sent.unwrap());
     let until_due = scene.slept(MINUTE).expect("no answer yet");
     assert_eq!(scene.slept(Duration::from_micros(1)), Some(Duration::from_micros(1)));
-    // The second was sent before it slept; then the first is due again.
+    // The second was sent before the sleep; then the first is due again.
     let sent = scene.on_their_way();
     assert_eq!(sent.len(), 2);
     assert!((100..=300).contains(&until_due.as_micros()), "{until_due:?}");

@@ -1,5 +1,5 @@
-//! A `udp://` server with several engines: its clients are divided among them, and each is served
-//! by its own.
+//! A `udp://` server with several engines: its clients are divided among them, and each engine
+//! serves its own.
 
 use crate::support::boxed::boxed;
 use nebula::{Client, ClientConfig, Endpoint, Key, Keys, Reply, ServeError, Server, ServerConfig};
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 const HERE: &str = "udp://127.0.0.1:0";
 
-/// The RPCs that a worker serves until it is to stop.
+/// Runs a worker until it is to stop; the RPCs that it served.
 fn count(worker: nebula::Worker) -> JoinHandle<u64> {
     std::thread::spawn(move || {
         let mut served = 0;
@@ -40,11 +40,11 @@ fn clients_are_divided_evenly_and_each_is_served_by_one_engine() {
                 assert_eq!(client.call(&call.to_le_bytes()).expect("it works"), call.to_le_bytes());
             }
         }
-        // The workers are this test's: what they have counted is known when they have ended.
+        // The test owns the workers; their counts are known once they end.
         server.stopper().store(true, Ordering::Release);
         let served: Vec<u64> = workers.into_iter().map(|worker| worker.join().expect("it works")).collect();
         let status = server.stop();
-        // A hello that is said again, as on a busy machine, draws a number that nobody uses.
+        // A hello repeated on a busy machine uses up a number.
         if status.clients == 6 {
             assert_eq!(served, [200; 3]);
         }
@@ -105,7 +105,7 @@ fn each_engine_writes_its_own_decision_log() {
     let config = ServerConfig::default().engines(2).workers(2).inline(true).decision_log(&log);
     let server = Server::bind(HERE).config(config);
     let server = server.serve(boxed(|request: &[u8], reply: &mut Reply<'_>| reply.write(request))).expect("it works");
-    // In turn; a hello that is said again, as on a busy machine, takes a turn too.
+    // In turn; a hello repeated on a busy machine takes a turn too.
     for _ in 0..8 {
         Client::connect(server.endpoint().clone()).expect("it works").call(b"noted").unwrap();
     }

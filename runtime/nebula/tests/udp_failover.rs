@@ -1,7 +1,6 @@
-//! Several servers on a simulated network that loses, doubles and delays, and on which servers
-//! crash and come back: an RPC runs at most once over all of them unless it says that more does no
-//! harm, each ends once, and what its end says of its execution is true. Its clients are of a
-//! thread, or of many tasks.
+//! Several servers that crash and come back, on a simulated network that loses, doubles and delays.
+//! An RPC runs at most once over all of them unless it is idempotent, each ends once, and its end
+//! is truthful about its execution. Clients belong to a thread or to many tasks.
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Link, Network};
@@ -22,12 +21,11 @@ use std::task::{Context, Poll, Wake, Waker};
 const SERVERS: usize = 3;
 const CLIENTS: usize = 2;
 const STEP_PS: u64 = 20_000_000;
-/// Steps in which RPCs are sent, and all at most until nothing is outstanding.
+/// Steps in which RPCs are sent, and the most until none is outstanding.
 const STEPS: usize = 3000;
 const STEPS_MAX: usize = 400_000;
 const DATAGRAM_BYTES: usize = 1232;
 
-/// What is known of an RPC.
 #[derive(Debug, Default)]
 struct Known {
     is_idempotent: bool,
@@ -35,7 +33,7 @@ struct Known {
     end: Option<Result<(), CallError>>,
 }
 
-/// The handler of all servers, and its account.
+/// The handler of all servers, and its record.
 #[derive(Default)]
 struct Account(RefCell<BTreeMap<u64, Known>>);
 
@@ -52,29 +50,26 @@ struct Host {
     workers: Vec<Worker>,
 }
 
-/// Who sends RPCs.
 struct Caller {
     side: Side,
-    /// How long it sends nothing, in steps.
+    /// Steps for which it sends nothing.
     rests: usize,
 }
 
 #[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
 enum Side {
-    /// One thread, with the numbers of the RPCs that are outstanding.
+    /// One thread, with the numbers of its outstanding RPCs.
     Thread { client: Client, open: BTreeMap<Ticket, u64> },
-    /// Many tasks, which nobody looks after before `due_ps` unless something comes.
+    /// Many tasks, which are not polled before `due_ps` unless something comes.
     Tasks { client: AsyncClient, tasks: Vec<Task>, due_ps: u64 },
 }
 
-/// A task that awaits one call.
 struct Task {
     number: u64,
     call: Pin<Box<Call<[u8; 8]>>>,
     woken: Arc<Woken>,
 }
 
-/// Whether a task is to be polled.
 struct Woken(AtomicBool);
 
 impl Wake for Woken {
@@ -83,7 +78,6 @@ impl Wake for Woken {
     }
 }
 
-/// Which clients a run has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clients {
     OfThreads,
@@ -100,7 +94,7 @@ struct World {
     crashes: u32,
 }
 
-/// What runs have shown, so that none shows nothing.
+/// Counts of the runs' events, to prove that they test something.
 #[derive(Debug, Default)]
 struct Shown {
     answered: u32,
@@ -143,7 +137,7 @@ impl World {
 
     fn start(&mut self, server: usize) {
         let environment = self.environment(address(server));
-        // Room for some four RPCs: more are refused.
+        // Room for some four RPCs; more are refused.
         let config = ServerConfig::default().inline(true).insecure(true);
         let config = config.slo(Span::from_us(50)).service_mean(Span::from_us(15));
         let opened = Server::bind(&format!("udp://{}", address(server))).config(config).open_over(environment);
@@ -168,7 +162,7 @@ impl World {
             return Side::Thread { client, open: BTreeMap::new() };
         }
         let client = AsyncClient::connect_all_over(servers, config).expect("a client");
-        // Asleep at once, after some steps, or never.
+        // It sleeps at once, after some steps, or never.
         let client = client.poll_for([Span::ZERO, Span::from_us(100), Span::MAX][self.draw.below(3)]);
         Side::Tasks { client, tasks: Vec::new(), due_ps: 0 }
     }
@@ -194,7 +188,7 @@ impl World {
         }
     }
 
-    /// Lets a server do something, crash, or come back.
+    /// Runs, crashes or restarts a server.
     fn turn(&mut self, server: usize, is_calm: bool) {
         match &mut self.hosts[server] {
             None if is_calm || self.draw.once_in(300) => self.start(server),
@@ -246,7 +240,7 @@ impl World {
                 }
             }
         }
-        // A task is dropped, wherever its call is.
+        // Drops a task, wherever its call is.
         if let Side::Tasks { tasks, .. } = &mut caller.side
             && !tasks.is_empty()
             && self.draw.once_in(8)
@@ -287,7 +281,6 @@ impl World {
         }
     }
 
-    /// Sends what waits.
     fn end_of_step(&mut self, which: usize) {
         let now_ps = self.network.now_ps().load(Relaxed);
         match &mut self.callers[which].side {
@@ -333,7 +326,7 @@ fn run(seed: u64, clients: Clients, shown: &mut Shown) {
         world.step(true);
         steps += 1;
     }
-    // What is on its way still may be executed.
+    // Requests in flight may still be executed.
     (0..2000).for_each(|_| world.step(true));
     shown.crashes += world.crashes;
     for (number, known) in world.account.0.borrow().iter() {

@@ -1,5 +1,5 @@
-//! What lost datagrams cost a client over UDP, on a network in memory and by a clock that is moved
-//! by hand: the same on every machine.
+//! The cost of lost datagrams to a client over UDP, on an in-memory network with a clock moved by
+//! hand: the same on every machine.
 
 use crate::support::datagram::Message;
 use crate::support::draw::Draw;
@@ -7,24 +7,23 @@ use crate::support::scene::{MTU, Scene, server};
 use nebula::ClientConfig;
 use std::collections::VecDeque;
 
-/// Each way, one after another.
+/// Time of each direction.
 const WAY_NS: u64 = 5_000;
-/// The server's time for a datagram, and for an RPC of it.
+/// The server's time per datagram, and per RPC in it.
 const DATAGRAM_NS: u64 = 3_000;
 const RPC_NS: u64 = 300;
 const RUN_NS: u64 = 100_000_000;
 /// A request and its header; a reply is no longer.
 const MESSAGE_BYTES: usize = 96;
 
-/// What is on its way, and when it arrives.
+/// Datagrams in flight, each with its arrival time.
 type Way = VecDeque<(u64, Vec<u8>)>;
 
-/// The next that has arrived.
 fn come(way: &mut Way, now_ns: u64) -> Option<(u64, Vec<u8>)> {
     way.front().is_some_and(|(due, _)| *due <= now_ns).then(|| way.pop_front())?
 }
 
-/// Echoes of 64 B in 0.1 s, 64 outstanding, when of a thousand datagrams each way so many are lost.
+/// Echoes of 64 B in 0.1 s with 64 outstanding, if `lost` of 1,000 datagrams each way are lost.
 fn echoes(lost: usize, datagram_bytes: usize) -> u64 {
     let mut draw = Draw::new(1);
     let mut scene = Scene::new_over(ClientConfig::default(), datagram_bytes);
@@ -62,7 +61,7 @@ fn echoes(lost: usize, datagram_bytes: usize) -> u64 {
 
 #[test]
 fn one_datagram_lost_in_a_hundred_each_way_costs_less_than_a_tenth() {
-    // Small ones of some RPCs each, and such that all that is outstanding fits one.
+    // Datagrams of a few RPCs each, and of all outstanding ones.
     for datagram_bytes in [1232, 16_384] {
         let (whole, lossy) = (echoes(0, datagram_bytes), echoes(10, datagram_bytes));
         assert!(lossy * 10 >= whole * 9, "{lossy} echoes of {whole} with datagrams of {datagram_bytes} B");

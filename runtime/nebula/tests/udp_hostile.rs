@@ -1,12 +1,10 @@
-//! Datagrams that no honest client sends, into a real server over a wire and a clock in the test's
-//! hands: it answers nobody whose address is not proven with more than came, executes nothing
-//! twice, forgets nobody's slots, and goes on serving the others.
+//! Datagrams that no honest client sends, to a real server on the test's wire and clock. It never
+//! sends an unproven address more than came from it, executes nothing twice, loses no slots, and
+//! goes on serving others.
 
 use crate::support::by_hand::{ByHand, job, reply, reply_of, whole};
 use crate::support::udp_raw::*;
 use nebula::{Queueing, Span};
-
-// -- the handshake --
 
 #[test]
 fn a_client_that_is_let_in_is_served() {
@@ -25,7 +23,7 @@ fn a_client_that_is_let_in_is_served() {
     assert_eq!((again.snid, again.token), (welcome.snid, welcome.token), "who is known keeps its number");
 }
 
-/// The refusal that `datagram` from `from` gets, and nothing else.
+/// The refusal of `datagram` from `from`, which must be the only answer.
 fn refusal(scene: &mut ByHand, from: std::net::SocketAddr, datagram: &[u8]) -> u32 {
     let said = scene.say(from, datagram);
     let [(to, refusal)] = &said[..] else { panic!("one refusal, not {said:?}") };
@@ -60,8 +58,7 @@ fn who_is_not_let_in_is_refused_and_nothing_is_executed() {
     assert_eq!(scene.say(client.address, &right).len(), 1, "and its own is right");
 }
 
-/// What a server sends to an address that has proven nothing is never longer than what came from
-/// there.
+/// Checks that the server sends an unproven address no more than came from it.
 fn assert_no_longer(scene: &mut ByHand, datagram: &[u8]) {
     let from = scene.address();
     let said = scene.say(from, datagram);
@@ -107,8 +104,6 @@ fn no_answer_to_any_bytes_is_longer_than_they_are() {
     assert_eq!(scene.borrow().executions(), 0);
 }
 
-// -- once --
-
 #[test]
 fn whatever_comes_five_times_is_executed_once_and_answered_each_time() {
     let mut scene = ByHand::open(|_| ());
@@ -119,10 +114,10 @@ fn whatever_comes_five_times_is_executed_once_and_answered_each_time() {
     for _ in 0..5 {
         assert_eq!(scene.ask(&mut client, &first), [reply(0, 1, 100)]);
     }
-    // In one turn, and the first is served at once: those behind it find its reply.
+    // In one turn. The first is served at once, and the others find its reply.
     let again = Packet::whole(3, now, &job(4, 100, 100)).bytes();
     assert_eq!(scene.ask(&mut client, &again.repeat(5)), vec![reply(3, 4, 100); 5]);
-    // In one turn, and the first waits: those behind it find it in the server.
+    // In one turn. The first waits, and the others find it in the server.
     let again = Packet { budget_us: BUDGET_US, ..Packet::whole(1, now, &job(3, 100, 100)) }.bytes();
     let answers = scene.ask(&mut client, &again.repeat(5));
     assert_eq!(answers, [vec![whole(1); 4], vec![reply(1, 3, 100)]].concat());
@@ -146,8 +141,8 @@ fn a_nack_stays_a_nack_however_often_the_request_comes() {
     for _ in 0..5 {
         assert_eq!(scene.ask(&mut client, &packet.bytes()), [Answer::Nack { tid: 0, reason: TOO_LARGE }]);
     }
-    // The queue of a server that has been told that an RPC takes long is short: what is refused
-    // once stays so when there is room.
+    // A server that measures long RPCs has a short queue. A refused request stays refused when
+    // there is room.
     scene.account.service_ns.set(100_000);
     let now = scene.now_ns();
     let requests: Vec<u8> = (1..200).flat_map(|id| Packet::whole(id, now, &job(id.into(), 60, 8)).bytes()).collect();
@@ -190,7 +185,7 @@ fn what_is_older_than_the_memory_is_stale_and_not_executed() {
     assert_eq!(scene.ask(&mut client, &old), std::slice::from_ref(&stale));
     assert_eq!(scene.ask(&mut client, &pull(0, 0, 1)), [stale]);
     assert_eq!(scene.executed(1), 1);
-    // One that was never there, and as old: nobody can tell.
+    // One that never came and is as old: the server cannot tell them apart.
     let never = Packet::whole(9999, stamp, &job(2, 100, 100)).bytes();
     assert_eq!(scene.ask(&mut client, &never), [Answer::Nack { tid: 9999, reason: STALE }]);
     assert_eq!(scene.executed(2), 0);
@@ -215,8 +210,6 @@ fn a_stamp_far_ahead_is_ignored_and_makes_nobody_elses_stale() {
     assert_eq!(answers, [reply(5000, 1, 10)], "clocks differ a little");
 }
 
-// -- deadlines and cancels --
-
 #[test]
 fn what_is_expired_is_refused_and_never_executed() {
     let mut scene = ByHand::open(|config| (config.service_mean, config.slo) = (Span::from_us(20), Span::from_ms(1)));
@@ -226,7 +219,7 @@ fn what_is_expired_is_refused_and_never_executed() {
     for _ in 0..3 {
         assert_eq!(scene.ask(&mut client, &late.bytes()), [Answer::Nack { tid: 0, reason: EXPIRED }]);
     }
-    // Ten at once, each of which takes 20 µs, and none of use after 90.
+    // Ten at once, each of 20 µs, with 90 µs of time.
     scene.account.service_ns.set(20_000);
     let now = scene.now_ns();
     let jobs: Vec<_> = (1..=5).map(|id| job(id, 100, 10)).collect();
@@ -241,8 +234,8 @@ fn what_is_expired_is_refused_and_never_executed() {
     }
 }
 
-/// Requests from transfer 1 on that wait until the whole datagram has been looked at, as they have
-/// a deadline.
+/// Requests from transfer 1 on. They have a deadline, and so wait until the whole datagram has been
+/// read.
 fn waiting(now_ns: u64, jobs: &[Vec<u8>]) -> Vec<u8> {
     let packet =
         |(tid, job): (u32, &Vec<u8>)| Packet { budget_us: BUDGET_US, ..Packet::whole(tid, now_ns, job) }.bytes();
@@ -264,7 +257,7 @@ fn an_rpc_taken_back_while_it_waits_is_never_executed() {
     assert_eq!(again, [Answer::Nack { tid: 2, reason: CANCELLED }]);
     assert!(scene.ask(&mut client, &cancel(1, now)).is_empty(), "too late");
     assert_eq!(scene.ask(&mut client, &pull(1, 0, 1)), [reply(1, 1, 10)]);
-    // One of which a part is there, taken back by its own client; nobody else can.
+    // A request of which one part came, cancelled by its own client; no other client can.
     let long = job(4, 2000, 10);
     let mut other = scene.client();
     assert!(scene.ask(&mut client, &Packet::part(4, now, &long, 0).bytes()).is_empty());
@@ -280,16 +273,13 @@ fn an_old_cancel_does_not_take_back_an_rpc_that_has_its_number() {
     let mut scene = ByHand::open(|_| ());
     let mut client = scene.client();
     let (old, now) = (scene.now_ns() - 1000, scene.now_ns());
-    // Played again by somebody who has kept it, while another RPC of that number waits behind a
-    // first one.
+    // An old cancel replayed, while another RPC of that number waits behind a first one.
     let jobs = [1, 2].map(|id| job(id, 100, 10));
     let mut messages = waiting(now, &jobs);
     messages.extend(cancel(2, old));
     assert_eq!(scene.ask(&mut client, &messages), [reply(1, 1, 10), reply(2, 2, 10)]);
     assert_eq!(scene.status().violations, 1);
 }
-
-// -- replies in parts --
 
 #[test]
 fn parts_of_a_reply_are_there_for_who_asks() {
@@ -332,7 +322,7 @@ fn replies_that_together_are_longer_than_the_memory_are_right_or_not_there() {
     });
     let mut client = scene.client();
     let (now, bytes) = (scene.now_ns(), 60_000);
-    // All of them in one turn: 16 replies, and a memory for 4.
+    // All in one turn: 16 replies, and room to keep 4.
     let requests: Vec<u8> =
         (0..16).flat_map(|tid| Packet::whole(tid, now, &job(tid.into(), 12, bytes)).bytes()).collect();
     let answers = scene.ask(&mut client, &requests);
@@ -364,8 +354,6 @@ fn a_datagram_full_of_questions_gets_a_bounded_answer() {
     assert_eq!(scene.executed(1), 1);
 }
 
-// -- packets that disagree --
-
 #[test]
 fn packets_that_disagree_with_their_rpc_change_nothing() {
     let mut scene = ByHand::open(|_| ());
@@ -378,7 +366,7 @@ fn packets_that_disagree_with_their_rpc_change_nothing() {
     let liars = [
         Packet::part(0, now, &other, 0),
         Packet::part(0, now, &other, 2),
-        // As if it were whole in one packet.
+        // As if the RPC were one packet.
         Packet::whole(0, now, &tiny),
         Packet::whole(0, now, &[]),
         Packet { rpc_bytes: u32::MAX, ..part(0) },
@@ -453,8 +441,6 @@ fn messages_cut_short_and_garbage_do_no_harm() {
     scene.is_served(&mut client, 1, 2);
 }
 
-// -- RPCs that are never whole --
-
 #[test]
 fn a_flood_of_rpcs_that_are_never_whole_gives_all_its_slots_back() {
     let mut scene = ByHand::open(|_| ());
@@ -463,7 +449,7 @@ fn a_flood_of_rpcs_that_are_never_whole_gives_all_its_slots_back() {
     let mut ends = std::collections::BTreeMap::new();
     for round in 0..20_u32 {
         for tid in round * 100..(round + 1) * 100 {
-            // As fast as each can be told.
+            // As fast as the server can tell them apart.
             scene.advance_us(3);
             let now = scene.now_ns();
             for answer in scene.ask(&mut flood, &Packet::part(tid, now, &rpc, 0).bytes()) {
@@ -484,7 +470,7 @@ fn a_flood_of_rpcs_that_are_never_whole_gives_all_its_slots_back() {
     let status = scene.status();
     assert_eq!((status.slots_used, scene.executed(0)), (0, 0));
     assert!(status.abandoned > 0);
-    // A part that comes when the RPC is over begins nothing.
+    // A part that comes after the RPC's end begins nothing.
     let late = scene.ask(&mut flood, &Packet::part(1999, scene.now_ns(), &rpc, 1).bytes());
     assert_eq!(late, [Answer::Nack { tid: 1999, reason: ends[&1999] }]);
 }
@@ -495,7 +481,8 @@ fn a_flood_of_long_rpcs_that_are_never_whole_leaves_room_for_short_ones() {
     let mut client = scene.client();
     let mut refused = 0;
     for round in 0..5 {
-        // Longest first, then what fits between; of many clients, for anybody can be many.
+        // The longest first, then those that fit between; from many clients, as one attacker can
+        // pose as many.
         for bytes in [8192, 4096, 2048, 1152, 1089] {
             for _ in 0..100 {
                 let mut flood = scene.client();
@@ -516,7 +503,7 @@ fn a_flood_of_long_rpcs_that_are_never_whole_leaves_room_for_short_ones() {
     }
     assert!(refused > 1000, "{refused} were refused");
     assert_eq!((scene.status().slots_used, scene.executed(0)), (0, 0));
-    // And the longest have their room again.
+    // And the longest have room again.
     let (long, now) = (job(1, 8192, 8), scene.now_ns());
     let packets: Vec<u8> = (0..8).flat_map(|pkt_idx| Packet::part(5000, now, &long, pkt_idx).bytes()).collect();
     assert_eq!(scene.ask(&mut client, &packets), [reply(5000, 1, 8)]);
@@ -534,8 +521,6 @@ fn an_honest_rpc_of_several_packets_finds_room_in_a_flood_of_one_client() {
     let answers = scene.ask(&mut client, &Packet::part(0, scene.now_ns(), &honest, 1).bytes());
     assert_eq!(answers, [reply(0, 1, 30)]);
 }
-
-// -- memory --
 
 #[test]
 fn the_server_holds_nothing_for_its_clients() {
@@ -577,7 +562,7 @@ fn the_server_allocates_nothing_for_an_rpc() {
     let mut before = 0;
     for round in 0..200_u32 {
         let now = scene.now_ns();
-        // Of all clients in turns, so that a turn of the server has answers for many of them.
+        // From all clients in turn, so that one turn of the server answers many.
         for client in &mut clients {
             let (first, second) = (Packet::whole(3 * round, now, &short), Packet::whole(3 * round + 1, now, &short));
             let parts = [0, 1, 2].map(|pkt_idx| Packet::part(3 * round + 2, now, &long, pkt_idx).bytes());
@@ -598,8 +583,6 @@ fn the_server_allocates_nothing_for_an_rpc() {
     assert!(replied > 20_000, "{replied}");
     assert_eq!(before, 0, "allocations in 180 rounds of 300 RPCs");
 }
-
-// -- sealed --
 
 #[test]
 fn a_sealed_server_serves_who_has_the_key_and_nobody_else() {

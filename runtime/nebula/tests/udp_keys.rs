@@ -40,7 +40,7 @@ fn a_key_is_changed_without_a_lost_rpc() {
         }
     };
     call_all(&mut clients);
-    // An RPC on its way while the keys change, at each step.
+    // An RPC is under way during each change of keys.
     for (at_server, at_clients) in [
         (&[("ann", 1), ("ann", 2)][..], &[("", 1)][..]),
         (&[("ann", 1), ("ann", 2)], &[("", 2), ("", 1)]),
@@ -61,7 +61,7 @@ fn a_key_is_changed_without_a_lost_rpc() {
         call_all(&mut clients);
     }
     assert_eq!(server.status().read().clients, 2, "each stayed the client that it was");
-    // Each engine takes the new keys over in its next turn.
+    // Each engine takes over the new keys in its next turn.
     let late = wait_until("the new keys", || {
         Client::connect_with(server.endpoint().clone(), config(&[("", 1)]).call_timeout(Span::from_ms(200))).err()
     });
@@ -88,7 +88,7 @@ fn a_key_that_is_taken_out_shuts_out_its_owner_and_nobody_else() {
     let end = wait_until("the keys without hers", || ann.call(b"ann").map(drop).err());
     assert_eq!(end, CallError::TimedOut);
     assert_eq!(bob.call(b"bob"), Ok(&b"bob"[..]));
-    // No keys at all is no way to open a sealed server.
+    // An empty set of keys must not open a sealed server.
     server.set_keys(&Keys::default());
     for _ in 0..100 {
         assert_eq!(bob.call(b"bob"), Ok(&b"bob"[..]));

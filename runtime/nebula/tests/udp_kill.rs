@@ -1,5 +1,5 @@
-//! A server over UDP that is killed and started again, while clients go on: each call ends once,
-//! and none runs twice.
+//! A server over UDP that is killed and restarted while clients go on: each call ends once, and
+//! none runs twice.
 
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};
@@ -12,15 +12,14 @@ use std::io::Write;
 use std::process::exit;
 use std::time::Duration;
 
-/// Kills of the server.
 const KILLS: u32 = 12;
 const TEST: &str = "udp_kill::a_server_killed_in_a_loop_runs_nothing_twice";
 
-/// Serves at `endpoint` until it is killed, and writes down each RPC before it answers it.
+/// Serves at `endpoint` until it is killed, and logs each RPC before the answer.
 fn play_server(endpoint: &str, log: &str) -> ! {
     let log = OpenOptions::new().append(true).create(true).open(log).expect("a log");
     let service = move |request: &[u8], reply: &mut Reply<'_>| {
-        // One write, so that a line is whole or not there.
+        // One write, so that a line is whole or missing.
         (&log).write_all(&request[..8]).expect("a log");
         reply.write(request);
     };
@@ -35,12 +34,12 @@ fn play_server(endpoint: &str, log: &str) -> ! {
     exit(0);
 }
 
-/// What is known of how calls ended.
+/// How calls ended.
 #[derive(Default)]
 struct Ends {
     outstanding: HashMap<nebula::Ticket, u64>,
     replied: Vec<u64>,
-    /// Calls without a reply, and what their client was told of their execution.
+    /// Calls without a reply, and what `was_executed` said.
     failed: Vec<(u64, Executed)>,
 }
 
@@ -84,7 +83,7 @@ fn a_server_killed_in_a_loop_runs_nothing_twice() {
     let mut client = Client::connect_with(&endpoint, config).expect("a client");
     let (mut ends, mut draw, mut calls) = (Ends::default(), Draw::new(9), 0_u64);
     for _ in 0..KILLS {
-        // As far as it gets, measured in replies: no two are alike.
+        // The replies measure when to kill, so each kill comes at another moment.
         let until = ends.replied.len() + 20 + draw.below(400);
         while ends.replied.len() < until {
             step(&mut client, &mut ends, &mut draw, &mut calls);

@@ -112,8 +112,8 @@ fn many_outstanding_rpcs_each_get_their_own_reply() {
 #[test]
 fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
     let _watchdog = Watchdog::new("what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker");
-    // By a ring to the worker's thread, at its turn at the lock, out of a queue, on its own stack,
-    // and by a call.
+    // Each way to a handler: a ring to the worker's thread, the lock, a queue, its own stack, and a
+    // call.
     for (policy, inline) in
         [("jbsq:2", false), ("mcs-lock", false), ("work-stealing", false), ("preemptive:1ms", false), ("jbsq:2", true)]
     {
@@ -135,8 +135,7 @@ fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
         let server = Server::bind(LOOPBACK).config(config).serve(service).expect("a server");
         let mut client = client(&server, patient());
         let mut expired = 0;
-        // Where this thread has no core for so long, it is not even sent, or is not over when the
-        // slow one is.
+        // If this thread lacks a core, the call may not be sent, or may come after the slow one.
         while expired == 0 {
             client.submit(b"slow").expect("room");
             client.flush();
@@ -187,7 +186,7 @@ fn where_nobody_serves_the_client_says_so() {
     assert!(matches!(error, ConnectError::NobodyServes { .. }), "{error}");
 }
 
-/// How often threads of the server have begun to sleep: none does again without having been awake.
+/// How often each thread of the server has begun to sleep.
 fn naps() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux").flatten().map(|task| task.path());
     let is_nebulas = |task: &std::path::PathBuf| {

@@ -1,6 +1,5 @@
-//! Calls, half of them sealed, over real sockets and a link that does everything, to servers that
-//! follow each other at one address: none is executed twice, none gets another's bytes, and each
-//! ends as what became of it.
+//! Calls, half of them sealed, over real sockets and a bad link, to a series of servers at one
+//! address: none is executed twice, none gets another's bytes, and each end is truthful.
 
 use crate::support::boxed::boxed;
 use crate::support::relay::{Link, Passed, Relay};
@@ -14,21 +13,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Calls of a run, plain or sealed, of all its clients, unless the environment variable
-/// `NEBULA_CALLS` says how many: the later tests make a million in both.
+/// Calls of all clients of a plain or sealed run; the environment variable `NEBULA_CALLS` overrides
+/// it. The later tests make a million in both.
 const CALLS: u64 = 25_000;
-/// Clients of a run: what one of them waits for, after losses, leaves the cores to the others.
+/// Clients of a run. While one waits after losses, the others use the cores.
 const CLIENTS: usize = 8;
-/// Servers that follow each other in a run.
+/// Servers of a run, one after another.
 const SERVERS: u64 = 8;
-/// A link that does everything.
+/// A link with every fault.
 const HOSTILE: Link = Link { lost: 10, doubled: 20, held_back: 20, changed: 10, replayed: 20 };
-/// As between machines: over the loopback network far more calls would share one, and fewer of them
-/// meet anything.
+/// As between machines: with the loopback network's size, far more calls share a datagram and fewer
+/// meet a fault.
 const DATAGRAM_BYTES: u16 = 1232;
 /// `cargo xtask relay` makes many more calls.
 const TIME_MAX: Duration = Duration::from_secs(3600);
-/// One call in so many is of several packets.
+/// One call in this many has several packets.
 const LONG_ONE_IN: u64 = 64;
 const LONG_BYTES: usize = 3000;
 
@@ -36,7 +35,7 @@ fn calls() -> u64 {
     std::env::var("NEBULA_CALLS").ok().and_then(|calls| calls.parse().ok()).unwrap_or(CALLS)
 }
 
-/// The request of a call: its number, and for some much more.
+/// The request of a call: its number, repeated in long ones.
 fn request(call: u64) -> Vec<u8> {
     let bytes = if call.is_multiple_of(LONG_ONE_IN) { LONG_BYTES } else { 8 };
     call.to_le_bytes().into_iter().cycle().take(bytes).collect()
@@ -47,7 +46,7 @@ fn number(request: &[u8]) -> usize {
     usize::try_from(u64::from_le_bytes(*first)).expect("small")
 }
 
-/// What each call of a run came to.
+/// The executions of each call of a run.
 struct Account {
     executed: Box<[AtomicU8]>,
 }
@@ -57,10 +56,10 @@ impl Account {
         let account = self.clone();
         let config = server_config(|config| {
             (config.inline, config.keys) = (Some(true), keys.clone());
-            // A server of a test's build, beside a relay on its core, keeps no SLO; udp_hostile and
-            // the simulated network have refusals.
+            // A debug-build server that shares its core with a relay keeps no SLO; `udp_hostile`
+            // and the simulated network cover refusals.
             config.queueing = Queueing::Unbounded { recv_buffer_bytes: 512 << 10 };
-            // As few as fit that buffer, so that what is replayed may be older than what the server
+            // As few as fit that buffer, so that a replayed RPC may be older than the server
             // remembers.
             config.retention_rpcs = 1;
         });
@@ -76,14 +75,14 @@ impl Account {
     }
 }
 
-/// A client, and its calls that have not ended.
+/// A client and its calls that have not ended.
 struct Caller {
     client: Client,
     open: HashMap<Ticket, u64>,
 }
 
 impl Caller {
-    /// Begins calls while there is room, and takes the ends of others. Returns how many of either.
+    /// Begins calls while there is room, and takes ends. Returns how many of both.
     fn turn(&mut self, begun: &mut u64, until: u64, ended: &mut impl FnMut(u64, Result<&[u8], Executed>)) -> u64 {
         let mut moved = 0;
         while *begun < until
@@ -101,12 +100,12 @@ impl Caller {
     }
 }
 
-/// What the callers of a run were told.
+/// The ends that the callers of a run saw.
 #[derive(Debug, Default)]
 struct Told {
     replied: u64,
     unknown: u64,
-    /// Calls that were not executed, it was said.
+    /// Calls reported as not executed.
     not_executed: Vec<u64>,
 }
 
@@ -158,7 +157,7 @@ fn run(keys: &Keys, seed: u64) {
     check(&account, calls, &told, relay.end());
 }
 
-/// What was executed in the end, long after most calls were told of their end.
+/// Checks all executions, long after most calls ended.
 #[expect(clippy::print_stdout, reason = "`cargo xtask relay` shows what the link did")]
 fn check(account: &Account, calls: u64, told: &Told, passed: Passed) {
     let twice = (0..calls).filter(|&call| account.executed(call) > 1).count();

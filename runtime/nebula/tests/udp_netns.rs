@@ -1,7 +1,7 @@
 //! Between hosts: two network namespaces with a cable between them, and a bad link where the kernel
-//! can make one.
+//! supports it.
 //!
-//! Needs root and `ip`; skipped, with a message, where they are missing.
+//! Needs root and `ip`; skipped, with a message, without them.
 
 use crate::support::draw::Draw;
 use crate::support::process::{Process, role, say, wait_for_end};
@@ -14,7 +14,6 @@ const TEST: &str = "udp_netns::rpcs_go_between_hosts";
 const SERVER_IP: &str = "10.137.0.1";
 const CLIENT_IP: &str = "10.137.0.2";
 
-/// Two hosts; they go with this value.
 struct Hosts {
     names: [String; 2],
 }
@@ -37,7 +36,6 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Makes the link bad, in both directions.
     fn netem(&self) -> Result<(), String> {
         let words = "qdisc add dev v0 root netem loss 2% duplicate 2% delay 500us 300us corrupt 1%";
         self.names.iter().try_for_each(|host| {
@@ -65,7 +63,7 @@ fn run(program: &str, words: &[&str]) -> Result<(), String> {
     output.status.success().then_some(()).ok_or_else(|| format!("{program} {}: {said}", words.join(" ")))
 }
 
-/// Moves this process to the host of that name, before it has threads that were elsewhere.
+/// Moves this process to that host, before it has threads.
 fn enter(host: &str) {
     let namespace = std::fs::File::open(format!("/run/netns/{host}")).expect("a host");
     rustix::thread::move_into_link_name_space(

@@ -1,5 +1,5 @@
-//! A client over UDP allocates nothing once it has its buffers, on a network in memory that answers
-//! by itself.
+//! A client over UDP allocates nothing once it has its buffers, on an in-memory network that
+//! answers by itself.
 
 use crate::support::datagram;
 use crate::support::datagram::{CLIENT, FRAME_BYTES, HELLO, REPLY, REQUEST, SERVER, WELCOME};
@@ -18,12 +18,10 @@ const DATAGRAM_BYTES: usize = 1232;
 const TOKEN: u64 = 9;
 const SERVER_ADDRESS: &str = "127.0.0.1:7400";
 
-/// A network with an echo server in it: answers are written while requests are sent. One datagram
-/// in 64 is lost.
+/// A network with an echo server, which answers as requests are sent. One datagram in 64 is lost.
 #[derive(Debug)]
 struct EchoWire {
     answers: Vec<u8>,
-    /// Where each answer ends.
     ends: Vec<usize>,
     ps: Arc<AtomicU64>,
     datagrams: u64,
@@ -34,7 +32,6 @@ fn le(number: usize) -> [u8; 2] {
 }
 
 impl EchoWire {
-    /// Begins an answer.
     fn begin(&mut self, kind: u8) {
         let start = self.answers.len();
         self.answers.resize(start + FRAME_BYTES, 0);
@@ -61,8 +58,8 @@ impl EchoWire {
         self.end();
     }
 
-    /// Answers each request with as many sevens, which it is made of too; a longer one when an
-    /// acknowledgment is asked for.
+    /// Answers each request, which is all sevens, with as many; with a longer reply if it asks for
+    /// an acknowledgment.
     fn serve(&mut self, mut body: &[u8]) {
         while body.first() == Some(&REQUEST) {
             let payload = usize::from(u16::from_le_bytes([body[2], body[3]]));
@@ -129,7 +126,7 @@ impl Wire for EchoWire {
     }
 }
 
-/// Sends `rpcs` RPCs, 64 at once, one in 16 of several packets.
+/// Sends `rpcs` RPCs, 64 at once and one in 16 of several packets.
 fn stream(client: &mut Client, rpcs: u64) {
     let request = [7; 3000];
     let (mut sent, mut ended) = (0, 0);

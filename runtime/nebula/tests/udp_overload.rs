@@ -1,37 +1,36 @@
-//! Overload over UDP by clients that ignore NACKs, by a clock that is moved by hand: the same on
-//! every machine.
+//! Overload over UDP by clients that ignore NACKs, with a clock moved by hand: the same on every
+//! machine.
 //!
-//! The handler takes time, and so does the wire: a NACK's 16 bytes as much as those of a reply. So
-//! a server that answers all it refuses has no time left, once enough is asked of it.
+//! The handler and the wire take time: a NACK's 16 bytes cost as much as those of a reply. So a
+//! server that answers every refused RPC has no time left under enough load.
 
 use crate::support::by_hand::ByHand;
 use crate::support::udp_raw::{Answer, Packet, RawClient};
 use nebula::{IdlePolicy, Span};
 
-/// What the handler takes, and the wire.
+/// Times of the handler and of the wire.
 const SERVICE_NS: u64 = 700;
 const DATAGRAM_IN_PS: u64 = 300_000;
 const BYTE_IN_PS: u64 = 200;
 const BYTE_OUT_PS: u64 = 5_000;
-/// Requests of a datagram.
 const PACKED: u64 = 64;
-/// RPCs outstanding while the peak is measured: fewer than the SLO leaves room for.
+/// Outstanding RPCs while the peak is measured, fewer than the SLO admits.
 const WINDOW: u64 = 32;
-/// Bytes that wait for the server before more are lost.
+/// Bytes that wait for the server before further ones are lost.
 const SOCKET_BYTES: usize = 1 << 20;
 const SLO_NS: u64 = 100_000;
 const RUN_NS: u64 = 21_000_000;
-/// Of which the first part is not counted.
+/// The uncounted first part of a run.
 const WARM_UP_NS: u64 = 5_000_000;
-/// The honest client asks once in so many nanoseconds.
+/// Nanoseconds between two requests of the honest client.
 const HONEST_NS: u64 = 50_000;
 
-/// How much the others send.
+/// The load of the other clients.
 #[derive(Clone, Copy)]
 enum Offer {
-    /// So many outstanding together.
+    /// This many outstanding in total.
     Window(u64),
-    /// RPCs in a millisecond, together.
+    /// RPCs per millisecond in total.
     PerMs(u64),
 }
 
@@ -42,14 +41,14 @@ struct Scene {
     honest: RawClient,
     stamp_ns: u64,
     tid: u32,
-    /// Of the others: sent, and answered in any way.
+    /// The others' RPCs: sent, and answered in any way.
     sent: u64,
     answered: u64,
     replied: u64,
     nacked: u64,
     asked: u64,
     counted_from: u64,
-    /// The honest client's round trips, by when it asked.
+    /// The honest client's round trips, and when it asked.
     asked_ns: Vec<u64>,
     round_trips_ns: Vec<u64>,
 }
@@ -88,7 +87,6 @@ impl Scene {
         Packet::whole(tid, self.stamp_ns, &[7; 64]).bytes()
     }
 
-    /// The others send `rpcs` in one datagram of one of them.
     fn send(&mut self, rpcs: u64) {
         let mut messages = Vec::new();
         for _ in 0..rpcs {
@@ -136,8 +134,8 @@ impl Scene {
         }
     }
 
-    /// Runs for a while, with a pause of `pause_ns` after each millisecond that the server runs.
-    /// Returns replies to the others in a millisecond.
+    /// Runs for a while, with a pause of `pause_ns` after each millisecond of the server's run
+    /// time. Returns the others' replies per millisecond.
     fn run(&mut self, offer: Offer, pause_ns: u64) -> u64 {
         let start = self.server.now_ns();
         let (mut begun, mut next_pause, mut next_ask) = (None, start + PAUSE_EVERY_NS, start);
@@ -179,16 +177,15 @@ impl Scene {
     }
 }
 
-/// The server runs for so long between two pauses.
+/// The server's run time between two pauses.
 const PAUSE_EVERY_NS: u64 = 1_000_000;
 
-/// Replies in a millisecond to a window that is kept full.
 fn peak() -> u64 {
     Scene::new(1).run(Offer::Window(WINDOW), 0)
 }
 
-/// What a server could serve in a millisecond that has one in `parts` of its core, and is sent
-/// `offered`: what comes in takes its time, whatever is done with it.
+/// RPCs that a server can serve in a millisecond, with one in `parts` of its core and `offered`
+/// sent to it: reading them takes time, whatever their ends.
 fn less_what_comes_in(peak: u64, offered: u64, parts: u64) -> u64 {
     let rpc_ps = DATAGRAM_IN_PS / PACKED + 96 * BYTE_IN_PS;
     peak * (1_000_000 / parts - offered * rpc_ps / 1000) / 1_000_000
@@ -223,7 +220,7 @@ fn an_honest_client_beside_them_is_served_in_time() {
             let p99 = times_ns.get(times_ns.len() * 99 / 100).copied().unwrap_or(u64::MAX);
             let served = times_ns.len() as u64;
             assert!(served * 100 >= asked * 95, "{clients} clients, {times} x {peak}: {served} of {asked}");
-            // It waits for what is being served, and not for what waits: that would be two turns
+            // It waits for RPCs in service but not for those that wait, which would take two turns
             // more.
             assert!(p99 <= SLO_NS / 4, "{clients} clients, {times} x {peak}: {p99} ns");
         }
@@ -250,7 +247,7 @@ fn what_is_not_served_is_dropped_before_it_is_received_as_long_as_it_is_sent() {
     let (dropped, rules) = scene.server.hand.dropped();
     let sent = scene.sent / PACKED;
     assert!(dropped * 3 > sent && rules == 2, "{dropped} of {sent}, {rules} rules");
-    // They ask for what can be served.
+    // They ask for as much as can be served.
     for _ in 0..20 {
         scene.run(Offer::Window(WINDOW), 0);
     }

@@ -1,5 +1,4 @@
-//! Real sockets with a bad link between them: a relay that loses, doubles, holds back and changes
-//! datagrams.
+//! Real sockets with a bad link: a relay that loses, doubles, delays and changes datagrams.
 
 use crate::support;
 use crate::support::boxed::boxed;
@@ -14,7 +13,7 @@ use nebula_testing::wait::{Limit, Watchdog};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Calls over a link: each gets the reply to its own request, and none runs twice.
+/// Calls over a link: each gets its own reply, and none runs twice.
 fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     let runs: Arc<Mutex<HashMap<Vec<u8>, u32>>> = Arc::default();
     let seen = runs.clone();
@@ -22,8 +21,8 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
         config.inline = Some(true);
         config.keys = key.clone().map_or_else(Keys::default, Keys::from);
-        // However late a client comes for its reply, or with the rest of its request, on a busy
-        // machine, it is still there.
+        // The server keeps replies and incomplete requests long enough for a client on a busy
+        // machine.
         config.retention_bytes = 64 << 20;
         config.reassembly_timeout = Some(PATIENCE.into());
     });
@@ -36,7 +35,7 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     let relay = Relay::start(address, link, seed);
     let mut config = ClientConfig::default().call_timeout(PATIENCE).deadline(PATIENCE);
     config.keys = key.map_or_else(Keys::default, Keys::from);
-    // An RPC that was incomplete too long is refused, and may be tried again.
+    // An RPC that was incomplete too long is refused and may be repeated.
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed };
     let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
     let mut draw = Draw::new(seed);
@@ -150,7 +149,7 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
     while ended.len() < tickets.len() {
         limit.check();
         if let Some(done) = client.poll() {
-            // What the window has held back was not even sent.
+            // An RPC held back by the window was not sent at all.
             let Err(error @ (CallError::TimedOut | CallError::Expired)) = done.result else {
                 panic!("{:?}", done.result);
             };

@@ -1,5 +1,4 @@
-//! What the owners of keys get of a UDP server that cannot serve all: by weight, by a clock that is
-//! moved by hand.
+//! The shares of key owners, by weight, at an overloaded UDP server with a clock moved by hand.
 
 use crate::support::by_hand::ByHand;
 use crate::support::udp_raw::{Answer, Packet, RawClient};
@@ -9,8 +8,7 @@ const ANN: [u8; 32] = [1; 32];
 const BOB: [u8; 32] = [2; 32];
 const CID: [u8; 32] = [3; 32];
 const SERVICE_NS: u64 = 2000;
-/// Requests of a datagram: few against the places of the queue, or there is no room for the rest of
-/// one.
+/// Requests per datagram: few compared with the queue, or a datagram's rest would find no room.
 const PACKED: u32 = 8;
 const RUN_NS: u64 = 60_000_000;
 
@@ -23,8 +21,8 @@ fn tenants(texts: &[&str]) -> Vec<Tenant> {
     texts.iter().map(|text| text.parse().expect("a tenant")).collect()
 }
 
-/// Replies, of a thousand, to a client of each of ann, bob and cid, all of which ask for several
-/// times what there is and ignore NACKs; the first for most.
+/// Replies per thousand to one client each of ann, bob and cid. All ask for several times the
+/// capacity, the first for most, and ignore NACKs.
 fn replies(weights: &[&str]) -> [u64; 3] {
     let mut server = ByHand::open(|config| {
         (config.slo, config.service_mean) = (Span::from_us(200), Span::from_ns(SERVICE_NS));
@@ -37,8 +35,8 @@ fn replies(weights: &[&str]) -> [u64; 3] {
     let (mut replied, mut tid, mut stamp_ns, mut sent) = ([0; 3], 0, 0, 0);
     let (start, mut is_counted) = (server.now_ns(), false);
     while server.now_ns() - start < RUN_NS {
-        // A datagram of 8 each 4 us: four times what can be served. Half of them are the first
-        // one's.
+        // A datagram of 8 every 4 us is four times the capacity. Half of them belong to the first
+        // client.
         while sent * 4_000 < server.now_ns() - start {
             let which = [0, 1, 0, 2][usize::try_from(sent % 4).expect("small")];
             sent += 1;
@@ -83,7 +81,7 @@ fn owners_of_keys_get_what_they_weigh() {
         (&["cid=2", "*=2"], [250, 250, 500]),
     ] {
         let got = replies(weights);
-        // Which datagrams pass is chance.
+        // Chance decides which datagrams pass.
         let is_due = got.iter().zip(due).all(|(got, due)| got.abs_diff(due) <= 60);
         assert!(is_due, "{weights:?}: {got:?} of a thousand, and not {due:?}");
     }

@@ -1,4 +1,4 @@
-//! A store behind the schema of `nebula serve kv`, whose code `nebula-typed` has:
+//! A store with the schema of `nebula serve kv`, whose code `nebula-typed` has:
 //! `cargo run --release -p kv`.
 
 #![forbid(unsafe_code)]
@@ -11,10 +11,8 @@ use nebula_typed::{Context, Slot, Status};
 use std::error::Error;
 use std::time::Duration;
 
-/// The longest value, in bytes.
 const VALUE_BYTES_MAX: u32 = 1024;
 
-/// The store behind the service.
 struct Items(Store);
 
 impl Kv for Items {

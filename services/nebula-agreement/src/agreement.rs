@@ -1,5 +1,5 @@
-//! What the demos that stand beside the laboratory have in common: how a run and its prediction
-//! become intervals, and whether these agree.
+//! Shared by the demos that compare a run with the laboratory's prediction: figures as intervals,
+//! and whether two of them agree.
 
 use nebula_nic::Span;
 use nebula_sim::{Interval, Length, Load, System, Tally, run};
@@ -7,31 +7,25 @@ use nebula_workload::Seed;
 
 use nebula_ui::output::Failure;
 
-/// Parts of a run that the interval of a figure is made of.
+/// The interval of a figure is over this many parts of a run.
 pub(crate) const PARTS: usize = 10;
-/// The part of a run of length `duration` in which `at` is.
 pub(crate) fn part_of(at: Span, duration: Span) -> usize {
     let part = u128::from(at.as_ps()) * PARTS as u128 / u128::from(duration.as_ps().max(1));
     usize::try_from(part).unwrap_or(PARTS).min(PARTS - 1)
 }
 
-/// The 99th percentile, which is zero where there is nothing. Sorts.
+/// The 99th percentile, or zero of nothing. Sorts in part.
 pub(crate) fn p99(spans: &mut [Span]) -> Span {
     let at = spans.len() * 99 / 100;
     if spans.is_empty() { Span::ZERO } else { *spans.select_nth_unstable(at).1 }
 }
 
-/// The mean, which is zero where there is nothing.
 pub(crate) fn mean(spans: &[Span]) -> Span {
     Span::from_ps(spans.iter().map(|span| span.as_ps()).sum::<u64>() / spans.len().max(1) as u64)
 }
 
-/// Simulates as many RPCs as a run had, or a part of it, time after time: each after as many that
-/// are not counted, since a queue that is nearly always long takes thousands of RPCs to become so.
-///
-/// # Errors
-///
-/// A fault of the simulation, such as a load of 1 and more.
+/// Simulates as many RPCs as a run, or a part of it, had, several times. As many before them are
+/// not counted: a long queue takes thousands of RPCs to build up.
 pub(crate) fn replicate(
     system: &System,
     load: &Load,
@@ -44,12 +38,10 @@ pub(crate) fn replicate(
     (0..replications).map(one).collect::<Result<_, _>>().map_err(Failure::fault)
 }
 
-/// Whether two figures may be the same: their intervals have a value in common.
 pub(crate) fn agree(one: Interval, other: Interval) -> bool {
     one.lo <= other.hi && other.lo <= one.hi
 }
 
-/// A figure with its interval, for people.
 pub(crate) fn shown(figure: Interval, decimals: usize) -> String {
     let Interval { value, lo, hi } = figure;
     format!("{value:.decimals$} [{lo:.decimals$}, {hi:.decimals$}]")

@@ -28,7 +28,6 @@ enum Command {
     Incast(incast::Args),
 }
 
-/// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<(), Failure> {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -1,9 +1,7 @@
-//! `nebula demo groups`: clients that load one group of `altocumulus:2` more than the other, with
-//! and without migration, beside what the laboratory predicts from the service times that were
-//! measured.
+//! `nebula demo groups`: loads one group of `altocumulus:2` more than the other, with and without
+//! migration, and compares with the laboratory's prediction from the measured service times.
 //!
-//! Handlers sleep for as long as they would compute: so a machine of two cores has as many workers
-//! as are asked for.
+//! Handlers sleep instead of computing, so that many workers run on two cores.
 
 mod beside;
 mod handler;
@@ -60,7 +58,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// What is run, with or without migration.
 fn setup(args: &Args, migrates: bool) -> Setup {
     let half = u32::from(args.workers / GROUPS) * u32::try_from(SLO).unwrap_or(u32::MAX) / 2;
     let &Args { service, load, workers, waiting_max, duration, seed, .. } = args;
@@ -68,7 +65,6 @@ fn setup(args: &Args, migrates: bool) -> Setup {
     Setup { service, load, workers, waiting_max, duration, seed }
 }
 
-/// Runs the demo.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.service < Span::from_us(100) || args.duration < args.service * 1000 {
         return Err(Failure::bad_input(

@@ -1,5 +1,5 @@
-//! `nebula incast --runtime TIME`: many senders and one receive buffer, under each flow control;
-//! simulated, and in the runtime.
+//! `nebula incast --runtime TIME`: many senders and one receive buffer, under each flow control,
+//! simulated and in the runtime.
 
 mod runtime;
 
@@ -36,7 +36,6 @@ fn time(text: &str) -> Result<Span, String> {
     if range.contains(&span) { Ok(span) } else { Err("give 100ms to 600s".to_owned()) }
 }
 
-/// Prints a row for each flow control and world.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut answer = args.question.ask(&())?;
     for (place, &flow) in args.question.flows().iter().enumerate() {

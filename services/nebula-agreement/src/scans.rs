@@ -1,5 +1,5 @@
-//! `nebula demo scans`: GETs and SCANs of an ordered store on one core, the p99 of each beside what
-//! the laboratory predicts from the handler times that were measured.
+//! `nebula demo scans`: GETs and SCANs of an ordered store on one core; compares the p99 of each
+//! with the laboratory's prediction from the measured handler times.
 
 mod handlers;
 mod measured;
@@ -56,7 +56,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Runs the demo.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.duration < Span::from_ms(500) || args.keys < 1000 {
         return Err(Failure::bad_input("--duration takes at least 500ms, and --keys at least 1000"));

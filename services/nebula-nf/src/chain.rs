@@ -1,4 +1,4 @@
-//! A chain of functions, and what becomes of a packet.
+//! A chain of functions, and its verdict on a packet.
 
 use crate::counter::Counter;
 use crate::packet::{BadPacket, Packet};
@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 use nebula_nic::Timestamp;
 
-/// Which way a packet goes.
+/// A packet's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From inside to outside: the functions of a chain in their order.
+    /// From inside to outside: the chain's functions in their order.
     Outward,
-    /// From outside to inside: in the opposite order, so that each undoes for an answer what it did
-    /// to the question.
+    /// From outside to inside: in the opposite order, so that each function undoes its change of
+    /// the other direction.
     Inward,
 }
 
@@ -24,17 +24,17 @@ pub enum DropReason {
     NotIpv4,
     /// It is cut, or contradicts itself.
     Malformed,
-    /// It is a fragment, whose ports a function would need.
+    /// It is a fragment, and a function needs ports.
     Fragment,
-    /// It has no hop left.
+    /// Its hop limit is reached.
     HopLimit,
     /// A rule of the firewall.
     Firewall,
-    /// NAT translates TCP and UDP alone.
+    /// NAT translates only TCP and UDP.
     NatProtocol,
     /// NAT has no port left.
     NatExhausted,
-    /// It is for a port of the NAT's that no host inside has.
+    /// No host inside has that port of the NAT.
     NatUnknown,
 }
 
@@ -51,7 +51,7 @@ impl DropReason {
         Self::NatUnknown,
     ];
 
-    /// Its name, as in output.
+    /// In output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,27 +78,27 @@ impl From<BadPacket> for DropReason {
 
 /// A network function.
 pub trait Function: Debug + Send {
-    /// Lets a packet pass, perhaps rewritten, or says why it is dropped. `now` does not decrease
-    /// from one call to the next; if it does, what is known of flows merely stays longer.
+    /// Lets a packet pass, perhaps rewritten, or says why it is dropped. `now` should not decrease
+    /// from one call to the next: otherwise flows are merely remembered longer.
     ///
     /// # Errors
     ///
     /// [`DropReason`].
     fn handle(&mut self, now: Timestamp, direction: Direction, packet: &mut Packet<'_>) -> Result<(), DropReason>;
 
-    /// Whether it stands for an end of connections, so that the packets of a flow have to leave in
-    /// the order in which they came.
+    /// Whether it stands for an end of connections: then the packets of a flow must leave in their
+    /// order of arrival.
     fn keeps_order(&self) -> bool {
         false
     }
 
-    /// It, if it is a counter.
+    /// Itself, if it is a counter.
     fn counter(&self) -> Option<&Counter> {
         None
     }
 }
 
-/// Functions that packets go through, one after the other, and what was dropped.
+/// Functions that packets pass one after the other, with the counts of packets passed and dropped.
 #[derive(Debug)]
 pub struct Chain {
     functions: Vec<Box<dyn Function>>,
@@ -107,14 +107,14 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain of these functions. Without any, packets are forwarded as a router does.
+    /// Without functions, packets are forwarded as by a router.
     #[must_use]
     pub fn new(functions: Vec<Box<dyn Function>>) -> Self {
         Self { functions, passed: 0, dropped: [0; DropReason::ALL.len()] }
     }
 
-    /// Has a packet go through, rewritten in its frame, with a hop less. Returns the bytes of the
-    /// frame that is left: what stood behind the packet is none of it.
+    /// Sends a packet through the functions: rewrites it in its frame and takes one hop. Returns
+    /// the bytes of the frame that remain, without bytes behind the packet.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Chain {
         self.functions.iter().find_map(|function| function.counter())
     }
 
-    /// Whether one of its functions needs the order of flows kept.
+    /// Whether a function needs the order of flows kept.
     #[must_use]
     pub fn keeps_order(&self) -> bool {
         self.functions.iter().any(|function| function.keeps_order())

@@ -1,8 +1,8 @@
-//! A chain as a user writes it:
+//! A chain in a user's words:
 //! `firewall:rules.txt,nat:192.0.2.1,lb:10.9.0.1:53=10.2.0.2:53+10.2.0.3:53,counter`.
 //!
-//! For several threads a chain is divided into shards, each a chain with its own flows: an end
-//! inside, and what answers it, are always of one shard.
+//! For several threads a chain is divided into shards, each a chain with its own flows. An end
+//! inside and the answers to it belong to one shard.
 
 use crate::chain::{Chain, Direction, Function};
 use crate::counter::{Counter, FLOWS_MAX};
@@ -32,11 +32,11 @@ enum FunctionConfig {
     Counter,
 }
 
-/// A text that is no chain.
+/// An invalid chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
-    /// There is no such function.
+    /// Unknown function.
     #[error(
         "unknown function {0:?}: expected firewall:FILE, nat:ADDRESS, lb:ADDRESS:PORT=ADDRESS:PORT+… or counter, with commas between them"
     )]
@@ -49,12 +49,12 @@ pub enum ChainError {
         /// The reason.
         why: String,
     },
-    /// The file holds something else than rules.
+    /// The file has an invalid rule.
     #[error("firewall: {file}, {error}")]
     Rules {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The invalid rule.
         error: RuleError,
     },
     /// NAT without an address.
@@ -103,7 +103,7 @@ impl ChainConfig {
         self.nats().chain(balancers).collect()
     }
 
-    /// Whether one of its functions needs the order of flows kept.
+    /// Whether a function needs the order of flows kept.
     #[must_use]
     pub fn keeps_order(&self) -> bool {
         self.shard(0, 1).keeps_order()
@@ -115,13 +115,13 @@ impl ChainConfig {
         self.functions.iter().any(|function| matches!(function, FunctionConfig::Counter))
     }
 
-    /// The chain of shard `shard` of `shards`, which is at least 1.
+    /// The chain of shard `shard` of `shards`, of which there is at least one.
     #[must_use]
     pub fn shard(&self, shard: u32, shards: u32) -> Chain {
         Chain::new(self.functions.iter().map(|function| function.build(shard, shards)).collect())
     }
 
-    /// The shard of a packet, of `shards`, which is at least 1.
+    /// The shard of a packet, of `shards`, of which there is at least one.
     #[must_use]
     pub fn shard_of(&self, direction: Direction, packet: &Packet<'_>, shards: u32) -> u32 {
         let Flow { protocol, from, to } = *packet.flow();
@@ -163,7 +163,6 @@ impl FunctionConfig {
     }
 }
 
-/// What stands behind `lb:`.
 fn backends(text: &str) -> Option<Backends> {
     let (virtual_end, backends) = text.split_once('=')?;
     let backends = backends.split('+').map(endpoint).collect::<Option<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! A counter: packets and bytes of each flow, and of all together.
+//! Counts packets and bytes, of each flow and in total.
 
 use crate::chain::{Direction, DropReason, Function};
 use crate::flow::Flow;
@@ -7,12 +7,12 @@ use crate::table::{Table, until};
 use alloc::vec::Vec;
 use nebula_nic::{Span, Timestamp};
 
-/// Flows that one shard knows at most: those beyond are counted in the total alone.
+/// The most flows of one shard: further ones count only in the total.
 pub const FLOWS_MAX: u32 = 16_384;
-/// How long a flow is known that nothing comes of.
+/// An idle flow is forgotten after this time.
 const IDLE: Span = Span::from_secs(60);
 
-/// How much there was.
+/// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Packets.
@@ -22,20 +22,19 @@ pub struct Count {
 }
 
 impl Count {
-    /// Counts a packet.
     fn add(&mut self, bytes: usize) {
         self.packets += 1;
         self.bytes += bytes as u64;
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 }
 
-/// The function.
+/// The function that counts.
 #[derive(Clone, Debug)]
 pub struct Counter {
     total: Count,
@@ -55,7 +54,7 @@ impl Counter {
         self.total
     }
 
-    /// The flows that are known, in the order of their ends.
+    /// The flows known, in the order of their ends.
     #[must_use]
     pub fn flows(&self) -> Vec<(Flow, Count)> {
         self.flows.iter().map(|(&flow, &count)| (flow, count)).collect()

@@ -1,5 +1,4 @@
-//! A firewall without state: the first rule that a packet matches says whether it passes, in either
-//! direction.
+//! A firewall without state: the first rule that a packet matches decides, in either direction.
 //!
 //! ```text
 //! # verdict  protocol  from [ports] -> to [ports]
@@ -9,8 +8,7 @@
 //! default    allow
 //! ```
 //!
-//! Without a default, what matches no rule is dropped. Fragments are dropped: of their ports
-//! nothing is known.
+//! Without a default, other packets are dropped. Fragments are always dropped: they have no ports.
 
 use crate::chain::{Direction, DropReason, Function};
 use crate::flow::{Endpoint, Flow, Protocol};
@@ -23,10 +21,10 @@ use core::net::Ipv4Addr;
 use core::str::FromStr;
 use nebula_nic::Timestamp;
 
-/// Whether packets pass.
+/// The verdict on packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// They do.
+    /// They pass.
     Allow,
     /// They are dropped.
     Deny,
@@ -39,11 +37,10 @@ pub struct Prefix {
     mask: u32,
 }
 
-/// Some of the ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ends {
     prefix: Prefix,
-    /// The first and the last port.
+    /// First and last.
     ports: (u16, u16),
 }
 
@@ -51,7 +48,7 @@ struct Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     verdict: Verdict,
-    /// Any, where there is none.
+    /// `None` for any.
     protocol: Option<Protocol>,
     from: Ends,
     to: Ends,
@@ -64,21 +61,20 @@ pub struct Rules {
     default: Verdict,
 }
 
-/// A text that is no list of rules.
+/// An invalid list of rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct RuleError {
-    /// The line, counted from 1.
+    /// Counted from 1.
     pub line: usize,
-    /// What is wrong, and what was expected.
+    /// The mistake, and the expectation.
     pub what: String,
 }
 
 impl Prefix {
-    /// All addresses.
     const ANY: Self = Self { ip: 0, mask: 0 };
 
-    /// Whether an address is one of these.
+    /// Whether an address is among these.
     #[must_use]
     pub const fn contains(self, ip: Ipv4Addr) -> bool {
         ip.to_bits() & self.mask == self.ip
@@ -105,7 +101,6 @@ impl FromStr for Prefix {
     }
 }
 
-/// A port, a range of them, or any.
 fn read_ports(text: &str) -> Result<(u16, u16), String> {
     if text == "any" {
         return Ok((0, u16::MAX));
@@ -163,7 +158,6 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Whether it is about this flow.
     fn matches(&self, flow: &Flow) -> bool {
         self.protocol.is_none_or(|protocol| protocol == flow.protocol)
             && self.from.contain(flow.from)
@@ -201,7 +195,7 @@ impl FromStr for Rules {
 }
 
 impl Rules {
-    /// What is said of this flow.
+    /// The verdict on a flow.
     ///
     /// # Cost
     ///
@@ -211,20 +205,20 @@ impl Rules {
         self.rules.iter().find(|rule| rule.matches(flow)).map_or(self.default, |rule| rule.verdict)
     }
 
-    /// How many there are, without the default.
+    /// The number of rules, without the default.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether the default is all there is.
+    /// Whether there is only the default.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 }
 
-/// The function.
+/// The function that filters.
 #[derive(Clone, Debug)]
 pub struct Firewall {
     rules: Arc<Rules>,

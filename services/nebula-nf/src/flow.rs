@@ -5,7 +5,7 @@ use core::fmt;
 use core::net::Ipv4Addr;
 use rapidhash::v3::rapidhash_v3;
 
-/// What an IPv4 packet carries.
+/// The protocol within IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
     /// Control messages (RFC 792).
@@ -53,7 +53,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// An address and a port; the port is 0 where the protocol has none.
+/// An address and a port; the port is 0 for protocols without ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// The address.
@@ -71,11 +71,11 @@ impl fmt::Display for Endpoint {
 /// A flow: protocol and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
-    /// What it carries.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Where its packets come from.
+    /// The sender.
     pub from: Endpoint,
-    /// Where they go.
+    /// The receiver.
     pub to: Endpoint,
 }
 
@@ -99,15 +99,13 @@ impl fmt::Display for Flow {
     }
 }
 
-/// The low half of a hash.
 #[expect(clippy::cast_possible_truncation, reason = "half of a hash is a hash")]
 pub(crate) const fn low(hash: u64) -> u32 {
     hash as u32
 }
 
-/// The hash of the flow that `frame` belongs to, as far as it can be told from bytes that nobody
-/// has checked: 0 for what is not IPv4. Fragments, which have no ports, and protocols without any
-/// are of one flow between two addresses.
+/// The hash of the flow of an unchecked `frame`; 0 if it is not IPv4. Fragments and protocols
+/// without ports count as one flow between two addresses.
 #[must_use]
 pub fn flow_hash(frame: &[u8]) -> u32 {
     let Some(header) = frame.first_chunk::<34>() else { return 0 };

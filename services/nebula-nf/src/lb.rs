@@ -1,10 +1,10 @@
-//! A load balancer: what clients send to a virtual address goes to one of several backends, and
-//! their answers come from that address again.
+//! A load balancer: spreads the clients of a virtual address over several backends, whose answers
+//! leave with that address.
 //!
-//! Which backend a client gets is a consistent hash (Maglev, NSDI 2016): every backend has an even
-//! share of a lookup table, and where backends come or go, few places of it change. A client that
-//! has a backend keeps it as long as that is there and something comes from the client; only where
-//! more clients are known than there may be does the hash alone decide.
+//! A consistent hash (Maglev, NSDI 2016) chooses a client's backend: every backend has an even
+//! share of a lookup table, and a change of backends moves few places of it. A known client keeps
+//! its backend as long as both stay. If there are more clients than places, the hash alone decides
+//! for the others.
 
 use crate::chain::{Direction, DropReason, Function};
 use crate::flow::{Endpoint, Flow, Protocol, low};
@@ -17,14 +17,14 @@ use alloc::vec::Vec;
 use nebula_nic::{Span, Timestamp};
 use rapidhash::v3::rapidhash_v3;
 
-/// Places of the lookup table: a prime, a hundred times and more the backends there may be, so that
-/// shares differ by less than 1 %.
+/// A prime, at least a hundred times the number of backends, so that shares differ by less than 1
+/// %.
 const PLACES: u32 = 65_537;
-/// Backends at most.
+/// The most backends.
 pub const BACKENDS_MAX: usize = 256;
-/// How long a client is known that nothing comes from.
+/// A silent client is forgotten after this time.
 const IDLE: Span = Span::from_secs(300);
-/// Clients known to one shard at most.
+/// The most clients known to one shard.
 pub const CLIENTS_MAX: u32 = 65_536;
 
 /// Maglev's lookup table.
@@ -34,8 +34,7 @@ pub struct Maglev {
 }
 
 impl Maglev {
-    /// The table for these backends, of which there are 1 to [`BACKENDS_MAX`]. Their order does not
-    /// matter to which clients each has.
+    /// The table for 1 to [`BACKENDS_MAX`] backends. Their order does not matter.
     ///
     /// # Panics
     ///
@@ -49,7 +48,7 @@ impl Maglev {
         assert!((1..=BACKENDS_MAX).contains(&backends.len()), "{} backends", backends.len());
         const FREE: u16 = u16::MAX;
         let mut places = vec![FREE; PLACES as usize];
-        // Sorted, so that the order in which they are written decides nothing.
+        // Sorted, so that their order does not matter.
         let mut order: Vec<usize> = (0..backends.len()).collect();
         order.sort_by_key(|&index| backends[index]);
         let mut turns: Vec<Turn> = order.into_iter().map(|index| Turn::of(index, backends[index])).collect();
@@ -70,15 +69,14 @@ impl Maglev {
         Self { places }
     }
 
-    /// The backend of a hash, by its index.
+    /// The index of the backend for a hash.
     #[must_use]
     pub fn backend(&self, hash: u32) -> usize {
         self.places[(hash % PLACES) as usize].into()
     }
 }
 
-/// The places that a backend asks for, one after the other: all of them once, as their number is
-/// prime.
+/// A backend's preferences: every place once, as their number is prime.
 struct Turn {
     backend: u16,
     at: u32,
@@ -99,7 +97,7 @@ impl Turn {
     }
 }
 
-/// Where clients send to, and who serves them.
+/// A virtual end, and the backends that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backends {
     virtual_end: Endpoint,
@@ -108,7 +106,7 @@ pub struct Backends {
 }
 
 impl Backends {
-    /// What comes to `virtual_end` goes to `backends`.
+    /// Serves `virtual_end` by `backends`.
     ///
     /// # Panics
     ///
@@ -119,7 +117,7 @@ impl Backends {
         Self { virtual_end, backends, maglev }
     }
 
-    /// Where clients send to.
+    /// The destination of clients.
     #[must_use]
     pub const fn virtual_end(&self) -> Endpoint {
         self.virtual_end
@@ -130,7 +128,7 @@ impl Backends {
     }
 }
 
-/// The function.
+/// The function that balances.
 #[derive(Clone, Debug)]
 pub struct Balancer {
     backends: Arc<Backends>,
@@ -144,18 +142,17 @@ impl Balancer {
         Self { backends, clients: Table::new(clients_max) }
     }
 
-    /// Takes over other backends. Clients keep theirs where it is still there.
+    /// Replaces the backends. Clients keep theirs if it stays.
     pub fn set_backends(&mut self, backends: Arc<Backends>) {
         self.backends = backends;
     }
 
-    /// The backend that a client has, if it is known and still there.
+    /// The client's backend, if both are still known.
     fn known(&mut self, now: Timestamp, client: (Protocol, Endpoint)) -> Option<(u32, Endpoint)> {
         let (place, backend) = self.clients.get(now, client).map(|(place, backend)| (place, *backend))?;
         self.backends.backends.contains(&backend).then_some((place, backend))
     }
 
-    /// The backend for a client that sends something.
     fn backend(&mut self, now: Timestamp, client: (Protocol, Endpoint)) -> Endpoint {
         let until = until(now, IDLE);
         if let Some((place, backend)) = self.known(now, client) {
@@ -163,7 +160,7 @@ impl Balancer {
             return backend;
         }
         let backend = self.backends.by_hash(client);
-        // Without a place the hash says the same as long as the backends do not change.
+        // Without a place the hash gives the same backend while the backends stay.
         let _ = self.clients.insert(now, (client, backend), until);
         backend
     }

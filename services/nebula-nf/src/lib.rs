@@ -1,13 +1,13 @@
 //! Network functions, as state machines: packets go in, verdicts come out.
 //!
-//! No sockets, no threads, and no clock: time is an argument. A packet is an Ethernet frame with an
-//! IPv4 packet, which is rewritten in place.
+//! Time is an argument, and there is no I/O. A packet is an IPv4 packet in an Ethernet frame,
+//! rewritten in place.
 //!
 //! | module | question |
 //! |---|---|
 //! | [`packet`] | what does this frame hold, and how is it rewritten? |
 //! | [`flow`] | which packets belong together? |
-//! | [`table`] | what is known of a flow, until nothing comes of it any more? |
+//! | [`table`] | what is known of a flow, until it is idle? |
 //! | [`firewall`] | does a rule let it pass? |
 //! | [`nat`] | under which port do hosts inside appear outside? |
 //! | [`lb`] | which backend serves this client? |
@@ -31,10 +31,9 @@
 //!
 //! # Invariants
 //!
-//! - No bytes make it panic, and a packet that it has rewritten has checksums that are as right as
-//!   they were. *Enforced by* the fuzz target `nf_chain`.
-//! - Whatever is remembered of flows has a bound. *Enforced by* [`table`], through which all of it
-//!   is.
+//! - No bytes make it panic, and a rewritten packet's checksums are right if they were. *Enforced
+//!   by* the fuzz target `nf_chain`.
+//! - The memory of flows has a bound. *Enforced by* [`table`], which holds all of it.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,9 +1,8 @@
-//! Source NAT: hosts inside appear outside under one address, each flow's end under its own port.
+//! Source NAT: hosts inside share one address outside, with a port for each of their ends.
 //!
-//! A host's port has one outside port for all hosts that it sends to, and any host that sends there
-//! reaches it (RFC 4787: endpoint-independent mapping and filtering). The port is given up when
-//! nothing has come from inside for the protocol's time, or soon after a TCP connection has ended.
-//! TCP and UDP are translated, all else is dropped.
+//! An end inside has one outside port for all destinations, and any host may send to it (RFC 4787:
+//! endpoint-independent mapping and filtering). The port is free again after the protocol's time
+//! without packets from inside, or soon after a TCP connection has ended. Only TCP and UDP pass.
 
 use crate::chain::{Direction, DropReason, Function};
 use crate::flow::{Endpoint, Flow, Protocol, low};
@@ -13,11 +12,11 @@ use core::net::Ipv4Addr;
 use nebula_nic::{Span, Timestamp};
 use rapidhash::v3::rapidhash_v3;
 
-/// The first port that is given out: those below are of services.
+/// Ports below belong to services.
 pub const FIRST_PORT: u16 = 1024;
-/// How long a port of UDP is kept (RFC 4787, REQ-5).
+/// How long an idle port of UDP is kept (RFC 4787, REQ-5).
 const UDP_IDLE: Span = Span::from_secs(300);
-/// How long one of an established TCP connection (RFC 5382, REQ-5), and of one that ends.
+/// The same of an established TCP connection (RFC 5382, REQ-5), and of one that ends.
 const TCP_IDLE: Span = Span::from_secs(7440);
 const TCP_ENDS: Span = Span::from_secs(240);
 
@@ -29,7 +28,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Those of shard `shard` of `shards`, which is at least 1: all are of equal length.
+    /// Those of shard `shard` of `shards`, of which there is at least one: all have equally many.
     #[must_use]
     pub fn of_shard(shard: u32, shards: u32) -> Self {
         let count = (u32::from(u16::MAX - FIRST_PORT) + 1) / shards.max(1);
@@ -37,7 +36,7 @@ impl Ports {
         Self { first: u16::try_from(first).unwrap_or(u16::MAX), count: u16::try_from(count).unwrap_or(u16::MAX) }
     }
 
-    /// The shard that a port is of.
+    /// The shard of a port.
     #[must_use]
     pub fn shard_of(port: u16, shards: u32) -> u32 {
         let count = u32::from(Self::of_shard(0, shards).count).max(1);
@@ -45,20 +44,18 @@ impl Ports {
     }
 }
 
-/// An end inside.
 type Inside = (Protocol, Endpoint);
 
-/// The function.
+/// The function that translates.
 #[derive(Clone, Debug)]
 pub struct Nat {
     address: Ipv4Addr,
     ports: Ports,
-    /// By protocol: the place of an end inside is its port.
+    /// By protocol: the place of an end inside gives its port.
     tcp: Table<Inside, Connection>,
     udp: Table<Inside, Connection>,
 }
 
-/// What is known of an end inside.
 #[derive(Clone, Copy, Debug, Default)]
 struct Connection {
     is_ending: bool,
@@ -72,7 +69,7 @@ impl Nat {
         Self { address, ports, tcp: table(), udp: table() }
     }
 
-    /// Ports that are given out, of UDP and of TCP.
+    /// Ports in use, of UDP and of TCP.
     #[must_use]
     pub fn in_use(&self) -> [usize; 2] {
         [self.udp.len(), self.tcp.len()]
@@ -86,19 +83,19 @@ impl Nat {
         }
     }
 
-    /// The port outside for where a packet comes from.
+    /// The outside port for a packet's sender.
     fn map(&mut self, now: Timestamp, from: Inside, ends: bool) -> Result<u16, DropReason> {
         let first = self.ports.first;
         let table = self.table(from.0).ok_or(DropReason::NatProtocol)?;
         let known = table.get(now, from).map(|(place, connection)| (place, *connection));
         let connection = Connection { is_ending: ends || known.is_some_and(|(_, connection)| connection.is_ending) };
         let until = until(now, idle(from.0, connection));
-        // Replaced, where it is known: it may end now.
+        // Replaces a known entry, whose connection may end now.
         let place = table.insert(now, (from, connection), until).ok_or(DropReason::NatExhausted)?;
         u16::try_from(place).ok().and_then(|place| first.checked_add(place)).ok_or(DropReason::NatExhausted)
     }
 
-    /// The end inside that a packet to a port is for.
+    /// The end inside for a packet to a port.
     fn unmap(&mut self, now: Timestamp, to: (Protocol, u16), ends: bool) -> Result<Endpoint, DropReason> {
         let place = to.1.checked_sub(self.ports.first);
         let table = self.table(to.0).ok_or(DropReason::NatProtocol)?;
@@ -112,7 +109,6 @@ impl Nat {
     }
 }
 
-/// How long an end is kept.
 fn idle(protocol: Protocol, connection: Connection) -> Span {
     match protocol {
         Protocol::Tcp if connection.is_ending => TCP_ENDS,
@@ -121,7 +117,7 @@ fn idle(protocol: Protocol, connection: Connection) -> Span {
     }
 }
 
-/// The hash of an end inside, by which the shards of a chain divide them.
+/// The hash of an end inside, which divides the ends among the shards of a chain.
 #[must_use]
 pub(crate) fn hash_of_inside(protocol: Protocol, end: Endpoint) -> u32 {
     let [a, b, c, d] = end.ip.octets();

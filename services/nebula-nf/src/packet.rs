@@ -1,37 +1,36 @@
-//! One packet: an Ethernet frame with an IPv4 packet in it, looked at and rewritten in place.
+//! One packet: an Ethernet frame with an IPv4 packet, read and rewritten in place.
 //!
-//! Checksums are changed by the difference that a rewritten field makes (RFC 1624), so a packet
-//! that was damaged on its way stays recognizable.
+//! Checksums change by the difference that a rewritten field makes (RFC 1624), so a damaged packet
+//! stays recognizable.
 
 use crate::flow::{Endpoint, Flow, Protocol};
 use core::net::Ipv4Addr;
 use smoltcp::wire::{IpProtocol, Ipv4Packet, TcpPacket, UdpPacket};
 
-/// Why a frame holds no packet.
+/// Why a frame has no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPacket {
     /// It is not IPv4.
     NotIpv4,
-    /// It is cut, or its lengths or its IP header's checksum contradict it.
+    /// It is truncated, or contradicts its lengths or its IP header's checksum.
     Malformed,
 }
 
-/// Bytes of an Ethernet header, and what it ends with where IPv4 follows.
+/// Bytes of an Ethernet header, and its last two for IPv4.
 const ETHERNET_BYTES: usize = 14;
 const IPV4: [u8; 2] = [8, 0];
 
 /// A packet in its frame.
 #[derive(Debug)]
 pub struct Packet<'f> {
-    /// The frame, without what stands behind the packet.
+    /// Without bytes behind the packet.
     frame: &'f mut [u8],
-    /// Where what IP carries begins.
     payload_at: usize,
     flow: Flow,
     is_fragment: bool,
 }
 
-/// Where a field begins, from the beginning of its header.
+/// Offsets of fields in their headers.
 const IP_HOPS: usize = 8;
 const IP_CHECKSUM: usize = 10;
 const IP_FROM: usize = 12;
@@ -42,10 +41,8 @@ const TCP_FLAGS: usize = 13;
 const FIN_OR_RST: u8 = 1 | 4;
 
 impl<'f> Packet<'f> {
-    /// The packet in `frame`.
-    ///
-    /// A sender on this machine leaves the checksum of UDP and TCP to a device that its frame never
-    /// meets: it is completed here.
+    /// The packet in `frame`. Completes a UDP or TCP checksum that a sender on this machine has
+    /// left to a device.
     ///
     /// # Errors
     ///
@@ -72,13 +69,13 @@ impl<'f> Packet<'f> {
         Ok(packet)
     }
 
-    /// Its flow; ports are 0 where it has none.
+    /// Its flow; ports are 0 if there are none.
     #[must_use]
     pub const fn flow(&self) -> &Flow {
         &self.flow
     }
 
-    /// Whether it is a part of a packet, whose ports are not known.
+    /// Whether it is a fragment, whose ports are not known.
     #[must_use]
     pub const fn is_fragment(&self) -> bool {
         self.is_fragment
@@ -90,7 +87,7 @@ impl<'f> Packet<'f> {
         self.frame.len()
     }
 
-    /// Whether its ends are ports, which may be rewritten.
+    /// Whether it has ports, which may be rewritten.
     #[must_use]
     pub const fn has_ports(&self) -> bool {
         self.checksum_at().is_some()
@@ -104,21 +101,21 @@ impl<'f> Packet<'f> {
             && self.frame[self.payload_at + TCP_FLAGS] & FIN_OR_RST != 0
     }
 
-    /// Makes it come from elsewhere. A packet without ports keeps them so.
+    /// Changes its source. A packet without ports gets none.
     pub fn set_source(&mut self, from: Endpoint) {
         self.set_word(ETHERNET_BYTES + IP_FROM, from.ip);
         self.set_port(0, from.port);
         self.flow.from = from;
     }
 
-    /// Sends it elsewhere. A packet without ports keeps them so.
+    /// Changes its destination. A packet without ports gets none.
     pub fn set_destination(&mut self, to: Endpoint) {
         self.set_word(ETHERNET_BYTES + IP_TO, to.ip);
         self.set_port(2, to.port);
         self.flow.to = to;
     }
 
-    /// Takes one hop of those that it may still go. Whether there is one left.
+    /// Takes one hop; returns whether there is one left.
     pub fn hop(&mut self) -> bool {
         let at = ETHERNET_BYTES + IP_HOPS;
         let Some(left @ 1..) = self.frame[at].checked_sub(1) else { return false };
@@ -129,7 +126,7 @@ impl<'f> Packet<'f> {
         true
     }
 
-    /// Where the checksum of what IP carries stands, where it covers the addresses.
+    /// Where the payload's checksum is, if it covers the addresses.
     const fn checksum_at(&self) -> Option<usize> {
         match self.flow.protocol {
             _ if self.is_fragment => None,
@@ -164,13 +161,12 @@ impl<'f> Packet<'f> {
         }
     }
 
-    /// Brings the checksum at `at` up to date.
     fn update(&mut self, at: usize, changes: &[(u16, u16)]) {
         let updated = updated(self.half(at), changes);
         self.set_half(at, updated);
     }
 
-    /// The same of the checksum of what IP carries. That of UDP may be absent, which is 0.
+    /// Updates the payload's checksum. UDP's may be absent, which is 0.
     fn update_carried(&mut self, changes: &[(u16, u16)]) {
         let Some(at) = self.checksum_at() else { return };
         let is_udp = self.flow.protocol == Protocol::Udp;
@@ -183,7 +179,7 @@ impl<'f> Packet<'f> {
         }
     }
 
-    /// Completes a checksum that covers nothing but addresses and length.
+    /// Completes a checksum that covers only addresses and length.
     fn complete_checksum(&mut self) {
         let Some(at) = self.checksum_at() else { return };
         let Flow { from, to, protocol } = self.flow;
@@ -201,12 +197,12 @@ impl<'f> Packet<'f> {
     }
 }
 
-/// The ports of what IP carries, where it has such.
+/// The ports of a payload, if it has any.
 fn ports(protocol: IpProtocol, carried: &[u8]) -> Result<Option<[u16; 2]>, BadPacket> {
     match protocol {
         IpProtocol::Udp => {
             let udp = UdpPacket::new_checked(carried).map_err(|_| BadPacket::Malformed)?;
-            // What stands behind the datagram is covered by no checksum.
+            // No checksum covers bytes behind the datagram.
             let is_whole = usize::from(udp.len()) == carried.len();
             if is_whole { Ok(Some([udp.src_port(), udp.dst_port()])) } else { Err(BadPacket::Malformed) }
         }
@@ -218,14 +214,13 @@ fn ports(protocol: IpProtocol, carried: &[u8]) -> Result<Option<[u16; 2]>, BadPa
     }
 }
 
-/// The checksum after `changes` of halves that it covers (RFC 1624, equation 3).
+/// The checksum after `changes` of 16-bit words that it covers (RFC 1624, equation 3).
 fn updated(checksum: u16, changes: &[(u16, u16)]) -> u16 {
     let changed = changes.iter().map(|&(before, after)| u32::from(!before) + u32::from(after)).sum::<u32>();
     !fold(u32::from(!checksum) + changed)
 }
 
-/// What a sender leaves where the checksum of a device is to stand: the sum of addresses, protocol
-/// and length.
+/// The sum of addresses, protocol and length, which a sender leaves for a device to complete.
 fn pseudo_sum(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, bytes: usize) -> u16 {
     let halves = |ip: Ipv4Addr| u32::from(ip) >> 16;
     let low = |ip: Ipv4Addr| u32::from(ip) & 0xffff;

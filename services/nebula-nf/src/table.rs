@@ -1,28 +1,26 @@
-//! What is known of flows: a map of at most so many entries, each of which goes when nothing has
-//! asked for it for a while.
+//! The memory of flows: a map with a bound on its entries, each of which expires when idle.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use nebula_nic::{Span, Timestamp};
 
-/// Entries that each insertion looks at, to see whether their time is over; and those it looks at
-/// where there is no place.
+/// Entries that an insertion checks for expiry; the second if the map is full.
 const LOOKS: u32 = 2;
 const LOOKS_WHEN_FULL: u32 = 64;
 
 /// A bounded map whose entries expire. An entry keeps its place, below
-/// [`entries_max`](Self::entries_max), for its whole life; a place that was given up longest ago is
-/// given out first.
+/// [`entries_max`](Self::entries_max), for its whole life. The place that has been free longest is
+/// reused first.
 ///
 /// # Cost
 ///
-/// O(log entries). A tree, since an attacker chooses the keys: it has no bad ones.
+/// O(log entries). A tree has no bad keys, which an attacker could choose.
 #[derive(Clone, Debug)]
 pub struct Table<K, V> {
     index: BTreeMap<K, u32>,
     entries: Vec<Option<Entry<K, V>>>,
     free: VecDeque<u32>,
-    /// The next entry to be looked at.
+    /// The next entry to check.
     hand: u32,
     entries_max: u32,
 }
@@ -47,7 +45,7 @@ impl<K: Ord + Copy, V> Table<K, V> {
         self.entries_max
     }
 
-    /// Entries, among them some whose time is over and that nothing has met yet.
+    /// Entries, including expired ones that are not removed yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.index.len()
@@ -59,28 +57,28 @@ impl<K: Ord + Copy, V> Table<K, V> {
         self.index.is_empty()
     }
 
-    /// The place of `key` and what is known of it.
+    /// The place and value of `key`.
     pub fn get(&mut self, now: Timestamp, key: K) -> Option<(u32, &mut V)> {
         let place = *self.index.get(&key)?;
         let (_, value) = self.at(now, place)?;
         Some((place, value))
     }
 
-    /// What stands at a place.
+    /// The key and value at a place.
     pub fn at(&mut self, now: Timestamp, place: u32) -> Option<(K, &mut V)> {
         self.expire(now, place);
         let Entry { key, value, .. } = self.entries.get_mut(place as usize)?.as_mut()?;
         Some((*key, value))
     }
 
-    /// Has the entry at a place stay until `until`.
+    /// Extends the life of the entry at a place to `until`.
     pub fn keep(&mut self, place: u32, until: Timestamp) {
         if let Some(Some(entry)) = self.entries.get_mut(place as usize) {
             entry.until = until;
         }
     }
 
-    /// Adds an entry, or replaces the one of `key`. Its place; `None` where all are taken.
+    /// Adds an entry, or replaces that of `key`. Returns its place, or `None` if the map is full.
     pub fn insert(&mut self, now: Timestamp, (key, value): (K, V), until: Timestamp) -> Option<u32> {
         self.sweep(now, LOOKS);
         let known = self.index.get(&key).copied();
@@ -98,7 +96,6 @@ impl<K: Ord + Copy, V> Table<K, V> {
             .map(|entry| (&entry.key, &entry.value))
     }
 
-    /// A place that is free.
     fn place(&mut self, now: Timestamp) -> Option<u32> {
         let grown = u32::try_from(self.entries.len()).ok().filter(|&len| len < self.entries_max);
         if let Some(place) = grown {
@@ -111,7 +108,6 @@ impl<K: Ord + Copy, V> Table<K, V> {
         self.free.pop_front()
     }
 
-    /// Looks at the next entries.
     fn sweep(&mut self, now: Timestamp, looks: u32) {
         for _ in 0..looks {
             self.expire(now, self.hand);
@@ -128,7 +124,7 @@ impl<K: Ord + Copy, V> Table<K, V> {
     }
 }
 
-/// The time from which on an entry is over that is idle for `idle` from now on.
+/// When an entry expires that stays idle from now on.
 pub(crate) fn until(now: Timestamp, idle: Span) -> Timestamp {
     now + idle
 }

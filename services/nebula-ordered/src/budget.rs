@@ -1,5 +1,5 @@
-//! The bound on a store's memory: what each item takes is counted until its memory is freed, and
-//! not only until it is replaced.
+//! The bound on a store's memory: an item counts until its memory is freed, even after it was
+//! replaced.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,15 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an item of {item_bytes} bytes does not fit: {used_bytes} of {bytes_max} bytes are used")]
 pub struct Full {
-    /// What the item would take, with its overhead.
+    /// Bytes of the item, with its overhead.
     pub item_bytes: u64,
-    /// What all items took then.
+    /// Bytes of all items then.
     pub used_bytes: u64,
     /// The bound.
     pub bytes_max: u64,
 }
 
-/// How much memory items may take, and how much they take.
 #[derive(Debug)]
 pub(crate) struct Budget {
     used_bytes: AtomicU64,
@@ -29,14 +28,14 @@ impl Budget {
     }
 
     pub(crate) fn used_bytes(&self) -> u64 {
-        // Relaxed: a figure; what it stands for is ordered by the map.
+        // Relaxed: a figure; the map orders the items themselves.
         self.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes room for an item, which keeps it until it is dropped.
+    /// Reserves room for an item, which keeps it until it is dropped.
     pub(crate) fn take(self: &Arc<Self>, item_bytes: u64) -> Result<Room, Full> {
         let used_bytes = self.used_bytes.fetch_add(item_bytes, Ordering::Relaxed);
-        // Made before the check, so that it gives the bytes back if they are too many.
+        // Created before the check, so that its drop returns the bytes.
         let room = Room { budget: Arc::clone(self), bytes: item_bytes };
         if used_bytes + item_bytes > self.bytes_max {
             return Err(Full { item_bytes, used_bytes, bytes_max: self.bytes_max });
@@ -45,7 +44,7 @@ impl Budget {
     }
 }
 
-/// Room that an item has taken.
+/// An item's room.
 #[derive(Debug)]
 pub(crate) struct Room {
     budget: Arc<Budget>,

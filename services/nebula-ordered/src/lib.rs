@@ -5,10 +5,9 @@
 //! | [`OrderedStore`] | GET, SET, DELETE and SCAN, within a bound on memory |
 //! | [`OrderedService`] | that store as a service; its messages are those of [`nebula_kvs::protocol::scan`] |
 //!
-//! The map itself is `crossbeam-skiplist`'s: lock-free, and memory that nobody reads any more is
-//! freed by epochs. RPCValet's second application is Masstree, an ordered store in which 1 % of the
-//! requests are scans of 100 keys; what matters there is that a scan takes fifty times as long as a
-//! GET, which holds for any ordered map.
+//! The map is `crossbeam-skiplist`'s: lock-free, with memory freed by epochs. RPCValet's second
+//! application is the ordered store Masstree with 1 % scans of 100 keys. There it matters that a
+//! scan takes fifty times as long as a GET, which holds for any ordered map.
 //!
 //! **Invariant:** a GET or a SCAN returns complete values that one SET stored under their keys.
 //! *Enforced by* values that never change once they are in the map: a SET puts another one in its

@@ -1,5 +1,4 @@
-//! The handler: executes one request on the ordered store and writes the reply where the client
-//! reads it.
+//! The handler: executes one request on the ordered store and writes the reply in place.
 
 use nebula::{Reply, RpcType, Service};
 use nebula_kvs::protocol::scan::{OPERATIONS, PAIR_HEADER_BYTES, Request, pair_header};
@@ -36,7 +35,7 @@ impl OrderedService {
         }
     }
 
-    /// Writes pairs as long as there is room in the reply for a whole one.
+    /// Writes pairs while a whole one fits into the reply.
     fn scan(&self, from: &[u8], items: u16, reply: &mut Reply<'_>) {
         let mut end = HEADER_BYTES;
         self.store.scan(from, items.into(), |key, value| {

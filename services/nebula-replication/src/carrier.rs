@@ -7,7 +7,7 @@ use nebula::{AsyncClient, CallError, ClientConfig, Span};
 
 use crate::peers::{Carrier, CarryError};
 
-/// Keeps one client for each other replica, and connects again where the other one was restarted.
+/// One client for each other replica, which connects again to a restarted one.
 #[derive(Debug)]
 pub struct Clients {
     config: ClientConfig,
@@ -15,7 +15,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Clients with this configuration, in which RPCs and connections take `patience` at most.
+    /// RPCs and connections take at most `patience`.
     #[must_use]
     pub fn new(config: ClientConfig, patience: impl Into<Span>) -> Self {
         let config = config.call_timeout(patience).slots(64);
@@ -29,7 +29,7 @@ impl Clients {
         }
         let failed = |cause: String| CarryError::Unreachable { endpoint: endpoint.to_owned(), cause };
         let (to, config) = (endpoint.to_owned(), self.config.clone());
-        // To connect blocks its thread.
+        // Connecting blocks its thread.
         let connected = tokio::task::spawn_blocking(move || AsyncClient::connect_with(&to, config)).await;
         let connected = connected.map_err(|error| failed(error.to_string()))?;
         let client = connected.map_err(|error| failed(error.to_string()))?.poll_for(Span::ZERO);

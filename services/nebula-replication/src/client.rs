@@ -1,18 +1,17 @@
-//! What a client needs: which replica leads, and how the replicas are administered.
+//! Finds the leader of the replicas, and administers them.
 //!
-//! A client of all replicas, `udp://a,udp://b,udp://c`, finds the leader by itself: one that does
-//! not lead refuses an RPC with a NACK, so that it was not executed, and the client sends it to the
-//! next. With [`asks_for_leader`] the client also asks from time to time who leads, and sends
-//! elsewhere only what comes before it knows.
+//! A client of all replicas, `udp://a,udp://b,udp://c`, finds the leader by itself: any other
+//! replica refuses an RPC with a NACK, unexecuted, and the client sends it to the next. With
+//! [`asks_for_leader`] the client also asks regularly who leads, and sends to others only until it
+//! knows.
 
 use nebula::{CallError, Client, ClientConfig, ConnectError, HealthCheck, Span};
 
 use crate::wire::{self, Answer, Members, Message, Sender, WireError};
 
-/// How often a client asks who leads.
 const ASK_EVERY: Span = Span::from_ms(20);
 
-/// Adds to a client's configuration that it sends to the leader.
+/// Makes a client send to the leader.
 ///
 /// # Examples
 ///
@@ -34,7 +33,7 @@ fn leads(reply: &[u8]) -> bool {
     matches!(wire::decode_answer(reply), Ok(Answer::Leads(true)))
 }
 
-/// A replica could not be asked, or refuses.
+/// A replica did not answer, or refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdministerError {
@@ -44,20 +43,20 @@ pub enum AdministerError {
     /// It did not answer.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// Its answer is not understood: it is no replica.
+    /// Its answer is invalid: it is no replica.
     #[error("this server is no replica: {0}")]
     Wire(#[from] WireError),
-    /// It refuses.
+    /// It refused.
     #[error("{0}")]
     Refused(String),
 }
 
 /// Asks the leader of the replicas at `endpoints`, one of which suffices, to list, add or remove.
-/// Where none leads now, a list is that of the replica that answers.
+/// Without a leader, the replica that answers lists.
 ///
 /// # Errors
 ///
-/// [`AdministerError`]: the last replica's, where none answers.
+/// [`AdministerError`]: that of the last replica, if none answers.
 pub fn administer(endpoints: &str, config: &ClientConfig, message: &Message) -> Result<Members, AdministerError> {
     let mut failed = None;
     for endpoint in endpoints.split(',').map(str::trim) {

@@ -1,4 +1,4 @@
-//! What is replicated: writes, several in one entry of the log, and what became of each.
+//! The replicated writes, several in one entry of the log, and the outcome of each.
 
 use std::io::Cursor;
 
@@ -11,7 +11,7 @@ pub enum Write {
     Set {
         /// 1 to 255 bytes.
         key: Vec<u8>,
-        /// At most what the replicas are configured for.
+        /// At most as long as the replicas' configuration allows.
         value: Vec<u8>,
     },
     /// Removes a key.
@@ -32,20 +32,20 @@ impl Write {
     }
 }
 
-/// What a committed write did: the same at every replica.
+/// The outcome of a committed write: the same at every replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It was applied.
     Done,
     /// There was no such key to remove.
     NotFound,
-    /// There was no room for the item; the store is as it was.
+    /// There was no room for the item; the store is unchanged.
     Full,
 }
 
 openraft::declare_raft_types!(
-    /// Raft's parameters here: an entry has the writes that waited while the one before was
-    /// committed, so that they share an fsync and a round trip.
+    /// Raft's parameters: an entry has the writes that waited while the previous one was committed,
+    /// so that they share an fsync and a round trip.
     pub Kv:
         D = Vec<Write>,
         R = Vec<Outcome>,

@@ -7,8 +7,8 @@
 //! | `snapshot` | (generation, number) → chunk |
 //!
 //! **Policy of fsync:** a vote and the entries of an append are on disk (one transaction, one
-//! fsync) before anybody is told so. What only saves work after a restart (what is committed, what
-//! was purged) waits for the next of those.
+//! fsync) before the caller hears of them. Records that only save work after a restart (commits,
+//! purges) wait for the next such transaction.
 
 use std::fmt::Debug;
 use std::io;
@@ -33,14 +33,14 @@ const PURGED: &str = "purged";
 const COMMITTED: &str = "committed";
 const GENERATION: &str = "generation";
 
-/// Bytes of a snapshot that one transaction writes, so that appends come in between.
+/// One transaction writes this much of a snapshot, so that appends come in between.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// A replica's file could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiskError {
-    /// `redb` could not: the file is in use, damaged, or the disk is full.
+    /// `redb` failed: the file is in use, damaged, or the disk is full.
     #[error("cannot use the replica's log: {0}")]
     Database(Box<redb::Error>),
     /// A record does not decode.
@@ -54,11 +54,10 @@ impl<E: Into<redb::Error>> From<E> for DiskError {
     }
 }
 
-/// Which snapshot is kept.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Kept {
     generation: u64,
-    /// Of the last entry in it.
+    /// Of its last entry.
     index: u64,
 }
 
@@ -70,7 +69,7 @@ pub struct Disk {
     committed: Arc<Mutex<Option<LogId<u64>>>>,
     /// One snapshot is written at a time.
     keeping: Arc<Mutex<()>>,
-    /// Bytes of entries that a follower is sent at once, unless one entry has more.
+    /// The most bytes of entries in one message to a follower, unless one entry has more.
     append_bytes_max: usize,
 }
 
@@ -84,7 +83,7 @@ impl Disk {
         Self::of(Database::create(path)?)
     }
 
-    /// The same on a backend of the caller's, such as memory.
+    /// As [`open`](Self::open), on the caller's backend, such as memory.
     ///
     /// # Errors
     ///
@@ -165,11 +164,6 @@ impl Disk {
         Ok(LogState { last_purged_log_id: purged, last_log_id: last })
     }
 
-    /// The snapshot that was kept last.
-    ///
-    /// # Errors
-    ///
-    /// [`DiskError`].
     pub(crate) fn snapshot(&self) -> Result<Option<Vec<u8>>, DiskError> {
         let Some(Kept { generation, .. }) = self.fact(GENERATION)? else { return Ok(None) };
         let chunks = self.database.begin_read()?.open_table(SNAPSHOT)?;
@@ -180,9 +174,9 @@ impl Disk {
         Ok(Some(bytes))
     }
 
-    /// Keeps a snapshot of the state after entry `index` in place of the one before, which stays
-    /// until this one is on disk. One of an earlier state than is kept changes nothing: it was
-    /// taken before a leader sent that.
+    /// Replaces the snapshot by that of the state after entry `index`; the old one stays until the
+    /// new one is on disk. A snapshot of an earlier state changes nothing: a leader has sent a
+    /// later one meanwhile.
     pub(crate) fn keep_snapshot(&self, index: u64, bytes: &[u8]) -> Result<(), DiskError> {
         let _alone = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.fact::<Kept>(GENERATION)?;
@@ -190,7 +184,7 @@ impl Disk {
             return Ok(());
         }
         let generation = before.map_or(0, |before| before.generation + 1);
-        // What an attempt that did not end has left.
+        // Left by an attempt that did not end.
         self.drop_snapshots(|kept| kept >= generation)?;
         for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
             self.change(Durability::None, |change| {

@@ -15,7 +15,7 @@
 //! | [`running`] | a replica with its server and threads |
 //! | [`client`] | what a client needs to find the leader, and to administer |
 //!
-//! **Invariant:** what is acknowledged is on the disks of a majority, and no committed write is
+//! **Invariant:** an acknowledged write is on the disks of a majority, and no committed write is
 //! lost or seen in two orders. *Enforced by* histories under faults that a linearizability checker
 //! judges (`tests/histories.rs`), and by `openraft`'s own suite for storage (`tests/storage.rs`).
 //!

@@ -1,8 +1,8 @@
 //! The state machine: committed writes, applied to a `nebula-kvs` store, and its snapshots.
 //!
-//! **Invariant:** what a write does depends on the writes before it alone, never on how a replica's
-//! store lies in memory. So whether there is room is counted here ([`Room`]), and the store has
-//! more than that: one that refuses an item all the same stops the replica, and is not let differ.
+//! **Invariant:** a write's effect depends on the writes before it alone, never on how a replica's
+//! store lies in memory. So the machine counts the room ([`Room`]), and the store has more. If the
+//! store still refuses an item, the replica stops rather than differ.
 
 use std::io::Cursor;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -18,23 +18,23 @@ use serde::{Deserialize, Serialize};
 use crate::command::{Kv, Outcome, Write};
 use crate::disk::Disk;
 
-/// The room of a replicated store. It must be the same at all replicas; one whose peer has another
-/// refuses to speak with it.
+/// The room of a replicated store. All replicas must have the same: others refuse to speak with one
+/// that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Room {
-    /// Items that it holds.
+    /// The most items.
     pub items_max: u64,
     /// The longest value, in bytes.
     pub value_bytes_max: u32,
 }
 
 impl Room {
-    /// Bytes that all items together may have, keys and values, each as if its lines were its own.
+    /// Bytes of keys and values of all items together, each rounded up to whole lines.
     fn bytes_max(self) -> u64 {
         self.items_max * charge(KEY_BYTES, self.value_bytes_max as usize)
     }
 
-    /// A store in which fragments and long keys never take the last of that room.
+    /// A store in which fragments and long keys never exhaust that room.
     fn config(self) -> StoreConfig {
         let items = self.items_max.max(64) * 2;
         let config = StoreConfig::for_items(items, KEY_BYTES, self.value_bytes_max as usize);
@@ -42,21 +42,20 @@ impl Room {
     }
 }
 
-/// Bytes of a key that room is provided for; longer ones take more of it.
+/// The key length that room is calculated for; longer keys take more.
 const KEY_BYTES: usize = 16;
 const LINE_BYTES: u64 = 64;
 const HEADER_BYTES: u64 = 16;
 
-/// What an item takes of the room.
 fn charge(key_bytes: usize, value_bytes: usize) -> u64 {
     (HEADER_BYTES + key_bytes as u64 + value_bytes as u64).next_multiple_of(LINE_BYTES)
 }
 
-/// The store, as readers see it.
+/// The store for readers.
 #[derive(Clone)]
 pub struct Replicated {
     store: Arc<Store>,
-    /// Held by a reader while it reads, and by a snapshot that takes the place of all items.
+    /// Readers hold it to read; a snapshot that replaces all items to write.
     replaced: Arc<RwLock<()>>,
 }
 
@@ -67,13 +66,12 @@ impl std::fmt::Debug for Replicated {
 }
 
 impl Replicated {
-    /// The store, which no snapshot replaces while the guard lives.
+    /// The store; no snapshot replaces it while the guard lives.
     pub(crate) fn read(&self) -> (RwLockReadGuard<'_, ()>, &Store) {
         (self.replaced.read().unwrap_or_else(PoisonError::into_inner), &self.store)
     }
 
-    /// The value of a key as it is here, where the leader may have written another since: no
-    /// linearizable read.
+    /// The value of a key at this replica, which may lag behind the leader's: no linearizable read.
     #[must_use]
     pub fn get_here(&self, key: &[u8]) -> Option<Vec<u8>> {
         let (_guard, store) = self.read();
@@ -88,7 +86,6 @@ impl Replicated {
     }
 }
 
-/// What a snapshot says before its items.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Facts {
     applied: Option<LogId<u64>>,
@@ -112,7 +109,7 @@ pub struct Machine {
     facts: Facts,
 }
 
-/// A replica's state could not be made of its file.
+/// A replica's state could not be restored from its file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineError {
@@ -125,7 +122,7 @@ pub enum MachineError {
     /// The snapshot does not decode.
     #[error("the replica's snapshot is damaged: {0}; remove the replica, delete its folder and add it again")]
     Facts(#[from] postcard::Error),
-    /// Its items do not.
+    /// The items of the snapshot do not decode.
     #[error("the replica's snapshot is damaged: {0}; remove the replica, delete its folder and add it again")]
     Items(#[from] nebula_kvs::SnapshotError),
 }
@@ -146,7 +143,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// What readers read.
+    /// The store for readers.
     #[must_use]
     pub fn replicated(&self) -> Replicated {
         self.replicated.clone()
@@ -198,7 +195,6 @@ impl Machine {
         Outcome::Done
     }
 
-    /// What the item of this key takes of the room, if there is one.
     fn charged(&self, key: &[u8]) -> Option<u64> {
         let mut value = Vec::new();
         let is_there = self.replicated.store.get(Store::hash(key), key, &mut value);
@@ -206,12 +202,11 @@ impl Machine {
     }
 }
 
-/// The last entry in a snapshot.
 fn index_of(meta: &SnapshotMeta<u64, BasicNode>) -> u64 {
     meta.last_log_id.map_or(0, |last| last.index)
 }
 
-/// A snapshot about to be kept.
+/// A snapshot to be kept.
 pub struct Taken {
     disk: Disk,
     meta: SnapshotMeta<u64, BasicNode>,
@@ -258,7 +253,7 @@ impl RaftStateMachine<Kv> for Machine {
         Ok(outcomes)
     }
 
-    /// Copies the items here, where no entry is applied meanwhile: a snapshot is of one moment.
+    /// Copies the items while no entry is applied: a snapshot is of one moment.
     async fn get_snapshot_builder(&mut self) -> Taken {
         Taken { disk: self.disk.clone(), meta: self.facts.meta(), encoded: self.encoded() }
     }

@@ -1,4 +1,4 @@
-//! How Raft's messages get to other replicas: as RPCs, by whatever carries them.
+//! Carries Raft's messages to other replicas, as RPCs.
 
 use std::error::Error;
 use std::future::Future;
@@ -21,27 +21,27 @@ use crate::wire::{self, Answer, Message, Sender, WireError};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CarryError {
-    /// Nobody answers there: it is tried again after a while.
+    /// No answer: Raft pauses before it tries again.
     #[error("replica {endpoint} cannot be reached: {cause}")]
     Unreachable {
         /// Its endpoint.
         endpoint: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// This RPC failed, for instance by a NACK: it is tried again at once.
+    /// This RPC failed, for instance by a NACK: Raft tries again at once.
     #[error("replica {endpoint} did not answer: {cause}")]
     Failed {
         /// Its endpoint.
         endpoint: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
 }
 
-/// Carries RPCs to other replicas: Nebula's transports, or a network that tests make.
+/// Carries RPCs to other replicas: Nebula's transports, or a test's network.
 pub trait Carrier: Send + Sync + 'static {
-    /// Sends `request` to the replica at `endpoint`; its reply.
+    /// Sends `request` to the replica at `endpoint`; returns its reply.
     ///
     /// # Errors
     ///
@@ -49,16 +49,14 @@ pub trait Carrier: Send + Sync + 'static {
     fn carry(&self, endpoint: &str, request: Vec<u8>) -> impl Future<Output = Result<Vec<u8>, CarryError>> + Send;
 }
 
-/// Makes the connections of a replica.
 pub(crate) struct Peers<C> {
     pub(crate) carrier: Arc<C>,
     pub(crate) sender: Sender,
-    /// How long one that cannot be reached is left alone.
+    /// The pause after a replica was unreachable.
     pub(crate) pause: Duration,
     pub(crate) measured: Arc<Measured>,
 }
 
-/// The connection to one other replica.
 pub(crate) struct Peer<C> {
     carrier: Arc<C>,
     sender: Sender,
@@ -93,7 +91,7 @@ impl<C: Carrier> Peer<C> {
         }
     }
 
-    /// It will not say otherwise at once.
+    /// It will not change its answer soon.
     fn refused<E: Error>(&self, cause: String) -> Failed<E> {
         tracing::warn!("replica {} refuses: {cause}", self.endpoint);
         let error = CarryError::Unreachable { endpoint: self.endpoint.clone(), cause };
@@ -154,7 +152,7 @@ impl<C: Carrier> RaftNetwork<Kv> for Peer<C> {
     }
 }
 
-/// So that futures of a peer may go from thread to thread.
+/// Futures of a peer must be able to change threads.
 const _: fn() = || {
     fn is_send<T: OptionalSend>() {}
     is_send::<Message>();

@@ -1,12 +1,11 @@
-//! A replica: Raft over a log on disk, a store and a carrier, and what callers ask of it.
+//! A replica: Raft over a log on disk, a store and a carrier.
 //!
 //! ```text
 //!  writes ─▶ those that wait become one entry ─▶ fsync here ─▶ 1:N to the others ─▶ majority ─▶ applied ─▶ done
 //!  reads  ─▶ those that wait share one round:  "am I still the leader?" ─▶ majority ─▶ applied so far ─▶ read
 //! ```
 //!
-//! Each waits in a queue that its callers bound: a server hands over no more RPCs than may be
-//! answered later.
+//! Callers bound both queues: a server hands over at most as many RPCs as may be answered later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,19 +31,19 @@ use crate::wire::{self, Answer, Members, Message, Sender};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReplicaConfig {
-    /// Its endpoint, by which the others know it.
+    /// Its name among the replicas.
     pub endpoint: String,
-    /// The endpoints of all replicas that begin together, its own among them. Empty for one that is
-    /// [added](Message::Add) later. It counts the first time alone: then the log says who they are.
+    /// The endpoints of all replicas that begin together, including its own; empty for one that is
+    /// [added](Message::Add) later. Used at the first start only: then the log has the members.
     pub members: Vec<String>,
     /// The room of the store.
     pub room: Room,
-    /// How often the leader tells the others that it is there. Default: 50 ms.
+    /// Between two heartbeats of the leader. Default: 50 ms.
     pub heartbeat: Duration,
-    /// How long the others wait for it before they elect another, at least; at most twice that.
-    /// Default: 300 ms.
+    /// The least time without heartbeats before an election; the most is twice that. Default: 300
+    /// ms.
     pub election_timeout: Duration,
-    /// How long a write waits for a majority before its fate is said to be unknown. Default: 2 s.
+    /// How long a write waits for a majority before its outcome counts as unknown. Default: 2 s.
     pub commit_timeout: Duration,
     /// Entries of the log after which a snapshot is taken. Default: 10,000.
     pub snapshot_every: u64,
@@ -53,7 +52,7 @@ pub struct ReplicaConfig {
 }
 
 impl ReplicaConfig {
-    /// That of the replica at `endpoint`, one of `members`, with defaults.
+    /// The configuration of the replica at `endpoint`, with defaults.
     #[must_use]
     pub fn new(endpoint: &str, members: &[String], room: Room) -> Self {
         Self {
@@ -75,7 +74,7 @@ impl ReplicaConfig {
         self
     }
 
-    /// Sets after how many entries a snapshot is taken.
+    /// Sets the number of entries between two snapshots.
     #[must_use]
     pub fn snapshot_every(mut self, entries: u64) -> Self {
         self.snapshot_every = entries;
@@ -100,9 +99,9 @@ impl ReplicaConfig {
     }
 }
 
-/// Bytes of a slot of the receive buffer.
+/// Of the receive buffer.
 const SLOT_BYTES: u64 = 64;
-/// Bytes of a snapshot in one RPC.
+/// In one RPC.
 const SNAPSHOT_CHUNK_BYTES: u64 = 32 << 10;
 
 /// A replica could not start.
@@ -112,7 +111,7 @@ pub enum ReplicaError {
     /// Two members have one number, or the replica is not among them.
     #[error("{0}")]
     Members(String),
-    /// Its state could not be made of its file.
+    /// Its state could not be restored.
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// Its times do not fit each other.
@@ -123,24 +122,23 @@ pub enum ReplicaError {
     Raft(String),
 }
 
-/// How a write ended.
+/// The end of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// It is committed, and did this.
+    /// Committed, with this outcome.
     Committed(Outcome),
-    /// This replica does not lead: nothing was done.
+    /// This replica does not lead: the write was not executed.
     NotLeader,
-    /// It may be committed or not, now or later: the leader changed, or no majority answered in
-    /// time.
+    /// Committed or not, now or later: the leader changed, or no majority answered in time.
     Unknown,
 }
 
-/// Told how a write ended.
+/// Called at the end of a write.
 pub type WriteDone = Box<dyn FnOnce(Written) + Send>;
-/// Given the store to read, or nothing where this replica cannot know that what it has is current.
+/// Called with the store to read, or `None` if this replica cannot know that its store is current.
 pub type ReadDone = Box<dyn FnOnce(Option<&Store>) + Send>;
 
-/// A replica. Clones are the same one.
+/// A replica. Clones share it.
 #[derive(Clone)]
 pub struct Replica {
     raft: Raft<Kv>,
@@ -148,9 +146,8 @@ pub struct Replica {
     room: Room,
     replicated: Replicated,
     measured: Arc<Measured>,
-    /// Writes that were committed.
     written: Arc<AtomicU64>,
-    /// The counters of its server, once there is one.
+    /// Set once there is a server.
     server: Arc<OnceLock<StatusReader>>,
     writes: UnboundedSender<(Write, WriteDone)>,
     reads: UnboundedSender<ReadDone>,
@@ -163,8 +160,8 @@ impl std::fmt::Debug for Replica {
 }
 
 impl Replica {
-    /// Starts a replica on the runtime of the caller's task. With an empty log it begins with the
-    /// members of its configuration.
+    /// Starts a replica on the runtime of the caller's task. An empty log begins with the
+    /// configured members.
     ///
     /// # Errors
     ///
@@ -206,16 +203,15 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Has `write` replicated; `done` is called once it is known how it ended, on a thread of the
-    /// replica's.
+    /// Replicates `write`; calls `done` at its end, on a thread of the replica.
     pub fn write(&self, write: Write, done: impl FnOnce(Written) + Send + 'static) {
         if let Err(refused) = self.writes.send((write, Box::new(done))) {
             (refused.0.1)(Written::NotLeader);
         }
     }
 
-    /// Has `read` look at the store as it is at some moment between this call and `read`'s own,
-    /// whichever replica wrote it: reads are linearizable. It gets nothing where this replica does
+    /// Calls `read` with the state of the store at some moment between this call and that one,
+    /// whichever replica wrote it: reads are linearizable. `read` gets `None` if this replica does
     /// not lead.
     pub fn read(&self, read: impl FnOnce(Option<&Store>) + Send + 'static) {
         if let Err(refused) = self.reads.send(Box::new(read)) {
@@ -223,51 +219,50 @@ impl Replica {
         }
     }
 
-    /// Whether both are one replica, and not two of one endpoint one after the other.
+    /// Whether both are the same replica, and not two with the same endpoint one after the other.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.measured, &other.measured)
     }
 
-    /// Says which server's counters are shown with the replica's.
+    /// Sets the server whose counters the replica reports.
     pub(crate) fn served_by(&self, server: &StatusReader) {
         // A replica has one server.
         let _ = self.server.set(server.clone());
     }
 
-    /// Whether this replica thinks that it leads. Another may lead already: reads and writes find
+    /// Whether this replica believes that it leads. Another may already lead: reads and writes find
     /// out.
     #[must_use]
     pub fn leads(&self) -> bool {
         is_leader(&self.raft)
     }
 
-    /// The store, as it is here: perhaps behind the leader's.
+    /// The store at this replica, which may lag behind the leader's.
     #[must_use]
     pub fn replicated(&self) -> &Replicated {
         &self.replicated
     }
 
-    /// Why the replica has stopped, if it has: its disk is full, for instance. It answers nothing
-    /// any more.
+    /// Why the replica has stopped, such as a full disk; it answers no more.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.raft.metrics().borrow().running_state.as_ref().err().map(ToString::to_string)
     }
 
-    /// Stops the replica. What it has acknowledged is on disk.
+    /// Stops the replica. Acknowledged writes are on disk.
     pub async fn stop(&self) {
         // A task that panicked has stopped, too.
         let _ = self.raft.shutdown().await;
     }
 
-    /// Takes a snapshot, after which the log before it can go.
+    /// Takes a snapshot, after which the log before it can be removed.
     pub async fn snapshot(&self) {
-        // It fails where the replica has stopped.
+        // Fails if the replica has stopped.
         let _ = self.raft.trigger().snapshot().await;
     }
 
-    /// Answers a request of another replica's, or of an administrator's.
+    /// Answers a request of a replica or an administrator.
     pub async fn answer(&self, request: &[u8]) -> Vec<u8> {
         let answer = match wire::decode(request, self.room) {
             Ok(Message::Append(request)) => Answer::Append(self.raft.append_entries(request).await),
@@ -286,7 +281,7 @@ impl Replica {
         change.map_or_else(Answer::Refused, |()| Answer::Members(self.members()))
     }
 
-    /// What this replica knows of all of them.
+    /// All members, as far as this replica knows.
     #[must_use]
     pub fn members(&self) -> Members {
         let metrics = self.raft.metrics();
@@ -314,7 +309,7 @@ impl Replica {
         }
     }
 
-    /// Adds a replica that runs: first it is brought up to date, then it votes.
+    /// Adds a running replica, which is brought up to date before it votes.
     async fn add(&self, endpoint: &str) -> Result<(), String> {
         let (id, node) = wire::node(endpoint);
         self.raft.add_learner(id, node, true).await.map_err(|error| error.to_string())?;
@@ -333,10 +328,10 @@ impl Replica {
     }
 }
 
-/// Has a replica that led when it ended be elected again, if it is to lead. The library would go on
-/// as the leader of the same term, but what is committed is not synced with each commit: its reads
-/// could then show what was before its last acknowledgments. A leader that is elected commits an
-/// entry of its term before it answers a read.
+/// Makes a replica that led when it ended stand for election. The library would continue as the
+/// leader of the same term. But a commit is not synced by itself, so its reads could show a state
+/// before its last acknowledgments. An elected leader commits an entry of its term before it
+/// answers a read.
 async fn resign(disk: &mut Disk, me: u64) -> Result<(), StorageError<u64>> {
     match disk.read_vote().await? {
         Some(vote) if vote.committed && vote.leader_id.node_id == me => {
@@ -346,7 +341,6 @@ async fn resign(disk: &mut Disk, me: u64) -> Result<(), StorageError<u64>> {
     }
 }
 
-/// The members that a replica begins with, by their numbers.
 fn checked(config: &ReplicaConfig) -> Result<BTreeMap<u64, openraft::BasicNode>, ReplicaError> {
     let members: BTreeMap<_, _> = config.members.iter().map(|member| wire::node(member)).collect();
     if members.len() != config.members.len() {
@@ -363,7 +357,6 @@ fn is_leader(raft: &Raft<Kv>) -> bool {
     raft.metrics().borrow().state == ServerState::Leader
 }
 
-/// Replicates writes.
 struct Writer {
     raft: Raft<Kv>,
     measured: Arc<Measured>,
@@ -372,7 +365,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Those that wait while an entry is committed share the next one.
+    /// Writes that wait while an entry is committed share the next one.
     async fn write_all(self, mut waiting: UnboundedReceiver<(Write, WriteDone)>) {
         while let Some((write, done)) = waiting.recv().await {
             let mut bytes = write.bytes();
@@ -401,14 +394,14 @@ impl Writer {
                 self.written.fetch_add(count as u64, Ordering::Relaxed);
                 Ok(committed.data)
             }
-            // Raft says the same of an entry that it did not take and of one that a later leader
-            // may yet keep.
+            // Raft does not distinguish an entry that it refused from one that a later leader may
+            // still keep.
             _ => Err(Written::Unknown),
         }
     }
 }
 
-/// Answers reads: those that wait share one round to the others.
+/// Answers reads: those that wait share one round.
 async fn read_all(raft: Raft<Kv>, replicated: Replicated, mut waiting: UnboundedReceiver<ReadDone>) {
     while let Some(read) = waiting.recv().await {
         let mut reads = vec![read];

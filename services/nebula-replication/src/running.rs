@@ -1,4 +1,4 @@
-//! A replica with its server: started together, stopped in the order that loses nothing.
+//! A replica with its server: started together, and stopped in the order that loses nothing.
 
 use std::fs;
 use std::io;
@@ -14,30 +14,29 @@ use crate::disk::{Disk, DiskError};
 use crate::replica::{Replica, ReplicaConfig, ReplicaError};
 use crate::service::{MESSAGE_BYTES_MAX, ReplicaService};
 
-/// The file of a replica, in its folder.
 const FILE: &str = "replica.redb";
-/// Threads of Raft's tasks: an fsync keeps one, heartbeats and elections go on beside it.
+/// One may wait for an fsync while heartbeats and elections go on.
 const THREADS: usize = 3;
 
 /// A replica could not be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Its folder cannot be made, or its threads cannot.
+    /// Its folder or threads cannot be created.
     #[error("cannot begin the replica: {0}")]
     Io(#[from] io::Error),
     /// Its file cannot be opened.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// Raft does not start.
+    /// Raft cannot start.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
-    /// The server does not.
+    /// The server cannot start.
     #[error(transparent)]
     Serve(#[from] ServeError),
 }
 
-/// The tasks of a replica, and what they need.
+/// The tasks of a replica, and their runtime.
 #[derive(Debug)]
 pub struct Tasks {
     replica: Replica,
@@ -45,8 +44,8 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Begins a replica whose file is in `folder`, which is created; `peers` is how it speaks with
-    /// the others.
+    /// Starts a replica with its file in `folder`, which is created; `peers` configures its clients
+    /// of the others.
     ///
     /// # Errors
     ///
@@ -56,7 +55,7 @@ impl Tasks {
         let disk = Disk::open(&folder.join(FILE))?;
         let runtime =
             Builder::new_multi_thread().worker_threads(THREADS).thread_name("replica").enable_time().build()?;
-        // An RPC that takes longer is not useful any more: another leader has been elected.
+        // After that time another leader has been elected.
         let clients = Clients::new(peers, config.election_timeout);
         let replica = runtime.block_on(Replica::start(config, disk, clients))?;
         Ok(Self { replica, runtime: Arc::new(runtime) })
@@ -74,16 +73,16 @@ impl Tasks {
         ReplicaService::new(self.replica.clone(), self.runtime.handle().clone())
     }
 
-    /// Says which server's counters are shown with the replica's.
+    /// Sets the server whose counters the replica reports.
     pub fn served_by(&self, server: &RunningServer) {
         self.replica.served_by(server.status());
     }
 
-    /// Stops the replica. What it has acknowledged is on disk.
+    /// Stops the replica. Acknowledged writes are on disk.
     pub fn stop(self) {
         self.runtime.block_on(self.replica.stop());
         if let Ok(runtime) = Arc::try_unwrap(self.runtime) {
-            // One that connects to a replica that is gone is not waited for.
+            // Does not wait for a task that connects to a dead replica.
             runtime.shutdown_timeout(Duration::from_secs(1));
         }
     }
@@ -109,15 +108,15 @@ impl RunningReplica {
         &self.server
     }
 
-    /// Stops replica and server; the server's last counters.
+    /// Stops replica and server; returns the server's last counters.
     pub fn stop(self) -> Status {
         self.tasks.stop();
         self.server.stop()
     }
 }
 
-/// Starts a replica, and `server` for its clients and the other replicas. Requests are at least as
-/// long as the messages of replicas need.
+/// Starts a replica, and `server` for its clients and the other replicas. Requests may be as long
+/// as the replicas' messages.
 ///
 /// # Errors
 ///

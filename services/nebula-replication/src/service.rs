@@ -1,7 +1,7 @@
-//! A replica as a service: requests of clients by `nebula_kvs::protocol`, and those of other
-//! replicas, at one endpoint.
+//! A replica as a service: requests of clients by `nebula_kvs::protocol`, and those of replicas, at
+//! one endpoint.
 //!
-//! Nothing that waits for others or for the disk keeps a worker: those replies are given later.
+//! No worker waits for other replicas or the disk: those replies come later.
 
 use nebula::{LaterReply, Reply, Service, StoreCounters};
 use nebula_kvs::protocol::{self, Request, Status};
@@ -12,10 +12,9 @@ use crate::command::{Outcome, Write};
 use crate::replica::{Replica, Written};
 use crate::wire;
 
-/// RPCs of a worker that may wait for others at once: as many as Nebula lets.
+/// The most outstanding replies of a worker: Nebula's bound.
 pub const LATER_MAX: u16 = 62;
-/// Bytes of the longest message of another replica's, beside one write: entries, or a piece of a
-/// snapshot.
+/// The longest message of a replica, without one write: entries, or a piece of a snapshot.
 pub const MESSAGE_BYTES_MAX: u32 = 64 << 10;
 
 /// The service of a replica.
@@ -25,7 +24,7 @@ pub struct ReplicaService {
 }
 
 impl ReplicaService {
-    /// That of `replica`, whose tasks run on `runtime`.
+    /// The service of `replica`, whose tasks run on `runtime`.
     #[must_use]
     pub fn new(replica: Replica, runtime: Handle) -> Self {
         Self { replica, runtime }
@@ -71,7 +70,7 @@ fn answer_value(mut later: LaterReply, store: &Store, key: &[u8]) {
     later.answer(&value);
 }
 
-/// A key of no bytes is none of a client's: Raft would keep it.
+/// An empty key is invalid: Raft would keep it.
 fn is_key(key: &[u8]) -> bool {
     (1..=KEY_BYTES_MAX).contains(&key.len())
 }

@@ -1,4 +1,4 @@
-//! How long entries take to be committed, beside the followers' round trips that this is made of.
+//! The times until entries are committed, and the followers' round trips within them.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,7 +6,6 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Times of one kind since the replica began.
 #[derive(Debug)]
 pub(crate) struct Times(Mutex<Histogram<u64>>);
 
@@ -30,10 +29,10 @@ impl Times {
     }
 }
 
-/// What is said of times of one kind.
+/// A summary of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// How many there are.
+    /// The number of times.
     pub count: u64,
     /// The median, in nanoseconds; 0 without any.
     pub p50_ns: u64,
@@ -41,12 +40,12 @@ pub struct Figures {
     pub p99_ns: u64,
 }
 
-/// What a replica has measured while it led.
+/// Measured while the replica leads.
 #[derive(Debug)]
 pub(crate) struct Measured {
-    /// Entries, from when Raft was given them until they were applied.
+    /// From Raft's receipt of an entry until it is applied.
     pub(crate) commits: Times,
-    /// Entries' way to a follower, onto its disk, and back.
+    /// An entry's way to a follower, onto its disk, and back.
     pub(crate) rounds: Times,
 }
 

@@ -1,11 +1,11 @@
-//! What replicas, and those who administer them, say to each other: the payloads of RPCs.
+//! Messages of replicas and administrators: the payloads of RPCs.
 //!
 //! ```text
 //! request  op 1 = 16 | version 1 = 1 | reserved 2 | fingerprint of the room 4 | message, in postcard's encoding
 //! reply    an answer, in postcard's encoding
 //! ```
-//! The first byte is no operation of `nebula_kvs::protocol`, so that one endpoint serves clients
-//! and replicas.
+//! The first byte is no operation of `nebula_kvs::protocol`, so one endpoint serves clients and
+//! replicas.
 
 use openraft::BasicNode;
 use openraft::error::{InstallSnapshotError, RaftError};
@@ -24,20 +24,20 @@ pub const OPERATION: u8 = 16;
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 8;
 
-/// A request of a replica's, or of who administers them.
+/// A request of a replica or an administrator.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// Entries for the log, or none: a heartbeat.
+    /// Entries for the log; none in a heartbeat.
     Append(AppendEntriesRequest<Kv>),
-    /// A candidate asks for a vote.
+    /// A candidate's request for a vote.
     Vote(VoteRequest<u64>),
     /// A piece of a snapshot.
     Snapshot(InstallSnapshotRequest<Kv>),
-    /// Does the replica lead?
+    /// Whether the replica leads.
     Leads,
-    /// Who are the replicas, and who leads?
+    /// The replicas and their leader.
     List,
-    /// Adds the replica at this endpoint, which runs and waits for that.
+    /// Adds the replica at this endpoint, which already runs.
     Add(String),
     /// Removes the replica at this endpoint.
     Remove(String),
@@ -52,50 +52,50 @@ pub enum Answer {
     Vote(Result<VoteResponse<u64>, RaftError<u64>>),
     /// To [`Message::Snapshot`].
     Snapshot(Result<InstallSnapshotResponse<u64>, RaftError<u64, InstallSnapshotError>>),
-    /// To [`Message::List`], and to the other two once the change is committed.
+    /// To [`Message::List`]; to the other two once the change is committed.
     Members(Members),
-    /// To [`Message::Leads`]: whether it thinks so.
+    /// To [`Message::Leads`], as the replica believes.
     Leads(bool),
-    /// Nothing was done, for this reason.
+    /// Refused without effect, for this reason.
     Refused(String),
 }
 
-/// What a replica knows of all of them.
+/// All members, as far as one replica knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Members {
-    /// The endpoint of the leader, where one is known.
+    /// The leader's endpoint, if known.
     pub leader: Option<String>,
     /// The term, which grows with each election.
     pub term: u64,
-    /// The endpoints of those that vote.
+    /// The endpoints of the voters.
     pub voters: Vec<String>,
-    /// The endpoints of those that are being brought up to date.
+    /// The endpoints of replicas that are brought up to date.
     pub learners: Vec<String>,
-    /// The last entry that the replica asked has applied.
+    /// The last entry that this replica has applied.
     pub applied: Option<u64>,
-    /// The last entry of its log that its snapshot has.
+    /// The last entry in its snapshot.
     pub snapshot: Option<u64>,
-    /// Writes that were committed while it led; several share an entry.
+    /// Writes committed while it led; several share an entry.
     pub writes: u64,
-    /// Entries, from when Raft was given them until they were applied, while it led.
+    /// From Raft's receipt of an entry until it is applied, while it led.
     pub commits: Figures,
-    /// Entries' ways to a follower, onto its disk and back, while it led.
+    /// An entry's way to a follower, onto its disk and back, while it led.
     pub rounds: Figures,
-    /// Bytes of the receive buffer of its server: the bound on what all clients and replicas can
-    /// make it hold.
+    /// The receive buffer of its server: the bound on the memory that clients and replicas can hold
+    /// there.
     pub buffer_bytes: u64,
-    /// The most of them that were used at once.
+    /// The most bytes used of it.
     pub buffer_bytes_used_max: u64,
 }
 
-/// A message that is not understood.
+/// An invalid message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// It is shorter than its header, or begins otherwise.
+    /// It is too short, or begins differently.
     #[error("this is no message of a replica")]
     NotAMessage,
-    /// It is of another version.
+    /// It has another version.
     #[error("the message has version {got}, and this replica speaks {VERSION}: run one release on all replicas")]
     Version {
         /// Its version.
@@ -109,7 +109,7 @@ pub enum WireError {
     Body(#[from] postcard::Error),
 }
 
-/// Whom a request is from, as far as it is checked.
+/// The sender of a request, as far as it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// A replica with this room.
@@ -118,7 +118,7 @@ pub enum Sender {
     Administrator,
 }
 
-/// 0 stands for no replica.
+/// 0 for an administrator.
 fn fingerprint(sender: Sender) -> u32 {
     match sender {
         Sender::Replica(room) => {
@@ -129,7 +129,7 @@ fn fingerprint(sender: Sender) -> u32 {
     }
 }
 
-/// The bytes of a request.
+/// Encodes a request.
 ///
 /// # Errors
 ///
@@ -140,7 +140,7 @@ pub fn encode(sender: Sender, message: &Message) -> Result<Vec<u8>, WireError> {
     Ok(postcard::to_extend(message, bytes)?)
 }
 
-/// Reads a request that came to a replica with this room.
+/// Decodes a request to a replica with this room.
 ///
 /// # Errors
 ///
@@ -163,13 +163,13 @@ pub fn decode(bytes: &[u8], room: Room) -> Result<Message, WireError> {
     Ok(message)
 }
 
-/// The bytes of a reply.
+/// Encodes a reply.
 #[must_use]
 pub fn encode_answer(answer: &Answer) -> Vec<u8> {
     postcard::to_allocvec(answer).unwrap_or_default()
 }
 
-/// Reads a reply.
+/// Decodes a reply.
 ///
 /// # Errors
 ///
@@ -178,12 +178,12 @@ pub fn decode_answer(bytes: &[u8]) -> Result<Answer, WireError> {
     Ok(postcard::from_bytes(bytes)?)
 }
 
-/// A member, as Raft keeps it.
 pub(crate) fn node(endpoint: &str) -> (u64, BasicNode) {
     (id(endpoint), BasicNode::new(endpoint))
 }
 
-/// The number of the replica at an endpoint: a hash of its text, so that nobody hands out numbers.
+/// The number of the replica at an endpoint: a hash of its text, so that numbers need no
+/// assignment.
 #[must_use]
 pub fn id(endpoint: &str) -> u64 {
     nebula_kvs::Store::hash(endpoint.as_bytes()).0

@@ -37,7 +37,6 @@ enum Serve {
     Nf(Box<nf::Args>),
 }
 
-/// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<(), Failure> {
     let words = life::with_settings(&Cli::command(), std::env::args_os())?;
     let cli = match Cli::try_parse_from(words) {

@@ -29,7 +29,7 @@ first interface is inside. When the service is ready, it prints the line `ready 
 counters: packets that came are those that left and those that were dropped, by reason.";
 
 fn policy_help() -> String {
-    // Groups have an engine each, and packets have one.
+    // Packets have one engine, but altocumulus has one for each group.
     let served = Policy::served().into_iter().filter(|name| !name.starts_with("altocumulus")).collect::<Vec<_>>();
     format!("Dispatch policy: {}. rss, key-hash and static choose by a packet's flow", served.join(", "))
 }
@@ -72,7 +72,6 @@ pub(crate) struct Args {
     block: bool,
 }
 
-/// The two interfaces.
 #[derive(Clone, Debug)]
 struct Between {
     inside: String,
@@ -100,7 +99,6 @@ fn between(text: &str) -> Result<Between, String> {
     }
 }
 
-/// Serves until a signal, then prints the counters.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let chain = ChainConfig::parse(&args.chain, |file| fs::read_to_string(file).map_err(|error| error.to_string()));
     let chain = chain.map_err(|error| Failure::bad_input(format!("--chain: {error}")))?;
@@ -136,7 +134,7 @@ fn forwarding(args: &Args, chain: &ChainConfig) -> Result<Forwarding, Failure> {
     Ok(Forwarding { device: Box::new(router), flow_hash, keeps_order })
 }
 
-/// What to change where the kernel does not give the frames.
+/// Advice if the kernel refuses the frames.
 fn advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => "; run as root, or with CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF",

@@ -51,7 +51,6 @@ pub(crate) struct Args {
     block: bool,
 }
 
-/// Serves until a signal, then prints the server's counters.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let life = args.server.begin(false)?;
     let mut config = config(args)?;

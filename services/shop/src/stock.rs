@@ -1,11 +1,11 @@
-//! The business logic: what the shop has, and what it has sold.
+//! The business logic: the stock and the sales.
 
 use crate::shop::*;
 use nebula_typed::{Context, Slot, Status};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What the shop has, behind a lock: all workers call the service.
+/// Behind a lock: all workers call the service.
 #[derive(Debug, Default)]
 pub(crate) struct Stock(Mutex<Books>);
 

@@ -1,4 +1,4 @@
-//! The package for Debian and what descends from it, made with `dpkg-deb` alone.
+//! The package for Debian and its descendants, made with `dpkg-deb` alone.
 
 use std::path::Path;
 
@@ -8,14 +8,13 @@ use crate::shell::{Attempt, Failure, Shell, files, run};
 const NAME: &str = "nebula-rpc";
 const MAN: &str = "usr/share/man/man1";
 const DOCUMENTS: &str = "usr/share/doc/nebula-rpc";
-/// Where each shell looks for completions of packages, and our file for it.
+/// Our file for each shell, and the shell's folder for completions of packages.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("nebula", "usr/share/bash-completion/completions/nebula"),
     ("_nebula", "usr/share/zsh/vendor-completions/_nebula"),
     ("nebula.fish", "usr/share/fish/vendor_completions.d/nebula.fish"),
 ];
 
-/// Packs the archive and returns its name.
 pub(super) fn pack(shell: &Shell, release: &Release) -> Result<String, Failure> {
     let archive = format!("{NAME}_{}_amd64.deb", release.version);
     let staging = shell.target().join("staging-deb");
@@ -43,7 +42,7 @@ pub(super) fn pack(shell: &Shell, release: &Release) -> Result<String, Failure> 
     Ok(archive)
 }
 
-/// What the package manager is told. The program is static: it depends on nothing.
+/// For the package manager. The static program depends on no package.
 fn control(version: &str, kib: u64) -> String {
     format!(
         "Package: {NAME}\n\
@@ -63,7 +62,7 @@ fn control(version: &str, kib: u64) -> String {
     )
 }
 
-/// The terms, as Debian wants them beside every program: both licenses in full.
+/// Debian wants both licenses in full next to every program.
 fn copyright(shell: &Shell) -> Result<String, Failure> {
     let [mit, apache] = ["LICENSE-MIT", "LICENSE-APACHE"].map(|file| files::read(shell.root().join(file)));
     Ok(format!("Nebula is licensed under Apache-2.0 or MIT, at your choice.\n\n{}\n\n{}", mit?, apache?))

@@ -1,4 +1,4 @@
-//! The static program: built, tried, and asked for its manual pages and completions.
+//! The static program: builds it, tries it, and prints its manual pages and completions.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::shell::{Attempt, Failure, Shell, files, run, stdout_of};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
-/// The shells that completions are made for, and what each calls its file.
+/// The shells with completions, and the name of each one's file.
 pub(super) const COMPLETIONS: &[(&str, &str)] = &[("bash", "nebula"), ("zsh", "_nebula"), ("fish", "nebula.fish")];
 
 pub(super) fn build(shell: &Shell, profile: &str) -> Result<PathBuf, Failure> {
@@ -21,10 +21,9 @@ pub(super) fn build(shell: &Shell, profile: &str) -> Result<PathBuf, Failure> {
     Ok(shell.target().join(TARGET).join(folder).join("nebula"))
 }
 
-/// Holds the program to being static and to doing something.
 pub(super) fn check(shell: &Shell, program: &Path) -> Result<(), Failure> {
-    // glibc's ldd ends with 1 for a program that has nothing to load, and says so on one stream or
-    // the other.
+    // For a program without libraries glibc's ldd ends with 1, and says so on one stream or the
+    // other.
     let ldd = shell.command("ldd").arg(program).output().attempt("start ldd")?;
     let said = [ldd.stdout, ldd.stderr].concat();
     if !is_static(&String::from_utf8_lossy(&said)) {
@@ -34,14 +33,12 @@ pub(super) fn check(shell: &Shell, program: &Path) -> Result<(), Failure> {
     stdout_of(shell.command(program).args(["demo", "--help"])).map(drop)
 }
 
-/// Whether what ldd said is that there is nothing to load.
 fn is_static(said: &str) -> bool {
     ["statically linked", "not a dynamic executable", "not a valid dynamic program"]
         .iter()
         .any(|phrase| said.to_lowercase().contains(phrase))
 }
 
-/// Writes the program's manual pages and completions.
 pub(super) fn describe(shell: &Shell, release: &Release) -> Result<(), Failure> {
     let man = release.folder.join("man");
     files::make(&man)?;

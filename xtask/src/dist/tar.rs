@@ -3,7 +3,6 @@
 use super::{Release, packed};
 use crate::shell::{Failure, Shell, run};
 
-/// Packs the archive and returns its name.
 pub(super) fn pack(shell: &Shell, release: &Release) -> Result<String, Failure> {
     let name = format!("nebula-{}-x86_64-linux-musl", release.version);
     let archive = format!("{name}.tar.gz");

@@ -1,9 +1,8 @@
-//! `cargo xtask explore coverage`: how often the laboratory's intervals hold the exact value,
-//! counted over many runs.
+//! `cargo xtask explore coverage`: the share of the laboratory's intervals that hold the exact
+//! value, over many runs.
 //!
 //! The example `coverage` of `nebula-sim` simulates systems whose latency is known exactly and
-//! prints a row for each. With the default of 1,000 runs a row that takes an hour or so on two
-//! cores: something for a night.
+//! prints a row for each. The default of 1,000 runs a row takes about an hour on two cores.
 
 use crate::shell::{Failure, Shell, files, run as run_command, stdout_of};
 
@@ -20,8 +19,7 @@ pub(crate) struct Args {
 
 const DATA: &str = "docs/data/coverage.tsv";
 
-/// The share of runs whose interval is to hold the exact value: 95 %, and what chance adds in 1,000
-/// runs.
+/// The share of intervals that must hold the exact value: 95 %, with the spread of 1,000 runs.
 const HELD: std::ops::RangeInclusive<f64> = 0.93..=0.97;
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
@@ -39,7 +37,7 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Whether the shares of a row are those of intervals that hold, or the row has none.
+/// Whether the shares of a row are in that range, or the row has none.
 fn holds(row: &str) -> bool {
     let cells = row.split('\t').skip(6).take(2);
     cells.filter_map(|cell| cell.parse::<f64>().ok()).all(|share| HELD.contains(&share))

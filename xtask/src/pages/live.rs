@@ -6,7 +6,7 @@ use super::each_view;
 use crate::bench::browser::Browser;
 use crate::shell::{Failure, Running, Shell};
 
-/// Charts of a server without a store.
+/// Of a server without a store.
 const CHARTS: usize = 8;
 
 pub(super) fn run(shell: &Shell, browser: &Browser) -> Result<(), Failure> {
@@ -22,7 +22,6 @@ pub(super) fn run(shell: &Shell, browser: &Browser) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An echo with its page, and where that is.
 fn served(shell: &Shell, endpoint: &str) -> Result<(Running, String), Failure> {
     let mut serve = shell.command(shell.target().join("debug/nebula"));
     serve.args(["serve", "echo", "--inline", "--end-with-parent", "--metrics", "127.0.0.1:0", "--endpoint", endpoint]);

@@ -5,13 +5,12 @@ use crate::area;
 use crate::shell::{Failure, Shell, run};
 use crate::tidy;
 
-/// The feature of the program that all its tests are built with, and that beside the one that takes
-/// minutes to build.
+/// The feature of the program for all its tests; and with the feature that takes minutes to build.
 const CLI: &str = "nebula-cli/typed";
 const CLI_WHOLE: &str = "nebula-cli/typed,nebula-cli/replicate";
-/// The crate of that one.
+/// The crate of the latter feature.
 const REPLICATION: &str = "nebula-replication";
-/// The commands of the project, and what does some of these in other workspaces.
+/// The project's commands, two of which run programs of other workspaces.
 const COMMANDS: [&str; 6] = ["-p", "xtask", "-p", "nebula-bench-runner", "-p", "nebula-fuzz-runner"];
 
 pub(super) fn fmt(shell: &Shell) -> Result<Ending, Failure> {
@@ -27,15 +26,15 @@ pub(super) fn tidy(shell: &Shell) -> Result<Ending, Failure> {
 }
 
 pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
-    // What is of another workspace is not linted with this one.
+    // Packages of other workspaces are not linted with this one.
     for packages in [&["--workspace", "--features", CLI_WHOLE][..], &COMMANDS] {
         run(shell.cargo(&["clippy"]).args(packages).args(["--all-targets", "--", "-D", "warnings"]))?;
     }
     Ok(Ending::Passed)
 }
 
-/// The areas whose tests come first, what every world shares and real time, but for the program
-/// `nebula`: its tests start those of other areas too.
+/// The areas whose tests come first. The program `nebula` comes later, because its tests start
+/// programs of other areas.
 const FIRST: &[&str] = &["core", "runtime"];
 const PROGRAM: &str = "nebula-cli";
 
@@ -55,7 +54,7 @@ pub(super) fn others(shell: &Shell) -> Result<Ending, Failure> {
     passed(&mut shell.cargo(&["test", "-p", PROGRAM, "--features", CLI, "--bins", "--tests"]))
 }
 
-/// Tests of `nebula` that do more where they are told to, and what tells them.
+/// Tests of `nebula` that do more if a variable is set, with the variable and its value.
 const LONGER: &[(&str, &[&str], &str, &str)] = &[
     ("all", &["udp_million::"], "NEBULA_CALLS", "500000"),
     ("counted", &["udp_network::"], "NEBULA_SEEDS", "1000"),

@@ -1,4 +1,4 @@
-//! The steps that look deeper than a test run: loom, fuzzing, Miri, instruction counts.
+//! The deep steps: loom, fuzzing, Miri, instruction counts.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use super::{Ending, passed};
 use crate::shell::{Failure, Shell, run};
 use crate::{area, bench, fuzz};
 
-/// Crates with code that several threads run at once; their loom tests are `tests/loom_*.rs`.
+/// Crates with concurrent code; their loom tests are `tests/loom_*.rs`.
 const CONCURRENT: &[&str] = &["nebula-sys", "nebula-kvs"];
 
-/// Inputs of each fuzz target: some seconds of the slowest.
+/// Of each fuzz target: some seconds of the slowest.
 const FUZZ_INPUTS: u32 = 5_000;
 
 pub(super) fn loom(shell: &Shell) -> Result<Ending, Failure> {
@@ -23,7 +23,7 @@ pub(super) fn loom(shell: &Shell) -> Result<Ending, Failure> {
     passed(test.env("CARGO_TARGET_DIR", shell.target().join("loom")).env("RUSTFLAGS", "--cfg loom"))
 }
 
-/// Crates that loom runs many thousand interleavings with.
+/// Optimized, because loom runs many thousand interleavings with them.
 const OPTIMIZED: [&str; 4] = ["loom", "generator", "scoped-tls", "smallvec"];
 
 fn optimized(name: &str) -> [String; 2] {
@@ -43,9 +43,9 @@ pub(super) fn fuzz(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
-/// What Miri can run and may find something in: packages, with a feature, and the unit tests, by
-/// module, that make no unsupported system call and are not too slow in it. `nebula-nic` forbids
-/// unsafe code and is single-threaded. The line encoding is read in place by `zerocopy`.
+/// The tests that Miri can run: packages, with a feature, and the modules of unit tests that make
+/// no unsupported system call and are fast enough. `nebula-nic` is omitted: it forbids unsafe code
+/// and is single-threaded. `zerocopy` reads the line encoding in place.
 const MIRI_TESTS: &[(&str, &str, &[&str])] = &[
     ("nebula-sys", "", &["spsc::", "mcs::", "copy::", "prefetch::", "region::"]),
     ("nebula-typed", "", &["message::", "method::", "text::"]),
@@ -68,7 +68,7 @@ pub(super) fn miri(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
-/// How to call the cargo that has Miri: the toolchain in use, or else nightly.
+/// The call of the cargo that has Miri: the toolchain in use, or else nightly.
 fn miri_cargo(shell: &Shell) -> Option<&'static [&'static str]> {
     const HERE: &[&str] = &["cargo"];
     const NIGHTLY: &[&str] = &["rustup", "run", "nightly", "cargo"];

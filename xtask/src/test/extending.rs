@@ -1,10 +1,10 @@
 //! The step that applies docs/EXTENDING.md verbatim: its recipe for a dispatch policy, applied to a
 //! copy of the tree.
 //!
-//! The recipe's code blocks say in their first line where they go: `file=PATH` is a new file,
-//! `in=PATH before="LINE"` and `in=PATH after="LINE"` are lines beside one that stands in PATH just
-//! once. The copy stays in `target/extending`, and only what differs is written again, so that a
-//! second run builds little; what the crates depend on is that of the step `test`.
+//! The first line of a code block says where it goes. `file=PATH` is a new file;
+//! `in=PATH before="LINE"` and `in=PATH after="LINE"` insert lines next to one that occurs once in
+//! PATH. The copy stays in `target/extending`, and only differences are written again, so that a
+//! second run builds little. Dependencies are those of the step `test`.
 
 mod copy;
 mod recipe;
@@ -16,7 +16,6 @@ use recipe::Recipe;
 use std::path::Path;
 use std::process::Command;
 
-/// The page, and the section with the recipe.
 const PAGE: &str = "docs/EXTENDING.md";
 const SECTION: &str = "## A dispatch policy";
 
@@ -41,20 +40,20 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     }
 }
 
-/// Cargo in the copy, whose `crates` it builds without optimizing: in a fifth of the time, as they
-/// are run for a second.
+/// Cargo in the copy. It builds `crates` without optimizing, in a fifth of the time, as they run
+/// for a second.
 ///
-/// Cargo knows a workspace's crates by their path from its root and by their profile. In the
-/// repository's folder of builds it would take a crate of the copy for the repository's, had it the
-/// same profile; so *every* crate is built without optimizing, which none of the repository's is.
-/// The programs that are run go to a separate folder, as those have a name and no profile.
+/// Cargo identifies a workspace's crates by their path from its root and by their profile. With the
+/// same profile it would take a crate of the copy for the repository's. So *every* crate is built
+/// without optimizing, unlike any of the repository's. Programs go to a separate folder, as they
+/// have a name and no profile.
 fn cargo_in(shell: &Shell, tree: &Path, crates: &[&str], args: &[&str]) -> Command {
     let plain =
         crates.iter().flat_map(|name| ["--config".to_owned(), format!("profile.dev.package.{name}.opt-level=0")]);
     let mut command = shell.command("cargo");
     command.args(plain).args(args).current_dir(tree);
     command.env("CARGO_TARGET_DIR", shell.target().join("extending/target"));
-    // A cargo before 1.91 does not know this one: it builds everything again.
+    // A cargo before 1.91 ignores it and builds everything again.
     command.env("CARGO_BUILD_BUILD_DIR", shell.target());
     command
 }

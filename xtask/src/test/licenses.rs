@@ -1,7 +1,7 @@
 //! Checks every dependency's license against the list in `deny.toml`.
 //!
-//! `cargo deny` does this and more, and is used where it is installed. Building it takes minutes,
-//! so elsewhere (in CI too) only the list is checked here, from `cargo metadata`.
+//! `cargo deny` does this and more, and is used if it is installed. Building it takes minutes, so
+//! elsewhere (in CI too) only the list is checked, from `cargo metadata`.
 
 use spdx::{Expression, ParseMode};
 use toml::Table;
@@ -32,7 +32,6 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
-/// Why a package's license is not acceptable; `None` if it is.
 fn refusal(package: &Package, allowed: &[String]) -> Option<String> {
     let Package { name, version, license, .. } = package;
     let Some(license) = license else { return Some(format!("{name} {version} names no license")) };
@@ -45,14 +44,12 @@ fn refusal(package: &Package, allowed: &[String]) -> Option<String> {
     }
 }
 
-/// The licenses under `allow` in `deny.toml`.
 fn allowed(shell: &Shell) -> Result<Vec<String>, Failure> {
     let text = files::read(shell.root().join("deny.toml"))?;
     let listed = allow_list(&text);
     if listed.is_empty() { Err(Failure::new("deny.toml has no list `allow` under [licenses]")) } else { Ok(listed) }
 }
 
-/// The list `allow` under `[licenses]`.
 fn allow_list(deny_toml: &str) -> Vec<String> {
     let table: Table = deny_toml.parse().unwrap_or_default();
     let listed = table.get("licenses").and_then(|licenses| licenses.get("allow")?.as_array());

@@ -1,5 +1,5 @@
-//! The step that has Google's protobuf for Python read and write what generated services do: over
-//! shared memory and over UDP.
+//! The step in which Google's protobuf for Python talks to generated services, over shared memory
+//! and over UDP.
 
 use super::Ending;
 use crate::shell::{Failure, Running, Shell, run};

@@ -1,5 +1,5 @@
-//! The steps that look at what others install: packages for a registry, and targets without Linux's
-//! system calls.
+//! The steps for what others install: packages for a registry, and targets without Linux's system
+//! calls.
 
 mod included;
 
@@ -10,11 +10,11 @@ use super::{Ending, metadata, passed};
 use crate::area;
 use crate::shell::{Failure, Shell, files, run, stdout_of};
 
-/// What every package holds beside its code.
+/// The files of every package in addition to its code.
 const ALWAYS: &[&str] = &["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Makes every package that may be published, without building it again, and holds its list of
-/// files against what its code includes.
+/// Makes every publishable package, without building it again, and compares its list of files with
+/// the inclusions of its code.
 pub(super) fn package(shell: &Shell) -> Result<Ending, Failure> {
     let names = published(shell)?;
     let mut make = shell.cargo(&["package", "--no-verify", "--allow-dirty", "--quiet"]);
@@ -36,13 +36,13 @@ fn published(shell: &Shell) -> Result<Vec<String>, Failure> {
     Ok(published.map(|package| package.name).collect())
 }
 
-/// The paths in a package, relative to its folder.
+/// Relative to the package's folder.
 fn files_of(shell: &Shell, name: &str) -> Result<BTreeSet<String>, Failure> {
     let list = stdout_of(&mut shell.cargo(&["package", "--list", "--allow-dirty", "--quiet", "-p", name]))?;
     Ok(list.lines().map(str::to_owned).collect())
 }
 
-/// What a package of these files lacks that its folder or its code says it has.
+/// The files that a package lacks although its folder or its code has them.
 fn missing_of(shell: &Shell, folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>, Failure> {
     let absent = ALWAYS.iter().filter(|&&file| !files.contains(file));
     let mut missing: Vec<_> = absent.map(|file| format!("{file} is not in the package")).collect();
@@ -55,9 +55,9 @@ fn missing_of(shell: &Shell, folder: &Path, files: &BTreeSet<String>) -> Result<
     Ok(missing)
 }
 
-/// Where there is neither Linux nor any other system to call.
+/// Without any system calls.
 const BARE: &str = "wasm32-unknown-unknown";
-/// The laboratory: everything that simulates, and nothing that serves.
+/// Everything that simulates, and nothing that serves.
 const LABORATORY: &[&str] =
     &["nebula-nic", "nebula-requester", "nebula-memsys", "nebula-workload", "nebula-ui", "nebula-sim"];
 

@@ -1,7 +1,7 @@
-//! Steps that run beside each other: what one leaves of the cores, another uses.
+//! Steps that run in parallel, to use all cores.
 //!
-//! Each is a separate `cargo xtask test --only STEP`. Its output goes to a file and is printed
-//! whole when it ends, so that no lines mix.
+//! Each is a separate `cargo xtask test --only STEP`. Its output goes to a file and is printed as a
+//! whole at its end, so that lines do not mix.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,11 +11,10 @@ use std::time::Instant;
 use super::{Ending, Ran, Step};
 use crate::shell::{Attempt, Failure, Shell, files};
 
-/// Steps at a time. Each keeps one core busy, or two.
+/// Each step keeps one or two cores busy.
 const LANES: usize = 2;
 
-/// Runs the steps, and begins none after a failure. What came of those that ran, in the order in
-/// which they ended.
+/// Runs the steps, and begins none after a failure. Returns the results in the order of their ends.
 pub(super) fn run(shell: &Shell, steps: &[&'static Step]) -> Vec<Ran> {
     let lanes = Mutex::new(Lanes { waiting: steps.iter().copied().collect(), ..Lanes::default() });
     std::thread::scope(|scope| {
@@ -26,11 +25,10 @@ pub(super) fn run(shell: &Shell, steps: &[&'static Step]) -> Vec<Ran> {
     lanes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).ended
 }
 
-/// What waits, what runs, what has ended.
 #[derive(Default)]
 struct Lanes {
     waiting: VecDeque<&'static Step>,
-    /// Where those that run build: cargo would have a second one wait for the first.
+    /// Of running steps: cargo would make a second one wait for the first.
     busy: Vec<&'static str>,
     ended: Vec<Ran>,
 }
@@ -65,13 +63,12 @@ fn run_lane(shell: &Shell, lanes: &Mutex<Lanes>) {
                 lock().end(step, ran, &output);
             }
             None if lock().waiting.is_empty() => return,
-            // What waits builds where another step is building.
+            // The waiting steps need a folder of builds that is in use.
             None => std::thread::sleep(std::time::Duration::from_millis(200)),
         }
     }
 }
 
-/// Runs a step by itself; what came of it, and what it said.
 fn run_step(shell: &Shell, step: &'static Step) -> (Ran, String) {
     let begun = Instant::now();
     let said = say(shell, step.name);
@@ -85,7 +82,6 @@ fn run_step(shell: &Shell, step: &'static Step) -> (Ran, String) {
     }
 }
 
-/// Whether the step succeeds, and all that it says.
 fn say(shell: &Shell, name: &str) -> Result<(bool, String), Failure> {
     let folder = shell.target().join("steps");
     files::make(&folder)?;
@@ -104,7 +100,6 @@ fn say(shell: &Shell, name: &str) -> Result<(bool, String), Failure> {
     Ok((status.success(), String::from_utf8_lossy(&output).into_owned()))
 }
 
-/// What a step's closing line says of it.
 fn ending(name: &str, is_success: bool, output: &str) -> Result<Ending, Failure> {
     let begins = format!("== {name:14}");
     let line = output.lines().rev().find_map(|line| line.strip_prefix(&begins)).unwrap_or("");

@@ -1,5 +1,5 @@
-//! A crate depends on crates of the same area and of those that this area may import; the same
-//! holds for its tests.
+//! A crate depends on crates of its area and of those that this area may import; the same holds for
+//! its tests.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,6 @@ use super::Violation;
 use super::tree::Tree;
 use crate::area;
 
-/// Which areas each area may import beside itself.
 const IMPORTS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("runtime", &["core"]),
@@ -18,15 +17,13 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("testing", &["core", "runtime"]),
 ];
 
-/// What any crate's tests may import.
+/// Any crate's tests may import it.
 const OF_TESTS: &str = "testing";
 
-/// A dependency that breaks the rule until somebody has moved what needs it. This list may only
-/// shrink.
+/// A dependency that may break the rule. This list may only shrink.
 struct Exception {
     manifest: &'static str,
     dependency: &'static str,
-    /// Why it is there today, or what will end it.
     reason: &'static str,
 }
 
@@ -66,7 +63,6 @@ fn against(tree: &Tree, exceptions: &[Exception]) -> Vec<Violation> {
     found.chain(unused).collect()
 }
 
-/// A dependency that points the wrong way.
 struct Wrong {
     manifest: String,
     dependency: String,
@@ -87,13 +83,12 @@ impl Exception {
     }
 }
 
-/// The manifests of crates in areas.
 fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, Table)> {
     let manifests = tree.files().filter(|(path, _)| area::crate_of(path).is_some());
     manifests.filter_map(|(path, text)| Some((path, text.parse().ok()?)))
 }
 
-/// The area of each package.
+/// By package.
 fn areas(tree: &Tree) -> BTreeMap<String, String> {
     let named = manifests(tree).filter_map(|(path, table)| {
         let name = table.get("package")?.get("name")?.as_str()?;
@@ -112,7 +107,7 @@ fn wrong(path: &str, manifest: &Table, areas: &BTreeMap<String, String>) -> Vec<
     found.map(wrong).collect()
 }
 
-/// The packages that a manifest depends on, of any target, and whether only its tests do.
+/// The packages that a manifest depends on, for any target, and whether only its tests do.
 fn dependencies(manifest: &Table) -> Vec<(bool, String)> {
     let of_targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
     let tables = std::iter::once(manifest).chain(of_targets.filter_map(Value::as_table));

@@ -1,19 +1,16 @@
 //! Tests hold on a busy machine: they neither read the time nor sleep.
 //!
-//! Waits, the deadlines that turn a hang into a failure, and handlers that take time are those of
-//! `nebula-testing`. What measures is a bench, in `bench/` and the examples, where this rule does
-//! not look.
+//! Waits, deadlines that turn a hang into a failure, and slow handlers come from `nebula-testing`.
+//! This rule ignores benches, in `bench/` and the examples.
 
 use super::Violation;
 use super::code::wrong_lines;
 use super::tree::Tree;
 use crate::area;
 
-/// Ways to the time, and to sleep.
 const FORBIDDEN: &[&str] =
     &["Instant::now", "SystemTime::now", ".elapsed()", "thread::sleep", "park_timeout", "sleep_until", "clock_gettime"];
 
-/// Test code that may, and why.
 const ALLOWED: &[(&str, &str)] = &[
     ("testing/nebula-testing/src/wait.rs", "the waits themselves"),
     ("runtime/nebula/tests/support/relay.rs", "a link that holds datagrams back"),
@@ -29,8 +26,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
         .collect()
 }
 
-/// Where the test code of a file begins, counted from 1: all of a file in `tests/`, else its module
-/// of unit tests.
+/// The first line of a file's test code, counted from 1: of the file in `tests/`, else of its
+/// module of unit tests.
 fn first_line(path: &str, text: &str) -> Option<usize> {
     if !area::holds(path) || path.contains("/examples/") || path.contains("/benches/") {
         return None;

@@ -1,17 +1,17 @@
-//! Rust source split into code and prose by the compiler's own lexer, so that a word found in
-//! either is known to be there.
+//! Splits Rust source into code and prose by the compiler's own lexer, so that a word is found in
+//! one of them.
 
 use super::Violation;
 use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
 
-/// `text` with every character of a comment, string or character literal but the line ends made a
-/// blank.
+/// `text` with blanks for every character of a comment, string or character literal except line
+/// ends.
 pub(super) fn code_of(text: &str) -> String {
     only(text, |is_code| is_code, ' ')
 }
 
-/// `text` with every character of code but the spaces and line ends made a NUL, which is part of no
-/// word.
+/// `text` with a NUL, which is part of no word, for every character of code except spaces and line
+/// ends.
 pub(super) fn prose_of(text: &str) -> String {
     only(text, |is_code| !is_code, '\0')
 }
@@ -36,7 +36,7 @@ fn without_tests(tokens: Vec<&str>) -> Vec<&str> {
     kept
 }
 
-/// How many tokens there are up to the end of the first pair of braces.
+/// The number of tokens up to the end of the first pair of braces.
 fn closing(tokens: &[&str]) -> usize {
     let mut depth = 0_usize;
     for (token, count) in tokens.iter().zip(1..) {
@@ -51,14 +51,14 @@ fn closing(tokens: &[&str]) -> usize {
     tokens.len()
 }
 
-/// The lines of code of the file `path` with what `wrong` says of each.
+/// The lines of code of the file `path` that `wrong` objects to.
 pub(super) fn wrong_lines(path: &str, text: &str, wrong: impl Fn(&str) -> Option<String>) -> Vec<Violation> {
     let code = code_of(text);
     let lines = code.lines().zip(1..);
     lines.filter_map(|(line, number)| Some(Violation::new(path, number, wrong(line)?))).collect()
 }
 
-/// The lines that hold a comment and no code, each with its number.
+/// The lines that have a comment and no code, each with its number.
 pub(super) fn comments(text: &str) -> Vec<(usize, &str)> {
     let prose = prose_of(text);
     let is_comment = |(_, prose): &(&str, &str)| prose.trim_start().starts_with("//");
@@ -66,7 +66,7 @@ pub(super) fn comments(text: &str) -> Vec<(usize, &str)> {
     lines.map(|(index, (line, _))| (index + 1, line)).collect()
 }
 
-/// `text` with the visible characters of the pieces that are not kept replaced by `blank`.
+/// `text` with `blank` for the visible characters of the pieces that are not kept.
 fn only(text: &str, is_kept: impl Fn(bool) -> bool, blank: char) -> String {
     let mut out = String::with_capacity(text.len());
     for (piece, is_code) in pieces(text) {
@@ -78,7 +78,7 @@ fn only(text: &str, is_kept: impl Fn(bool) -> bool, blank: char) -> String {
     out
 }
 
-/// All of the text in pieces, and whether each is code: neither comment, string nor character.
+/// The text in pieces, and whether each is code: no comment, string or character.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     tokenize(text, FrontmatterAllowed::No).scan(0, |at, token| {
         let begin = *at;
@@ -95,8 +95,6 @@ fn is_code(kind: TokenKind) -> bool {
     }
 }
 
-/// Whether `code` has `word` as a whole word: with no alphanumeric character or underscore on
-/// either side.
 pub(super) fn has_word(code: &str, word: &str) -> bool {
     let is_inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     code.match_indices(word).any(|(at, _)| {

@@ -1,13 +1,12 @@
-//! Comments and prose end at column 100, which is what fits beside code in a terminal.
+//! Comments and prose end at column 100, which fits next to code in a terminal.
 //!
-//! Tables, drawings, code within comments, and a word that alone is longer are left out.
+//! Exempt are tables, drawings, code within comments, and a single longer word.
 
 use super::Violation;
 use super::code::comments;
 use super::tree::Tree;
 use crate::markdown;
 
-/// The last column that a line of prose may use.
 pub(super) const COLUMNS: usize = 100;
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -35,7 +34,6 @@ pub(super) fn long_lines(path: &str, text: &str) -> Vec<usize> {
     prose.filter(is_long).map(|(number, _)| number).collect()
 }
 
-/// Whether a line of a comment is part of a table, a drawing or code.
 fn is_laid_out(said: &str) -> bool {
     said.starts_with("     ") || said.trim().starts_with('|') || said.trim().contains("  ")
 }

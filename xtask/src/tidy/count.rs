@@ -1,6 +1,6 @@
-//! `cargo xtask tidy --count`: how large the tree is, by area.
+//! `cargo xtask tidy --count`: the size of the tree, by area.
 //!
-//! A line counts where it is not empty, in files of Rust, Python and SystemVerilog. Tests are files
+//! Lines that are not empty count, in files of Rust, Python and SystemVerilog. Tests are files
 //! below `tests/` and `benches/`, files called `tests` or `…_test`, and modules `tests` at the end
 //! of a file.
 
@@ -11,19 +11,16 @@ use super::columns;
 use super::tree::Tree;
 use crate::area;
 
-/// What is read as code.
 const LANGUAGES: &[&str] = &[".rs", ".py", ".sv"];
 
-/// Lines of one area.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Lines {
     source: usize,
-    /// Those of the source that hold nothing but a comment.
+    /// Of the source, lines with only a comment.
     comments: usize,
     tests: usize,
 }
 
-/// The figures of the tree, a row an area.
 pub(super) fn report(tree: &Tree) -> String {
     let mut areas: BTreeMap<&str, Lines> = BTreeMap::new();
     let mut all = Lines::default();

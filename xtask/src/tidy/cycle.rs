@@ -1,4 +1,4 @@
-//! Files that import each other: to understand one, one has to read all of them. A ratchet a crate.
+//! Files that import each other can only be understood together. A ratchet for each crate.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use super::imports::Imports;
 use super::tree::Tree;
 use crate::area;
 
-/// A module and the one that it is made of may import each other; more files may not.
+/// A module and its submodule may import each other; more files may not.
 const FILES_MAX: usize = 2;
 
-/// Crates that have none at all, and so the files of the longest. A number may only fall.
+/// The most files of a cycle in these crates; 1 means no cycle. A number may only fall.
 const LONGEST: &[(&str, usize)] = &[("nebula", 1)];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -25,7 +25,7 @@ fn against(tree: &Tree, limits: &[(&str, usize)]) -> Vec<Violation> {
     gone.chain(sources.iter().flat_map(|sources| of_crate(tree, sources, limits))).collect()
 }
 
-/// Cycles that are longer than a crate's limit, or a limit that is higher than its longest.
+/// Cycles longer than a crate's limit, or a limit higher than its longest cycle.
 fn of_crate(tree: &Tree, sources: &str, limits: &[(&str, usize)]) -> Vec<Violation> {
     let name = name_of(sources);
     let listed = limits.iter().find(|(krate, _)| *krate == name).map(|(_, limit)| *limit);
@@ -44,13 +44,11 @@ fn too_long(cycle: &[String], limit: usize) -> Violation {
     Violation::new(&cycle[0], 0, what)
 }
 
-/// The folders of sources of all crates.
 fn sources(tree: &Tree) -> BTreeSet<String> {
     let folders = tree.rust().filter_map(|(path, _)| path.split_once("/src/")).map(|(folder, _)| folder);
     folders.filter(|folder| area::holds(folder)).map(|folder| format!("{folder}/src")).collect()
 }
 
-/// The name of the folder of a crate.
 fn name_of(sources: &str) -> &str {
     sources.rsplit('/').nth(1).unwrap_or(sources)
 }

@@ -1,9 +1,8 @@
-//! Where the code departs from its paper, the source says `Departs:` and docs/data/departures.tsv
+//! The source says `Departs:` where the code departs from its paper, and docs/data/departures.tsv
 //! lists it.
 //!
 //! The list is made from the marks (`cargo xtask tidy --bless`), so that the reason is written
-//! once, where the code is. This rule finds a mark that is not listed, and a row whose mark is
-//! gone.
+//! once, at the code. This rule finds a mark that is not listed, and a row whose mark is gone.
 
 use super::Violation;
 use super::tree::Tree;
@@ -27,13 +26,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     unlisted.chain(gone).collect()
 }
 
-/// Writes the list again.
 pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
     let text = format!("{HEADER}\n{}\n", rows(tree).join("\n"));
     files::write(shell.root().join(LIST), text)
 }
 
-/// One row of the list for each mark in the crates, in the order of the files.
+/// One row for each mark in the crates, in the order of the files.
 fn rows(tree: &Tree) -> Vec<String> {
     let sources = tree.rust().filter(|(path, _)| area::holds(path));
     sources.flat_map(|(path, text)| marks(text).into_iter().map(move |mark| row(path, &mark))).collect()
@@ -61,7 +59,7 @@ fn without_links(mark: &str) -> String {
     text
 }
 
-/// The text of each mark: from the mark to the end of its paragraph of the comment, as one line.
+/// The text of each mark, to the end of its paragraph, as one line.
 fn marks(text: &str) -> Vec<String> {
     let lines: Vec<Option<&str>> = text.lines().map(comment).collect();
     let marked = (0..lines.len()).filter_map(|at| Some((at, lines[at]?.split_once(MARK)?.1)));
@@ -74,7 +72,6 @@ fn marks(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The text of a comment line; `None` for a line of code.
 fn comment(line: &str) -> Option<&str> {
     let said = line.trim().strip_prefix("//")?;
     Some(said.trim_start_matches(['/', '!']).trim())

@@ -1,8 +1,8 @@
 //! README's figures are those of docs/data/benchmarks.tsv.
 //!
-//! The table in README is written from the benchmarks' rows (`cargo xtask tidy --bless`), between
-//! two lines, so that a figure is measured and written down once. This rule finds a table that
-//! differs, and a row that the benchmarks no longer have.
+//! `cargo xtask tidy --bless` writes the table between two lines of README from the benchmarks'
+//! rows, so that a figure is written down once. This rule finds a table that differs, and a row
+//! that the benchmarks no longer have.
 
 use super::Violation;
 use super::tree::Tree;
@@ -13,21 +13,18 @@ const BENCHMARKS: &str = "docs/data/benchmarks.tsv";
 const BEGIN: &str = "<!-- figures: written by `cargo xtask tidy --bless` from docs/data/benchmarks.tsv -->";
 const END: &str = "<!-- end of figures -->";
 
-/// The columns: what a row of the benchmarks ends with, and the heading in README.
 const PEERS: [(&str, &str); 4] = [
     ("Nebula", "Nebula"),
     ("TCP, no delay, polled", "TCP"),
     ("iceoryx2 request-response, polled", "iceoryx2"),
     ("tonic unary over a Unix socket", "gRPC (tonic)"),
 ];
-/// The rows with a figure for each peer: what the benchmarks call them, and README.
+/// The rows with a figure for each peer: their names in the benchmarks and in README.
 const COMPARED: [(&str, &str); 2] = [
     ("64 B echo, round trip p50", "64 B echo, round trip p50"),
     ("64 B echo, 64 outstanding", "64 B echo, 64 outstanding"),
 ];
-/// The row of README's own example.
 const EXAMPLE: &str = "README's example on 2 cores, round trip p50";
-/// The rows of the server's memory.
 const MEMORY: [&str; 2] =
     ["server over UDP, resident memory with 10,000 clients", "server over UDP, resident memory with 16 clients"];
 
@@ -44,7 +41,6 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     }
 }
 
-/// Writes the table again.
 pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
     let readme = tree.text(README).and_then(parts);
     let (before, _, after) =
@@ -54,14 +50,13 @@ pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
     files::write(shell.root().join(README), text)
 }
 
-/// What stands before, between and behind the two lines.
 fn parts(readme: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = readme.split_once(BEGIN)?;
     let (written, after) = rest.split_once(END)?;
     Some((before, written, after))
 }
 
-/// The table as the benchmarks' rows give it, or the row that they lack.
+/// The table from the benchmarks' rows, or the row that they lack.
 fn expected(tree: &Tree) -> Result<String, String> {
     let rows = rows(tree.text(BENCHMARKS).unwrap_or_default());
     let find = |what: &str| rows.iter().find(|row| row.what == what).ok_or_else(|| what.to_owned());
@@ -78,7 +73,6 @@ fn expected(tree: &Tree) -> Result<String, String> {
     Ok(lines.join("\n"))
 }
 
-/// One row of the benchmarks' table.
 struct Row<'a> {
     what: &'a str,
     value: &'a str,
@@ -107,7 +101,6 @@ fn rows(benchmarks: &str) -> Vec<Row<'_>> {
 mod tests {
     use super::*;
 
-    /// The benchmarks' table with every row that README shows.
     fn benchmarks() -> String {
         let compared =
             COMPARED.iter().flat_map(|(what, _)| PEERS.map(|(peer, _)| format!("peers\t{what}: {peer}\t7\tns")));

@@ -1,4 +1,4 @@
-//! Commands of the program do not import each other, and floors of the runtime import no higher
+//! Commands of the program do not import each other, and floors of the runtime do not import higher
 //! ones.
 
 use std::collections::BTreeSet;
@@ -7,10 +7,9 @@ use super::Violation;
 use super::imports::Imports;
 use super::tree::Tree;
 
-/// The program: the crate whose commands grew together once.
 const PROGRAM: &str = "runtime/nebula-cli/src";
 
-/// The modules of the program that are commands: what `cli` imports beside these is no command.
+/// `cli` imports other modules too, which are no commands.
 const COMMANDS: &[&str] = &[
     "completions",
     "demo",
@@ -27,10 +26,9 @@ const COMMANDS: &[&str] = &[
     "top",
 ];
 
-/// The library for real time.
 const RUNTIME: &str = "runtime/nebula/src";
 
-/// Its floors, the lowest first. Each imports itself and lower ones.
+/// From the lowest. Each imports itself and lower ones.
 const FLOORS: &[&str] = &[
     "rebuilt",
     "yielding",
@@ -78,7 +76,7 @@ fn of_commands(imports: &Imports) -> Vec<Violation> {
 fn of_floors(imports: &Imports) -> Vec<Violation> {
     let floor = |file: &str| FLOORS.iter().position(|floor| *floor == imports.top(file));
     let mut violations = Vec::new();
-    // The crate's root names what it shows.
+    // The crate's root re-exports from all floors.
     for (file, others) in imports.of.iter().filter(|(file, _)| !imports.top(file).is_empty()) {
         let Some(own) = floor(file) else {
             violations.push(Violation::new(file, 0, "is on no floor: give it a place among FLOORS"));
@@ -132,7 +130,7 @@ mod tests {
         let runs = cli.lines().filter_map(|line| line.split_once("=> ")?.1.split_once("::run"));
         let mut commands: Vec<&str> = runs.map(|(module, _)| module.trim()).collect();
         commands.sort_unstable();
-        // One that has several runs, as `load` has.
+        // A command may have several functions, as `load` has.
         commands.dedup();
         assert_eq!(commands, COMMANDS);
     }

@@ -1,8 +1,7 @@
-//! A test that is switched off checks nothing: assert what is true today, or delete it.
+//! A disabled test checks nothing: assert what is true today, or delete it.
 //!
-//! Switched off is what is ignored, and what no configuration compiles.
-//!
-//! A test that Miri cannot run may be excluded from Miri only: `cfg_attr(miri, ignore = "…")`.
+//! Disabled are tests that are ignored, and tests that no configuration compiles. A test that Miri
+//! cannot run may be excluded from Miri only: `cfg_attr(miri, ignore = "…")`.
 
 use super::Violation;
 use super::code::wrong_lines;
@@ -13,7 +12,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(|(path, text)| wrong_lines(path, text, off)).collect()
 }
 
-/// What in a line switches off what follows it, on every machine.
+/// The part of a line that disables the next item on every machine.
 fn switch(line: &str) -> Option<&'static str> {
     let dense: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     let never = ["cfg(any())", "cfg(false)", "cfg(not(all()))", "cfg(FALSE)"];

@@ -1,8 +1,7 @@
-//! Which files of a crate import which: a file imports another when its code names a path into that
-//! file's module.
+//! The imports between files of a crate: a file imports another when its code names a path into
+//! that file's module.
 //!
-//! A path counts in a `use` and in full, in macros too. A module `tests` within a file does not
-//! count.
+//! A path counts in a `use` and in full, in macros too, but not in a module `tests` within a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +11,10 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use super::code::tokens;
 use super::tree::Tree;
 
-/// The files below one folder, and which others each names.
 pub(super) struct Imports {
     /// By the path of a file, in the order of paths.
     pub(super) of: BTreeMap<String, BTreeSet<String>>,
-    /// Below which the files are, with `/` at the end.
+    /// Of the files' paths, with `/` at the end.
     prefix: String,
 }
 
@@ -34,8 +32,7 @@ impl Imports {
         Self { of, prefix }
     }
 
-    /// Sets of more than one file of which each leads to each by a chain of imports, the longest
-    /// first.
+    /// Sets of several files of which each reaches each by imports, the longest first.
     pub(super) fn cycles(&self) -> Vec<Vec<String>> {
         let mut graph = DiGraph::<&str, ()>::new();
         let nodes: BTreeMap<&str, _> = self.of.keys().map(|file| (file.as_str(), graph.add_node(file))).collect();
@@ -58,11 +55,9 @@ impl Imports {
     }
 }
 
-/// The file of each module.
 type Modules<'a> = BTreeMap<Vec<String>, &'a str>;
 
-/// The module that a file is: `a::b` of `a/b.rs` and of `a/b/mod.rs`; nothing of `main.rs` and
-/// `lib.rs`.
+/// The module of a file: `a::b` of `a/b.rs` and of `a/b/mod.rs`; empty for `main.rs` and `lib.rs`.
 fn module_of(path: &str, prefix: &str) -> Vec<String> {
     let within = path.strip_prefix(prefix).unwrap_or(path).trim_end_matches(".rs");
     let parts = within.split('/').filter(|part| !matches!(*part, "main" | "lib" | "mod"));
@@ -75,7 +70,7 @@ fn file_of<'a>(module: &[String], modules: &Modules<'a>) -> &'a str {
     lengths.filter_map(|length| modules.get(&module[..length]).copied()).next().unwrap_or("")
 }
 
-/// A path as the crate's root has it; `None` for what is of another crate, or of no module.
+/// A path from the crate's root; `None` for other crates, or no module.
 fn absolute(own: &[String], named: &[String], modules: &Modules<'_>) -> Option<Vec<String>> {
     let mut base = own.to_vec();
     let rest = match named.first()?.as_str() {
@@ -99,12 +94,12 @@ fn absolute(own: &[String], named: &[String], modules: &Modules<'_>) -> Option<V
     Some(base)
 }
 
-/// All paths that code names, with groups written out: `a::{b, c::d}` is `a::b` and `a::c::d`.
+/// All paths that code names, with groups expanded: `a::{b, c::d}` is `a::b` and `a::c::d`.
 fn paths(tokens: &[&str]) -> Vec<Vec<String>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < tokens.len() {
         at = match &tokens[at..] {
-            // `pub(in super::super)` says which modules may import, and imports nothing.
+            // `pub(in super::super)` imports nothing.
             ["(", "in", rest @ ..] => at + 2 + rest.iter().position(|token| *token == ")").unwrap_or(rest.len()),
             [word, ":", ":", ..] if is_word(word) => follow(tokens, at + 3, &[(*word).to_owned()], &mut found),
             _ => at + 1,
@@ -117,7 +112,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
 }
 
-/// Reads what follows `head::`, and notes each path; where that ends.
+/// Reads on after `head::`, and collects each path; returns where it ends.
 fn follow(tokens: &[&str], at: usize, head: &[String], found: &mut Vec<Vec<String>>) -> usize {
     let path = |word: &str| [head, &[word.to_owned()]].concat();
     match tokens.get(at..).unwrap_or_default() {
@@ -140,7 +135,7 @@ fn members(tokens: &[&str], begin: usize, head: &[String], found: &mut Vec<Vec<S
     while at < tokens.len() {
         at = match tokens[at] {
             "}" => return at + 1,
-            // Another name is no path.
+            // The other name is no path.
             "as" => at + 2,
             "*" => {
                 found.push(head.to_vec());

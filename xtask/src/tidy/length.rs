@@ -1,9 +1,9 @@
-//! No Rust file grows past a limit: a file that long holds several things.
+//! No Rust file exceeds a limit: a longer file holds several things.
 
 use super::Violation;
 use super::tree::Tree;
 
-/// Twice what a file should have; the median of well-kept code bases is a quarter of it.
+/// Twice the length that a file should have; the median of well-kept code bases is a quarter of it.
 const LINES_MAX: usize = 720;
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {

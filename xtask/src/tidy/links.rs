@@ -1,5 +1,5 @@
-//! Links between the pages resolve: to a file of the tree, to a heading of its page, and to what a
-//! file of code has. Every page of docs/ is in the book.
+//! Links between the pages resolve: to a file of the tree, a heading of its page, or a name in a
+//! file of code. Every page of docs/ is in the book.
 
 use super::Violation;
 use super::tree::Tree;
@@ -14,7 +14,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     dangling.chain(unlisted(tree)).collect()
 }
 
-/// Pages at the root and of `docs/`.
+/// At the root and in `docs/`.
 fn is_page(path: &str) -> bool {
     path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/"))
 }
@@ -29,8 +29,8 @@ fn page(tree: &Tree, path: &str, text: &str) -> Vec<Violation> {
     own.filter_map(|(line, target, label)| Some(Violation::new(path, line, wrong(target, label)?))).collect()
 }
 
-/// What a link is labelled with, if that is a name of code in backticks, where `before` ends with
-/// the bracket that opens its target.
+/// The label of a link, if it is a name of code in backticks; `before` ends with the bracket that
+/// opens the target.
 fn label(before: &str) -> Option<&str> {
     let label = before.strip_suffix("`](")?;
     let name = &label[label.rfind('`')? + 1..];
@@ -41,7 +41,7 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Says so if the file of code that a link from the page `path` leads to does not have `name`.
+/// An error if the file of code that a link from the page `path` leads to lacks `name`.
 fn lacking(tree: &Tree, path: &str, target: &str, name: &str) -> Option<String> {
     let file = resolved(path, target).filter(|file| file.ends_with(".rs"))?;
     let is_part_of_it = file.trim_end_matches(".rs").split('/').any(|part| part == name);
@@ -49,7 +49,6 @@ fn lacking(tree: &Tree, path: &str, target: &str, name: &str) -> Option<String> 
     (!has).then(|| format!("links to `{target}` for `{name}`, which is not there"))
 }
 
-/// What is wrong with a link from the page `path`, if anything.
 fn wrong(tree: &Tree, path: &str, target: &str) -> Option<String> {
     let (file, anchor) = target.split_once('#').map_or((target, None), |(file, anchor)| (file, Some(anchor)));
     let to = if file.is_empty() { Some(path.to_owned()) } else { resolved(path, file) };
@@ -61,7 +60,6 @@ fn wrong(tree: &Tree, path: &str, target: &str) -> Option<String> {
     (!is_there).then(|| format!("links to `{target}`: {to} has no such heading"))
 }
 
-/// Pages of `docs/` that the book's list lacks.
 fn unlisted(tree: &Tree) -> Vec<Violation> {
     let Some(summary) = tree.text(SUMMARY) else { return vec![Violation::new(SUMMARY, 0, "is missing")] };
     let listed: Vec<_> = markdown::links(summary).into_iter().map(|link| &summary[link.target]).collect();

@@ -1,20 +1,18 @@
-//! The two worlds take the same decisions: each calls the method of `nebula-nic` that decides, at
-//! the station of the same name.
+//! The two worlds take the same decisions: each calls the deciding method of `nebula-nic` at the
+//! station of the same name.
 //!
-//! `nebula` carries a station out in real time and `nebula-sim` in simulated time; side by side
-//! they show what "simulated" and "real" mean. A station is a file, or a file and the folder of its
-//! name; its tests do not count.
+//! `nebula` carries a station out in real time and `nebula-sim` in simulated time. A station is a
+//! file, or a file and the folder of its name, without tests.
 
 use super::Violation;
 use super::code::tokens;
 use super::tree::Tree;
 
-/// A decision, and where each world asks for it.
 struct Decision {
-    /// The file that has it, as a public method.
+    /// Has it as a public method.
     file: &'static str,
     method: &'static str,
-    /// The stations in the runtime and in the simulator, without `.rs`.
+    /// In the runtime and in the simulator, without `.rs`.
     worlds: [&'static str; 2],
 }
 
@@ -59,14 +57,12 @@ impl Decision {
     }
 }
 
-/// A station's file, then those of its folder.
 fn texts<'a>(tree: &'a Tree, station: &str) -> impl Iterator<Item = &'a str> {
     let (file, folder) = (format!("{station}.rs"), format!("{station}/"));
     tree.rust().filter(move |(path, _)| *path == file || path.starts_with(&folder)).map(|(_, text)| text)
 }
 
-/// Whether these tokens are there one after the other, and then what a call or a definition goes on
-/// with.
+/// Whether these tokens follow each other, and then the rest of a call or a definition.
 fn has(text: &str, wanted: &[&str; 2]) -> bool {
     text.contains(wanted[1])
         && tokens(text).windows(3).any(|some| some.starts_with(wanted) && matches!(some[2], "(" | "<"))

@@ -1,4 +1,4 @@
-//! Every Rust file opens with a comment that says what it is for.
+//! Every Rust file opens with a comment on its purpose.
 
 use super::Violation;
 use super::tree::Tree;
@@ -8,7 +8,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     lacking.map(|(path, _)| Violation::new(path, 1, "has no module comment (`//! …`) before its first item")).collect()
 }
 
-/// The first line of the module comment; attributes of the whole file may stand before it.
+/// The first line of the module comment; attributes of the whole file may precede it.
 pub(super) fn opening(text: &str) -> Option<&str> {
     let is_before = |line: &&str| {
         line.is_empty() || line.starts_with("#![") || (line.starts_with("//") && !line.starts_with("//!"))

@@ -1,4 +1,4 @@
-//! A module is named for what it holds; some names hold anything.
+//! A module is named for its content; some names fit anything.
 
 use super::Violation;
 use super::code::wrong_lines;
@@ -10,7 +10,6 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(|(path, text)| file(path).into_iter().chain(inline(path, text))).collect()
 }
 
-/// The file's own name and the folders it is in.
 fn file(path: &str) -> Option<Violation> {
     let what = path.split('/').find_map(|part| vague(part.trim_end_matches(".rs")))?;
     Some(Violation::new(path, 0, what))
@@ -20,7 +19,6 @@ fn inline(path: &str, text: &str) -> Vec<Violation> {
     wrong_lines(path, text, |line| vague(inline_module(line)?))
 }
 
-/// The name after `mod` where the module's body follows.
 fn inline_module(line: &str) -> Option<&str> {
     let (head, name) = line.split_once("mod ")?;
     let name = name.trim().strip_suffix('{')?.trim();

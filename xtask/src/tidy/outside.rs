@@ -18,7 +18,6 @@ fn file(tree: &Tree, path: &str, text: &str) -> Vec<Violation> {
     found.map(|(word, number)| Violation::new(path, number, format!("`{word}` is not in the repository"))).collect()
 }
 
-/// What could be a path.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|c: char| !(c.is_alphanumeric() || "/._-".contains(c)));
     words.map(|word| word.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(word))
@@ -29,8 +28,7 @@ fn is_of_one_machine(word: &str) -> bool {
     folder.is_some_and(|(folder, _)| MACHINE_FOLDERS.contains(&folder))
 }
 
-/// Whether a relative path leads from the file's folder to a file or folder that is not in the
-/// tree.
+/// Whether a relative path from the file's folder leads to nothing in the tree.
 fn is_dangling(tree: &Tree, path: &str, word: &str) -> bool {
     word.starts_with("../") && !resolved(path, word).is_some_and(|to| tree.has(&to) || tree.has_folder(&to))
 }

@@ -10,7 +10,6 @@ use super::Violation;
 use super::code::prose_of;
 use super::tree::Tree;
 
-/// A word or phrase that prose may not contain, and what to write instead.
 #[derive(Clone, Copy)]
 struct Banned {
     /// Lower case; words separated by one space.
@@ -18,7 +17,6 @@ struct Banned {
     instead: &'static str,
 }
 
-/// The phrases, each with what to write instead, below headings.
 const BANNED: &str = include_str!("plain_english.tsv");
 
 fn banned() -> impl Iterator<Item = Banned> {
@@ -51,7 +49,7 @@ const EXCEPTIONS: &[Exception] = &[
     exception("docs/PROTOCOL.md", "letters", "letters of the alphabet"),
 ];
 
-/// This file has exceptions, and tests that say them.
+/// Not checked: its exceptions and tests contain banned phrases.
 const OWN: &str = "xtask/src/tidy/plain_english.rs";
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -77,7 +75,6 @@ fn is_excepted(path: &str, phrase: &str) -> bool {
     EXCEPTIONS.iter().any(|exception| exception.path == path && exception.phrase == phrase)
 }
 
-/// An exception whose file no longer contains the phrase.
 fn unneeded(tree: &Tree, exception: &Exception) -> Option<Violation> {
     let Exception { path, phrase, reason } = exception;
     let text = tree.text(path)?;
@@ -99,8 +96,8 @@ fn found(path: &str, text: &str) -> Vec<(Banned, usize)> {
     (0..words.len()).filter_map(at).collect()
 }
 
-/// The banned phrases by their first word, which few words of a text are: comparing every phrase at
-/// every word takes tens of seconds.
+/// The banned phrases by their first word: comparing every phrase at every word takes tens of
+/// seconds.
 fn by_first_word() -> BTreeMap<&'static str, Vec<Banned>> {
     let mut by_first_word: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for banned in banned() {
@@ -115,8 +112,7 @@ fn begins_with(words: &[(String, usize)], phrase: &str) -> bool {
     phrase.split(' ').all(|expected| words.next().is_some_and(|(word, _)| word == expected))
 }
 
-/// What separates words without ending a phrase: a phrase may cross a line and the comment marker
-/// of the next one.
+/// Separators within a phrase, which may cross a line and the comment marker of the next one.
 fn joins(c: char) -> bool {
     c.is_whitespace() || matches!(c, '/' | '!' | '#' | '-' | '*' | '>' | '\\')
 }
@@ -139,7 +135,7 @@ fn words(prose: &str) -> Vec<(String, usize)> {
     words
 }
 
-/// `line` with the target of each Markdown link, which is a path, made a break.
+/// `line` with a break for the target of each Markdown link, which is a path.
 fn without_targets(line: &str) -> String {
     let mut parts = line.split("](");
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -1,22 +1,21 @@
-//! README stays short, its first screen fits a screen, and no page quotes a table of figures that
-//! no command prints: such a table says "measured with" and the command.
+//! README stays short, and its first screen fits a screen. A table of figures names the command
+//! that prints them: "measured with" and the command.
 
 use super::Violation;
 use super::columns::COLUMNS;
 use super::tree::Tree;
 
 const README: &str = "README.md";
-/// The pages whose tables of numbers are measured. Generated data name their command in their page.
+/// The pages with tables of measurements. Generated data name their command in their page.
 const MEASURED: &[&str] = &[README, "docs/BENCHMARKS.md", "docs/LABORATORY.md"];
 const PHRASE: &str = "measured with `";
 
-/// Bytes of README: what a reader takes in before deciding to go on.
+/// As much as a reader reads before deciding to go on.
 const BYTES: std::ops::RangeInclusive<usize> = 9_000..=11_000;
-/// Lines of at most 100 columns up to the end of the section that says how to try it, and behind
-/// it: a longer line counts as several.
+/// Lines of at most 100 columns up to the end of the section "Try it", and behind it. A longer line
+/// counts as several.
 const FIRST_SCREEN: usize = 45;
 const BEHIND_IT: usize = 140;
-/// The section that ends the first screen.
 const LAST_ON_SCREEN: &str = "## Try it";
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -39,7 +38,6 @@ fn length(readme: &str) -> Option<Violation> {
     (!BYTES.contains(&bytes)).then(|| Violation::new(README, 0, what()))
 }
 
-/// The first screen and the rest, each by its number of lines.
 fn screens(readme: &str) -> Vec<Violation> {
     let lines: Vec<&str> = readme.lines().collect();
     let Some(last) = lines.iter().position(|&line| line == LAST_ON_SCREEN) else {
@@ -55,15 +53,12 @@ fn screens(readme: &str) -> Vec<Violation> {
     first.into_iter().chain(too_long("the part behind the first screen", &lines[end..], BEHIND_IT)).collect()
 }
 
-/// The lines that a terminal of 100 columns needs for this one.
 fn height(line: &str) -> usize {
     line.chars().count().div_ceil(COLUMNS).max(1)
 }
 
-/// What stands between two headings.
 #[derive(Default)]
 struct Section {
-    /// The line of its first table row that has a number.
     number_row: Option<usize>,
     has_command: bool,
 }
@@ -83,8 +78,8 @@ fn sections(text: &str) -> Vec<Section> {
     sections
 }
 
-/// A table row with a cell that begins as a measured number does: a digit, or "~", "<", ">", "≤",
-/// "≥" and a digit.
+/// A table row with a measured number: a cell that begins with a digit, perhaps after "~", "<",
+/// ">", "≤" or "≥".
 fn is_number_row(line: &str) -> bool {
     let Some(row) = line.trim().strip_prefix('|') else { return false };
     let numbers = row.split('|').map(|cell| cell.trim().trim_start_matches(['~', '<', '>', '≤', '≥', '*', ' ']));

@@ -1,9 +1,9 @@
-//! The stations of one RPC in `nebula-nic` and `nebula-requester`: each there once, in order, each
-//! naming the one that follows.
+//! The stations of one RPC in `nebula-nic` and `nebula-requester`: each occurs once, in order, and
+//! names the next.
 //!
 //! `lib.rs` lists its modules in the order of the path. A station's module comment opens with
-//! "Station N: …" and ends with "Next: …", where the module of station N + 1 is named, so that a
-//! reader can follow one RPC from file to file.
+//! "Station N: …" and ends with "Next: …" and the module of station N + 1, so that a reader can
+//! follow one RPC from file to file.
 
 use super::Violation;
 use super::module_comment::opening;
@@ -11,10 +11,10 @@ use super::tree::Tree;
 
 const SOURCE: &str = "core/nebula-nic/src";
 
-/// Where the last station is: what a client does with an answer.
+/// Has the last station: the client's handling of an answer.
 const CLIENT: &str = "core/nebula-requester/src";
 
-/// From the client's numbering (1) to the reply that meets its request (11).
+/// From the client's numbering (1) to the matched reply (11).
 const STATIONS: usize = 11;
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -35,7 +35,7 @@ struct Station<'a> {
     number: usize,
     module: &'a str,
     path: String,
-    /// What stands behind "Next:", to the end of the module comment.
+    /// The text behind "Next:", to the end of the module comment.
     next: Option<String>,
 }
 
@@ -63,7 +63,6 @@ fn missing(lib: &str, stations: &[Station<'_>]) -> Vec<Violation> {
     absent.map(|number| Violation::new(lib, 0, format!("no module opens with `Station {number}:`"))).collect()
 }
 
-/// The modules that a file declares, in order.
 fn modules(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let line = line.strip_prefix("pub ").unwrap_or(line);
@@ -84,7 +83,7 @@ mod tests {
 
     const NAMES: [&str; STATIONS] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
 
-    /// A chain that holds, but for what `change` does to the text of one module.
+    /// A valid chain, except for `change` in the text of one module.
     fn found(changed: &str, change: impl Fn(String) -> String) -> Vec<Violation> {
         let lib = |names: &[&str]| names.iter().map(|name| format!("pub mod {name};\n")).collect::<String>();
         let (server, client) = NAMES.split_at(STATIONS - 1);

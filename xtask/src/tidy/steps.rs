@@ -11,7 +11,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     against(tree, &test::steps().map(|(name, what)| format!("| `{name}` | {what} |")).collect::<Vec<_>>())
 }
 
-/// Rows that the page lacks, and rows of its table that are of no step.
+/// Rows that the page lacks, and rows of its table without a step.
 fn against(tree: &Tree, steps: &[String]) -> Vec<Violation> {
     let text = tree.text(PAGE).unwrap_or_default();
     let table = text.lines().zip(1..).skip_while(|(line, _)| *line != BEGIN).skip(2);

@@ -1,4 +1,4 @@
-//! Every test file of a crate that lists its test programs is part of one of them: cargo does not
+//! Every test file of a crate that lists its test programs belongs to one of them: cargo does not
 //! look for others.
 
 use super::Violation;
@@ -11,8 +11,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     listing.flat_map(|(path, text)| package(tree, path.trim_end_matches("Cargo.toml"), text)).collect()
 }
 
-/// The files directly in `tests/` of the package in `folder`, and its programs in folders, that are
-/// in no program.
+/// Test files and folders of the package in `folder` that no program has.
 fn package(tree: &Tree, folder: &str, manifest: &str) -> Vec<Violation> {
     let tests = format!("{folder}tests/");
     let within = tree.rust().filter_map(|(path, _)| path.strip_prefix(&tests));
@@ -31,7 +30,7 @@ fn is_program(manifest: &str, name: &str) -> bool {
     manifest.split("[[test]]\n").skip(1).any(|program| program.lines().next() == Some(&name))
 }
 
-/// Whether a program of the package that is not of that file alone has it as a module.
+/// Whether another program of the package has it as a module.
 fn is_in_another(tree: &Tree, tests: &str, manifest: &str, name: &str) -> bool {
     let module = format!("mod {name};");
     let programs = manifest.split("[[test]]\n").skip(1).filter_map(|program| program.lines().next());

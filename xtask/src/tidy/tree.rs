@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::shell::Failure;
 use crate::sources;
 
-/// The folders that hold our sources; other folders hold build output or users' own files.
+/// The folders of our sources; others hold build output or users' files.
 const FOLDERS: &[&str] = &[
     ".cargo",
     ".ci",
@@ -24,10 +24,10 @@ const FOLDERS: &[&str] = &[
     "xtask",
 ];
 
-/// Text files by path, relative to the root and with `/` between the parts.
+/// By path, relative to the root and with `/` between the parts.
 pub(super) struct Tree {
     files: BTreeMap<String, String>,
-    /// Files that are no text, by path: all that is known of them is that they are there.
+    /// The paths of files that are no text.
     others: BTreeSet<String>,
 }
 
@@ -57,7 +57,6 @@ impl Tree {
         self.files.keys().any(|file| file.starts_with(&prefix))
     }
 
-    /// Every file as (path, text), in the order of their paths.
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
@@ -66,7 +65,6 @@ impl Tree {
         self.files().filter(|(path, _)| path.ends_with(".rs"))
     }
 
-    /// The tree of a test: files as (path, text).
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect();

@@ -1,21 +1,19 @@
-//! Only `nebula-sys` contains `unsafe`, and every other crate forbids it, so that the compiler
-//! enforces the rule. One file of `hardware/` calls C++.
+//! Only `nebula-sys` contains `unsafe`; every other crate forbids it, so that the compiler enforces
+//! the rule. One file of `hardware/` calls C++.
 //!
 //! A test that counts allocations needs a global allocator, and `GlobalAlloc` is an unsafe trait.
-//! The one module that implements it may contain `unsafe` too; its crate is a dev-dependency only,
-//! so that no code of the product uses it.
+//! The module that implements it may contain `unsafe` too; its crate is a dev-dependency only.
 
 use super::Violation;
 use super::code::{has_word, wrong_lines};
 use super::tree::Tree;
 
 const UNSAFE_CRATE: &str = "runtime/nebula-sys/";
-/// Calls into the C++ of the NIC in hardware: in a separate workspace, and part of no product.
+/// Calls the C++ of the NIC in hardware, in a separate workspace and in no product.
 const UNSAFE_FILE: &str = "hardware/lockstep/src/model.rs";
-/// The allocator of tests, and its crate.
 const ALLOCATOR: &str = "testing/nebula-testing/src/allocations.rs";
 const ALLOCATORS_CRATE: &str = "nebula-testing";
-/// The roots of those files' crates deny unsafe code, which a module can be exempt from.
+/// The roots of those files' crates deny unsafe code, from which a module can be exempt.
 const DENY: &str = "#![deny(unsafe_code)]";
 const DENYING_ROOTS: [&str; 2] = ["hardware/lockstep/src/lib.rs", "testing/nebula-testing/src/lib.rs"];
 const FORBID: &str = "#![forbid(unsafe_code)]";
@@ -28,7 +26,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     code.chain(manifests.flat_map(|(path, text)| dependencies(path, text))).collect()
 }
 
-/// Where a manifest makes the allocator a dependency of code that is not a test.
+/// A manifest that makes the allocator a dependency of code that is not a test.
 fn dependencies(path: &str, manifest: &str) -> Vec<Violation> {
     let mut is_product = false;
     let mut found = Vec::new();

@@ -23,7 +23,6 @@ pub(crate) fn store(mode: Mode) -> Store {
     Store::try_new(config).expect("a tiny store")
 }
 
-/// The same store, as a cache that keeps what is read.
 pub(crate) fn keeping() -> Store {
     let config = StoreConfig { buckets: 4, log_bytes: 256, mode: Mode::Cache, extra_buckets: 1, pages: Pages::Base };
     let options = StoreOptions { eviction: Eviction::Unread, hash_of: hash };
@@ -57,11 +56,11 @@ pub(crate) fn get(store: &Store, key: &[u8]) -> Option<u8> {
     })
 }
 
-/// Tries every interleaving of `one` and `two` on a fresh store, with at most `preemptions`
+/// Tries every interleaving of `one` and `two` on a fresh store with at most `preemptions`
 /// preemptions, then checks the final state.
 ///
 /// A third thread sets up the store: loom assumes that a thread that has spun no longer reads its
-/// own old stores, and would omit the stale reads that these suites test.
+/// own old stores, and would omit the stale reads under test.
 pub(crate) fn race<A: 'static, B: 'static>(
     preemptions: usize,
     set_up: impl Fn() -> Store + Send + Sync + 'static,
@@ -79,7 +78,6 @@ pub(crate) fn race<A: 'static, B: 'static>(
     });
 }
 
-/// As [`race`], with three threads, of which only the first returns a result.
 pub(crate) fn race_of_three<A: 'static>(
     preemptions: usize,
     set_up: impl Fn() -> Store + Send + Sync + 'static,

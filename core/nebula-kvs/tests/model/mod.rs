@@ -1,11 +1,10 @@
-//! The slow, simple store that the real one is compared with, and the histories that both run.
+//! The simple model store, and the histories that it and the real one run.
 #![allow(dead_code, reason = "each suite uses its part")]
 
 use arbitrary::Arbitrary;
 use nebula_kvs::{Eviction, KeyHash, Mode, Pages, SetError, SetOutcome, Store, StoreConfig, StoreOptions};
 use std::collections::BTreeMap;
 
-/// One step of a history.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Set { key: u8, value_bytes: u8, fill: u8 },
@@ -13,7 +12,7 @@ pub(crate) enum Op {
     Get { key: u8 },
 }
 
-/// Sizes of a store small enough that its limits are reached often.
+/// Sizes of a store so small that its limits are reached often.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tiny {
     pub(crate) mode: Mode,
@@ -22,7 +21,7 @@ pub(crate) struct Tiny {
     pub(crate) log_bytes: usize,
     /// Keys in use; a few of them share each tag.
     pub(crate) keys: u8,
-    /// Values have fewer bytes than this.
+    /// Values are shorter than this.
     pub(crate) value_bytes_end: u8,
     pub(crate) eviction: Eviction,
 }
@@ -33,7 +32,6 @@ impl Tiny {
         StoreConfig { buckets, log_bytes, mode, extra_buckets, pages: Pages::Base }
     }
 
-    /// An empty store of these sizes.
     pub(crate) fn store(&self) -> Store {
         let options = StoreOptions { eviction: self.eviction, hash_of: |key| hash(key[0] - 1) };
         Store::try_with(self.config(), options).expect("a tiny store")
@@ -65,32 +63,29 @@ pub(crate) fn value(value_bytes: u8, fill: u8) -> Vec<u8> {
     (0..value_bytes).map(|i| fill.wrapping_add(i)).collect()
 }
 
-/// An item as the model sees it.
 #[derive(Clone, Debug)]
 struct Item {
     value: Vec<u8>,
     granules: u64,
-    /// Granules that had been appended, this item's included, when it was appended.
+    /// Granules appended up to and including this item.
     appended_at: u64,
 }
 
-/// What has no room left.
+/// The part that is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
     Index,
     Log,
 }
 
-/// The simple store: a map, and arithmetic for the space left.
+/// The model: a map, and arithmetic for the free space.
 pub(crate) struct Model {
     tiny: Tiny,
     items: BTreeMap<u8, Item>,
     tail: u64,
-    /// Extra buckets chained to each bucket.
     chained: BTreeMap<u8, usize>,
     appended: u64,
-    /// Whether the store has found space that the model does not know of: it may then have less at
-    /// the tail.
+    /// Whether the store has found space unknown to the model; it may then have less at the tail.
     is_reused: bool,
 }
 
@@ -112,7 +107,7 @@ impl Model {
         self.items.len()
     }
 
-    /// The exact result that a `Mode::Store` whose log is filled once returns for a SET.
+    /// The exact result of a SET on a `Mode::Store` whose log is filled once.
     pub(crate) fn set(&mut self, number: u8, value: Vec<u8>) -> Result<SetOutcome, Full> {
         let needed = granules(key(number).len(), value.len());
         let bytes = 8 + key(number).len().next_multiple_of(8) + value.len().next_multiple_of(8);
@@ -153,7 +148,7 @@ impl Model {
         self.items.insert(number, Item { value, granules, appended_at: self.appended });
     }
 
-    /// Records what a cache returned for a SET, which it may not refuse.
+    /// Records a cache's result of a SET, which it may not refuse.
     pub(crate) fn note_set(&mut self, number: u8, value: Vec<u8>, outcome: SetOutcome) {
         let needed = granules(key(number).len(), value.len());
         match (outcome, self.items.get_mut(&number)) {
@@ -163,7 +158,6 @@ impl Model {
         }
     }
 
-    /// Undoes a SET that the store refused.
     fn take_back(&mut self, number: u8, before: Option<Item>) {
         match before {
             Some(item) => self.items.insert(number, item),
@@ -194,7 +188,7 @@ pub(crate) fn check_exact(store: &Store, model: &mut Model, op: Op) {
             let outcome = store.set(hash(number), &key(number), &value);
             let before = model.items.get(&number).cloned();
             match (model.set(number, value.clone()), outcome) {
-                // The model's log is filled once; the store may have found space that others left.
+                // The model fills its log once; the store may reuse space.
                 (Err(Full::Log), Ok(outcome)) => {
                     model.is_reused = true;
                     model.note_set(number, value, outcome);
@@ -237,7 +231,6 @@ fn check_hit_or_miss(store: &Store, model: &Model, key: u8) {
     }
 }
 
-/// Checks every key.
 pub(crate) fn check_all(store: &Store, model: &Model) {
     for key in 0..model.tiny.keys {
         match model.tiny.mode {

@@ -1,12 +1,12 @@
-//! All histories up to a length: every choice at every step, each state kept so that no step is
+//! All histories up to a length: every choice at every step. Each state is kept, so that no step is
 //! taken twice.
 
 use std::fmt::Debug;
 
-/// Walks all histories of up to `steps` operations from `state`; how many there are.
+/// Walks all histories of up to `steps` operations from `state`; their number.
 ///
-/// `choices` lists what can happen in a state; `apply` makes it happen and checks it. A failed
-/// check shows the history.
+/// `choices` lists the possible operations of a state, and `apply` applies and checks one. A failed
+/// check prints the history.
 pub fn walk<S: Clone, O: Copy + Debug>(
     state: &S,
     steps: u32,

@@ -1,4 +1,4 @@
-//! A receive buffer as a list of intervals: slow, and obviously correct.
+//! A receive buffer as a list of intervals: slow and obviously correct.
 
 use nebula_nic::{CoreId, Holder, SlotOrder, SlotRange};
 
@@ -15,8 +15,8 @@ impl IntervalBuffer {
         Self { slots, order, head: 0, live: Vec::new() }
     }
 
-    /// Takes slots after the head, or from the start if all between the head and the end is free;
-    /// an empty buffer begins at its start, if that is the order.
+    /// Takes slots after the head, or from the start if all between the head and the end is free.
+    /// With `FirstWhenEmpty`, an empty buffer begins at its start.
     pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
         if self.live.is_empty() && self.order == SlotOrder::FirstWhenEmpty {
             self.head = 0;
@@ -45,7 +45,7 @@ impl IntervalBuffer {
         self.live.len() < before
     }
 
-    /// Moves the head to the first place where `slots` fit, from the head on and round.
+    /// Moves the head to the first place, from the head on and round, where `slots` fit.
     pub fn scrub(&mut self, slots: u32) -> bool {
         let place = (self.head..self.slots).chain(0..self.head).find(|&start| self.fits(start, slots));
         self.head = place.unwrap_or(self.head);

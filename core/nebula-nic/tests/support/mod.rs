@@ -1,4 +1,4 @@
-//! Naive models, the operations that drive them and the machines alike, and the walk through all
+//! Naive models, the operations that drive them and the real machines, and the walk through all
 //! short histories.
 //!
 //! Each test binary, and any fuzz target that includes this folder by path, uses a part of it.

@@ -1,9 +1,9 @@
-//! A whole back end in lists and scans: slow, and obviously correct.
+//! A whole back end in lists and scans: slow and obviously correct.
 //!
-//! It makes all decisions itself except three. A second instance of the policy says where a policy
-//! with a queue per core places an RPC. Whether the memory of refused RPCs still holds a key, and
-//! whether two peers share one limit of the reassembler, may depend on a hash, so the back end's
-//! decision is accepted where both are possible.
+//! It makes all decisions itself except three. A second instance of the policy places RPCs if there
+//! is a queue per core. Two decisions may depend on a hash, so the back end's choice is accepted
+//! where both are possible: whether the memory of refused RPCs still holds a key, and whether two
+//! peers share one limit of the reassembler.
 
 use super::interval_buffer::IntervalBuffer;
 use super::reach::Reach;
@@ -14,7 +14,6 @@ use nebula_nic::{
 };
 use std::collections::{BTreeSet, VecDeque};
 
-/// An incomplete RPC.
 #[derive(Clone, Debug)]
 struct Partial {
     header: Header,
@@ -24,8 +23,8 @@ struct Partial {
     since: Timestamp,
 }
 
-/// An RPC that was refused, and how many of its packets may arrive: in the order in which they may
-/// have evicted others.
+/// A refused RPC, and how many of its packets may still arrive, in the order in which they may have
+/// evicted others.
 #[derive(Clone, Debug)]
 struct Refused {
     rpc: RpcKey,
@@ -66,8 +65,7 @@ impl Model {
         }
     }
 
-    /// The decisions about an input, including all that is pending; `real` is what the back end
-    /// decided.
+    /// The decisions about an input, including all pending ones; `real` is the back end's.
     pub fn decide(&mut self, at: Timestamp, input: Input, real: &[Decision]) -> Vec<Decision> {
         let mut decisions = Vec::new();
         match input {
@@ -107,18 +105,15 @@ impl Model {
         self.outstanding[core.index()]
     }
 
-    /// The most RPCs a core may have, as the table of policies says.
     pub fn dispatch_bound(&self) -> u32 {
         self.config.policy.bound()
     }
 
-    /// A range that `core` holds.
     pub fn held_by(&self, core: CoreId, nth: usize) -> Option<SlotRange> {
         let held: Vec<_> = self.buffer.live.iter().filter(|(_, holder)| *holder == Holder::Core(core)).collect();
         held.get(nth % held.len().max(1)).map(|(range, _)| *range)
     }
 
-    /// A packet that an RPC lacks.
     pub fn missing_packet(&self, nth: usize) -> Option<Header> {
         let partial = self.partial.get(nth % self.partial.len().max(1))?;
         let lacks = (0..self.packets(&partial.header)).find(|idx| !partial.seen.contains(idx))?;
@@ -219,7 +214,7 @@ impl Model {
         own >= share || real == Some(&Decision::Packet(Verdict::Nack { reason: NackReason::ReassemblerFull }))
     }
 
-    /// As many RPCs in each core's queue as wait there, for policies that look at loads.
+    /// A queue with the real lengths, for policies that compare loads.
     fn waiting(&self) -> ArrivalQueue {
         let mut queue = ArrivalQueue::new(self.config.queue_capacity, self.config.cores, self.placer.queues());
         for (core, own) in (0..).zip(&self.own) {
@@ -328,8 +323,8 @@ impl Model {
         }
     }
 
-    /// Whether a refused RPC is remembered. One that another may have evicted since may be
-    /// remembered or not.
+    /// Whether a refused RPC is remembered. One that may have been evicted may be remembered or
+    /// not.
     fn recalls(&mut self, at: Timestamp, rpc: RpcKey, real: Option<&Decision>) -> bool {
         let lifetime = self.config.reassembly_timeout;
         let is_known = |refused: &Refused| refused.rpc == rpc && refused.left > 0 && refused.since + lifetime > at;

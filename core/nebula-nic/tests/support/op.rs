@@ -1,23 +1,23 @@
-//! What can happen to a back end, small enough to enumerate, to draw and to shrink.
+//! Inputs of a back end, small enough to enumerate, to draw and to shrink.
 
 use super::model::Model;
 use arbitrary::Arbitrary;
 use nebula_nic::{CoreId, Header, Input, Kind, NodeId, SlotRange, Span, TransferId};
 
-/// One operation, in numbers that are folded into the range of the configuration.
+/// One operation; its numbers are folded into the configuration's range.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 pub enum Op {
     /// A packet of one of a few RPCs of a few peers.
     Packet { peer: u8, tid: u8, bytes: u16, pkt_idx: u8, key: u8 },
-    /// The packet that one of the RPCs being reassembled lacks.
+    /// The missing packet of an RPC in reassembly.
     Missing { nth: u8 },
     /// A packet that is not a request.
     Stray { tid: u8 },
     /// A core ends one of its RPCs.
     Free { core: u8, nth: u8 },
-    /// A core frees something that may not be its own.
+    /// A core frees a range that may not be its own.
     FreeAny { core: u8, start: u8, slots: u8 },
-    /// Time passes, and it is looked at.
+    /// Time passes, and the back end handles timeouts.
     Timeout { steps: u8 },
     /// A peer is gone.
     PeerGone { peer: u8 },
@@ -25,7 +25,7 @@ pub enum Op {
     QueueBound { waiting: u8 },
 }
 
-/// Peers and numbers that occur: few, so that packets meet.
+/// Few peers and numbers, so that packets meet.
 const PEERS: u8 = 3;
 const TIDS: u8 = 5;
 
@@ -33,7 +33,7 @@ const TIDS: u8 = 5;
 pub const STEP: Span = Span::from_ns(1);
 
 impl Op {
-    /// The time that passes before it, and the back end's input; `None` if it is not possible.
+    /// The time before it, and the back end's input; `None` if impossible.
     pub fn input(self, model: &Model) -> Option<(Span, Input)> {
         let input = match self {
             Self::Packet { peer, tid, bytes, pkt_idx, key } => {
@@ -62,7 +62,7 @@ impl Op {
     }
 }
 
-/// Sizes up to a little more than the longest RPC, indices up to one too many.
+/// Sizes up to slightly above the longest RPC, indices up to one too many.
 fn request(model: &Model, peer: u8, tid: u8, bytes: u16, pkt_idx: u8, key: u8) -> Header {
     let rpc_bytes = u32::from(bytes) % (model.config.rpc_bytes_max + 2);
     Header {

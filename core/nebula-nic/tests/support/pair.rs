@@ -1,10 +1,9 @@
-//! A back end next to its model: both get the same inputs, and all their results are compared.
+//! A back end and its model: both get the same inputs, and all results are compared.
 
 use super::model::Model;
 use super::op::{Op, STEP};
 use nebula_nic::{Backend, BackendConfig, CoreId, LogLine, Policy, ScrubMode, Timestamp};
 
-/// A back end and its model at one point in time.
 #[derive(Clone)]
 pub struct Pair {
     pub real: Backend,
@@ -25,7 +24,7 @@ impl Pair {
         Self { real, model: Model::new(config), now: Timestamp::ZERO }
     }
 
-    /// Applies one operation, if it is possible; returns the line that a log would have of it.
+    /// Applies an operation if possible; its line of a log.
     pub fn apply(&mut self, op: Op) -> Option<LogLine> {
         let (passed, input) = op.input(&self.model)?;
         self.now += passed;

@@ -1,8 +1,7 @@
-//! Counters of rare branches: a random test that never gets to one has tested less than it says.
+//! Counters of rare branches: a random test that misses one has tested too little.
 
 use std::collections::BTreeMap;
 
-/// How often each named branch was reached.
 #[derive(Clone, Debug, Default)]
 pub struct Reach(BTreeMap<&'static str, u64>);
 
@@ -17,7 +16,6 @@ impl Reach {
         }
     }
 
-    /// Fails if one of `branches` was never reached.
     pub fn assert_reached(&self, branches: &[&'static str]) {
         let missed: Vec<_> = branches.iter().filter(|branch| !self.0.contains_key(*branch)).collect();
         assert!(missed.is_empty(), "never reached {missed:?}; reached {:#?}", self.0);

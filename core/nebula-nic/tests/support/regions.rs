@@ -1,4 +1,4 @@
-//! The table of regions next to a list of what was registered, and the operations that drive both.
+//! The table of regions and a list of registrations, and the operations that drive both.
 
 use arbitrary::Arbitrary;
 use nebula_nic::{
@@ -8,13 +8,13 @@ use nebula_nic::{
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 pub enum Op {
-    /// Rights of bits that are not among `without`.
+    /// All rights except the bits in `without`.
     Register { domain: bool, base: Number, bytes: Number, without: Option<u8> },
-    /// One in four of these.
+    /// One of these four.
     Revoke { nth: u8 },
     Access {
         domain: bool,
-        /// One of those that were registered last; or rarely `any`.
+        /// One of the latest registrations, or rarely `any`.
         region: u8,
         any: u32,
         kind: Kind,
@@ -31,7 +31,7 @@ pub enum Kind {
     CompareSwap { expected: u8, desired: u8 },
 }
 
-/// Mostly small, sometimes close to what 64 bits can say.
+/// Mostly small, sometimes close to the 64-bit limit.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 pub enum Number {
     Small(u8),
@@ -51,12 +51,12 @@ impl Number {
     }
 }
 
-/// Both of them.
+/// Table and list.
 #[derive(Clone)]
 pub struct Pair {
     table: RegionTable,
     max: u16,
-    /// All that was ever registered; `None` behind what was revoked.
+    /// All registrations ever; `None` for revoked ones.
     given: Vec<(RegionId, Option<Registration>)>,
 }
 
@@ -65,7 +65,7 @@ impl Pair {
         Self { table: RegionTable::new(max), max, given: Vec::new() }
     }
 
-    /// Does it to both; the window that an operation was given, if it was one that is allowed.
+    /// Applies it to both; the window of an allowed operation.
     pub fn apply(&mut self, op: Op) -> Option<(Access, RegionWindow)> {
         match op {
             Op::Register { domain, base, bytes, without } => {
@@ -100,7 +100,7 @@ impl Pair {
         }
     }
 
-    /// One of the last eight that were registered.
+    /// One of the last eight registrations.
     fn recent(&self, nth: u8) -> Option<usize> {
         let last = self.given.len().checked_sub(1)?;
         Some(last - usize::from(nth) % (last + 1).min(8))

@@ -1,4 +1,4 @@
-//! The memory of RPCs next to one that never forgets, and the operations that drive both.
+//! The memory of RPCs and one that never forgets, and the operations that drive both.
 
 use arbitrary::Arbitrary;
 use nebula_nic::{
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 pub enum Op {
-    /// A request that was never sent before, stamped `late` before the latest, or `early` after it.
+    /// A new request, stamped `late` before the latest or `early` after it.
     Request {
         peer: u8,
         late: u8,
@@ -23,7 +23,7 @@ pub enum Op {
         early: u8,
         reason: u8,
     },
-    /// A request that was sent before arrives again.
+    /// A repeated request.
     Again {
         nth: u16,
     },
@@ -50,7 +50,7 @@ pub enum Op {
 enum Fate {
     InServer(EntryId, u32),
     Over(Seen),
-    /// Never accepted: it arrived when there was no room, or stale.
+    /// Never accepted: there was no room, or it was stale.
     NotTaken,
 }
 
@@ -68,13 +68,13 @@ pub struct Pair {
     /// Keys in the order of their first requests.
     keys: Vec<RetentionKey>,
     in_server: Vec<RetentionKey>,
-    /// Remembered and over, the first to be over first.
+    /// Remembered ended RPCs, in the order of their ends.
     over: VecDeque<RetentionKey>,
-    /// Entries that nothing was remembered in yet.
+    /// Entries that were never used.
     unused: usize,
     floor_ns: Option<u64>,
     latest_ns: u64,
-    /// Whose reply each byte of the ring holds.
+    /// The RPC whose reply each byte of the ring holds.
     bytes: Vec<Option<RetentionKey>>,
     head: u64,
 }
@@ -126,12 +126,11 @@ impl Pair {
         assert!(self.real.floor_ns() >= floor_before, "the floor sank");
     }
 
-    /// Every RPC there ever was is what it should be.
+    /// Checks every RPC so far.
     pub fn check_all(&self) {
         self.keys.iter().for_each(|&key| self.check(key));
     }
 
-    /// How many RPCs are in the server.
     pub fn in_server(&self) -> usize {
         self.in_server.len()
     }
@@ -148,7 +147,7 @@ impl Pair {
         self.known.insert(key, Known { stamp_ns, fate, is_forgotten: false });
     }
 
-    /// A key that was never used: few nodes, of which some share all but their tag.
+    /// An unused key of few nodes, some of which differ only by tag.
     fn key(&self, peer: u8) -> RetentionKey {
         let tid = TransferId(u32::try_from(self.keys.len()).expect("few operations") / 2);
         let mut key = RetentionKey { rpc: RpcKey { snid: NodeId(u32::from(peer % 3)), tid }, tag: u32::from(peer % 2) };
@@ -158,7 +157,7 @@ impl Pair {
         key
     }
 
-    /// Gives a new RPC to the real one, and forgets what has to make room.
+    /// Gives a new RPC to the real one, and forgets what must make room.
     fn take(&mut self, key: RetentionKey, stamp_ns: u64, note: Option<u32>, reason: NackReason) -> Fate {
         let has_room = self.unused > 0 || !self.over.is_empty();
         let fate = match note {
@@ -232,7 +231,7 @@ impl Pair {
         Some((place, key, id))
     }
 
-    /// What a request that was sent before finds.
+    /// Checks what a repeated request finds.
     fn check(&self, key: RetentionKey) {
         let Known { stamp_ns, fate, is_forgotten } = self.known[&key];
         let seen = self.real.look(key, stamp_ns);
@@ -249,7 +248,7 @@ impl Pair {
         assert!(seen == Seen::New || seen == Seen::Stale || self.real.recall(key) == Some(seen));
     }
 
-    /// A reply is there for as long as the ring has not gone round, and then it is whole.
+    /// Checks that a reply stays, complete, until the ring wraps.
     fn check_reply(&self, key: RetentionKey, at: ReplyAt, seen: Seen) {
         let is_there = at.bytes == 0 || self.head - at.start <= self.bytes.len() as u64;
         assert_eq!(seen, if is_there { Seen::Replied(at) } else { Seen::Stale });

@@ -1,4 +1,4 @@
-//! `recv_buffer` beside [`RecvBuffer`], with the search ahead of need.
+//! Compares `recv_buffer` with [`RecvBuffer`], with the search ahead of need.
 
 use super::same;
 use crate::model::{Model, Port};
@@ -8,19 +8,17 @@ use nebula_nic::{CoreId, Holder, RecvBuffer, SlotOrder, SlotRange};
 const SLOTS: u32 = 1000;
 const CORES: u32 = 16;
 
-/// Both buffers and what lives in them.
 struct Pair<'m> {
     model: &'m mut Model,
     soft: RecvBuffer,
     longest: u32,
     ok: Port,
     start: Port,
-    /// What is held, by whom.
     live: Vec<(SlotRange, Holder)>,
 }
 
 pub(super) fn check(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
-    // Half of the inputs for short RPCs, which are decided about in a cycle, half for long ones.
+    // Half of the inputs for short RPCs, which are decided in a cycle, half for long ones.
     for (run, (longest, order)) in [(64, SlotOrder::Circular), (300, SlotOrder::FirstWhenEmpty)].into_iter().enumerate()
     {
         model.set_named("buffer_slots_i", SLOTS.into());
@@ -41,7 +39,7 @@ pub(super) fn check(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Str
 
 impl Pair<'_> {
     fn input(&mut self, number: u64, rng: &mut Rng) -> Result<(), String> {
-        // Waves: what is held grows, and shrinks again.
+        // Waves: the content grows, and shrinks again.
         let grows = number / 300 % 3 != 2;
         match rng.below(10) {
             0 => self.lie(number, rng),
@@ -94,7 +92,7 @@ impl Pair<'_> {
         }
     }
 
-    /// A core frees what it does not hold, or not so.
+    /// A core frees a range that it does not hold, or not in this form.
     fn lie(&mut self, number: u64, rng: &mut Rng) -> Result<(), String> {
         let core = CoreId(u16::try_from(rng.below(CORES + 2)).expect("few"));
         let mut range = SlotRange::new(rng.below(SLOTS + 70), rng.below(140));

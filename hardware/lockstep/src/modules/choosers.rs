@@ -1,4 +1,4 @@
-//! The modules that choose a core beside the policies.
+//! Compares the modules that choose a core with the policies.
 
 use super::{hash_of, same};
 use crate::model::Model;
@@ -13,7 +13,7 @@ const CORES: u16 = 48;
 const KEYS: u64 = 16;
 
 pub(super) fn jbsq(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
-    // Runs of 20,000: the bound, and how many of the cores there are, differ.
+    // Runs of 20,000, with different bounds and numbers of cores.
     for run in 0..inputs.div_ceil(20_000) {
         let bound = 1 + u32::try_from(run % 4).expect("few");
         let cores = [48, 2, 33][usize::try_from(run % 3).expect("few")];
@@ -28,7 +28,7 @@ pub(super) fn jbsq(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Stri
     Ok(())
 }
 
-/// A core is picked, and in the same cycle one ends.
+/// In one cycle a core is picked and a core ends an RPC.
 fn jbsq_input(model: &mut Model, soft: &mut Jbsq, cores: u16, rng: &mut Rng, number: u64) -> Result<(), String> {
     ["take_i", "freed_i"].iter().for_each(|port| model.set_named(port, 0));
     let pick = soft.pick();
@@ -60,7 +60,7 @@ fn set_header(model: &mut Model, header: &Header, by_key: bool) {
     model.set_named("by_key_i", by_key.into());
 }
 
-/// A header goes in each cycle, and its core comes out four cycles later.
+/// A header goes in each cycle; its core comes out four cycles later.
 pub(super) fn rss(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
     let (mut by_sender, mut by_key) = (Rss::new(CORES, seed), KeyHash::new(CORES));
     model.set_named("cores_i", CORES.into());
@@ -81,8 +81,7 @@ pub(super) fn rss(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Strin
     Ok(())
 }
 
-/// Inputs of which each is its number, offered and taken on by chance: they come out in order, with
-/// their hashes.
+/// Offers numbered inputs and takes them at random: they come out in order, with their hashes.
 pub(super) fn hash_ahead(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
     for run in 0..inputs.div_ceil(20_000) {
         // Mostly full, mostly empty, and one in each cycle.
@@ -124,7 +123,7 @@ fn ahead(model: &mut Model, is_by_key: bool, (offers, takes): (u32, u32), seed: 
             inside.push_back([number, core.0.into(), hash_of(&header, seed) % KEYS]);
         }
     }
-    // One a cycle, but for the five cycles that the first is here.
+    // One a cycle, after the five cycles of the first.
     let least = if (offers, takes) == (100, 100) { 20_000 - 5 } else { 1 };
     if taken >= least { Ok(()) } else { Err(format!("{taken} inputs in 20000 cycles, not {least}")) }
 }
@@ -136,7 +135,7 @@ pub(super) fn draw(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Stri
     for (port, draws_two) in [("take_one_i", false), ("take_two_i", true)] {
         ["take_one_i", "take_two_i"].iter().for_each(|port| model.set_named(port, 0));
         model.reset();
-        // The first are drawn.
+        // The first numbers are drawn.
         (0..5).for_each(|_| model.cycle());
         model.set_named(port, 1);
         let (mut one, mut two) = (Random::new(CORES, seed), TwoChoices::new(CORES, seed));
@@ -147,7 +146,7 @@ pub(super) fn draw(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Stri
                 same(number, "drawn", u64::from(one.choose(&Header::default()).0), first)?;
                 continue;
             }
-            // Loads that make the second of them, or the first, the less loaded.
+            // Makes the second, or the first, the less loaded.
             let is_second = number % 2 == 1;
             let load = |core: CoreId| u32::from(u64::from(core.0) != if is_second { second } else { first });
             let chosen = two.choose_by_load(&Header::default(), load);
@@ -157,7 +156,7 @@ pub(super) fn draw(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Stri
     draw_either(model, inputs / 2, seed)
 }
 
-/// One, two or none are taken in a cycle, by chance.
+/// Takes one, two or none in a cycle, at random.
 fn draw_either(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
     ["take_one_i", "take_two_i"].iter().for_each(|port| model.set_named(port, 0));
     model.reset();

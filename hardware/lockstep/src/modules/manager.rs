@@ -1,4 +1,4 @@
-//! `altocumulus_manager` beside [`Manager`].
+//! Compares `altocumulus_manager` with [`Manager`].
 
 use super::same;
 use crate::model::Model;
@@ -6,7 +6,7 @@ use crate::rng::Rng;
 use nebula_nic::schedule::{Manager, ManagerConfig, ThresholdRow, Thresholds};
 use nebula_nic::{GroupId, Span, Timestamp};
 
-/// As many as the model has rows.
+/// Of the model.
 const ROWS: u64 = 4;
 
 pub(super) fn check(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
@@ -85,7 +85,7 @@ fn input(
         0..4 => {
             soft.handle_arrival(at);
             hold(model, "arrival_i");
-            // The threshold is that of the next cycle.
+            // The threshold appears in the next cycle.
             model.cycle();
             same(number, "threshold", u64::from(soft.threshold()), model.get_named("threshold_o"))
         }

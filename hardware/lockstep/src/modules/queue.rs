@@ -1,5 +1,4 @@
-//! What counts and queues beside [`ArrivalQueue`], [`Admission`], a policy's credit, and the
-//! [`Frontend`].
+//! Compares modules with [`ArrivalQueue`], [`Admission`], a policy's credit, and the [`Frontend`].
 
 use super::same;
 use crate::model::Model;
@@ -39,7 +38,7 @@ pub(super) fn arrival_queue(model: &mut Model, inputs: u64, seed: u64) -> Result
     Ok(())
 }
 
-/// In one cycle an RPC is taken, a core has credit again, and another RPC joins.
+/// In one cycle an RPC leaves, a core has credit again, and another RPC joins.
 fn queue_input(
     model: &mut Model,
     soft: &mut ArrivalQueue,
@@ -62,8 +61,7 @@ fn queue_input(
             soft.withhold(core);
         }
     }
-    // A pop is asked for only where there is something, as the back end does: what there is is
-    // known in the cycle before.
+    // Pops only from a queue that was not empty in the previous cycle, as the back end does.
     model.set_named("pop_i", popped.is_some().into());
     model.set_named("withhold_i", withholds.into());
     let grants = rng.happens(40);
@@ -136,7 +134,7 @@ pub(super) fn admission(model: &mut Model, inputs: u64, seed: u64) -> Result<(),
         model.cycle();
         model.set_named("set_bound_i", 0);
         model.set_named("is_shared_i", (!per_core).into());
-        // One that is given away in the same cycle does not wait any more.
+        // An RPC dispatched in the same cycle no longer waits.
         let is_given = rng.happens(50);
         model.set_named("waiting_at_i", u64::from(waiting) + u64::from(is_given));
         model.set_named("given_i", is_given.into());

@@ -1,4 +1,4 @@
-//! `reassembler` beside [`Reassembler`], and `nack` beside [`NackMemory`].
+//! Compares `reassembler` with [`Reassembler`], and `nack` with [`NackMemory`].
 
 use super::{hash_of, same};
 use crate::model::Model;
@@ -68,7 +68,7 @@ pub(super) fn nack(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Stri
     Ok(())
 }
 
-/// Both tables, and the slots that are not in use: pieces of 40.
+/// Both tables, and the free slots: pieces of 40.
 struct Pair<'m> {
     model: &'m mut Model,
     soft: Reassembler,

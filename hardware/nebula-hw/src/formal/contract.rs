@@ -1,28 +1,26 @@
-//! Contracts of modules: what a module needs of its inputs and gives by its outputs, in
+//! Contracts of modules: what a module needs of its inputs and guarantees of its outputs, in
 //! hardware/formal/MODULE_contract.sv.
 //!
-//! One text serves twice. In the proof of the module itself `NEEDS` are assumed and `GIVES` are
-//! proved. Where another module is proved, this one is replaced by its ports: its outputs are
-//! anything that `GIVES` allows, and the `NEEDS` are proved. So nothing is assumed that is not
-//! proved.
+//! In the proof of the module itself `NEEDS` are assumed and `GIVES` are proved. In the proof of a
+//! module around it, it is replaced by its ports: its outputs are anything that `GIVES` allows, and
+//! its `NEEDS` are proved. So every assumption is proved.
 
 use nebula_shell::Failure;
 
-/// The module with its contract, and what else is known within it, before its end.
+/// The module, with its contract and other known facts before its end.
 pub(super) fn proved(module: &str, contract: &str, within: &str) -> Result<String, Failure> {
     let body = module.trim_end().strip_suffix("endmodule").ok_or_else(|| Failure::new("a module without an end"))?;
     Ok(format!("{body}{}{within}endmodule\n", said(contract, "assume", "assert")))
 }
 
-/// The ports of the module, with outputs that are whatever the contract allows.
+/// The ports of the module, with any outputs that the contract allows.
 pub(super) fn replaced(module: &str, contract: &str) -> Result<String, Failure> {
     let (header, _) = module.split_once("\n);\n").ok_or_else(|| Failure::new("a module without a list of ports"))?;
     let outputs: String = header.lines().filter_map(output).map(|(width, name)| free(width, name)).collect();
     Ok(format!("{header}\n);\n{outputs}{}endmodule\n", said(contract, "assert", "assume")))
 }
 
-/// The module with other values of its parameters: those that it has by default would take yosys
-/// long, for nothing.
+/// The module with other values of its parameters: the defaults would take yosys long, for nothing.
 pub(super) fn sized(module: &str, parameters: &[(&str, u32)]) -> Result<String, Failure> {
     let mut lines: Vec<String> = module.lines().map(str::to_owned).collect();
     for (name, value) in parameters {
@@ -48,7 +46,7 @@ fn output(line: &str) -> Option<(&str, &str)> {
     Some((width, name.trim()))
 }
 
-/// A port that is anything in each cycle: yosys' `anyseq`.
+/// A port with any value in each cycle: yosys' `anyseq`.
 fn free(width: &str, name: &str) -> String {
     format!("  (* anyseq *) logic {width} any_{name};\n  assign {name} = any_{name};\n")
 }

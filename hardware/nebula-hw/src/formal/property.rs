@@ -1,22 +1,20 @@
-//! What is proved, of which module, how, and the wrong change that each proof has to notice.
+//! The properties, with their modules and proofs, and the wrong change that each proof must notice.
 
-/// How a property is proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// ABC finds why (property-directed reachability).
+    /// By property-directed reachability.
     OfAnyLength,
-    /// Of any length, too: all that is asserted holds after one more cycle.
+    /// By induction: all assertions still hold after one more cycle.
     ByInduction,
 }
 
-/// What the property is an assertion of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Circuit {
     /// hardware/formal/MODULE_check.sv, which gives the module any inputs; the `assert` is in the
     /// `ifdef` of the property's name.
     Harness,
-    /// The module itself with these parameters, whose contract is proved. Of the modules in it,
-    /// some are replaced by their contracts, and some may answer anything.
+    /// The module itself with these parameters, whose contract is proved. Some of its submodules
+    /// are replaced by their contracts, and some may answer anything.
     Contract {
         parameters: &'static [(&'static str, u32)],
         replaced: &'static [&'static str],
@@ -24,14 +22,12 @@ pub(super) enum Circuit {
     },
 }
 
-/// A wrong change, which has to be found.
 pub(super) struct Mutant {
     pub(super) module: &'static str,
     pub(super) text: &'static str,
     pub(super) wrong: &'static str,
 }
 
-/// A property of a module.
 pub(super) struct Property {
     pub(super) name: &'static str,
     pub(super) module: &'static str,
@@ -49,7 +45,7 @@ const TAKES_ONE_SLOT_TOO_MANY: Mutant = Mutant {
 };
 const WALKS_ON: Mutant =
     Mutant { module: "backend", text: "((ended && !walked_q) || walked_q)", wrong: "(ended && !walked_q)" };
-/// Modules within the back end: those that its proof takes by their contracts, and those that may
+/// Submodules of the back end: those that its proof takes by their contracts, and those that may
 /// answer anything.
 const OF_BACKEND: &[&str] = &["admission", "nack", "reassembler", "recv_buffer"];
 const ANY_OF_BACKEND: &[&str] = &["arrival_queue", "credit", "draw", "jbsq", "round_robin"];

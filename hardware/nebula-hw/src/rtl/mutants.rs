@@ -1,7 +1,7 @@
-//! `nebula-hw rtl --mutants`: is there a way to break the RTL that the lockstep does not notice?
+//! `nebula-hw rtl --mutants`: does the lockstep notice each way to break the RTL?
 //!
-//! A mutant is data: a line of `hardware/mutants.txt` names a file, what stands in it once, and
-//! what it becomes. Each is compiled for the smallest geometry, and the lockstep has to find a
+//! A line of `hardware/mutants.txt` names a file, a text that occurs in it once, and its
+//! replacement. Each mutant is compiled for the smallest geometry, and the lockstep must find a
 //! difference.
 
 use std::fs;
@@ -15,7 +15,6 @@ const LIST: &str = "hardware/mutants.txt";
 const MODELS: &str = "hardware/lockstep/models.txt";
 const SMALLEST: &str = "backend16";
 
-/// One way to break the RTL.
 #[derive(Debug, PartialEq, Eq)]
 struct Mutant {
     file: String,
@@ -69,7 +68,6 @@ fn is_found(shell: &Shell, copy: &Path, mutant: &Mutant) -> Result<String, Failu
     check(shell, copy, mutant, SMALLEST)
 }
 
-/// The models of single modules that a file is of.
 fn models_of(models: &str, file: &str, text: impl Fn(&str) -> String) -> Vec<String> {
     let module = file.trim_end_matches(".sv");
     let words = models.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
@@ -106,7 +104,6 @@ fn check(shell: &Shell, copy: &Path, mutant: &Mutant, models: &str) -> Result<St
     }
 }
 
-/// The RTL with one place changed.
 fn write_copy(from: &Path, copy: &Path, mutant: &Mutant) -> Result<(), Failure> {
     fs::create_dir_all(copy).attempt("make a folder for the mutant")?;
     for entry in fs::read_dir(from).attempt("read hardware/rtl")? {
@@ -116,7 +113,7 @@ fn write_copy(from: &Path, copy: &Path, mutant: &Mutant) -> Result<(), Failure> 
             text = broken(&text, mutant)?;
         }
         let to = copy.join(entry.file_name());
-        // What has not changed keeps its time, so that it is not built again.
+        // Unchanged files keep their time, so that they are not built again.
         if fs::read_to_string(&to).is_ok_and(|last| last == text) {
             continue;
         }
@@ -125,7 +122,6 @@ fn write_copy(from: &Path, copy: &Path, mutant: &Mutant) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A file with the one place changed.
 fn broken(text: &str, mutant: &Mutant) -> Result<String, Failure> {
     match text.matches(&mutant.from).count() {
         1 => Ok(text.replace(&mutant.from, &mutant.to)),

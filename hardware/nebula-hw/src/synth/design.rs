@@ -1,14 +1,13 @@
-//! What is mapped: modules of hardware/rtl with the parameters of a core count.
+//! The mapped designs: modules of hardware/rtl with the parameters of a core count.
 
-/// One module with one set of parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Design {
     pub(super) module: &'static str,
-    /// What differs from the other designs of the module, in the tables.
+    /// Its difference from other designs of the module, in the tables.
     pub(super) what: &'static str,
     pub(super) cores: u32,
     pub(super) parameters: Vec<(&'static str, u32)>,
-    /// Its bit vectors are timed as flops as well, so that no path ends at a memory.
+    /// Also times its bit vectors as flops, so that no path ends at a memory.
     pub(super) has_window: bool,
     pub(super) on_fpga: bool,
     /// Small enough to be mapped in each CI run.
@@ -16,13 +15,13 @@ pub(super) struct Design {
 }
 
 impl Design {
-    /// A name for files and messages.
+    /// For files and messages.
     pub(super) fn name(&self) -> String {
         let values: Vec<String> = self.parameters.iter().map(|(name, value)| format!("{name}{value}")).collect();
         [vec![self.module.to_owned()], values].concat().join("-")
     }
 
-    /// The parameters as the scripts take them.
+    /// In the scripts' format.
     pub(super) fn words(&self) -> String {
         let words: Vec<String> = self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
         words.join(" ")
@@ -43,20 +42,19 @@ const fn slots(cores: u32) -> u32 {
     }
 }
 
-/// Places of the arrival queue, a power of two.
+/// Of the arrival queue; a power of two.
 const fn places(cores: u32) -> u32 {
     cores * 16
 }
 
-/// Bits of an arrival: sender, transfer, slot, bytes, key and time.
+/// Of an arrival: sender, transfer, slot, bytes, key and time.
 const ENTRY_BITS: u32 = 206;
 
-/// Bits of an input: what `pipeline` joins.
+/// Of an input: all fields that `pipeline` joins.
 const INPUT_BITS: u32 = 372;
 
 const CORE_COUNTS: [u32; 4] = [16, 64, 256, 1_024];
 
-/// Everything that is mapped.
 pub(super) fn all() -> Vec<Design> {
     [jbsq(), choices(), queues(), buffers(), parts(), reassemblers(), managers(), backends()].concat()
 }
@@ -74,7 +72,7 @@ fn jbsq() -> Vec<Design> {
     CORE_COUNTS.map(of).to_vec()
 }
 
-/// What chooses a core without looking at credits, and what refuses; their size hardly depends on
+/// Modules that choose a core without credits, and those that refuse; their size hardly depends on
 /// the cores.
 fn choices() -> Vec<Design> {
     let quick = |design| Design { is_quick: true, ..design };
@@ -90,7 +88,6 @@ fn choices() -> Vec<Design> {
     ]
 }
 
-/// Parts of the receive buffer that lie on its longest path.
 fn parts() -> Vec<Design> {
     let of = |module, what, width| Design { what, is_quick: true, ..design(module, 64, &[("Width", width)]) };
     let search = design("room_search", 64, &[("AddrW", 15)]);
@@ -138,8 +135,8 @@ fn managers() -> Vec<Design> {
     vec![design("altocumulus_manager", 256, &[("Groups", 16), ("Rows", 4), ("Descriptors", 16)])]
 }
 
-/// Stations joined: one queue, RPCs of one packet and frees that are trusted, which is what NEBULA
-/// has without its reassembler.
+/// The whole back end with one queue, single-packet RPCs and trusted frees: NEBULA without its
+/// reassembler.
 fn backends() -> Vec<Design> {
     let of = |(what, all)| {
         move |cores| {

@@ -6,7 +6,7 @@ use super::result::{FILE, Results, Row, parsed};
 use super::{picture, scale, verdict};
 use nebula_shell::Failure;
 
-/// The results, the page made of them, its data and its pictures.
+/// The results, and the page, data and pictures made from them.
 pub(crate) const FILES: [&str; 5] = [FILE, PAGE, DATA, PIPELINE, AREA];
 
 const PAGE: &str = "docs/HARDWARE.md";
@@ -14,17 +14,15 @@ const DATA: &str = "docs/data/hardware.tsv";
 const PIPELINE: &str = "docs/images/hardware-pipeline.svg";
 const AREA: &str = "docs/images/hardware-area.svg";
 
-/// A file and what it is to hold.
 type Expected = (&'static str, String);
 
-/// The generated files that differ from what the results say, by path; `text` gives a file of the
+/// The paths of generated files that differ from the results; `text` returns a file of the
 /// repository.
 pub(crate) fn stale<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Vec<&'static str>, Failure> {
     let differing = expected(&text)?.into_iter().filter(|(path, wanted)| text(path) != Some(wanted));
     Ok(differing.map(|(path, _)| path).collect())
 }
 
-/// The generated files as they are to be.
 pub(crate) fn expected<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Vec<Expected>, Failure> {
     let read = |path: &str| text(path).ok_or_else(|| Failure::new(format!("{path} is missing")));
     of_results(&parsed(read(FILE)?)?, read(PAGE)?)
@@ -51,7 +49,7 @@ fn tools(results: &Results) -> String {
     format!("Made with {}.", results.tools.join(" and "))
 }
 
-/// A line for each module, its cells between tabs: gates, area, power, path and clock.
+/// A line for each module, with tabs: gates, area, power, path and clock.
 fn modules(results: &Results) -> String {
     let head = [
         "module",
@@ -129,7 +127,6 @@ pub(super) fn rounded(gates: f64) -> u64 {
     gates.round() as u64
 }
 
-/// A number with a comma between thousands.
 pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();

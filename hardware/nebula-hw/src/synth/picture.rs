@@ -20,12 +20,10 @@ const ORANGE: RGBColor = RGBColor(0xB3, 0x4A, 0x00);
 const GREEN: RGBColor = RGBColor(0x1A, 0x6E, 0x2E);
 const PURPLE: RGBColor = RGBColor(0x7A, 0x2F, 0x9E);
 
-/// What is drawn on.
 type Surface<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
-/// Whether it could be drawn.
 type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// Draws on a sheet of paper of that size, and names the picture for screen readers.
+/// Draws on a sheet of that size, and names the picture for screen readers.
 fn sheet(title: &str, size: (u32, u32), draw: impl for<'a> Fn(&Surface<'a>) -> Drawn<'a>) -> Result<String, Failure> {
     let mut svg = String::new();
     let surface = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -37,7 +35,6 @@ fn sheet(title: &str, size: (u32, u32), draw: impl for<'a> Fn(&Surface<'a>) -> D
     Ok(svg)
 }
 
-/// Writes words at a place.
 fn text<'a>(surface: &Surface<'a>, words: &str, at: (i32, i32), size: i32, color: RGBColor, to: HPos) -> Drawn<'a> {
     let style = ("sans-serif", size).into_font().color(&color).pos(Pos::new(to, VPos::Center));
     surface.draw_text(words, &style, at)

@@ -1,4 +1,4 @@
-//! What yosys and OpenSTA print, as numbers.
+//! Parses the output of yosys and OpenSTA.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +8,24 @@ use super::scale;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Mapped {
     pub(super) cells: u64,
-    /// Area in NAND gates with two inputs, without what is kept as memory.
+    /// Area in NAND gates with two inputs, without memories.
     pub(super) gates: f64,
     pub(super) flops: u64,
     /// Memories that are kept apart.
     pub(super) memories: Vec<Memory>,
-    /// The longest path and what a flop needs before the edge, at 180 nm.
+    /// The longest path including a flop's setup time, at 180 nm.
     pub(super) path_ns: f64,
     /// At 180 nm, a clock of 100 MHz, and the activity that OpenSTA assumes; without memories.
     pub(super) watts: f64,
 }
 
 impl Mapped {
-    /// Bits of the memories that are kept apart.
     pub(super) fn memory_bits(&self) -> u64 {
         self.memories.iter().map(Memory::bits).sum()
     }
 }
 
-/// A memory: its name in the RTL, its words and the bits of one.
+/// Its name in the RTL, its words and the bits of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) name: String,
@@ -40,7 +39,6 @@ impl Memory {
     }
 }
 
-/// The cells of a module on an ECP5.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fpga {
     pub(super) lut4: u64,
@@ -52,7 +50,7 @@ pub(super) struct Fpga {
     pub(super) dp16kd: u64,
 }
 
-/// Reads the three reports of a module, or says what is missing in them.
+/// Reads the three reports of a module; the error is the missing part.
 pub(super) fn mapped(stat: &str, memories: &str, timing: &str) -> Result<Mapped, String> {
     let area = number_behind(stat, "Chip area for module").ok_or("no chip area in the statistics")?;
     let slack = slack(timing).ok_or("no slack in the timing report")?;
@@ -66,7 +64,6 @@ pub(super) fn mapped(stat: &str, memories: &str, timing: &str) -> Result<Mapped,
     })
 }
 
-/// Reads the statistics of a module on an ECP5.
 pub(super) fn fpga(stat: &str) -> Fpga {
     let count = |wanted: &str| cells(stat, |name| name == wanted);
     Fpga {
@@ -78,8 +75,8 @@ pub(super) fn fpga(stat: &str) -> Fpga {
     }
 }
 
-/// Counts the cells whose type passes: lines of two words, the second a number, behind the number
-/// of cells.
+/// Counts the cells of the wanted types, in the lines of type and number behind the number of
+/// cells.
 fn cells(stat: &str, is_wanted: impl Fn(&str) -> bool) -> u64 {
     let listed = stat.rsplit("Number of cells:").next().unwrap_or_default().lines().skip(1);
     let rows = listed.map_while(|line| {

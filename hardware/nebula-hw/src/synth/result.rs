@@ -1,4 +1,4 @@
-//! hardware/synth/results.json: what was mapped last, a row for each design.
+//! hardware/synth/results.json: the last results, a row for each design.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,27 +7,24 @@ use super::report::{Fpga, Mapped};
 use super::scale;
 use nebula_shell::{Attempt, Failure, Shell};
 
-/// Where the results are, from the root.
 pub(super) const FILE: &str = "hardware/synth/results.json";
 
-/// How far gates may be from the committed ones before a quick run says that those are old.
+/// A quick run accepts gates that differ this much from the committed ones.
 const SHARE_MAX: f64 = 0.05;
 
-/// What was mapped, and with what.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Results {
     pub(super) tools: Vec<String>,
     pub(super) rows: Vec<Row>,
 }
 
-/// One design.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) module: String,
     pub(super) what: String,
     pub(super) cores: u32,
     pub(super) parameters: String,
-    /// With its memories kept apart.
+    /// With separate memories.
     pub(super) mapped: Mapped,
     /// With its bit vectors as flops.
     pub(super) as_flops: Option<Mapped>,
@@ -47,12 +44,12 @@ impl Row {
         }
     }
 
-    /// The longest path at 180 nm: through bit vectors where they were mapped as flops.
+    /// The longest path at 180 nm: through bit vectors if they were mapped as flops.
     pub(super) fn path_ns(&self) -> f64 {
         self.as_flops.as_ref().map_or(self.mapped.path_ns, |mapped| mapped.path_ns)
     }
 
-    /// One line for the terminal.
+    /// For the terminal.
     pub(super) fn line(&self) -> String {
         let Mapped { gates, flops, .. } = &self.mapped;
         let memory_bits = self.mapped.memory_bits();
@@ -71,7 +68,7 @@ impl Row {
 }
 
 impl Results {
-    /// These, with the rows of `others` in the places of their former ones.
+    /// Replaces rows by those of `others`.
     pub(super) fn with(mut self, others: Self) -> Self {
         self.tools = others.tools;
         for row in others.rows {
@@ -83,7 +80,7 @@ impl Results {
         self
     }
 
-    /// These, in the order in which designs are listed; rows of none of them follow.
+    /// In the order of the designs; other rows follow.
     pub(super) fn in_order(mut self, designs: &[Design]) -> Self {
         let is_of = |row: &Row, design: &Design| row.module == design.module && row.parameters == design.words();
         let place = |row: &Row| designs.iter().position(|design| is_of(row, design)).unwrap_or(designs.len());
@@ -92,7 +89,7 @@ impl Results {
     }
 }
 
-/// Reads the file; where there is none, nothing was mapped yet.
+/// Empty if there is no file yet.
 pub(super) fn read(shell: &Shell) -> Result<Results, Failure> {
     let path = shell.root().join(FILE);
     if !path.exists() {
@@ -101,7 +98,6 @@ pub(super) fn read(shell: &Shell) -> Result<Results, Failure> {
     parsed(&std::fs::read_to_string(path).attempt(format!("read {FILE}"))?)
 }
 
-/// The results in a text.
 pub(super) fn parsed(text: &str) -> Result<Results, Failure> {
     serde_json::from_str(text).attempt(format!("read {FILE}"))
 }
@@ -113,8 +109,8 @@ pub(super) fn write(shell: &Shell, results: &Results) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails where gates or flops are not the committed ones. Another version of the tools gives other
-/// gates, which is no fault.
+/// Fails if gates or flops differ from the committed ones. Another version of the tools may give
+/// other gates and is not compared.
 pub(super) fn compared(measured: &Results, written: &Results) -> Result<(), Failure> {
     if measured.tools != written.tools {
         println!("nebula-hw: not compared with {FILE}, which {} made", written.tools.join(" and "));
@@ -142,7 +138,6 @@ pub(super) mod tests {
     use super::*;
     use crate::synth::report::Memory;
 
-    /// A row of round numbers.
     pub(in super::super) fn row(module: &str, cores: u32, gates: f64) -> Row {
         let memory = Memory { name: "used".to_owned(), words: 1, width: 64 };
         let mapped = Mapped { cells: 10, gates, flops: 5, memories: vec![memory], path_ns: 4.0, watts: 1e-3 };

@@ -1,5 +1,4 @@
-//! From the 180 nm at which the open cells are characterized to 22 nm, by rules of thumb that are
-//! named.
+//! Scales from the open cells' 180 nm to 22 nm, by rules of thumb.
 //!
 //! | what | rule | why |
 //! |---|---|---|
@@ -7,15 +6,14 @@
 //! | area | × (22/180)² | both sides of a cell shrink with the gate length |
 //! | energy of a transition | × 1/8 × (0.8 V / 1.8 V)² | capacitance goes with length, energy with the square of the supply |
 //!
-//! They hold within some 30 %. Wires, which do not shrink that way, and leakage, which grows, are
-//! not in them.
+//! They hold within some 30 %, without wires, which shrink less, and leakage, which grows.
 
-/// The area of the cell that gates are counted in, a NAND with two inputs, in µm².
+/// The area of a NAND with two inputs, the unit of gates.
 pub(super) const NAND2_UM2: f64 = 24.0;
 /// The clock at which power is estimated, in GHz: one decision each half nanosecond, 64 B packets
 /// at 1 Tbps.
 pub(super) const GOAL_GHZ: f64 = 2.0;
-/// The period that the timing script gives the clock, in ns.
+/// The clock's period in the timing script.
 pub(super) const SCRIPT_PERIOD_NS: f64 = 10.0;
 
 const DELAY: f64 = 1.0 / 8.0;
@@ -27,22 +25,19 @@ pub(super) fn gates(um2: f64) -> f64 {
     um2 / NAND2_UM2
 }
 
-/// The area of gates at 22 nm, in mm².
 pub(super) fn mm2_at_22nm(gates: f64) -> f64 {
     gates * NAND2_UM2 * LENGTH * LENGTH / 1e6
 }
 
-/// A delay at 22 nm, in ns.
 pub(super) fn ns_at_22nm(ns: f64) -> f64 {
     ns * DELAY
 }
 
-/// The clock that a path allows at 22 nm, in GHz.
 pub(super) fn ghz_at_22nm(path_ns: f64) -> f64 {
     1.0 / ns_at_22nm(path_ns)
 }
 
-/// Switching power at 22 nm and [`GOAL_GHZ`], of watts at 180 nm and the script's clock; in mW.
+/// Switching power at [`GOAL_GHZ`], from the power at 180 nm and the script's clock.
 pub(super) fn mw_at_22nm(watts: f64) -> f64 {
     watts * 1e3 * GOAL_GHZ * SCRIPT_PERIOD_NS * DELAY * VOLTS * VOLTS
 }
@@ -51,8 +46,7 @@ pub(super) fn mw_at_22nm(watts: f64) -> f64 {
 /// switches each cycle.
 ///
 /// OpenSTA adds up how often the inputs of a cell switch. Through the XORs of a multiplier that sum
-/// doubles at each level, and says of a net that it switches thousands of times a cycle: such a
-/// figure is none.
+/// doubles at each level, to thousands of switches a cycle: such a figure is invalid.
 const PJ_PER_GATE_MAX: f64 = 0.1;
 
 /// Whether as many gates can spend these watts at the script's clock.

@@ -1,18 +1,17 @@
-//! The SystemVerilog files of a folder, one module a file, and which of them a module is made of.
+//! The SystemVerilog files of a folder, one module a file, and the files of each module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use nebula_shell::{Attempt, Failure};
 
-/// Texts by the name of their module.
+/// By the name of their module.
 pub(crate) struct Sources {
     folder: PathBuf,
     texts: BTreeMap<String, String>,
 }
 
 impl Sources {
-    /// Reads the files of a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, Failure> {
         let mut texts = BTreeMap::new();
         for entry in folder.read_dir().attempt(format!("list {}", folder.display()))?.flatten() {
@@ -25,12 +24,11 @@ impl Sources {
         Ok(Self { folder: folder.to_owned(), texts })
     }
 
-    /// All files.
     pub(crate) fn all(&self) -> Vec<String> {
         self.texts.keys().map(|name| self.path(name)).collect()
     }
 
-    /// The files of a module and of all that it has instances of.
+    /// The files of a module and of its submodules.
     pub(crate) fn of(&self, module: &str) -> Vec<String> {
         self.modules(module).iter().map(|name| self.path(name)).collect()
     }
@@ -39,26 +37,25 @@ impl Sources {
         self.folder.join(format!("{name}.sv")).to_string_lossy().into_owned()
     }
 
-    /// Their texts, one after the other, without comments.
+    /// The texts of those files without comments, one after the other.
     pub(crate) fn text_of(&self, module: &str) -> String {
         let modules = self.modules(module);
         let lines = modules.iter().filter_map(|name| self.texts.get(name)).flat_map(|text| text.lines());
         lines.map(|line| line.split("//").next().unwrap_or_default().trim_end().to_owned() + "\n").collect()
     }
 
-    /// The same with a text in one module replaced, which has to be there once.
+    /// A copy with a text in one module replaced, which must occur once.
     pub(crate) fn with(&self, module: &str, text: &str, by: &str) -> Result<Self, Failure> {
         let old = self.texts.get(module).filter(|old| old.matches(text).count() == 1);
         let old = old.ok_or_else(|| Failure::new(format!("{module}.sv does not have `{text}` once")))?;
         Ok(self.replacing(module, old.replace(text, by)))
     }
 
-    /// The text of a module's file.
     pub(crate) fn text(&self, module: &str) -> Option<&str> {
         self.texts.get(module).map(String::as_str)
     }
 
-    /// The same with another text for a module.
+    /// A copy with another text for a module.
     pub(crate) fn replacing(&self, module: &str, text: String) -> Self {
         let mut texts = self.texts.clone();
         texts.insert(module.to_owned(), text);

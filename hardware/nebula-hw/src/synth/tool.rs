@@ -1,5 +1,4 @@
-//! Runs yosys and OpenSTA on one module: the scripts are in hardware/synth, their words in the
-//! environment.
+//! Runs yosys and OpenSTA on one module, by scripts in hardware/synth that read the environment.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,10 +8,9 @@ use super::report::{self, Fpga, Mapped};
 use super::source::Sources;
 use nebula_shell::{Attempt, Failure, Shell, line_of};
 
-/// Where Debian's `qflow-tech-osu018` puts the open cells: 180 nm, typical.
+/// The open cells of Debian's `qflow-tech-osu018`: 180 nm, typical.
 const LIBERTY: &str = "/usr/share/qflow/tech/osu018/osu018_stdcells.lib";
 
-/// The tools, and the folder that their files go to.
 pub(super) struct Tools<'a> {
     shell: &'a Shell,
     rtl: Sources,
@@ -27,7 +25,7 @@ pub(super) enum Window {
 }
 
 impl<'a> Tools<'a> {
-    /// Finds the tools and the RTL; what is missing is the error.
+    /// Finds the tools and the RTL; the inner error names the missing ones.
     pub(super) fn find(shell: &'a Shell, rtl: &Path) -> Result<Result<Self, String>, Failure> {
         if let Some(missing) = missing(shell) {
             return Ok(Err(missing));
@@ -37,7 +35,6 @@ impl<'a> Tools<'a> {
         Ok(Ok(Self { shell, rtl: Sources::read(rtl)?, folder }))
     }
 
-    /// What the tools call themselves.
     pub(super) fn versions(&self) -> Vec<String> {
         let first = |program: &str, args: &[&str]| {
             let output = self.shell.command(program).args(args).output().ok()?;
@@ -47,7 +44,7 @@ impl<'a> Tools<'a> {
         first("yosys", &["-V"]).into_iter().chain(sta).collect()
     }
 
-    /// Fails where any module has a latch.
+    /// Fails if any module has a latch.
     pub(super) fn find_latches(&self) -> Result<(), Failure> {
         let mut yosys = self.shell.command("yosys");
         yosys.args(["-q", "-c", "hardware/synth/latches.tcl"]).env("RTL", self.rtl.all().join(" "));
@@ -72,7 +69,6 @@ impl<'a> Tools<'a> {
             .map_err(|missing| Failure::new(format!("{}: {missing}", design.name())))
     }
 
-    /// Maps onto the cells of an ECP5.
     pub(super) fn map_fpga(&self, design: &Design) -> Result<Fpga, Failure> {
         let netlist = self.folder.join(format!("{}-ecp5", design.name()));
         self.unless_done(&netlist, &["ecp5.tcl"], design, || {
@@ -81,8 +77,8 @@ impl<'a> Tools<'a> {
         Ok(report::fpga(&read(&netlist.with_extension("ecp5"))?))
     }
 
-    /// Runs the tools, unless they ran before on the same sources, scripts and parameters: a file
-    /// beside the netlist holds all of these.
+    /// Runs the tools, unless they ran on the same sources, scripts and parameters: a file next to
+    /// the netlist records these.
     fn unless_done(
         &self,
         netlist: &Path,
@@ -111,7 +107,7 @@ impl<'a> Tools<'a> {
     }
 }
 
-/// What has to be installed, as one line.
+/// The missing packages, as one line.
 fn missing(shell: &Shell) -> Option<String> {
     let programs = [("yosys", "yosys", "-V"), ("sta", "opensta", "-version")];
     let absent = programs.into_iter().filter(|(program, _, version)| !shell.has(program, &[version]));
@@ -122,7 +118,7 @@ fn missing(shell: &Shell) -> Option<String> {
     (!packages.is_empty()).then(|| format!("apt-get install {}", packages.join(" ")))
 }
 
-/// Runs to the end with all output in a file, whose last lines explain a failure.
+/// Runs a command with its output in a file, whose last lines explain a failure.
 pub(crate) fn done(command: &mut Command, log: &Path) -> Result<(), Failure> {
     let line = line_of(command);
     let output = command.output().attempt(format!("start `{line}`"))?;

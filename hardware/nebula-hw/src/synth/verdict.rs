@@ -1,14 +1,13 @@
-//! The figures beside those of the papers and of our own goals: a verdict where one is possible,
-//! else why there is none.
+//! Compares the figures with those of the papers and with our goals: a verdict, or why there is
+//! none.
 
 use super::page::{rounded, thousands};
 use super::result::{Results, Row};
 use super::scale;
 
-/// What is compared, what was published or wanted, what we have, the verdict.
+/// The quantity, its published value or goal, our value, the verdict.
 type Line = [String; 4];
 
-/// The table of verdicts.
 pub(super) fn table(results: &Results) -> String {
     let lines = [bits(results), cam_power(results), area(), period(results), growth(results)];
     let rows = lines.into_iter().flatten().map(|cells| format!("| {} |", cells.join(" | ")));
@@ -36,7 +35,7 @@ fn fastest<'a>(results: &'a Results, module: &str, cores: u32) -> Option<&'a Row
     rows.min_by(|one, other| one.path_ns().total_cmp(&other.path_ns()))
 }
 
-/// Bits of the bit vector for 540 KB.
+/// Of the bit vector for 540 KB.
 const BITVECTOR_BITS: u64 = 8_640;
 
 fn bits(results: &Results) -> Option<Line> {
@@ -84,7 +83,7 @@ fn period(results: &Results) -> Option<Line> {
     ]))
 }
 
-/// The most that JBSQ may grow from 64 to 256 cores.
+/// From 64 to 256 cores.
 const GROWTH_MAX: f64 = 4.2;
 
 fn growth(results: &Results) -> Option<Line> {

@@ -1,11 +1,5 @@
-//! The page of the block level: tail latency and DRAM bandwidth over the rate, and breakdowns of
-//! time and traffic, for each design.
-//!
-//! | module | what it draws |
-//! |---|---|
-//! | `curve` | curves over the rate, or the highest rates under the SLO |
-//! | `series` | the points of each design |
-//! | `stack` | stacked bars: time by stage, traffic by cause and by part |
+//! The page of the block level, for each design: tail latency and DRAM bandwidth over the rate, and
+//! breakdowns of time and traffic.
 
 mod curve;
 mod series;
@@ -17,7 +11,7 @@ use super::page::{Figure, Page, Table};
 use nebula_sim::study::blocks::{Findings, Found, breakdown};
 use nebula_ui::output::{Row, units};
 
-/// The page; `rows` are those of the table on the terminal.
+/// `rows` are those of the table on the terminal.
 pub(crate) fn render(findings: &Findings, rows: &[Row], footer: &str) -> String {
     let caption = "± is half the 95 % confidence interval, relative to the figure. NACKed: share of all RPCs. \
         Service: from the start on a core until the buffer is free. Queued at core: dispatched to a core that was serving another RPC.";
@@ -35,7 +29,7 @@ pub(crate) fn render(findings: &Findings, rows: &[Row], footer: &str) -> String 
     parts.into_iter().fold(page, with_part).remarks("How to read this", &remarks()).finish(footer)
 }
 
-/// The chart of `--plot`: the time by stage with `--breakdown`, otherwise the tail.
+/// For `--plot`: the time by stage with `--breakdown`, otherwise the tail.
 pub(crate) fn plot(findings: &Findings, is_breakdown: bool) -> Figure {
     match (is_breakdown, findings.setting.searches) {
         (true, _) => stack::time_figure(findings),
@@ -64,8 +58,6 @@ fn table(caption: &str, rows: &[Row]) -> Table {
         rows: rows.iter().map(Row::texts).collect(),
     }
 }
-
-// -- text --
 
 fn verdict(findings: &Findings) -> String {
     let slo = units::span(findings.setting.slo);

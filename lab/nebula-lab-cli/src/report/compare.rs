@@ -1,5 +1,5 @@
-//! The page of `nebula compare`: the load that each system sustains under the SLO, and how its
-//! cores spend their time there.
+//! The page of `nebula compare`: the load that each system sustains under the SLO, and its use of
+//! core time there.
 
 use nebula_sim::CoreTime;
 
@@ -13,7 +13,7 @@ use nebula_ui::output::{Row, units};
 
 const _: () = assert!(CoreTime::NAMES.len() <= NUMERALS.len());
 
-/// The page; `rows` are those of the table on the terminal, `sources` describes each system.
+/// `rows` are those of the table on the terminal, `sources` describes each system.
 pub(crate) fn render(found: &[Found], rows: &[Row], setting: &str, sources: &[String], footer: &str) -> String {
     let table = Table {
         caption: "± is half the 95 % confidence interval, relative to the figure. Shares are of the \
@@ -51,8 +51,7 @@ fn figures(found: &[Found]) -> Vec<Figure> {
     figures
 }
 
-/// Core time by use: at the load that the search found, or at the highest load common to all
-/// systems.
+/// At the load that the search found, or at the highest load common to all systems.
 fn time_figure(found: &[Found]) -> Figure {
     let searched = found.iter().any(|one| one.point.ask == Ask::FindLoad);
     let common = found.iter().filter_map(|one| one.figures).map(|figures| figures.load).fold(0.0, f64::max);

@@ -14,7 +14,7 @@ use nebula_sim::{Flows, Interval, Met, Source, System, Tier};
 use nebula_ui::output::text::{load as load_text, time};
 use nebula_ui::output::{Row, units};
 
-/// The page; `rows` are those of the table on the terminal.
+/// `rows` are those of the table on the terminal.
 pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {
     let caption = "± is half the 95 % confidence interval, relative to the figure. NACKed: share of all RPCs.";
     let table = Table {
@@ -30,7 +30,6 @@ pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {
         .finish(footer)
 }
 
-/// The chart of `--plot`.
 pub(crate) fn plot(found: &[Found]) -> Figure {
     if is_search(found) { at_slo_figure(found) } else { tail_figure(found) }
 }
@@ -49,7 +48,6 @@ fn is_search(found: &[Found]) -> bool {
     found.iter().any(|found| found.point.ask == Ask::FindLoad)
 }
 
-/// The points of one policy, in the order of their loads.
 struct Series<'a> {
     name: String,
     look: (Color, Marker),
@@ -95,8 +93,6 @@ fn load_axis(found: &[Found]) -> Axis {
     Axis { label: label.to_owned(), from, to, unit: Unit::Number, ticks: ticks_between(from, to, load_text) }
 }
 
-// -- tail over load --
-
 fn tail_figure(found: &[Found]) -> Figure {
     let all = series(found);
     let dot = |figures: &Figures| {
@@ -135,8 +131,6 @@ fn log_ns(ns: f64) -> f64 {
     (ns.max(1.0) / 1e3).log10()
 }
 
-// -- queue over load --
-
 fn depth_figure(found: &[Found]) -> Figure {
     let all = series(found);
     let dot = |of: fn(&Figures) -> Interval| {
@@ -172,8 +166,6 @@ fn depth_figure(found: &[Found]) -> Figure {
     Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
 }
 
-// -- NACKs over load --
-
 fn nack_figure(found: &[Found]) -> Figure {
     let all = series(found);
     let refused = |figures: &Figures| Dot::at(figures.load, 100.0 * (1.0 - figures.outcome.accepted.value));
@@ -198,8 +190,6 @@ fn nack_figure(found: &[Found]) -> Figure {
     let caption = "RPCs that their client gave up after its last retry.";
     Figure { chart, legend, caption: caption.to_owned() }
 }
-
-// -- the highest load under the SLO --
 
 fn at_slo_figure(found: &[Found]) -> Figure {
     // From top to bottom, in the order of the table.
@@ -241,9 +231,6 @@ fn at_slo_figure(found: &[Found]) -> Figure {
     Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
 }
 
-// -- text --
-
-/// The points of a chart as text, for screen readers.
 fn describe(all: &[Series<'_>], in_words: impl Fn(&Figures) -> String) -> String {
     let of_series = |series: &Series<'_>| {
         let points: Vec<String> = series.points.iter().map(|(_, figures)| in_words(figures)).collect();

@@ -5,7 +5,6 @@ use nebula_lab::Answer;
 use super::page::{Page, Table};
 use nebula_ui::output::Row;
 
-/// The page.
 pub(crate) fn render(answer: &Answer, footer: &str) -> String {
     let rows = &answer.rows;
     let table = Table {

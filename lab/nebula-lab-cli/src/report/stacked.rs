@@ -3,38 +3,33 @@
 use super::chart::{Axis, Chart, Dot, Line, Stroke, Unit, block_look, block_sample, round_ticks};
 use super::page::Figure;
 
-/// One kind of piece, in every bar.
 pub(super) struct Piece<T> {
-    /// The index of its look, the same in all charts.
+    /// The same in all charts.
     pub(super) look: usize,
     pub(super) name: &'static str,
     pub(super) size: Box<dyn Fn(&T) -> f64>,
 }
 
-/// Bars with the same kinds of pieces.
 pub(super) struct Stack<T> {
     pub(super) title: String,
     pub(super) axis: &'static str,
-    /// What a bar represents.
+    /// The thing that a bar represents.
     pub(super) of: &'static str,
     pub(super) unit: Unit,
     pub(super) tick: fn(f64) -> String,
-    /// A size as text, for screen readers.
+    /// For screen readers.
     pub(super) show: fn(f64) -> String,
     pub(super) pieces: Vec<Piece<T>>,
 }
 
-/// The labels of pieces and legend.
 pub(super) const NUMERALS: [&str; 11] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"];
 
-/// One bar and its vertical position.
 pub(super) struct Bar<'a, T> {
     pub(super) name: String,
     height: f64,
     figures: &'a T,
 }
 
-/// Bars from top to bottom, in the order of the command line.
 pub(super) fn bars<'a, T>(shown: impl ExactSizeIterator<Item = (String, &'a T)>) -> Vec<Bar<'a, T>> {
     let count = shown.len();
     let bar = |(index, (name, figures))| Bar { name, height: (count - index) as f64, figures };
@@ -42,7 +37,6 @@ pub(super) fn bars<'a, T>(shown: impl ExactSizeIterator<Item = (String, &'a T)>)
 }
 
 impl<T> Stack<T> {
-    /// The chart of these bars.
     pub(super) fn figure(&self, bars: &[Bar<'_, T>], caption: &str) -> Figure {
         let to = bars.iter().map(|bar| self.total(bar.figures)).fold(0.0, f64::max).max(1e-3) * 1.05;
         let ticks = bars.iter().map(|bar| (bar.height, bar.name.clone())).collect();
@@ -61,7 +55,7 @@ impl<T> Stack<T> {
         Figure { chart, legend: self.pieces.iter().enumerate().map(sample).collect(), caption: caption.to_owned() }
     }
 
-    /// The pieces of one kind, each after the preceding pieces of its bar.
+    /// Each piece follows the preceding pieces of its bar.
     fn line(&self, index: usize, bars: &[Bar<'_, T>]) -> Line {
         let piece = &self.pieces[index];
         let (color, is_hollow) = block_look(piece.look);

@@ -1,15 +1,12 @@
-//! Compares a run with the golden rows: which values are no longer reproduced?
+//! Finds golden values that a run no longer reproduces.
 
 use nebula_lab::reproduce::{self, Comparison, Effort, REPRODUCED};
 use nebula_sim::reproduce::{Entry, GOLDEN_FULL, GOLDEN_QUICK};
 
 use nebula_ui::output::Failure;
 
-/// Compares the verdicts of `entries` with those of the golden rows.
-///
-/// # Errors
-///
-/// A fault that names the values that are no longer reproduced.
+/// Compares the verdicts of `entries` with the golden rows; fails with the values that are no
+/// longer reproduced.
 pub(super) fn check(effort: Effort, entries: &[Entry], found: &[Comparison]) -> Result<(), Failure> {
     let text = if effort == Effort::Quick { GOLDEN_QUICK } else { GOLDEN_FULL };
     let golden = reproduce::parse(text).map_err(|error| Failure::fault(format!("the golden rows: {error}")))?;
@@ -21,7 +18,6 @@ pub(super) fn check(effort: Effort, entries: &[Entry], found: &[Comparison]) -> 
     Err(Failure::fault(format!("no longer reproduced, but reproduced in the golden rows: {}", lost.join(", "))))
 }
 
-/// The ids that `golden` has as reproduced and `found` does not.
 fn lost<'a>(golden: impl Iterator<Item = &'a Comparison>, found: &[Comparison]) -> Vec<&'a str> {
     let is_kept = |id: &str| found.iter().any(|one| one.id == id && one.verdict == REPRODUCED);
     golden.filter(|one| one.verdict == REPRODUCED && !is_kept(&one.id)).map(|one| one.id.as_str()).collect()

@@ -3,8 +3,6 @@
 
 use nebula_lab::reproduce::{Comparison, Counted};
 
-/// Verdicts by paper, a table of the published values, the reasons for differences, and a table of
-/// the variants.
 pub(super) fn tables(comparisons: &[Comparison]) -> String {
     let (published, notes): (Vec<&Comparison>, Vec<&Comparison>) =
         comparisons.iter().partition(|comparison| comparison.published.is_some());
@@ -24,7 +22,6 @@ pub(super) fn tables(comparisons: &[Comparison]) -> String {
     text
 }
 
-/// How many published values of each paper have which verdict, in the order of the rows.
 fn by_paper(published: &[&Comparison]) -> String {
     let mut papers: Vec<&str> = Vec::new();
     for one in published {
@@ -43,7 +40,7 @@ fn by_paper(published: &[&Comparison]) -> String {
     text
 }
 
-/// The paper's name and year, which a source begins with.
+/// The paper's name and year, at the beginning of a source.
 fn paper(one: &Comparison) -> &str {
     let source = one.source.as_deref().unwrap_or_default();
     source.split_once("), ").map_or(source, |(name, _)| &source[..=name.len()])
@@ -64,7 +61,7 @@ fn claim(one: &Comparison) -> String {
     )
 }
 
-/// The verdict; of a claim that is made twice, with the place where it is counted.
+/// For a claim that is made twice, with the place where it is counted.
 fn verdict(one: &Comparison) -> String {
     let counted = one.same_as.as_ref().map_or(String::new(), |id| format!(" (counted as `{id}`)"));
     format!("{}{counted}", one.verdict)
@@ -78,7 +75,7 @@ fn ours(one: &Comparison) -> String {
     format!("{} {}", one.value(), one.ends())
 }
 
-/// The first two words of an id are its entry's.
+/// The first two words of an id.
 fn entry(id: &str) -> &str {
     id.match_indices('/').nth(1).map_or(id, |(end, _)| &id[..end])
 }

@@ -10,8 +10,7 @@ use crate::report::chart::{
 use crate::report::page::{Figure, Page, Table};
 use nebula_ui::output::text::{load, time};
 
-/// The page, a complete HTML document: tables of the entries that have comparisons, under the
-/// pictures if there are any.
+/// Tables of the entries that have comparisons, under the pictures if there are any.
 pub(super) fn render(entries: &[Entry], comparisons: &[Comparison], pictures: &[&Picture], footer: &str) -> String {
     let verdict = Counted::of(comparisons.iter()).to_string();
     let figures: Vec<Figure> = pictures.iter().map(|picture| figure(picture)).collect();
@@ -60,7 +59,6 @@ fn notes(entry: &Entry, variants: &[&Comparison]) -> Table {
     }
 }
 
-/// The part of an id after its entry's.
 fn short<'a>(entry: &Entry, id: &'a str) -> &'a str {
     id.strip_prefix(entry.id).map_or(id, |rest| rest.trim_start_matches('/'))
 }
@@ -73,8 +71,6 @@ fn explained(entry: &Entry, claims: &[&Comparison]) -> Vec<String> {
     };
     claims.iter().map(words).collect()
 }
-
-// -- charts --
 
 fn figure(picture: &Picture) -> Figure {
     let lines = picture.curves.iter().enumerate().flat_map(|(index, curve)| lines(picture, index, curve)).collect();
@@ -89,7 +85,6 @@ fn figure(picture: &Picture) -> Figure {
     Figure { chart, legend: legend(picture), caption: caption(picture).to_owned() }
 }
 
-/// Our points with their intervals, and the published points.
 fn lines(picture: &Picture, index: usize, curve: &Curve) -> [Line; 2] {
     let ((color, marker), marker_of) = (look(index), Some);
     let dot = |point: &Point| {
@@ -129,7 +124,6 @@ fn caption(picture: &Picture) -> &'static str {
     }
 }
 
-/// The content of the chart as text, for screen readers.
 fn description(picture: &Picture) -> String {
     let point = |point: &Point| format!("{} at {}", words(picture.y, point.value.value), words(picture.x, point.at));
     let curve =
@@ -137,9 +131,6 @@ fn description(picture: &Picture) -> String {
     picture.curves.iter().map(curve).collect::<Vec<_>>().join(" ")
 }
 
-// -- axes --
-
-/// The position of a value on an axis.
 fn place(measure: Measure, value: f64) -> f64 {
     match measure {
         Measure::Load
@@ -200,7 +191,7 @@ fn linear(label: &str, to: f64, tick: impl Fn(f64) -> String) -> Axis {
     Axis { label: label.to_owned(), from: 0.0, to, unit: Unit::Number, ticks: ticks_between(0.0, to, tick) }
 }
 
-/// The whole decades around the logarithms `low` and `high`, in µs.
+/// Whole decades around the logarithms `low` and `high`, in µs.
 #[expect(clippy::cast_possible_truncation, reason = "logarithms of latencies in µs, -3 to 8")]
 fn latency(low: f64, high: f64) -> Axis {
     let (from, to) = (low.floor() as i32, high.ceil() as i32);
@@ -217,7 +208,7 @@ fn ends_along(picture: &Picture) -> Vec<f64> {
     ends
 }
 
-/// The values without the ends of intervals: a bar that is longer than the chart is clipped.
+/// Without the ends of intervals: a bar longer than the chart is clipped.
 fn ends_upright(picture: &Picture) -> Vec<f64> {
     let ours = picture.curves.iter().flat_map(|curve| &curve.points).map(|point| point.value.value);
     let published = picture.curves.iter().flat_map(|curve| &curve.published).map(|&(_, value)| value);

@@ -10,7 +10,7 @@ use nebula_ui::output::Failure;
 
 const HEADER: [&str; 7] = ["policy", "load", "rpc", "arrival_ns", "core", "start_ns", "end_ns"];
 
-/// Writes the RPCs of all points. Of one that was refused, core, start and end are empty.
+/// Writes the RPCs of all points. A refused RPC has no core, start and end.
 pub(super) fn write(path: &Path, traces: &[Trace]) -> Result<(), Failure> {
     let failed = |error: csv::Error| Failure::fault(format!("cannot write {}: {error}", path.display()));
     let mut file = csv::Writer::from_path(path).map_err(failed)?;

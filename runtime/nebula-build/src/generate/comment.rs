@@ -2,7 +2,7 @@
 
 use protox::prost_reflect::FileDescriptor;
 
-/// The comment that stands before a declaration in the `.proto`, as documentation.
+/// The comment before a declaration in the `.proto`.
 pub(super) fn comment(file: &FileDescriptor, path: &[i32], indent: &str) -> String {
     let locations = file.file_descriptor_proto().source_code_info.iter().flat_map(|info| &info.location);
     let found = locations.into_iter().find(|location| location.path == path);

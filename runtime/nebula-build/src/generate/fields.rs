@@ -7,14 +7,14 @@ use std::fmt::Write;
 /// The largest number whose key is one byte.
 const NUMBER_MAX: u32 = 15;
 
-/// How the value of a field is written, as its key says.
+/// Wire types.
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const DELIMITED: u32 = 2;
 const FIXED32: u32 = 5;
 
-/// A plain field: its number, and the code that reads it from `rest`, that reads it if `rest`
-/// begins with it, and that writes it to `to`.
+/// A plain field: its number, and code that reads it from `rest`, reads it if `rest` begins with
+/// it, and writes it to `to`.
 struct Plain {
     number: u32,
     read: String,
@@ -22,7 +22,7 @@ struct Plain {
     put: String,
 }
 
-/// Appends what reads and writes the message `name`.
+/// Appends the code that reads and writes the message `name`.
 pub(super) fn append(text: &mut String, message: &MessageDescriptor, name: &str) {
     let mut fields: Vec<_> = message.fields().filter_map(|field| plain(&field)).collect();
     // As protobuf's own libraries write them.
@@ -41,7 +41,7 @@ pub(super) fn append(text: &mut String, message: &MessageDescriptor, name: &str)
     text.push_str("}\n");
 }
 
-/// Whether a field allocates what it holds.
+/// Whether a field's value is allocated.
 fn owns(field: &FieldDescriptor) -> bool {
     field.is_list() || field.is_map() || matches!(field.kind(), Kind::String | Kind::Bytes | Kind::Message(_))
 }
@@ -93,8 +93,8 @@ fn append_put(text: &mut String, fields: &[Plain]) {
     );
 }
 
-/// The code of a field, if it is plain: it occurs once, it has a value always, its key is one byte,
-/// and it is no message.
+/// The code of a plain field: it is no message, occurs once, always has a value, and its key is one
+/// byte.
 fn plain(field: &FieldDescriptor) -> Option<Plain> {
     let number = field.number();
     if number > NUMBER_MAX || field.is_list() || field.is_map() || field.supports_presence() {
@@ -138,11 +138,10 @@ fn plain(field: &FieldDescriptor) -> Option<Plain> {
     })
 }
 
-/// How the values of a type are written.
 enum How {
-    /// By this type of `nebula_typed::fields`.
+    /// A type of `nebula_typed::fields`.
     Varint(&'static str),
-    /// By this wire type.
+    /// A wire type.
     Fixed(u32),
     Text,
     Bytes,

@@ -61,7 +61,6 @@ fn rust_type(field: &FieldDescriptor) -> String {
     }
 }
 
-/// The package that a field's message is declared in.
 trait ContainingPackage {
     fn containing_package(&self) -> &str;
 }
@@ -72,7 +71,6 @@ impl ContainingPackage for FieldDescriptor {
     }
 }
 
-/// The hash of the field that is the key, if one is.
 fn key_hash(fields: &[FieldDescriptor]) -> String {
     let Some(key) = fields.iter().find(|field| options::is_key(field)) else { return String::new() };
     let name = value(key.name());
@@ -83,7 +81,7 @@ fn key_hash(fields: &[FieldDescriptor]) -> String {
     format!("    #[inline]\n    fn key_hash(&self) -> u32 {{\n        {TYPED}::key_hash({bytes})\n    }}\n")
 }
 
-/// Enums are numbers in the struct, since a peer may send one that this version does not know.
+/// Enums are numbers in the struct, since a peer may send a value that this version does not know.
 fn accessors(name: &str, fields: &[FieldDescriptor]) -> String {
     let accessor = |field: &FieldDescriptor| {
         let Some(Fixed::Enum(one)) = kind(field) else { return None };
@@ -99,7 +97,7 @@ fn accessors(name: &str, fields: &[FieldDescriptor]) -> String {
     if methods.is_empty() { String::new() } else { format!("impl {name} {{\n{methods}}}\n") }
 }
 
-/// Appends what makes enums fields of line messages.
+/// Appends conversions of enums to fields of line messages.
 pub(super) fn append_enums(text: &mut String, file: &FileDescriptor) {
     let within = file.messages().flat_map(|message| message.child_enums().collect::<Vec<_>>());
     for one in file.enums().chain(within) {

@@ -1,11 +1,10 @@
-//! Names in Rust of what a `.proto` declares, as prost makes them.
+//! Rust names of a `.proto`'s declarations, as prost makes them.
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
 
-/// The path by which generated code names what it uses.
+/// The path of `nebula-typed` in generated code.
 pub(super) const TYPED: &str = "::nebula_typed";
 
-/// The name of a field or a method.
 pub(super) fn value(name: &str) -> String {
     let name = name.to_snake_case();
     // https://doc.rust-lang.org/reference/keywords.html
@@ -20,13 +19,11 @@ pub(super) fn value(name: &str) -> String {
     }
 }
 
-/// The name of a message, an enum or a service.
 pub(super) fn type_name(name: &str) -> String {
     name.to_upper_camel_case()
 }
 
-/// The path to a type of the name `full`, which the package `of` declares, from code of the package
-/// `from`.
+/// The path to the type `full` of the package `of`, from code of the package `from`.
 pub(super) fn path(full: &str, of: &str, from: &str) -> String {
     if full == "google.protobuf.Empty" {
         return "()".into();

@@ -9,13 +9,12 @@ use protox::prost_reflect::{Kind, MessageDescriptor};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// prost's code of each package: the name of its file, and its text.
 pub(super) fn packages(files: &Files) -> Result<BTreeMap<String, String>, Error> {
     let mut config = prost_build::Config::new();
     config.prost_path(format!("{TYPED}::prost"));
     for message in files.own().flat_map(|file| file.messages().collect::<Vec<_>>()) {
         if files.encodings.ends(&message).is_some() {
-            // It is ours; no message of prost's contains it, so the path is not used.
+            // Nebula's own code has it. No message of prost's contains it, so the path is not used.
             config.extern_path(format!(".{}", message.full_name()), "()");
         }
     }
@@ -27,7 +26,7 @@ pub(super) fn packages(files: &Files) -> Result<BTreeMap<String, String>, Error>
     Ok(texts.into_iter().map(|(module, text)| (module.to_file_name_or("_"), text)).collect())
 }
 
-/// Appends what makes prost's struct a message of a typed service.
+/// Makes prost's struct a message of a typed service.
 pub(super) fn append(text: &mut String, message: &MessageDescriptor) {
     let name = path(message.full_name(), message.package_name(), message.package_name());
     let key_hash = key(message).map_or_else(String::new, |bytes| {
@@ -40,7 +39,6 @@ pub(super) fn append(text: &mut String, message: &MessageDescriptor) {
     }
 }
 
-/// The bytes of the field that is the key, if one is.
 fn key(message: &MessageDescriptor) -> Option<String> {
     let field = message.fields().find(options::is_key)?;
     let name = value(field.name());

@@ -9,26 +9,24 @@ use protox::prost_reflect::{MessageDescriptor, MethodDescriptor, ServiceDescript
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Bytes behind a reply.
+/// The status behind a reply.
 const END_BYTES: u32 = 4;
 
-/// Room for a status with a sentence, where the replies are shorter.
+/// Room for a status with a sentence, if the replies are shorter.
 const STATUS_BYTES: u32 = 240;
 
-/// A method, in the words of the code.
 struct Method {
     what: String,
-    /// As Rust names it.
+    /// In Rust.
     name: String,
-    /// As a variant of the replies.
+    /// In the enum of replies.
     variant: String,
     id: u32,
     request: String,
     reply: String,
-    /// Whether the request is read where it lies, and whether the reply is.
+    /// Whether request and reply are line messages, which are read in place.
     reads_line: bool,
     is_line: bool,
-    /// Whether the reply is a stream of them.
     streams: bool,
     /// Whether it may be executed more than once without harm.
     idempotent: bool,
@@ -36,7 +34,6 @@ struct Method {
     is_long: bool,
 }
 
-/// Appends all that a service has.
 pub(super) fn append(text: &mut String, service: &ServiceDescriptor, files: &Files) {
     let name = type_name(service.name());
     let methods: Vec<_> = service.methods().map(|one| method(&one, files)).collect();
@@ -56,7 +53,7 @@ fn method(method: &MethodDescriptor, files: &Files) -> Method {
         what: comment(&method.parent_file(), method.path(), "    "),
         name: method_name(method.name()),
         variant: type_name(method.name()),
-        // One without is refused as the file is read.
+        // Reading the file refuses a method without one.
         id: options::method_id(method).unwrap_or(0),
         request: to(method.input()),
         reply: to(method.output()),
@@ -68,8 +65,7 @@ fn method(method: &MethodDescriptor, files: &Files) -> Method {
     }
 }
 
-/// The name of a method, in the trait and in the client, which has methods that no `.proto`
-/// declares.
+/// The name of a method in trait and client. Names of the client's own methods get a `_`.
 fn method_name(name: &str) -> String {
     let name = value(name);
     match name.as_str() {
@@ -84,7 +80,7 @@ fn append_info(text: &mut String, name: &str, service: &ServiceDescriptor, files
     let Fingerprint(fingerprint) = Fingerprint::of(&bytes);
     let id = options::service_id(service).unwrap_or_else(|| name_id(service.full_name()));
     let longest = service.methods().map(|method| match method.is_server_streaming() {
-        // A window of a stream has as much as there is room for.
+        // A window of a stream fills the available room.
         true => None,
         false => files.encodings.bytes(&method.output()),
     });
@@ -107,13 +103,12 @@ pub const {constant}: {TYPED}::ServiceInfo = {TYPED}::ServiceInfo {{
     );
 }
 
-/// The name of the constant that describes a service.
 fn constant(name: &str) -> String {
     heck::ToShoutySnakeCase::to_shouty_snake_case(name)
 }
 
-/// The service alone, with the messages and enums that it uses: a change elsewhere in the file is
-/// none of it.
+/// The service with the messages and enums that it uses: other changes of the file do not concern
+/// it.
 fn schema_of(service: &ServiceDescriptor, all: &Schema) -> Schema {
     let mut used = BTreeSet::new();
     service.methods().for_each(|method| {
@@ -128,7 +123,6 @@ fn schema_of(service: &ServiceDescriptor, all: &Schema) -> Schema {
     }
 }
 
-/// Adds the names of a message and of all that it contains.
 fn collect(message: &MessageDescriptor, used: &mut BTreeSet<String>) {
     if !used.insert(message.full_name().into()) {
         return;
@@ -162,7 +156,7 @@ fn append_trait(text: &mut String, name: &str, what: &str, methods: &[Method]) {
     text.push_str("}\n");
 }
 
-/// Appends the methods by name, for what is said of one of them.
+/// Appends the enum of the methods, and the server's method that takes one.
 fn append_methods(text: &mut String, name: &str, methods: &[Method]) {
     let variant = |Method { variant, id, .. }: &Method| format!("    /// `{variant}`.\n    {variant} = {id},\n");
     let variants: String = methods.iter().map(variant).collect();
@@ -236,8 +230,8 @@ impl<S: {name}> ::nebula::Service for {name}Server<S> {{
     );
 }
 
-/// What a server does with an RPC of a method. The handler of one whose request is read in place is
-/// called here, so that it can be compiled into the dispatch.
+/// The server's code for a method. A handler whose request is read in place is called here, so that
+/// it can be inlined into the dispatch.
 fn arm(Method { name, id, streams, reads_line, request, .. }: &Method) -> String {
     match (streams, reads_line) {
         (true, _) => format!(
@@ -260,14 +254,14 @@ fn arm(Method { name, id, streams, reads_line, request, .. }: &Method) -> String
     }
 }
 
-/// What a server says of where its handlers run.
+/// The code that says where handlers run.
 #[derive(Default)]
 struct Classes {
     of_methods: String,
     of_service: String,
 }
 
-/// Nothing, unless a method is for the pool.
+/// Empty, unless a method is for the pool.
 fn classes(methods: &[Method]) -> Classes {
     let long: Vec<_> = methods.iter().filter(|method| method.is_long).map(|method| method.id.to_string()).collect();
     if long.is_empty() {
@@ -336,12 +330,11 @@ impl {name}Client {{
     );
 }
 
-/// What a client has for the replies of submitted RPCs.
+/// The client's code for the replies of submitted RPCs.
 #[derive(Default)]
 struct Polled {
-    /// The method that gives them.
     poll: String,
-    /// The fields that they are put together in where they do not lie whole, and what makes them.
+    /// The fields that assemble replies that are not contiguous, and their initial values.
     places: String,
     new_places: String,
 }
@@ -398,8 +391,7 @@ pub enum {name}Ended<'c> {{
     Polled { poll, places: polled.iter().map(place).collect(), new_places: polled.iter().map(new_place).collect() }
 }
 
-/// Appends the client for many tasks.
-/// Has the channel send a request; one that does no harm twice says so.
+/// The channel's call that sends a request; an idempotent one is marked.
 fn send(method: &Method, how: &str) -> String {
     if method.idempotent {
         return format!(

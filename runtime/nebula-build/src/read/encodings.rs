@@ -1,22 +1,20 @@
-//! How each message is encoded: as a line of fixed fields where that is possible.
+//! The encoding of each message: a line of fixed fields if possible.
 
 use crate::options;
 use crate::schema::Encoding;
 use protox::prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The messages that are encoded as [`Encoding::Line`], and where their fields end. All others are
-/// protobuf's.
+/// The messages of the encoding [`Encoding::Line`]. All others have protobuf's.
 #[derive(Debug, Default)]
 pub(crate) struct Encodings {
-    /// By the message's name: the end of each field, in the order of their numbers, in bytes.
+    /// By the message's name: the end of each field in bytes, in the order of their numbers.
     ends: BTreeMap<String, Vec<u32>>,
 }
 
-/// The type of a field of fixed size.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fixed {
-    /// A type of `zerocopy::little_endian`, or a byte or two of Nebula's, with its size.
+    /// A type of `zerocopy::little_endian`, and its bytes.
     Number(&'static str, u32),
     Bool,
     Bytes(u32),
@@ -25,14 +23,12 @@ pub(crate) enum Fixed {
     Message(MessageDescriptor),
 }
 
-/// The longest message of fixed size, in bytes.
 const LINE_BYTES_MAX: u32 = 1 << 20;
-/// The longest text, whose length has two bytes.
+/// The length of a text has two bytes.
 const TEXT_BYTES_MAX: u32 = u16::MAX as u32;
 
-/// The type of a field, if it has a fixed size.
 pub(crate) fn kind(field: &FieldDescriptor) -> Option<Fixed> {
-    // A field that may be absent needs a place to say so.
+    // The encoding has no bit for absence.
     let is_absent = field.containing_oneof().is_some();
     if is_absent || field.cardinality() != Cardinality::Optional {
         return None;
@@ -52,7 +48,6 @@ pub(crate) fn kind(field: &FieldDescriptor) -> Option<Fixed> {
     })
 }
 
-/// The fields in the order of their numbers.
 pub(crate) fn in_order(message: &MessageDescriptor) -> Vec<FieldDescriptor> {
     let mut fields: Vec<_> = message.fields().collect();
     fields.sort_by_key(FieldDescriptor::number);
@@ -60,7 +55,8 @@ pub(crate) fn in_order(message: &MessageDescriptor) -> Vec<FieldDescriptor> {
 }
 
 impl Encodings {
-    /// Chooses for each message of the files, and notes what cannot be.
+    /// Chooses an encoding for each message of the files; adds messages that cannot have theirs to
+    /// `faults`.
     pub(super) fn of(files: impl Iterator<Item = FileDescriptor>, faults: &mut Vec<String>) -> Self {
         let messages: Vec<_> = files.flat_map(|file| file.messages().collect::<Vec<_>>()).collect();
         let protos = protos(&messages);
@@ -78,22 +74,21 @@ impl Encodings {
         encodings
     }
 
-    /// How a message is encoded.
     pub(crate) fn encoding(&self, message: &MessageDescriptor) -> Encoding {
         if self.ends.contains_key(message.full_name()) { Encoding::Line } else { Encoding::Proto }
     }
 
-    /// Where the fields of a message end; `None` for protobuf's encoding.
+    /// The ends of a message's fields; `None` for protobuf's encoding.
     pub(crate) fn ends(&self, message: &MessageDescriptor) -> Option<&[u32]> {
         self.ends.get(message.full_name()).map(Vec::as_slice)
     }
 
-    /// Its length, in bytes; `None` for protobuf's encoding.
+    /// Its length; `None` for protobuf's encoding.
     pub(crate) fn bytes(&self, message: &MessageDescriptor) -> Option<u32> {
         self.ends(message).map(|ends| ends.last().copied().unwrap_or(0))
     }
 
-    /// Works out where the fields of a message of fixed fields end; its length.
+    /// Computes the ends of the fields of a line message; returns its length.
     fn ends_of(&mut self, message: &MessageDescriptor, faults: &mut Vec<String>) -> u32 {
         if let Some(bytes) = self.bytes(message) {
             return bytes;
@@ -122,8 +117,8 @@ impl Encodings {
     }
 }
 
-/// The messages that protobuf encodes, each with the reason. Those that one of them contains are
-/// among them, and those that contain one.
+/// The messages that protobuf encodes, each with the reason. Messages that contain one of them, or
+/// are contained in one, are such messages too.
 fn protos(messages: &[MessageDescriptor]) -> BTreeMap<String, String> {
     let mut protos: BTreeMap<String, String> = BTreeMap::new();
     for message in messages {
@@ -147,12 +142,12 @@ fn protos(messages: &[MessageDescriptor]) -> BTreeMap<String, String> {
         if found.is_empty() {
             return protos;
         }
-        // The first reason found is as good as any.
+        // Any reason will do.
         found.into_iter().for_each(|(name, cause)| _ = protos.entry(name).or_insert(cause));
     }
 }
 
-/// Why protobuf encodes the message, from what it says itself.
+/// The reason in the message itself, if protobuf encodes it.
 fn own_cause(message: &MessageDescriptor) -> Option<String> {
     if options::encoding(message) == Encoding::Proto {
         return Some("(nebula.encoding) is PROTO".into());
@@ -180,7 +175,6 @@ fn contains_itself(message: &MessageDescriptor, around: &mut BTreeSet<String>) -
     is_recursive
 }
 
-/// `(nebula.len)` is possible for `bytes` and `string`, and within bounds.
 fn check_lens(message: &MessageDescriptor, faults: &mut Vec<String>) {
     for field in message.fields() {
         let most = match field.kind() {

@@ -1,4 +1,4 @@
-//! The schema of a file and its imports: what peers are compared by.
+//! The schema of a file and its imports, by which peers are compared.
 
 use super::encodings::{Encodings, in_order};
 use super::services;
@@ -6,7 +6,6 @@ use crate::options;
 use crate::schema::{Enum, Field, Message, Schema, Value};
 use protox::prost_reflect::{EnumDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 
-/// The schema of everything in the files.
 pub(super) fn of(
     files: impl Iterator<Item = FileDescriptor>,
     encodings: &Encodings,
@@ -24,7 +23,6 @@ pub(super) fn of(
     schema
 }
 
-/// Adds a message and what is declared within it.
 fn messages(message: &MessageDescriptor, encodings: &Encodings, schema: &mut Schema, faults: &mut Vec<String>) {
     check_key(message, faults);
     let ends = encodings.ends(message);
@@ -64,7 +62,6 @@ fn kind(field: &FieldDescriptor, is_line: bool) -> String {
     }
 }
 
-/// The name of a type that is no message and no enum.
 const fn scalar(kind: &Kind) -> &'static str {
     match kind {
         Kind::Double => "double",
@@ -87,7 +84,7 @@ const fn scalar(kind: &Kind) -> &'static str {
     }
 }
 
-/// At most one field is the key, and it is a number, bytes or a string.
+/// At most one field is the key, and it is an integer, bytes or a string.
 fn check_key(message: &MessageDescriptor, faults: &mut Vec<String>) {
     let keys: Vec<_> = message.fields().filter(options::is_key).collect();
     if keys.len() > 1 {

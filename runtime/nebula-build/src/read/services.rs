@@ -5,17 +5,16 @@ use crate::schema::{Fingerprint, Method, Service};
 use protox::prost_reflect::{MethodDescriptor, ServiceDescriptor};
 use std::collections::BTreeMap;
 
-/// The largest number of a service.
 const SERVICE_MAX: u32 = u16::MAX as u32;
-/// The largest number of a method: 0 asks for the schema, and there are 12 bits.
+/// 0 asks for the schema, and there are 12 bits.
 const METHOD_MAX: u32 = (1 << 12) - 1;
 
-/// The number of a service that does not say one: 1 to 65,535, made from its name.
+/// The number of a service that has no option for it: 1 to 65,535, made from its name.
 pub(crate) fn name_id(name: &str) -> u32 {
     u32::try_from(Fingerprint::of(name.as_bytes()).0 % u64::from(SERVICE_MAX)).unwrap_or(0) + 1
 }
 
-/// The service, as the schema has it; what is wrong goes to `faults`.
+/// The service in the schema; errors go to `faults`.
 pub(super) fn service(service: &ServiceDescriptor, faults: &mut Vec<String>) -> Service {
     let id = options::service_id(service).unwrap_or_else(|| name_id(service.full_name()));
     if id == 0 || id > SERVICE_MAX {
@@ -59,7 +58,6 @@ fn method(method: &MethodDescriptor, taken: &mut BTreeMap<u32, String>, faults: 
     })
 }
 
-/// Whether a method of the same service says that number.
 fn is_said(method: &MethodDescriptor, id: u32) -> bool {
     method.parent_service().methods().any(|other| options::method_id(&other) == Some(id))
 }

@@ -12,10 +12,10 @@ pub(super) struct Sources {
     pub(super) paths: Vec<PathBuf>,
 }
 
-/// Finds the file that has Nebula's options.
+/// Finds the file of Nebula's options.
 struct Options;
 
-/// The name it is imported by.
+/// As imported.
 const OPTIONS: &str = "nebula/options.proto";
 
 impl FileResolver for Options {

@@ -50,10 +50,10 @@ pub struct Method {
     /// Whether it may be executed more than once without harm.
     #[prost(bool, tag = "5")]
     pub idempotent: bool,
-    /// It is no longer in the `.proto`; its number stays taken. In lock files only.
+    /// Removed from the `.proto`; its number stays taken. In lock files only.
     #[prost(bool, tag = "6")]
     pub removed: bool,
-    /// Whether its reply is a stream of them.
+    /// Whether its reply is a stream.
     #[prost(bool, tag = "7")]
     pub streams: bool,
 }
@@ -64,7 +64,7 @@ pub struct Message {
     /// With its package.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// How its bytes are laid out: never [`Encoding::Auto`].
+    /// Never [`Encoding::Auto`].
     #[prost(enumeration = "Encoding", tag = "2")]
     pub encoding: i32,
     /// In the order of their numbers.
@@ -85,10 +85,10 @@ pub struct Field {
     /// `repeated shop.Item`.
     #[prost(string, tag = "3")]
     pub kind: String,
-    /// [`Encoding::Line`]: where it ends, in bytes from the message's first; 0 otherwise.
+    /// [`Encoding::Line`]: its end, in bytes from the message's first; 0 otherwise.
     #[prost(uint32, tag = "4")]
     pub end: u32,
-    /// It is no longer in the `.proto`; its number stays taken. In lock files only.
+    /// Removed from the `.proto`; its number stays taken. In lock files only.
     #[prost(bool, tag = "5")]
     pub removed: bool,
 }
@@ -113,19 +113,18 @@ pub struct Value {
     /// Its number.
     #[prost(sint32, tag = "2")]
     pub number: i32,
-    /// It is no longer in the `.proto`; its number stays taken. In lock files only.
+    /// Removed from the `.proto`; its number stays taken. In lock files only.
     #[prost(bool, tag = "3")]
     pub removed: bool,
 }
 
-/// How a message's bytes are laid out.
+/// The layout of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Encoding {
-    /// In a `.proto`: as its fields allow. In a schema: none, for it says what was chosen.
+    /// In a `.proto`: by its fields. Never in a schema, which has the choice.
     Auto = 0,
-    /// Little-endian fields one behind the other, in the order of their numbers: read in place,
-    /// written at once.
+    /// Little-endian fields one behind the other, in the order of their numbers: read in place.
     Line = 1,
     /// Protobuf's own encoding.
     Proto = 2,
@@ -143,12 +142,12 @@ impl Encoding {
     }
 }
 
-/// A number that two schemas share only if they are the same.
+/// A hash of a schema: two schemas with the same fingerprint count as the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(pub u64);
 
 impl Fingerprint {
-    /// That of an encoded schema: its SipHash-2-4 under the key 0.
+    /// The SipHash-2-4 of an encoded schema, with the key 0.
     #[must_use]
     pub fn of(encoded: &[u8]) -> Self {
         let mut hasher = SipHasher24::new();
@@ -164,7 +163,7 @@ impl std::fmt::Display for Fingerprint {
 }
 
 impl Method {
-    /// What two ends have to agree on, as a `.proto` writes it.
+    /// The part that two ends must agree on, as a `.proto` writes it.
     #[must_use]
     pub fn signature(&self) -> String {
         let stream = if self.streams { "stream " } else { "" };
@@ -179,11 +178,11 @@ impl Schema {
         self.encode_to_vec()
     }
 
-    /// The schema that is written in `bytes`.
+    /// Decodes a schema.
     ///
     /// # Errors
     ///
-    /// What is wrong with the bytes.
+    /// `bytes` are no schema.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, prost::DecodeError> {
         Self::decode(bytes)
     }

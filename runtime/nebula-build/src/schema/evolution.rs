@@ -1,5 +1,4 @@
-//! Which changes of a `.proto` leave peers that were built before it able to speak with those built
-//! after it.
+//! The changes of a `.proto` that let peers built before and after it understand each other.
 
 use crate::schema::{Encoding, Enum, Field, Message, Method, Schema, Service, Value};
 
@@ -11,8 +10,8 @@ pub trait Reserved {
     fn value(&self, enumeration: &str, number: i32) -> bool;
 }
 
-/// The schema to lock after `locked`, now that the `.proto` says `now`: what is new is in it, and
-/// what is gone keeps its number.
+/// The schema to lock after `locked`, given the `.proto`'s schema `now`: new declarations are
+/// added, and removed ones keep their numbers.
 ///
 /// # Errors
 ///
@@ -28,7 +27,8 @@ pub fn advance(locked: &Schema, now: &Schema, reserved: &dyn Reserved) -> Result
     if check.refused.is_empty() { Ok(next) } else { Err(check.refused) }
 }
 
-/// What is now, and what was, by name: `both` says what follows from what was and what is.
+/// Merges two lists by name; `both` makes the next version of an element of `was` from its version
+/// now.
 fn merged<T: Clone>(
     was: &[T],
     now: &[T],

@@ -1,4 +1,4 @@
-//! Whether a client and a server that were built from two schemas can speak with each other.
+//! Whether a client and a server with two schemas understand each other.
 
 use crate::schema::{Encoding, Enum, Field, Message, Schema, Service};
 
@@ -14,11 +14,11 @@ impl std::fmt::Display for Misfit {
 
 impl std::error::Error for Misfit {}
 
-/// Whether what one end writes is read by the other as it was meant, in either direction.
+/// Checks that each end reads the other's messages as they were meant.
 ///
-/// What only one of them has is no misfit: a method that the server lacks is answered so when it is
-/// called, a field that one end lacks is zero there. Names of fields and values may differ, as in
-/// protobuf: the bytes have none.
+/// A declaration of one end alone is no misfit: a server answers a method that it lacks with an
+/// error, and a missing field is zero. Names of fields and values may differ, as in protobuf: the
+/// bytes have none.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn fit(one: &Schema, other: &Schema) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// What both have, by name.
+/// The elements that both have, by name.
 fn pairs<'a, T>(one: &'a [T], other: &'a [T], name: fn(&T) -> &String) -> impl Iterator<Item = (&'a T, &'a T)> {
     one.iter().filter_map(move |a| Some((a, other.iter().find(|b| name(a) == name(b))?)))
 }
@@ -77,7 +77,7 @@ fn messages_fit(a: &Message, b: &Message) -> Result<(), Misfit> {
     .map_or(Ok(()), |(x, y)| differ(x, y))
 }
 
-/// A field, as a person reads it.
+/// A field, for people.
 fn says(field: &Field) -> String {
     let end = if field.end > 0 { format!(", up to byte {}", field.end) } else { String::new() };
     format!("`{}` ({}{end})", field.name, field.kind)
@@ -88,7 +88,7 @@ fn pairs_by_number<'a>(one: &'a [Field], other: &'a [Field]) -> impl Iterator<It
 }
 
 fn enums_fit(a: &Enum, b: &Enum) -> Result<(), Misfit> {
-    // One name with two numbers is read as another value; two names of one number are a new name.
+    // One name with two numbers would be misread; two names of one number are a new name.
     let moved = a.values.iter().find_map(|x| {
         let y = b.values.iter().find(|y| x.name == y.name && !x.removed && !y.removed)?;
         (x.number != y.number).then_some((x, y))
@@ -125,7 +125,7 @@ mod tests {
         Schema { services: vec![service], ..Schema::default() }
     }
 
-    /// The misfit, the same whichever end looks.
+    /// The misfit, the same from both ends.
     fn both_ways(one: &Schema, other: &Schema) -> Option<Misfit> {
         let (there, back) = (fit(one, other), fit(other, one));
         assert_eq!(there.is_ok(), back.is_ok());

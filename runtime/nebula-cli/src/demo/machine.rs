@@ -1,19 +1,16 @@
-//! How the demo divides the machine: cores for the service, cores for the clients, memory for the
-//! store.
+//! Divides cores and memory between the service and the clients.
 
 use nebula_kvs::Mode;
 use nebula_sys::affinity::allowed_cores;
 
 use crate::memory;
 
-/// The available cores.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     cores: Vec<usize>,
 }
 
-/// The most workers that the demo starts: more would need more client cores than a machine has
-/// left.
+/// More workers would need more client cores than a machine has left.
 const WORKERS_MAX: usize = 8;
 
 impl Machine {
@@ -21,30 +18,27 @@ impl Machine {
         Self { cores: allowed_cores() }
     }
 
-    /// Workers, each on a core other than the engine's; 0 where one thread is engine and worker,
+    /// Workers, each on a core other than the engine's. 0 means one thread for engine and worker,
     /// which is faster than an engine with a single worker.
     pub(super) fn workers(&self) -> usize {
         let workers = (self.cores.len() / 2).saturating_sub(1).min(WORKERS_MAX);
         if workers < 2 { 0 } else { workers }
     }
 
-    /// Cores that serve RPCs.
     pub(super) fn serving(&self) -> u16 {
         u16::try_from(self.workers().max(1)).unwrap_or(u16::MAX)
     }
 
-    /// The cores of the service: the last of the machine, beginning with the engine's.
+    /// The last cores of the machine, the engine's first.
     pub(super) fn service_cores(&self) -> &[usize] {
         &self.cores[self.cores.len() - (self.workers() + 1).min(self.cores.len())..]
     }
 
-    /// The cores of the clients: the others, or the only one.
     pub(super) fn client_cores(&self) -> Vec<usize> {
         let others = self.cores.len() - self.service_cores().len();
         self.cores[..others.max(1)].to_vec()
     }
 
-    /// Client threads, each with a core.
     pub(super) fn clients(&self) -> u16 {
         u16::try_from(self.client_cores().len()).unwrap_or(u16::MAX)
     }
@@ -66,7 +60,6 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// How many of `wanted` pairs fit into free memory.
 pub(super) fn items_that_fit(wanted: u64, value_bytes: u32) -> u64 {
     wanted.min(memory::items_that_fit(value_bytes, Mode::Cache, memory::budget_bytes()))
 }

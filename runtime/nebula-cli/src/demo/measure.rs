@@ -1,4 +1,4 @@
-//! What the pair of server and client does under load on this machine, before anything is promised.
+//! Measures server and client under load, before the demo promises anything.
 
 use nebula_nic::Span;
 use nebula_workload::Latency;
@@ -9,27 +9,27 @@ use super::service::{Kind, Terms};
 use crate::drive::LoadOutcome;
 use nebula_ui::output::{Failure, units};
 
-/// Where the search for the saturation rate begins, and where it stops: no client core sends
-/// faster.
+/// The search for the saturation rate begins at the first; no client core sends as fast as the
+/// last.
 const FIRST_RPS: f64 = 200_000.0;
 const LAST_RPS: f64 = 5e7;
-/// A pair is never taken to serve less: on a busy machine a short load may end without a reply.
+/// On a busy machine a short load may end without a reply: the pair still counts as serving this.
 const LEAST_RPS: f64 = 1_000.0;
-/// A load of which a smaller share is served is past saturation.
+/// A load is past saturation if a smaller share of it is served.
 const SERVED: f64 = 0.95;
-/// How far past saturation a load is under which the rate is measured.
+/// The saturation rate is measured at this multiple of it.
 const PAST: f64 = 1.3;
-/// The load under which pauses are measured: the highest that is to keep the SLO.
+/// Pauses are measured under the highest load that is to keep the SLO.
 const LOAD: f64 = 0.7;
-/// For how long, in loads of a second.
+/// In loads of a second.
 const PAUSES_POINTS: u64 = 2;
-/// RPCs under way at most: those of the longest SLO at some hundred thousand RPCs a second.
+/// The most outstanding RPCs: those of the longest SLO at some hundred thousand RPCs a second.
 const OUTSTANDING: f64 = 16_384.0;
 
-/// Measures the pair without a bound, in which every pause shows; returns its handler times too.
+/// Measures the pair without a bound, which shows every pause; returns its handler times too.
 ///
-/// Other work may begin between the two measurements, and the load is then too high for what is
-/// left. So it is measured once more before it is said that nothing can be promised.
+/// If the first measurement promises nothing, a second one follows: other work may have begun after
+/// saturation was found, which makes the load too high.
 pub(super) fn under_load(setting: &Setting<'_>) -> Result<(UnderLoad, Vec<Span>), Failure> {
     let terms = Terms { kind: Kind::Unbounded, slo: promise::longest() };
     setting.with_pair(terms, |pair| {
@@ -58,8 +58,8 @@ fn measure(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<UnderLoad, Failure>
 
 /// The rate that the pair serves while it is offered more.
 ///
-/// The load grows until it is not served in full, and then until that holds for half a second: a
-/// pause of the machine makes any short load look so.
+/// The load grows until it is not served in full, and that holds for half a second: one pause of
+/// the machine makes a short load look too high.
 fn saturation(setting: &Setting<'_>, pair: &Pair<'_>) -> Result<f64, Failure> {
     let (mut offered, mut time, mut growth) = (FIRST_RPS, look(setting) / 8, 2.0);
     loop {
@@ -80,7 +80,6 @@ fn offer(pair: &Pair<'_>, rps: f64, duration: Span) -> Result<LoadOutcome, Failu
     pair.load(Load { rps, duration, outstanding: OUTSTANDING, patience: Span::MAX, late_after })
 }
 
-/// As long as a load takes, and no longer than what a look at the machine needs.
 fn look(setting: &Setting<'_>) -> Span {
     setting.point.min(Span::from_secs(1))
 }

@@ -1,4 +1,4 @@
-//! What the demo is asked: its flags, and the loads that it offers.
+//! The demo's flags, and the loads that it offers.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use nebula_nic::Span;
 
 use crate::flags::{self, Format};
 
-/// Offered loads, as shares of the saturation rate.
+/// As shares of the saturation rate.
 pub(super) const LOADS: [f64; 4] = [0.3, 0.7, 1.0, 1.5];
 
 /// Flags of the demo itself.

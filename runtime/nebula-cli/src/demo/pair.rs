@@ -1,4 +1,4 @@
-//! The real pair: the service in a child process, and clients on threads of this process.
+//! The pair: the service in a child process, and clients on threads of this process.
 
 use indicatif::ProgressBar;
 use nebula_nic::Span;
@@ -12,47 +12,42 @@ use crate::report;
 use nebula_ui::output::{self, Failure, note, units};
 use nebula_ui::signal;
 
-/// Of each load: a pause of the machine of 25 ms is then less than a hundredth of it.
+/// A pause of the machine of 25 ms is less than a hundredth of such a load.
 const SECONDS: f64 = 3.0;
 
 /// Pairs of 512 B values: far more than a cache holds, yet stored within a second. NEBULA's
 /// evaluation has 1.6 million (§VI).
 const ITEMS: u64 = 200_000;
 const ITEMS_QUICK: u64 = 20_000;
-/// Steps of the demo: the measurement, and for each design its start and its loads.
+/// The measurement, and for each design its start and its loads.
 const STEPS: usize = 1 + 2 * (1 + LOADS.len());
 
-/// What all pairs of a demo share.
 pub(super) struct Setting<'a> {
     pub(super) options: &'a Options,
     pub(super) machine: Machine,
     pub(super) items: u64,
-    /// How long each load is offered.
     pub(super) point: Span,
     progress: ProgressBar,
 }
 
-/// One load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) rps: f64,
     pub(super) duration: Span,
-    /// RPCs that all clients together can have under way.
     pub(super) outstanding: f64,
-    /// How long an RPC may wait for a place among those.
+    /// How long an RPC may wait for room among those.
     pub(super) patience: Span,
-    /// From when on an RPC counts as sent late.
+    /// An RPC that is sent later than this counts as late.
     pub(super) late_after: Span,
 }
 
-/// A service with its store filled, and its clients.
 pub(super) struct Pair<'a> {
     setting: &'a Setting<'a>,
     service: Service,
 }
 
 impl<'a> Setting<'a> {
-    /// Checks what can be checked before anything takes time.
+    /// Checks the flags before anything takes time.
     pub(super) fn set(options: &'a Options) -> Result<Self, Failure> {
         let wanted = options.items.unwrap_or(if options.quick { ITEMS_QUICK } else { ITEMS });
         let items = machine::items_that_fit(wanted, options.value_bytes);
@@ -78,7 +73,6 @@ impl<'a> Setting<'a> {
         Ok(Self { options, machine: Machine::look(), items, point: Span::from_us(micros(seconds)), progress })
     }
 
-    /// What is stored and asked, in one sentence.
     pub(super) fn workload(&self) -> String {
         let (value, work) = (self.options.value_bytes, units::span(self.options.work));
         let pairs = units::rate(self.items as f64);
@@ -87,32 +81,24 @@ impl<'a> Setting<'a> {
         )
     }
 
-    /// Shows what is done now.
     pub(super) fn begin(&self, what: impl Into<String>) {
         self.progress.set_message(what.into());
     }
 
-    /// Shows that a step is over.
     pub(super) fn end(&self) {
         self.progress.inc(1);
     }
 
-    /// Prints while the progress line is off the terminal.
     pub(super) fn print<T>(&self, print: impl FnOnce() -> T) -> T {
         self.progress.suspend(print)
     }
 
-    /// Takes the progress line off the terminal.
     pub(super) fn finish(&self) {
         self.progress.finish_and_clear();
     }
 
-    /// Starts a pair, uses it, and ends it; returns the sample of its handler times too.
-    ///
-    /// # Errors
-    ///
-    /// Those of `task`. If the service has ended, its own error says why, and the client's does
-    /// not.
+    /// Starts a pair, runs `task` on it and ends it; returns the sample of its handler times too.
+    /// If the service has ended, its error replaces the client's.
     pub(super) fn with_pair<T>(
         &self,
         terms: Terms,
@@ -159,7 +145,7 @@ impl Pair<'_> {
     }
 }
 
-/// Slots of each client's ring for that many RPCs under way, a power of two.
+/// Slots of each client's ring for that many outstanding RPCs, a power of two.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn slots(outstanding: f64, clients: u16) -> u32 {
     const MIN: f64 = 1024.0;

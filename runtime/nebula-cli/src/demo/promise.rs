@@ -1,15 +1,13 @@
 //! Which SLO can this machine promise?
 //!
-//! The pair of server and client is measured under load before anything is promised. The SLO is the
-//! first of [`STEPS`] above three times the p99.9 that was measured. A machine whose cores have so
-//! much other work that the last step is too short promises nothing.
+//! The SLO is the first of [`STEPS`] above three times the p99.9 that the pair had under load. A
+//! machine whose cores have too much other work for the last step promises nothing.
 
 use nebula_nic::Span;
 use nebula_workload::{Latency, LatencyRecorder};
 
 use nebula_ui::output::units;
 
-/// The SLOs that the demo chooses from.
 const STEPS: [Span; 9] = [
     Span::from_us(100),
     Span::from_us(200),
@@ -21,38 +19,32 @@ const STEPS: [Span; 9] = [
     Span::from_ms(20),
     Span::from_ms(50),
 ];
-/// The SLO is above this multiple of the p99.9 under load.
 const MARGIN: u64 = 3;
 
-/// What the pair did under load, before the SLO was chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct UnderLoad {
     /// The rate that the pair serves when it is offered more.
     pub(super) saturation_rps: f64,
-    /// The load as a share of that rate, and for how long it was offered.
+    /// The load as a share of that rate, and its duration.
     pub(super) load: f64,
     pub(super) time: Span,
-    /// The p99.9 of all RPCs.
     pub(super) p999: Latency,
-    /// The share of its core's time that the server did not get, in 0 to 1.
+    /// The share of time, in 0 to 1, in which the server did not have its core.
     pub(super) server_share_lost: f64,
-    /// The same of the clients.
     pub(super) client_share_lost: f64,
 }
 
-/// The SLO, and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
-    /// It was given on the command line.
+    /// From the command line.
     Given(Span),
-    /// It follows from the measurement.
+    /// From the measurement.
     Chosen(Span),
-    /// Not even the last step can be promised.
+    /// Not even the last step is possible.
     Nothing,
 }
 
 impl Promise {
-    /// What `--slo` asks for, or what the machine can promise.
     pub(super) fn of(given: Option<Span>, measured: &UnderLoad) -> Self {
         match given {
             Some(slo) => Self::Given(slo),
@@ -60,7 +52,6 @@ impl Promise {
         }
     }
 
-    /// The SLO of a server on this machine, if it can promise one.
     pub(super) const fn slo(self) -> Option<Span> {
         match self {
             Self::Given(slo) | Self::Chosen(slo) => Some(slo),
@@ -68,7 +59,6 @@ impl Promise {
         }
     }
 
-    /// The promise and its reason, in one sentence.
     pub(super) fn sentence(self, measured: &UnderLoad) -> String {
         let p999 = measured.in_words();
         let last = units::span(longest());
@@ -98,12 +88,12 @@ impl UnderLoad {
 
     /// The part of `slo` that RPCs may spend in the server's queue and in service.
     ///
-    /// The promise holds for the client, who waits for pauses of the machine too. The queue gets
-    /// what they leave, and of that only the time in which the server has its core.
+    /// The promise holds for the client, which waits for pauses of the machine too. The queue gets
+    /// the rest of the SLO, scaled by the share of time in which the server has its core.
     pub(super) fn server_slo(&self, slo: Span) -> Span {
         let pauses = match self.p999 {
             Latency::Finite(p999) if p999 * MARGIN <= slo => p999,
-            // Pauses this long miss the SLO in any case: there is nothing to allow for.
+            // Pauses this long miss the SLO in any case.
             _ => Span::ZERO,
         };
         let runs = (1.0 - self.server_share_lost).clamp(SHARE_LEAST, 1.0);
@@ -111,7 +101,7 @@ impl UnderLoad {
     }
 }
 
-/// The least share of a core that a server is taken to have.
+/// A server counts as having at least this share of its core.
 const SHARE_LEAST: f64 = 0.1;
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a time")]
@@ -119,18 +109,16 @@ fn scaled(span: Span, share: f64) -> Span {
     Span::from_ps((span.as_ps() as f64 * share) as u64)
 }
 
-/// The SLO of a simulated run: as on a machine, from the p99.9 of its RPCs.
+/// The SLO of a simulated run, also from the p99.9 of its RPCs.
 pub(super) fn in_simulated_time(latencies: &LatencyRecorder) -> Span {
     let slo = latencies.quantile(0.999).and_then(first_above);
     slo.unwrap_or(longest())
 }
 
-/// The longest SLO that is promised.
 pub(super) const fn longest() -> Span {
     STEPS[STEPS.len() - 1]
 }
 
-/// The first step above three times `p999`.
 fn first_above(p999: Latency) -> Option<Span> {
     let least = p999.finite()? * MARGIN;
     STEPS.into_iter().find(|&step| step > least)

@@ -6,7 +6,6 @@ use super::service::Kind;
 use crate::report::finding::{Point, Sweep};
 use nebula_ui::output::{Row, Value};
 
-/// The fields of a row, for the help.
 pub(super) const FIELDS: &str = "Fields of a row (JSON, CSV); shares are 0 to 1, and of all offered RPCs:
   design, load            the design, and the offered load as a share of saturation
   simulated               whether the row is simulated, as the machine is too busy to measure
@@ -24,7 +23,6 @@ pub(super) const FIELDS: &str = "Fields of a row (JSON, CSV); shares are 0 to 1,
                           without RPCs that met a pause of the machine; the share left
   machine_share_lost      the share of time that pauses took from the clients";
 
-/// The row of one load.
 pub(super) fn row(kind: Kind, point: &Point, found: &Sweep) -> Row {
     let finite = |latency: Latency| latency.finite().map_or(Value::Null, |span| Value::from(span.as_ns()));
     let excluded = point.p99_gaps_excluded;

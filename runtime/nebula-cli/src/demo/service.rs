@@ -1,4 +1,4 @@
-//! The service of the demo: this program as a child process, killed when its guard is dropped.
+//! The service of the demo: this program as a child process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -14,18 +14,16 @@ use super::machine::Machine;
 use super::options::Options;
 use nebula_ui::output::Failure;
 
-/// How the service queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     SloBounded,
     Unbounded,
 }
 
-/// How a service is started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub(super) kind: Kind,
-    /// The SLO that queue and receive buffer are sized from; it changes nothing without a bound.
+    /// Queue and receive buffer are sized from it, unless they are unbounded.
     pub(super) slo: Span,
 }
 
@@ -45,7 +43,6 @@ impl Kind {
     }
 }
 
-/// The child process; killed and waited for on drop.
 #[derive(Debug)]
 pub(super) struct Service {
     endpoint: Endpoint,
@@ -53,15 +50,15 @@ pub(super) struct Service {
     times: TimesFile,
 }
 
-/// A temporary file for the sample of service times; removed on drop.
+/// The sample of service times; removed on drop.
 #[derive(Debug)]
 struct TimesFile(PathBuf);
 
 impl TimesFile {
     fn create() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("nebula-demo-{}-service.csv", std::process::id()));
-        // `create_new` follows no link and overwrites no file. A file of an earlier demo with the
-        // same process id is removed first.
+        // `create_new` follows no link and overwrites no file. A file of an earlier demo with this
+        // process id is removed first.
         let _ = std::fs::remove_file(&path);
         let created = std::fs::File::create_new(&path).map(drop);
         created.map_err(|error| Failure::fault(format!("cannot create {}: {error}", path.display())))?;
@@ -76,7 +73,6 @@ impl Drop for TimesFile {
 }
 
 impl Service {
-    /// Starts the service and waits until it is ready.
     pub(super) fn start(terms: Terms, options: &Options, machine: &Machine, items: u64) -> Result<Self, Failure> {
         let endpoint = Endpoint::Shm(format!("nebula-demo-{}", std::process::id()));
         let program = std::env::current_exe()
@@ -96,7 +92,7 @@ impl Service {
         if terms.kind == Kind::Unbounded {
             command.arg("--unbounded");
         }
-        // A terminal sends Ctrl-C to the whole process group. In a separate group the service ends
+        // A terminal sends Ctrl-C to the whole process group. In its own group the service ends
         // only when the demo ends it; otherwise the demo would report a fault.
         command.process_group(0);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -119,10 +115,6 @@ impl Service {
     }
 
     /// Ends the service as Ctrl-C would, and reads its sample of service times.
-    ///
-    /// # Errors
-    ///
-    /// A fault with the last line of the service's standard error, if it failed.
     pub(super) fn end(mut self) -> Result<Vec<Span>, Failure> {
         let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), Signal::TERM);
         if !self.has_ended_within(PATIENCE_AT_END) || !self.child.wait().is_ok_and(|status| status.success()) {
@@ -133,7 +125,7 @@ impl Service {
         spans.map(|ns: Result<f64, Failure>| ns.map(span_of_ns)).collect()
     }
 
-    /// The cause of a failure: the last error of the service if it has ended by itself.
+    /// The last error of the service if it has ended by itself, else `failure`.
     pub(super) fn blame(mut self, failure: Failure) -> Failure {
         match failure {
             Failure::Fault(_) if self.has_ended() => self.last_words(),
@@ -141,7 +133,7 @@ impl Service {
         }
     }
 
-    /// A client may notice that the service is gone before the kernel reports the child's exit
+    /// A client may notice the end of the service before the kernel reports the child's exit
     /// status.
     fn has_ended(&mut self) -> bool {
         self.has_ended_within(Duration::from_millis(200))
@@ -184,7 +176,6 @@ fn span_of_ns(ns: f64) -> Span {
     Span::from_ps((ns * 1e3) as u64)
 }
 
-/// A time in the syntax of flags.
 fn flag(span: Span) -> String {
     format!("{}ns", span.as_ns())
 }

@@ -1,7 +1,7 @@
 //! The demo's two designs in simulated time, for machines whose cores have too much other work.
 //!
 //! Arrivals and handler times are drawn as in the real run, and the NIC's [`Backend`] makes every
-//! decision. A simulated core never pauses, and neither NIC nor client takes any time.
+//! decision. A simulated core never pauses; NIC and client take no time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -19,35 +19,30 @@ use super::service::Kind;
 use crate::drive::LoadOutcome;
 use nebula_ui::output::{Failure, units};
 
-/// A handler time longer than this multiple of the p99 is a pause of the machine: the handler times
-/// of the demo vary little.
+/// A longer handler time, in multiples of the p99, is a pause of the machine: the demo's handler
+/// times vary little.
 const PAUSE: u64 = 10;
-/// The part of the SLO that an RPC may wait and be served, as in the runtime.
+/// The part of the SLO for waiting and service, as in the runtime.
 const SLO_SHARE_PERCENT: u64 = 70;
-/// The receive buffer of the unbounded design, as in `nebula serve`.
+/// As in `nebula serve --unbounded`.
 const UNBOUNDED_BYTES: u32 = 64 << 20;
-/// RPCs under way at once: those due beyond them wait in the client, and their latency counts.
+/// RPCs that are due beyond these wait in the client, and their latency counts.
 const OUTSTANDING_MAX: u32 = 1 << 16;
 const PS_PER_SECOND: f64 = 1e12;
 
-/// The service that was measured, on cores that never pause.
 #[derive(Clone, Debug)]
 pub(super) struct Simulated {
     service: ServiceTime,
     mean: Span,
     cores: u16,
     rpc_bytes: u32,
-    /// Handler times in the sample, and those left out as pauses.
+    /// Handler times in the sample, and those excluded as pauses.
     taken: usize,
     paused: usize,
 }
 
 impl Simulated {
     /// A service with these handler times, without those that met a pause.
-    ///
-    /// # Errors
-    ///
-    /// A fault if there is no handler time.
     pub(super) fn of(mut times: Vec<Span>, cores: u16, rpc_bytes: u32) -> Result<Self, Failure> {
         times.sort_unstable();
         let taken = times.len();
@@ -59,7 +54,6 @@ impl Simulated {
         Ok(Self { service, mean, cores, rpc_bytes, taken, paused })
     }
 
-    /// What is simulated, in one sentence.
     pub(super) fn describe(&self) -> String {
         let excluded = match self.paused {
             0 => String::new(),
@@ -73,16 +67,11 @@ impl Simulated {
         )
     }
 
-    /// The rate that the cores serve when they are offered more.
     pub(super) fn saturation_rps(&self) -> f64 {
         f64::from(self.cores) * PS_PER_SECOND / self.service.mean_ps()
     }
 
     /// Offers a load of `rps` to a design for `duration`, after a warm-up of a fifth of it.
-    ///
-    /// # Errors
-    ///
-    /// A fault if there can be no such load.
     pub(super) fn offer(&self, kind: Kind, slo: Span, rps: f64, duration: Span) -> Result<LoadOutcome, Failure> {
         let (warm_up, start) = (duration / 5, Timestamp::ZERO);
         let length = Length::Duration(warm_up + duration);
@@ -122,22 +111,18 @@ impl Simulated {
     }
 }
 
-/// One load on its way through a simulated server.
 struct World<'a> {
     generator: Generator,
     backend: Backend,
     rpc_bytes: u32,
-    /// What each core was given: the first is in service.
+    /// By core; the first is in service.
     cores: Vec<VecDeque<Given>>,
-    /// By transfer id: which operation it is.
     tokens: Vec<Option<Token>>,
     service: &'a ServiceTime,
     draws: Rng,
-    /// When cores end what they serve.
     ends: BinaryHeap<Reverse<(Timestamp, u16)>>,
 }
 
-/// An RPC at a core.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     token: Token,
@@ -158,7 +143,7 @@ impl World<'_> {
         self.generator.into_report()
     }
 
-    /// When something happens next. While the generator's table is full, only an end can.
+    /// The time of the next event. While the generator's table is full, only an end is possible.
     fn next(&self) -> Option<Timestamp> {
         let end = self.ends.peek().map(|Reverse((at, _))| *at);
         let has_room = self.generator.outstanding() < OUTSTANDING_MAX as usize;
@@ -166,7 +151,6 @@ impl World<'_> {
         due.into_iter().chain(end).min().filter(|_| !self.generator.is_finished())
     }
 
-    /// Ends what is served until `now`.
     fn end(&mut self, now: Timestamp) {
         while let Some(&Reverse((at, core))) = self.ends.peek().filter(|Reverse((at, _))| *at <= now) {
             self.ends.pop();
@@ -178,7 +162,6 @@ impl World<'_> {
         }
     }
 
-    /// Sends what is due.
     fn send(&mut self, now: Timestamp) {
         while let Some((token, _)) = self.generator.poll_send(now) {
             let tid = TransferId(self.number(token));
@@ -189,7 +172,7 @@ impl World<'_> {
         }
     }
 
-    /// The number of a token, which no other outstanding one has.
+    /// A transfer id that no other outstanding RPC has.
     #[expect(clippy::cast_possible_truncation, reason = "the low half is the place in the generator's table")]
     fn number(&mut self, token: Token) -> u32 {
         let place = token.to_u64() as u32;
@@ -212,7 +195,6 @@ impl World<'_> {
         }
     }
 
-    /// Begins the RPC at the head of a core's queue.
     fn begin(&mut self, now: Timestamp, core: u16) {
         if !self.cores[usize::from(core)].is_empty() {
             self.ends.push(Reverse((now + self.service.sample(&mut self.draws), core)));

@@ -1,38 +1,30 @@
-//! The kernel's counters of what takes a core away: interrupts and steal, read before and after a
-//! time.
+//! The kernel's counters of lost core time: interrupts and steal.
 
 use std::collections::BTreeMap;
 
-/// The counters at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counters {
-    /// Interrupts by name, and of each the counts by core.
+    /// By name, then by core.
     interrupts: BTreeMap<String, Vec<u64>>,
-    /// Of each core: time that the hypervisor gave to others, and all time, in the kernel's ticks.
+    /// By core: time that the hypervisor gave to others, and all time, in the kernel's ticks.
     steal: BTreeMap<usize, (u64, u64)>,
 }
 
-/// What happened on one core in a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct OfCore {
-    /// Ticks of the timer per second.
     pub(super) timer_per_s: f64,
-    /// Interrupts of devices per second.
     pub(super) devices_per_s: f64,
-    /// The device with the most of them: its number and its name.
     pub(super) busiest: Option<(String, f64)>,
-    /// The share of the time that the hypervisor gave to others.
+    /// The share of time that the hypervisor gave to others.
     pub(super) steal: f64,
 }
 
 impl Counters {
-    /// Reads them.
     pub(super) fn now() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         Self { interrupts: interrupts(&read("/proc/interrupts")), steal: steal(&read("/proc/stat")) }
     }
 
-    /// What happened on `core` in the `seconds` since `before`.
     pub(super) fn since(&self, before: &Self, core: usize, seconds: f64) -> OfCore {
         let count = |counters: &Self, name: &str| -> u64 {
             counters.interrupts.get(name).and_then(|counts| counts.get(core)).copied().unwrap_or(0)
@@ -52,7 +44,7 @@ impl Counters {
     }
 }
 
-/// Devices have numbers; what the kernel interrupts itself with has names.
+/// Devices have numbers; the kernel's own interrupts have names.
 fn is_device(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_digit())
 }
@@ -61,8 +53,8 @@ fn is_timer(name: &str) -> bool {
     name.starts_with("LOC ") || name == "LOC" || name.starts_with("arch_timer")
 }
 
-/// `/proc/interrupts`: a head that names the cores, then a line for each interrupt. Cores that are
-/// not there have no column.
+/// `/proc/interrupts`: a head that names the cores, then a line for each interrupt. Offline cores
+/// have no column.
 fn interrupts(text: &str) -> BTreeMap<String, Vec<u64>> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();
@@ -80,7 +72,7 @@ fn interrupts(text: &str) -> BTreeMap<String, Vec<u64>> {
     lines.filter_map(line).collect()
 }
 
-/// `/proc/stat`: of each core user, nice, system, idle, iowait, irq, softirq, steal; guests are in
+/// `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal of each core; guests are in
 /// user and nice.
 fn steal(text: &str) -> BTreeMap<usize, (u64, u64)> {
     let line = |line: &str| {

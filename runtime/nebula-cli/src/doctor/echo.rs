@@ -14,10 +14,9 @@ use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::{Failure, units};
 use nebula_ui::signal;
 
-/// Time between two RPCs: long enough for client and server to be idle between them.
+/// Long enough for client and server to be idle between two RPCs.
 const PACE: Span = Span::from_us(20);
 
-/// Times RPCs for `time`.
 pub(super) fn finding(time: Span) -> Result<Finding, Failure> {
     let &[server_core, client_core, ..] = allowed_cores().as_slice() else {
         return Ok(Finding::new("round trip", "not measured: client and server would share one core")
@@ -70,7 +69,7 @@ fn measure(name: &str, time: Span) -> Result<Tails, Failure> {
     Ok(tails)
 }
 
-/// Copies the server's gaps since number `seen`; returns the number of the next.
+/// Copies the server's gaps from number `seen` on; returns the number of the next.
 fn note_gaps(client: &Client, clock: Clock, seen: u64, log: &mut GapLog) -> u64 {
     let Some(status) = client.status() else { return seen };
     let next = status.gaps_seen();

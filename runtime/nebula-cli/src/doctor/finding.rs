@@ -2,16 +2,14 @@
 
 use nebula_ui::output::{Row, Value};
 
-/// What was measured, whether it is good enough, and what to do if not.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     check: String,
     measured: String,
-    /// The figures of `measured`, for scripts.
     values: Vec<(&'static str, Value)>,
-    /// How to fix it; empty if all is well.
+    /// Empty if all is well.
     advice: &'static str,
-    /// The command that does it, where there is one.
+    /// Empty if no command does it.
     command: String,
 }
 
@@ -20,14 +18,12 @@ impl Finding {
         Self { check: check.into(), measured: measured.into(), values: Vec::new(), advice: "", command: String::new() }
     }
 
-    /// Adds a figure, for scripts.
     #[must_use]
     pub(super) fn value(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.values.push((name, value.into()));
         self
     }
 
-    /// Warns with `advice`, unless `is_well`.
     #[must_use]
     pub(super) fn advise_unless(mut self, is_well: bool, advice: &'static str) -> Self {
         if !is_well && self.advice.is_empty() {
@@ -36,7 +32,7 @@ impl Finding {
         self
     }
 
-    /// The same, with the command that fixes it.
+    /// As `advise_unless`, with the command that fixes it.
     #[must_use]
     pub(super) fn fix_unless(mut self, is_well: bool, advice: &'static str, command: String) -> Self {
         if !is_well && self.advice.is_empty() {
@@ -60,7 +56,7 @@ impl Finding {
     }
 }
 
-/// The text wrapped for a terminal. Advice and command begin on separate lines.
+/// Wraps the text for a terminal. Advice and command begin on separate lines.
 fn wrapped(text: &str, advice: &str, command: &str) -> String {
     let advice = if advice.is_empty() { String::new() } else { format!("→ {advice}") };
     let command = if command.is_empty() { String::new() } else { format!("$ {command}") };

@@ -1,5 +1,5 @@
-//! Checks of what the kernel and the hypervisor do to the cores: isolation, the timer, interrupts,
-//! steal. Each has its effect measured, in the time in which two cores were watched.
+//! Checks of what takes cores away: isolation, the timer, interrupts, steal. Each reports its
+//! effect while two cores were watched.
 
 use std::fs::read_to_string;
 use std::time::Duration;
@@ -9,17 +9,15 @@ use super::finding::Finding;
 use crate::hiccup::CoreHiccups;
 use nebula_ui::output::units;
 
-/// Interrupts per second and core that a tail notices: one takes some microseconds.
+/// Interrupts per second and core that a tail shows: one takes some microseconds.
 const DEVICES_PER_S_MAX: f64 = 100.0;
-/// Ticks per second of a core that has one thread to run, where the kernel leaves the timer off.
+/// The kernel ticks a core with one thread less often than this if it leaves the timer off.
 const TIMER_PER_S_MAX: f64 = 10.0;
-/// The share that a hypervisor may give to others.
 const STEAL_MAX: f64 = 0.001;
-/// The share of a core's time that an isolated one loses at most.
+/// An isolated core loses at most this share of its time.
 const LOST_MAX: f64 = 0.003;
 
-/// The findings of the time between two readings of the counters, in which the cores of `hiccups`
-/// were watched.
+/// The findings between two readings of the counters, while the cores of `hiccups` were watched.
 pub(super) fn findings(
     (before, after, watched): (&Counters, &Counters, Duration),
     hiccups: &[CoreHiccups],
@@ -59,7 +57,7 @@ fn isolation(hiccups: &[CoreHiccups]) -> Finding {
 fn timer(cores: &[(usize, OfCore)], hiccups: &[CoreHiccups]) -> Finding {
     let most = cores.iter().map(|(_, core)| core.timer_per_s).fold(0.0, f64::max);
     let nohz = setting("/sys/devices/system/cpu/nohz_full");
-    // Gaps as short as a tick's: what is longer than 30 us is something else.
+    // As short as a tick: gaps above 30 us have another cause.
     let [above_1, .., above_30, _] =
         hiccups.first().map_or([0.0; 5], |core| core.summary.per_second_above.map(|(_, per_s)| per_s));
     let measured = format!(

@@ -14,7 +14,7 @@ use super::finding::Finding;
 use crate::memory;
 use nebula_ui::output::units;
 
-/// All checks, in the order in which a server depends on them.
+/// In the order in which a server depends on them.
 pub(super) fn findings() -> Vec<Finding> {
     vec![cores(), clock(), huge_pages(), store_memory(), shared_memory(), udp()]
 }
@@ -113,14 +113,14 @@ fn huge_pages() -> Finding {
         )
 }
 
-/// The selected word of a kernel setting: the one in brackets.
+/// The word in brackets.
 fn selected(file: &str) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let word = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     word.unwrap_or("unknown").to_owned()
 }
 
-/// NEBULA's data set: 1.6 M pairs of 16 B keys and 512 B values.
+/// NEBULA's data set: 16 B keys and 512 B values.
 const ITEMS: u64 = 1_600_000;
 const VALUE_BYTES: u32 = 512;
 

@@ -6,7 +6,6 @@ use super::finding::Finding;
 use crate::hiccup::{CoreHiccups, p99_floor};
 use nebula_ui::output::{Value, units};
 
-/// One finding for each core, and the p99 floor that follows.
 pub(super) fn findings(cores: &[CoreHiccups]) -> Vec<Finding> {
     cores.iter().map(of_core).chain(std::iter::once(of_floor(p99_floor(cores)))).collect()
 }

@@ -1,5 +1,5 @@
-//! Checks of how fast a core is when it is needed, and how far its memory: frequency scaling, huge
-//! pages, NUMA. Each has its effect measured.
+//! Checks of a core's speed after a rest, and of its distance to memory: frequency scaling, huge
+//! pages, NUMA. Each is measured by its effect.
 
 use std::fs::read_to_string;
 use std::hint::black_box;
@@ -14,19 +14,18 @@ use nebula_sys::sync::Ordering;
 use super::finding::Finding;
 use nebula_ui::output::units;
 
-/// All of them.
 pub(super) fn findings() -> Vec<Finding> {
     vec![frequency(), page_size(), numa()]
 }
 
-/// How much slower a core may be after a rest.
+/// The longest time after a rest, as a multiple of the time without.
 const SLOWER_MAX: f64 = 1.15;
 /// Multiplications of one measurement: some hundred microseconds.
 const MULTIPLICATIONS: u64 = 100_000;
 const REST: Duration = Duration::from_millis(30);
 
-/// A chain of multiplications takes as many cycles however fast the core is: the ratio of two times
-/// is that of two frequencies.
+/// A chain of multiplications takes the same cycles at any frequency: the ratio of two times is the
+/// inverse ratio of two frequencies.
 fn multiply(clock: Clock) -> u64 {
     let (from, mut product) = (clock.ticks(), black_box(3_u64));
     for _ in 0..MULTIPLICATIONS {
@@ -38,7 +37,7 @@ fn multiply(clock: Clock) -> u64 {
 
 fn frequency() -> Finding {
     let clock = Clock::new();
-    // The least of several: without interruptions.
+    // The minimum: without interruptions.
     let warm = (0..40).map(|_| multiply(clock)).min().unwrap_or(1);
     let cold = (0..5).map(|_| {
         std::thread::sleep(REST);
@@ -55,11 +54,11 @@ fn frequency() -> Finding {
     )
 }
 
-/// Memory that is walked through at random: beyond the caches of most cores.
+/// Beyond the caches of most cores.
 const WALKED_BYTES: usize = 64 << 20;
 const STEPS: u32 = 200_000;
 
-/// Makes one circle through all lines of a region, in an order that nothing foresees.
+/// Links all lines of a region in one circle, in an order that no prefetcher predicts.
 fn circle(pages: Pages) -> Option<WordRegion> {
     let region = WordRegion::new(WALKED_BYTES / 8, pages).ok()?;
     let lines = u64::try_from(WALKED_BYTES / 64).ok()?;
@@ -73,7 +72,7 @@ fn circle(pages: Pages) -> Option<WordRegion> {
     Some(region)
 }
 
-/// The time of an access that depends on the one before.
+/// The time of an access that depends on the previous one.
 fn walk(region: &WordRegion, clock: Clock) -> Span {
     let words = region.words();
     let round = |_| {
@@ -87,7 +86,7 @@ fn walk(region: &WordRegion, clock: Clock) -> Span {
     Span::from_ps((0..3).map(round).min().unwrap_or(0))
 }
 
-/// How much longer an access may take on small pages before it is worth a word.
+/// A larger ratio of access times is worth advice.
 const SMALLER_MAX: f64 = 1.1;
 
 fn page_size() -> Finding {
@@ -117,7 +116,6 @@ fn page_size() -> Finding {
         )
 }
 
-/// Nodes of memory and the cores of each that this process may use.
 fn nodes() -> Vec<(usize, Vec<usize>)> {
     let allowed = allowed_cores();
     let of = |node: usize| {
@@ -128,7 +126,6 @@ fn nodes() -> Vec<(usize, Vec<usize>)> {
     (0..64).filter_map(of).filter(|(_, cores): &(usize, Vec<usize>)| !cores.is_empty()).collect()
 }
 
-/// Cores in a list such as `0-3,8`.
 fn cores_of(list: &str) -> Vec<usize> {
     let part = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
@@ -162,12 +159,12 @@ fn numa() -> Finding {
         )
 }
 
-/// The time of an access from the core that the memory is near to, and from another one.
+/// The time of an access from the core near the memory, and from the other.
 fn remote(near: usize, far: usize) -> Option<(Span, Span)> {
     let on = |core: usize, region: Option<WordRegion>| {
         let measured = std::thread::spawn(move || {
             pin_to(core).ok()?;
-            // Memory is near to the core that touches it first.
+            // Memory is near the core that touches it first.
             let region = region.or_else(|| circle(Pages::Huge2M))?;
             let time = walk(&region, Clock::new());
             Some((time, region))

@@ -1,9 +1,9 @@
 //! One client of the load: a loop that polls clock, schedule and ring.
 //!
-//! Each iteration reads the clock, sends the RPCs that are due, receives the replies that have
-//! arrived, and reads the clock again. The second reading is the completion time of those replies:
-//! a latency may be too long by the few hundred nanoseconds of an iteration, and is never too
-//! short. Iterations are short, because the same readings detect pauses of the core.
+//! The loop reads the clock, sends the RPCs that are due, receives replies, and reads the clock
+//! again: that is the completion time of the replies. So a latency may be too long by the few
+//! hundred nanoseconds of an iteration, and is never too short. The same readings detect pauses of
+//! the core.
 
 use std::sync::Arc;
 
@@ -21,40 +21,36 @@ use nebula_ui::signal;
 /// The most RPCs sent, and received, in one iteration. With 512 B values each takes some hundred
 /// nanoseconds.
 const PER_TURN: usize = 4;
-/// The most RPCs refused in one iteration. Each takes some ten nanoseconds, and what is due in an
-/// overload is to be refused as fast as it comes.
+/// The most RPCs refused in one iteration. Each takes some ten nanoseconds, and an overload is
+/// refused as fast as it comes.
 const REFUSED_PER_TURN: usize = 1024;
-/// After this long without an answer, while at least one is awaited, the load ends: the server is
-/// silent.
+/// The load ends if an outstanding RPC gets no answer for this long.
 const SILENCE: Span = Span::from_secs(5);
 /// Two readings of the clock this far apart are a gap: more than an iteration of [`PER_TURN`] RPCs,
 /// less than a timer tick.
 const GAP: Span = Span::from_us(3);
-/// After this long without a reply, the server is probably not running: several timer ticks.
+/// After this long without a reply the server is probably not running: several timer ticks.
 const QUIET: Span = Span::from_us(50);
-/// The most gaps remembered: 15 minutes at a thousand timer ticks per second.
+/// Gaps of 15 minutes at a thousand timer ticks per second.
 const GAPS_MAX: usize = 1 << 20;
-/// Time between two reads of the server's gaps. The server lists thousands, so that none is missed.
+/// Between two reads of the server's gaps. The server lists thousands, so none is missed.
 const LOOK_EVERY: Span = Span::from_ms(1);
 
-/// What a client measured.
 #[derive(Debug)]
 pub(super) struct Driven {
-    /// Latencies, before gaps are taken into account.
+    /// Gaps are not yet taken into account.
     pub(super) report: LoadReport,
     pub(super) own_gaps: GapDetector,
     pub(super) server_gaps: GapLog,
     pub(super) server: nebula::Status,
 }
 
-/// An outstanding RPC.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     pub(super) token: Token,
     pub(super) operation: Operation,
 }
 
-/// How an RPC ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Replied {
@@ -65,37 +61,31 @@ pub(super) enum Ending {
     Lost,
 }
 
-/// What came of an operation that was to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Submitted {
     Sent,
-    /// There is no room for it now.
+    /// There is no room now.
     Full,
 }
 
-/// The servers, as a client reaches them.
 pub(super) trait Peer {
     /// Sends an operation, at the next poll at the latest.
     fn submit(&mut self, token: Token, operation: Operation) -> Result<Submitted, Failure>;
 
-    /// The next completed RPC, with its reply checked.
     fn poll(&mut self) -> Result<Option<(Flight, Ending)>, Failure>;
 
-    /// RPCs under way.
     fn outstanding(&self) -> u32;
 
-    /// The counters of the server, where it shows them.
     fn status(&self) -> Option<&StatusReader> {
         None
     }
 }
 
-/// Servers of Nebula's own protocol.
 #[derive(Debug)]
 pub(super) struct NebulaPeer {
     client: Client,
     requests: Requests,
-    /// Indexed by ticket modulo the number of slots. Outstanding tickets never collide.
+    /// Indexed by ticket modulo the number of slots: outstanding tickets never collide.
     flights: Box<[Option<Flight>]>,
 }
 
@@ -150,7 +140,6 @@ impl Peer for NebulaPeer {
     }
 }
 
-/// The state of a client while it runs.
 #[derive(Debug)]
 pub(super) struct Driver<P> {
     peer: P,
@@ -163,16 +152,14 @@ pub(super) struct Driver<P> {
     look_at: Timestamp,
     /// How long after it was due an RPC may wait for room.
     patience: Span,
-    /// Since when RPCs wait while the server says nothing.
+    /// When the server last answered, or the first RPC left, while RPCs are outstanding.
     asked_at: Option<Timestamp>,
     /// The last time at which a reply came, or no RPC was outstanding.
     quiet_since: Timestamp,
-    /// The client stops waiting for replies at this time.
     give_up_at: Timestamp,
 }
 
 impl<P: Peer> Driver<P> {
-    /// A client that sends the operations of `generator`, its share of the plan.
     pub(super) fn new(peer: P, plan: &LoadPlan, generator: Generator, live: Arc<Live>) -> Self {
         let clock = Clock::new();
         Self {
@@ -191,7 +178,7 @@ impl<P: Peer> Driver<P> {
         }
     }
 
-    /// Polls until all scheduled RPCs are answered, or until `give_up_at`, or a signal.
+    /// Polls until all scheduled RPCs are answered, or `give_up_at`, or a signal.
     pub(super) fn run(mut self, give_up_at: Timestamp) -> Result<Driven, Failure> {
         self.give_up_at = give_up_at;
         loop {
@@ -215,7 +202,6 @@ impl<P: Peer> Driver<P> {
         Timestamp::from_ps(self.clock.now_ps())
     }
 
-    /// Sends the RPCs that are due.
     #[inline]
     fn send(&mut self, now: Timestamp) -> Result<(), Failure> {
         for _ in 0..PER_TURN {
@@ -233,9 +219,8 @@ impl<P: Peer> Driver<P> {
         Ok(())
     }
 
-    /// There is no room for an RPC: nor for those that are due behind it, before replies are taken.
-    /// They wait, but not without limit: a backlog in the client would hide that there is an
-    /// overload.
+    /// There is no room for this RPC, nor for those due behind it, until replies are received. They
+    /// wait for `patience` only: a longer backlog in the client would hide the overload.
     #[cold]
     fn handle_full(&mut self, now: Timestamp, mut token: Token, mut operation: Operation) {
         for _ in 0..REFUSED_PER_TURN {
@@ -254,7 +239,6 @@ impl<P: Peer> Driver<P> {
         self.live.count_refused();
     }
 
-    /// Receives the replies that have arrived.
     #[inline]
     fn take_in(&mut self) -> Result<(), Failure> {
         let mut endings = [None; PER_TURN];
@@ -274,9 +258,9 @@ impl<P: Peer> Driver<P> {
         Ok(())
     }
 
-    /// Yields the core after a long time without a reply, because the server may be waiting for
-    /// this core. Without the yield, two threads that poll on one core would alternate every few
-    /// milliseconds. On a dedicated core it costs half a microsecond of idle time.
+    /// Yields the core after a long time without a reply, because the server may need this core.
+    /// Otherwise two threads that poll on one core would alternate every few milliseconds. On a
+    /// dedicated core a yield costs half a microsecond of idle time.
     #[inline]
     fn let_others_run(&mut self, now: Timestamp) {
         if self.peer.outstanding() == 0 {
@@ -305,8 +289,8 @@ impl<P: Peer> Driver<P> {
         }
     }
 
-    /// The server has said something: it is asked since now, if others wait for it. There may be no
-    /// room for any more, behind one that it does not answer.
+    /// Restarts the wait for the server if other RPCs are outstanding. No later send would do it if
+    /// all places are behind one that the server does not answer.
     #[inline]
     fn note_answer(&mut self, now: Timestamp) {
         self.asked_at = (self.peer.outstanding() > 0).then_some(now);
@@ -323,7 +307,6 @@ impl<P: Peer> Driver<P> {
         self.server_gaps_seen = seen;
     }
 
-    /// A server that says nothing to anything any more is not measured by waiting for it.
     fn check_that_it_answers(&self, now: Timestamp) -> Result<(), Failure> {
         match self.asked_at {
             Some(asked_at) if now - asked_at > SILENCE => {
@@ -349,7 +332,6 @@ impl<P: Peer> Driver<P> {
     }
 }
 
-/// The index of a ticket among `places`, a power of two.
 #[expect(clippy::cast_possible_truncation, reason = "masked to below the number of places")]
 #[inline(always)]
 fn index(ticket: u64, places: usize) -> usize {

@@ -13,7 +13,6 @@ use nebula_ui::signal;
 const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// Connects; retries for two seconds while no server listens.
 pub(super) fn connect(endpoint: &ServerList, config: &ClientConfig) -> Result<Client, Failure> {
     let until = Instant::now() + PATIENCE;
     loop {

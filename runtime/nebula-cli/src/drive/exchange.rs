@@ -1,8 +1,7 @@
 //! Encodes operations and checks replies: wrong answers do not count as throughput.
 //!
 //! A value is one word repeated, computed from its key and its length. So any reader can check that
-//! a value belongs to its key, is complete, and has the stated length, without knowing which client
-//! wrote it.
+//! a value belongs to its key, is complete and has its stated length, whichever client wrote it.
 
 use nebula_kvs::protocol::scan::{self as ordered, NoPair, PAIR_HEADER_BYTES, Pairs};
 use nebula_kvs::protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status, steering_hash};
@@ -38,27 +37,21 @@ pub(super) enum WrongAnswer {
     Protocol(#[from] ProtocolError),
 }
 
-/// What the server is asked, and answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Exchange {
-    /// Operations of the key-value service.
     #[default]
     Kv,
     /// Values, which come back as they are.
     Echo,
 }
 
-/// Of what length requests are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) key_bytes: usize,
-    /// The longest value.
     pub(super) value_bytes: u32,
-    /// Pairs that a SCAN asks for.
     pub(super) scan_items: u16,
 }
 
-/// The request buffers of one client.
 #[derive(Debug)]
 pub(super) struct Requests {
     exchange: Exchange,
@@ -69,7 +62,6 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Buffers for requests of these sizes.
     pub(super) fn new(exchange: Exchange, sizes: Sizes) -> Self {
         let Sizes { key_bytes, value_bytes, scan_items } = sizes;
         let value_bytes = value_bytes as usize;
@@ -82,8 +74,8 @@ impl Requests {
         }
     }
 
-    /// Encodes an operation, without allocation: the request, and the hash by which the policy
-    /// `key-hash` chooses a worker.
+    /// Encodes an operation without allocation. Returns the request, and the hash by which the
+    /// policy `key-hash` chooses a worker.
     #[inline]
     pub(super) fn encode(&mut self, operation: &Operation) -> Result<(&[u8], u32), ProtocolError> {
         if self.exchange == Exchange::Echo {
@@ -113,10 +105,7 @@ impl Requests {
     }
 
     /// Checks the reply to `operation`; returns whether the key was found, or for a SCAN any pair.
-    ///
-    /// # Errors
-    ///
-    /// [`WrongAnswer`] if the service is faulty or full, or if other clients write to its store.
+    /// A reply is wrong if the service is faulty or full, or if other clients write to its store.
     #[inline]
     pub(super) fn check(&self, operation: &Operation, reply: &[u8]) -> Result<bool, WrongAnswer> {
         if self.exchange == Exchange::Echo {
@@ -158,7 +147,7 @@ fn check_pairs(from: Key, bytes: usize, items: u16, value: &[u8]) -> Result<bool
     if pairs > usize::from(items) { Err(wrong()) } else { Ok(pairs > 0) }
 }
 
-/// Bytes of the longest reply, if values have up to `value_bytes` bytes, and SCANs ask for up to
+/// Bytes of the longest reply, if values have up to `value_bytes` bytes and SCANs ask for up to
 /// `pairs` pairs.
 pub(super) fn reply_bytes(key_bytes: usize, value_bytes: u32, pairs: u16) -> u32 {
     let pair_bytes = u32::try_from(PAIR_HEADER_BYTES + key_bytes).unwrap_or(u32::MAX).saturating_add(value_bytes);
@@ -167,11 +156,10 @@ pub(super) fn reply_bytes(key_bytes: usize, value_bytes: u32, pairs: u16) -> u32
 
 const _: () = assert!(HEADER_BYTES == 8, "`reply_bytes` assumes this header");
 
-/// The word that the value of `key`, of `bytes` bytes, repeats.
+/// The word that a value of `bytes` bytes of `key` repeats.
 #[inline]
 fn word(key: Key, bytes: usize) -> [u8; 8] {
-    // Two odd multipliers, so that neighboring keys and lengths give words that differ in most
-    // bits.
+    // Two odd multipliers give neighboring keys and lengths words that differ in most bits.
     let mixed = (key.0 ^ (bytes as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     (mixed ^ mixed >> 32).to_le_bytes()
 }
@@ -220,7 +208,6 @@ mod tests {
         requests(512).check(operation, &reply)
     }
 
-    /// The value of a SCAN's reply with these keys.
     fn pairs_of(keys: &[u64]) -> Vec<u8> {
         let pair = |&key: &u64| {
             let value = value_of(key, 20);

@@ -4,16 +4,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use nebula_nic::Span;
 
-/// How many of the latest latencies are kept.
 const LATEST: usize = 1024;
 
-/// The counters of one client. Only that client writes them.
+/// Of one client, which alone writes them.
 #[derive(Debug)]
 pub(super) struct Live {
     replied: AtomicU64,
     nacked: AtomicU64,
     refused: AtomicU64,
-    /// The latest latencies in nanoseconds; 0 for an unused entry.
+    /// In nanoseconds; 0 for an unused entry.
     latest_ns: Box<[AtomicU32]>,
 }
 
@@ -36,7 +35,6 @@ impl Live {
         self.nacked.store(self.nacked.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Counts an RPC for which this client has no room.
     #[inline]
     pub(super) fn count_refused(&self) {
         self.refused.store(self.refused.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -49,29 +47,21 @@ fn index(replied: u64) -> usize {
     (replied % LATEST as u64) as usize
 }
 
-/// The progress of a load, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Progress {
-    /// Time since the load began.
     pub(crate) elapsed: Span,
-    /// Duration of the whole load.
     pub(crate) total: Span,
-    /// RPCs answered.
     pub(crate) replied: u64,
-    /// RPCs NACKed.
     pub(crate) nacked: u64,
-    /// RPCs that the clients refused.
+    /// By the clients.
     pub(crate) refused: u64,
-    /// Replies per second since the last snapshot.
     pub(crate) replied_rps: f64,
     /// Of the latest latencies.
     pub(crate) p50: Option<Span>,
-    /// Of the latest latencies.
     pub(crate) p99: Option<Span>,
 }
 
 impl Progress {
-    /// Reads the counters of all clients; `before` is the last snapshot.
     pub(super) fn look(clients: &[std::sync::Arc<Live>], before: &Self, elapsed: Span, total: Span) -> Self {
         let sum = |of: fn(&Live) -> &AtomicU64| clients.iter().map(|live| of(live).load(Ordering::Relaxed)).sum();
         let replied: u64 = sum(|live| &live.replied);

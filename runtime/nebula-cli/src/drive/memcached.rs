@@ -1,8 +1,7 @@
-//! A memcached server as the load generator's peer: its text protocol over several connections,
-//! each with some requests under way.
+//! A memcached server as the load generator's peer: the text protocol over several connections with
+//! several outstanding requests each.
 //!
-//! Answers of a connection come in the order of its requests, so that nothing in them has to say
-//! which they belong to.
+//! A connection's answers come in the order of its requests.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -21,18 +20,14 @@ use super::plan::{LoadPlan, Memcached};
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
-/// How long to retry while no server listens.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
-/// Keys stored at once before a load.
 const PRELOADED_AT_ONCE: u64 = 64;
 
-/// The connections of one client.
 #[derive(Debug)]
 pub(super) struct MemcachedPeer {
     lanes: Vec<Lane>,
-    /// The one that the next request goes to, if it has room.
+    /// The next request goes to this one, if it has room.
     next: usize,
     pipeline: usize,
     key_bytes: usize,
@@ -43,7 +38,6 @@ pub(super) struct MemcachedPeer {
     outstanding: u32,
 }
 
-/// One connection.
 #[derive(Debug)]
 struct Lane {
     stream: TcpStream,
@@ -52,7 +46,6 @@ struct Lane {
     flights: VecDeque<Flight>,
 }
 
-/// A memcached server that does not answer as one.
 fn wrong(answer: &[u8]) -> Failure {
     let line = answer.split(|&byte| byte == b'\n').next().unwrap_or_default();
     Failure::fault(format!("unexpected answer of the memcached server: {}", String::from_utf8_lossy(line).trim_end()))
@@ -83,7 +76,7 @@ fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
     }
 }
 
-/// Keys as memcached allows them: in digits, `bytes` of them.
+/// A key of `bytes` hexadecimal digits: memcached allows no binary keys.
 fn push_key(out: &mut Vec<u8>, key: Key, bytes: usize) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let word = key.0.to_be_bytes();
@@ -124,7 +117,6 @@ impl MemcachedPeer {
         })
     }
 
-    /// Reads what has come on all connections.
     fn read(&mut self) -> Result<(), Failure> {
         let mut events = [const { MaybeUninit::<Event>::uninit() }; 64];
         let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -150,7 +142,6 @@ impl MemcachedPeer {
         Ok(())
     }
 
-    /// Sends what was submitted, each connection's by one call.
     fn flush(&mut self) -> Result<(), Failure> {
         for lane in self.lanes.iter_mut().filter(|lane| !lane.output.is_empty()) {
             match lane.stream.write(&lane.output) {
@@ -206,8 +197,7 @@ impl Peer for MemcachedPeer {
     }
 }
 
-/// The answer to `operation` that `bytes` begin with, and its length; `None` where it has not come
-/// whole.
+/// The answer to `operation` that `bytes` begin with, and its length; `None` if it is incomplete.
 fn answer(bytes: &[u8], operation: &Operation) -> Result<Option<(usize, Ending)>, Failure> {
     let Some(end) = bytes.windows(2).position(|two| two == b"\r\n") else { return Ok(None) };
     let line = &bytes[..end];
@@ -221,7 +211,6 @@ fn answer(bytes: &[u8], operation: &Operation) -> Result<Option<(usize, Ending)>
     }
 }
 
-/// A value whose line ends at `end`.
 fn value(bytes: &[u8], end: usize, operation: &Operation) -> Result<Option<(usize, Ending)>, Failure> {
     let length = bytes[..end].rsplit(|&byte| byte == b' ').next().and_then(|length| std::str::from_utf8(length).ok());
     let length: usize = length.and_then(|length| length.parse().ok()).ok_or_else(|| wrong(bytes))?;
@@ -233,11 +222,7 @@ fn value(bytes: &[u8], end: usize, operation: &Operation) -> Result<Option<(usiz
     Ok(Some((end + 2 + rest.len(), Ending::Replied { is_found: true })))
 }
 
-/// Stores every key of the plan, over one connection.
-///
-/// # Errors
-///
-/// A fault where the server cannot be reached or does not store; what it refuses is sent again.
+/// Stores every key of the plan over one connection, and repeats refused ones.
 pub(super) fn preload(plan: &LoadPlan, watch: &mut dyn FnMut(u64)) -> Result<(), Failure> {
     let mut stream = connect(address(plan)?)?;
     let mut value = vec![0; plan.value_bytes as usize];

@@ -1,5 +1,4 @@
-//! A server whose store this client reads by itself: a GET is some one-sided reads, everything else
-//! an RPC.
+//! A server whose store this client reads: a GET is some one-sided reads, everything else an RPC.
 
 use nebula::{AccessRefusal, CallError, Client, RegionId, StatusReader, SubmitError, Ticket};
 use nebula_kvs::protocol::{HEADER_BYTES, Reply, Status};
@@ -15,25 +14,22 @@ use nebula_ui::output::Failure;
 /// The region that `nebula serve kv --one-sided` registers.
 const STORE: RegionId = RegionId(0);
 
-/// Bytes of the map that it begins with.
 #[expect(clippy::cast_possible_truncation, reason = "some words")]
 const MAP: u32 = MAP_BYTES as u32;
 
-/// One GET under way.
 #[derive(Debug, Default)]
 struct Get {
     flight: Option<Flight>,
     get: RemoteGet,
 }
 
-/// One RPC under way, and the GET that it stands for, if it does.
+/// An outstanding RPC, and the GET that it stands for, if any.
 #[derive(Clone, Copy, Debug)]
 struct Rpc {
     flight: Flight,
     get: Option<usize>,
 }
 
-/// A client that reads the server's store.
 #[derive(Debug)]
 pub(super) struct OneSidedPeer {
     client: Client,
@@ -43,20 +39,17 @@ pub(super) struct OneSidedPeer {
     item_bytes: usize,
     gets: Box<[Get]>,
     free: Vec<usize>,
-    /// The GET of each operation, by ticket.
     reading: Box<[usize]>,
-    /// RPCs by ticket.
+    /// By ticket.
     rpcs: Box<[Option<Rpc>]>,
-    /// RPCs that stand for no GET.
     others: u32,
-    /// GETs that the server is to be asked, once there is room.
     asking: VecDeque<usize>,
-    /// A reply as the server would have sent it.
+    /// The reply that the server would have sent.
     reply: Vec<u8>,
 }
 
 impl OneSidedPeer {
-    /// Reads where the store's parts lie.
+    /// Reads the map of the store first.
     pub(super) fn new(mut client: Client, plan: &LoadPlan) -> Result<Self, Failure> {
         let ticket = client.read(STORE, 0, MAP).map_err(Failure::fault)?;
         let map = match client.finish(ticket) {
@@ -100,7 +93,7 @@ impl OneSidedPeer {
         }
     }
 
-    /// Does what a GET is to do next; its end, if that was the last.
+    /// Takes the next step of a GET; returns its end, if that was the last.
     fn go_on(&mut self, nth: usize, step: RemoteStep) -> Result<Option<(Flight, Ending)>, Failure> {
         let submitted = match step {
             RemoteStep::Whole { version_at, at, bytes } => self.client.read_whole(STORE, version_at, at, bytes),
@@ -112,13 +105,12 @@ impl OneSidedPeer {
                 return Ok(None);
             }
         };
-        // There are no more GETs than places for operations.
+        // GETs are at most as many as places for operations.
         let at = place(submitted.map_err(Failure::fault)?, self.reading.len());
         self.reading[at] = nth;
         Ok(None)
     }
 
-    /// Ends a GET, whose reply is checked as if the server had sent it.
     fn end(&mut self, nth: usize, status: Status) -> Result<(Flight, Ending), Failure> {
         let Get { flight, get } = &mut self.gets[nth];
         let flight = flight.take().ok_or_else(|| Failure::fault("a GET has ended twice"))?;
@@ -131,7 +123,6 @@ impl OneSidedPeer {
         Ok((flight, Ending::Replied { is_found }))
     }
 
-    /// Asks the server for GETs that reads did not find.
     fn ask(&mut self) -> Result<(), Failure> {
         while let Some(&nth) = self.asking.front() {
             let Some(flight) = self.gets[nth].flight else { return Err(Failure::fault("a GET has ended twice")) };
@@ -143,7 +134,6 @@ impl OneSidedPeer {
         Ok(())
     }
 
-    /// The end of an RPC.
     fn replied(
         requests: &Requests,
         flight: Flight,
@@ -223,7 +213,6 @@ impl Peer for OneSidedPeer {
     }
 }
 
-/// The place of a ticket in a table of as many places as there are slots.
 #[expect(clippy::cast_possible_truncation, reason = "the low bits")]
 fn place(ticket: Ticket, places: usize) -> usize {
     ticket.0 as usize & (places - 1)

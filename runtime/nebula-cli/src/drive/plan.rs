@@ -12,35 +12,28 @@ use super::exchange::{self, Exchange, Requests, Sizes};
 use crate::flags::ServerList;
 use nebula_ui::output::Failure;
 
-/// How the load generator speaks to a memcached server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memcached {
-    /// Connections of each client.
+    /// Of each client.
     pub(crate) connections: u16,
-    /// Requests of a connection that are under way at once, at most.
+    /// The most outstanding requests of a connection.
     pub(crate) pipeline: u16,
 }
 
-/// One load, with the fields of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPlan {
-    /// What it is asked.
     pub(crate) exchange: Exchange,
-    /// The server to connect to, or several.
     pub(crate) endpoint: ServerList,
-    /// How the server is spoken to where it is one of memcached's protocol.
     pub(crate) memcached: Option<Memcached>,
-    /// Several servers: which of them gets an RPC.
+    /// Chooses among several servers.
     pub(crate) balance: Balance,
-    /// Several servers: they are replicas, of which one leads.
+    /// The servers are replicas, of which one leads.
     pub(crate) replicated: bool,
-    /// The zone that clients are of.
     pub(crate) zone: Option<String>,
-    /// RPCs per second, summed over all clients.
+    /// Summed over all clients.
     pub(crate) rate: Rate,
-    /// Duration of the measurement, after the warm-up.
+    /// Of the measurement, after the warm-up.
     pub(crate) duration: Span,
-    /// Duration of the warm-up, which is not measured.
     pub(crate) warm_up: Span,
     pub(crate) arrivals: Arrivals,
     /// Keys are below this number.
@@ -48,33 +41,26 @@ pub(crate) struct LoadPlan {
     pub(crate) keys: Keys,
     pub(crate) mix: Mix,
     pub(crate) value_bytes: u32,
-    /// Bytes of each key.
     pub(crate) key_bytes: usize,
-    /// Pairs that a SCAN asks for.
     pub(crate) scan_items: u16,
     /// Bounds on the p99 of single operations, for a search.
     pub(crate) slo_of: Vec<(Op, Span)>,
     /// Client threads, each with a connection and a share of the rate.
     pub(crate) clients: u16,
     pub(crate) seed: Seed,
-    /// Slots in the ring of each client, a power of two.
+    /// In the ring of each client; a power of two.
     pub(crate) slots: u32,
-    /// How long an RPC may wait for room in its client, from when it was due; then it is refused
-    /// there.
+    /// A client refuses an RPC that it has no room for this long after it was due.
     pub(crate) patience: Span,
-    /// An RPC that the load generator itself sends later than this is late.
     pub(crate) late_after: Span,
-    /// Cores to pin clients to, round-robin; no pinning if empty.
+    /// Cores for the clients, round-robin; empty for no pinning.
     pub(crate) pin: Vec<usize>,
-    /// A trace to replay instead of random operations.
     pub(crate) trace: Option<Arc<[Operation]>>,
-    /// The keys shared with a server over UDP.
     pub(crate) network_keys: nebula::Keys,
     /// Allow a server on another machine without a key.
     pub(crate) insecure: bool,
-    /// How much may be on the way to a server over a network.
     pub(crate) flow: FlowKind,
-    /// GETs read the server's store, without any of its workers.
+    /// GETs read the server's store, without a worker.
     pub(crate) one_sided: bool,
 }
 
@@ -122,20 +108,19 @@ fn to_leader(config: ClientConfig) -> ClientConfig {
     nebula_replication::client::asks_for_leader(config)
 }
 
-/// The command line refuses it where it is not built.
+/// Without the feature, the command line refuses `replicated`.
 #[cfg(not(feature = "replicate"))]
 fn to_leader(config: ClientConfig) -> ClientConfig {
     config
 }
 
 impl LoadPlan {
-    /// The same load at another rate.
     #[must_use]
     pub(crate) fn at(&self, rate: Rate) -> Self {
         Self { rate, ..self.clone() }
     }
 
-    /// The time from the first operation to the last.
+    /// From the first operation to the last.
     pub(super) fn span(&self) -> Span {
         match &self.trace {
             Some(trace) => trace.last().map_or(Span::ZERO, |last| last.at - Timestamp::ZERO),
@@ -143,13 +128,11 @@ impl LoadPlan {
         }
     }
 
-    /// The longest value that may be sent or received.
     pub(super) fn value_bytes_max(&self) -> u32 {
         let of_trace = self.trace.iter().flat_map(|trace| trace.iter()).map(|operation| operation.value_bytes).max();
         self.value_bytes.max(of_trace.unwrap_or(0))
     }
 
-    /// Buffers for the requests of one client.
     pub(super) fn requests(&self) -> Requests {
         let Self { key_bytes, scan_items, .. } = *self;
         Requests::new(self.exchange, Sizes { key_bytes, value_bytes: self.value_bytes_max(), scan_items })
@@ -162,7 +145,7 @@ impl LoadPlan {
         self.connected(config.one_sided(self.one_sided))
     }
 
-    /// Completes `config` with the key settings of this load.
+    /// Completes `config` with this load's settings of the connection.
     pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
         (config.keys, config.insecure) = (self.network_keys.clone(), self.insecure);
         config.flow = self.flow;
@@ -171,7 +154,6 @@ impl LoadPlan {
         if self.replicated { to_leader(config) } else { config }
     }
 
-    /// The operations of client number `index`.
     pub(super) fn schedule(&self, index: u16, start: Timestamp) -> Result<Schedule, Failure> {
         let clients = self.clients.max(1);
         if let Some(trace) = &self.trace {
@@ -190,7 +172,6 @@ impl LoadPlan {
         Ok(workload.schedule(self.seed.replica(index.into()), start)?)
     }
 
-    /// How many completed RPCs one client keeps.
     pub(super) fn pending_max(&self) -> usize {
         let clients = u64::from(self.clients.max(1));
         let expected = match &self.trace {

@@ -14,27 +14,18 @@ use super::plan::LoadPlan;
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
-/// The most outstanding RPCs: enough to keep a server busy, few enough for a queue bounded by an
-/// SLO.
+/// Enough outstanding RPCs to keep a server busy, few enough for a queue bounded by an SLO.
 const WINDOW_MAX: usize = 64;
 /// The window grows by one after this many replies.
 const GROW_EVERY: u64 = 256;
 /// After this long without a reply, the preload fails.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Empty polls before the thread yields: the server may be waiting for this core.
+/// Empty polls before the thread yields: the server may need this core.
 const SPINS: u32 = 1024;
-/// Keys between two progress reports.
 const REPORT_EVERY: u64 = 4096;
 
-/// Stores a value under each key of `plan`. Calls `progress` from time to time with the number of
-/// stored keys.
-///
-/// A NACK halves the window; the key is sent again later.
-///
-/// # Errors
-///
-/// A fault if the server cannot be reached, ends, sends a wrong reply or none; `Interrupted` after
-/// a signal.
+/// Stores a value under each key of `plan`, and reports to `progress` how many are stored. A NACK
+/// halves the window; its key is sent again later.
 pub(crate) fn preload(plan: &LoadPlan, progress: &mut dyn FnMut(u64)) -> Result<(), Failure> {
     if plan.memcached.is_some() {
         return memcached::preload(plan, progress);
@@ -59,9 +50,7 @@ struct Loader {
     value_bytes: u32,
     keys: u64,
     next: u64,
-    /// Keys that were NACKed.
     again: Vec<u64>,
-    /// Outstanding tickets and their keys, in ticket order.
     under_way: VecDeque<(u64, u64)>,
     window: usize,
     stored: u64,
@@ -145,7 +134,6 @@ impl Loader {
         }
     }
 
-    /// No reply has arrived: occasionally checks the time and signals.
     fn idle(&mut self) -> Result<(), Failure> {
         self.idle_polls += 1;
         if self.idle_polls == 1 {

@@ -18,17 +18,13 @@ use super::plan::LoadPlan;
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
-/// The results of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadOutcome {
-    /// The merged measurements of all clients, with gaps taken into account.
+    /// Merged over all clients, with gaps taken into account.
     pub(crate) report: LoadReport,
-    /// The pauses of the clients' cores.
     pub(crate) gaps: GapSummary,
-    /// The share of the time that pauses of the server's cores took, as far as it reported them, in
-    /// 0 to 1.
+    /// The share of time, in 0 to 1, that reported pauses of the server's cores took.
     pub(crate) server_share_lost: f64,
-    /// The server's counters after the load.
     pub(crate) server: Status,
     /// A signal ended the load early; the results cover the time until then.
     pub(crate) was_interrupted: bool,
@@ -36,15 +32,9 @@ pub(crate) struct LoadOutcome {
 
 /// How long to wait for replies after the last operation was due: ten thousand times a typical SLO.
 const DRAIN: Span = Span::from_secs(1);
-/// Time between two progress snapshots.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Runs a load to its end, or to a signal. Calls `watch` several times per second.
-///
-/// # Errors
-///
-/// A fault if the server cannot be reached, ends, or sends a wrong reply; invalid input if it does
-/// not support such a load.
 pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<LoadOutcome, Failure> {
     let clock = Clock::new();
     let clients = (0..plan.clients.max(1)).map(|_| reach(plan)).collect::<Result<Vec<_>, _>>()?;
@@ -68,7 +58,6 @@ pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<L
     join(driven)
 }
 
-/// A client's end of the connections to the servers.
 enum Reached {
     Nebula(Box<NebulaPeer>),
     OneSided(Box<OneSidedPeer>),
@@ -88,7 +77,7 @@ fn reach(plan: &LoadPlan) -> Result<Reached, Failure> {
     })
 }
 
-/// The time for every client to start its thread and to allocate its tables, at half a gigabyte per
+/// Time for every client to start its thread and to allocate its tables, at half a gigabyte per
 /// second.
 fn time_to_prepare(plan: &LoadPlan) -> Span {
     const BYTES_PER_PENDING: u64 = 24;
@@ -96,7 +85,6 @@ fn time_to_prepare(plan: &LoadPlan) -> Span {
     Span::from_ms(50) + Span::from_ns(bytes * 2)
 }
 
-/// The body of a client thread.
 fn drive(plan: &LoadPlan, index: u16, client: Reached, live: Arc<Live>, start: Timestamp) -> Result<Driven, Failure> {
     if let Some(&core) = plan.pin.get(usize::from(index) % plan.pin.len().max(1)) {
         let pinned = nebula_sys::affinity::pin_to(core);
@@ -117,7 +105,6 @@ fn drive(plan: &LoadPlan, index: u16, client: Reached, live: Arc<Live>, start: T
     }
 }
 
-/// Observes the clients while they run.
 struct Watcher<'a> {
     clock: Clock,
     start: Timestamp,
@@ -126,7 +113,6 @@ struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    /// Waits for all clients, or for the first failure.
     fn collect(
         &self,
         told: &mpsc::Receiver<Result<Driven, Failure>>,
@@ -177,7 +163,6 @@ fn join(driven: Vec<Driven>) -> Result<LoadOutcome, Failure> {
     Ok(LoadOutcome { report, gaps: tally.summary(), server_share_lost, server, was_interrupted })
 }
 
-/// The share of `time` that gaps took.
 fn share_of(gaps: &GapLog, time: Span) -> f64 {
     let lost: Span = gaps.iter().map(|gap| gap.length()).sum();
     lost.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE)

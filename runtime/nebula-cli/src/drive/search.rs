@@ -8,18 +8,14 @@ use super::plan::LoadPlan;
 use super::run::{LoadOutcome, run};
 use nebula_ui::output::Failure;
 
-/// The result of the search, and every load that it ran.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundSlo {
-    /// The SLO on the p99 latency.
     pub(crate) slo: Span,
     /// The highest rate that met the SLO, and the lowest that missed it.
     pub(crate) result: SearchResult,
-    /// The loads, in the order in which they ran.
     pub(crate) probes: Vec<Probe>,
 }
 
-/// One load of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
     pub(crate) rate: Rate,
@@ -38,18 +34,14 @@ impl FoundSlo {
     }
 }
 
-/// The search ends when the bracket is this share of its lower end: the smallest difference that
-/// loads of a second show on a shared machine.
+/// The search ends when the bracket is this share of its lower end: loads of a second on a shared
+/// machine show no smaller difference.
 const PRECISION: f64 = 0.05;
 const LOWEST_RPS: f64 = 1e3;
 const HIGHEST_RPS: f64 = 1e8;
 
 /// Searches for the highest rate whose p99 is within `slo`, beginning at the plan's rate. Calls
 /// `watch` with the progress of each load and `judged` with each finished probe.
-///
-/// # Errors
-///
-/// As [`run`]; `Interrupted` after a signal.
 pub(crate) fn find_slo(
     plan: &LoadPlan,
     slo: Span,

@@ -5,8 +5,8 @@ use nebula::FlowKind;
 use super::ServerList;
 use nebula_ui::output::Failure;
 
-/// What `--flow` says for clients of `servers`: none of them may be over shared memory, where there
-/// is nothing to choose.
+/// The flow control for clients of `servers`. Over shared memory there is nothing to choose, so
+/// `--flow` is an error.
 pub(crate) fn of(given: Option<FlowKind>, servers: &ServerList) -> Result<FlowKind, Failure> {
     match given {
         Some(_) if servers.has_shared_memory() => Err(Failure::bad_input(

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use nebula::{Endpoint, EndpointError, Endpoints};
 
-/// The text of [`Endpoints`], read once to see that it is one: each client reads it for itself.
+/// A valid text of [`Endpoints`], which each client reads for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerList(String);
 
@@ -14,17 +14,15 @@ impl ServerList {
         &self.0
     }
 
-    /// Whether any of them may be over a network.
     pub(crate) fn has_network(&self) -> bool {
         self.0.split(',').any(|endpoint| !endpoint.trim().starts_with("shm://"))
     }
 
-    /// Whether any of them is over shared memory.
     pub(crate) fn has_shared_memory(&self) -> bool {
         self.0.split(',').any(|endpoint| endpoint.trim().starts_with("shm://"))
     }
 
-    /// Whether they are more than one, or may become more.
+    /// Whether there is more than one server, or may be later.
     pub(crate) fn has_several(&self) -> bool {
         self.0.contains(',') || !["shm://", "udp://", "tcp://"].iter().any(|scheme| self.0.starts_with(scheme))
     }

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use nebula_nic::Span;
 use nebula_workload::Op;
 
-/// The bound of each operation that has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SloOf(pub(crate) Vec<(Op, Span)>);
 

@@ -1,5 +1,5 @@
-//! What of the store outlives its process, and what stays in a full cache: `--adopt`, `--load`,
-//! `--snapshot`, `--eviction`.
+//! Items that outlive the process of the store, and the items that a full cache evicts: `--adopt`,
+//! `--load`, `--snapshot`, `--eviction`.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
@@ -38,14 +38,13 @@ enum Evicted {
     Unread,
 }
 
-/// A store, and its memory where others are to read that.
 type Kept = (Store, Option<Arc<SharedMemory>>);
 
 impl KeepArgs {
-    /// The store of these sizes: in its own memory or in a file's, with the items of a snapshot if
-    /// one is named. Where `is_shared`, in memory that others may read, which comes with it.
+    /// Creates the store: in its own memory, in the `--adopt` file, or where `is_shared` in memory
+    /// that others may read. Loads the snapshot if one is named.
     pub(super) fn begin(&self, config: StoreConfig, now: u32, is_shared: bool) -> Result<Kept, Failure> {
-        // Before the store takes its memory.
+        // Before the store allocates its memory.
         self.load.as_deref().map(check).transpose()?;
         self.snapshot.as_deref().map(check_place).transpose()?;
         let (store, memory) = self.store(config, is_shared)?;
@@ -56,7 +55,6 @@ impl KeepArgs {
         Ok((store, memory))
     }
 
-    /// What a full cache evicts.
     pub(super) fn eviction(&self) -> Eviction {
         match self.eviction {
             Evicted::Oldest => Eviction::Oldest,
@@ -84,8 +82,8 @@ impl KeepArgs {
         Ok((store, None))
     }
 
-    /// Writes the snapshot, if one is asked for. It takes its name once it is whole: a file of that
-    /// name stays until then.
+    /// Writes the snapshot, if requested. It gets its name when it is complete: until then a file
+    /// of that name stays.
     pub(super) fn end(&self, store: &Store) -> Result<(), Failure> {
         let Some(path) = &self.snapshot else { return Ok(()) };
         let unfinished = unfinished(path);
@@ -115,14 +113,12 @@ fn named(path: &Path, error: &SnapshotError) -> Failure {
     Failure::bad_input(format!("{}: {error}", path.display()))
 }
 
-/// The file that a snapshot is while it is written.
 fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".unfinished");
     name.into()
 }
 
-/// Whether a snapshot can be written there.
 fn check_place(path: &Path) -> Result<(), Failure> {
     let created = File::create(unfinished(path)).and_then(|_| fs::remove_file(unfinished(path)));
     created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))

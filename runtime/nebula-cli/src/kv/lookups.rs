@@ -1,14 +1,12 @@
-//! How many GETs found a value, and how many did not: counted by each thread in its own line.
+//! Counts GETs that found a value, and GETs that did not, in a cache line for each thread.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// Threads that count apart. With more of them some share a place, and counts that meet there are
-/// lost.
+/// With more threads some share a place, and may lose counts.
 const PLACES: usize = 64;
 
-/// The counts.
 pub(super) struct Lookups([CachePadded<[AtomicU64; 2]>; PLACES]);
 
 impl Lookups {
@@ -16,21 +14,19 @@ impl Lookups {
         Self(std::array::from_fn(|_| CachePadded::default()))
     }
 
-    /// Counts a GET. Without an atomic addition, which would take longer than what it counts.
+    /// Counts a GET, without an atomic addition: that would take longer than the GET's lookup.
     #[inline(always)]
     pub(super) fn count(&self, is_found: bool) {
         let count = &self.0[place()][usize::from(is_found)];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// GETs that found a value, and those that did not.
     pub(super) fn totals(&self) -> (u64, u64) {
         let total = |kind: usize| self.0.iter().map(|counts| counts[kind].load(Ordering::Relaxed)).sum();
         (total(1), total(0))
     }
 }
 
-/// The place of this thread.
 #[inline]
 fn place() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);

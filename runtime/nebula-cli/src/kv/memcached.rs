@@ -1,14 +1,4 @@
-//! memcached's clients: the store, as they know it.
-//!
-//! | module | what |
-//! |---|---|
-//! | [`bounds`] | the longest request and answer |
-//! | [`framing`] | requests of a stream, and what a refusal is called |
-//! | [`service`] | the commands of the text protocol |
-//! | [`get`] | values written behind their lines |
-//! | [`meta`] | the meta commands |
-//! | [`stats`] | counters, and what `stats` says |
-//! | [`seconds`] | the clock that items expire by |
+//! The store for memcached's clients.
 
 mod bounds;
 mod framing;

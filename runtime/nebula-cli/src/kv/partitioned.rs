@@ -1,8 +1,8 @@
 //! The handler of one partition: MICA's EREW and CREW.
 //!
-//! `key-hash` sends the RPCs about a key to the worker that has its partition. The client says the
-//! hash, so the worker checks the key: what is about another partition is refused, and nobody but
-//! the worker ever writes its partition.
+//! `key-hash` sends the RPCs about a key to the worker that has its partition. The client computes
+//! the hash, so the worker checks the key: it refuses a key of another partition. Only the worker
+//! writes its partition.
 
 use std::sync::{Arc, Mutex};
 
@@ -35,18 +35,15 @@ impl Partitions {
     }
 }
 
-/// The partition of a key: the worker that `key-hash` gives its RPCs to.
 fn partition_of(hash: KeyHash, partitions: u16) -> u16 {
     nebula::KeyHash::new(partitions).core_of(steering_hash(hash)).0
 }
 
-/// Divides a store of the sizes `config` into `partitions`, each for the worker that `key-hash`
-/// gives its keys to.
+/// Divides a store of the sizes `config` into a partition for each worker.
 pub(super) fn divide(config: StoreConfig, access: Partitions, partitions: u16) -> Result<Vec<Partition>, StoreError> {
     Partition::divide(config, access.access(), partitions, partition_of)
 }
 
-/// Serves each partition by the worker of its number.
 pub(super) fn serve(server: Server, partitions: Vec<Partition>, item_bytes: usize) -> Result<RunningServer, Failure> {
     let lookups = Arc::new(Lookups::new());
     let waiting = Mutex::new(partitions.into_iter().map(Some).collect::<Vec<_>>());
@@ -59,10 +56,9 @@ pub(super) fn serve(server: Server, partitions: Vec<Partition>, item_bytes: usiz
     server.serve_each(service).or_fail()
 }
 
-/// A partition as the service of one worker.
 struct PartitionService {
     partition: Partition,
-    /// Bytes of key and value to prefetch.
+    /// Of key and value, to prefetch.
     item_bytes: usize,
     /// Of all partitions together.
     lookups: Arc<Lookups>,
@@ -147,7 +143,6 @@ mod tests {
     use nebula::{Client, Policy};
     use nebula_kvs::protocol;
 
-    /// A server of two partitions, and a client.
     fn served(test: &str, access: Access) -> (RunningServer, Client) {
         let partitions = Partition::divide(StoreConfig::for_items(100, 16, 8), access, 2, partition_of).unwrap();
         let name = format!("shm://cli-{test}-{}", std::process::id());

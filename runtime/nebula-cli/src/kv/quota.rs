@@ -1,7 +1,7 @@
-//! `--quota ENDPOINT=SIZE`: memory of the store that is one tenant's alone, at its own endpoint.
+//! `--quota ENDPOINT=SIZE`: a tenant's own memory, at its own endpoint.
 //!
-//! What is stored there is in a store of that size: keys of tenants do not meet, and a full one
-//! evicts or refuses its own items only, however much the others store.
+//! The tenant has a separate store of that size. Keys of tenants do not meet, and a full store
+//! evicts or refuses only its own items.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use crate::memory;
 use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::{Failure, units};
 
-/// A tenant's endpoint and what it may store there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Quota {
     pub(super) endpoint: Endpoint,
@@ -31,7 +30,7 @@ impl FromStr for Quota {
     }
 }
 
-/// A store, the bytes of its index and log, and its memory where Nebula's clients may read that.
+/// A store, the bytes of its index and log, and its memory if Nebula's clients may read it.
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) store: Arc<Store>,
@@ -40,18 +39,12 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The part that `store` of the sizes `config` is, which nobody reads but by its server.
     pub(super) fn of(store: Store, config: &StoreConfig) -> Self {
         Self { store: Arc::new(store), bytes: memory::store_bytes(config), readable: None }
     }
 }
 
 impl Quota {
-    /// The tenant's store, which is empty.
-    ///
-    /// # Errors
-    ///
-    /// Invalid input: no store is as small. A fault where there is no memory.
     pub(super) fn part(&self, value_bytes: u32, mode: Mode, eviction: Eviction) -> Result<Part, Failure> {
         let config = memory::config_within(self.bytes, value_bytes, mode);
         let config = config.map_err(|failure| match failure.line() {
@@ -63,11 +56,7 @@ impl Quota {
     }
 }
 
-/// What `quotas` leave of `memory`, a bound of all stores.
-///
-/// # Errors
-///
-/// Invalid input: they leave nothing.
+/// The part of `memory`, a bound of all stores, that `quotas` leave.
 pub(super) fn left_of(memory: u64, quotas: &[Quota]) -> Result<u64, Failure> {
     let taken = quotas.iter().fold(0_u64, |taken, quota| taken.saturating_add(quota.bytes));
     memory.checked_sub(taken).filter(|&left| left > 0).ok_or_else(|| {
@@ -103,14 +92,12 @@ mod tests {
         }
     }
 
-    /// What a tenant asks: a number is stored or looked for under a key.
     #[derive(Clone, Copy)]
     struct Ask {
         key: u64,
         is_put: bool,
     }
 
-    /// Asks of one tenant, more than its store has room for.
     fn asks(seed: u64, count: usize) -> Vec<Ask> {
         let mut word = seed;
         let asks = (0..count).map(|_| {
@@ -120,7 +107,6 @@ mod tests {
         asks.collect()
     }
 
-    /// What a tenant is answered: whether its item was stored, or which length it has.
     fn answer(part: &Part, ask: Ask, now: u32) -> Result<Option<usize>, ()> {
         let (key, value_bytes) = (ask.key.to_be_bytes(), 100 + (ask.key % 300) as usize);
         let hash = Store::hash(&key);
@@ -150,7 +136,7 @@ mod tests {
                 let mut refused = 0;
                 for (now, ask) in (1..).zip(asks(7, 6_000)) {
                     let expected = answer(&alone, ask, now);
-                    // Ten times as much of another, under the same keys.
+                    // Another tenant's requests, ten times as many, for the same keys.
                     for ask in noise.by_ref().take(10) {
                         let _ = answer(&bob, ask, now);
                     }

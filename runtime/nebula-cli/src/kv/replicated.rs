@@ -21,7 +21,6 @@ use nebula_ops::or_fail::OrFail;
 use nebula_ui::output;
 use nebula_ui::output::Failure;
 
-/// What a replicated store does not have.
 const WITHOUT: [&str; 12] = [
     "memcached",
     "quotas",
@@ -70,13 +69,11 @@ impl ReplicaArgs {
     }
 }
 
-/// Why a program that was built without replicas has none.
 #[cfg(not(feature = "replicate"))]
 pub(super) fn not_built() -> Failure {
     Failure::bad_input("--replicate: this program was built without it: cargo build -p nebula-cli --features replicate")
 }
 
-/// What a replica is made of, beside its own flags.
 #[cfg(feature = "replicate")]
 pub(super) struct Parts<'a> {
     pub(super) endpoint: Option<&'a Endpoint>,
@@ -113,7 +110,6 @@ pub(super) fn run(
     ended.end(printed.and(failed))
 }
 
-/// The endpoint of this replica, if the flags fit each other.
 #[cfg(feature = "replicate")]
 fn checked<'a>(parts: &Parts<'a>) -> Result<&'a Endpoint, Failure> {
     let Some(endpoint @ (Endpoint::Udp(_) | Endpoint::Tcp(_))) = parts.endpoint else {

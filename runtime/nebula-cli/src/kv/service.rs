@@ -1,8 +1,8 @@
 //! The handler: executes one request on the store and writes the reply into the client's ring.
 //!
-//! A GET copies the value once, from the log directly into the client's ring. If another core
-//! changes the value meanwhile, the store repeats the copy or reports a miss. The client never sees
-//! the first copy, because a reply's header is published last.
+//! A GET copies the value once, from the log into the client's ring. If another core changes the
+//! value meanwhile, the store repeats the copy or reports a miss. The client never sees the first
+//! copy, because a reply's header is published last.
 
 #[cfg(feature = "typed")]
 mod typed;
@@ -23,21 +23,18 @@ use super::times::ServiceTimes;
 const BUCKETS_AHEAD: usize = 16;
 /// Requests between the prefetch of an item and its use.
 const ITEMS_AHEAD: usize = BUCKETS_AHEAD / 2;
-/// Time between two safe points of `--work`.
+/// Between two safe points of `--work`.
 const PIECE: Span = Span::from_us(1);
 
-/// A store as a service.
 pub(crate) struct KvService {
     store: Arc<Store>,
-    /// Bytes of key and value to prefetch.
+    /// Of key and value, to prefetch.
     item_bytes: usize,
-    /// Additional ticks of computation for each RPC.
     work_ticks: u64,
-    /// Ticks between two safe points.
+    /// Between two safe points.
     piece_ticks: u64,
     clock: Clock,
     lookups: Lookups,
-    /// Takes a sample of service times, if requested.
     times: Option<Arc<ServiceTimes>>,
 }
 
@@ -57,19 +54,16 @@ impl KvService {
         }
     }
 
-    /// Adds `work` of computation to each RPC.
     pub(crate) fn working(mut self, work: Span) -> Self {
         self.work_ticks = self.clock.ticks_of(work.as_ps());
         self
     }
 
-    /// Records a sample of service times in `times`.
     pub(super) fn timed(mut self, times: Option<Arc<ServiceTimes>>) -> Self {
         self.times = times;
         self
     }
 
-    /// Answers a request about the key with the hash `hash`.
     #[inline(always)]
     fn answer_to(&self, request: &[u8], hash: KeyHash, reply: &mut Reply<'_>) {
         match Request::decode(request) {
@@ -83,7 +77,7 @@ impl KvService {
         }
     }
 
-    /// What is no request of bytes may be one of the schema.
+    /// Other requests may be typed.
     #[inline(never)]
     fn serve_other(&self, request: &[u8], reply: &mut Reply<'_>) {
         #[cfg(feature = "typed")]
@@ -105,7 +99,7 @@ impl KvService {
         }
     }
 
-    /// The hash of a later request's key, whose bucket is on its way then.
+    /// Hashes a later request's key, and prefetches its bucket.
     #[inline(always)]
     fn hash_ahead(&self, request: &[u8], may_prefetch: bool) -> KeyHash {
         let hash = hash_of(request).unwrap_or(KeyHash(0));
@@ -115,7 +109,6 @@ impl KvService {
         hash
     }
 
-    /// Computes for `work`, with a safe point every microsecond.
     #[inline(never)]
     fn work(&self) {
         let mut left = self.work_ticks;
@@ -159,8 +152,8 @@ impl Service for KvService {
         self.serve_hashed(request, hash_of(request).unwrap_or(KeyHash(0)), reply);
     }
 
-    /// Hashes each key once, and has misses overlap with the work on earlier requests: a bucket is
-    /// prefetched some requests ahead, and the item that it leads to half as many.
+    /// Hashes each key once, and overlaps misses with earlier requests: a bucket is prefetched some
+    /// requests ahead, and its item half as many.
     #[inline]
     fn serve_burst(&self, requests: &mut Requests<'_>) {
         let (rpcs, may_prefetch) = (requests.len(), requests.may_prefetch());
@@ -188,7 +181,6 @@ impl Service for KvService {
         Some(counters(&self.store.stats(), self.lookups.totals()))
     }
 
-    /// By its operation.
     fn types(&self) -> u8 {
         OPERATIONS + 1
     }
@@ -215,7 +207,6 @@ impl Service for KvService {
     }
 }
 
-/// What a service says of its store and of the lookups that it has made in it, by what they found.
 pub(super) fn counters(stats: &Stats, (hits, misses): (u64, u64)) -> StoreCounters {
     StoreCounters {
         hits,
@@ -230,7 +221,7 @@ pub(super) fn counters(stats: &Stats, (hits, misses): (u64, u64)) -> StoreCounte
     }
 }
 
-/// The hash of the key in a request, without validating the request: it is only a prefetch hint.
+/// The hash of the key in an unvalidated request: it is only a prefetch hint.
 #[inline(always)]
 pub(super) fn hash_of(request: &[u8]) -> Option<KeyHash> {
     let key_bytes = usize::from(*request.get(1)?);
@@ -244,7 +235,6 @@ pub(super) fn answer(reply: &mut Reply<'_>, status: Status) {
     reply.write_at(0, &protocol::Reply::header(status, 0));
 }
 
-/// Writes a value behind the reply's header.
 pub(super) struct ReplySink<'r, 'a> {
     pub(super) reply: &'r mut Reply<'a>,
 }
@@ -268,7 +258,6 @@ mod tests {
         Store::try_new(StoreConfig::for_items(100, 16, 512)).unwrap()
     }
 
-    /// A service of 100 items, and a client with room for values of 512 B.
     fn served(test: &str, store: Store) -> (RunningServer, Client) {
         let name = format!("shm://cli-{test}-{}", std::process::id());
         let server = Server::bind(&name).inline(true).serve(KvService::new(store, 528)).unwrap();
@@ -305,7 +294,7 @@ mod tests {
             let worker = &mut workers[0];
             let mut client = Client::connect_with(&name, ClientConfig::default().slots(64)).unwrap();
             let service = KvService::new(store(), 528);
-            // Each key is set, got twice and deleted, with a message that is no request in between.
+            // Sets each key, gets it twice and deletes it, with an invalid message in between.
             let keys: Vec<String> = (0..12).map(|key| format!("key {key}")).collect();
             let mut messages = Vec::new();
             for key in &keys {

@@ -1,5 +1,5 @@
-//! The servers of one store, Nebula's own endpoint and those of memcached's clients; and of tenants
-//! that have their own stores.
+//! The servers of one store: Nebula's own endpoint and memcached's. A tenant with a quota has a
+//! separate server and store.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,8 +15,8 @@ use super::{Args, config, store_config};
 use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::Failure;
 
-/// Starts all servers that are asked for: over the `common` store, that of Nebula's own clients
-/// first, if there is one; then those of tenants with a quota, each over its part.
+/// Starts all servers: over the `common` store, that of Nebula's own clients first, if there is
+/// one; then those of tenants with a quota, each over its part.
 pub(super) fn start(
     args: &Args,
     keys: Keys,
@@ -34,7 +34,6 @@ pub(super) fn start(
     own.into_iter().chain(memcached).chain(tenants).collect()
 }
 
-/// Starts the server of Nebula's own clients at `endpoint`.
 fn serve_own(
     args: &Args,
     endpoint: &Endpoint,
@@ -46,7 +45,7 @@ fn serve_own(
     let service = service.working(args.work).timed(times.cloned());
     let mut config = config(args)?;
     if keys.is_empty() {
-        // Whose a client is, its key says.
+        // Only a key says which tenant a client is.
         config.tenants = Vec::new();
     }
     config.keys = keys;
@@ -55,8 +54,6 @@ fn serve_own(
     Server::bind(endpoint).config(config).serve(service).or_fail()
 }
 
-/// Starts the server of Nebula's own clients over a store that is divided, a partition for each
-/// worker.
 pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> Result<RunningServer, Failure> {
     if args.server.policy != Policy::KeyHash || args.engines != 1 {
         let why = "each key's RPCs must reach its worker";
@@ -69,7 +66,6 @@ pub(super) fn start_partitioned(args: &Args, access: Partitions, keys: Keys) -> 
     partitioned::serve(Server::bind(&endpoint).config(config), partitions, KEY_BYTES + args.value_bytes as usize)
 }
 
-/// Starts the server of memcached's clients at `endpoint`.
 fn serve_memcached(args: &Args, endpoint: &Endpoint, part: &Part) -> Result<RunningServer, Failure> {
     let config = memcached_config(args)?;
     let port = |wanted: &str| {

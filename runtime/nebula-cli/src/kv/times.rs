@@ -1,7 +1,7 @@
 //! A sample of service times, taken while serving.
 //!
-//! One RPC in [`EVERY`] is timed, chosen by a hash of the clock; the latest [`KEPT`] times are
-//! kept. Recording takes no lock and allocates nothing.
+//! One RPC in [`EVERY`] is timed, chosen by a hash of the clock. The latest [`KEPT`] times are
+//! kept, without lock or allocation.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,12 +12,10 @@ use nebula_sys::sync::{AtomicU64, Ordering};
 
 use nebula_ui::output::Failure;
 
-/// One RPC in this many is timed, so that two clock reads do not slow down all of them.
+/// Two clock reads then do not slow down every RPC.
 const EVERY: u64 = 32;
-/// The number of times kept.
 const KEPT: usize = 1 << 16;
 
-/// The sample.
 pub(super) struct ServiceTimes {
     clock: Clock,
     /// In ticks; the next index is `taken` modulo the length.
@@ -31,7 +29,6 @@ impl ServiceTimes {
         Self { clock: Clock::new(), times, taken: AtomicU64::new(0) }
     }
 
-    /// The start time of this RPC, if it is to be timed.
     #[inline]
     pub(super) fn begin(&self) -> Option<u64> {
         let ticks = self.clock.ticks();
@@ -39,7 +36,6 @@ impl ServiceTimes {
         (ticks.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).is_multiple_of(EVERY).then_some(ticks)
     }
 
-    /// Records the RPC that began at `began`.
     #[inline]
     pub(super) fn end(&self, began: u64) {
         let took = self.clock.ticks().wrapping_sub(began);
@@ -52,10 +48,6 @@ impl ServiceTimes {
 
     /// Writes the times to `path` in nanoseconds, one per line, as `simulate --service trace:FILE`
     /// reads them.
-    ///
-    /// # Errors
-    ///
-    /// A fault that names the file and the kernel's reason.
     pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
         let taken = usize::try_from(self.taken.load(Ordering::Relaxed)).unwrap_or(KEPT).min(KEPT);
         let mut text = b"service_ns\n".to_vec();

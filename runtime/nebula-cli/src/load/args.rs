@@ -177,7 +177,6 @@ fn slots(text: &str) -> Result<u32, String> {
     slots.ok_or_else(|| format!("expected a power of two from 2 to 65536, not {text:?}"))
 }
 
-/// Runs the load or the search, and prints the results.
 pub(crate) fn run_command(mut args: Args, given: &ArgMatches) -> Result<(), Failure> {
     signal::catch()?;
     preset::complete(&mut args, given);
@@ -188,10 +187,8 @@ pub(crate) fn run_command(mut args: Args, given: &ArgMatches) -> Result<(), Fail
     carry_out(&plan, args.find_slo, &Output { format: args.format, report: args.report })
 }
 
-/// Where results go.
 pub(super) struct Output {
     pub(super) format: Format,
-    /// An HTML report, if one is asked for.
     pub(super) report: Option<PathBuf>,
 }
 
@@ -244,8 +241,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
     Ok(plan)
 }
 
-/// Checks what can be known without a server, so that nothing is connected or stored for a load
-/// that cannot run.
+/// Refuses a load that cannot run before anything is connected or stored.
 fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     plan.keys.over(plan.key_count)?;
     if args.zone.is_some() && (!plan.endpoint.has_several() || plan.balance == Balance::KeyHash) {
@@ -288,7 +284,6 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     args.report.as_deref().map_or(Ok(()), |path| report::check_directory("--report", path))
 }
 
-/// What memcached's protocol cannot say.
 fn check_for_memcached(plan: &LoadPlan) -> Result<(), Failure> {
     let has_digits = |digits: u32| plan.key_count.saturating_sub(1).checked_shr(4 * digits).unwrap_or(0) == 0;
     if plan.key_bytes > 250 || !u32::try_from(plan.key_bytes).is_ok_and(has_digits) {
@@ -358,7 +353,6 @@ fn search(plan: &LoadPlan, slo: Span, args: &Output) -> Result<(), Failure> {
     met.map_or(Ok(()), |best| verdict::check(plan, &best.outcome))
 }
 
-/// Writes the report, if requested.
 fn draw(args: &Output, render: impl FnOnce(&str) -> String) -> Result<(), Failure> {
     let Some(path) = &args.report else { return Ok(()) };
     report::write(path, &render(&report::made_by_this_command()))
@@ -387,7 +381,6 @@ fn describe(probe: &Probe) -> String {
     )
 }
 
-/// Warns of everything that makes the results doubtful.
 fn warn(plan: &LoadPlan, outcome: &LoadOutcome) {
     let report = &outcome.report;
     if report.generator_was_late() {
@@ -415,7 +408,7 @@ fn warn(plan: &LoadPlan, outcome: &LoadOutcome) {
     }
 }
 
-/// Warns if the result may be limited by the clients instead of the server.
+/// Warns if the clients, not the server, may limit the result.
 fn warn_of_search(found: &FoundSlo) {
     let is_late = |probe: &&Probe| !probe.is_met && probe.outcome.report.generator_was_late();
     let missed = found.probes.iter().filter(is_late).map(|probe| probe.rate.as_rps()).reduce(f64::min);

@@ -78,10 +78,9 @@ pub(crate) struct LoadArgs {
     format: Format,
 }
 
-/// Keys that requests are about: a request is the value of its key.
+/// A request is the value of its key.
 const KEYS: u64 = 1 << 20;
 
-/// Runs the load or the search, and prints the results.
 pub(crate) fn run_load(args: LoadArgs) -> Result<(), Failure> {
     signal::catch()?;
     args.report.as_deref().map_or(Ok(()), |path| report::check_directory("--report", path))?;
@@ -101,7 +100,7 @@ pub(crate) fn run_load(args: LoadArgs) -> Result<(), Failure> {
         arrivals: args.arrivals,
         key_count: KEYS,
         keys: Keys::default(),
-        // A SET is what carries a value.
+        // Only a SET carries a value.
         mix: flags::mix("get=0,set=100").map_err(Failure::bad_input)?,
         value_bytes: args.bytes,
         clients: args.clients,

@@ -1,17 +1,16 @@
 //! The key-value loads that papers use to compare systems, by name.
 //!
-//! A preset gives what is not on the command line: sizes, keys, their popularity and the mix.
+//! A preset gives sizes, keys, their popularity and the mix, unless the command line does.
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
 use super::args::Args;
 
-/// The load of a paper.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Preset {
     name: &'static str,
-    /// What it is, and its source.
+    /// With its source.
     what: &'static str,
     mix: &'static str,
     keys: u64,
@@ -23,7 +22,6 @@ pub(super) struct Preset {
 
 const PAIRS_OF_DAGGER: u64 = 10_000_000;
 
-/// All presets.
 const PRESETS: &[Preset] = &[
     Preset {
         name: "herd",
@@ -72,7 +70,6 @@ const TINY: Preset = Preset {
 
 const SMALL: Preset = Preset { key_bytes: 16, value_bytes: 32, ..TINY };
 
-/// The preset of this name.
 pub(super) fn parse(text: &str) -> Result<Preset, String> {
     let found = PRESETS.iter().find(|preset| preset.name == text);
     found.copied().ok_or_else(|| {
@@ -81,12 +78,10 @@ pub(super) fn parse(text: &str) -> Result<Preset, String> {
     })
 }
 
-/// The presets, a line each, for the help.
 pub(super) fn list() -> String {
     PRESETS.iter().fold("Presets:".to_owned(), |text, preset| format!("{text}\n  {:16} {}", preset.name, preset.what))
 }
 
-/// Takes what the preset says of everything that is not given on the command line.
 pub(super) fn complete(args: &mut Args, given: &ArgMatches) {
     let Some(preset) = args.preset else { return };
     let is_free = |id: &str| given.value_source(id) != Some(ValueSource::CommandLine);
@@ -110,7 +105,7 @@ pub(super) fn complete(args: &mut Args, given: &ArgMatches) {
     }
 }
 
-/// A preset's own words: a test reads all of them.
+/// A test reads all presets' texts.
 fn parsed<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().unwrap_or_else(|error| unreachable!("a preset's {text}: {error:?}"))
 }

@@ -6,12 +6,11 @@ use nebula_workload::{ByOp, Counts, Latency, LatencyRecorder, LatencySummary};
 use crate::drive::{FoundSlo, LoadOutcome};
 use nebula_ui::output::{Row, Value, units};
 
-/// The row of one load.
 pub(super) fn load_row(outcome: &LoadOutcome) -> Row {
     with_table(with_fields(Row::new(), outcome), outcome)
 }
 
-/// The row of a search: the load that met the SLO, and the bracket around it.
+/// The load that met the SLO, and the bracket around it.
 pub(super) fn search_row(found: &FoundSlo) -> Row {
     let under_slo = found.result.throughput_under_slo_rps;
     let row = Row::new()
@@ -42,7 +41,7 @@ fn with_fields(row: Row, outcome: &LoadOutcome) -> Row {
         .field("refused_by_client", counts.refused_by_client)
         .field("lost", counts.lost)
         .field("unsent", counts.never_sent)
-        // The name that it had first.
+        // An alias of `unsent`, for older scripts.
         .field("never_sent", counts.never_sent)
         .field("latency_ns", latency_value(latency.raw()))
         .field("latency_ns_gaps_excluded", latency_value(latency.gaps_excluded()))
@@ -83,7 +82,6 @@ fn with_table(row: Row, outcome: &LoadOutcome) -> Row {
         .shown("max", lines(|tail| tail.max))
 }
 
-/// The most frequent cause of infinite latencies.
 fn infinite(counts: &Counts) -> &'static str {
     let Counts { nacked, refused_by_client, lost, never_sent, .. } = *counts;
     match nacked.max(refused_by_client).max(lost).max(never_sent) {
@@ -94,7 +92,7 @@ fn infinite(counts: &Counts) -> &'static str {
     }
 }
 
-/// The latencies of a recorder in nanoseconds; infinite ones are `null`.
+/// In nanoseconds; infinite latencies are `null`.
 fn latency_value(recorder: &LatencyRecorder) -> Value {
     let summary = recorder.summary();
     let finite = |of: fn(&LatencySummary) -> Latency| {
@@ -112,12 +110,12 @@ fn latency_value(recorder: &LatencyRecorder) -> Value {
     ])
 }
 
-/// The latencies of each operation that there were any of.
+/// Of each operation that occurred.
 fn by_op(latencies: &ByOp) -> Value {
     Value::object(latencies.each().map(|(op, recorder)| (op.as_str(), latency_value(recorder))))
 }
 
-/// A measured figure, rounded to a tenth.
+/// To a tenth.
 fn rounded(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }

@@ -1,16 +1,12 @@
-//! Whether a load was what was asked for: every RPC sent, and answered or refused.
+//! Whether the load ran as requested: every RPC was sent, and answered or refused.
 
 use nebula_nic::Span;
 
 use crate::drive::{LoadOutcome, LoadPlan};
 use nebula_ui::output::Failure;
 
-/// An error that says what the results lack, where they lack something.
-///
-/// # Errors
-///
-/// A fault: RPCs got no answer, or were never sent. Refusals are answers, and RPCs that were sent
-/// late were sent.
+/// Fails if RPCs got no answer or were never sent. Refusals are answers, and late RPCs count as
+/// sent.
 pub(super) fn check(plan: &LoadPlan, outcome: &LoadOutcome) -> Result<(), Failure> {
     let counts = &outcome.report.counts;
     let mut lacks = Vec::new();

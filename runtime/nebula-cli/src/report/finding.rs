@@ -2,8 +2,8 @@
 //! time.
 //!
 //! The verdict is *goodput*: the share of all offered RPCs that were answered within the SLO. An
-//! RPC without a reply is not in time, so NACKs cannot make a load keep the SLO. Nothing is left
-//! out: pauses of the machine count as they do for users.
+//! RPC without a reply is not in time, so NACKs cannot make a load keep the SLO. Nothing is
+//! excluded: pauses of the machine count as they do for users.
 
 use nebula_nic::Span;
 use nebula_workload::{Latency, LatencyRecorder};
@@ -17,57 +17,48 @@ pub(crate) struct Sweep {
     pub(crate) slo: Span,
     /// The SLO and its reason, in one sentence.
     pub(crate) promise: String,
-    /// How the cores were assigned, in one sentence.
+    /// The use of the cores, in one sentence.
     pub(crate) machine: String,
-    /// The stored data and the requests.
     pub(crate) workload: String,
-    /// What was simulated, in one sentence; `None` where all was measured.
+    /// In one sentence; `None` if all was measured.
     pub(crate) simulated: Option<String>,
-    /// The RPCs per second that the machine can serve.
     pub(crate) saturation_rps: f64,
-    /// The share of their cores' time that server and clients did not get when the SLO was chosen.
+    /// The share of time in which server and clients did not have their cores when the SLO was
+    /// chosen.
     pub(crate) share_lost: f64,
-    /// The one with the bound first.
+    /// The bounded one first.
     pub(crate) designs: Vec<Design>,
 }
 
-/// One queueing design.
 #[derive(Clone, Debug)]
 pub(crate) struct Design {
-    /// The name in the table.
     pub(crate) name: String,
-    /// How it differs from the others.
     pub(crate) what: String,
-    /// The size of its receive buffer.
+    /// Of its receive buffer.
     pub(crate) buffer_bytes: u64,
-    /// In the order in which they were offered.
     pub(crate) points: Vec<Point>,
 }
 
-/// One load offered to one design.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// The load as a share of saturation.
+    /// As a share of saturation.
     pub(crate) load: f64,
-    /// Scheduled RPCs per second.
     pub(crate) offered_rps: f64,
-    /// Replies per second.
     pub(crate) served_rps: f64,
     /// The share of RPCs that were answered within the SLO, in 0 to 1.
     pub(crate) goodput: f64,
-    /// The share of RPCs that were NACKed although the load generator had sent them in time.
+    /// The share of RPCs that the load generator sent in time and the server NACKed.
     pub(crate) nack_share: f64,
     /// The share of RPCs that were NACKed in a burst that followed a delay of the load generator.
     pub(crate) nacked_late_share: f64,
-    /// The share of RPCs that the load generator itself sent late, whatever came of them.
+    /// The share of RPCs that the load generator itself sent late, whatever their outcome.
     pub(crate) generator_late: f64,
-    /// The share of RPCs that were not sent, as the client had had no room for longer than the SLO.
+    /// The share of unsent RPCs: the client had no room for longer than the SLO.
     pub(crate) client_full_share: f64,
-    /// The share of RPCs without any reply, those not sent among them.
+    /// The share of RPCs without any reply, including unsent ones.
     pub(crate) unanswered_share: f64,
-    /// All RPCs.
     pub(crate) raw: Tail,
-    /// The p99 of the RPCs that met no pause; `None` if the share left is below [`KEPT_MIN`].
+    /// Of the RPCs that met no pause; `None` if their share is below [`KEPT_MIN`].
     pub(crate) p99_gaps_excluded: Option<Latency>,
     /// The share of RPCs that met no pause, in 0 to 1.
     pub(crate) share_kept: Option<f64>,
@@ -78,17 +69,15 @@ pub(crate) struct Point {
 /// The smallest share of kept RPCs for which a tail with gaps excluded is reported. A slow RPC is
 /// more likely to meet a gap, so a smaller share would be biased toward fast RPCs.
 const KEPT_MIN: f64 = 0.5;
-/// The goodput from which on a load keeps the SLO: its p99 is within it.
+/// With this goodput the p99 is within the SLO.
 const KEPT_FROM: f64 = 0.99;
 
-/// The figures of one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tail {
     /// Of all RPCs.
     pub(crate) p50: Latency,
     /// Of all RPCs: the figure that the SLO bounds.
     pub(crate) p99: Latency,
-    /// Of the RPCs that were answered.
     pub(crate) p99_answered: Option<Span>,
     /// The share of the answered RPCs that were answered within the SLO.
     pub(crate) answered_in_time: Option<f64>,
@@ -107,20 +96,18 @@ impl Tail {
     }
 }
 
-/// The p99 of the RPCs that were answered.
 pub(crate) fn p99_answered(recorder: &LatencyRecorder) -> Option<Span> {
     let answered = recorder.count() - recorder.infinite();
     let among_all = 0.99 * answered as f64 / recorder.count().max(1) as f64;
     if answered > 0 { recorder.quantile(among_all).and_then(Latency::finite) } else { None }
 }
 
-/// The share of all RPCs that were answered within `slo`; none of no RPCs.
+/// The share of all RPCs that were answered within `slo`; 0 of no RPCs.
 fn goodput(recorder: &LatencyRecorder, slo: Span) -> f64 {
     if recorder.count() == 0 { 0.0 } else { 1.0 - recorder.share_above(slo) }
 }
 
 impl Point {
-    /// The figures of an offered load, which is `load` of saturation.
     pub(crate) fn of(outcome: &LoadOutcome, load: f64, slo: Span) -> Self {
         const NOTHING: Tail =
             Tail { p50: Latency::Infinite, p99: Latency::Infinite, p99_answered: None, answered_in_time: None };
@@ -146,12 +133,11 @@ impl Point {
         }
     }
 
-    /// Whether the SLO was kept: at least 99 % of all offered RPCs were answered within it.
+    /// Whether at least 99 % of all offered RPCs were answered within the SLO.
     pub(crate) fn keeps(&self) -> bool {
         self.goodput >= KEPT_FROM
     }
 
-    /// Heading and text of each column of the table, except the design's.
     pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
         vec![
             ("load", format!("{}", self.load)),
@@ -168,12 +154,10 @@ impl Point {
 }
 
 impl Design {
-    /// The highest load offered.
     pub(crate) fn hardest(&self) -> Option<&Point> {
         self.points.iter().max_by(|one, other| one.load.total_cmp(&other.load))
     }
 
-    /// The loads that kept the SLO, as text.
     fn loads_kept(&self) -> String {
         let kept = self.points.iter().filter(|point| point.keeps()).map(|point| point.load.to_string());
         match &kept.collect::<Vec<_>>()[..] {
@@ -183,12 +167,11 @@ impl Design {
         }
     }
 
-    /// The share of the clients' time that pauses of their cores took, over all loads, in 0 to 1.
+    /// As [`Point::share_lost`], over all loads.
     fn share_lost(&self) -> f64 {
         self.points.iter().map(|point| point.share_lost).sum::<f64>() / self.points.len().max(1) as f64
     }
 
-    /// The result in one sentence.
     pub(crate) fn verdict(&self, slo: Span) -> String {
         format!(
             "{} ({}, receive buffer {}) answered at least 99 % of all RPCs within {} {}.",
@@ -220,7 +203,7 @@ impl Sweep {
         })
     }
 
-    /// What the bound makes of an overload, in one sentence.
+    /// The effect of the bound under overload, in one sentence.
     pub(crate) fn headline(&self) -> String {
         let hardest = |index: usize| self.designs.get(index).and_then(Design::hardest);
         let (Some(bounded), Some(unbounded)) = (hardest(0), hardest(1)) else {
@@ -250,17 +233,16 @@ impl Sweep {
     }
 }
 
-/// How much more of the time other programs may take than before, until there is a warning.
+/// Other programs may take this much more of the time than before without a warning.
 const WORSE: f64 = 0.1;
-/// A goodput that no one would call one: there is no ratio to it.
+/// No ratio is given to a smaller goodput.
 const NEARLY_NOTHING: f64 = 0.001;
 
-/// A ratio in two digits.
 fn times(ratio: f64) -> String {
     if ratio < 9.95 { format!("{ratio:.1}") } else { format!("{ratio:.0}") }
 }
 
-/// A latency; ∞ for RPCs that were NACKed or got no reply.
+/// ∞ for RPCs that were NACKed or got no reply.
 fn latency(latency: Latency) -> String {
     latency.finite().map_or("∞".to_owned(), units::span)
 }

@@ -9,7 +9,6 @@ use crate::drive::{FoundSlo, LoadOutcome, Probe};
 use nebula_ui::output::units;
 use nebula_workload::{GapSummary, Latency, LatencyRecorder, LoadReport};
 
-/// The page of one load.
 pub(crate) fn render_load(outcome: &LoadOutcome, footer: &str) -> String {
     let report = &outcome.report;
     let p99 = report.latency.raw().quantile(0.99).and_then(Latency::finite);
@@ -29,7 +28,6 @@ pub(crate) fn render_load(outcome: &LoadOutcome, footer: &str) -> String {
         .finish(footer)
 }
 
-/// The page of a search.
 pub(crate) fn render_search(found: &FoundSlo, footer: &str) -> String {
     let slo = units::span(found.slo);
     let verdict = match found.result.throughput_under_slo_rps {
@@ -56,12 +54,10 @@ fn machine(outcome: &LoadOutcome) -> String {
     format!("The server's receive buffer has {buffer}. During the load, {}.", hiccups(&outcome.gaps))
 }
 
-/// A part of the RPCs offered.
 fn share(report: &LoadReport, part: u64) -> String {
     units::percent(part as f64 / report.counts.offered.max(1) as f64)
 }
 
-/// The pauses of the machine in one sentence.
 fn hiccups(gaps: &GapSummary) -> String {
     let per_second = gaps.per_second_above.first().map_or(0.0, |class| class.1);
     let typical = gaps.length_p50.map_or("none".to_owned(), units::span);
@@ -72,9 +68,6 @@ fn hiccups(gaps: &GapSummary) -> String {
     )
 }
 
-// -- the curve of percentiles --
-
-/// Whether all RPCs count, or only those that met no pause of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
     Raw,
@@ -119,7 +112,7 @@ fn curve_figure(outcome: &LoadOutcome) -> Figure {
 
 /// The labeled shares of the axis, by their number of nines.
 const PERCENTILES: [(f64, &str); 5] = [(0.0, "0"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %")];
-/// The axis ends at 99.99 %: a second at a million RPC/s has a hundred RPCs beyond it.
+/// 99.99 %: a second at a million RPC/s has a hundred RPCs beyond it.
 const LAST_NINES: f64 = 4.0;
 
 fn nines(share: f64) -> f64 {
@@ -194,8 +187,6 @@ fn remarks(report: &LoadReport) -> Vec<String> {
     }
     remarks
 }
-
-// -- the probes of a search --
 
 fn probes_figure(found: &FoundSlo) -> Figure {
     let (met, missed): (Vec<&Probe>, Vec<&Probe>) = found.probes.iter().partition(|probe| probe.is_met);

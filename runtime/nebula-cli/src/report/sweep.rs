@@ -1,4 +1,4 @@
-//! The page of a sweep: what each design made of each load.
+//! The page of a sweep: the results of each design under each load.
 
 use nebula_nic::Span;
 
@@ -10,10 +10,9 @@ use super::finding::{Design, Point, Sweep};
 use super::page::{Figure, Page, Table};
 use nebula_ui::output::units;
 
-/// The looks of the first design, the second, and all others.
+/// Of the first and the second design, repeated for others.
 const LOOKS: [(Color, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
 
-/// The page, a complete HTML document.
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
     let simulated = sweep.simulated.iter().map(|what| format!(" All figures are {what}."));
     let machine = format!("{} {} {}.{}", sweep.promise, sweep.machine, sweep.workload, simulated.collect::<String>());
@@ -25,7 +24,6 @@ pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
         .finish(footer)
 }
 
-/// The chart: the p99 of each design's answers over the offered load.
 pub(crate) fn plot(sweep: &Sweep) -> Figure {
     let lines: Vec<Line> = looks(sweep).map(|(design, look)| tail_line(design, look)).collect();
     let heights = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y);
@@ -78,7 +76,6 @@ fn legend(sweep: &Sweep) -> Vec<(Sample, String)> {
     looks(sweep).map(of_design).chain([hollow]).collect()
 }
 
-/// The points of the chart as text, for screen readers.
 fn describe(sweep: &Sweep) -> String {
     let point = |point: &Point| {
         let p99 = point.raw.p99_answered.map_or("no answer".to_owned(), units::span);

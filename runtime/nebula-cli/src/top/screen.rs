@@ -4,15 +4,13 @@ use super::series::{Series, gauge};
 use nebula_ops::observe::{Change, Snapshot, shown};
 use nebula_ui::output::units;
 
-/// Columns of a figure's name, and of its value.
 const NAME: usize = 12;
 const VALUE: usize = 22;
-/// The fewest columns that figures over time get.
+/// The fewest columns for figures over time.
 const BARS_MIN: usize = 10;
-/// Cores that have a line each; of more, the busiest.
+/// Each has a line; of more cores, the busiest are shown.
 const CORES_MAX: usize = 16;
 
-/// Everything that is shown, over time.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     now: Option<(Snapshot, Change)>,
@@ -28,7 +26,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Takes a snapshot in; nothing has happened before there was another one.
+    /// Adds a snapshot. The first one shows no change.
     pub(super) fn add(&mut self, now: &Snapshot, last: Option<&Snapshot>) {
         let Some(change) = super::change(now, last) else {
             self.now = Some((now.clone(), Change::default()));
@@ -120,14 +118,13 @@ fn figure(name: &str, value: &str, bars: &str) -> String {
     format!("{name:NAME$} {value:VALUE$} {bars}")
 }
 
-/// A line for the causes that there are.
 fn causes(change: &Change) -> Option<String> {
     let causes = change.nacked_by.named().into_iter().filter(|(_, count)| *count > 0);
     let causes: Vec<String> = causes.map(|(cause, count)| format!("{} {count}", cause.replace('_', "-"))).collect();
     (!causes.is_empty()).then(|| format!("{:NAME$} {}", "", causes.join("   ")))
 }
 
-/// A server without a bound has one that no queue meets.
+/// Without a bound the server reports the largest number.
 fn bound(bound: u64) -> String {
     if bound >= u64::from(u32::MAX) { "∞".to_owned() } else { bound.to_string() }
 }

@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// Values that are kept: more than a terminal has columns.
+/// More than a terminal has columns.
 const KEPT: usize = 512;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The latest values of a figure.
 #[derive(Debug, Default)]
 pub(super) struct Series {
     values: VecDeque<f64>,
@@ -20,7 +19,6 @@ impl Series {
         self.values.push_back(value);
     }
 
-    /// The highest value of the latest `columns`.
     pub(super) fn highest(&self, columns: usize) -> f64 {
         self.latest(columns).fold(0.0, f64::max)
     }
@@ -45,7 +43,6 @@ fn bar(value: f64, top: f64) -> char {
     BARS[((value / top * BARS.len() as f64).ceil() as usize).clamp(1, BARS.len()) - 1]
 }
 
-/// A share of a whole, as a bar of `columns` columns.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the number of columns")]
 pub(super) fn gauge(share: f64, columns: usize) -> String {
     let full = (share.clamp(0.0, 1.0) * columns as f64).round() as usize;

@@ -1,4 +1,4 @@
-//! Running the program `nebula` as its users do.
+//! Runs the program `nebula` as its users do.
 
 use std::process::Command;
 
@@ -6,12 +6,11 @@ pub(crate) use nebula_testing::program::*;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_nebula");
 
-/// The program with arguments, its output piped.
+/// The program with arguments and piped output.
 pub(crate) fn command(args: &[&str]) -> Command {
     nebula_testing::program::command(PROGRAM, args)
 }
 
-/// Runs the program to its end.
 pub(crate) fn nebula(args: &[&str]) -> Ended {
     nebula_testing::program::run(PROGRAM, args)
 }

@@ -1,4 +1,4 @@
-//! What a server prints at its end.
+//! The counters that a server prints at its end.
 
 use nebula::Status;
 

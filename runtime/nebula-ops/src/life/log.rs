@@ -1,4 +1,4 @@
-//! Lines of life-cycle events on standard error, by `tracing`: of no RPC is there ever one.
+//! Lines of life-cycle events on standard error, by `tracing`. No RPC writes a line.
 
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
@@ -19,7 +19,7 @@ pub(super) enum Level {
     Info,
 }
 
-/// From here on events are written. A second call changes nothing.
+/// A second call changes nothing.
 pub(super) fn begin(level: Level) {
     let most = match level {
         Level::Off => return,

@@ -1,14 +1,11 @@
-//! What systemd is told where it started the process (`Type=notify`). Elsewhere nobody is told, and
-//! nothing fails.
+//! Notifies systemd if it started the process (`Type=notify`); otherwise does nothing.
 
 use sd_notify::NotifyState;
 
-/// The server takes RPCs.
 pub(super) fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// The server drains.
 pub(super) fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("draining")]);
 }

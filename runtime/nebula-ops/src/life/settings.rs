@@ -1,5 +1,4 @@
-//! `--config FILE` and `nebula config check`: a flag comes before the file, and the file before the
-//! default.
+//! `--config FILE` and `nebula config check`: a flag overrides the file, and the file the default.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -38,15 +37,14 @@ pub struct CheckArgs {
     format: Format,
 }
 
-/// The service that settings are of where they do not say it.
+/// The service of a file that names none.
 const SERVICE: &str = "kv";
 
-/// The words of the command line, with the settings of its `--config` behind those of
-/// `nebula serve SERVICE`.
+/// Appends the settings of a `--config` file to the words of `nebula serve SERVICE`.
 ///
 /// # Errors
 ///
-/// Invalid input: the file cannot be read, or has what is no setting.
+/// Invalid input: the file cannot be read, or has an unknown setting.
 pub fn with_settings(
     program: &Command,
     given_words: impl IntoIterator<Item = OsString>,
@@ -65,7 +63,6 @@ pub fn with_settings(
     Ok(all)
 }
 
-/// The value of the last `--config`.
 fn config_of(flags: &[String]) -> Option<&str> {
     let value = |(at, word): (usize, &String)| match word.strip_prefix("--config")? {
         "" => flags.get(at + 1).map(|_| at + 1).map(|at| (at, 0)),
@@ -75,7 +72,7 @@ fn config_of(flags: &[String]) -> Option<&str> {
     Some(&flags[at][from..])
 }
 
-/// Names of the flags among these words.
+/// The names of the flags among these words.
 fn given(flags: &[String]) -> Vec<String> {
     let name = |word: &String| Some(word.strip_prefix("--")?.split('=').next()?.to_owned());
     flags.iter().filter_map(name).collect()

@@ -1,15 +1,14 @@
-//! A file of settings as words of a command line: `workers = 2` is `--workers=2`, `inline = true`
-//! is `--inline`, and `inline = false`, which is not the default of every server, is
-//! `--engine-thread`.
+//! Turns a settings file into words of a command line: `workers = 2` is `--workers=2`, and
+//! `inline = true` is `--inline`. `inline = false` is `--engine-thread`, because it is not the
+//! default of every server.
 
 use toml::{Table, Value};
 
 use nebula_ui::output::Failure;
 
-/// The key that says which service the settings are of.
+/// The key that names the service of the settings.
 pub(super) const SERVICE: &str = "service";
 
-/// Settings of a file.
 #[derive(Debug)]
 pub(super) struct Settings {
     name: String,
@@ -17,21 +16,13 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings in `text`, which stands in the file `name`.
-    ///
-    /// # Errors
-    ///
-    /// Invalid input: it is no TOML.
+    /// Reads the settings in `text` from the file `name`.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, Failure> {
         let table = text.parse::<Table>().map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
         Ok(Self { name: name.to_owned(), table })
     }
 
-    /// The service that they are of, if they say it.
-    ///
-    /// # Errors
-    ///
-    /// Invalid input: it is no text.
+    /// The service of the settings, if the file names it.
     pub(super) fn service(&self) -> Result<Option<&str>, Failure> {
         match self.table.get(SERVICE) {
             None => Ok(None),
@@ -44,10 +35,6 @@ impl Settings {
 
     /// The words for all settings but those of the flags in `given`; `flags` are all that the
     /// command has.
-    ///
-    /// # Errors
-    ///
-    /// Invalid input: a key that is no flag, or a value that no flag takes.
     pub(super) fn words(&self, flags: &[String], given: &[String]) -> Result<Vec<String>, Failure> {
         let mut words = Vec::new();
         for (key, value) in self.table.iter().filter(|(key, _)| *key != SERVICE) {
@@ -89,7 +76,6 @@ impl Settings {
     }
 }
 
-/// The flag that says the opposite of another.
 fn opposite(flag: &str) -> Option<&'static str> {
     match flag {
         "inline" => Some("engine-thread"),
@@ -98,7 +84,7 @@ fn opposite(flag: &str) -> Option<&'static str> {
     }
 }
 
-/// Characters to change, add or leave out (Levenshtein).
+/// The edit distance (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

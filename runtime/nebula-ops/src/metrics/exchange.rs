@@ -1,4 +1,4 @@
-//! One connection: a request comes in, an answer goes out, and it is over.
+//! One connection: one request, one answer.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,19 +8,16 @@ use rustix::event::PollFlags;
 
 use super::pages::{Answer, Pages};
 
-/// The longest request, head and all.
+/// With its head.
 const REQUEST_BYTES_MAX: usize = 8192;
-/// The most headers that are read of one.
 const HEADERS_MAX: usize = 64;
 
-/// Whether it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Waits,
     Over,
 }
 
-/// A connection and how far it has come.
 pub(super) struct Exchange {
     stream: TcpStream,
     until: Instant,
@@ -39,22 +36,19 @@ impl Exchange {
         &self.stream
     }
 
-    /// When it is to be over.
     pub(super) fn until(&self) -> Instant {
         self.until
     }
 
-    /// Whether any byte of a request has come.
     pub(super) fn has_asked(&self) -> bool {
         !self.request.is_empty()
     }
 
-    /// What it waits for.
     pub(super) fn interest(&self) -> PollFlags {
         if self.answer.is_empty() { PollFlags::IN } else { PollFlags::OUT }
     }
 
-    /// Does what can be done without waiting.
+    /// Reads and writes as far as possible without waiting.
     pub(super) fn go_on(&mut self, pages: &mut Pages) -> Step {
         if self.answer.is_empty() {
             match self.read(pages) {
@@ -66,7 +60,6 @@ impl Exchange {
         self.write()
     }
 
-    /// Reads on; the answer, once the request is complete.
     fn read(&mut self, pages: &mut Pages) -> std::io::Result<Option<Vec<u8>>> {
         let mut bytes = [0; 2048];
         loop {
@@ -99,8 +92,8 @@ impl Exchange {
         Step::Over
     }
 
-    /// What was sent beyond the request is read first: a socket that is closed with bytes unread
-    /// resets the connection, and takes the answer along.
+    /// Reads bytes beyond the request first: closing a socket with unread bytes resets the
+    /// connection, which loses the answer.
     fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
         let mut rest = [0; 4096];
@@ -112,7 +105,6 @@ impl Exchange {
     }
 }
 
-/// The answer to a request; `None` while that is incomplete.
 fn answered(request: &[u8], pages: &mut Pages) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);

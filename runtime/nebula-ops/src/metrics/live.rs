@@ -1,9 +1,9 @@
-//! `/`: a page with live charts. Everything is in it, so that it works on a machine without any
-//! network but the way to the server.
+//! `/`: a page with live charts, complete in itself: the reader's machine may have no network
+//! beyond the server.
 
 use nebula_ui::report::page::library;
 
-/// The page; it fetches `/status.json` once a second.
+/// The page fetches `/status.json` once a second.
 pub(super) fn page() -> String {
     include_str!("live.html").replacen("<!--library-->", &library(), 1).replacen("/*live*/", include_str!("live.js"), 1)
 }

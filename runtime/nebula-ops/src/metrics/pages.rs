@@ -1,4 +1,4 @@
-//! Which path is what.
+//! The pages by path.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use nebula_sys::clock::Clock;
 use super::{live, prometheus, rpcs};
 use crate::observe::Snapshot;
 
-/// What is answered to a request.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     code: u16,
@@ -20,9 +19,8 @@ pub(super) struct Answer {
 const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
-/// Prometheus' text format.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// A page loads nothing from anywhere and sends nothing but to its own server.
+/// A page loads nothing from other servers and sends nothing to them.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 impl Answer {
@@ -35,7 +33,7 @@ impl Answer {
         Self { code: 200, reason: "OK", kind, body: body.into() }
     }
 
-    /// As it goes over the wire; without its body, if that was not asked for.
+    /// The answer on the wire; without its body for HEAD.
     pub(super) fn to_bytes(&self, has_body: bool) -> Vec<u8> {
         let Self { code, reason, kind, body } = self;
         let head = format!(
@@ -51,13 +49,11 @@ impl Answer {
     }
 }
 
-/// The pages of the servers of a process.
 pub(super) struct Pages {
     servers: Vec<Watched>,
     clock: Clock,
 }
 
-/// One server.
 struct Watched {
     endpoint: String,
     reader: StatusReader,
@@ -72,7 +68,7 @@ impl Watched {
 }
 
 impl Pages {
-    /// Of these servers, at least one.
+    /// At least one server.
     pub(super) fn new(servers: &[RunningServer]) -> Self {
         let watched = |server: &RunningServer| Watched {
             endpoint: server.endpoint().to_string(),
@@ -82,8 +78,7 @@ impl Pages {
         Self { servers: servers.iter().map(watched).collect(), clock: Clock::new() }
     }
 
-    /// The answer to a GET of `path`, with the `query` that stood behind it: `server=N` is one of
-    /// several servers, by its place.
+    /// The answer to a GET of `path`. `server=N` in `query` chooses one of several servers.
     pub(super) fn answer(&mut self, path: &str, query: &str) -> Answer {
         let at = query.split('&').find_map(|word| word.strip_prefix("server=")).unwrap_or("0");
         let at = at.parse().unwrap_or(usize::MAX);
@@ -110,7 +105,7 @@ impl Pages {
         }
     }
 
-    /// Ready once all of them are.
+    /// Ready once all servers are.
     fn ready(&self) -> Answer {
         let is_ready = |server: &Watched| server.snapshot(self.clock).state == "serving";
         match self.servers.iter().all(is_ready) {

@@ -1,5 +1,4 @@
-//! `/metrics`: a snapshot in Prometheus' text format, by its own library. Units are seconds and
-//! bytes, as its conventions have it.
+//! `/metrics`: a snapshot in Prometheus' text format, with seconds and bytes by its conventions.
 
 use std::fmt;
 
@@ -12,17 +11,13 @@ use prometheus_client::registry::Registry;
 
 use crate::observe::{Snapshot, Times};
 
-/// Where the buckets of a histogram end, in seconds: three a decade.
+/// The upper bounds of a histogram's buckets, in seconds: three a decade.
 const ENDS_S: [f64; 25] = [
     1e-7, 2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,
     0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
 ];
 
-/// The text of all metrics: of one server as they are, of several with the label `endpoint`.
-///
-/// # Errors
-///
-/// As the library says; writing to memory does not fail.
+/// The text of all metrics. With several servers each has the label `endpoint`.
 pub(super) fn text(servers: Vec<Snapshot>) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("nebula");
     registry.register_collector(Box::new(Metrics(servers)));
@@ -178,18 +173,16 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The encoder, with one call a metric, and the servers that have one. What a server does not have
-/// is left out, and what none has altogether.
+/// The encoder, with one call a metric. A metric omits the servers that lack it, and is left out if
+/// all do.
 struct Into<'e, 's> {
     encoder: DescriptorEncoder<'e>,
     servers: &'s [Snapshot],
 }
 
-/// A metric's labels.
 type Labels<'s> = Vec<(&'static str, &'s str)>;
 
 impl<'s> Into<'_, 's> {
-    /// The servers, each with its label where there are several.
     fn labeled(&self) -> impl Iterator<Item = (Labels<'s>, &'s Snapshot)> + use<'s> {
         let is_named = self.servers.len() > 1;
         self.servers.iter().map(move |now| {
@@ -247,7 +240,7 @@ impl<'s> Into<'_, 's> {
     }
 }
 
-/// What a counter may count in.
+/// The types of a counter's value.
 trait Number: Copy {
     fn encode(self, metric: prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result;
 }
@@ -264,7 +257,7 @@ impl Number for f64 {
     }
 }
 
-/// The samples by the buckets that they end in; what is beyond the last is in none.
+/// The samples by the buckets that they end in; samples beyond the last bucket are in none.
 fn buckets(times: &Times) -> Vec<(f64, u64)> {
     let mut left = times.buckets.iter().peekable();
     ENDS_S
@@ -334,7 +327,6 @@ mod tests {
         assert!(!text.contains("nebula_store_hits_total{endpoint=\"tcp"), "a server without a store");
     }
 
-    /// Names of metrics in an expression: words that begin as ours do.
     fn names(text: &str) -> impl Iterator<Item = &str> {
         let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
         words.filter(|word| word.starts_with("nebula_"))

@@ -1,8 +1,7 @@
-//! `/rpcs`: some RPCs of late, the slowest first, and when each was at the eleven stations.
+//! `/rpcs`: some recent RPCs, the slowest first, with their times at the eleven stations.
 //!
-//! The server sees stations 2 to 10. An engine reads its clock once a turn, so that stations 2 to 6
-//! have one time. When the client began the RPC and when it took the reply, stations 1 and 11, the
-//! client alone knows.
+//! The server sees stations 2 to 10. An engine reads its clock once a turn, so stations 2 to 6 have
+//! one time. Only the client knows when it began the RPC and took the reply, at stations 1 and 11.
 
 use std::fmt::Write;
 
@@ -11,7 +10,6 @@ use serde::Serialize;
 
 use nebula_ui::output::text::time;
 
-/// The stations of an RPC, in order.
 const STATIONS: [&str; 11] = [
     "sent",
     "header read",
@@ -26,27 +24,25 @@ const STATIONS: [&str; 11] = [
     "reply taken",
 ];
 
-/// One RPC, for programs.
 #[derive(Debug, Serialize)]
 pub(super) struct RpcRow {
     client: u32,
     number: u32,
     worker: u16,
     request_bytes: u32,
-    /// RPCs that were served in one go with it.
+    /// RPCs in the same run of the worker.
     run: u32,
-    /// How long ago it ended.
+    /// Since its end.
     ago_ns: f64,
     latency_ns: f64,
     waiting_ns: f64,
     service_ns: f64,
     is_steered: bool,
-    /// Time since its arrival at each of the stations 1 to 11; `null` where the server does not
-    /// know it.
+    /// Time from its arrival to each of the stations 1 to 11; `null` if the server does not know
+    /// it.
     stations_ns: [Option<f64>; 11],
 }
 
-/// The RPCs as rows.
 pub(super) fn rows(samples: &[RpcSample], now_ps: u64) -> Vec<RpcRow> {
     samples.iter().map(|sample| row(sample, now_ps)).collect()
 }
@@ -55,7 +51,7 @@ fn row(sample: &RpcSample, now_ps: u64) -> RpcRow {
     let since = |ps: u64| ps.saturating_sub(sample.arrived_ps) as f64 / 1e3;
     let (given, begun, ended) = (since(sample.given_ps), since(sample.begun_ps), since(sample.ended_ps));
     let arrived = Some(0.0);
-    // Fetched after it was given to the core and before that began it; the moment is not known.
+    // Fetched between dispatch and begin; the exact time is unknown.
     let fetched = sample.is_steered.then_some(begun);
     RpcRow {
         client: sample.rpc.snid.0,
@@ -84,7 +80,6 @@ fn row(sample: &RpcSample, now_ps: u64) -> RpcRow {
     }
 }
 
-/// The RPCs of the server at `endpoint`, which is the process's server number `server`, as a page.
 pub(super) fn page((server, endpoint): (usize, &str), samples: &[RpcSample], now_ps: u64) -> String {
     let rows = rows(samples, now_ps);
     let longest = rows.first().map_or(1.0, |row| row.latency_ns.max(1.0));

@@ -1,11 +1,10 @@
 //! The thread of `--metrics`: some connections at a time, none of which can keep the others
 //! waiting.
 //!
-//! Nothing is ever waited for but in one `poll` over all connections. Each has a deadline for the
-//! whole exchange, one request of some kilobytes, and one answer; then it is closed. With as many
-//! connections as there may be, a further one takes the place of the oldest that has not even
-//! asked, or else of the oldest. So a client that connects and says nothing takes nothing from one
-//! that asks.
+//! The thread waits only in one `poll` over all connections. Each connection has one request of
+//! some kilobytes, one answer, and one deadline. When all places are taken, a new connection
+//! replaces the oldest that has sent no byte, or else the oldest. So a silent client cannot block
+//! others.
 
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -18,14 +17,13 @@ use super::pages::Pages;
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 32;
-/// How long an exchange may take, from the first byte to the last.
+/// From the first byte to the last.
 const WITHIN: Duration = Duration::from_secs(5);
-/// Below everything that serves RPCs, where the kernel shares out a core.
+/// The thread yields its core to those that serve RPCs.
 const NICE: i32 = 10;
 
-/// Answers until `stop` is readable.
 pub(super) fn run(listener: &TcpListener, stop: &OwnedFd, mut pages: Pages) {
-    // Of this thread alone; where it may not be changed it stays as it is.
+    // Of this thread alone. If it fails, the priority stays.
     let _ = rustix::process::setpriority_process(None, NICE);
     let mut exchanges: Vec<Exchange> = Vec::with_capacity(CONNECTIONS_MAX);
     loop {
@@ -42,8 +40,8 @@ pub(super) fn run(listener: &TcpListener, stop: &OwnedFd, mut pages: Pages) {
     }
 }
 
-/// Sleeps until something can be done; whether there is a connection to take, and which exchanges
-/// go on. `None` when it is the end.
+/// Sleeps until something can be done. Returns whether a connection can be accepted, and which
+/// exchanges can go on; `None` for the end.
 fn wait(listener: &TcpListener, stop: &OwnedFd, exchanges: &[Exchange]) -> Option<(bool, Vec<bool>)> {
     let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
     fds.extend(exchanges.iter().map(|exchange| PollFd::new(exchange.stream(), exchange.interest())));
@@ -67,12 +65,12 @@ fn timespec(time: Duration) -> Timespec {
 }
 
 fn accept(listener: &TcpListener, exchanges: &mut Vec<Exchange>) {
-    // At most as many as there may be: then those that are there get their turn.
+    // At most as many as fit, before the existing exchanges go on.
     for _ in 0..CONNECTIONS_MAX {
         let Ok((stream, _)) = listener.accept() else { return };
         let Ok(exchange) = Exchange::begin(stream, Instant::now() + WITHIN) else { continue };
         if exchanges.len() == CONNECTIONS_MAX {
-            // They are in the order in which they have come.
+            // In the order of their arrival.
             let silent = exchanges.iter().position(|exchange| !exchange.has_asked());
             exchanges.remove(silent.unwrap_or(0));
         }
@@ -90,7 +88,6 @@ mod tests {
     use nebula::{Reply, Server};
     use rustix::event::{EventfdFlags, eventfd};
 
-    /// Has pages served for the time of `check`.
     fn served(test: &str, check: impl FnOnce(SocketAddr)) {
         let name = format!("shm://metrics-{test}-{}", std::process::id());
         let echo = |request: &[u8], reply: &mut Reply<'_>| reply.write(request);

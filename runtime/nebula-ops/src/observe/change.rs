@@ -1,4 +1,4 @@
-//! What happened between two snapshots.
+//! The change between two snapshots.
 
 use super::snapshot::{NackedBy, Snapshot};
 use super::times::Times;
@@ -17,13 +17,12 @@ pub struct Change {
     pub latency: Times,
     pub waiting: Times,
     pub service: Times,
-    /// Of the lookups, those that found something; `None` where there were none.
+    /// The share of lookups that found an item; `None` without lookups.
     pub hit_share: Option<f64>,
 }
 
 impl Change {
-    /// From `before` to `now`. A server that has begun again in between is looked at from its
-    /// beginning.
+    /// From `before` to `now`. If the server has restarted in between, the change since its start.
     pub fn between(before: &Snapshot, now: &Snapshot) -> Self {
         let has_restarted = now.uptime_s < before.uptime_s || now.offered < before.offered;
         let (nothing, seconds) = (Snapshot::default(), now.at_ns.saturating_sub(before.at_ns) as f64 / 1e9);
@@ -43,12 +42,12 @@ impl Change {
         }
     }
 
-    /// The share of the RPCs offered that were refused.
+    /// The share of offered RPCs that were refused.
     pub fn nack_share(&self) -> f64 {
         if self.offered_rps > 0.0 { self.nacked_rps / self.offered_rps } else { 0.0 }
     }
 
-    /// The mean over all cores that serve.
+    /// The mean over all workers.
     pub fn utilization_mean(&self) -> f64 {
         let workers = self.utilization.iter().filter(|(name, _)| name.starts_with("worker"));
         let (sum, count) = workers.fold((0.0, 0.0), |(sum, count), (_, share)| (sum + share, count + 1.0));
@@ -69,13 +68,12 @@ impl NackedBy {
     }
 }
 
-/// What each core did of the time that there was.
 fn utilization(before: &Snapshot, now: &Snapshot, seconds: f64) -> Vec<(String, f64)> {
     let share = |busy_ns: u64| if seconds > 0.0 { (busy_ns as f64 / 1e9 / seconds).min(1.0) } else { 0.0 };
     let engines = now.engine_busy_ns.saturating_sub(before.engine_busy_ns);
     let each = share(engines / now.engines.max(1));
     if now.is_inline {
-        // A worker that is the engine too is busy whenever a turn of it does something.
+        // An inline worker is busy in each turn that does something.
         return (0..now.workers).map(|worker| (format!("worker {worker}"), each)).collect();
     }
     let busy_before = |worker: u16| before.cores.get(usize::from(worker)).map_or(0, |core| core.busy_ns);

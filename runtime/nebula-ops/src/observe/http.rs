@@ -4,16 +4,11 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long connecting, and each wait for more, may take.
+/// For connecting, and for each wait for more bytes.
 const WITHIN: Duration = Duration::from_secs(5);
-/// The longest answer that is read.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// The body of `path` at the first address that answers.
-///
-/// # Errors
-///
-/// That of the last address, or what is wrong with its answer.
 pub(super) fn get(addresses: &[SocketAddr], host: &str, path: &str) -> io::Result<Vec<u8>> {
     let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
     for address in addresses {
@@ -35,7 +30,7 @@ fn get_from(address: SocketAddr, host: &str, path: &str) -> io::Result<Vec<u8>> 
     body_of(answer)
 }
 
-/// The body of a whole answer that says 200.
+/// The body of a complete answer with status 200.
 fn body_of(answer: Vec<u8>) -> io::Result<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);

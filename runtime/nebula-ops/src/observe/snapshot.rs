@@ -1,4 +1,4 @@
-//! All figures of a running server at one moment.
+//! All counters of a running server at one moment.
 
 use nebula::{CoreStatus, Histogram, PacketStatus, PoolStatus, Span, Status, StatusReader, StoreCounters};
 use nebula_sys::clock::Clock;
@@ -6,20 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::times::Times;
 
-/// What a server says of itself. The fields are those of `/status.json`.
+/// The fields are those of `/status.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     pub endpoint: String,
     /// `serving`, `draining`, or `starting` before the first turn.
     pub state: String,
-    /// When this was read, by the machine's clock.
+    /// By the machine's clock.
     pub at_ns: u64,
     pub uptime_s: f64,
-    /// The latency that it is to keep.
     pub slo_ns: u64,
-    /// How long ago the engine wrote its counters last.
+    /// The age of the engine's counters.
     pub age_s: f64,
-    // -- RPCs --
     pub offered: u64,
     pub served: u64,
     pub nacked: u64,
@@ -35,10 +33,9 @@ pub struct Snapshot {
     pub migrations_hill: u64,
     pub migrations_valley: u64,
     pub migrations_pairing: u64,
-    /// One-sided operations that engines have carried out, and those that they have refused.
+    /// Executed and refused by engines.
     pub one_sided: u64,
     pub one_sided_refused: u64,
-    // -- room --
     pub queue_depth: u64,
     pub queue_depth_recent: u64,
     pub queue_depth_max: u64,
@@ -49,7 +46,6 @@ pub struct Snapshot {
     pub buffer_bytes_used_max: u64,
     pub reassembler_entries: u64,
     pub reassembler_entries_used: u64,
-    // -- who works --
     pub clients: u64,
     pub workers: u64,
     pub engines: u64,
@@ -62,11 +58,10 @@ pub struct Snapshot {
     pub darc_groups: u64,
     pub pool: Option<Pool>,
     pub store: Option<StoreSnapshot>,
-    /// Of packets that go through: they are not on the status page, so only the server's own
-    /// process has them.
+    /// Only in the server's own process: the status page does not have them.
     #[serde(skip)]
     pub packets: Option<PacketStatus>,
-    // -- times, of one RPC in 64 --
+    // Of one RPC in 64.
     pub latency: Times,
     pub waiting: Times,
     pub service: Times,
@@ -118,7 +113,7 @@ pub struct Pool {
     pub service_ns_mean: Option<f64>,
 }
 
-/// What the service stores.
+/// The counters of the service's store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreSnapshot {
     pub hits: u64,
@@ -133,7 +128,7 @@ pub struct StoreSnapshot {
 }
 
 impl Snapshot {
-    /// Reads a server's page.
+    /// Reads a server's status page.
     pub fn read(endpoint: &str, reader: &StatusReader, clock: Clock) -> Self {
         let (status, cores) = (reader.read(), reader.cores());
         let now_ps = clock.now_ps();
@@ -161,7 +156,6 @@ impl Snapshot {
         }
     }
 
-    /// The counters, as they are.
     fn counted(status: &Status) -> Self {
         let slot_bytes = u64::from(nebula_nic::SLOT_BYTES);
         Self {

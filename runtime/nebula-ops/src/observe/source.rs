@@ -15,9 +15,9 @@ use nebula_ui::output::Failure;
 /// A running server, as it is named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Its status page is shared with its clients.
+    /// Read from the status page that it shares with its clients.
     Shm(String),
-    /// What it serves at `--metrics`.
+    /// Read from its `--metrics`.
     Http(String),
 }
 
@@ -53,20 +53,20 @@ impl fmt::Display for Place {
     }
 }
 
-/// A running server that snapshots can be taken of.
+/// A running server, as a source of snapshots.
 pub struct Source {
     place: Place,
     clock: Clock,
-    /// Over shared memory: connected, for as long as the server runs.
+    /// `None` for HTTP.
     observer: Option<Observer>,
 }
 
 impl Source {
-    /// Finds the server.
+    /// Connects to the server.
     ///
     /// # Errors
     ///
-    /// A fault where none answers there.
+    /// A fault if no server answers.
     pub fn connect(place: &Place) -> Result<Self, Failure> {
         let mut source = Self { place: place.clone(), clock: Clock::new(), observer: None };
         source.observer = source.connected()?;
@@ -80,11 +80,12 @@ impl Source {
         }
     }
 
-    /// The server's figures; connects again where it has been replaced by another at its endpoint.
+    /// Takes a snapshot. If another server has replaced the first at its endpoint, connects to that
+    /// one.
     ///
     /// # Errors
     ///
-    /// A fault where the server is gone.
+    /// A fault if the server is gone.
     pub fn snapshot(&mut self) -> Result<Snapshot, Failure> {
         match &self.place {
             Place::Http(address) => fetch(address),

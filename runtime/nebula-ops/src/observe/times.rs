@@ -1,4 +1,4 @@
-//! Times in buckets, as they are written in JSON: where a bucket ends, and how many it has.
+//! Times in buckets for JSON: the upper bound of each bucket, and its count.
 
 use nebula::{Histogram, Span};
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ impl Times {
         })
     }
 
-    /// The samples since an earlier reading; all of them if the server has begun again since.
+    /// The samples since an earlier reading; all of them if the server has restarted.
     pub fn since(&self, earlier: &Self) -> Self {
         if earlier.samples > self.samples {
             return self.clone();
@@ -54,8 +54,8 @@ impl Times {
         }
     }
 
-    /// At most `most` times that are distributed as the samples are: each bucket has its share, at
-    /// its middle.
+    /// At most `most` times with the distribution of the samples: each bucket has its share, at its
+    /// middle.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and at most `most`")]
     pub fn spread(&self, most: usize) -> Vec<Span> {
         let scale = (most as f64 / self.samples.max(1) as f64).min(1.0);
@@ -73,7 +73,7 @@ impl Times {
     }
 }
 
-/// A time in nanoseconds for a table; a dash where nothing was sampled.
+/// A time in nanoseconds for a table; a dash without samples.
 pub fn shown(ns: Option<f64>) -> String {
     ns.map_or("–".to_owned(), text::time)
 }

@@ -1,4 +1,4 @@
-//! What follows a NACK at one server.
+//! Retries after a NACK from a single server.
 
 use super::*;
 
@@ -14,11 +14,10 @@ fn a_back_off_ends_with_its_attempts_and_with_its_deadline() {
     let (refused, refused_or_late) = ([nack.clone()], [nack, CallError::TimedOut]);
     for (retry, deadline, ends) in [
         (back_off(1, 4), Span::MAX, &refused[..]),
-        // A second try would come after at least half of the first delay, which is after the
-        // deadline.
+        // A second try would come at least half of the first delay later, after the deadline.
         (back_off(200_000, u32::MAX), Span::from_ms(90_000), &refused),
-        // Tries are late where the machine pauses: the last one before the deadline may not be
-        // made.
+        // On a machine that pauses, tries are late, and the last one before the deadline may be
+        // missing.
         (back_off(1, u32::MAX), Span::from_ms(20), &refused_or_late),
         (RetryPolicy::AnotherServer { servers: 3, attempts: 7 }, Span::MAX, &refused),
         (RetryPolicy::GiveUp, Span::MAX, &refused),
@@ -78,8 +77,7 @@ fn retries_without_room_in_the_ring_end_each_rpc_once() {
             two_may_wait(config);
             (config.workers, config.rpc_bytes_max) = (2, 4 * 576);
         });
-        // Nothing is answered until something was refused: both workers and the queue are full by
-        // then.
+        // No RPC is answered until one was refused: by then both workers and the queue are full.
         let may_answer = std::sync::Arc::new(AtomicBool::new(false));
         let server = Server::bind(&name).config(config).serve(boxed({
             let may_answer = may_answer.clone();
@@ -93,8 +91,8 @@ fn retries_without_room_in_the_ring_end_each_rpc_once() {
             for seed in 0..2_u64 {
                 let name = &name;
                 scope.spawn(move || {
-                    // Four RPCs of the longest kind fill the ring, and so does what was refused and
-                    // waits.
+                    // Four of the longest RPCs fill the ring, as do refused ones that wait for
+                    // their retry.
                     let config = ClientConfig::default().slots(16).reply_bytes_max(4 * 576).retry(retry);
                     let mut client = Client::connect_with(name, config).expect("a connection");
                     let mut draw = Draw::new(seed);

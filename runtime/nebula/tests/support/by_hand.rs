@@ -1,5 +1,5 @@
-//! A real server, engine and worker on the test's thread, whose network and clock are the test's
-//! own hands.
+//! A real server, with engine and worker on the test's thread, and the test's own network and
+//! clock.
 
 use super::hand_wire::{Hand, Toll, hand_wire};
 use super::udp_raw::{Answer, Packet, RawClient, SERVER, Welcome};
@@ -11,46 +11,44 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Turns after which the status page has been written for sure.
+/// After this many turns the status page has surely been written.
 const TURNS_PER_STATUS: usize = 257;
-/// When the clock begins, in nanoseconds.
 pub(crate) const START_NS: u64 = 1_000_000_000;
 
-/// The request of RPC `id`, of `bytes` bytes, 12 at least, that asks for a reply of `reply_bytes`.
+/// The request of RPC `id`, with `bytes` bytes (12 at least), that asks for a reply of
+/// `reply_bytes`.
 pub(crate) fn job(id: u64, bytes: usize, reply_bytes: u32) -> Vec<u8> {
     let mut request = [&id.to_le_bytes()[..], &reply_bytes.to_le_bytes()].concat();
     request.extend((12..bytes).map(|at| filler(id, at)));
     request
 }
 
-/// The reply that it gets.
 pub(crate) fn reply_of(id: u64, reply_bytes: u32) -> Vec<u8> {
     (0..reply_bytes as usize).map(|at| filler(!id, at)).collect()
 }
 
-/// That reply in one packet, to transfer `tid`.
+/// The reply to RPC `id` in one packet, for transfer `tid`.
 pub(crate) fn reply(tid: u32, id: u64, reply_bytes: u32) -> Answer {
     Answer::Reply { tid, rpc_bytes: reply_bytes, pkt_idx: 0, payload: reply_of(id, reply_bytes) }
 }
 
-/// The acknowledgement of a transfer that is whole.
+/// The acknowledgment of a complete transfer.
 pub(crate) fn whole(tid: u32) -> Answer {
     Answer::Ack { tid, is_whole: true, first_missing: 0, bitmap: 0 }
 }
 
-/// Byte `at` of what belongs to `id`: another for each packet.
+/// Byte `at` of a message of `id`, different in each packet.
 fn filler(id: u64, at: usize) -> u8 {
     (id.wrapping_add(at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// A service that keeps account of what it has executed.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     executed: RefCell<BTreeMap<u64, u32>>,
     clock: Arc<AtomicU64>,
-    /// What an RPC takes.
+    /// Time of an RPC.
     pub(crate) service_ns: Cell<u64>,
-    /// Answers only, and writes nothing down.
+    /// Answers without counting.
     pub(crate) is_plain: Cell<bool>,
 }
 
@@ -68,7 +66,6 @@ impl Service for Account {
     }
 }
 
-/// The server and the hands.
 #[derive(Debug)]
 pub(crate) struct ByHand {
     pub(crate) running: RunningServer,
@@ -119,24 +116,22 @@ impl ByHand {
         self.clock.fetch_add(us * 1_000_000, Relaxed);
     }
 
-    /// From now on the wire takes time: per datagram and per byte that comes in, and per byte that
-    /// goes out.
+    /// From now on the wire takes time, per datagram and per byte.
     pub(crate) fn demand(&self, datagram_in_ps: u64, byte_in_ps: u64, byte_out_ps: u64) {
         self.hand.demand(Toll { clock: self.clock.clone(), datagram_in_ps, byte_in_ps, byte_out_ps });
     }
 
-    /// Lets the server do what there is to do.
     pub(crate) fn run(&mut self) {
         while self.worker.turn(&self.account) > 0 || !self.hand.is_quiet() {}
     }
 
-    /// Sends a datagram and returns what the server says then, each with whom to.
+    /// Sends a datagram and returns the server's answers, each with its address.
     pub(crate) fn say(&mut self, from: SocketAddr, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
         self.hand.put(from, datagram);
         self.hear()
     }
 
-    /// What the server says.
+    /// The server's answers.
     pub(crate) fn hear(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         self.run();
         let mut said = Vec::new();
@@ -144,24 +139,22 @@ impl ByHand {
         said
     }
 
-    /// An address that nobody has, of a separate host.
+    /// An unused address of a separate host.
     pub(crate) fn address(&mut self) -> SocketAddr {
         self.ports += 1;
         let [high, low] = self.ports.to_be_bytes();
         SocketAddr::from(([10, 1, high, low], self.ports))
     }
 
-    /// A client that has been let in.
     pub(crate) fn client(&mut self) -> RawClient {
         self.let_in().0
     }
 
-    /// The same with another key than the scene has.
+    /// A client with another key than the scene's, after its handshake.
     pub(crate) fn client_with(&mut self, key: [u8; 32]) -> RawClient {
         self.let_in_with(Some(key)).0
     }
 
-    /// What a client is told as it is let in.
     pub(crate) fn welcome(&mut self) -> Welcome {
         self.let_in().1
     }
@@ -181,8 +174,7 @@ impl ByHand {
         (client, welcome)
     }
 
-    /// Sends messages of a client in one frame, and returns the answers to it; nobody else gets
-    /// any.
+    /// Sends a client's messages in one frame and returns the answers; no other client may get any.
     pub(crate) fn ask(&mut self, client: &mut RawClient, messages: &[u8]) -> Vec<Answer> {
         let frame = client.frame(messages);
         let said = self.say(client.address, &frame);
@@ -190,7 +182,7 @@ impl ByHand {
         said.iter().flat_map(|(_, datagram)| client.read(datagram)).collect()
     }
 
-    /// The answers that each of `clients` gets.
+    /// The answers for each of `clients`.
     pub(crate) fn hear_each(&mut self, clients: &[&RawClient]) -> Vec<Vec<Answer>> {
         let said = self.hear();
         let of = |client: &&RawClient| {
@@ -202,8 +194,7 @@ impl ByHand {
 
     /// Sends RPC `id` of `client` as transfer `tid` and checks that it is served.
     pub(crate) fn is_served(&mut self, client: &mut RawClient, tid: u32, id: u64) {
-        // The stamps of two RPCs are not the same, or the one behind could not be told from one
-        // that is forgotten.
+        // RPCs need different stamps: otherwise the later one could look like a forgotten one.
         self.clock.fetch_add(1000, Relaxed);
         let request = job(id, 100, 50);
         let answers = self.ask(client, &Packet::whole(tid, self.now_ns(), &request).bytes());
@@ -211,17 +202,15 @@ impl ByHand {
         assert_eq!(self.executed(id), 1);
     }
 
-    /// How often RPC `id` has been executed.
     pub(crate) fn executed(&self, id: u64) -> u32 {
         self.account.executed.borrow().get(&id).copied().unwrap_or(0)
     }
 
-    /// RPCs executed, each as often as it was.
+    /// All executions of all RPCs.
     pub(crate) fn executions(&self) -> u32 {
         self.account.executed.borrow().values().sum()
     }
 
-    /// The counters as they are.
     pub(crate) fn status(&mut self) -> Status {
         for _ in 0..TURNS_PER_STATUS {
             self.worker.turn(&self.account);

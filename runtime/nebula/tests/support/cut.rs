@@ -1,10 +1,10 @@
-//! A link of streams that breaks when it is told to: between clients and a server over `tcp://`.
+//! A link of streams between clients and a server over `tcp://`, which the test can break.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Passes on what both ends of every connection say.
+/// Forwards what both ends of every connection send.
 pub(crate) struct Cuttable {
     /// Where clients find the server.
     pub(crate) address: SocketAddr,
@@ -12,7 +12,6 @@ pub(crate) struct Cuttable {
 }
 
 impl Cuttable {
-    /// A link to `server`. Its threads end with their connections.
     pub(crate) fn to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
         let (address, ends) = (listener.local_addr().expect("an address"), Arc::new(Mutex::new(Vec::new())));
@@ -28,7 +27,6 @@ impl Cuttable {
         Self { address, ends }
     }
 
-    /// Breaks the connections of this moment. Returns how many there were.
     pub(crate) fn cut(&self) -> usize {
         let ends: Vec<_> = self.ends.lock().expect("no panic").drain(..).collect();
         ends.iter().for_each(|end| drop(end.shutdown(Shutdown::Both)));

@@ -1,7 +1,7 @@
-//! Datagrams of `udp://` by hand, after docs/PROTOCOL.md: a second writing of the format, so that a
-//! mistake in the first one shows.
+//! Datagrams of `udp://` by hand, after docs/PROTOCOL.md. This is a second copy of the format, so
+//! that a mistake in the first one shows.
 
-/// The version that is spoken.
+/// The protocol's version.
 pub(crate) const VERSION: u8 = 2;
 /// Kinds of datagrams.
 pub(crate) const HELLO: u8 = 1;
@@ -21,44 +21,42 @@ pub(crate) const GRANT: u8 = 9;
 
 pub(crate) const FRAME_BYTES: usize = 32;
 
-/// The header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: u8,
     pub(crate) incarnation: u64,
     pub(crate) snid: u32,
     pub(crate) word: u64,
-    /// What the check goes on from: the halves of the client's token, one with the other, in what
-    /// the server says to a client that it has let in.
+    /// The start value of the check. For the server's frames to an admitted client, it is the XOR
+    /// of the halves of the client's token.
     pub(crate) secret: u32,
 }
 
-/// What the check of frames to the client with that token goes on from.
+/// The start value of the check of frames to the client with that token.
 pub(crate) fn secret_of(token: u64) -> u32 {
     word(&token.to_le_bytes(), 0) ^ word(&token.to_le_bytes(), 4)
 }
 
-/// A message as it stands in a datagram.
+/// A message in a datagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) kind: u8,
     pub(crate) flag: bool,
-    /// Of a request: its client waits for grants.
+    /// In a request: the client waits for grants.
     pub(crate) wants_grants: bool,
     pub(crate) tid: u32,
     /// `rpc_bytes` or a code.
     pub(crate) word: u32,
     pub(crate) pkt_idx: u16,
-    /// Of a request.
+    /// In a request.
     pub(crate) key_hash: u32,
     pub(crate) budget_us: u32,
     pub(crate) stamp_ns: u64,
-    /// Of an acknowledgment or a pull.
+    /// In an acknowledgment or a pull.
     pub(crate) bitmap: u64,
     pub(crate) payload: Vec<u8>,
 }
 
-/// A whole datagram.
 pub(crate) fn datagram(frame: Frame, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; FRAME_BYTES];
     (bytes[0], bytes[1]) = (VERSION, frame.kind);
@@ -71,14 +69,12 @@ pub(crate) fn datagram(frame: Frame, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Writes the check that goes on from `secret`.
 pub(crate) fn check(datagram: &mut [u8], secret: u32) {
     datagram[4..8].fill(0);
     let check = crc32c::crc32c_append(secret, datagram);
     datagram[4..8].copy_from_slice(&check.to_le_bytes());
 }
 
-/// Reads a datagram of a client's, which must be right.
 pub(crate) fn read(datagram: &[u8]) -> (Frame, Vec<u8>) {
     let mut copy = datagram.to_vec();
     check(&mut copy, 0);
@@ -139,7 +135,6 @@ impl Message {
         bytes
     }
 
-    /// The messages of a client's datagram, up to the padding.
     pub(crate) fn read_all(mut body: &[u8]) -> Vec<Self> {
         let mut messages = Vec::new();
         while body.first().is_some_and(|&kind| kind != 0) {

@@ -1,6 +1,6 @@
-//! Numbers by draw, the same for a seed on every machine.
+//! Pseudorandom numbers, the same for a seed on every machine.
 
-/// A generator of numbers (SplitMix64).
+/// SplitMix64.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw(u64);
 
@@ -16,24 +16,20 @@ impl Draw {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.number() % end as u64).expect("below a usize")
     }
 
-    /// True once in `times`.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// Fills `bytes`, all of them from the draw.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         for part in bytes.chunks_mut(8) {
             part.copy_from_slice(&self.number().to_le_bytes()[..part.len()]);
         }
     }
 
-    /// Bytes of the draw.
     pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.fill(&mut bytes);

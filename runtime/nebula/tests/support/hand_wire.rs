@@ -1,7 +1,7 @@
-//! A wire whose other end is the test: datagrams are put in by hand, and taken out by hand.
+//! A wire whose other end is the test, which puts datagrams in and takes them out.
 //!
-//! Nothing is allocated once its buffers are as long as they get, so that what a server allocates
-//! can be counted.
+//! It allocates nothing once its buffers have grown, so that a test can count a server's
+//! allocations.
 
 use nebula::net::{DropRule, Route, Wire};
 use std::io;
@@ -11,16 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Datagrams that a look at the wire visits at most.
 const LOOK: usize = 32;
 
-/// Datagrams one way, in order.
+/// Datagrams in one direction, in order.
 #[derive(Debug, Default)]
 struct Lane {
     bytes: Vec<u8>,
-    /// The other end of each, and where it ends.
+    /// The other end of each, and the index of its end in `bytes`.
     datagrams: Vec<(SocketAddr, usize)>,
-    /// Of those, taken out.
+    /// How many of them were taken out.
     taken: usize,
 }
 
@@ -48,7 +47,7 @@ impl Lane {
     }
 }
 
-/// What the wire takes of the server's time, in picoseconds of a clock that is moved by hand.
+/// The server's time for using the wire, in picoseconds of a clock moved by hand.
 #[derive(Debug)]
 pub(crate) struct Toll {
     pub(crate) clock: Arc<AtomicU64>,
@@ -63,13 +62,12 @@ struct Lanes {
     back: Lane,
     toll: Option<Toll>,
     rules: Vec<DropRule>,
-    /// What chance is made of, and datagrams dropped by it.
+    /// The state of the random drops, and how many datagrams they dropped.
     chance: u32,
     dropped: u64,
 }
 
 impl Lanes {
-    /// Whether the first rule that names the datagram drops it.
     fn drops(&mut self, from: SocketAddr, datagram: &[u8]) -> bool {
         let names = |rule: &&DropRule| {
             let word_at = usize::from(rule.word_at);
@@ -83,20 +81,17 @@ impl Lanes {
     }
 }
 
-/// The server's end.
 #[derive(Debug)]
 pub(crate) struct HandWire {
     lanes: Arc<Mutex<Lanes>>,
     local: SocketAddr,
 }
 
-/// The test's end.
 #[derive(Clone, Debug)]
 pub(crate) struct Hand {
     lanes: Arc<Mutex<Lanes>>,
 }
 
-/// A wire to a server at `local`.
 pub(crate) fn hand_wire(local: SocketAddr) -> (HandWire, Hand) {
     let lanes = Arc::<Mutex<Lanes>>::default();
     (HandWire { lanes: lanes.clone(), local }, Hand { lanes })
@@ -112,14 +107,13 @@ impl Hand {
         self.lanes().toll = Some(toll);
     }
 
-    /// Bytes that were put in and not looked at.
+    /// Bytes put in that the server has not looked at.
     pub(crate) fn unread_bytes(&self) -> usize {
         let lanes = self.lanes();
         let looked_at = lanes.there.taken.checked_sub(1).map_or(0, |last| lanes.there.datagrams[last].1);
         lanes.there.bytes.len() - looked_at
     }
 
-    /// Puts a datagram in.
     pub(crate) fn put(&self, from: SocketAddr, datagram: &[u8]) {
         let mut lanes = self.lanes();
         if !lanes.drops(from, datagram) {
@@ -127,7 +121,7 @@ impl Hand {
         }
     }
 
-    /// Datagrams that were dropped by the server's rules, and rules that it has now.
+    /// Datagrams dropped by the server's rules, and the number of its rules now.
     pub(crate) fn dropped(&self) -> (u64, usize) {
         let lanes = self.lanes();
         (lanes.dropped, lanes.rules.len())
@@ -138,7 +132,7 @@ impl Hand {
         self.lanes().back.visit(usize::MAX, |to, datagram| visit(to, datagram))
     }
 
-    /// Whether everything that was put in has been looked at.
+    /// Whether the server has looked at everything.
     pub(crate) fn is_quiet(&self) -> bool {
         self.lanes().there.datagrams.is_empty()
     }

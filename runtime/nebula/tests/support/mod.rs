@@ -1,5 +1,5 @@
-//! What the suites share: separate processes, an end to every wait, numbers by draw, a raw hand in
-//! a ring.
+//! Shared by the suites: separate processes, bounded waits, random numbers, and raw access to a
+//! ring.
 #![allow(dead_code, reason = "each suite uses its part")]
 
 pub(crate) mod boxed;
@@ -19,15 +19,15 @@ use nebula::{Client, ClientConfig, FlowKind, Queueing, Reply, ServerConfig, Stat
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// An endpoint that no other test and no other run uses.
+/// An endpoint that no other test or run uses.
 pub(crate) fn endpoint(test: &str) -> String {
     format!("shm://e2e-{}-{test}", std::process::id())
 }
 
-/// A loopback address for servers that follow each other there: its port is none that the kernel
-/// gives to sockets without one, so that nobody gets it between two servers.
+/// A loopback address for several servers in turn. The kernel never gives its port to sockets
+/// without one, so it stays free between two servers.
 pub(crate) fn lasting_udp_endpoint() -> String {
-    /// Linux gives out 32,768 to 60,999.
+    /// Linux gives out ports 32,768 to 60,999.
     const FIRST: u32 = 61_000;
     const PORTS: u32 = 4_000;
     static DRAWN: AtomicU32 = AtomicU32::new(0);
@@ -41,28 +41,27 @@ pub(crate) fn lasting_udp_endpoint() -> String {
     }
 }
 
-/// Answers with the request.
 pub(crate) fn echo(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(request);
 }
 
-/// A configuration with an engine thread, from the default one.
+/// The default configuration with an engine thread, changed by `change`.
 pub(crate) fn server_config(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
     let mut config = ServerConfig::default().inline(false);
     change(&mut config);
     config
 }
 
-/// More than anything takes on the busiest machine.
+/// Longer than anything takes on the busiest machine.
 pub(crate) const PATIENCE: Duration = nebula_testing::wait::WAIT_MAX;
 
-/// As `config`: the server refuses nothing and abandons nothing, however long the machine keeps it,
-/// or a client between two packets, from the core.
+/// `config`, but the server refuses and abandons nothing, however long the machine pauses it, or a
+/// client between two packets.
 pub(crate) fn unhurried(config: ServerConfig) -> ServerConfig {
     config.queueing(Queueing::Unbounded { recv_buffer_bytes: 4 << 20 }).reassembly_timeout(PATIENCE)
 }
 
-/// A client that never gives up, and whose room is its slots: over a network no window closes when
+/// A client that never gives up. Only its slots limit it: over a network no window closes when
 /// answers are late.
 pub(crate) fn patient_client() -> ClientConfig {
     ClientConfig::default().call_timeout(PATIENCE).flow(FlowKind::Unbounded)
@@ -90,9 +89,9 @@ pub(crate) fn echo_sizes(client: &mut Client) {
     }
 }
 
-/// Waits until the page of counters says that nothing is held and `clients` are left.
+/// Waits until the counter page shows no held slot and `clients` clients.
 ///
-/// And that twice in a row: a page that is read while it is written mixes what was with what is.
+/// It must show that twice in a row, since a page read during a write mixes old and new.
 pub(crate) fn wait_until_clean(status: &StatusReader, clients: u64) -> Status {
     let mut before = Status::default();
     nebula_testing::wait::wait_until(&format!("no slots used, {clients} clients left"), || {
@@ -102,19 +101,18 @@ pub(crate) fn wait_until_clean(status: &StatusReader, clients: u64) -> Status {
     })
 }
 
-/// As [`wait_until_clean`] with no clients left, once the page tells of `freed` RPCs: before the
-/// engine has written it, it tells of none.
+/// As [`wait_until_clean`] with no clients, once the page shows `freed` RPCs: before the engine
+/// writes it, the page shows none.
 pub(crate) fn wait_until_freed(status: &StatusReader, freed: u64) -> Status {
     wait_until_served(status, freed);
     wait_until_clean(status, 0)
 }
 
-/// Waits until the page tells of `freed` RPCs, and of none that is inside: over a network nobody
-/// knows when a client is gone.
+/// Waits until the page shows `freed` RPCs and none inside. Over a network the server cannot tell
+/// when a client is gone.
 pub(crate) fn wait_until_served(status: &StatusReader, freed: u64) -> Status {
     let mut before = Status::default();
-    // Several engines write at different times: what left one of them has come to another once both
-    // have written.
+    // Engines write at different times: a moved RPC shows at both once both have written.
     nebula_testing::wait::wait_until(&format!("{freed} RPCs freed"), || {
         let seen = status.read();
         let agree = seen.migrated_out == seen.migrated_in && seen.dispatched >= seen.freed;

@@ -1,32 +1,30 @@
-//! Processes of a test: the test's own executable, run again with a role.
+//! Processes of a test: its own executable, run again with a role.
 //!
-//! A test that wants another process begins with [`role`]: in the process that it spawns, that
-//! gives the role to play, and the play ends the process. What the process says comes back as
-//! lines; it ends with its parent, however that one ends.
+//! A test with other processes begins with [`role`]. In a spawned process this returns the role to
+//! play, after which the process ends. The process sends lines to the test, and ends with its
+//! parent, however that ends.
 
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 const ROLE: &str = "NEBULA_TEST_ROLE";
-/// What tells a process's own lines from those of the test harness.
+/// Marks a process's own lines among those of the test harness.
 const MARK: char = '@';
 
 /// The words that a process was spawned with; `None` in the test itself.
 pub(crate) fn role() -> Option<Vec<String>> {
     let words = std::env::var(ROLE).ok()?;
-    // Also when the test is killed: nothing of it is left behind.
+    // The process must end even when the test is killed.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).expect("a signal at the parent's end");
     Some(words.split(' ').map(str::to_owned).collect())
 }
 
-/// Tells the test a line.
 pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{MARK}{line}").and_then(|()| out.flush()).expect("the test listens");
 }
 
-/// Waits until the test lets go of this process.
 pub(crate) fn wait_for_end() {
     let mut line = String::new();
     while std::io::stdin().read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
@@ -43,7 +41,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Runs the test of that name, in a separate process, with the words of its role.
+    /// Runs the test of that name in a separate process, with the words of its role.
     pub(crate) fn spawn(test: &str, words: &[&str]) -> Self {
         let executable = std::env::current_exe().expect("the test's own executable");
         let mut child = Command::new(executable)
@@ -57,7 +55,7 @@ impl Process {
         Self { child, stdin, out: BufReader::new(out) }
     }
 
-    /// The next line that the process says; `None` once it has ended.
+    /// The next line from the process; `None` once it has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
         loop {
             let mut line = String::new();
@@ -70,25 +68,21 @@ impl Process {
         }
     }
 
-    /// Waits for exactly this line.
     pub(crate) fn wait_for(&mut self, expected: &str) {
         assert_eq!(self.line().as_deref(), Some(expected));
     }
 
-    /// SIGKILL, and its end.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("a child can be killed");
         self.child.wait().expect("a killed child ends");
     }
 
-    /// SIGSTOP, and its effect.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
         let changed = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).expect("a child");
         assert!(changed.is_some_and(|(_, status)| status.stopped()), "{changed:?}");
     }
 
-    /// SIGCONT.
     pub(crate) fn resume(&self) {
         self.signal(Signal::CONT);
     }
@@ -97,7 +91,7 @@ impl Process {
         rustix::process::kill_process(Pid::from_child(&self.child), signal).expect("a child can be signaled");
     }
 
-    /// Lets go of the process and waits for its end.
+    /// Releases the process and waits for its end.
     pub(crate) fn end(&mut self) -> ExitStatus {
         drop(self.stdin.take());
         self.child.wait().expect("a child ends")

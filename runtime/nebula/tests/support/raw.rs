@@ -1,7 +1,8 @@
-//! A hand in the ring: the handshake and the slots as bytes, for a client that keeps to nothing.
+//! Raw access to a ring: the handshake and the slots as bytes, for a client that breaks the
+//! protocol.
 //!
-//! The layout is written out a second time, on purpose: a change of the protocol that forgets its
-//! version fails here.
+//! The layout is written a second time on purpose: a change of the protocol without a new version
+//! fails here.
 
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};
@@ -14,14 +15,13 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
-/// Who wrote a slot.
+/// Marks of a slot, by writer.
 pub(crate) const REQUEST: u64 = 1;
 pub(crate) const REPLY: u64 = 2;
 pub(crate) const NACK: u64 = 3;
-/// A request that is taken back.
+/// A cancelled request.
 pub(crate) const CANCELLED: u64 = 5;
 
-/// A connection without a hello.
 pub(crate) fn dial(endpoint: &str) -> OwnedFd {
     let name = endpoint.strip_prefix("shm://").expect("an endpoint");
     let address = SocketAddrUnix::new_abstract_name(format!("nebula/1/{name}").as_bytes()).expect("short enough");
@@ -33,7 +33,6 @@ pub(crate) fn dial(endpoint: &str) -> OwnedFd {
 /// The version of handshake and slot layout.
 pub(crate) const VERSION: u32 = 5;
 
-/// The words of a hello.
 pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {
     let mut message = [0; 64];
     message[..8].copy_from_slice(b"NEBULA\0H");
@@ -42,20 +41,18 @@ pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {
     message
 }
 
-/// The words of a hello of a client that may sleep.
 pub(crate) fn sleepers_hello(slots: u32) -> [u8; 64] {
     let mut message = hello(VERSION, slots);
     message[16] = 1;
     message
 }
 
-/// Says `bytes`; false when the other side has hung up.
+/// Sends `bytes`; false if the other side has hung up.
 pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> bool {
     send(socket, bytes, SendFlags::NOSIGNAL).is_ok()
 }
 
-/// What the server answers: its message, cut to what came, and the descriptors with it. Empty when
-/// it hangs up.
+/// The server's answer, cut to what came, with its descriptors. Empty if the server hangs up.
 pub(crate) fn hear(socket: &OwnedFd) -> (Vec<u8>, Vec<OwnedFd>) {
     let mut message = [0; 128];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
@@ -71,7 +68,7 @@ pub(crate) fn hear(socket: &OwnedFd) -> (Vec<u8>, Vec<OwnedFd>) {
     (message[..bytes].to_vec(), fds)
 }
 
-/// The code of a refusal, 0 for a welcome.
+/// The code of a refusal; 0 for a welcome.
 pub(crate) fn answer_code(message: &[u8]) -> u32 {
     word(message, 12)
 }
@@ -80,13 +77,12 @@ fn word(message: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(message[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// Whether the other side has hung up, or said something.
+/// Whether the other side has hung up or sent something.
 pub(crate) fn is_readable(socket: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(socket, PollFlags::IN)];
     matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0)
 }
 
-/// What stands in the header of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) mark: u64,
@@ -103,24 +99,24 @@ impl Slot {
     }
 }
 
-/// A ring, to write into at will.
+/// A ring to write into freely.
 #[derive(Debug)]
 pub(crate) struct RawRing {
     pub(crate) socket: OwnedFd,
     memory: SharedMemory,
     pub(crate) slots: u32,
     pub(crate) mtu_bytes: u32,
-    /// The longest reply that the server says it sends; 0 when it does not say.
+    /// The server's longest reply; 0 if unknown.
     pub(crate) reply_bytes_max: u32,
 }
 
 impl RawRing {
-    /// Connects as a client should and maps the ring that it grants.
+    /// Connects properly and maps the granted ring.
     pub(crate) fn connect(endpoint: &str, slots: u32) -> Self {
         Self::connect_saying(endpoint, slots, &hello(VERSION, slots), 0)
     }
 
-    /// As [`connect`](Self::connect), as a client that may sleep.
+    /// The same as a client that may sleep.
     pub(crate) fn connect_sleeper(endpoint: &str, slots: u32) -> Self {
         Self::connect_saying(endpoint, slots, &sleepers_hello(slots), 64)
     }
@@ -142,7 +138,6 @@ impl RawRing {
         (mtu_bytes as usize + 16) / 8
     }
 
-    /// Every word of the ring.
     pub(crate) fn words(&self) -> &[AtomicU64] {
         self.memory.words()
     }
@@ -159,7 +154,6 @@ impl RawRing {
         &self.words()[self.slots as usize * Self::stride(self.mtu_bytes)]
     }
 
-    /// Writes the header of the slot at `position`.
     pub(crate) fn put(&self, position: u32, slot: Slot) {
         let words = self.slot(position);
         words[1].store(u64::from(slot.rpc_bytes) | u64::from(slot.extra) << 32, Ordering::Relaxed);
@@ -170,8 +164,7 @@ impl RawRing {
         words[0].store(first, Ordering::Release);
     }
 
-    /// What the server answered at `position`, if it did: its mark, the bytes of the reply, and
-    /// what else it says.
+    /// The server's answer at `position`, if any: mark, reply bytes and extra word.
     pub(crate) fn answer(&self, position: u32) -> Option<(u64, u32, u32)> {
         let words = self.slot(position);
         let first = words[0].load(Ordering::Acquire);
@@ -182,7 +175,6 @@ impl RawRing {
         is_answer.then(|| (mark, half(second), half(second >> 32)))
     }
 
-    /// Whether the server has cut the connection.
     pub(crate) fn is_cut(&self) -> bool {
         is_readable(&self.socket)
     }

@@ -1,5 +1,5 @@
-//! A bad link over real sockets: a relay between clients and a server that loses, doubles, holds
-//! back, changes and replays datagrams.
+//! A bad link over real sockets: a relay between clients and a server that loses, doubles, delays,
+//! changes and replays datagrams.
 
 use crate::support::draw::Draw;
 use nebula_sys::udp::UdpSocket;
@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What becomes of datagrams, each in a thousand.
+/// How many datagrams in a thousand meet each fate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Link {
     pub(crate) lost: usize,
     pub(crate) doubled: usize,
     pub(crate) held_back: usize,
     pub(crate) changed: usize,
-    /// Of a datagram of before, of which direction, client and run of the server ever, once more.
+    /// An earlier datagram of any direction, client and server run comes again.
     pub(crate) replayed: usize,
 }
 
-/// How many datagrams met what.
+/// How many datagrams met which fate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) datagrams: u64,
@@ -29,13 +29,13 @@ pub(crate) struct Passed {
     pub(crate) held_back: u64,
     pub(crate) changed: u64,
     pub(crate) replayed: u64,
-    /// Of the replayed, those that a server before this one sent or was sent.
+    /// Replayed ones that an earlier server sent or received.
     pub(crate) replayed_later: u64,
-    /// Of the replayed, those that came to the server from another client's address.
+    /// Replayed ones that reached the server from another client's address.
     pub(crate) replayed_elsewhere: u64,
 }
 
-/// A relay between clients and a server; it ends when it is dropped.
+/// A relay between clients and a server, which ends when dropped.
 pub(crate) struct Relay {
     /// Where clients find the server.
     pub(crate) address: SocketAddr,
@@ -53,12 +53,12 @@ impl Relay {
         Self { address, stop, servers, thread: Some(thread) }
     }
 
-    /// Another server runs at the address from now on.
+    /// From now on another server runs at the address.
     pub(crate) fn next_server(&self) {
         self.servers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends it, and says what it did.
+    /// Ends the relay; returns its counts.
     pub(crate) fn end(mut self) -> Passed {
         self.join().expect("not ended before")
     }
@@ -81,14 +81,12 @@ fn socket() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0".parse().expect("an address")).expect("a socket")
 }
 
-/// The side that a datagram goes to, and the client that it is of.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     to_server: bool,
     client: usize,
 }
 
-/// A datagram that the relay keeps.
 struct Kept {
     way: Way,
     bytes: Vec<u8>,
@@ -96,21 +94,20 @@ struct Kept {
     server: u32,
 }
 
-/// A client's address, and the socket that is its address for the server.
+/// A client's address, and the socket that represents it to the server.
 struct Client {
     address: SocketAddr,
     outer: UdpSocket,
 }
 
-/// Datagrams that a relay remembers. A new one takes the place of any of them, so that most are
-/// young and some of several servers before.
+/// Datagrams that a relay remembers. Each new one replaces a random one, so that most are young and
+/// some come from earlier servers.
 const REMEMBERED: usize = 4096;
-/// Of so many datagrams one is remembered.
 const REMEMBERED_ONE_IN: usize = 16;
-/// The longest that a datagram is held back, in microseconds.
+/// The longest delay of a datagram, in microseconds.
 const HELD_BACK_US_MAX: usize = 3000;
 
-/// The sockets of a relay, and what it keeps.
+/// The sockets of a relay, and its kept datagrams.
 struct Wires {
     inner: UdpSocket,
     clients: Vec<Client>,
@@ -147,7 +144,7 @@ impl Wires {
 
     fn receive(&mut self, came: &mut Vec<(Way, Vec<u8>)>) {
         let clients = &mut self.clients;
-        // An error is the end of a server, which the next one may follow.
+        // An error means that the server ended; another may follow.
         let _ = self.inner.recv(&mut |received, datagram| {
             let known = clients.iter().position(|client| client.address == received.from);
             let client = known.unwrap_or_else(|| {
@@ -162,7 +159,6 @@ impl Wires {
         }
     }
 
-    /// What becomes of a datagram.
     fn pass(&mut self, way: Way, datagram: &mut [u8], server: u32) {
         self.passed.datagrams += 1;
         if self.link.replayed > 0 {
@@ -194,8 +190,7 @@ impl Wires {
         self.held_back.push((Instant::now() + late, way, datagram.to_vec()));
     }
 
-    /// Lets a datagram of before go on again, if it is drawn: to the server by whatever client's
-    /// address.
+    /// Sometimes sends an earlier datagram again; to the server it goes from any client's address.
     fn replay(&mut self, server: u32) {
         if self.draw.below(1000) >= self.link.replayed || self.before.is_empty() {
             return;
@@ -221,7 +216,7 @@ impl Wires {
         }
     }
 
-    /// Sends what was held back long enough.
+    /// Sends delayed datagrams that are due.
     fn release(&mut self) {
         if self.held_back.is_empty() {
             return;
@@ -235,7 +230,7 @@ impl Wires {
         let client = &mut self.clients[way.client];
         let (socket, to) =
             if way.to_server { (&mut client.outer, self.server) } else { (&mut self.inner, client.address) };
-        // What cannot be sent is lost.
+        // A datagram that cannot be sent is lost.
         let _ = socket.queue(to, None, datagram, datagram.len());
     }
 

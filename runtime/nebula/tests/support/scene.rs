@@ -1,4 +1,4 @@
-//! A client and a scripted server, on a network in memory and by a clock that the test moves.
+//! A client and a scripted server on an in-memory network, with a clock that the test moves.
 
 use super::datagram::{self, CLIENT, Frame, HELLO, Message, REFUSAL, SERVER, WELCOME};
 use nebula::net::{Environment, Route, Time, Wire};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Payload of one packet.
 pub(crate) const MTU: usize = 1088;
-/// By how much the server's clock is ahead of the client's.
+/// The server's clock is this far ahead of the client's.
 pub(crate) const AHEAD_NS: u64 = 7_000_000_000;
 const PS_PER_US: u64 = 1_000_000;
 
@@ -21,11 +21,10 @@ const PS_PER_US: u64 = 1_000_000;
 struct Network {
     to_server: VecDeque<Vec<u8>>,
     to_client: VecDeque<(SocketAddr, Vec<u8>)>,
-    /// How long the client would have slept, each time.
+    /// How long each sleep of the client would have been.
     waits: Vec<Option<Duration>>,
 }
 
-/// The client's end of it.
 #[derive(Clone, Debug)]
 struct MemoryWire {
     network: Arc<Mutex<Network>>,
@@ -74,28 +73,27 @@ pub(crate) fn server() -> SocketAddr {
 /// The end of an RPC, with a copy of its reply.
 pub(crate) type End = (Ticket, Result<Vec<u8>, CallError>);
 
-/// Client, script and clock.
 pub(crate) struct Scene {
     pub(crate) client: Client,
     network: Arc<Mutex<Network>>,
     ps: Arc<AtomicU64>,
     pub(crate) incarnation: u64,
     pub(crate) snid: u32,
-    /// By how much the server's clock has fallen behind.
+    /// How far the server's clock has fallen behind.
     pub(crate) behind_ns: u64,
-    /// Packets that the server takes unasked; 0 when it grants none.
+    /// Packets that the server takes without a grant; 0 if it grants none.
     pub(crate) unscheduled: u32,
-    /// What the client's last hello wants repeated.
+    /// The echo of the client's last hello.
     echo: [u8; 8],
 }
 
 impl Scene {
-    /// A client that has been welcomed.
+    /// A welcomed client.
     pub(crate) fn new(config: ClientConfig) -> Self {
         Self::new_over(config, 1232)
     }
 
-    /// As [`new`](Self::new), over a network of other datagrams.
+    /// The same over a network of other datagrams.
     pub(crate) fn new_over(config: ClientConfig, datagram_bytes: usize) -> Self {
         let mut scene = Self::outside_over(config, datagram_bytes);
         assert!(scene.client.poll().is_none());
@@ -103,12 +101,11 @@ impl Scene {
         scene
     }
 
-    /// A client that is about to say hello.
     pub(crate) fn outside(config: ClientConfig) -> Self {
         Self::outside_over(config, 1232)
     }
 
-    /// As [`outside`](Self::outside), over a network of other datagrams.
+    /// A client that is about to say hello, over a network of other datagrams.
     pub(crate) fn outside_over(config: ClientConfig, datagram_bytes: usize) -> Self {
         Self::outside_with(config, datagram_bytes, 9)
     }
@@ -141,13 +138,12 @@ impl Scene {
         self.ps.load(Ordering::Relaxed) / 1000 + AHEAD_NS - self.behind_ns
     }
 
-    /// Datagrams that the client has sent.
     pub(crate) fn datagrams(&mut self) -> Vec<(Frame, Vec<u8>)> {
         let sent = std::mem::take(&mut self.network.lock().expect("one thread").to_server);
         sent.iter().map(|bytes| datagram::read(bytes)).collect()
     }
 
-    /// Hellos that it has sent, and nothing else: each with the name and the token in it.
+    /// The client's hellos (it must have sent nothing else), each with its name and token.
     pub(crate) fn hellos(&mut self) -> Vec<(u32, u64)> {
         let seen = self.datagrams();
         assert!(seen.iter().all(|(frame, body)| frame.kind == HELLO && body.len() == 128 - 32), "{seen:?}");
@@ -157,7 +153,6 @@ impl Scene {
         seen.iter().map(|(frame, _)| (frame.snid, frame.word)).collect()
     }
 
-    /// Answers the last of the hellos that the client has sent.
     pub(crate) fn welcome(&mut self) {
         self.hear_hello();
         let echo = self.echo;
@@ -165,7 +160,7 @@ impl Scene {
         assert!(self.client.poll().is_none());
     }
 
-    /// As [`welcome`](Self::welcome): what ends with it.
+    /// Answers the client's last hello; returns the RPCs that end by it.
     pub(crate) fn welcomed(&mut self) -> Vec<End> {
         self.hear_hello();
         let echo = self.echo;
@@ -181,7 +176,7 @@ impl Scene {
         }
     }
 
-    /// Welcomes the client with an echo.
+    /// Welcomes the client with this echo.
     pub(crate) fn welcome_with_echo(&mut self, echo: &[u8; 8]) {
         let mut welcome = echo.to_vec();
         welcome.extend(self.token().to_le_bytes());
@@ -194,14 +189,14 @@ impl Scene {
         self.deliver(server(), datagram::datagram(frame, &welcome));
     }
 
-    /// Messages that the client has sent since the last look, after a poll that ends nothing.
+    /// The client's messages since the last look, after a poll that must end nothing.
     pub(crate) fn sent(&mut self) -> Vec<Message> {
         let end = self.end();
         assert!(end.is_none(), "{end:?}");
         self.on_their_way()
     }
 
-    /// Messages that the client has sent since the last look.
+    /// The client's messages since the last look.
     pub(crate) fn on_their_way(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         for (frame, body) in self.datagrams() {
@@ -212,8 +207,7 @@ impl Scene {
         messages
     }
 
-    /// As [`on_their_way`](Self::on_their_way), where hellos may be among them: each is answered,
-    /// and counted.
+    /// The same, but also answers and counts hellos.
     pub(crate) fn all_on_their_way(&mut self, hellos: &mut u32) -> Vec<Message> {
         let mut messages = Vec::new();
         for (frame, body) in self.datagrams() {
@@ -233,28 +227,26 @@ impl Scene {
         self.network.lock().expect("one thread").to_client.push_back((from, datagram));
     }
 
-    /// The header of what the server says to the client that it has let in.
     pub(crate) fn header(&self) -> Frame {
         let (word, secret) = (self.server_ns(), datagram::secret_of(self.token()));
         Frame { kind: SERVER, incarnation: self.incarnation, snid: self.snid, word, secret }
     }
 
-    /// A datagram of the server's.
     pub(crate) fn frame(&self, messages: &[Message]) -> Vec<u8> {
         let frame = self.header();
         datagram::datagram(frame, &messages.iter().flat_map(Message::encode).collect::<Vec<_>>())
     }
 
-    /// Lets the server say something; the client has not looked yet.
+    /// Delivers messages from the server; the client has not looked yet.
     pub(crate) fn answer(&mut self, messages: &[Message]) {
-        // Not longer than the client takes.
+        // One message per datagram, which is never too long for the client.
         for messages in messages.chunks(1) {
             let datagram = self.frame(messages);
             self.deliver(server(), datagram);
         }
     }
 
-    /// Refuses what the client sends under its number.
+    /// Refuses frames with the client's number.
     pub(crate) fn refuse(&mut self, reason: u32) {
         let mut body = vec![0; 16];
         body[..4].copy_from_slice(&reason.to_le_bytes());
@@ -268,12 +260,11 @@ impl Scene {
         self.network.lock().expect("one thread").waits.pop().map(|slept| slept.expect("never for good"))
     }
 
-    /// The next RPC that is over.
+    /// The next RPC that has ended.
     pub(crate) fn end(&mut self) -> Option<End> {
         self.client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec)))
     }
 
-    /// All that are over.
     pub(crate) fn ends(&mut self) -> Vec<End> {
         std::iter::from_fn(|| self.end()).collect()
     }

@@ -1,9 +1,8 @@
-//! A network that does to datagrams what networks do, by draw: loses, doubles, delays, reorders,
-//! changes and cuts them, loses them in bursts, and cuts single hosts off for a while. The same
-//! seed does the same to them again.
+//! A network that randomly loses, doubles, delays, reorders, changes and cuts datagrams, loses them
+//! in bursts, and cuts single hosts off for a while. The same seed gives the same fates.
 //!
-//! Nothing moves by itself: the caller tells the time, asks when something is due, and has it
-//! delivered.
+//! The network does not move by itself: the caller sets the time, asks when something is due, and
+//! has it delivered.
 
 use super::draw::Draw;
 use nebula::net::{Route, Wire};
@@ -15,32 +14,31 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Datagrams that a look at the wire visits at most.
 const LOOK: usize = 32;
-/// Datagrams that are remembered, to come once more much later.
+/// Datagrams that are remembered to come again much later.
 const REMEMBERED: usize = 32;
 
-/// What a link does: a part of 1,000 each, and times in picoseconds.
+/// A link's behaviour: probabilities in 1/1,000, and times in picoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) lost: usize,
     pub(crate) doubled: usize,
     pub(crate) changed: usize,
     pub(crate) cut: usize,
-    /// Of something sent long before, once more, and now and then as if by another, or to another.
+    /// A much earlier datagram comes again, sometimes with another sender or receiver.
     pub(crate) replayed: usize,
-    /// That a burst of losses begins, and datagrams of it at most.
+    /// A burst of losses begins, and its longest length.
     pub(crate) burst: usize,
     pub(crate) burst_len: usize,
     pub(crate) delay_ps: u64,
-    /// Most of what is added to the delay; beyond the time between two datagrams it reorders.
+    /// The most that is added to the delay. Beyond the gap between two datagrams, it reorders them.
     pub(crate) jitter_ps: u64,
-    /// Datagrams that wait at a host before more are lost.
+    /// Datagrams that wait at a host before further ones are lost.
     pub(crate) inbox: usize,
 }
 
 impl Link {
-    /// One that loses nothing and keeps the order.
+    /// It loses nothing and keeps the order.
     pub(crate) const CLEAN: Self = Self {
         lost: 0,
         doubled: 0,
@@ -54,7 +52,6 @@ impl Link {
         inbox: usize::MAX,
     };
 
-    /// A bad one.
     pub(crate) fn drawn(draw: &mut Draw) -> Self {
         let mut often = |most: usize| if draw.once_in(2) { draw.below(most + 1) } else { 0 };
         let parts = [often(200), often(200), often(50), often(30), often(30), often(10)];
@@ -74,7 +71,7 @@ impl Link {
     }
 }
 
-/// What has happened to datagrams.
+/// How many datagrams met which fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fates {
     pub(crate) sent: u64,
@@ -82,7 +79,7 @@ pub(crate) struct Fates {
     pub(crate) doubled: u64,
     pub(crate) changed: u64,
     pub(crate) replayed: u64,
-    /// By somebody who means harm.
+    /// Sent by the adversary.
     pub(crate) injected: u64,
     pub(crate) delivered: u64,
 }
@@ -105,38 +102,33 @@ struct Inbox {
 struct State {
     draw: Draw,
     link: Link,
-    /// On their way, by the time at which they arrive and a number.
+    /// Datagrams in flight, by arrival time and a number.
     way: BTreeMap<(u64, u64), Datagram>,
     number: u64,
     hosts: BTreeMap<SocketAddr, Inbox>,
-    /// Hosts that nothing reaches, and until when.
+    /// Hosts that are cut off, and until when.
     cut_off: BTreeMap<SocketAddr, u64>,
-    /// Datagrams left of a burst of losses.
     burst_left: usize,
     before: VecDeque<Datagram>,
-    /// What an eavesdropper has seen and not yet taken; `None` without one.
+    /// Datagrams that an eavesdropper has seen and not yet taken; `None` without one.
     seen: Option<Vec<Datagram>>,
     fates: Fates,
     hash: u64,
     is_traced: bool,
-    /// Bytes allocated here, on the sender's account.
+    /// Bytes allocated here for the sender.
     held_bytes: i64,
 }
 
-/// The network.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     state: Arc<Mutex<State>>,
-    /// The time, in picoseconds.
     now_ps: Arc<AtomicU64>,
 }
 
-/// Prints what has happened.
 pub(crate) fn say(now_ps: u64, what: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{:>12} ns  {what}", now_ps / 1000);
 }
 
-/// One host's end of it.
 #[derive(Debug)]
 pub(crate) struct SimWire {
     network: Network,
@@ -168,39 +160,37 @@ impl Network {
         self.state.lock().expect("nobody panics with it")
     }
 
-    /// The time, to be moved on.
+    /// The time, which the caller moves.
     pub(crate) fn now_ps(&self) -> &Arc<AtomicU64> {
         &self.now_ps
     }
 
-    /// A host at `local`, whose address can be changed under its hands.
+    /// A host at `local`, and the means to change its address.
     pub(crate) fn host(&self, local: SocketAddr, datagram_bytes_max: usize) -> (SimWire, Arc<Mutex<SocketAddr>>) {
         self.state().hosts.insert(local, Inbox::default());
         let local = Arc::new(Mutex::new(local));
         (SimWire { network: self.clone(), local: local.clone(), datagram_bytes_max }, local)
     }
 
-    /// An address at which somebody takes what comes, by [`take_mail`](Self::take_mail).
+    /// Adds an address whose datagrams wait for [`take_mail`](Self::take_mail).
     pub(crate) fn add_host(&self, host: SocketAddr) {
         self.state().hosts.insert(host, Inbox::default());
     }
 
-    /// Takes what waits at `host`.
+    /// Takes the datagrams that wait at `host`.
     pub(crate) fn take_mail(&self, host: SocketAddr) -> Vec<Datagram> {
         self.state().hosts.get_mut(&host).map(|inbox| inbox.waiting.drain(..).collect()).unwrap_or_default()
     }
 
-    /// Whether somebody sees all that is sent.
+    /// Sets whether an eavesdropper sees all datagrams.
     pub(crate) fn set_watched(&self, is_watched: bool) {
         self.state().seen = is_watched.then(Vec::new);
     }
 
-    /// What has been seen since the last look.
     pub(crate) fn take_seen(&self) -> Vec<Datagram> {
         self.state().seen.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Puts a datagram of somebody else's on its way.
     pub(crate) fn inject(&self, now_ps: u64, datagram: Datagram) {
         let mut state = self.state();
         state.fates.injected += 1;
@@ -208,7 +198,7 @@ impl Network {
         state.put(at, datagram);
     }
 
-    /// Takes a host away: what comes for it is lost.
+    /// Removes a host; datagrams to it are lost.
     pub(crate) fn remove(&self, host: SocketAddr) {
         self.state().hosts.remove(&host);
     }
@@ -222,19 +212,17 @@ impl Network {
         *local = to;
     }
 
-    /// Lets nothing through to or from `host` for a while.
+    /// Cuts `host` off for a while, both ways.
     pub(crate) fn cut_off(&self, host: SocketAddr, until_ps: u64) {
         self.state().cut_off.insert(host, until_ps);
     }
 
-    /// Heals everything.
     pub(crate) fn heal(&self) {
         let mut state = self.state();
         (state.link, state.burst_left) = (Link::CLEAN, 0);
         state.cut_off.clear();
     }
 
-    /// When the next datagram arrives.
     pub(crate) fn next_ps(&self) -> Option<u64> {
         self.state().way.first_key_value().map(|(&(at, _), _)| at)
     }
@@ -250,12 +238,11 @@ impl Network {
         }
     }
 
-    /// Whether datagrams wait at `host`.
     pub(crate) fn has_mail(&self, host: SocketAddr) -> bool {
         self.state().hosts.get(&host).is_some_and(|inbox| !inbox.waiting.is_empty())
     }
 
-    /// Delivers the next datagram; whom to, if somebody is there.
+    /// Delivers the next datagram; its receiver, if that exists.
     pub(crate) fn deliver(&self) -> Option<SocketAddr> {
         self.state().deliver(self.now_ps.load(Relaxed))
     }
@@ -264,7 +251,7 @@ impl Network {
         self.state().fates
     }
 
-    /// Adds to what tells one run from another.
+    /// Adds to the hash that tells runs apart.
     pub(crate) fn note(&self, what: &str, numbers: &[u64]) {
         let mut state = self.state();
         what.bytes().for_each(|byte| state.mix(byte.into()));
@@ -289,7 +276,7 @@ impl State {
         self.hash = (self.hash ^ number).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(23);
     }
 
-    /// True for `part` of 1,000.
+    /// True with probability `part`/1,000.
     fn chance(&mut self, part: usize) -> bool {
         part > 0 && self.draw.below(1000) < part
     }
@@ -346,7 +333,6 @@ impl State {
         self.send_copy(now_ps, datagram);
     }
 
-    /// Gives a datagram another sender, or another receiver, than it had.
     fn misdirect(&mut self, datagram: &mut Datagram) {
         let which = self.draw.below(self.hosts.len().max(1));
         let Some((&host, _)) = self.hosts.iter().nth(which) else { return };
@@ -357,7 +343,7 @@ impl State {
         let Link { changed, cut, delay_ps, jitter_ps, .. } = self.link;
         if self.chance(changed) {
             self.fates.changed += 1;
-            // Up to three bits: a check of 32 bits finds every such change.
+            // Up to three bits: a 32-bit check finds every such change.
             for _ in 0..=self.draw.below(3) {
                 let bit = self.draw.below(datagram.bytes.len() * 8);
                 datagram.bytes[bit / 8] ^= 1 << (bit % 8);

@@ -1,8 +1,7 @@
-//! Datagrams by hand: the tables of the protocol written out a second time, on purpose, for clients
-//! that keep to nothing.
+//! Datagrams by hand, for clients that break the protocol.
 //!
-//! A change of the protocol that forgets its version fails here. Nothing of the crate's own
-//! encoding is used, not even the check.
+//! The protocol's tables are written a second time on purpose: a change of the protocol without a
+//! new version fails here. The crate's own encoding is not used, not even its check.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
@@ -10,36 +9,32 @@ use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::net::SocketAddr;
 
-/// The version that is spoken.
+/// The protocol's version.
 pub(crate) const VERSION: u8 = 2;
-/// Kinds of frames.
 pub(crate) const HELLO: u8 = 1;
 pub(crate) const WELCOME: u8 = 2;
 pub(crate) const REFUSAL: u8 = 3;
 pub(crate) const CLIENT: u8 = 4;
 pub(crate) const SERVER: u8 = 5;
-/// Payload of one packet.
 pub(crate) const MTU: usize = 1088;
 /// No deadline.
 pub(crate) const NO_BUDGET: u32 = u32::MAX;
-/// Longer than any test, in microseconds: a request with a deadline is not served at once, but
-/// waits until its datagram has been looked at.
+/// Longer than any test, in microseconds. A request with a deadline is not served at once: it waits
+/// until its datagram has been read.
 pub(crate) const BUDGET_US: u32 = 1_000_000;
-/// Reasons of NACKs.
 pub(crate) const QUEUE_BOUND: u32 = 3;
 pub(crate) const TOO_LARGE: u32 = 4;
 pub(crate) const STALE: u32 = 5;
 pub(crate) const EXPIRED: u32 = 6;
 pub(crate) const INCOMPLETE: u32 = 7;
 pub(crate) const CANCELLED: u32 = 8;
-/// Reasons of refusals.
 pub(crate) const BY_VERSION: u32 = 1;
 pub(crate) const BY_INCARNATION: u32 = 2;
 pub(crate) const BY_TOKEN: u32 = 3;
 pub(crate) const KEY_WANTED: u32 = 4;
 pub(crate) const NO_KEY: u32 = 5;
 
-/// CRC-32C that goes on from `secret`, a bit at a time.
+/// CRC-32C started from `secret`, bit by bit.
 pub(crate) fn crc32c(secret: u32, bytes: &[u8]) -> u32 {
     let mut crc = !secret;
     for byte in bytes {
@@ -51,12 +46,12 @@ pub(crate) fn crc32c(secret: u32, bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// What the check of a server's frame to the client with `token` goes on from.
+/// The start value of the check of a server's frame to the client with `token`.
 pub(crate) fn secret_of(token: u64) -> u32 {
     u32::try_from(token & 0xFFFF_FFFF).expect("32 bits") ^ u32::try_from(token >> 32).expect("32 bits")
 }
 
-/// What the header calls a key by.
+/// A key's tag in the header.
 fn key_tag(key: [u8; 32]) -> u16 {
     let mut hasher = SipHasher24::new_with_key(key[..16].try_into().expect("16 bytes"));
     hasher.write(&key[16..]);
@@ -86,19 +81,19 @@ impl Header {
         bytes
     }
 
-    /// A plain datagram of this header and `body`, of a client.
+    /// A client's plain datagram.
     pub(crate) fn plain(&self, body: &[u8]) -> Vec<u8> {
         self.plain_with(0, body)
     }
 
-    /// A plain datagram whose check goes on from `secret`.
+    /// A plain datagram whose check starts from `secret`.
     pub(crate) fn plain_with(&self, secret: u32, body: &[u8]) -> Vec<u8> {
         let mut datagram = self.bytes(None);
         datagram.extend(body);
         checked_with(secret, datagram)
     }
 
-    /// A sealed one; `nonce` must be another each time.
+    /// A sealed datagram; `nonce` must differ each time.
     pub(crate) fn sealed(&self, body: &[u8], key: [u8; 32], nonce: u64) -> Vec<u8> {
         let header = self.bytes(Some(key));
         let mut at = [7; 24];
@@ -111,7 +106,7 @@ impl Header {
     }
 }
 
-/// The same datagram with the check that it should have.
+/// The same datagram with its right check.
 pub(crate) fn checked(datagram: Vec<u8>) -> Vec<u8> {
     checked_with(0, datagram)
 }
@@ -123,8 +118,8 @@ fn checked_with(secret: u32, mut datagram: Vec<u8>) -> Vec<u8> {
     datagram
 }
 
-/// Header and messages of a datagram that has come, opened with `key` if it is sealed, or else
-/// checked from `secret` on.
+/// Header and messages of a received datagram: opened with `key` if it is sealed, otherwise checked
+/// with `secret`.
 pub(crate) fn opened(datagram: &[u8], key: Option<[u8; 32]>, secret: u32) -> (Header, Vec<u8>) {
     let header = Header {
         version: datagram[0],
@@ -144,7 +139,7 @@ pub(crate) fn opened(datagram: &[u8], key: Option<[u8; 32]>, secret: u32) -> (He
     (header, text.expect("sealed with the key"))
 }
 
-/// The text of a sealed datagram; `None` when it was not sealed with the key.
+/// The text of a sealed datagram; `None` if it was not sealed with the key.
 pub(crate) fn unsealed(datagram: &[u8], key: [u8; 32]) -> Option<Vec<u8>> {
     let end = datagram.len().checked_sub(16).filter(|&end| end >= 56)?;
     let (nonce, tag) = (XNonce::try_from(&datagram[32..56]).ok()?, Tag::try_from(&datagram[end..]).ok()?);
@@ -166,7 +161,6 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// One packet of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet<'p> {
     pub(crate) tid: u32,
@@ -224,16 +218,15 @@ fn common(kind: u8, flag: bool, payload_bytes: u16, tid: u32, word: u32, pkt_idx
     bytes
 }
 
-/// Asks for packets of a reply: bit `i` for packet `first + i`.
+/// Asks for packets of a reply: bit `i` stands for packet `first + i`.
 pub(crate) fn pull(tid: u32, first: u16, bitmap: u64) -> Vec<u8> {
     let mut bytes = common(6, false, 0, tid, 0, first);
     bytes.extend(bitmap.to_le_bytes());
     bytes
 }
 
-/// The requests among the messages of a client's frame: transfer id, and where in `body` the
-/// payload lies. Ends where a server stops reading: at padding, at a message that is cut short, at
-/// an unknown kind.
+/// The requests in a client's frame: transfer id, and the payload's range in `body`. Ends where a
+/// server stops reading: at padding, a message that is cut short, or an unknown kind.
 pub(crate) fn request_payloads(body: &[u8]) -> Vec<(u32, std::ops::Range<usize>)> {
     let (mut requests, mut at) = (Vec::new(), 0);
     while let Some(message) = body.get(at..).filter(|rest| rest.len() >= 16) {
@@ -256,14 +249,14 @@ pub(crate) fn request_payloads(body: &[u8]) -> Vec<(u32, std::ops::Range<usize>)
     requests
 }
 
-/// Takes back the RPC of that number and stamp.
+/// Cancels the RPC of that number and stamp.
 pub(crate) fn cancel(tid: u32, stamp_ns: u64) -> Vec<u8> {
     let mut bytes = common(7, false, 0, tid, 0, 0);
     bytes.extend(stamp_ns.to_le_bytes());
     bytes
 }
 
-/// What a server says of an RPC.
+/// A server's message about an RPC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Reply { tid: u32, rpc_bytes: u32, pkt_idx: u16, payload: Vec<u8> },
@@ -273,7 +266,6 @@ pub(crate) enum Answer {
     Grant { tid: u32, packets: u32 },
 }
 
-/// The messages of a server's frame.
 pub(crate) fn answers(mut body: &[u8]) -> Vec<Answer> {
     let mut answers = Vec::new();
     while body.first().is_some_and(|&kind| kind != 0) {
@@ -299,7 +291,6 @@ pub(crate) fn answers(mut body: &[u8]) -> Vec<Answer> {
     answers
 }
 
-/// What a server says in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Welcome {
     pub(crate) incarnation: u64,
@@ -331,8 +322,8 @@ impl Welcome {
     }
 }
 
-/// The reason of the refusal of `refused`, which repeats bytes of it. Where that was opened, the
-/// check goes on from its token.
+/// The reason of the refusal of `refused`, some of whose bytes it repeats. If the server could open
+/// that, the check starts from its token.
 pub(crate) fn refusal_of(refused: &[u8], datagram: &[u8], key: Option<[u8; 32]>) -> u32 {
     let is_opened = matches!(word(datagram, 32), BY_INCARNATION | BY_TOKEN) || datagram[2] == 1;
     let (header, body) = opened(datagram, key, if is_opened { secret_of(long(refused, 24)) } else { 0 });
@@ -341,7 +332,7 @@ pub(crate) fn refusal_of(refused: &[u8], datagram: &[u8], key: Option<[u8; 32]>)
     word(&body, 0)
 }
 
-/// A client that knows the tables and nothing else.
+/// A client that knows only the tables.
 #[derive(Clone, Debug)]
 pub(crate) struct RawClient {
     pub(crate) address: SocketAddr,
@@ -354,9 +345,9 @@ pub(crate) struct RawClient {
 }
 
 impl RawClient {
-    /// One that nobody has let in.
+    /// A client before its handshake.
     pub(crate) fn new(address: SocketAddr, key: Option<[u8; 32]>) -> Self {
-        // Clients that share a key are told apart by their nonces.
+        // Nonces tell apart clients that share a key.
         let sealed = u64::from(address.port()) << 32;
         Self { address, key, incarnation: 0, snid: 0, token: 0, sealed }
     }
@@ -377,7 +368,6 @@ impl RawClient {
         self.datagram(&header, &body)
     }
 
-    /// Takes over what a welcome grants.
     pub(crate) fn enter(&mut self, welcome: &Welcome) {
         (self.incarnation, self.snid, self.token) = (welcome.incarnation, welcome.snid, welcome.token);
     }
@@ -387,7 +377,6 @@ impl RawClient {
         Header { version: VERSION, kind: CLIENT, incarnation, snid, datagram_bytes: 1232, word }
     }
 
-    /// A frame of these messages.
     pub(crate) fn frame(&mut self, messages: &[u8]) -> Vec<u8> {
         let header = self.header();
         self.datagram(&header, messages)

@@ -1,13 +1,13 @@
-//! Somebody who means harm: of a sealed network one who sees every frame and has no key, of a plain
-//! one who sees nothing but is let in too.
+//! An adversary. On a sealed network it sees every frame and has no key; on a plain one it sees
+//! nothing but is admitted as a client.
 //!
 //! | it | on the path, sealed | off the path, plain |
 //! |---|---|---|
-//! | plays again | frames of both directions, to and from whom they were, and from its own address | – |
-//! | passes on | the answers that it gets itself, to clients, as if from the server | – |
-//! | floods | – | its own requests, whether they are refused or not |
-//! | has a key of another owner | says hello as others do; seals with it requests, cancels, hellos, replies, NACKs, refusals and welcomes of others | – |
-//! | forges | headers of frames that it has seen; plain refusals that repeat what was sent | replies, NACKs, refusals, welcomes, requests, cancels, by guess |
+//! | replays | frames of both directions, between the same ends and from its own address | – |
+//! | forwards | answers to itself, to clients, as if from the server | – |
+//! | floods | – | its own requests, even when refused |
+//! | has another owner's key | says hello; seals others' requests, cancels, hellos, replies, NACKs, refusals and welcomes with it | – |
+//! | forges | headers of frames that it has seen; plain refusals of sent frames | guessed replies, NACKs, refusals, welcomes, requests, cancels |
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Datagram, Network};
@@ -17,17 +17,14 @@ use crate::support::udp_raw::{
 use crate::udp_network::oracle::FLOOD;
 use std::net::SocketAddr;
 
-/// Between two acts, at most.
+/// The longest pause between two acts.
 const PAUSE_PS: u64 = 1_000_000_000;
-/// Acts of a run.
 const ACTS: u32 = 150;
 /// Datagrams of a flood, and requests in each.
 const FLOOD_DATAGRAMS: usize = 8;
 const FLOOD_REQUESTS: usize = 20;
-/// Transfers of clients that begin late, from 40 before the end of their numbers on: among these it
-/// guesses.
+/// Clients' transfer numbers that it guesses from. They start late, 40 before the numbers wrap.
 const GUESSED_TIDS: usize = 120;
-/// Frames that it remembers.
 const REMEMBERED: usize = 256;
 
 #[derive(Debug)]
@@ -36,11 +33,11 @@ pub(crate) struct Adversary {
     address: SocketAddr,
     server: SocketAddr,
     is_on_path: bool,
-    /// Frames that it has seen, or got.
+    /// Frames that it has seen or received.
     seen: Vec<Datagram>,
-    /// What it is known by, where it is let in.
+    /// Its identity as an admitted client.
     own: RawClient,
-    /// Its latest transfer, and the server's time as it was let in.
+    /// Its latest transfer, and the server's time at its welcome.
     tid: u32,
     time_ns: u64,
     acts_left: u32,
@@ -48,7 +45,6 @@ pub(crate) struct Adversary {
 }
 
 impl Adversary {
-    /// One at `address`.
     pub(crate) fn new(
         mut draw: Draw,
         network: &Network,
@@ -63,12 +59,10 @@ impl Adversary {
         Self { draw, address, server, is_on_path, seen: Vec::new(), own, tid: 0, time_ns: 0, acts_left: ACTS, next_ps }
     }
 
-    /// When it acts next.
     pub(crate) fn next_ps(&self) -> Option<u64> {
         (self.acts_left > 0).then_some(self.next_ps)
     }
 
-    /// Does harm, as far as it can.
     pub(crate) fn act(&mut self, network: &Network, now_ps: u64, clients: &[SocketAddr]) {
         self.acts_left -= 1;
         self.next_ps = now_ps + 1 + self.draw.number() % PAUSE_PS;
@@ -90,7 +84,7 @@ impl Adversary {
         }
     }
 
-    /// Sends its own requests at once, far more than its share, and does not listen.
+    /// Sends far more than its share of requests at once, and does not listen.
     fn flood(&mut self, network: &Network, now_ps: u64) {
         for _ in 0..FLOOD_DATAGRAMS {
             let body: Vec<u8> = (0..FLOOD_REQUESTS).flat_map(|_| self.request()).collect();
@@ -104,8 +98,7 @@ impl Adversary {
         Packet::whole(self.tid, self.time_ns, &[&FLOOD[..], &[0; 8]].concat()).bytes()
     }
 
-    /// What it has seen, and what has come for itself: that goes on to a client, as if from the
-    /// server.
+    /// Takes the frames that it has seen. Forwards its own mail to a client, as if from the server.
     fn listen(&mut self, network: &Network, client: SocketAddr) {
         self.seen.extend(network.take_seen());
         for got in network.take_mail(self.address) {
@@ -120,7 +113,7 @@ impl Adversary {
         self.seen.drain(..self.seen.len().saturating_sub(REMEMBERED));
     }
 
-    /// Takes over what a welcome says, right or not: the network may have changed it.
+    /// Takes over a welcome's values, even wrong ones: the network may have changed them.
     fn enter(&mut self, welcome: &[u8]) {
         let word =
             |at: usize| welcome.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
@@ -131,14 +124,14 @@ impl Adversary {
         }
     }
 
-    /// As [`enter`](Self::enter), of a welcome that is sealed with its own key.
+    /// As [`enter`](Self::enter), for a welcome sealed with its own key.
     fn enter_sealed(&mut self, welcome: &[u8], key: [u8; 32]) {
         if let Some(body) = unsealed(welcome, key) {
             self.enter(&[&welcome[..32], &body].concat());
         }
     }
 
-    /// What only somebody with a key can make: a frame of another, sealed with its own key.
+    /// A frame that only a key owner can make: another's frame, sealed with its own key.
     fn sealed(&mut self, client: SocketAddr, key: [u8; 32]) -> Option<Datagram> {
         if self.own.token == 0 || self.draw.once_in(20) {
             let echo = self.draw.number();
@@ -146,7 +139,7 @@ impl Adversary {
         }
         let kind = [HELLO, CLIENT, CLIENT, CLIENT, SERVER, REFUSAL, WELCOME][self.draw.below(7)];
         let is_to_server = matches!(kind, HELLO | CLIENT);
-        // A header says in the clear whose it is, of which run, and with which token.
+        // A header gives the client, server run and token in clear.
         let fits = |seen: &&Datagram| seen.bytes.len() > 40 && (seen.to == self.server) == is_to_server;
         let fitting: Vec<&Datagram> = self.seen.iter().filter(fits).collect();
         let seen = (*fitting.get(self.draw.below(fitting.len().max(1)))?).clone();
@@ -162,7 +155,7 @@ impl Adversary {
         Some(Datagram { from, to, bytes })
     }
 
-    /// Messages that would do harm if they were taken for another's.
+    /// Messages that would do harm if a peer took them for another's.
     fn body_of(&mut self, kind: u8, echo: [u8; 8]) -> Vec<u8> {
         let mut tid =
             || 40_u32.wrapping_neg().wrapping_add(u32::try_from(self.draw.below(GUESSED_TIDS)).expect("small"));
@@ -181,13 +174,13 @@ impl Adversary {
         }
     }
 
-    /// A frame that was seen, as it was or changed.
+    /// A frame that was seen, unchanged or changed.
     fn replayed(&mut self, client: SocketAddr) -> Option<Datagram> {
         if self.seen.is_empty() {
             return None;
         }
         let seen = self.seen[self.draw.below(self.seen.len())].clone();
-        // The network may have cut what has come for itself.
+        // The network may have cut its mail.
         if seen.bytes.len() < 40 {
             return None;
         }
@@ -197,17 +190,16 @@ impl Adversary {
             0 | 1 => {}
             2 if is_to_server => again.from = self.address,
             2 => again.to = client,
-            // To whom it came from.
+            // Back to the sender.
             3 => (again.from, again.to) = (seen.to, seen.from),
-            // The header says something else: whose, of which run, with which token.
+            // A changed client, run or token in the header.
             4 => again.bytes[[8, 16, 22, 24, 28][self.draw.below(5)]] ^= 1 << self.draw.below(8),
             _ => again.bytes = self.refusal(&seen.bytes),
         }
         Some(again)
     }
 
-    /// A plain refusal of what was seen, as a server without a key, or of another version, would
-    /// say it.
+    /// A plain refusal of a seen frame, as from a server without a key or of another version.
     fn refusal(&mut self, refused: &[u8]) -> Vec<u8> {
         let header = Header {
             version: if self.draw.once_in(4) { VERSION + 1 } else { VERSION },
@@ -226,7 +218,7 @@ impl Adversary {
         [&reason.to_le_bytes()[..], &[0; 4], &echo].concat()
     }
 
-    /// A frame as it may be on a network that it does not see: only what a guest learns is known.
+    /// A frame guessed without seeing the network; a client's knowledge is all it has.
     fn guessed(&mut self, client: SocketAddr) -> Datagram {
         if self.own.token == 0 || self.draw.once_in(50) {
             let echo = self.draw.number();
@@ -255,7 +247,7 @@ impl Adversary {
                 .collect(),
         };
         let is_to_server = matches!(kind, HELLO | CLIENT);
-        // As if its token were the client's, or by guess.
+        // With its own token in place of the client's, or a guess.
         let secret = if self.draw.once_in(2) { secret_of(self.own.token) } else { tid.rotate_left(7) };
         let bytes = if is_to_server { header.plain(&body) } else { header.plain_with(secret, &body) };
         let (from, to) = if is_to_server { (client, self.server) } else { (self.server, client) };

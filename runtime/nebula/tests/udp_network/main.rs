@@ -1,19 +1,19 @@
 //! Real servers and clients on a network that loses, doubles, delays, reorders, changes and cuts
-//! datagrams, with crashes, restarts, partitions and changes of address: a thousand runs, each of a
-//! seed, in simulated time.
+//! datagrams, with crashes, restarts, partitions and changes of address: a thousand runs in
+//! simulated time, one per seed.
 //!
 //! | of every run | |
 //! |---|---|
 //! | each call ends once | with a reply, a NACK, or an error |
-//! | by its deadline | and without one, once the network has healed |
+//! | in time | by its deadline, or without one, once the network has healed |
 //! | at most once | no call is executed twice, whatever restarts |
-//! | truly | `CallError::was_executed` holds: *no* was never executed, *yes* once; a reply is of the one execution, and its bytes are right |
+//! | truthfully | `CallError::was_executed` holds: *no* was never executed, *yes* once; a reply has the right bytes of the one execution |
 //! | nothing is lost | at the end no slot and no place is held; the server's memory has a bound |
-//! | again | the same seed gives the same run |
+//! | repeatable | the same seed gives the same run |
 //!
-//! A run that fails says how to have it again: `cargo xtask network --seed N --trace`. Told by
-//! environment variables: `NEBULA_SEEDS` and `NEBULA_SEED_FROM`, how many and from where;
-//! `NEBULA_TRACE`, print what happens.
+//! To repeat a failed run: `cargo xtask network --seed N --trace`. Environment variables:
+//! `NEBULA_SEEDS` and `NEBULA_SEED_FROM` (number and first seed), `NEBULA_TRACE` (print the
+//! events).
 
 mod adversary;
 mod oracle;
@@ -29,15 +29,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use world::{Outcome, run};
 
-/// Runs of a test, unless the environment variable `NEBULA_SEEDS` says how many.
+/// Runs of a test; the environment variable `NEBULA_SEEDS` overrides it.
 const SEEDS: u64 = 100;
-/// Runs after which each kind of end is known to have come. The later tests make as many, and
-/// `cargo xtask network` ten times that.
+/// After this many runs each kind of end must have occurred. The later tests make as many, and
+/// `cargo xtask network` ten times as many.
 const ALL_SEEN: u64 = 1_000;
-/// Failures that are printed.
 const FAILURES_MAX: usize = 20;
 
-/// What all runs together have shown.
 #[derive(Debug, Default)]
 struct Sum {
     seeds: u64,
@@ -80,7 +78,7 @@ impl Sum {
         self.server_bytes_max = self.server_bytes_max.max(server_bytes_max);
     }
 
-    /// Fails where a run did, and says how to have it again.
+    /// Fails if a run did, and prints how to repeat it.
     fn check(&mut self) {
         self.failures.sort();
         for (seed, failure) in self.failures.iter().take(FAILURES_MAX) {
@@ -90,7 +88,6 @@ impl Sum {
     }
 }
 
-/// Prints a line.
 fn say(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stdout(), "{what}");
 }
@@ -106,7 +103,6 @@ fn told(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Runs seeds on all cores.
 fn run_all(from: u64, seeds: u64, is_traced: bool) -> Sum {
     let (next, sum) = (AtomicU64::new(from), Mutex::new(Sum::default()));
     let threads = if is_traced { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
@@ -136,7 +132,7 @@ fn whatever_the_network_does_each_call_ends_once_and_truly() {
     if seeds < ALL_SEEN {
         return;
     }
-    // That something was tested.
+    // Every kind of end must have occurred.
     let nacked = [NackReason::BufferFull, NackReason::QueueBound, NackReason::Incomplete];
     let often = [
         End::Replied,

@@ -1,15 +1,14 @@
-//! What is true of every run, however bad the network: each call ends once, in time, and truly.
+//! The laws of every run, however bad the network: each call ends once, in time, and truthfully.
 
 use nebula::{CallError, Executed, NackReason};
 use std::collections::BTreeMap;
 
-/// Most bytes of a request that is too short to say which call it belongs to.
+/// A request of at most this many bytes is too short to name its call.
 pub(crate) const NAMED_BYTES: usize = 12;
 
-/// What the requests of somebody who means harm begin with.
+/// The first bytes of the adversary's requests.
 pub(crate) const FLOOD: [u8; 8] = [0xFF; 8];
 
-/// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
     Replied,
@@ -30,21 +29,19 @@ pub(crate) struct Call {
     pub(crate) bytes: usize,
     pub(crate) reply_bytes: u32,
     pub(crate) begun_ps: u64,
-    /// When it has to be over.
     pub(crate) deadline_ps: Option<u64>,
-    /// It is sent so often that it comes through where anything does.
+    /// It is sent so often that it gets through if anything does.
     pub(crate) is_patient: bool,
     pub(crate) is_cancelled: bool,
-    /// Its client's key is also the adversary's: it may be made to end as anything, but once, and
-    /// in time.
+    /// The adversary has its client's key: it may end in any way, but once and in time.
     pub(crate) is_exposed: bool,
     pub(crate) end: Option<End>,
-    /// What its client was told of its execution.
+    /// The answer of `was_executed`.
     pub(crate) told: Executed,
     pub(crate) executed: u32,
 }
 
-/// What can and cannot happen in a run.
+/// The ends that are possible in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Laws {
     /// A client that tries often enough succeeds: none times out without a deadline.
@@ -55,25 +52,23 @@ pub(crate) struct Laws {
     pub(crate) may_be_gone: bool,
 }
 
-/// The account of one run.
 #[derive(Debug)]
 pub(crate) struct Oracle {
     pub(crate) calls: Vec<Call>,
-    /// Executions of requests too short to be told apart.
+    /// Executions of requests too short to name their call.
     unnamed: u32,
     pub(crate) laws: Laws,
     pub(crate) violations: Vec<String>,
     pub(crate) ends: BTreeMap<End, u64>,
-    /// Calls of several packets that were replied to: requests, replies.
+    /// Replied calls with several packets: in the request, in the reply.
     pub(crate) long: [u64; 2],
-    /// The latest that a call ended after its deadline.
+    /// The longest time by which a call missed its deadline.
     pub(crate) late_ps: u64,
 }
 
-/// How much later than its deadline a call may end: a client's clock goes slower than others'.
+/// How much later than its deadline a call may end, since clients' clocks may run slow.
 const LATE_MAX_PS: u64 = 200_000_000;
 
-/// The request of call `id`.
 pub(crate) fn request_of(id: usize, bytes: usize, reply_bytes: u32, into: &mut Vec<u8>) {
     into.clear();
     into.extend_from_slice(&(id as u64).to_le_bytes());
@@ -82,13 +77,12 @@ pub(crate) fn request_of(id: usize, bytes: usize, reply_bytes: u32, into: &mut V
     into.truncate(bytes);
 }
 
-/// The reply to it.
 pub(crate) fn reply_of(id: usize, reply_bytes: u32, into: &mut Vec<u8>) {
     into.clear();
     fill(!(id as u64), reply_bytes as usize, into);
 }
 
-/// Bytes that are others in each packet.
+/// Bytes that differ in each packet.
 fn fill(id: u64, bytes: usize, into: &mut Vec<u8>) {
     let end = into.len() + bytes;
     let mut mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -121,7 +115,7 @@ impl Oracle {
         self.calls.push(call);
     }
 
-    /// A request has come to the handler: the bytes of the reply, written into `reply`.
+    /// Counts an execution, checks the request and writes the reply.
     pub(crate) fn execute(&mut self, request: &[u8], reply: &mut Vec<u8>) {
         if request.starts_with(&FLOOD) {
             return reply.clear();
@@ -154,7 +148,6 @@ impl Oracle {
         reply_of(id, reply_bytes, reply);
     }
 
-    /// A call is over.
     pub(crate) fn end(&mut self, now_ps: u64, id: usize, result: Result<&[u8], &CallError>) {
         self.calls[id].told = result.map_or_else(CallError::was_executed, |_| Executed::Yes);
         let end = match result {
@@ -170,7 +163,7 @@ impl Oracle {
             Err(CallError::Expired) => End::Expired,
             Err(CallError::NotSent(_)) => End::NotSent,
             Err(CallError::Cancelled) => End::Cancelled,
-            // What who has its key has made up of the server's answers.
+            // Made up by the adversary with the client's key.
             Err(CallError::Protocol) if self.calls[id].is_exposed => End::Faulted,
             Err(error) => return self.violated(format!("call {id} ended as {error:?}")),
         };
@@ -181,7 +174,6 @@ impl Oracle {
         }
     }
 
-    /// Its client is ended, and it with it.
     pub(crate) fn leave(&mut self, id: usize) {
         self.calls[id].end = Some(End::Left);
     }
@@ -239,7 +231,6 @@ impl Oracle {
         }
     }
 
-    /// Everything is over.
     pub(crate) fn close(&mut self) {
         let mut unnamed = [0, 0];
         let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! What is drawn of a seed: the network, the server, the clients, and what befalls them.
+//! A run's random choices from its seed: network, server, clients and faults.
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::Link;
@@ -12,61 +12,55 @@ pub(crate) struct Scenario {
     pub(crate) clients: Vec<ClientPlan>,
     pub(crate) blows: Vec<(u64, Blow)>,
     pub(crate) service: ServiceTimes,
-    /// A client that tries often enough succeeds.
     pub(crate) is_fair: bool,
     pub(crate) is_ample: bool,
     pub(crate) datagram_bytes: usize,
-    /// Somebody means harm.
     pub(crate) has_adversary: bool,
-    /// It has a key of the server's, of another owner than the clients, but for the first `exposed`
-    /// of them.
+    /// A server key of the adversary; its owner is not the clients', except for the first `exposed`
+    /// clients.
     pub(crate) insider: Option<[u8; 32]>,
     pub(crate) exposed: usize,
-    /// The clients' transfers come to the end of their numbers.
+    /// The clients' transfer numbers wrap.
     pub(crate) wraps: bool,
 }
 
-/// What one client does.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientPlan {
     pub(crate) config: ClientConfig,
-    /// Bursts of calls that it makes, and calls of one at most.
+    /// Bursts of calls, and the most calls in one.
     pub(crate) bursts: usize,
     pub(crate) burst_max: usize,
-    /// Between two bursts, at most.
+    /// The longest pause between two bursts.
     pub(crate) pause_ps: u64,
     pub(crate) bytes_max: usize,
     pub(crate) reply_bytes_max: usize,
-    /// One in so many calls is far longer; 0 for none.
+    /// One in this many calls is far longer; 0 for none.
     pub(crate) giants: usize,
-    /// One in so many calls is taken back, and has its own deadline; 0 for none.
+    /// One in this many calls is cancelled, or has its own deadline; 0 for none.
     pub(crate) cancels: usize,
     pub(crate) own_deadlines: usize,
-    /// By how much its clock differs, and by how many parts of a million it is fast.
+    /// Its clock's offset, and its speed in parts per million too fast.
     pub(crate) offset_ps: u64,
     pub(crate) drift_ppm: i64,
 }
 
-/// What befalls.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blow {
     Crash,
     Restart,
-    /// Nothing reaches this client, or the server where it is `None`, for so long.
+    /// Cuts off this client, or the server if `None`, for this long.
     CutOff(Option<usize>, u64),
     /// A client ends and another begins at its address.
     Reborn(usize),
-    /// A client's address becomes another, as behind a translator.
     Moved(usize),
-    /// Nothing happens for so long.
     Silence(u64),
 }
 
-/// What an RPC takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServiceTimes {
     pub(crate) usual_ps: u64,
-    /// One in so many takes a hundred times as long; 0 for none.
+    /// One in this many takes a hundred times as long; 0 for none.
     pub(crate) slow: usize,
 }
 
@@ -109,8 +103,8 @@ impl Scenario {
         scenario
     }
 
-    /// The adversary gets another key than the clients have, but for some of them. It knows about
-    /// where the clients' transfers begin.
+    /// Gives the adversary another key than most clients have. It knows roughly where the clients'
+    /// transfers begin.
     fn let_in_an_insider(&mut self, draw: &mut Draw) {
         let key: [u8; 32] = draw.bytes(32).try_into().expect("a key's bytes");
         let own = Key::new(key).to_hex();
@@ -123,8 +117,8 @@ impl Scenario {
     }
 }
 
-/// Whether a client that tries often enough succeeds: a datagram in twenty is lost at most, and
-/// nobody is away.
+/// Whether a client that tries often enough succeeds: at most one datagram in twenty is lost, and
+/// no host is away.
 fn is_fair(link: &Link, blows: &[(u64, Blow)]) -> bool {
     let is_harmless = |(_, blow): &(u64, Blow)| matches!(blow, Blow::Silence(_) | Blow::Reborn(_));
     link.lost + link.changed + link.cut <= 50 && link.burst == 0 && link.inbox >= 256 && blows.iter().all(is_harmless)
@@ -191,8 +185,7 @@ fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig)
         config = config.datagram_bytes([1232, 1300, 4000][draw.below(3)]);
     }
     if draw.once_in(4) {
-        // With less room than the longest reply that the server says it sends, nothing would be
-        // sent.
+        // With less room than the server's stated longest reply, the client would send nothing.
         config = config.reply_bytes_max(server.reply_bytes_max.unwrap_or(0).max(2000));
     }
     config.flow = [FlowKind::Window, FlowKind::Homa, FlowKind::Homa, FlowKind::Unbounded][draw.below(4)];
@@ -212,7 +205,7 @@ fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig)
     }
 }
 
-/// Up to 31 s: clocks drift apart, and after some seconds a client asks what time it is.
+/// Up to 31 s: clocks drift apart, and after some seconds a client asks for the time.
 fn silence(draw: &mut Draw) -> Blow {
     Blow::Silence(draw.number() % (31_000 * MS))
 }

@@ -1,5 +1,5 @@
 //! One run: a real server and real clients on a simulated network, each with its own clock, moved
-//! on from event to event.
+//! from event to event.
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Fates, Network, say};
@@ -17,30 +17,28 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// An idle server looks around so often while something may age there: at first, then, and for so
-/// long.
+/// How often an idle server looks around while something may age: at first, later, and how long the
+/// first period lasts.
 const TICK_PS: u64 = 1_000_000_000;
 const LATER_TICK_PS: u64 = 25_000_000_000;
 const ACTIVE_PS: u64 = 30_000_000_000;
 const LATER_PS: u64 = 600_000_000_000;
-/// What a turn of the server takes at least.
+/// The least time of a server's turn.
 const TURN_PS: u64 = 200_000;
-/// Turns after which the status page has been written.
+/// After this many turns the status page has been written.
 const TURNS_PER_STATUS: usize = 257;
-/// A run of more events does not come to rest.
+/// A run with more events does not come to rest.
 const EVENTS_MAX: u64 = 3_000_000;
-/// Calls of each client at the end, on a good network.
 const LAST_CALLS: usize = 8;
-/// Transmissions of an RPC that comes through where anything does.
+/// Transmissions of an RPC that gets through if anything does.
 const PATIENT: u32 = 12;
-/// Memory that a server may take beside what it has at first and the buffers of its answers.
+/// How far a server's memory may grow, besides the buffers of its answers.
 const SERVER_GROWTH_BYTES: i64 = 1 << 20;
 
-/// Entropies whose clients number their first transfers within 40 of 2^32: what their bytes begin
-/// with, and their last eight as a number. Each is one client's, as no two may have the same.
+/// Entropies whose clients number their first transfers within 40 of 2^32: the first byte, and the
+/// last eight as a number. Each is for one client, since no two may share one.
 const LATE: [(u8, u64); 5] = [(1, 242_781), (2, 99_598_446), (3, 76_894_546), (4, 69_091_093), (5, 46_605_265)];
 
-/// What a run has shown.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) oracle: Oracle,
@@ -52,23 +50,22 @@ pub(crate) struct Outcome {
     pub(crate) repeated: u64,
 }
 
-/// The handler, its account, and what time it takes.
+/// The handler, its record, and its service time.
 struct Work {
     oracle: RefCell<Oracle>,
     draw: RefCell<Draw>,
     times: ServiceTimes,
     now_ps: Arc<AtomicU64>,
-    /// The server's clock.
     clock: RefCell<Arc<AtomicU64>>,
     reply: RefCell<Vec<u8>>,
-    /// Bytes allocated for the account.
+    /// Bytes allocated for the record.
     held_bytes: Cell<i64>,
 }
 
 impl Service for Work {
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
         let before = nebula_testing::allocations::bytes();
-        // Not borrowed any more when others are let run.
+        // Releases the borrow before others run.
         let mut bytes = self.reply.take();
         self.oracle.borrow_mut().execute(request, &mut bytes);
         let took = self.took_ps();
@@ -82,7 +79,6 @@ impl Service for Work {
 }
 
 impl Work {
-    /// How long an RPC takes.
     fn took_ps(&self) -> u64 {
         let ServiceTimes { usual_ps, slow } = self.times;
         let mut draw = self.draw.borrow_mut();
@@ -96,9 +92,9 @@ struct Host {
     workers: Vec<Worker>,
     clock: Arc<AtomicU64>,
     offset_ps: u64,
-    /// When it looks at its wire again.
+    /// When it looks at its wire next.
     next_ps: Option<u64>,
-    /// Until then its one thread is busy.
+    /// Its one thread is busy until then.
     busy_ps: u64,
     active_ps: u64,
     bytes: i64,
@@ -131,11 +127,10 @@ pub(crate) struct World {
     bytes_max: i64,
     events: u64,
     is_traced: bool,
-    /// Entropies of [`LATE`] that no client has yet.
+    /// Entropies of [`LATE`] that are still unused.
     late: Vec<(u8, u64)>,
 }
 
-/// Runs the scenario of a seed.
 pub(crate) fn run(seed: u64, is_traced: bool) -> Outcome {
     let mut draw = Draw::new(seed ^ 0xA5A5_5A5A);
     let scenario = Scenario::drawn(&mut draw);
@@ -150,7 +145,7 @@ pub(crate) fn run(seed: u64, is_traced: bool) -> Outcome {
 impl World {
     fn new(seed: u64, scenario: Scenario, mut draw: Draw, is_traced: bool) -> Self {
         let network = Network::new(seed, scenario.link, is_traced);
-        // Where datagrams are sealed a client goes on at its new address.
+        // With sealed datagrams a client goes on at its new address.
         let is_sealed = !scenario.server.keys.is_empty();
         let moves = |(_, blow): &(u64, Blow)| match blow {
             Blow::Crash => true,
@@ -254,7 +249,7 @@ impl World {
         (Client::connect_over(self.server, environment, config.clone()).expect("a client"), local)
     }
 
-    /// Random bytes for a client; some make its transfers begin where their numbers end soon.
+    /// Random bytes for a client; with some, its transfer numbers start just before they wrap.
     fn entropy(&mut self) -> [u8; 32] {
         let drawn = self.draw.bytes(32).try_into().expect("32 bytes");
         match self.late.pop().filter(|_| self.scenario.wraps) {
@@ -267,7 +262,7 @@ impl World {
         }
     }
 
-    /// Runs until everything that was planned has happened, and all is over.
+    /// Runs until everything planned has happened and all calls have ended.
     fn live(&mut self) {
         let mut blows = std::mem::take(&mut self.scenario.blows).into_iter().peekable();
         loop {
@@ -281,7 +276,7 @@ impl World {
             }
         }
         self.network.heal();
-        // On a network that has healed nobody means harm either.
+        // The healed network has no adversary.
         self.adversary = None;
         self.network.set_watched(false);
         if self.host.is_none() {
@@ -290,7 +285,7 @@ impl World {
         self.rest("on a network that has healed");
         let laws = self.work.oracle.borrow().laws;
         for round in 0..2 {
-            // What the first round meets may be the end of a server that has long ended.
+            // The first round may still meet the end of an earlier server.
             let strict = Laws { is_fair: round > 0 || laws.is_fair, ..laws };
             self.work.oracle.borrow_mut().laws = strict;
             for which in 0..self.nodes.len() {
@@ -302,7 +297,7 @@ impl World {
         }
     }
 
-    /// Moves on to the next event; whether that is `due`, of the caller's.
+    /// Moves on to the next event; true if that is the caller's, `due`.
     fn step(&mut self, due: Option<u64>) -> bool {
         self.events += 1;
         let server = self.host.as_ref().and_then(|host| host.next_ps);
@@ -372,7 +367,6 @@ impl World {
         }
     }
 
-    /// Lets a client do what it has to.
     fn wake(&mut self, which: usize) {
         let now_ps = self.now_ps();
         self.nodes[which].set_clock(now_ps);
@@ -387,13 +381,12 @@ impl World {
         self.sleep(which);
     }
 
-    /// Lets a client sleep until it wants to be woken.
     fn sleep(&mut self, which: usize) {
         let now_ps = self.now_ps();
         self.take_ends(which);
         let node = &mut self.nodes[which];
         node.client.flush();
-        // Where it does not sleep at all, it is back in a moment.
+        // If it does not sleep, it runs again in a moment.
         self.network.set_due_ps(node.address(), Some(now_ps + TURN_PS));
         node.client.wait(Duration::MAX);
     }
@@ -419,7 +412,6 @@ impl World {
         }
     }
 
-    /// Makes calls.
     fn burst(&mut self, which: usize, calls: usize) {
         let now_ps = self.now_ps();
         self.nodes[which].set_clock(now_ps);
@@ -442,7 +434,7 @@ impl World {
             }
             let within = own.unwrap_or(Span::MAX).min(plan.config.deadline);
             let deadline_ps = (within != Span::MAX).then(|| now_ps + within.as_ps());
-            // Its account is there before it can be executed.
+            // It must be recorded before it can be executed.
             let is_patient = plan.config.transmissions_max >= PATIENT;
             let is_exposed = which < self.scenario.exposed;
             oracle.begin(Call { is_patient, is_exposed, ..Call::new(bytes, reply_bytes, now_ps, deadline_ps) });
@@ -507,11 +499,11 @@ impl World {
         }
     }
 
-    /// What a server has taken at most beyond its first bytes.
+    /// Checks a server's peak memory growth.
     fn check_memory(&self, host: &Host) -> i64 {
         let config = &self.scenario.server;
         let grown = host.bytes_max - host.bytes_first;
-        // As many answers as RPCs were in the server at once; slots bound those.
+        // One answer per RPC that was in the server at once, which the slots bound.
         let slots = i64::try_from(host.running.status().read().slots_used_max).expect("few").max(64);
         let bound = slots * i64::from(reply_bound(config).next_power_of_two()) + SERVER_GROWTH_BYTES;
         if grown > bound {
@@ -532,7 +524,7 @@ impl World {
         self.network.set_due_ps(address, Some(self.now_ps()));
     }
 
-    /// Runs until nothing is on its way and nobody waits for anything.
+    /// Runs until nothing is in flight and no client waits.
     fn rest(&mut self, when: &str) {
         let is_over = |world: &Self| world.nodes.iter().all(|node| node.open.is_empty());
         while !is_over(self) || self.network.next_ps().is_some() {

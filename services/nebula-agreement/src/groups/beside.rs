@@ -1,5 +1,4 @@
-//! What an RPC costs beside its handler: found in the run itself, from when RPCs were sent, begun
-//! and ended.
+//! The cost of an RPC in addition to its handler, from the run's times of sending, begin and end.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +8,9 @@ use super::handler::Served;
 use super::setup::PERIOD;
 use crate::agreement::mean;
 
-/// One RPC, as its client and its worker saw it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// The group of its client.
+    /// Of its client.
     pub(super) group: u16,
     /// When it was to be sent.
     pub(super) due: Timestamp,
@@ -28,15 +26,13 @@ impl Seen {
     }
 }
 
-/// What an RPC costs beside its handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Beside {
-    /// From the end of a handler to the beginning of the worker's next, where that RPC waits for
-    /// it.
+    /// From the end of a handler to the worker's next begin, if that RPC was already waiting.
     pub(super) between: Span,
-    /// From sending to the handler, where a worker of the client's group is idle.
+    /// From sending to the handler, if a worker of the client's group is idle.
     pub(super) start: Span,
-    /// What a start in another group takes longer, but for the half period until its manager
+    /// The additional time of a start in another group, without the half period until its manager
     /// decides.
     pub(super) message: Span,
     /// From the end of the handler to the client.
@@ -44,8 +40,8 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// What it was in a run: means, but of what is handed over the median, as some of that waits in
-    /// its own group first.
+    /// The means of a run, but the median for RPCs handed over: some of those first wait in their
+    /// own group.
     pub(super) fn of(seen: &[Seen]) -> Self {
         let (mut between, mut at_home, mut away) = (Vec::new(), Vec::new(), Vec::new());
         for (home, served) in workers(seen) {
@@ -67,8 +63,8 @@ impl Beside {
     }
 }
 
-/// What each worker served, in order, and its group: that of most of its RPCs, as RPCs go to the
-/// group that has less to do.
+/// Each worker's RPCs in order, and its group: that of most of its RPCs, as RPCs go to the group
+/// that has less to do.
 fn workers(seen: &[Seen]) -> Vec<(u16, Vec<Seen>)> {
     let mut workers: BTreeMap<u32, Vec<Seen>> = BTreeMap::new();
     for one in seen {
@@ -92,7 +88,7 @@ mod tests {
         Timestamp::ZERO + Span::from_us(us)
     }
 
-    /// Sent, begun, ended, and with its client 30 µs later.
+    /// The client has the reply 30 µs after the end.
     fn seen(group: u16, worker: u32, [sent, begun, end]: [u64; 3]) -> Seen {
         let served = Served { worker, begun: at(begun), took: Span::from_us(end - begun) };
         Seen { group, due: at(sent), sent: at(sent), served, done: at(end + 30) }
@@ -101,8 +97,8 @@ mod tests {
     #[test]
     fn costs_are_those_of_rpcs_that_waited_of_those_that_found_a_worker_idle_and_of_those_handed_over() {
         let all = [
-            // Was there when its predecessor began: 10 µs between. The one after was sent later: it
-            // says nothing.
+            // Waited while its predecessor began: 10 µs between. The next one was sent later and
+            // does not count.
             seen(0, 1, [40, 1010, 2000]),
             seen(0, 1, [0, 50, 1000]),
             seen(0, 1, [1500, 2500, 3000]),

@@ -1,5 +1,5 @@
-//! The handler: it sleeps for as long as the request says, and answers with who served it, when,
-//! and for how long.
+//! The handler: sleeps for the time in the request, and answers with its worker, begin and
+//! duration.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,11 +11,10 @@ use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 
 thread_local! {
-    /// Which worker this thread is, counted as they serve their first RPC.
+    /// The worker's number, in the order of their first RPCs.
     static WORKER: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// How an RPC was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Served {
     pub(super) worker: u32,
@@ -28,12 +27,10 @@ impl Served {
         self.begun + self.took
     }
 
-    /// What the reply says.
     fn encode(&self) -> [[u8; 8]; 3] {
         [u64::from(self.worker), self.begun.as_ps(), self.took.as_ps()].map(u64::to_le_bytes)
     }
 
-    /// What a reply says, if it is one.
     pub(super) fn decode(reply: &[u8]) -> Option<Self> {
         let (words, []) = reply.as_chunks::<8>() else { return None };
         let &[worker, begun, took] = words else { return None };
@@ -43,7 +40,6 @@ impl Served {
     }
 }
 
-/// A handler that sleeps for the nanoseconds that the request says.
 pub(super) fn sleeping(clock: Clock) -> impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static {
     let workers = Arc::new(AtomicU32::new(0));
     move |request, reply| {

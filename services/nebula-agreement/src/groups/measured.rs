@@ -16,16 +16,15 @@ use crate::agreement::{PARTS, mean, p99, part_of};
 use nebula_ui::output::{self, Failure};
 use nebula_ui::signal;
 
-/// How long a client sleeps where it has nothing to do.
+/// A client without work sleeps this long.
 const NAP: Duration = Duration::from_micros(50);
-/// Connections that are made to find clients of each group.
+/// The most connections to find clients of each group.
 const CONNECTIONS_MAX: u32 = 64;
-/// How long no reply may come after the last was sent, in mean service times.
+/// In mean service times: without a reply for this long after the last RPC was sent, the run fails.
 const LAST: u32 = 1000;
 
-/// What was seen.
 pub(super) struct Measured {
-    /// Times of handlers.
+    /// Of handlers.
     pub(super) services: Vec<Span>,
     pub(super) service_mean: Span,
     pub(super) beside: Beside,
@@ -37,11 +36,6 @@ pub(super) struct Measured {
     pub(super) migrated: f64,
 }
 
-/// Runs it once.
-///
-/// # Errors
-///
-/// A fault of the server or a client.
 pub(super) fn measure(setup: &Setup) -> Result<Measured, Failure> {
     let server = serve(setup)?;
     let clients = clients(&server)?;
@@ -67,19 +61,18 @@ pub(super) fn measure(setup: &Setup) -> Result<Measured, Failure> {
     Ok(Measured::of(setup, begun, &seen?.concat(), status.migrated_in as f64 / status.freed.max(1) as f64))
 }
 
-/// A server whose handlers sleep.
 fn serve(setup: &Setup) -> Result<RunningServer, Failure> {
     let mut config = ServerConfig::default().policy(format!("altocumulus:{GROUPS}").parse().map_err(Failure::fault)?);
     config = config.workers(setup.workers).slo(setup.slo()).service_mean(setup.service);
-    // Nothing is refused, so that what is late is seen.
+    // Nothing is refused, so that late RPCs are visible.
     config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
     config.migration = MigrationConfig::default().period(PERIOD).waiting_max(setup.waiting_max.unwrap_or(u32::MAX));
     let name = format!("shm://demo-groups-{}", std::process::id());
     Server::bind(&*name).config(config).serve(sleeping(Clock::new())).map_err(Failure::fault)
 }
 
-/// As many clients of each group as are wanted. What does not wait is served by the own group: by
-/// the lowest of its workers.
+/// The wanted number of clients of each group. An RPC that does not wait is served by the lowest
+/// worker of its client's group, which identifies the group.
 fn clients(server: &RunningServer) -> Result<Vec<(u16, Client)>, Failure> {
     let mut of_groups: Vec<(u32, Vec<Client>)> = Vec::new();
     for _ in 0..CONNECTIONS_MAX {
@@ -105,8 +98,7 @@ fn clients(server: &RunningServer) -> Result<Vec<(u16, Client)>, Failure> {
     Err(Failure::fault(format!("none of {CONNECTIONS_MAX} clients came to another group")))
 }
 
-/// Sends the share of a client of `group` in an open loop: latency counts from when an RPC was to
-/// be sent.
+/// Sends a client's share in an open loop: latency counts from the scheduled time.
 fn drive(
     setup: &Setup,
     (group, mut client): (u16, Client),
@@ -120,7 +112,7 @@ fn drive(
     let mut sleep = draw(&mut rng, setup.service.as_ns() as f64);
     let (mut pending, mut seen) = (std::collections::HashMap::new(), Vec::new());
     let end = begun + setup.duration;
-    // The end, or when a reply came after it: a machine with other work is slow, and loses none.
+    // The end, or the last reply after it: on a busy machine replies are late, but none is lost.
     let mut heard = end;
     loop {
         let now = Timestamp::from_ps(clock.now_ps());
@@ -135,7 +127,7 @@ fn drive(
             sleep = draw(&mut rng, setup.service.as_ns() as f64);
         }
         let mut wrong = None;
-        // All at once, as `poll` would find what ends out of order many rests later.
+        // All at once: `poll` finds RPCs that end out of order many sleeps later.
         let taken = client.take_all(|reply| {
             let Some((due, sent)) = pending.remove(&reply.ticket) else { return };
             let done = Timestamp::from_ps(clock.now_ps());
@@ -168,14 +160,14 @@ fn draw(rng: &mut Rng, mean_ns: f64) -> Span {
     Span::from_ns((rng.exponential() * mean_ns) as u64)
 }
 
-/// The interval of a share, whose ends are shares.
+/// The interval of a share, within 0 to 1.
 pub(super) fn share_of(figures: &[f64]) -> Interval {
     let Interval { value, lo, hi } = Interval::of(figures);
     Interval { value, lo: lo.max(0.0), hi: hi.min(1.0) }
 }
 
 impl Measured {
-    /// Of the RPCs of a run that began at `begun`, in parts by when they were to be sent.
+    /// Of a run that began at `begun`, in parts by scheduled time.
     fn of(setup: &Setup, begun: Timestamp, seen: &[Seen], migrated: f64) -> Self {
         let mut parts = vec![Vec::new(); PARTS];
         for one in seen {
@@ -214,7 +206,7 @@ mod tests {
             let served = Served { worker: 0, begun: due, took: ms(2) };
             Seen { group: 0, due, sent: due, served, done: due + ms(latency) }
         };
-        // Each part has one of two late, but the last two, which have none.
+        // Each part has one late RPC of two, but the last two have none.
         let last = |part| if part < 8 { 11 } else { 10 };
         let all: Vec<Seen> = (0..10).flat_map(|part| [seen(10 * part, 5), seen(10 * part + 9, last(part))]).collect();
         let measured = Measured::of(&setup, begun, &all, 0.0);

@@ -1,5 +1,4 @@
-//! The prediction: the laboratory's groups, with the handler times that were measured, and with
-//! what RPCs were found to cost beside them.
+//! The prediction: the laboratory's groups, with the measured handler times and costs.
 
 use nebula_nic::Span;
 use nebula_nic::schedule::Thresholds;
@@ -12,10 +11,9 @@ use crate::agreement::{PARTS, replicate};
 use nebula::MigrationConfig;
 use nebula_ui::output::{Failure, units};
 
-/// Replications, each as long as a part of the run: a p99 of fewer RPCs is another figure.
+/// Each as long as a part of the run: a p99 of fewer RPCs is another figure.
 const REPLICATIONS: u64 = 80;
 
-/// What the laboratory says.
 pub(super) struct Predicted {
     pub(super) p99_ms: Interval,
     /// The share of RPCs beyond the SLO, in 0 to 1.
@@ -23,13 +21,9 @@ pub(super) struct Predicted {
     pub(super) migrated: f64,
 }
 
-/// Simulates the same clients and groups.
-///
-/// # Errors
-///
-/// A fault of the simulation, such as a load of 1 and more: handlers took longer than they were to.
-/// A fault too if the engines had no time for what comes beside handlers: RPCs would wait without
-/// end.
+/// Simulates the same clients and groups. Fails if the load reaches 1 because handlers slept too
+/// long, or if the engines had no time for the costs in addition to handlers: RPCs would wait
+/// without end.
 pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<Predicted, Failure> {
     let service = ServiceTime::from_spans("measured", measured.services.clone()).map_err(Failure::fault)?;
     let load = Load::open(service, setup.rate_rps() * measured.service_mean.as_secs_f64() / f64::from(setup.workers));
@@ -56,8 +50,7 @@ pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<Predicted, F
     })
 }
 
-/// The share of its time that the engine of the group with the most clients takes for what comes
-/// beside handlers.
+/// The utilization of the engine of the larger group by the costs in addition to handlers.
 fn engine_load(setup: &Setup, between: Span) -> f64 {
     let share = f64::from(CLIENTS[0]) / f64::from(CLIENTS.iter().sum::<u16>());
     setup.rate_rps() * share * between.as_secs_f64()
@@ -92,8 +85,8 @@ mod tests {
             duration: Span::from_secs(1),
             seed: 1,
         };
-        // 4,000 RPC/s, of which three of four clients send 3,000: an idle machine's few
-        // microseconds, and a third of a millisecond.
+        // Three of four clients send 3,000 of 4,000 RPC/s: an idle machine takes a few microseconds
+        // each, a saturated one a third of a millisecond.
         assert!((engine_load(&setup, Span::from_us(10)) - 0.03).abs() < 1e-9);
         assert!(engine_load(&setup, Span::from_us(334)) > 1.0 && engine_load(&setup, Span::from_us(333)) < 1.0);
     }

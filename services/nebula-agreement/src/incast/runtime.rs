@@ -1,5 +1,5 @@
-//! The same senders and messages over loopback UDP: a server of this process, and as many clients,
-//! which one thread polls in turn.
+//! The same senders and messages over loopback UDP: one thread polls all clients of a server in
+//! this process.
 
 use nebula::{CallError, Client, ClientConfig, Queueing, Reply, Server, ServerConfig, SubmitError};
 use nebula_nic::{Span, Timestamp};
@@ -12,17 +12,16 @@ use nebula_ops::or_fail::OrFail;
 use nebula_ui::output::Failure;
 use nebula_ui::signal;
 
-/// A server lets the incomplete messages of one host, as all clients here are, hold 7 parts in 16
-/// of its receive buffer: so much larger is it, so that they hold what is asked for.
+/// The server's buffer is larger by this ratio: the incomplete messages of one host, as all clients
+/// here are, may hold 7 parts in 16 of it.
 const ONE_HOST: (u64, u64) = (16, 7);
-/// Parts of the measurement, over which intervals are made.
+/// Intervals are over these parts of the measurement.
 const PARTS: u32 = 10;
-/// Of the time before it, which is not measured.
+/// Before the measurement.
 const WARM_UP_PARTS: u32 = 2;
-/// By how much both halves may differ in goodput.
+/// Both halves may differ in goodput by this share.
 const SETTLED: f64 = 0.05;
 
-/// Measures the runtime for `time`.
 pub(super) fn measure(incast: &Incast, time: Span, seed: Seed) -> Result<IncastEstimate, Failure> {
     let config = ServerConfig::default()
         .rpc_bytes_max(incast.long_bytes)
@@ -66,7 +65,6 @@ pub(super) fn measure(incast: &Incast, time: Span, seed: Seed) -> Result<IncastE
 
 const REPLY: &[u8] = b"taken in";
 
-/// What was measured in a part of the time.
 #[derive(Debug, Default)]
 struct Part {
     span: Span,
@@ -74,7 +72,7 @@ struct Part {
     answered: u64,
     nacked: u64,
     lost: u64,
-    /// Times of answered messages.
+    /// Of answered messages.
     short: Vec<Span>,
     long: Vec<Span>,
 }
@@ -95,7 +93,7 @@ fn estimate(parts: &mut [Part]) -> IncastEstimate {
         short_p99_ps: over(&|part| p99_ps(&part.short)),
         long_p99_ps: over(&|part| p99_ps(&part.long)),
         nacked: over(&|part| share(part.nacked, part.nacked + part.answered + part.lost)),
-        // The kernel does not say.
+        // The kernel does not report it.
         dropped: None,
         lost: over(&|part| share(part.lost, part.answered + part.lost)),
         is_settled: (first - second).abs() <= SETTLED * first.max(second),
@@ -108,13 +106,12 @@ fn p99_ps(times: &[Span]) -> f64 {
     rank.checked_sub(1).and_then(|rank| times.get(rank)).map_or(0.0, |time| time.as_ps() as f64)
 }
 
-/// One client, and its one message.
 struct Sender {
     client: Client,
     draws: Rng,
     is_short: bool,
     begun: Option<Timestamp>,
-    /// It is to be submitted, from then on.
+    /// The message is to be submitted from then on.
     due: Option<Timestamp>,
 }
 
@@ -130,7 +127,7 @@ impl Sender {
             self.begun.get_or_insert(now);
             match self.client.submit(&request[..bytes as usize]) {
                 Ok(_) => self.due = None,
-                // Its window has no room: it is tried again in the next turn.
+                // The window is full: the next turn tries again.
                 Err(SubmitError::Full) => {}
                 Err(error) => return Err(Failure::fault(error)),
             }

@@ -1,4 +1,4 @@
-//! The store's handler, timed: when each RPC was begun, and how long it took.
+//! The store's handler, timed.
 
 use std::sync::Arc;
 
@@ -9,10 +9,9 @@ use nebula_ordered::OrderedService;
 use nebula_sys::clock::Clock;
 use nebula_sys::sync::{AtomicU64, Ordering};
 
-/// The most RPCs that are noted.
+/// The most RPCs recorded.
 pub(super) const HANDLED_MAX: usize = 1 << 23;
 
-/// What a handler did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handled {
     pub(super) begun: Timestamp,
@@ -26,8 +25,8 @@ impl Handled {
     }
 }
 
-/// What handlers did, in order: in ticks, with the type in the lowest bit of the second word. One
-/// worker writes it.
+/// Handlers' times in order, in ticks, with the type in the lowest bit of the second word. One
+/// worker writes them.
 pub(super) struct Notes {
     all: Box<[[AtomicU64; 2]]>,
     taken: AtomicU64,
@@ -48,7 +47,6 @@ impl Notes {
         self.taken.store(taken + 1, Ordering::Release);
     }
 
-    /// Forgets all, and returns what there was.
     pub(super) fn take(&self, clock: Clock) -> Vec<Handled> {
         let taken = usize::try_from(self.taken.swap(0, Ordering::Acquire)).unwrap_or(HANDLED_MAX).min(HANDLED_MAX);
         let noted = self.all[..taken].iter().map(|words| {
@@ -63,7 +61,6 @@ impl Notes {
     }
 }
 
-/// The handler.
 pub(super) struct Timed {
     pub(super) service: OrderedService,
     pub(super) notes: Arc<Notes>,

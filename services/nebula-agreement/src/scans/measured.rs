@@ -20,54 +20,47 @@ use crate::agreement::{PARTS, mean, p99, part_of};
 use nebula_ui::output::{self, Failure};
 use nebula_ui::signal;
 
-/// Bytes of a value.
 const VALUE_BYTES: usize = 8;
-/// RPCs that are sent to learn how long they take: one after the other, and as many at a time as
-/// keep the core busy.
+/// RPCs that measure the costs: one after the other, then as many at a time as keep the core busy.
 const FIRST: usize = 20_000;
 const AT_A_TIME: usize = 16;
-/// Sent, and received, in one look at most: few, as a long look counts as a pause.
+/// The most RPCs sent, and received, in one iteration: a long one counts as a pause.
 const PER_LOOK: usize = 4;
-/// From one look at the server's gaps to the next. It lists thousands.
+/// Between two reads of the server's gaps. It lists thousands.
 const SERVER_EVERY: Span = Span::from_ms(1);
-/// Least time between two notes that nothing is outstanding.
+/// The least time between two records that nothing is outstanding.
 const EMPTY_EVERY: Span = Span::from_us(5);
-/// A handler time longer than this multiple of the p99 of its type met a pause of the machine.
+/// A longer handler time, in multiples of the p99 of its type, met a pause of the machine.
 const PAUSED: u64 = 10;
-/// Slices of this length are predicted one by one: a machine is faster at one time than at another.
+/// Each slice of this length is predicted separately: the machine's speed varies.
 pub(super) const SLICE: Span = Span::from_ms(50);
-/// RPCs under way when a pause begins have been due for as long as this many SCANs take, at most;
-/// but for a few.
+/// In SCANs: nearly all RPCs outstanding at the begin of a pause were due within this time.
 const UNDER_WAY: u64 = 5;
 
-/// What an RPC costs beside its handler.
+/// The cost of an RPC in addition to its handler.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beside {
-    /// From the end of a handler to the beginning of the next, where RPCs wait.
+    /// From the end of a handler to the begin of the next, while RPCs wait.
     pub(super) core: Span,
-    /// What else a client waits for where none wait, by type: the way there and back, and taking
-    /// the reply in.
+    /// By type: the other time that a client waits without a queue, for the way there and back and
+    /// for taking the reply.
     pub(super) way: [Span; 2],
 }
 
-/// What was seen.
 pub(super) struct Measured {
     pub(super) rate_rps: f64,
     pub(super) rpcs: [usize; 2],
     pub(super) service_mean: [Span; 2],
-    /// Handler times where the machine's pauses have nothing to do with them, by type: of each
-    /// slice of each part of the run.
+    /// Handler times without the machine's pauses: by part of the run, slice of the part, and type.
     pub(super) services: Vec<Vec<[Vec<Span>; 2]>>,
     pub(super) beside: Beside,
     pub(super) raw_p99_us: [Option<Interval>; 2],
-    /// Of the RPCs that the machine's pauses have nothing to do with, where there are such in
-    /// several parts of the run.
+    /// Of the RPCs without pauses; `None` if fewer than two parts of the run have any.
     pub(super) p99_us: [Option<Interval>; 2],
     /// The share of those.
     pub(super) kept: f64,
 }
 
-/// An RPC as its client saw it.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     due: Timestamp,
@@ -75,7 +68,6 @@ struct Seen {
     kind: usize,
 }
 
-/// What a client saw.
 struct Driven {
     begun: Timestamp,
     seen: Vec<Seen>,
@@ -85,17 +77,15 @@ struct Driven {
     empty: Vec<Timestamp>,
 }
 
-/// A server with its pairs, on one core, and the client's core.
 pub(super) struct Stage {
     server: RunningServer,
     notes: Arc<Notes>,
     clock: Clock,
     beside: Beside,
-    /// RPCs a second that keep the core busy.
+    /// The rate that keeps the core busy.
     capacity_rps: f64,
 }
 
-/// The server's core and the client's.
 fn cores() -> Result<[usize; 2], Failure> {
     match allowed_cores()[..] {
         [client, .., server] => Ok([server, client]),
@@ -104,11 +94,7 @@ fn cores() -> Result<[usize; 2], Failure> {
 }
 
 impl Stage {
-    /// Starts the server, stores the pairs, and learns how long RPCs take.
-    ///
-    /// # Errors
-    ///
-    /// A fault of the server or the client.
+    /// Starts the server, stores the pairs, and measures the costs.
     pub(super) fn set(setup: &Setup) -> Result<Self, Failure> {
         let [server_core, client_core] = cores()?;
         let store = OrderedStore::new(u64::MAX);
@@ -141,7 +127,7 @@ impl Stage {
         Client::connect_with(self.server.endpoint().clone(), config).map_err(Failure::fault)
     }
 
-    /// Learns what RPCs cost, and the rate at which they take all of the core.
+    /// Measures the costs of an RPC, and the rate that saturates the core.
     fn learn(&mut self, setup: &Setup) -> Result<(), Failure> {
         let (mut client, mut draw) = (self.client(setup)?, Draw::new(setup, u64::MAX));
         let mut round_trips = Vec::with_capacity(FIRST);
@@ -172,11 +158,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Offers `load` of what the core can serve.
-    ///
-    /// # Errors
-    ///
-    /// A fault of the client, and RPCs beyond those that can be noted.
+    /// Offers `load` as a share of the core's capacity.
     pub(super) fn measure(&self, setup: &Setup, load: f64) -> Result<Measured, Failure> {
         let rate_rps = load * self.capacity_rps;
         if rate_rps * setup.duration.as_secs_f64() > HANDLED_MAX as f64 * 0.9 {
@@ -206,7 +188,7 @@ impl Stage {
         })
     }
 
-    /// Sends in an open loop: latency counts from when an RPC was to be sent.
+    /// Sends in an open loop: latency counts from the scheduled time.
     fn drive(&self, setup: &Setup, rate_rps: f64) -> Result<Driven, Failure> {
         let mut client = self.client(setup)?;
         let mut draw = Draw::new(setup, rate_rps.to_bits());
@@ -258,7 +240,7 @@ impl Stage {
     }
 }
 
-/// Adds the server's gaps from number `seen` on; the number of the next.
+/// Adds the server's gaps from number `seen` on; returns the number of the next.
 fn note_gaps(client: &Client, clock: Clock, seen: u64, gaps: &mut Vec<Gap>) -> u64 {
     let Some(status) = client.status() else { return seen };
     let next = status.gaps_seen();
@@ -267,7 +249,7 @@ fn note_gaps(client: &Client, clock: Clock, seen: u64, gaps: &mut Vec<Gap>) -> u
     next
 }
 
-/// What handlers did, and those of which the time was a pause of the machine.
+/// The RPCs without pauses, and the times of the others as gaps.
 fn without_pauses(handled: &[Handled]) -> (Vec<Handled>, Vec<Gap>) {
     let bounds = [false, true].map(|is_scan| {
         let of_type = handled.iter().filter(|one| one.is_scan == is_scan);
@@ -299,7 +281,7 @@ fn median(mut spans: Vec<Span>) -> Span {
     if spans.is_empty() { Span::ZERO } else { *spans.select_nth_unstable(middle).1 }
 }
 
-/// The p99 of a type, over the parts of the run; none where it is in one part or none.
+/// The p99 of a type over the parts of the run; `None` if fewer than two have it.
 fn p99_us(seen: &[Seen], kind: usize, begun: Timestamp, duration: Span) -> Option<Interval> {
     let mut parts = vec![Vec::new(); PARTS];
     for one in seen.iter().filter(|one| one.kind == kind) {

@@ -1,5 +1,5 @@
-//! The prediction: one core and one queue in the laboratory, with what was measured of handlers and
-//! beside them.
+//! The prediction: one core and one queue in the laboratory, with the measured handler times and
+//! costs.
 
 use nebula_nic::{Policy, Span};
 use nebula_sim::{Distribution, Interval, Length, Load, System, run};
@@ -9,20 +9,15 @@ use super::measured::{Measured, SLICE};
 use super::setup::{KINDS, Setup};
 use nebula_ui::output::Failure;
 
-/// Replications of each part.
 const PART_REPLICATIONS: u64 = 2;
 
-/// A slice is predicted if the handler times of at least one in this many of the RPCs offered in it
-/// are known: a few say nothing about its load.
+/// A slice is predicted if the handler times of one in this many of its offered RPCs are known:
+/// fewer say too little about its load.
 const KNOWN: f64 = 10.0;
 
-/// The p99 of each type, in microseconds: of replications of each part of the run, each slice of it
-/// from the handler times of that slice. So what the machine does to them from time to time is in
-/// both. None where the machine paused all the time.
-///
-/// # Errors
-///
-/// A fault of the simulation.
+/// The p99 of each type, in microseconds, from replications of each part of the run. Each slice has
+/// its own handler times, so that changes of the machine's speed are in run and prediction. `None`
+/// if the machine paused all the time.
 pub(super) fn predict(setup: &Setup, measured: &Measured) -> Result<[Option<Interval>; 2], Failure> {
     let way_us = measured.beside.way.map(|way| way.as_ns_f64() / 1e3);
     let mut p99s = [Vec::new(), Vec::new()];
@@ -56,8 +51,8 @@ fn predict_part(
     Ok(latencies)
 }
 
-/// The load of a slice; none where the machine paused so much that too little is known of it, or
-/// that more was offered than it could serve.
+/// The load of a slice; `None` if pauses leave too little of it, or it was offered more than it
+/// could serve.
 fn load(setup: &Setup, measured: &Measured, services: &[Vec<Span>; 2]) -> Result<Option<Load>, Failure> {
     let rpcs: usize = services.iter().map(Vec::len).sum();
     let is_known = rpcs as f64 * KNOWN >= measured.rate_rps * SLICE.as_secs_f64();
@@ -79,8 +74,7 @@ mod tests {
     use super::*;
     use crate::scans::measured::Beside;
 
-    /// A run at 20,000 RPC/s, with handler times of one slice: so many GETs of 1 us, and so many
-    /// SCANs of so long.
+    /// A run at 20,000 RPC/s, with one slice of GETs of 1 us and SCANs.
     fn measured(gets: usize, scans: usize, scan: Span) -> Measured {
         let services = [vec![Span::from_us(1); gets], vec![scan; scans]];
         Measured {

@@ -1,28 +1,27 @@
-//! Which RPCs of a run the machine's pauses have nothing to do with.
+//! The RPCs of a run that the machine's pauses did not affect.
 //!
-//! What is due shortly before a pause may be under way when it begins, and what is due after it
-//! waits behind what has come meanwhile, until nothing is outstanding any more. All that is due in
-//! such a stretch is left out, however long it took: leaving out just what overlaps a pause would
-//! take slow RPCs away more often than fast ones.
+//! An RPC due shortly before a pause may be outstanding at its begin, and an RPC due after it waits
+//! behind the backlog until nothing is outstanding. All RPCs due in such a stretch are excluded,
+//! however long they took: excluding only those that overlap a pause would remove slow RPCs more
+//! often than fast ones.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Gap, GapLog};
 
 use super::handlers::Handled;
 
-/// The shortest pause: longer than a look of the client, or a turn of the server beside its
-/// handlers, takes.
+/// Longer than an iteration of the client, or a turn of the server without its handlers.
 pub(super) const PAUSE: Span = Span::from_us(3);
 
-/// The stretches of a run that are left out, in order and disjoint.
+/// The excluded stretches of a run, in order and disjoint.
 #[derive(Debug)]
 pub(super) struct Pauses {
     left_out: GapLog,
 }
 
 impl Pauses {
-    /// From `gaps`, and the ascending times at which nothing was outstanding, `empty`. What is due
-    /// up to `before` before a gap may be under way when it begins.
+    /// From `gaps`, and the ascending times `empty` at which nothing was outstanding. RPCs due up
+    /// to `before` before a gap may be outstanding at its begin.
     pub(super) fn new(gaps: &GapLog, empty: &[Timestamp], before: Span) -> Self {
         let last = empty.last().copied().unwrap_or(Timestamp::ZERO);
         let stretch = |gap: Gap| {
@@ -32,14 +31,13 @@ impl Pauses {
         Self { left_out: GapLog::from_gaps(gaps.iter().map(stretch)) }
     }
 
-    /// Whether what is due then is left out.
+    /// Whether an RPC due then is excluded.
     pub(super) fn cover(&self, due: Timestamp) -> bool {
         self.left_out.overlaps(due, due, Span::ZERO)
     }
 }
 
-/// What is left of the server's gaps once its handlers are taken off: what they take is their own.
-/// `handled` is in order.
+/// The server's gaps that are pauses even without the time of its handlers. `handled` is in order.
 pub(super) fn beside_handlers(gaps: &[Gap], handled: &[Handled]) -> Vec<Gap> {
     let is_pause = |gap: &&Gap| {
         let first = handled.partition_point(|one| one.end() <= gap.start);
@@ -76,7 +74,7 @@ mod tests {
         let handled = |from, us| Handled { begun: at(from), took: Span::from_us(us), is_scan: true };
         let all = [handled(10, 20), handled(31, 20), handled(200, 5)];
         let gaps = [gap(9, 31), gap(30, 60), gap(100, 104), gap(150, 152), gap(198, 207)];
-        // Two of 22 beside the handler; nine of 30; four with none; two; four of nine.
+        // Time without handlers: two of 22; nine of 30; all four; two; four of nine.
         assert_eq!(beside_handlers(&gaps, &all), [gap(30, 60), gap(100, 104), gap(198, 207)]);
     }
 }

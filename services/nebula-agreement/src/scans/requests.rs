@@ -6,7 +6,6 @@ use nebula_workload::{Rng, Seed};
 
 use super::setup::{KINDS, Setup};
 
-/// Draws requests, and the times between them.
 pub(super) struct Draw {
     rng: Rng,
     scans: f64,
@@ -21,7 +20,6 @@ impl Draw {
         Self { rng, scans: setup.scans, items: setup.scan_items, keys: setup.keys, request: Vec::new() }
     }
 
-    /// The type of the next request, and its bytes.
     pub(super) fn next(&mut self) -> (usize, &[u8]) {
         let from = self.rng.below(self.keys).to_be_bytes();
         let kind = usize::from(self.rng.unit() < self.scans);
@@ -30,12 +28,11 @@ impl Draw {
             _ => Request::Pair(key_value::Request::Get { key: &from }),
         };
         self.request.resize(request.encoded_bytes(), 0);
-        // It has just that length.
+        // The buffer has its exact length.
         let _ = request.encode_into(&mut self.request);
         (kind, &self.request)
     }
 
-    /// The time to the next.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some microseconds")]
     pub(super) fn gap_ps(&mut self, mean_ps: f64) -> u64 {
         (self.rng.exponential() * mean_ps) as u64

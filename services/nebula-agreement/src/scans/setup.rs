@@ -1,14 +1,13 @@
-//! What is run and predicted.
+//! The setup of run and prediction.
 
 use nebula_nic::Span;
 
-/// The types, in the order of their numbers here.
+/// The types, by number.
 pub(super) const KINDS: [&str; 2] = ["get", "scan"];
 
-/// The load, but for how much of it there is.
+/// Without the load.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
-    /// The share of SCANs.
     pub(super) scans: f64,
     pub(super) scan_items: u16,
     pub(super) keys: u64,

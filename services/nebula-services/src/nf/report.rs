@@ -1,4 +1,4 @@
-//! What is printed at the end: packets that came, and what became of them.
+//! The final output: packets received, sent and dropped.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use nebula_nf::DropReason;
 use super::service::NfService;
 use nebula_ui::output::{self, Failure, Row, units};
 
-/// The packets as a row: those that came are those that left and those that were dropped.
+/// The packets as a row: received ones were sent or dropped.
 pub(super) fn summary(statuses: &[Status], packets: PacketStatus, service: &NfService) -> Row {
     let received: u64 = packets.received.iter().sum();
     let sent: u64 = packets.sent.iter().sum();
@@ -48,10 +48,6 @@ pub(super) fn summary(statuses: &[Status], packets: PacketStatus, service: &NfSe
 }
 
 /// Writes the flows of the first counter.
-///
-/// # Errors
-///
-/// A fault: the file cannot be written.
 pub(super) fn write_flows(file: &Path, service: &NfService) -> Result<(), Failure> {
     let Some((_, mut flows)) = service.counted() else { return Ok(()) };
     flows.sort_by_key(|&(flow, count)| (std::cmp::Reverse(count.packets), flow));

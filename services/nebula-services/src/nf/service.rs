@@ -11,11 +11,10 @@ use nebula_nic::Timestamp;
 use nebula_sys::clock::Clock;
 use nebula_sys::xdp::FRAME_BYTES_MAX;
 
-/// Shards for each worker: two that serve packets of different flows seldom meet in one.
+/// Two workers with packets of different flows seldom meet in one shard.
 const SHARDS_PER_WORKER: u32 = 4;
 const SHARDS_MAX: u32 = 64;
 
-/// What serves packets.
 pub(super) struct NfService {
     config: ChainConfig,
     shards: Box<[Mutex<Chain>]>,
@@ -32,7 +31,7 @@ impl NfService {
         Self { config, shards, clock, work_ticks }
     }
 
-    /// Has one packet go through its chain: the reply is what is left of it, or empty.
+    /// Sends one packet through its chain; the reply is the rewritten packet, or empty.
     pub(super) fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
         let Some((side, frame)) = packet_of(request) else { return };
         let mut room = [0; FRAME_BYTES_MAX];
@@ -54,7 +53,7 @@ impl NfService {
         lock(&self.shards[shard]).handle(now, direction, frame)
     }
 
-    /// The shard of a packet; that of what is none does not matter.
+    /// The shard of a packet; any for an invalid one.
     fn shard_of(&self, direction: Direction, frame: &mut [u8]) -> usize {
         let shards = u32::try_from(self.shards.len()).unwrap_or(1);
         Packet::parse(frame).map_or(0, |packet| self.config.shard_of(direction, &packet, shards) as usize)
@@ -67,13 +66,10 @@ impl NfService {
         }
     }
 
-    /// Packets that were dropped for this reason.
     pub(super) fn dropped(&self, reason: DropReason) -> u64 {
         self.shards.iter().map(|shard| lock(shard).dropped(reason)).sum()
     }
 
-    /// What its first counter has counted, if it has one: all packets, and the flows that are
-    /// known.
     pub(super) fn counted(&self) -> Option<(Count, Vec<(Flow, Count)>)> {
         let (mut total, mut flows) = (Count::default(), Vec::new());
         for shard in &self.shards {
@@ -86,7 +82,7 @@ impl NfService {
     }
 }
 
-/// A chain in which a thread panicked goes on: at most the packet of then is counted in part.
+/// A chain stays in use after a panic: at most that packet is counted in part.
 fn lock(chain: &Mutex<Chain>) -> MutexGuard<'_, Chain> {
     chain.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,16 +5,15 @@ use std::path::Path;
 use crate::shell::{Attempt, Failure, files};
 use crate::sources::{self, Files};
 
-/// The folders that the workspace is built from, beside the files at the root.
+/// In addition to the files at the root.
 const FOLDERS: &[&str] = &["core", "runtime", "lab", "services", "testing", "bench", "fuzz", "xtask", "docs"];
 
-/// Reads what a build of the workspace needs.
 pub(super) fn read(root: &Path) -> Result<Files, Failure> {
     sources::read(root, FOLDERS)
 }
 
-/// Makes `folder` hold just these files. What is the same already keeps its time, so that cargo
-/// builds only what has changed.
+/// Makes `folder` hold exactly these files. Unchanged ones keep their time, so that cargo builds
+/// only changes.
 pub(super) fn write(folder: &Path, sources: &Files) -> Result<(), Failure> {
     files::make(folder)?;
     for path in read(folder)?.keys().filter(|path| !sources.contains_key(*path)) {

@@ -1,19 +1,17 @@
-//! A recipe: the code blocks of one section of a page, and where each goes.
+//! A recipe: the code blocks of one section of a page, and their places.
 
 use crate::shell::Failure;
 use crate::sources::Files;
 
-/// Where the text of a block goes.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
-    /// A file that is not there yet.
+    /// A new file.
     File,
     /// Before or after the one line that has this text.
     Before(String),
     After(String),
 }
 
-/// One code block.
 #[derive(Debug, PartialEq, Eq)]
 struct Block {
     path: String,
@@ -21,12 +19,10 @@ struct Block {
     text: String,
 }
 
-/// What a section says to do.
 #[derive(Debug)]
 pub(super) struct Recipe(Vec<Block>);
 
 impl Recipe {
-    /// The blocks of the section whose heading is `heading`.
     pub(super) fn read(page: &str, heading: &str) -> Result<Self, Failure> {
         let section =
             page.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with("## "));
@@ -53,7 +49,6 @@ impl Recipe {
         }
     }
 
-    /// The first quoted text of the block that goes beside `anchor`.
     pub(super) fn quoted_in(&self, anchor: &str) -> Result<String, Failure> {
         let is_beside =
             |block: &&Block| matches!(&block.place, Place::Before(line) | Place::After(line) if line == anchor);
@@ -61,13 +56,11 @@ impl Recipe {
         quoted.map(str::to_owned).ok_or_else(|| Failure::new(format!("no block beside `{anchor}` has a quoted name")))
     }
 
-    /// Does what the blocks say.
     pub(super) fn apply(&self, files: &mut Files) -> Result<(), Failure> {
         self.0.iter().try_for_each(|block| block.apply(files))
     }
 }
 
-/// What the first line of a block says behind the language.
 fn block(info: &str) -> Option<Block> {
     let (place, path) = match info.split_once(' ') {
         None => (Place::File, info.strip_prefix("file=")?),

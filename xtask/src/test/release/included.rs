@@ -1,19 +1,17 @@
-//! Which files does a source file include at compile time, and are they in its package?
+//! Finds files that a source file includes at compile time and its package lacks.
 
 use std::collections::BTreeSet;
 
 use crate::relative::resolved;
 
 const MACROS: &[&str] = &["include_str!(", "include_bytes!("];
-/// An inclusion that begins with this names its file from the package's folder, and not from the
-/// source file's.
+/// Such an inclusion names its file from the package's folder instead of the source file's.
 const FROM_PACKAGE: &str = "CARGO_MANIFEST_DIR";
 
-/// What `file` with this `code` includes that is not among the `packed` files, of those that the
-/// package's folder has.
+/// The inclusions of `file`, with this `code`, that are in the package's `folder` but not among the
+/// `packed` files.
 ///
-/// Where a macro puts the name together, every file below the part that is known counts as
-/// included.
+/// If a macro composes the name, every file below the known part counts as included.
 pub(super) fn missing(file: &str, code: &str, packed: &BTreeSet<String>, folder: &BTreeSet<String>) -> Vec<String> {
     let code = without_doc_test_pages(code);
     let mut absent = Vec::new();
@@ -33,8 +31,8 @@ pub(super) fn missing(file: &str, code: &str, packed: &BTreeSet<String>, folder:
     absent
 }
 
-/// Drops the pages that only doc tests read, and that a package therefore needs not: attributes
-/// after `#[cfg(doctest)]`.
+/// Drops attributes after `#[cfg(doctest)]`: only doc tests read those pages, so a package need not
+/// have them.
 fn without_doc_test_pages(code: &str) -> String {
     let mut is_for_doc_tests = false;
     let kept = code.lines().filter(|line| {
@@ -45,13 +43,11 @@ fn without_doc_test_pages(code: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// The texts between the parentheses of the macros.
 fn arguments(code: &str) -> impl Iterator<Item = &str> {
     let after = MACROS.iter().flat_map(|name| code.split(name).skip(1));
     after.map(|rest| &rest[..closing(rest)])
 }
 
-/// Where the parenthesis that is open at the start of `text` closes.
 fn closing(text: &str) -> usize {
     let mut depth = 1;
     for (at, character) in text.char_indices() {
@@ -67,8 +63,7 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// The file that an argument names, from the package's folder; nothing when it is not in that
-/// folder.
+/// The file that an argument names, from the package's folder; `None` outside that folder.
 fn path_of(file: &str, argument: &str) -> Option<String> {
     let is_from_package = argument.contains(FROM_PACKAGE);
     let literals = argument.split('"').skip(1).step_by(2).filter(|literal| *literal != FROM_PACKAGE);
@@ -86,8 +81,8 @@ mod tests {
         missing("src/a/b.rs", code, &packed.into(), &folder)
     }
 
-    /// The macro `name` around `argument`, put together here so that no source file of ours seems
-    /// to include it.
+    /// The macro `name` around `argument`, composed here so that this source file seems not to
+    /// include it.
     fn including(name: &str, argument: &str) -> String {
         format!("const X: &str = {name}!({argument});")
     }

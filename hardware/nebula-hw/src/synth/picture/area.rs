@@ -9,7 +9,6 @@ use crate::synth::page::{rounded, thousands};
 use crate::synth::result::{Results, Row};
 use nebula_shell::Failure;
 
-/// Core counts and the colors of their marks.
 const CORES: [(u32, RGBColor); 4] = [(16, BLUE), (64, ORANGE), (256, GREEN), (1_024, PURPLE)];
 
 const WIDTH: u32 = 800;
@@ -31,7 +30,6 @@ pub(in super::super) fn draw(results: &Results) -> Result<String, Failure> {
     })
 }
 
-/// The modules in the order of their first rows, variants apart.
 fn modules(results: &Results) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in results.rows.iter().map(name) {
@@ -75,7 +73,6 @@ fn marks<'a>(surface: &Surface<'a>, y: i32, module: &str, results: &Results) -> 
     text(surface, &thousands(rounded(most)), (across(most) + 11, y - 9), 12, MUTED, HPos::Left)
 }
 
-/// Where a number of gates is.
 #[expect(clippy::cast_possible_truncation, reason = "a place in a picture of some hundred pixels")]
 fn across(gates: f64) -> i32 {
     let (from, to) = (f64::from(*DECADES.start()), f64::from(*DECADES.end()));

@@ -1,4 +1,4 @@
-//! The stations of one RPC, in the order of its path, and what goes back.
+//! The stations of one RPC, in the order of its path, and the way back.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -6,12 +6,12 @@ use plotters::style::text_anchor::HPos;
 use super::{BLUE, Drawn, GREEN, INK, MUTED, ORANGE, PURPLE, Surface, sheet, text};
 use nebula_shell::Failure;
 
-/// A module: its name, what it decides, the left upper corner, the color of its border.
+/// A module: its name, its question, the left upper corner, the color of its border.
 struct Station(&'static str, &'static str, (i32, i32), RGBColor);
 
 const BOX: (i32, i32) = (128, 54);
 const SIZE: (u32, u32) = (900, 330);
-/// The rows of stations: the path of an RPC, what chooses a core, what goes back.
+/// The rows of stations: the path of an RPC, the choice of a core, the way back.
 const PATH: i32 = 60;
 const CHOICE: i32 = 150;
 const BACK: i32 = 240;
@@ -29,7 +29,7 @@ const STATIONS: [Station; 10] = [
     Station("altocumulus_manager", "which RPCs move to another group?", (564, BACK), MUTED),
 ];
 
-/// Arrows: corner by corner, and the words at the last stretch.
+/// Corner by corner, and the words at the last stretch.
 const ARROWS: [(&[(i32, i32)], &str); 8] = [
     (&[(20, 87), (90, 87)], "packets"),
     (&[(218, 87), (248, 87)], ""),
@@ -41,7 +41,6 @@ const ARROWS: [(&[(i32, i32)], &str); 8] = [
     (&[(312, 114), (312, 267), (20, 267)], "NACKs: no place, or no room"),
 ];
 
-/// Other words, and where they begin.
 const NOTES: [(&str, (i32, i32)); 2] =
     [("one packet, or one free, each cycle", (20, 20)), ("the policy says which one of these chooses", (406, 134))];
 

@@ -12,8 +12,6 @@ use nebula_sim::study::blocks::{Figures, Findings, Found};
 use nebula_sim::study::text::{time, with_half};
 use nebula_ui::output::units;
 
-// -- over the rate --
-
 /// p99 over the rate, on a logarithmic scale that ends at ten times the SLO.
 pub(super) fn tail_figure(findings: &Findings) -> Figure {
     let slo = findings.setting.slo.as_ns_f64();
@@ -43,7 +41,7 @@ pub(super) fn tail_figure(findings: &Findings) -> Figure {
 
 const BAR: &str = "Bars are 95 % confidence intervals; some are smaller than the marker.";
 
-/// DRAM bandwidth over the rate, with the peak of the channels.
+/// With the peak of the channels.
 pub(super) fn bandwidth_figure(findings: &Findings) -> Figure {
     let dot = |rate: f64, figures: &Figures| {
         let Interval { value, lo, hi } = figures.dram_gb_per_s;
@@ -95,8 +93,6 @@ fn describe(findings: &Findings, in_words: impl Fn(&Figures) -> String) -> Strin
     series(findings).iter().map(of).collect::<Vec<_>>().join(" ")
 }
 
-// -- axes --
-
 fn rate_axis(findings: &Findings) -> Axis {
     let to = points(findings).map(|(rate, _)| rate).fold(1.0, f64::max) * 1.05;
     Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, unit: Unit::Rate, ticks: round_ticks(to, units::rate) }
@@ -107,8 +103,8 @@ fn log_us(ns: f64) -> f64 {
     (ns.max(1.0) / 1e3).log10()
 }
 
-/// From 1, 2 or 5 below the lowest p99 to the next above the highest, or above ten times the SLO if
-/// some are higher yet.
+/// From 1, 2 or 5 below the lowest p99 to the next above the highest, but not far above ten times
+/// the SLO.
 fn tail_axis(findings: &Findings, slo: f64) -> Axis {
     let tails = || points(findings).map(|(_, figures)| figures.outcome.p99.value).chain([slo]);
     let low = tails().fold(f64::INFINITY, f64::min);
@@ -139,9 +135,6 @@ fn bandwidth_axis(high: f64) -> Axis {
     Axis { label: "GB/s".to_owned(), from: 0.0, to, unit: Unit::Number, ticks: round_ticks(to, label) }
 }
 
-// -- the highest rate under the SLO --
-
-/// The highest rate at which each design meets the SLO.
 pub(super) fn rate_at_slo_figure(findings: &Findings) -> Figure {
     let at = |found: &Found| found.at_slo.map(|at| at.rate_rps);
     let to = findings.found.iter().filter_map(at).map(|rate| rate.value.max(rate.hi)).filter(|rate| rate.is_finite());
@@ -156,7 +149,6 @@ pub(super) fn rate_at_slo_figure(findings: &Findings) -> Figure {
     )
 }
 
-/// DRAM bandwidth at that rate.
 pub(super) fn bandwidth_at_slo_figure(findings: &Findings) -> Figure {
     let at = |found: &Found| Some(found.figures.as_ref()?.dram_gb_per_s);
     let (high, _) = bandwidth_range(findings, findings.setting.machine.memory.peak_gb_per_s());

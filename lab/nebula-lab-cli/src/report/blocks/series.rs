@@ -2,7 +2,7 @@
 
 use nebula_sim::study::blocks::{Findings, Found};
 
-/// The points of one design, in the order of their rates.
+/// In the order of their rates.
 pub(super) struct Series<'a> {
     pub(super) name: &'a str,
     pub(super) points: Vec<&'a Found>,

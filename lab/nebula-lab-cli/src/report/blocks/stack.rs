@@ -11,7 +11,6 @@ use nebula_sim::study::blocks::{Figures, Findings, Found, breakdown};
 use nebula_ui::output::text::time;
 use nebula_ui::output::units;
 
-/// The rates of the bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     /// All at the highest rate at which every design meets the SLO, or else at the lowest rate.
@@ -21,18 +20,16 @@ pub(super) enum At {
 }
 
 impl At {
-    /// Where designs are compared: at one rate, or at the rates that the search found.
     fn of(findings: &Findings) -> Self {
         if findings.setting.searches { Self::Own } else { Self::Common }
     }
 }
 
-/// The mean time of an RPC, stage by stage.
 pub(super) fn time_figure(findings: &Findings) -> Figure {
     time_figure_at(findings, At::of(findings))
 }
 
-/// The same with each design at its own highest rate, if those rates differ.
+/// With each design at its own highest rate, if those rates differ.
 pub(super) fn own_time_figure(findings: &Findings) -> Option<Figure> {
     let common = common_rate(findings);
     let bears_more = findings.shown().any(|(found, figures)| figures.outcome.meets() && found.rate_rps > common);
@@ -52,7 +49,6 @@ fn time_figure_at(findings: &Findings, at: At) -> Figure {
         .figure(&bars_at(findings, at), caption)
 }
 
-/// Blocks by the cause of their transfer.
 pub(super) fn cause_figure(findings: &Findings) -> Figure {
     let pieces = breakdown::causes(findings).into_iter().map(|cause| Piece {
         look: cause,
@@ -63,7 +59,6 @@ pub(super) fn cause_figure(findings: &Findings) -> Figure {
     traffic_figure(findings, "DRAM traffic by cause", pieces.collect(), caption)
 }
 
-/// Blocks by region of memory.
 pub(super) fn part_figure(findings: &Findings) -> Figure {
     let shown = breakdown::parts(findings);
     let pieces = shown.iter().map(|&(index, part)| Piece {
@@ -82,7 +77,6 @@ fn traffic_figure(findings: &Findings, title: &str, pieces: Vec<Piece<Figures>>,
         .figure(&bars_at(findings, at), caption)
 }
 
-/// What a bar represents.
 const OF: &str = "design";
 
 const BLOCKS: &str = "64-byte blocks per RPC";
@@ -97,8 +91,6 @@ fn blocks(blocks: f64) -> String {
 
 const _: () = assert!(Stage::ALL.len() <= NUMERALS.len() && Part::ALL.len() <= NUMERALS.len());
 const _: () = assert!(Cause::ALL.len() <= NUMERALS.len());
-
-// -- which bars --
 
 /// From top to bottom, in the order of the command line.
 fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
@@ -116,7 +108,6 @@ fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
     bars(shown.into_iter().map(|(found, figures)| (name(found), figures)))
 }
 
-/// The highest rate at which a design meets the SLO, and its figures there.
 fn highest_met<'a>(series: &Series<'a>) -> Option<(&'a Found, &'a Figures)> {
     let mut shown = series.points.iter().filter_map(|&found| Some((found, found.figures.as_ref()?)));
     shown.rfind(|(_, figures)| figures.outcome.meets())
@@ -131,7 +122,6 @@ impl At {
     }
 }
 
-/// The highest rate at which all designs meet the SLO, or else the lowest rate.
 fn common_rate(findings: &Findings) -> Option<f64> {
     let rates = || findings.shown().filter_map(|(found, _)| found.rate_rps);
     let all_meet = |rate: &f64| {

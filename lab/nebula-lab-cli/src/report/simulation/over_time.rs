@@ -8,7 +8,7 @@ use super::super::page::Figure;
 use super::log_ns;
 use nebula_sim::study::text::{time, with_half};
 
-/// A line for each policy; where the p99 is infinite, or nothing was sent, it has no dot.
+/// A line for each policy, without dots where the p99 is infinite or nothing was sent.
 pub(super) fn figure(found: &[Found]) -> Figure {
     let of_each: Vec<_> = found.iter().filter_map(|one| Some((one, one.over_time.as_ref()?))).collect();
     let line = |(index, (_, over)): (usize, &(&Found, &OverTime))| {

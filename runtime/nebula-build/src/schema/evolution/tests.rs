@@ -49,7 +49,7 @@ fn values(values: &[(&str, i32)]) -> Schema {
     Schema { enums: vec![Enum { name: "p.E".into(), values: values.collect() }], ..Schema::default() }
 }
 
-/// What follows, which fits what was.
+/// The next lock, which fits the previous one.
 #[track_caller]
 fn allowed(was: &Schema, is: &Schema) -> Schema {
     let next = advance(was, is, &From100).unwrap();
@@ -75,7 +75,7 @@ fn line_messages_only_grow_at_their_end() {
     assert!(inserted.starts_with("p.M: field 2 (`f2`) is missing"), "{inserted}");
     let other = refused(&was, &message(Encoding::Line, &[(1, "uint64", 8), (2, "int64", 16)]));
     assert!(other.contains("has been uint32 up to byte 12 and is int64 up to byte 16"), "{other}");
-    // A message within it has grown.
+    // The message within it has grown.
     assert!(!refused(&was, &message(Encoding::Line, &[(1, "uint64", 8), (2, "uint32", 20)])).is_empty());
 }
 

@@ -1,5 +1,5 @@
-//! Where requests of memcached's clients end, in a stream or in datagrams, and what refusals are
-//! called.
+//! Where requests of memcached's clients end, in a stream or in datagrams, and the texts of
+//! refusals.
 
 use super::bounds::REQUEST_BYTES_MAX;
 use nebula::{Fault, Frame, Framing, NackReason};
@@ -7,7 +7,7 @@ use nebula_memcached::datagram::{HEADER_BYTES, Header};
 use nebula_memcached::frame::{Framed, next};
 use nebula_memcached::{answer, request::Request};
 
-/// memcached's protocol, as the transport has to know it.
+/// memcached's protocol for the transport.
 #[derive(Debug)]
 pub(in crate::kv) struct Memcached;
 
@@ -22,9 +22,9 @@ impl Framing for Memcached {
         }
     }
 
-    /// Nothing, where the client wants no answer.
+    /// Empty if the client wants no answer.
     fn refused(&self, request: &[u8], _: NackReason) -> &'static [u8] {
-        // What most requests begin with is always answered.
+        // A get, the most frequent request, is always answered.
         if request.starts_with(b"get") {
             return answer::BUSY;
         }

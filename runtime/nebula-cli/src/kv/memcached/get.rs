@@ -1,35 +1,33 @@
-//! Values on their way to a client, each behind its line.
+//! Writes values for a client, each behind its line.
 //!
 //! ```text
 //!   VALUE key flags bytes [cas]      memcached's text commands
 //!   VA bytes flag…                   its meta commands, once all flags are known
 //! ```
 //!
-//! The store says what an item's flags are after it has handed the value over. So the line is
-//! written for flags of 0, and made longer in the rare case of others.
+//! The store returns an item's flags after its value. So the line is written for flags of 0, and
+//! rewritten in the rare case of others.
 
 use nebula_kvs::{Meta, ValueSink};
 use nebula_memcached::answer::{DIGITS_MAX, decimal};
 use nebula_sys::copy;
 use nebula_sys::sync::AtomicU64;
 
-/// Writes a value behind a line of its key.
 pub(super) struct LineSink<'a> {
     out: &'a mut Vec<u8>,
     key: &'a [u8],
-    /// Where the line begins, and the value.
+    /// Where the line and the value begin.
     line_at: usize,
     value_at: usize,
 }
 
 impl<'a> LineSink<'a> {
-    /// To the end of `out`.
     pub(super) fn new(out: &'a mut Vec<u8>, key: &'a [u8]) -> Self {
         let line_at = out.len();
         Self { out, key, line_at, value_at: line_at }
     }
 
-    /// The item was found: its line is made true, and the value ended.
+    /// The item was found: completes its line and ends the value.
     #[inline]
     pub(super) fn end(mut self, meta: &Meta, with_cas: bool) {
         if meta.flags != 0 || with_cas {
@@ -38,7 +36,7 @@ impl<'a> LineSink<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// The item was not found, and whatever was written is no value.
+    /// The item was not found: removes anything written.
     pub(super) fn undo(self) {
         self.out.truncate(self.line_at);
     }
@@ -66,7 +64,6 @@ fn begin_line(out: &mut Vec<u8>, key: &[u8], flags: u64, value_bytes: usize) {
     push_number(out, value_bytes as u64);
 }
 
-/// Appends a number.
 #[inline]
 pub(super) fn push_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(decimal(number, &mut [0; DIGITS_MAX]));

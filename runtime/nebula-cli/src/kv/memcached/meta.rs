@@ -1,4 +1,4 @@
-//! The meta commands: one item, and what of it the client wants to know.
+//! The meta commands: one item, with the attributes that the client asks for.
 
 use super::get::push_number;
 use super::service::MemcachedService;
@@ -10,12 +10,12 @@ use nebula_kvs::{Meta as Known, Store};
 use nebula_memcached::meta::{Key, Kind, Meta, Mode};
 use nebula_memcached::{answer, fits};
 
-/// What a client is told of an item that is to be fetched again.
+/// The answer's marks of an item that is to be fetched again.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     /// This client is to fetch it.
     has_won: bool,
-    /// Another one was told so.
+    /// Another client is to fetch it.
     is_sent: bool,
     is_stale: bool,
 }
@@ -53,7 +53,7 @@ impl MemcachedService {
         end(out, meta.with_value.then_some(&value));
     }
 
-    /// The item, or one that stands for a value to come; what is to be said of it.
+    /// The item, or a placeholder for a value to come, and its marks.
     fn look_up(&self, meta: &Meta<'_>, hash: KeyHash, now: u32, value: &mut Vec<u8>) -> Option<(Known, Marks)> {
         let key = meta.key.bytes();
         if let Some(found) = self.look_at(meta, (hash, key), now, value) {
@@ -243,7 +243,7 @@ impl MemcachedService {
         let Some(known) = self.store.peek(hash, key, now) else { return out.extend_from_slice(b"EN\r\n") };
         out.extend_from_slice(b"ME ");
         out.extend_from_slice(key);
-        // As memcached has it: the time since then, and so a negative one.
+        // As in memcached: the time since expiry, so a negative one before it.
         let since_expiry = if known.expires == 0 { -1 } else { i64::from(now) - i64::from(known.expires) };
         let since = now.saturating_sub(known.last_access);
         let fetched = if known.is_fetched { "yes" } else { "no" };
@@ -253,7 +253,6 @@ impl MemcachedService {
     }
 }
 
-/// A sink for who wants no value.
 struct Nothing;
 
 impl nebula_kvs::ValueSink for Nothing {
@@ -278,14 +277,14 @@ fn end(out: &mut Vec<u8>, value: Option<&Vec<u8>>) {
     }
 }
 
-/// An answer without an item: what the client has said itself comes back.
+/// An answer without an item, with the client's own flags.
 fn answer_missing(out: &mut Vec<u8>, code: &[u8], meta: &Meta<'_>) {
     out.extend_from_slice(code);
     meta.flags.for_each(|flag| push_asked(out, flag, &meta.key));
     out.extend_from_slice(b"\r\n");
 }
 
-/// What the client has said itself, if the flag is of that kind.
+/// Repeats a flag that the client sends for itself: opaque or key.
 fn push_asked(out: &mut Vec<u8>, flag: &[u8], key: &Key<'_>) {
     match flag[0] {
         b'O' => {
@@ -303,7 +302,6 @@ fn push_asked(out: &mut Vec<u8>, flag: &[u8], key: &Key<'_>) {
     }
 }
 
-/// What the client wants to know of an item, in the order in which it has asked.
 fn push_flags(out: &mut Vec<u8>, meta: &Meta<'_>, known: &Known, now: u32) {
     let is_get = meta.kind == Kind::Get;
     for flag in meta.flags {

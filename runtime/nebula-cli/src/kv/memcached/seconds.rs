@@ -1,23 +1,23 @@
-//! The clock that items expire by: whole seconds, read from the time-stamp counter.
+//! The clock of items' expiry: whole seconds, read from the time-stamp counter.
 
 use nebula_sys::clock::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the clock says at its start at the least: 0 is never, and 1 is over.
+/// 0 means never, and 1 expired.
 const FIRST: u32 = 2;
 
-/// The second on the Unix clock when the server began, and those since: items may outlive the
-/// server, and the next one's clock goes on. A step of the Unix clock meanwhile changes nothing.
+/// The Unix second at the server's start, and the seconds since. Items may outlive the server, so
+/// the next server's clock goes on from there. A step of the Unix clock meanwhile changes nothing.
 #[derive(Debug)]
 pub(super) struct Seconds {
     clock: Clock,
     first: u32,
     began: u64,
     ticks_each: u64,
-    /// The second that was read last, and in the high half nothing.
+    /// The last second that was read, in the low half.
     second: AtomicU64,
-    /// When the next one begins, in ticks.
+    /// In ticks.
     next: AtomicU64,
 }
 
@@ -31,12 +31,12 @@ impl Seconds {
         Self { clock, first, began, ticks_each, second: AtomicU64::new(first.into()), next }
     }
 
-    /// The second that it is. Costs a look at the counter.
+    /// The current second, at the cost of reading the counter.
     #[inline]
     pub(super) fn now(&self) -> u32 {
         let ticks = self.clock.ticks();
-        // Relaxed: a thread that sees one of the two and not the other is a second off, as it may
-        // be in any case.
+        // Relaxed: a thread that sees only one of the two stores is a second off, as it may be in
+        // any case.
         if ticks < self.next.load(Ordering::Relaxed) {
             return u32::try_from(self.second.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
         }
@@ -52,18 +52,15 @@ impl Seconds {
         second
     }
 
-    /// Seconds since it began.
     pub(super) fn uptime(&self) -> u32 {
         self.now() - self.first
     }
 
-    /// The second on the Unix clock.
     pub(super) fn unix_now() -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
     }
 }
 
-/// The second on the Unix clock, as items' times are.
 pub(in crate::kv) fn unix_second() -> u32 {
     u32::try_from(Seconds::unix_now()).unwrap_or(u32::MAX).max(FIRST)
 }

@@ -1,5 +1,5 @@
-//! The handler: one request of a memcached client is executed on the store, and answered in
-//! memcached's words.
+//! The handler: executes one request of a memcached client on the store, and writes memcached's
+//! answer.
 
 use super::bounds::{ANSWER_BYTES_MAX, VERSION};
 use super::get::{LineSink, push_number};
@@ -14,17 +14,16 @@ use nebula_memcached::{KEY_BYTES_MAX, answer, fits, time};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Room for an answer that is kept from one to the next.
+/// A longer answer buffer is freed after use.
 const KEPT_BYTES: usize = 256 << 10;
-/// Bytes of key and value that are prefetched.
+/// Bytes of key and value to prefetch.
 const ITEM_BYTES: usize = 256;
 
 thread_local! {
-    /// The answer that is being written.
+    /// The answer in progress.
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A store as memcached's clients know it.
 pub(in crate::kv) struct MemcachedService {
     pub(super) store: Arc<Store>,
     pub(super) seconds: Seconds,
@@ -33,18 +32,15 @@ pub(in crate::kv) struct MemcachedService {
 }
 
 impl MemcachedService {
-    /// A service of `store`.
     pub(in crate::kv) fn new(store: Arc<Store>, facts: Arc<Facts>) -> Self {
         Self { store, seconds: Seconds::new(), counters: Counters::default(), facts }
     }
 
-    /// The expiry of an item, as the store counts it.
     pub(super) fn expires(&self, exptime: i32, now: u32) -> u32 {
         let unix_now = if exptime > time::RELATIVE_MAX { Seconds::unix_now() } else { 0 };
         time::expires(exptime, now, unix_now)
     }
 
-    /// Executes `request` and writes the answer to `out`.
     #[inline]
     fn answer(&self, request: &[u8], now: u32, out: &mut Vec<u8>) {
         match Request::parse(request) {
@@ -87,7 +83,6 @@ impl MemcachedService {
         }
     }
 
-    /// The values of keys.
     #[inline]
     fn get(&self, get: &Get<'_>, now: u32, out: &mut Vec<u8>) {
         let (mut asked, mut hits) = (0, 0);
@@ -132,7 +127,7 @@ impl MemcachedService {
         self.counters.add(Count::Set, 1);
         let hash = Store::hash(key);
         let Some(value) = value.filter(|value| fits(key.len(), value.len())) else {
-            // What was there is not to be taken for what was meant to replace it.
+            // Otherwise readers would take the old value for the new one.
             self.store.delete(hash, key);
             return answer::TOO_LARGE;
         };
@@ -161,7 +156,7 @@ impl MemcachedService {
         }
     }
 
-    /// Adds to a value; what would be too long is not stored.
+    /// Appends or prepends to a value; stores nothing if the result would be too long.
     pub(super) fn concat(
         &self,
         (hash, key): (KeyHash, &[u8]),
@@ -236,7 +231,6 @@ impl MemcachedService {
         }
     }
 
-    /// Answers one request at `now`.
     #[inline]
     fn serve_at(&self, request: &[u8], now: u32, reply: &mut Reply<'_>) {
         ANSWER.with_borrow_mut(|out| {
@@ -250,7 +244,6 @@ impl MemcachedService {
     }
 }
 
-/// What is said of an addition to a value.
 fn said_of_concat(outcome: Result<PutOutcome, SetError>) -> &'static [u8] {
     match outcome {
         Ok(PutOutcome::Stored { .. }) => answer::STORED,
@@ -265,8 +258,7 @@ impl Service for MemcachedService {
         self.serve_at(request, self.seconds.now(), reply);
     }
 
-    /// Looks at the clock once for all of them, and has their items fetched while others are
-    /// served.
+    /// Reads the clock once for the burst, and prefetches the items of later requests.
     fn serve_burst(&self, requests: &mut Requests<'_>) {
         let now = self.seconds.now();
         if requests.may_prefetch() {
@@ -301,7 +293,7 @@ impl Service for MemcachedService {
     }
 }
 
-/// What is probably the key of a request, or the first one: its second word.
+/// The probable first key of a request: its second word.
 #[inline]
 fn first_key(request: &[u8]) -> Option<&[u8]> {
     let begin = request.iter().take(8).position(|&byte| byte == b' ')? + 1;

@@ -1,4 +1,4 @@
-//! What is counted for memcached's clients, and how `stats` says it.
+//! Counters for memcached's clients, and the answers to `stats`.
 
 use super::bounds::VERSION;
 use super::seconds::Seconds;
@@ -9,7 +9,6 @@ use nebula_memcached::request::Tokens;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     Get,
@@ -32,23 +31,19 @@ pub(super) enum Count {
 
 const COUNTS: usize = Count::Meta as usize + 1;
 
-/// What of the server does not change, or is known elsewhere.
 #[derive(Debug)]
 pub(in crate::kv) struct Facts {
-    /// Bytes of the store's memory.
     pub(in crate::kv) memory_bytes: u64,
     /// Engines, each with its core.
     pub(in crate::kv) threads: u16,
-    /// Connections at most.
     pub(in crate::kv) clients_max: u16,
-    /// Where TCP is listened at, and UDP.
+    /// 0 without that transport.
     pub(in crate::kv) tcp_port: u16,
     pub(in crate::kv) udp_port: u16,
-    /// Who knows how many are connected, once the server runs.
+    /// Set once the server runs; counts the connected clients.
     pub(in crate::kv) status: OnceLock<StatusReader>,
 }
 
-/// The counters.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     counts: [AtomicU64; COUNTS],
@@ -61,7 +56,7 @@ impl Counters {
         self.counts[count as usize].fetch_add(times, Ordering::Relaxed);
     }
 
-    /// GETs that found an item, and those that did not.
+    /// GETs that found an item, and GETs that did not.
     pub(super) fn lookups(&self) -> (u64, u64) {
         let hits = self.get(Count::GetHit);
         (hits, self.get(Count::Get).saturating_sub(hits))
@@ -76,7 +71,6 @@ impl Counters {
     }
 }
 
-/// What there is to tell.
 pub(super) struct Told<'a> {
     pub(super) counters: &'a Counters,
     pub(super) facts: &'a Facts,
@@ -85,7 +79,6 @@ pub(super) struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// The answer to `stats` with `about` behind it.
     pub(super) fn stats(&self, mut about: Tokens<'_>, out: &mut Vec<u8>) {
         match about.next() {
             None => self.general(out),
@@ -165,7 +158,7 @@ impl Told<'_> {
         line(out, "flush_enabled", "yes");
     }
 
-    /// There is one class of items: all are in one log.
+    /// All items are in one log: one class.
     fn items(&self, out: &mut Vec<u8>) {
         let stats = self.store.stats();
         if stats.items > 0 {

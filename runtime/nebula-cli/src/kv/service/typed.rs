@@ -1,10 +1,9 @@
-//! The store as its schema has it: the service `nebula.kv.Kv`, at the endpoint of the byte
-//! protocol.
+//! The typed store: the service `nebula.kv.Kv`, at the endpoint of the byte protocol.
 //!
-//! No request is one of both. A request of bytes begins with its operation, 1 to 3, and has the
-//! length that its header says; it is taken for one, whatever its value ends with. A message of
-//! protobuf's begins with the key of a field, which is 8 or more; and the question for the schema
-//! with its fingerprint, whose first bytes are no such header (a client that connects asks it).
+//! No request belongs to both. A byte request begins with its operation, 1 to 3, and has the length
+//! that its header says, whatever its value ends with. A message of protobuf's begins with the key
+//! of a field, which is 8 or more. A connecting client's question for the schema begins with its
+//! fingerprint, whose first bytes are no such header.
 
 use super::KvService;
 use nebula_kvs::protocol::Status as Outcome;
@@ -114,7 +113,7 @@ mod tests {
         };
         typed.set(&SetRequest { key: b"tea".to_vec(), value: b"green".to_vec() }).unwrap();
         assert_eq!(ask(Request::Get { key: b"tea" }), (Outcome::Ok, b"green".to_vec()));
-        // A value that ends as a request of the schema does is a value.
+        // A value that ends like a typed request is still a value.
         let end = nebula_typed::request_bytes(
             nebula_typed::MethodId::new(nebula_typed::services::KV.id, 3),
             &DeleteRequest { key: b"tea".to_vec() },

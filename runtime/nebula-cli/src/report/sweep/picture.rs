@@ -1,7 +1,6 @@
 //! The picture in README: the demo's plot, drawn from the demo's table in docs/BENCHMARKS.md.
 //!
-//! Each run of the demo gives other figures. So the picture is drawn from the table in the page,
-//! and a test checks that both agree.
+//! Each run of the demo gives other figures, so a test checks that picture and table agree.
 
 use std::path::PathBuf;
 
@@ -13,7 +12,7 @@ use crate::report::plot::to_svg;
 use nebula_ui::report::markup::escape;
 
 const PICTURE: &str = "docs/images/demo.svg";
-/// Where the test writes a new picture: `cp target/tmp/demo.svg docs/images/demo.svg` accepts it.
+/// `cp target/tmp/demo.svg docs/images/demo.svg` accepts a new picture.
 const DRAWN: &str = "target/tmp/demo.svg";
 
 fn in_repository(path: &str) -> PathBuf {
@@ -24,7 +23,6 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(in_repository(path)).unwrap_or_default()
 }
 
-/// The run whose table is in a page of benchmarks.
 fn sweep_of(page: &str) -> Sweep {
     let block = page.split("<!-- demo-table:begin -->").nth(1).and_then(|rest| rest.split("```").nth(1)).unwrap();
     let design = |name: &str| Design {
@@ -39,7 +37,7 @@ fn sweep_of(page: &str) -> Sweep {
     Sweep { slo, designs, ..tests::sweep() }
 }
 
-/// One row without the name of its design. Cells are separated by two or more spaces.
+/// A row without its design. Cells are separated by two or more spaces.
 fn point(row: &str) -> Point {
     let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     let [load, offered, _, _, _, _, answered, _, kept] = cells[..] else { panic!("a row of nine cells: {row}") };
@@ -60,7 +58,6 @@ fn rate(cell: &str) -> f64 {
     digits.parse::<f64>().unwrap() * factor
 }
 
-/// The values of a chart, which are in its picture in words.
 fn words(page: &str) -> String {
     escape(&plot(&sweep_of(page)).chart.description)
 }
