@@ -6,8 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+mod awaited;
 mod bare;
 mod child;
+mod choices;
 mod defaults;
 mod domains;
 mod echo;
@@ -21,6 +23,7 @@ mod memory;
 mod nf;
 mod one_sided;
 mod peers;
+mod pool;
 #[cfg(feature = "replication")]
 mod replication;
 mod row;
@@ -73,6 +76,10 @@ fn main() -> Result<(), Failure> {
         ["typed"] => typed::run(),
         #[cfg(feature = "typed")]
         ["serve-typed", name, how] => typed::serve(name, how),
+        ["awaited"] => awaited::run(),
+        ["serve-awaited", name] => awaited::serve_idle(name),
+        ["choices"] => choices::run(),
+        ["pool"] => pool::run(),
         ["domains"] => domains::run(),
         ["serve-domains", name] => domains::serve(name),
         #[cfg(feature = "lab")]
@@ -82,7 +89,7 @@ fn main() -> Result<(), Failure> {
         ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
         ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | defaults PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA [overload] | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | defaults PATH_OF_NEBULA | hit-ratio | memcached PATH_OF_NEBULA [overload] | lab [PYTHON_WITH_SIMPY] | peers | replication PATH_OF_NEBULA | memory | nf PATH_OF_NEBULA | one-sided | udp [echo | loss | overload | crowd | WAY] | scaling | awaited | choices | pool | typed | xdp [WAY] | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -148,6 +148,21 @@ const SECTIONS: &[Section] = &[
         "workers behind one engine beside the laboratory, and engines side by side; takes 4 to 16 cores",
         program("lab", Given::Nothing),
     ),
+    section(
+        "awaited",
+        "awaited calls beside calls that block a thread, and a hundred idle clients",
+        program("", Given::Nothing),
+    ),
+    section(
+        "pool",
+        "RPCs that go to a pool's thread beside RPCs that run where they arrive",
+        program("", Given::Nothing),
+    ),
+    section(
+        "choices",
+        "NACKs of four servers by two choices beside one server's, at the same load a server",
+        program("", Given::Nothing),
+    ),
     section("memory", "memory of a server with 1 client and with 1,000", program("", Given::Nothing)),
     section(
         "one-sided",

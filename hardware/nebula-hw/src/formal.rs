@@ -152,6 +152,7 @@ fn said_by_abc(text: &str) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn answers_are_read_from_what_abc_prints() {
@@ -184,5 +185,15 @@ mod tests {
             let text = beside(&shell, &file).expect("it is read");
             assert!(text.contains(&said), "{name}");
         }
+    }
+
+    #[test]
+    fn the_table_of_proofs_names_every_module_that_is_proved_and_no_other() {
+        let shell = Shell::at_root().expect("the root is there");
+        let path = shell.root().join("docs/data/hardware-proofs.tsv");
+        let table = std::fs::read_to_string(path).expect("the table is read");
+        let listed: BTreeSet<_> = table.lines().skip(1).filter_map(|row| row.split('\t').next()).collect();
+        let proved: BTreeSet<_> = PROPERTIES.iter().map(|property| property.module).collect();
+        assert_eq!(listed, proved);
     }
 }

@@ -1,22 +1,16 @@
-//! NACKs of one server, and of four that a client chooses from by power of two choices, at the same
-//! load a server: over rings or sockets.
+//! NACKs of one server and of four that a client chooses from by power of two choices, at the same
+//! load a server.
 //!
-//! ```text
-//! cargo bench -p nebula --bench two_choices -- [shm|udp] [RPCS] [LOAD]
-//! ```
-//!
-//! RPCS are those of one server, 10,000 unless given; LOAD is the share of what a server takes, 0.9
-//! unless given. A handler sleeps in its server's pool of one thread, which takes on 20: so servers
-//! share no core. Each service takes an exponential time of 1 ms on average from when the one
-//! before was to end, or the RPC was sent: so a thread that is woken late does not make its server
-//! slower, and other work of the machine matters little. Arrivals are Poisson, from a seed.
+//! A handler sleeps in its server's pool of one thread, so servers share no core. Each service takes
+//! an exponential time of 1 ms on average from the planned end of the one before, or from when the
+//! RPC was sent: a thread that wakes late does not make its server slower. Arrivals are Poisson,
+//! from a seed.
 
+use crate::Failure;
+use crate::row::{Bound, against, plain};
 use nebula::{
-    Balance, Class, Client, ClientConfig, Completion, Reply, RunningServer, Server, ServerConfig, Service, Span,
-    SubmitError,
+    Balance, Class, Client, ClientConfig, Reply, RunningServer, Server, ServerConfig, Service, Span, SubmitError,
 };
-use std::error::Error;
-use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -24,10 +18,13 @@ use std::time::{Duration, Instant};
 const HELD_MAX: u16 = 20;
 const SERVICE: Duration = Duration::from_millis(1);
 const SERVERS: u32 = 4;
+/// RPCs of each server, and the share of what it takes.
+const RPCS: u32 = 10_000;
+const LOAD: f64 = 0.9;
+/// The most NACKs of four servers, as a share of one server's.
+const MOST: f64 = 0.2;
 /// How long nothing may end before this gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-type Failure = Box<dyn Error>;
 
 /// Numbers between 0 and 1, and exponential times.
 struct Draw(AtomicU64);
@@ -38,9 +35,7 @@ impl Draw {
         let mut word = self.0.fetch_add(0x9E37_79B9_7F4A_7C15, Relaxed);
         word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        #[expect(clippy::cast_precision_loss, reason = "53 bits")]
-        let share = ((word ^ word >> 31) >> 11) as f64 / (1_u64 << 53) as f64;
-        share
+        ((word ^ word >> 31) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn exponential(&self, mean: Duration) -> Duration {
@@ -104,23 +99,14 @@ fn rest(last: &Instant) -> Result<(), Failure> {
     if last.elapsed() > PATIENCE { Err("the server does not answer".into()) } else { Ok(()) }
 }
 
-/// What was refused.
-struct Refusals {
-    rpcs: u32,
-    /// NACKs of the servers.
-    nacks: u64,
-    /// RPCs that ended with one.
-    failed: u32,
-}
-
-/// Sends `rpcs` to each of so many servers, at `load` of what each takes.
-fn offer(transport: &str, count: u32, rpcs: u32, load: f64) -> Result<Refusals, Failure> {
+/// NACKs an RPC of so many servers, each offered [`LOAD`].
+fn nacked(transport: &str, count: u32) -> Result<f64, Failure> {
     let began = Instant::now();
     let servers = serve(transport, count as usize, began)?;
     let mut client = connect(&servers)?;
-    let (draw, rpcs) = (Draw(AtomicU64::new(99)), rpcs * count);
-    let gap = SERVICE.div_f64(load * f64::from(count));
-    let (mut due, mut sent, mut ended, mut failed) = (Instant::now(), 0, 0, 0);
+    let (draw, rpcs) = (Draw(AtomicU64::new(99)), RPCS * count);
+    let gap = SERVICE.div_f64(LOAD * f64::from(count));
+    let (mut due, mut sent, mut ended) = (Instant::now(), 0, 0);
     let mut last = due;
     while ended < rpcs {
         while sent < rpcs && due <= Instant::now() {
@@ -128,44 +114,29 @@ fn offer(transport: &str, count: u32, rpcs: u32, load: f64) -> Result<Refusals, 
             match client.submit(&sent_ns.to_le_bytes()) {
                 Ok(_) => {}
                 // Open loop: what the client itself has no room for counts as refused.
-                Err(SubmitError::Full) => (ended, failed) = (ended + 1, failed + 1),
+                Err(SubmitError::Full) => ended += 1,
                 Err(error) => return Err(error.into()),
             }
             sent += 1;
             due += draw.exponential(gap);
         }
         client.flush();
-        while let Some(Completion { result, .. }) = client.poll() {
-            failed += u32::from(result.is_err());
+        while client.poll().is_some() {
             (ended, last) = (ended + 1, Instant::now());
         }
         rest(&last)?;
     }
-    let nacks = servers.iter().filter_map(RunningServer::pool).map(|pool| pool.refused).sum();
-    Ok(Refusals { rpcs, nacks, failed })
+    let nacks: u64 = servers.iter().filter_map(RunningServer::pool).map(|pool| pool.refused).sum();
+    Ok(nacks as f64 / f64::from(rpcs))
 }
 
-fn main() -> Result<(), Failure> {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
-    let transport = words.iter().map(String::as_str).find(|word| ["shm", "udp"].contains(word)).unwrap_or("shm");
-    let rpcs = words.iter().find_map(|word| word.parse::<u32>().ok()).unwrap_or(10_000).max(100);
-    let is_load = |load: &f64| (0.1..1.0).contains(load);
-    let load = words.iter().filter_map(|word| word.parse().ok()).find(is_load).unwrap_or(0.9);
-    let mut out = std::io::stdout();
-    writeln!(out, "servers over {transport}://, each offered {load} of the 1,000 RPC/s that it takes")?;
-    let mut shares = [0.0; 2];
-    for (share, count) in shares.iter_mut().zip([1, SERVERS]) {
-        let Refusals { rpcs, nacks, failed } = offer(transport, count, rpcs, load)?;
-        #[expect(clippy::cast_precision_loss, reason = "a count")]
-        let of_rpcs = nacks as f64 / f64::from(rpcs);
-        *share = of_rpcs;
-        let percent = 100.0 * of_rpcs;
-        writeln!(
-            out,
-            "{count} server(s): {nacks} NACKs for {rpcs} RPCs ({percent:.2} %), {failed} RPCs refused in the end"
-        )?;
+pub fn run() -> Result<(), Failure> {
+    for transport in ["shm", "udp"] {
+        let [one, four] = [nacked(transport, 1)?, nacked(transport, SERVERS)?];
+        let base = format!("NACKs an RPC, one server, {transport}");
+        plain(&base, 100.0 * one, "%");
+        let what = format!("NACKs an RPC, two choices of {SERVERS} servers, {transport}");
+        against(&what, 100.0 * four, "%", (&base, 100.0 * one), Some(Bound::AtMost(MOST)));
     }
-    let [one, four] = shares;
-    writeln!(out, "NACKs a server, of those of one alone: {:.3} (0.2 asked)", four / one)?;
     Ok(())
 }
