@@ -132,7 +132,7 @@ fn serve(at: &str) -> Result<RunningServer, ServeError> {
     })
 }
 
-/// The server of the idle clients, in a process of its own: it has as many descriptors.
+/// The server of the idle clients, in a separate process: it has as many descriptors.
 pub fn serve_idle(at: &str) -> Result<(), Failure> {
     let _server = serve(at)?;
     child::ready()?;

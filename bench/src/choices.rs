@@ -1,10 +1,10 @@
 //! NACKs of one server and of four that a client chooses from by power of two choices, at the same
 //! load a server.
 //!
-//! A handler sleeps in its server's pool of one thread, so servers share no core. Each service takes
-//! an exponential time of 1 ms on average from the planned end of the one before, or from when the
-//! RPC was sent: a thread that wakes late does not make its server slower. Arrivals are Poisson,
-//! from a seed.
+//! A handler sleeps in its server's pool of one thread, so servers share no core. Each service
+//! takes an exponential time of 1 ms on average from the planned end of the one before, or from
+//! when the RPC was sent: a thread that wakes late does not make its server slower. Arrivals are
+//! Poisson, from a seed.
 
 use crate::Failure;
 use crate::row::{Bound, against, plain};
