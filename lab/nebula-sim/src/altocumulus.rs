@@ -55,41 +55,6 @@ impl Training {
         }
     }
 
-    /// Sets when RPCs arrive.
-    #[must_use]
-    pub fn arrivals(mut self, arrivals: Arrivals) -> Self {
-        self.arrivals = arrivals;
-        self
-    }
-
-    /// Sets the loads.
-    #[must_use]
-    pub fn loads_permille(mut self, loads: Vec<u32>) -> Self {
-        self.loads_permille = loads;
-        self
-    }
-
-    /// Sets the RPCs of each replication.
-    #[must_use]
-    pub const fn rpcs(mut self, rpcs: u64) -> Self {
-        self.rpcs = rpcs;
-        self
-    }
-
-    /// Sets the replications of each load.
-    #[must_use]
-    pub const fn replications(mut self, replications: u32) -> Self {
-        self.replications = replications;
-        self
-    }
-
-    /// Sets the seed.
-    #[must_use]
-    pub const fn seed(mut self, seed: Seed) -> Self {
-        self.seed = seed;
-        self
-    }
-
     /// The RPCs that the workers can serve within the SLO on average, plus one; needs no training.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]

@@ -18,6 +18,7 @@ pub use router::{Balance, Router};
 pub use speeds::Speeds;
 
 use crate::error::SimError;
+use derive_setters::Setters;
 use nebula_nic::schedule::{ManagerConfig, Thresholds};
 use nebula_nic::{
     BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, SOURCE_BITS_MAX, Sources, Span,
@@ -28,6 +29,8 @@ use serde::Deserialize;
 
 /// Servers that share one load, and how they give RPCs to cores.
 ///
+/// Most fields have a setter of the same name, which takes the value of an optional field.
+///
 /// # Examples
 ///
 /// ```
@@ -37,11 +40,13 @@ use serde::Deserialize;
 /// let system = System::new(Policy::Jbsq(2), 64).queue_bound(540);
 /// assert_eq!(system.cores_total(), 64);
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Setters)]
+#[setters(strip_option)]
 pub struct System {
     /// The dispatch policy: which core serves which RPC.
     pub policy: Policy,
     /// A custom policy of the caller; if set, `policy` is the default one and is not used.
+    #[setters(skip)]
     pub custom: Option<CustomPolicy>,
     /// Cores of one server, including those that only schedule.
     pub cores: u16,
@@ -69,6 +74,7 @@ pub struct System {
     /// How RPCs are preempted, under `preemptive:Q`.
     pub preemption: Preemption,
     /// The interface between cores and NIC, under policies that choose a core at arrival.
+    #[setters(skip)]
     pub host: Option<Host>,
     /// The speeds of the cores of each server that serve RPCs; all 1 if not set.
     pub speeds: Option<Speeds>,
@@ -77,6 +83,7 @@ pub struct System {
     /// The weight and zone of each server, if there are [`calls`](Self::calls); all alike if empty.
     pub standings: Vec<Standing>,
     /// The tiers behind these servers, in order.
+    #[setters(skip)]
     pub behind: Vec<Tier>,
 }
 
@@ -190,76 +197,6 @@ impl System {
     #[must_use]
     pub fn policy_with(mut self, policy: CustomPolicy) -> Self {
         (self.policy, self.custom) = (Policy::default(), Some(policy));
-        self
-    }
-
-    /// Sets how many of the cores only schedule.
-    #[must_use]
-    pub const fn dedicated(mut self, cores: u16) -> Self {
-        self.dedicated = cores;
-        self
-    }
-
-    /// Sets the bound on the queue of each server.
-    #[must_use]
-    pub const fn queue_bound(mut self, waiting: u32) -> Self {
-        self.queue_bound = Some(waiting);
-        self
-    }
-
-    /// Sets the number of servers.
-    #[must_use]
-    pub const fn servers(mut self, servers: u16) -> Self {
-        self.servers = servers;
-        self
-    }
-
-    /// Sets what a client does after a NACK.
-    #[must_use]
-    pub const fn reaction(mut self, reaction: RetryPolicy) -> Self {
-        self.reaction = reaction;
-        self
-    }
-
-    /// Puts a router before the servers.
-    #[must_use]
-    pub const fn router(mut self, router: Router) -> Self {
-        self.router = Some(router);
-        self
-    }
-
-    /// Lets cores take batches.
-    #[must_use]
-    pub const fn batch(mut self, batch: Batch) -> Self {
-        self.batch = Some(batch);
-        self
-    }
-
-    /// Sets the settings of the managers.
-    #[must_use]
-    pub fn altocumulus(mut self, options: Altocumulus) -> Self {
-        self.altocumulus = Some(options);
-        self
-    }
-
-    /// Sets how RPCs are preempted.
-    #[must_use]
-    pub const fn preemption(mut self, preemption: Preemption) -> Self {
-        self.preemption = preemption;
-        self
-    }
-
-    /// Sets the speeds of the cores.
-    #[must_use]
-    pub fn speeds(mut self, speeds: Speeds) -> Self {
-        self.speeds = Some(speeds);
-        self
-    }
-
-    /// Sets the costs of the mechanisms.
-    #[must_use]
-    pub const fn costs(mut self, costs: Costs) -> Self {
-        self.costs = costs;
         self
     }
 

@@ -1,9 +1,10 @@
 //! How thresholds are trained.
 
+use derive_setters::Setters;
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Seed, ServiceTime};
 
-/// The parameters of a training.
+/// The parameters of a training. Each field has a setter of the same name.
 ///
 /// # Examples
 ///
@@ -17,7 +18,7 @@ use nebula_workload::{Arrivals, Seed, ServiceTime};
 /// assert!(row.trained_judged.accuracy > 0.9 && row.trained_judged.effectiveness > 0.9);
 /// # Ok::<(), nebula_sim::SimError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Setters)]
 pub struct Training {
     /// Cores of the group that serve RPCs.
     pub workers: u16,

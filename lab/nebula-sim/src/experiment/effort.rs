@@ -5,9 +5,10 @@ use crate::load::Load;
 use crate::settled::Relaxation;
 use crate::system::System;
 use crate::world::length::Length;
+use derive_setters::Setters;
 use nebula_workload::Seed;
 
-/// How much is simulated for one operating point.
+/// How much is simulated for one operating point. Each field has a setter of the same name.
 ///
 /// # Examples
 ///
@@ -17,9 +18,11 @@ use nebula_workload::Seed;
 /// let effort = Effort::default().rpcs(50_000).replications(4).precision(0.01);
 /// assert!(effort.validate().is_ok());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Setters)]
+#[setters(strip_option)]
 pub struct Effort {
     /// RPCs measured in each replication, at least.
+    #[setters(skip)]
     pub rpcs: u64,
     /// RPCs measured in each replication, at most. For a load that takes long to settle,
     /// [`length`](Self::length) chooses more than `rpcs`; where no formula gives a length,
@@ -57,34 +60,6 @@ impl Effort {
     #[must_use]
     pub const fn rpcs(mut self, rpcs: u64) -> Self {
         (self.rpcs, self.rpcs_max) = (rpcs, rpcs);
-        self
-    }
-
-    /// Sets the most RPCs measured in a replication, where the load takes long to settle.
-    #[must_use]
-    pub const fn rpcs_max(mut self, rpcs: u64) -> Self {
-        self.rpcs_max = rpcs;
-        self
-    }
-
-    /// Sets the replications.
-    #[must_use]
-    pub const fn replications(mut self, replications: u32) -> Self {
-        self.replications = replications;
-        self
-    }
-
-    /// Sets the precision to stop at.
-    #[must_use]
-    pub const fn precision(mut self, share: f64) -> Self {
-        self.precision = Some(share);
-        self
-    }
-
-    /// Sets the seed.
-    #[must_use]
-    pub const fn seed(mut self, seed: Seed) -> Self {
-        self.seed = seed;
         self
     }
 

@@ -115,13 +115,6 @@ pub struct Tier {
 pub(crate) const TIERS_MAX: usize = 8;
 
 impl System {
-    /// Sets how the servers are called.
-    #[must_use]
-    pub const fn calls(mut self, calls: Calls) -> Self {
-        self.calls = Some(calls);
-        self
-    }
-
     /// Adds a tier behind all others.
     #[must_use]
     pub fn behind(mut self, name: &str, system: System, service: ServiceTime) -> Self {
